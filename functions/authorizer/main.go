@@ -1,0 +1,103 @@
+// Command authorizer is the gateway's Lambda authorizer: bearer API key → tenant. It answers HTTP APIs with the simple
+// response and REST APIs with a policy; both get the tenant into the context that the API function reads.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/config"
+)
+
+func main() {
+	cfg := config.Must(config.Read[config.Authorizer]())
+	aws := config.Must(config.AWS(context.Background()))
+	a := authorizer{
+		keys: apikey.Authenticator{Client: dynamodb.NewFromConfig(aws), Table: cfg.PaymentsTable},
+		log:  cfg.Logger(),
+	}
+	lambda.Start(a.authorize)
+}
+
+type authorizer struct {
+	keys apikey.Authenticator
+	log  *slog.Logger
+}
+
+// request is what HTTP and REST API authorizer events have in common, and what tells them apart.
+type request struct {
+	Version            string            `json:"version"`
+	Headers            map[string]string `json:"headers"`
+	AuthorizationToken string            `json:"authorizationToken"`
+	MethodARN          string            `json:"methodArn"`
+}
+
+func (r request) authorization() string {
+	if r.AuthorizationToken != "" {
+		return r.AuthorizationToken
+	}
+	for name, value := range r.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return value
+		}
+	}
+	return ""
+}
+
+// errUnauthorized is the one error that a REST API answers with 401.
+var errUnauthorized = errors.New("Unauthorized") //nolint:staticcheck // API Gateway matches this exact text
+
+func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, error) {
+	var req request
+	if err := json.Unmarshal(event, &req); err != nil {
+		return nil, fmt.Errorf("authorizer: malformed event: %w", err)
+	}
+	tenant, err := a.keys.Tenant(ctx, req.authorization())
+	switch {
+	case errors.Is(err, apikey.ErrMissing), errors.Is(err, apikey.ErrUnknown):
+		a.log.InfoContext(ctx, "denied", "reason", err.Error())
+	case err != nil: // fails closed: an error is a 500 at the gateway
+		return nil, err
+	}
+	if req.Version == "2.0" {
+		return events.APIGatewayV2CustomAuthorizerSimpleResponse{IsAuthorized: err == nil, Context: map[string]any{"tenant": tenant}}, nil
+	}
+	if errors.Is(err, apikey.ErrMissing) {
+		return nil, errUnauthorized
+	}
+	return policy(req.MethodARN, tenant, err == nil), nil
+}
+
+func policy(method, tenant string, allow bool) events.APIGatewayCustomAuthorizerResponse {
+	effect := "Deny"
+	if allow {
+		effect = "Allow"
+	}
+	return events.APIGatewayCustomAuthorizerResponse{
+		PrincipalID: tenant,
+		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
+			Version:   "2012-10-17",
+			Statement: []events.IAMPolicyStatement{{Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{everyMethod(method)}}},
+		},
+		Context: map[string]any{"tenant": tenant},
+	}
+}
+
+// everyMethod widens arn:…:api/stage/METHOD/path to the stage: the gateway may cache the policy and use it for the
+// caller's other requests.
+func everyMethod(arn string) string {
+	parts := strings.SplitN(arn, "/", 3)
+	if len(parts) < 3 {
+		return arn
+	}
+	return parts[0] + "/" + parts[1] + "/*"
+}

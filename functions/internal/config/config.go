@@ -1,0 +1,114 @@
+// Package config reads what the functions are configured with from the environment that the CDK app gives them, and
+// makes what every function starts from. A missing or malformed variable is an error that names it.
+package config
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/caarlos0/env/v11"
+)
+
+// Log is what every function logs by.
+type Log struct {
+	Level slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`
+}
+
+// Logger writes JSON lines to stdout, where Lambda collects them.
+func (l Log) Logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l.Level}))
+}
+
+// Payments is the application's own table.
+type Payments struct {
+	PaymentsTable string `env:"PAYMENTS_TABLE,notEmpty"`
+}
+
+// Tables are the tables of the functions that run operations or deliver messages.
+type Tables struct {
+	Payments
+	IdempotencyTable string `env:"IDEMPOTENCY_TABLE,notEmpty"`
+	OutboxTable      string `env:"OUTBOX_TABLE,notEmpty"`
+	// ResponseBytesMax bounds a stored response, in bytes.
+	ResponseBytesMax int `env:"RESPONSE_BYTES_MAX" envDefault:"3145728"`
+	// Retention is how long a final record answers.
+	Retention time.Duration `env:"RETENTION" envDefault:"24h"`
+}
+
+// Provider is where charges are made and what one call may take.
+type Provider struct {
+	URL string `env:"PROVIDER_URL,notEmpty"`
+	// Timeout bounds one call.
+	Timeout time.Duration `env:"PROVIDER_TIMEOUT" envDefault:"5s"`
+}
+
+// Authorizer is the configuration of the authorizer function.
+type Authorizer struct {
+	Log
+	Payments
+}
+
+// The places where the caller is authenticated.
+const (
+	AuthGateway  = "gateway"
+	AuthFunction = "function"
+)
+
+// API is the configuration of the api function.
+type API struct {
+	Log
+	Tables
+	Provider
+	// Auth says who authenticates: the gateway's authorizer, whose context names the tenant, or this function.
+	Auth string `env:"AUTH,notEmpty"`
+	// BodyBytesMax bounds a request's body, in bytes.
+	BodyBytesMax int `env:"BODY_BYTES_MAX" envDefault:"262144"`
+}
+
+// Worker is the configuration of the worker and sweep functions.
+type Worker struct {
+	Log
+	Tables
+	Provider
+	RetryQueueURL      string        `env:"RETRY_QUEUE_URL,notEmpty"`
+	DeadLetterQueueURL string        `env:"DEAD_LETTER_QUEUE_URL,notEmpty"`
+	ClaimLease         time.Duration `env:"CLAIM_LEASE" envDefault:"10s"`
+	BackoffMin         time.Duration `env:"BACKOFF_MIN" envDefault:"1s"`
+	BackoffMax         time.Duration `env:"BACKOFF_MAX" envDefault:"30s"`
+	AttemptsMax        int           `env:"ATTEMPTS_MAX" envDefault:"10"`
+}
+
+// Read fills a configuration from the environment.
+func Read[T any]() (T, error) {
+	cfg, err := env.ParseAs[T]()
+	if err != nil {
+		return cfg, fmt.Errorf("configuration: %w", err)
+	}
+	if api, ok := any(cfg).(API); ok && api.Auth != AuthGateway && api.Auth != AuthFunction {
+		return cfg, fmt.Errorf("configuration: AUTH = %q: must be %s or %s", api.Auth, AuthGateway, AuthFunction)
+	}
+	return cfg, nil
+}
+
+// AWS loads the SDK's configuration: region, credentials and endpoints from the environment.
+func AWS(ctx context.Context) (aws.Config, error) {
+	cfg, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return cfg, fmt.Errorf("configuration: %w", err)
+	}
+	return cfg, nil
+}
+
+// Must ends the start of a function that can't be configured: its log then names the reason, and nothing was taken yet.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		slog.New(slog.NewJSONHandler(os.Stdout, nil)).Error("start failed", "error", err)
+		os.Exit(1)
+	}
+	return value
+}

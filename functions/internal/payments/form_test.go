@@ -1,0 +1,59 @@
+package payments
+
+import (
+	"testing"
+)
+
+func TestFormListsEveryErrorWithItsPointer(t *testing.T) { // docs/payments-api.md "Conventions"
+	for name, c := range map[string]struct {
+		body string
+		want []string
+	}{
+		"valid":          {`{"amount":1999,"currency":"EUR","source":"card_ok","reference":"order-17"}`, nil},
+		"no reference":   {`{"amount":1,"currency":"EUR","source":"c"}`, nil},
+		"all wrong":      {`{"amount":0,"currency":"eur","source":"","x~/y":1}`, []string{"/amount", "/currency", "/source", "/x~0~1y"}},
+		"all missing":    {`{}`, []string{"/amount", "/currency", "/source"}},
+		"not an object":  {`[1]`, []string{""}},
+		"null":           {`null`, []string{""}},
+		"no JSON":        {`{"amount":`, []string{""}},
+		"fraction":       {`{"amount":1.5,"currency":"EUR","source":"c"}`, []string{"/amount"}},
+		"exponent":       {`{"amount":1e2,"currency":"EUR","source":"c"}`, []string{"/amount"}},
+		"amount string":  {`{"amount":"1","currency":"EUR","source":"c"}`, []string{"/amount"}},
+		"too large":      {`{"amount":100000000,"currency":"EUR","source":"c"}`, []string{"/amount"}},
+		"no ISO 4217":    {`{"amount":1,"currency":"QQQ","source":"c"}`, []string{"/currency"}},
+		"null reference": {`{"amount":1,"currency":"EUR","source":"c","reference":null}`, []string{"/reference"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problem := parsePayment([]byte(c.body))
+			var got []string
+			if problem != nil {
+				for _, e := range problem.Errors {
+					got = append(got, e.Pointer)
+				}
+			}
+			if len(got) != len(c.want) {
+				t.Fatalf("errors at %q, want %q", got, c.want)
+			}
+			for i := range got {
+				if got[i] != c.want[i] {
+					t.Errorf("errors at %q, want %q", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestFormTransferToItselfIsInvalid(t *testing.T) {
+	_, problem := parseTransfer([]byte(`{"from":"acct_1","to":"acct_1","amount":5,"currency":"EUR"}`))
+	if problem == nil || len(problem.Errors) != 1 || problem.Errors[0].Pointer != "/to" {
+		t.Fatalf("problem %+v, want one error at /to", problem)
+	}
+}
+
+func TestFormIDsHoldNothingThatSeparatesKeys(t *testing.T) {
+	for _, id := range []string{"a/b", "a#b", "../x", "ä", ""} {
+		if _, problem := parseTransfer([]byte(`{"from":"` + id + `","to":"acct_1","amount":5,"currency":"EUR"}`)); problem == nil {
+			t.Errorf("from %q is accepted", id)
+		}
+	}
+}

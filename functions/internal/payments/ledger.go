@@ -1,0 +1,47 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Ledger reads the application's rows, strongly. A row that does not exist is nil.
+type Ledger interface {
+	Payment(ctx context.Context, tenant, id string) (*Payment, error)
+	Account(ctx context.Context, tenant, id string) (*Account, error)
+}
+
+// Table is the Ledger on DynamoDB.
+type Table struct {
+	Client *dynamodb.Client
+	Name   string
+}
+
+// Payment implements [Ledger].
+func (t Table) Payment(ctx context.Context, tenant, id string) (*Payment, error) {
+	it, err := t.get(ctx, paymentKey(tenant, id))
+	if it == nil || err != nil {
+		return nil, err
+	}
+	return decodePayment(it)
+}
+
+// Account implements [Ledger].
+func (t Table) Account(ctx context.Context, tenant, id string) (*Account, error) {
+	it, err := t.get(ctx, accountKey(tenant, id))
+	if it == nil || err != nil {
+		return nil, err
+	}
+	return decodeAccount(it)
+}
+
+func (t Table) get(ctx context.Context, pk string) (item, error) {
+	out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: key(pk), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return nil, fmt.Errorf("payments: read: %w", err)
+	}
+	return out.Item, nil
+}

@@ -1,0 +1,14 @@
+package idem
+
+// The stable codes of the problems that the layer itself answers with.
+const (
+	CodeKeyMissing       = "idempotency_key_missing"                       // 400
+	CodeKeyInvalid       = "idempotency_key_invalid"                       // 400
+	CodeKeyReused        = "idempotency_key_reused_with_different_payload" // 422, by policy 400
+	CodeError            = "idempotency_error"                             // 400: Stripe's mismatch
+	CodeInProgress       = "idempotency_key_in_progress"                   // 409
+	CodeInUse            = "idempotency_key_in_use"                        // 409: Stripe's in flight
+	CodeOutcomeUnknown   = "idempotency_outcome_unknown"                   // 409
+	CodeStoreUnavailable = "idempotency_store_unavailable"                 // 503
+	CodeResponseTooLarge = "idempotency_response_too_large"                // 500, before anything is committed
+)

@@ -1,0 +1,111 @@
+// Package schema names the tables, indexes and attributes of idem on DynamoDB, and nothing else.
+//
+// The store, the CDK app and the tests share it, so a table that is deployed is the table that is read. It imports no
+// AWS package. Attribute names are short because a lost conditional write is billed by the size of the stored item.
+package schema
+
+// Table is the shape of one DynamoDB table: a string partition key, no sort key, native TTL.
+type Table struct {
+	// Key is the name of the partition key, of type S.
+	Key string
+	// TTL is the attribute that native TTL reads: epoch seconds, present only on items that may go.
+	TTL string
+	// StreamNewImage says that the table has a stream with NEW_IMAGE.
+	StreamNewImage bool
+	// Index is the table's one sparse index.
+	Index Index
+}
+
+// Index is a sparse global secondary index: items without its partition key are not in it and cost nothing.
+type Index struct {
+	// Name of the index.
+	Name string
+	// Partition is its partition key, of type S: "<queue>#<shard>".
+	Partition string
+	// Sort is its sort key, of type N: the epoch millisecond from which somebody should look at the item.
+	Sort string
+	// Projected lists the attributes that the index carries beside the keys.
+	Projected []string
+}
+
+// Attributes that both tables have, with the same meaning.
+const (
+	State         = "st"
+	OperationID   = "op"
+	Epoch         = "ep"
+	Owner         = "ow"
+	LeaseUntil    = "lu"  // epoch ms
+	Tenant        = "tn"  //
+	Attempts      = "an"  //
+	CreatedAt     = "ca"  // epoch ms
+	SchemaVersion = "sv"  //
+	TTL           = "ttl" // epoch s
+	Queue         = "q"   // partition key of the sparse index
+	QueueAt       = "qa"  // sort key of the sparse index, epoch ms
+)
+
+// Attributes of the idempotency table.
+const (
+	RecordKey          = "pk"
+	OperationName      = "on"
+	Kind               = "kd"
+	Principal          = "pr"
+	Fingerprint        = "fp"
+	FingerprintVersion = "fv"
+	FingerprintKeyID   = "fk"
+	ResponseStatus     = "rs"
+	ResponseHeaders    = "rh"
+	ResponseBody       = "rb"
+	ResponseEncoding   = "re"
+	ResponseChunks     = "rc"
+	DoneAt             = "da" // epoch ms
+	ExpiresAt          = "ea" // epoch ms
+	Retention          = "rt" // ms
+	Deadline           = "dl" // epoch ms
+	LastError          = "le"
+	SafeToRunAgain     = "sf"
+)
+
+// Attributes of the outbox table.
+const (
+	MessageID         = "id"
+	MessageRecord     = "pk" // the record's key
+	MessageIndex      = "n"  // position in the operation's chain, from 1
+	Topic             = "tp"
+	Payload           = "pl"
+	FirstClaimedAt    = "fc" // epoch ms
+	NextAttemptAt     = "na" // epoch ms
+	OpenSince         = "os" // epoch ms
+	ProviderReference = "ref"
+	LastOutcome       = "lo"
+	Evidence          = "ev"
+	Detached          = "dt"
+)
+
+// MessageStatePending is the value of State that the stream mapping filters for.
+const MessageStatePending = "pending"
+
+// Idempotency is the table of records and of the chunks of their large responses.
+func Idempotency() Table {
+	return Table{
+		Key: RecordKey,
+		TTL: TTL,
+		Index: Index{
+			Name: "sweep", Partition: Queue, Sort: QueueAt,
+			Projected: []string{State, OperationID, Epoch, Owner, LeaseUntil},
+		},
+	}
+}
+
+// Outbox is the table of messages.
+func Outbox() Table {
+	return Table{
+		Key:            MessageID,
+		TTL:            TTL,
+		StreamNewImage: true,
+		Index: Index{
+			Name: "queue", Partition: Queue, Sort: QueueAt,
+			Projected: []string{State, OperationID, Epoch, Owner, LeaseUntil, Tenant, Topic},
+		},
+	}
+}

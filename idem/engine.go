@@ -1,0 +1,242 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// Engine runs operations exactly once against a store. It is safe for concurrent use once every operation is registered.
+type Engine struct {
+	store      Store
+	cfg        Config
+	mint       Mint
+	operations map[string]Operation
+}
+
+// New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
+func New(store Store, cfg Config) (*Engine, error) {
+	if store == nil {
+		return nil, &ConfigError{"store", nil, "must be given"}
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Fingerprinter == nil {
+		f, err := canonical.New(canonical.Config{})
+		if err != nil {
+			return nil, fmt.Errorf("idem: default fingerprinter: %w", err)
+		}
+		cfg.Fingerprinter = f
+	}
+	return &Engine{store: store, cfg: cfg, mint: Mint{cfg.Random}, operations: map[string]Operation{}}, nil
+}
+
+// Registered is an operation of an engine.
+type Registered struct {
+	engine *Engine
+	op     Operation
+}
+
+// Operation returns what was registered.
+func (o *Registered) Operation() Operation { return o.op }
+
+// Register adds an operation at start-up, or returns a [*ConfigError].
+func (e *Engine) Register(op Operation) (*Registered, error) {
+	if err := op.validate(e.cfg.ExecutionMax + e.cfg.WireMax); err != nil {
+		return nil, err
+	}
+	if _, ok := e.operations[op.Name]; ok {
+		return nil, &ConfigError{"Operation.Name", op.Name, "is registered twice"}
+	}
+	e.operations[op.Name] = op
+	return &Registered{engine: e, op: op}, nil
+}
+
+// Operations lists what is registered, by name.
+func (e *Engine) Operations() []Operation {
+	names := slices.Sorted(maps.Keys(e.operations))
+	operations := make([]Operation, len(names))
+	for i, name := range names {
+		operations[i] = e.operations[name]
+	}
+	return operations
+}
+
+// UnavailableError: the store could not be asked, or did not say in time what became of a write. Nothing was
+// acknowledged; the same key may be sent again.
+type UnavailableError struct {
+	// RetryAfter is when to try again.
+	RetryAfter time.Duration
+	Cause      error
+}
+
+// Error implements error.
+func (e *UnavailableError) Error() string { return fmt.Sprintf("idem: store unavailable: %v", e.Cause) }
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// HandlerError is an error or panic of the handler. Nothing was stored, except that an opaque operation is now unknown.
+type HandlerError struct {
+	Cause error
+	// Stack is where a panic came from.
+	Stack []byte
+}
+
+// Error implements error.
+func (e *HandlerError) Error() string { return fmt.Sprintf("idem: handler: %v", e.Cause) }
+
+// Unwrap returns the cause.
+func (e *HandlerError) Unwrap() error { return e.Cause }
+
+// ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved (peers.md P5).
+var ErrNoTime = errors.New("idem: no time left before the deadline")
+
+const (
+	retryUnavailable = 2 * time.Second
+	retryInProgress  = time.Second
+	retryPending     = time.Second
+	retryUnknown     = 10 * time.Second
+)
+
+func unavailable(cause error) error {
+	return &UnavailableError{RetryAfter: retryUnavailable, Cause: cause}
+}
+
+// Do executes the operation for the request, or answers from what an earlier request left. The handler runs at most
+// once to a committed end, whatever retries, races, crashes or lost replies happen.
+//
+// Errors: those of package canonical for a body that has no fingerprint; [*UnavailableError] (503); [ErrNoTime] inside
+// one; [*HandlerError]; [ErrResponseTooLarge], with nothing committed.
+func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
+	x, err := o.begin(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	result, err := x.run(ctx, handler)
+	if err == nil && result.Outcome == OutcomeInProgress && o.op.Policy.InFlight == InFlightWait {
+		return x.waitForWinner(ctx, handler, result)
+	}
+	return result, err
+}
+
+// Lookup answers from what an earlier request left, without reserving or running anything: for a request that fails
+// validation, which must still be replayed if its stored twin passed (peers.md H14). It returns nil where the record is
+// absent, expired, or free to be executed again.
+func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
+	x, err := o.begin(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	existing, err := x.read(ctx)
+	if err != nil || existing == nil {
+		return nil, err
+	}
+	_, effect, err := x.judge(*existing)
+	if err != nil {
+		return nil, x.fail(err)
+	}
+	switch effect {
+	case EffectReserve, EffectTakeOver, EffectRun:
+		return nil, nil
+	case EffectStore: // a dead opaque lease, which a request that executes parks
+		effect = EffectUnknown
+	}
+	return x.answer(ctx, *existing, effect)
+}
+
+// Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
+// or another incarnation's, or where it has expired. It returns an [*UnavailableError] or an [*UnreadableError].
+func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*Record, error) {
+	key, err := id.RecordKey()
+	if err != nil {
+		return nil, nil // an id that can't exist is as absent as any other
+	}
+	r, err := e.get(ctx, key)
+	if err != nil || r == nil || r.Tenant != tenant || r.OperationID != id {
+		return nil, err
+	}
+	if !r.Readable() {
+		return nil, unavailable(&UnreadableError{r.SchemaVersion, r.State, r.Kind})
+	}
+	if r.Expired(e.now()) {
+		return nil, nil
+	}
+	loaded, err := e.load(ctx, *r)
+	if err != nil {
+		return nil, err
+	}
+	return &loaded, nil
+}
+
+// Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does.
+// The polls are jittered and back off from 50 ms to 1 s.
+func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*Record, error) {
+	until := e.now().Add(wait)
+	for try := 0; ; try++ {
+		r, err := e.Status(ctx, tenant, id)
+		if err != nil || r == nil || r.State.Final() {
+			return r, err
+		}
+		pause := e.jitter(pollPause(try))
+		if e.now().Add(pause).After(until) || e.cfg.Pause(ctx, pause) != nil {
+			return r, nil
+		}
+	}
+}
+
+// now is the clock in the resolution that is stored.
+func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
+
+func (e *Engine) get(ctx context.Context, key RecordKey) (*Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	defer cancel()
+	r, err := e.store.Get(ctx, key)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return r, nil
+}
+
+func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
+	if r.Chunks == 0 {
+		return r, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	defer cancel()
+	r, err := e.store.LoadResponse(ctx, r)
+	if err != nil {
+		return r, unavailable(err)
+	}
+	return r, nil
+}
+
+// jitter draws a duration from (d/2, d].
+func (e *Engine) jitter(d time.Duration) time.Duration {
+	raw, err := e.mint.random()
+	if err != nil || d < 2 {
+		return d
+	}
+	var n uint64
+	for _, b := range raw[:8] {
+		n = n<<8 | uint64(b)
+	}
+	return d - time.Duration(n%uint64(d/2))
+}
+
+func pollPause(try int) time.Duration { return growing(50*time.Millisecond, time.Second, try) }
+
+// growing doubles from first with each try, up to last.
+func growing(first, last time.Duration, try int) time.Duration {
+	if try > 20 {
+		return last
+	}
+	return min(first<<try, last)
+}

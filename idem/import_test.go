@@ -1,0 +1,99 @@
+package idem_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/idem-go/idem-aws/"
+
+// mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Code: who may
+// import whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
+var mayImport = map[string][]string{
+	"idem":                   {"idem/canonical"},
+	"idem/canonical":         {},
+	"idem/header":            {},
+	"idem/dynamo":            {"idem", "idem/canonical", "idem/dynamo/schema"},
+	"idem/dynamo/schema":     {},
+	"idem/dynamo/dynamotest": {"idem/dynamo/schema", "localstack/emulator"},
+	"idem/memstore":          {"idem"},
+	"idem/storetest":         {"idem", "idem/canonical", "idem/outbox"},
+	"idem/storetest/faulty":  {"idem", "idem/outbox"},
+	"idem/middleware":        {"idem", "idem/canonical", "idem/header"},
+	"idem/awslambda":         {},
+	"idem/outbox":            {"idem"},
+	"idem/outbox/call":       {"idem", "idem/outbox"},
+	"idem/outbox/sqsqueue":   {"idem", "idem/outbox"},
+}
+
+// mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
+var mayUseAWS = []string{"idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue"}
+
+// sources parses every file of the library that is not a test.
+func sources(t *testing.T, visit func(pkg, path string, file *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		visit(strings.TrimSuffix("idem/"+filepath.ToSlash(filepath.Dir(path)), "/."), path, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportsFollowTheDesign(t *testing.T) {
+	sources(t, func(pkg, path string, file *ast.File) {
+		allowed, listed := mayImport[pkg]
+		if !listed {
+			t.Errorf("%s: package %s has no place in mayImport", path, pkg)
+		}
+		for _, spec := range file.Imports {
+			name := strings.Trim(spec.Path.Value, `"`)
+			if own, ok := strings.CutPrefix(name, module); ok && !slices.Contains(allowed, own) {
+				t.Errorf("%s imports %s, which %s may not", path, own, pkg)
+			}
+			if strings.HasPrefix(name, "github.com/aws/") && !slices.Contains(mayUseAWS, pkg) {
+				t.Errorf("%s imports %s: %s stays free of AWS", path, name, pkg)
+			}
+		}
+	})
+}
+
+// Clocks and randomness are injected, so that time and chance are the test's. time.Now without a call is how a default
+// is given.
+func TestLibraryHasNoClockAndNoRandomnessOfItsOwn(t *testing.T) {
+	forbidden := map[string][]string{"time": {"Now", "Sleep", "After", "Tick"}, "rand": nil}
+	sources(t, func(_, path string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			selector, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := selector.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			if names, is := forbidden[pkg.Name]; is && (names == nil || slices.Contains(names, selector.Sel.Name)) {
+				t.Errorf("%s calls %s.%s", path, pkg.Name, selector.Sel.Name)
+			}
+			return true
+		})
+	})
+}

@@ -1,0 +1,243 @@
+package idem
+
+import (
+	"fmt"
+	"net/textproto"
+	"slices"
+	"time"
+)
+
+// Policy is the contract of one endpoint towards its clients: every row of the table in docs/semantics.md is a field.
+// [IETF], [Stripe] and [Lenient] are the published contracts; a team may build its own. [Policy.Validate] rejects
+// contradictions.
+type Policy struct {
+	// Name appears in the audit.
+	Name string
+	// ExemptReason, where set, says why the route runs without protection; every other field is then ignored.
+	ExemptReason string
+
+	MissingKey MissingKey
+	EmptyKey   EmptyKey
+	Syntax     Syntax
+	// KeyBytesMin is the shortest key accepted, in bytes; 0 and 1 mean any. For SyntaxOpaque only.
+	KeyBytesMin int
+	Mismatch    Mismatch
+	InFlight    InFlight
+	// WaitMax bounds how long a duplicate waits for the winner; for InFlightWait only, at most 25 s.
+	WaitMax time.Duration
+	// StoreServerErrors stores and replays 5xx results once execution began. Never for opaque operations.
+	StoreServerErrors bool
+	ClientErrors      ClientErrors
+	Scope             ScopeRule
+	// BindPrincipal adds the caller's principal (session, token) to the scope.
+	BindPrincipal bool
+	// Retention is how long a final record answers, from completion: 1 h to 90 d.
+	Retention   time.Duration
+	AfterExpiry AfterExpiry
+	// ReplayHeaders are the names of response headers that are stored and replayed besides Content-Type and Location.
+	ReplayHeaders []string
+}
+
+// MissingKey is what an unsafe request without the header gets.
+type MissingKey string
+
+// The answers to a missing key.
+const (
+	MissingKeyRefused     MissingKey = "refused"     // 400
+	MissingKeyUnprotected MissingKey = "unprotected" // executes without protection, marked so
+)
+
+// EmptyKey is what an empty header means.
+type EmptyKey string
+
+// The meanings of an empty header.
+const (
+	EmptyKeyRefused   EmptyKey = "refused" // 400
+	EmptyKeyAsMissing EmptyKey = "as missing"
+)
+
+// Syntax is how the header is read.
+type Syntax string
+
+// The syntaxes of the header.
+const (
+	SyntaxStructured Syntax = "structured" // RFC 9651 String; a bare value is the same key
+	SyntaxStrict     Syntax = "strict"     // RFC 9651 String only
+	SyntaxOpaque     Syntax = "opaque"     // 1..255 bytes as they stand
+)
+
+// Mismatch is what the same key with another payload gets.
+type Mismatch string
+
+// The answers to another payload.
+const (
+	Mismatch422    Mismatch = "422"
+	Mismatch400    Mismatch = "400"
+	MismatchReplay Mismatch = "replay" // the first result, whatever was asked
+)
+
+// InFlight is what a duplicate gets while the first one runs.
+type InFlight string
+
+// The answers to a duplicate of a running request.
+const (
+	InFlightConflict InFlight = "409"
+	InFlightAccepted InFlight = "202"
+	InFlightWait     InFlight = "wait" // replays the winner's response; 409 when the wait is over
+)
+
+// ClientErrors says which 4xx results are stored.
+type ClientErrors string
+
+// Which 4xx results are stored.
+const (
+	// ClientErrorsFinal stores all but 401, 403, 408, 409, 425 and 429, unless the handler declared one by Reject.
+	ClientErrorsFinal ClientErrors = "final"
+	ClientErrorsAll   ClientErrors = "all"
+)
+
+// ScopeRule is what a key is unique within.
+type ScopeRule string
+
+// What a key is unique within.
+const (
+	ScopeOperation ScopeRule = "tenant+operation+key"
+	ScopeTenant    ScopeRule = "tenant+key" // the same key at another operation is a mismatch
+)
+
+// AfterExpiry is what a request gets whose record has expired.
+type AfterExpiry string
+
+// What follows expiry.
+const (
+	AfterExpiryNew  AfterExpiry = "new request"
+	AfterExpiryGone AfterExpiry = "410"
+)
+
+// Bounds of a policy's durations.
+const (
+	RetentionMin = time.Hour
+	RetentionMax = 90 * 24 * time.Hour
+	waitMaxBound = 25 * time.Second
+)
+
+// IETF is the default policy: draft-ietf-httpapi-idempotency-key-header.
+func IETF() Policy {
+	return Policy{
+		Name: "ietf", MissingKey: MissingKeyRefused, EmptyKey: EmptyKeyRefused, Syntax: SyntaxStructured,
+		Mismatch: Mismatch422, InFlight: InFlightConflict, ClientErrors: ClientErrorsFinal, Scope: ScopeOperation,
+		Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
+	}
+}
+
+// Stripe is the contract of Stripe's API.
+func Stripe() Policy {
+	return Policy{
+		Name: "stripe", MissingKey: MissingKeyUnprotected, EmptyKey: EmptyKeyAsMissing, Syntax: SyntaxOpaque,
+		Mismatch: Mismatch400, InFlight: InFlightConflict, StoreServerErrors: true, ClientErrors: ClientErrorsFinal,
+		Scope: ScopeTenant, Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
+	}
+}
+
+// Lenient is the contract of account-scoped APIs whose duplicates wait for the first result.
+func Lenient() Policy {
+	return Policy{
+		Name: "lenient", MissingKey: MissingKeyUnprotected, EmptyKey: EmptyKeyAsMissing, Syntax: SyntaxOpaque,
+		Mismatch: MismatchReplay, InFlight: InFlightWait, WaitMax: 10 * time.Second, ClientErrors: ClientErrorsAll,
+		Scope: ScopeTenant, Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
+	}
+}
+
+// Exempt is the policy of an unsafe route that needs no protection, with the reason that the audit shows.
+func Exempt(reason string) Policy { return Policy{Name: "exempt", ExemptReason: reason} }
+
+// ConfigError rejects a configuration: the field, its value and the rule that it breaks.
+type ConfigError struct {
+	Field string
+	Value any
+	Rule  string
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("idem: %s = %v: %s", e.Field, e.Value, e.Rule)
+}
+
+// neverReplayed are headers that describe one exchange, not its result; hop-by-hop ones by RFC 9110 section 7.6.1.
+var neverReplayed = []string{
+	"Set-Cookie", "Date", "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length",
+}
+
+// Validate returns a [*ConfigError] that names the fields in contradiction.
+func (p Policy) Validate() error {
+	if p.ExemptReason != "" {
+		return nil
+	}
+	for _, check := range []error{
+		oneOf("Policy.MissingKey", p.MissingKey, MissingKeyRefused, MissingKeyUnprotected),
+		oneOf("Policy.EmptyKey", p.EmptyKey, EmptyKeyRefused, EmptyKeyAsMissing),
+		oneOf("Policy.Syntax", p.Syntax, SyntaxStructured, SyntaxStrict, SyntaxOpaque),
+		oneOf("Policy.Mismatch", p.Mismatch, Mismatch422, Mismatch400, MismatchReplay),
+		oneOf("Policy.InFlight", p.InFlight, InFlightConflict, InFlightAccepted, InFlightWait),
+		oneOf("Policy.ClientErrors", p.ClientErrors, ClientErrorsFinal, ClientErrorsAll),
+		oneOf("Policy.Scope", p.Scope, ScopeOperation, ScopeTenant),
+		oneOf("Policy.AfterExpiry", p.AfterExpiry, AfterExpiryNew, AfterExpiryGone),
+		p.validateRelations(),
+	} {
+		if check != nil {
+			return check
+		}
+	}
+	return nil
+}
+
+func (p Policy) validateRelations() error {
+	if p.KeyBytesMin < 0 || p.KeyBytesMin > 255 || p.KeyBytesMin > 1 && p.Syntax != SyntaxOpaque {
+		return &ConfigError{"Policy.KeyBytesMin", p.KeyBytesMin, fmt.Sprintf("must be 0..255, above 1 only with Policy.Syntax = %s", SyntaxOpaque)}
+	}
+	if p.Retention < RetentionMin || p.Retention > RetentionMax {
+		return &ConfigError{"Policy.Retention", p.Retention, fmt.Sprintf("must be %v..%v", RetentionMin, RetentionMax)}
+	}
+	if waits := p.InFlight == InFlightWait; waits != (p.WaitMax > 0) || p.WaitMax < 0 || p.WaitMax > waitMaxBound {
+		return &ConfigError{"Policy.WaitMax", p.WaitMax, fmt.Sprintf("must be above 0 and at most %v with Policy.InFlight = %s, else 0", waitMaxBound, InFlightWait)}
+	}
+	if p.AfterExpiry == AfterExpiryGone {
+		return &ConfigError{"Policy.AfterExpiry", p.AfterExpiry, "needs a tombstone or a time in the key, which Policy has no field for: after TTL the key could not be told from a new one"}
+	}
+	for _, name := range p.ReplayHeaders {
+		if slices.Contains(neverReplayed, textproto.CanonicalMIMEHeaderKey(name)) {
+			return &ConfigError{"Policy.ReplayHeaders", name, "is never stored: it belongs to one exchange"}
+		}
+	}
+	return nil
+}
+
+func oneOf[T ~string](field string, value T, allowed ...T) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return &ConfigError{field, fmt.Sprintf("%q", string(value)), fmt.Sprintf("must be one of %q", allowed)}
+}
+
+// Replays says whether a response header of this name is stored and replayed.
+func (p Policy) Replays(name string) bool {
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	if name == "Content-Type" || name == "Location" {
+		return true
+	}
+	return slices.ContainsFunc(p.ReplayHeaders, func(allowed string) bool {
+		return textproto.CanonicalMIMEHeaderKey(allowed) == name
+	})
+}
+
+// stores says whether a result with this status, returned by a handler, is stored.
+func (p Policy) stores(status int) bool {
+	switch {
+	case status >= 500:
+		return p.StoreServerErrors
+	case status >= 400 && p.ClientErrors == ClientErrorsFinal:
+		return !slices.Contains([]int{401, 403, 408, 409, 425, 429}, status)
+	}
+	return true
+}

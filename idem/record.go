@@ -1,0 +1,175 @@
+package idem
+
+import (
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// SchemaVersion is written into every record and message. A row with another version was written by a release that this
+// one doesn't know: it is answered with 503, never guessed at (peers.md H17).
+const SchemaVersion = 1
+
+// State is the state of a record. The states and who leaves them are in docs/semantics.md.
+type State string
+
+// The states that a record can be stored in. "expired" is not among them: it is derived when a record is read.
+const (
+	StateInProgress      State = "in_progress"
+	StatePending         State = "pending"
+	StateCompleted       State = "completed"
+	StateFailed          State = "failed"
+	StateFailedRetryable State = "failed_retryable"
+	StateUnknown         State = "unknown"
+)
+
+// Known says whether this release knows the state.
+func (s State) Known() bool {
+	switch s {
+	case StateInProgress, StatePending, StateCompleted, StateFailed, StateFailedRetryable, StateUnknown:
+		return true
+	}
+	return false
+}
+
+// Final says whether the record holds the operation's last answer: only such records expire.
+func (s State) Final() bool { return s == StateCompleted || s == StateFailed }
+
+// Kind is how an operation is protected (docs/design.md, "Kinds of operation").
+type Kind string
+
+// The kinds of operation.
+const (
+	// KindAtomic is for handlers whose every write goes through the execution's transaction: reserve, handler, one
+	// fenced transaction. A crash leaves a dead lease, which the next request takes over.
+	KindAtomic Kind = "atomic"
+	// KindExpress is the same where duplicates may compute in parallel: one transaction inserts the completed record.
+	KindExpress Kind = "express"
+	// KindDeferred is for an effect outside the database: the record is inserted pending with its 202, together with
+	// the first message; a worker performs the effect and settles.
+	KindDeferred Kind = "deferred"
+	// KindOpaque is for existing handlers that write for themselves. A crash leaves unknown.
+	KindOpaque Kind = "opaque"
+)
+
+// Known says whether this release knows the kind.
+func (k Kind) Known() bool {
+	switch k {
+	case KindAtomic, KindExpress, KindDeferred, KindOpaque:
+		return true
+	}
+	return false
+}
+
+// Record is the durable state of one scope. Times are UTC with millisecond resolution; a zero time is absent.
+type Record struct {
+	Key         RecordKey
+	State       State
+	OperationID OperationID
+	// Epoch counts take-overs within an incarnation, from 1.
+	Epoch int64
+	// Owner is the execution that holds, or last held, the record.
+	Owner Owner
+	// LeaseUntil is the end of the right to execute. It is past the function's hard deadline, so a live holder is never robbed.
+	LeaseUntil time.Time
+
+	Tenant    string
+	Operation string
+	Kind      Kind
+	Principal string
+	// SafeToRunAgain is the declaration of an opaque operation that running it twice does no harm.
+	SafeToRunAgain bool
+
+	Fingerprint canonical.Fingerprint
+	// Response is the final answer, or while the record is pending the 202.
+	Response Response
+	// Chunks counts the items beside the record that hold the response's body; the store reads them on demand.
+	Chunks int
+
+	CreatedAt time.Time
+	DoneAt    time.Time
+	// ExpiresAt stands only on completed and failed records.
+	ExpiresAt time.Time
+	Retention time.Duration
+	// Attempts counts executions of this incarnation.
+	Attempts  int
+	LastError string
+
+	SchemaVersion int
+}
+
+// Expired says whether the record counts as absent at now. Only final records expire; native TTL removes them later.
+func (r Record) Expired(now time.Time) bool {
+	return r.State.Final() && !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
+}
+
+// Readable says whether this release may judge the record: an unknown schema, state or kind is answered with 503.
+func (r Record) Readable() bool {
+	return r.SchemaVersion == SchemaVersion && r.State.Known() && r.Kind.Known()
+}
+
+// LeaseDead says whether the right to execute has run out.
+func (r Record) LeaseDead(now time.Time) bool {
+	return r.State == StateInProgress && !now.Before(r.LeaseUntil)
+}
+
+// RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records at their
+// expiry, other ones that were never finished a retention after their lease; pending, unknown and opaque ones never.
+func (r Record) RemoveAfter() (time.Time, bool) {
+	switch {
+	case r.State.Final():
+		return r.ExpiresAt, !r.ExpiresAt.IsZero()
+	case r.Kind != KindOpaque && (r.State == StateInProgress || r.State == StateFailedRetryable):
+		return r.LeaseUntil.Add(r.Retention), true
+	}
+	return time.Time{}, false
+}
+
+// QueueLease and QueueUnknown are the queues of the records' sparse index.
+const (
+	QueueLease   = "lease"
+	QueueUnknown = "unknown"
+)
+
+// Queue says in which queue of the sparse index the record stands and from when somebody should look at it. Only opaque
+// records have one: a dead atomic lease is resolved by whoever meets it.
+func (r Record) Queue() (queue string, at time.Time, ok bool) {
+	if r.Kind != KindOpaque {
+		return "", time.Time{}, false
+	}
+	switch r.State {
+	case StateInProgress:
+		return QueueLease, r.LeaseUntil, true
+	case StateUnknown:
+		return QueueUnknown, r.LeaseUntil, true
+	}
+	return "", time.Time{}, false
+}
+
+// Fence is what a conditional write on a record demands of the stored one. The operation id is in every condition, so a
+// zombie of an earlier incarnation can't touch a later one.
+type Fence struct {
+	OperationID OperationID
+	Owner       Owner
+	Epoch       int64
+	// States lists the states that the record may be in; at least one.
+	States []State
+}
+
+// FenceOf returns the fence that demands the record exactly as it was seen.
+func FenceOf(r Record) Fence {
+	return Fence{OperationID: r.OperationID, Owner: r.Owner, Epoch: r.Epoch, States: []State{r.State}}
+}
+
+// Admits says whether a stored record satisfies the fence.
+func (f Fence) Admits(r Record) bool {
+	if r.OperationID != f.OperationID || r.Owner != f.Owner || r.Epoch != f.Epoch {
+		return false
+	}
+	for _, state := range f.States {
+		if r.State == state {
+			return true
+		}
+	}
+	return false
+}

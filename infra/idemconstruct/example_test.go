@@ -1,0 +1,41 @@
+package idemconstruct_test
+
+import (
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
+)
+
+// A stack of one's own: two tables, two queues, and the outbox wired to a worker and a sweep.
+func Example() {
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
+	tables := idemconstruct.NewTables(stack, "Tables", idemconstruct.TablesProps{})
+	queues := idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{WorkerTimeout: time.Minute})
+
+	function := func(id string) awslambda.Function {
+		return awslambda.NewFunction(stack, jsii.String(id), &awslambda.FunctionProps{
+			Runtime: awslambda.Runtime_PROVIDED_AL2023(),
+			Handler: jsii.String("bootstrap"),
+			Code:    awslambda.Code_FromAsset(jsii.String("build/"+id), nil),
+			Timeout: awscdk.Duration_Minutes(jsii.Number(1)),
+		})
+	}
+	worker, sweep := function("worker"), function("sweep")
+	for _, statement := range tables.DeliverStatements() {
+		worker.AddToRolePolicy(statement)
+		sweep.AddToRolePolicy(statement)
+	}
+	for _, statement := range tables.StreamStatements() {
+		worker.AddToRolePolicy(statement)
+	}
+	for _, statement := range tables.SweepStatements() {
+		sweep.AddToRolePolicy(statement)
+	}
+	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
+		Tables: tables, Queues: queues, Worker: worker, Sweep: sweep,
+	})
+}

@@ -1,0 +1,136 @@
+// Package idemconstruct holds the CDK constructs that an application of idem needs: the tables, the queues that wake
+// the worker, and the wiring of the outbox.
+//
+// Constructs hand out the IAM statements that each role of an application needs, and never widen a role by themselves:
+// the role of a function is exactly the list that its author wrote down.
+package idemconstruct
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// TablesProps are the choices for Tables. The zero value is for production.
+type TablesProps struct {
+	// Disposable tables go with their stack: no deletion protection, no point-in-time recovery.
+	Disposable bool
+}
+
+// Tables are the two tables of idem, in the shape that package schema gives them.
+type Tables struct {
+	constructs.Construct
+	// Idempotency is the table of records.
+	Idempotency awsdynamodb.TableV2
+	// Outbox is the table of messages; it has a stream with NEW_IMAGE.
+	Outbox awsdynamodb.TableV2
+}
+
+// NewTables adds both tables to scope under id.
+func NewTables(scope constructs.Construct, id string, props TablesProps) *Tables {
+	self := constructs.NewConstruct(scope, jsii.String(id))
+	return &Tables{
+		Construct:   self,
+		Idempotency: NewTable(self, "Idempotency", schema.Idempotency(), props),
+		Outbox:      NewTable(self, "Outbox", schema.Outbox(), props),
+	}
+}
+
+// NewTable adds one on-demand table of the given shape to scope. Business tables that take part in the same
+// transactions can be made with it too, so that they are protected like the records that speak about them; an empty TTL
+// or Index leaves that part out.
+//
+// It is a TableV2, so that a replica for disaster recovery can be added in place later. Two Regions must not serve the
+// same tenant: conditions see only their own Region.
+func NewTable(scope constructs.Construct, id string, shape schema.Table, props TablesProps) awsdynamodb.TableV2 {
+	table := &awsdynamodb.TablePropsV2{
+		PartitionKey:       attribute(shape.Key, awsdynamodb.AttributeType_STRING),
+		Billing:            awsdynamodb.Billing_OnDemand(nil),
+		DeletionProtection: jsii.Bool(!props.Disposable),
+		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
+			PointInTimeRecoveryEnabled: jsii.Bool(!props.Disposable),
+		},
+		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	}
+	if props.Disposable {
+		table.RemovalPolicy = awscdk.RemovalPolicy_DESTROY
+	}
+	if shape.TTL != "" {
+		table.TimeToLiveAttribute = jsii.String(shape.TTL)
+	}
+	if shape.StreamNewImage {
+		table.DynamoStream = awsdynamodb.StreamViewType_NEW_IMAGE
+	}
+	if shape.Index.Name != "" {
+		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{{
+			IndexName:        jsii.String(shape.Index.Name),
+			PartitionKey:     attribute(shape.Index.Partition, awsdynamodb.AttributeType_STRING),
+			SortKey:          attribute(shape.Index.Sort, awsdynamodb.AttributeType_NUMBER),
+			ProjectionType:   awsdynamodb.ProjectionType_INCLUDE,
+			NonKeyAttributes: jsii.Strings(shape.Index.Projected...),
+		}}
+	}
+	return awsdynamodb.NewTableV2(scope, jsii.String(id), table)
+}
+
+func attribute(name string, kind awsdynamodb.AttributeType) *awsdynamodb.Attribute {
+	return &awsdynamodb.Attribute{Name: jsii.String(name), Type: kind}
+}
+
+// ExecuteStatements is what a function needs that executes operations: reserve, commit, complete, release and replay,
+// and the messages of its commits. No Query, no Scan, no DeleteItem.
+func (t *Tables) ExecuteStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		Allow([]string{
+			"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
+			"dynamodb:ConditionCheckItem",
+		}, t.Idempotency.TableArn()),
+		Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem"}, t.Outbox.TableArn()),
+	}
+}
+
+// DeliverStatements is what a function needs that claims and settles messages: worker and sweep.
+func (t *Tables) DeliverStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{Allow(
+		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+		t.Idempotency.TableArn(), t.Outbox.TableArn(),
+	)}
+}
+
+// SweepStatements is what a sweep needs beside DeliverStatements: the two sparse indexes.
+func (t *Tables) SweepStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{Allow([]string{"dynamodb:Query"},
+		within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name),
+		within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name),
+	)}
+}
+
+// StreamStatements is what the function behind the outbox stream needs for Lambda to poll it.
+// ListStreams names no one stream, so it is granted on all streams of the table, as AWS's own policy template does.
+func (t *Tables) StreamStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		Allow(
+			[]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
+			t.Outbox.TableStreamArn(),
+		),
+		Allow([]string{"dynamodb:ListStreams"}, within(t.Outbox.TableArn(), "/stream/*")),
+	}
+}
+
+// Allow is an IAM statement that allows the actions on the resources, nothing else.
+func Allow(actions []string, resources ...*string) awsiam.PolicyStatement {
+	return awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Effect:    awsiam.Effect_ALLOW,
+		Actions:   jsii.Strings(actions...),
+		Resources: &resources,
+	})
+}
+
+// within names something inside of a resource whose ARN is known at deploy time only.
+func within(arn *string, suffix string) *string {
+	return awscdk.Fn_Join(jsii.String(""), &[]*string{arn, jsii.String(suffix)})
+}

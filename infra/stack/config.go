@@ -1,0 +1,167 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// API is the kind of API Gateway in front of the application.
+type API string
+
+// The kinds of API Gateway. An HTTP API is cheaper and faster; a REST API has WAF, usage plans and gateway responses.
+const (
+	HTTP API = "http"
+	REST API = "rest"
+)
+
+// Auth says who authenticates a caller.
+type Auth string
+
+// The places of authentication. With Gateway a Lambda authorizer does it before the application is called, with Function
+// the application does it itself and there is no authorizer at all.
+const (
+	Gateway  Auth = "gateway"
+	Function Auth = "function"
+)
+
+// Arch is the processor architecture of the functions, by its Go name.
+type Arch string
+
+// The architectures Lambda has.
+const (
+	ARM64 Arch = "arm64"
+	AMD64 Arch = "amd64"
+)
+
+// The account and Region that emulators know. A local stack names them explicitly, so that the CDK command line refuses
+// to deploy one with credentials of a real account.
+const (
+	localAccount = "000000000000"
+	localRegion  = "us-east-1"
+)
+
+// Config is what can be chosen about a stack. Read fills it from CDK context.
+type Config struct {
+	// Stack is the CloudFormation stack's name. Default: idem-payments.
+	Stack string
+	// API is the kind of API Gateway. Default: HTTP.
+	API API
+	// Auth says who authenticates. Default: Gateway.
+	Auth Auth
+	// Arch is the architecture of the functions. Default: ARM64.
+	Arch Arch
+	// Local is for emulators: everything goes with the stack, and nothing is protected against that. Default: false.
+	Local bool
+	// ProviderURL is the payment provider's base URL, without a trailing slash. Required.
+	ProviderURL string
+	// DynamoDBEndpoint redirects the functions' DynamoDB calls, to a fault proxy. Only with Local. Default: none.
+	DynamoDBEndpoint string
+	// Build is the folder of the functions' binaries, <Build>/<Arch>/<function>/bootstrap. Default: ../.local/build.
+	Build string
+	// Account is the AWS account, twelve digits. Default: the command line's; 000000000000 with Local.
+	Account string
+	// Region is the AWS Region. Default: the command line's; us-east-1 with Local.
+	Region string
+}
+
+// form is a pattern and how to say it.
+type form struct {
+	pattern *regexp.Regexp
+	allowed string
+}
+
+var (
+	stackForm   = form{regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,99}$`), "a letter, then up to 99 letters, digits and -"}
+	accountForm = form{regexp.MustCompile(`^[0-9]{12}$`), "twelve digits; by default the account of your credentials"}
+	regionForm  = form{regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`), "as eu-central-1; by default your credentials' Region"}
+)
+
+// Read takes a Config from CDK context, where lookup returns nil for a key without a value, and from environment
+// variables. The error names every key whose value is refused, the value, and what is allowed.
+func Read(lookup func(key string) any, environment func(name string) string) (Config, error) {
+	r := reader{lookup: lookup}
+	config := Config{
+		Stack:            r.matching("stack", "idem-payments", stackForm),
+		API:              choice(&r, "api", HTTP, REST),
+		Auth:             choice(&r, "auth", Gateway, Function),
+		Arch:             choice(&r, "arch", ARM64, AMD64),
+		Local:            choice(&r, "local", "false", "true") == "true",
+		ProviderURL:      r.url("providerUrl"),
+		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
+		Build:            r.text("build", "../.local/build"),
+	}
+	if r.text("providerUrl", "") == "" {
+		r.refuse("providerUrl", "", urlForm)
+	}
+	if config.DynamoDBEndpoint != "" && !config.Local {
+		r.refuse("dynamodbEndpoint", config.DynamoDBEndpoint, "nothing, unless local=true")
+	}
+	if config.Local {
+		config.Account, config.Region = localAccount, localRegion
+	} else {
+		config.Account = r.matching("account", environment("CDK_DEFAULT_ACCOUNT"), accountForm)
+		config.Region = r.matching("region", environment("CDK_DEFAULT_REGION"), regionForm)
+	}
+	return config, errors.Join(r.refused...)
+}
+
+// urlForm says what a base URL may be: no user, no query, no fragment.
+const urlForm = "http[s]://host[:port][/path]"
+
+// reader collects every refusal, so that a command line is corrected once.
+type reader struct {
+	lookup  func(key string) any
+	refused []error
+}
+
+func (r *reader) refuse(key, value, allowed string) {
+	r.refused = append(r.refused, fmt.Errorf("context %s=%q is refused; allowed: %s", key, value, allowed))
+}
+
+// text is the value of a key. Context from cdk.json may be a boolean or a number, from the command line it is a string.
+func (r *reader) text(key, otherwise string) string {
+	value := r.lookup(key)
+	if value == nil {
+		return otherwise
+	}
+	return fmt.Sprint(value)
+}
+
+func (r *reader) matching(key, otherwise string, want form) string {
+	value := r.text(key, otherwise)
+	if !want.pattern.MatchString(value) {
+		r.refuse(key, value, want.allowed)
+	}
+	return value
+}
+
+func (r *reader) url(key string) string {
+	value := r.text(key, "")
+	if value == "" {
+		return ""
+	}
+	parsed, err := url.Parse(value)
+	if err != nil || !slices.Contains([]string{"http", "https"}, parsed.Scheme) || parsed.Host == "" ||
+		parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
+		r.refuse(key, value, urlForm)
+	}
+	return strings.TrimRight(value, "/")
+}
+
+// choice is the value of a key that has a closed set of them; the first one allowed is the default.
+func choice[T ~string](r *reader, key string, allowed ...T) T {
+	value := T(r.text(key, string(allowed[0])))
+	if slices.Contains(allowed, value) {
+		return value
+	}
+	names := make([]string, len(allowed))
+	for i, name := range allowed {
+		names[i] = string(name)
+	}
+	r.refuse(key, string(value), strings.Join(names, ", "))
+	return value
+}

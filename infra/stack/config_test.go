@@ -1,0 +1,101 @@
+package stack_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/infra/stack"
+)
+
+func read(context map[string]any, environment map[string]string) (stack.Config, error) {
+	return stack.Read(func(key string) any { return context[key] }, func(name string) string { return environment[name] })
+}
+
+func TestReadDefaults(t *testing.T) {
+	got, err := read(
+		map[string]any{"providerUrl": "https://provider.example/v1/"},
+		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "us-gov-west-1"},
+	)
+	want := stack.Config{
+		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build",
+		Account: "111122223333", Region: "us-gov-west-1",
+	}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// A local stack names the emulators' account, so that it can't reach the account of the credentials at hand.
+func TestReadLocalIsNeverARealAccount(t *testing.T) {
+	got, err := read(
+		map[string]any{
+			"providerUrl": "http://127.0.0.1:9000", "local": true, "account": "111122223333", "region": "eu-west-1",
+		},
+		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-west-1"},
+	)
+	if err != nil || got.Account != "000000000000" || got.Region != "us-east-1" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for _, c := range []struct {
+		key     string
+		value   any
+		allowed string
+	}{
+		{"stack", "1st", "a letter"},
+		{"api", "soap", "http, rest"},
+		{"api", "", "http, rest"},
+		{"auth", "none", "gateway, function"},
+		{"arch", "x86_64", "arm64, amd64"},
+		{"local", "yes", "false, true"},
+		{"local", 1, "false, true"},
+		{"providerUrl", nil, "http[s]://host"},
+		{"providerUrl", "provider.example", "http[s]://host"},
+		{"providerUrl", "ftp://provider.example", "http[s]://host"},
+		{"providerUrl", "https://user:secret@provider.example", "http[s]://host"},
+		{"dynamodbEndpoint", "127.0.0.1:8000", "http[s]://host"},
+		{"dynamodbEndpoint", "http://127.0.0.1:8000", "unless local=true"},
+		{"account", "12345", "twelve digits"},
+		{"region", "Frankfurt", "eu-central-1"},
+	} {
+		context := map[string]any{
+			"providerUrl": "https://provider.example", "account": "111122223333", "region": "eu-central-1",
+		}
+		context[c.key] = c.value
+		_, err := read(context, nil)
+		if err == nil || !strings.Contains(err.Error(), "context "+c.key+"=") || !strings.Contains(err.Error(), c.allowed) {
+			t.Errorf("%s=%v: %v; want the key and %q", c.key, c.value, err, c.allowed)
+		}
+	}
+}
+
+func TestReadNamesEveryRefusal(t *testing.T) {
+	_, err := read(map[string]any{"api": "soap", "auth": "none", "arch": "mips"}, nil)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{
+		`context api="soap" is refused; allowed: http, rest`, `auth="none"`, `arch="mips"`, "providerUrl", "account", "region",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in:\n%v", want, err)
+		}
+	}
+}
+
+func TestNewNeedsTheBinaries(t *testing.T) {
+	config, err := read(map[string]any{"providerUrl": "https://provider.example", "local": true, "build": t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())})
+	if _, err := stack.New(app, config); err == nil || !strings.Contains(err.Error(), "function api is not built for arm64") {
+		t.Errorf("got %v", err)
+	}
+}

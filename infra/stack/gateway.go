@@ -1,0 +1,113 @@
+package stack
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2authorizers"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// restStage is the first segment of every path of a REST API; an HTTP API has none.
+const restStage = "prod"
+
+// authorizationCacheSeconds is how long a gateway may reuse an authorizer's answer: not at all. A revoked API key must
+// not pay once more, and one invocation with one GetItem per request is the price.
+const authorizationCacheSeconds = 0
+
+// httpAPI routes everything to the application, so that 404 and 405 are the application's own, and returns the URL
+// without a trailing slash. A nil authorizer means that there is none.
+func httpAPI(scope constructs.Construct, name string, application, authorizer awslambda.IFunction) *string {
+	props := &awsapigatewayv2.HttpApiProps{
+		ApiName: jsii.String(name),
+		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(
+			jsii.String("Application"), application, nil),
+	}
+	if authorizer != nil {
+		props.DefaultAuthorizer = awsapigatewayv2authorizers.NewHttpLambdaAuthorizer(
+			jsii.String("Authorizer"), authorizer, &awsapigatewayv2authorizers.HttpLambdaAuthorizerProps{
+				IdentitySource: jsii.Strings("$request.header.Authorization"),
+				ResponseTypes: &[]awsapigatewayv2authorizers.HttpLambdaResponseType{
+					awsapigatewayv2authorizers.HttpLambdaResponseType_SIMPLE,
+				},
+				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
+			})
+	}
+	return awsapigatewayv2.NewHttpApi(scope, jsii.String("HttpApi"), props).ApiEndpoint()
+}
+
+// restAPI is httpAPI for a REST API.
+func restAPI(scope constructs.Construct, name string, application, authorizer awslambda.IFunction) *string {
+	api := awsapigateway.NewRestApi(scope, jsii.String("RestApi"), &awsapigateway.RestApiProps{
+		RestApiName: jsii.String(name),
+		EndpointConfiguration: &awsapigateway.EndpointConfiguration{
+			Types: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		},
+		// Without it a REST API reads and writes every body as text, and what is not UTF-8 comes out as other bytes.
+		BinaryMediaTypes: jsii.Strings("*/*"),
+		CloudWatchRole:   jsii.Bool(false),
+		DeployOptions:    &awsapigateway.StageOptions{StageName: jsii.String(restStage)},
+	})
+	// CDK's own output of the URL, with a name nobody asked for and a trailing slash.
+	api.Node().TryRemoveChild(jsii.String("Endpoint"))
+	integration := awsapigateway.NewLambdaIntegration(application, &awsapigateway.LambdaIntegrationOptions{
+		AllowTestInvoke: jsii.Bool(false),
+	})
+	method := &awsapigateway.MethodOptions{}
+	if authorizer != nil {
+		method.AuthorizationType = awsapigateway.AuthorizationType_CUSTOM
+		method.Authorizer = awsapigateway.NewTokenAuthorizer(api, jsii.String("Authorizer"),
+			&awsapigateway.TokenAuthorizerProps{
+				Handler:         authorizer,
+				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
+			})
+		problemResponse(api, "Unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), http.StatusUnauthorized,
+			"unauthorized", "The Authorization header is missing or is not a bearer token.")
+		problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
+			"forbidden", "The token is not valid.")
+	}
+	api.Root().AddMethod(jsii.String("ANY"), integration, method)
+	api.Root().AddProxy(&awsapigateway.ProxyResourceOptions{
+		DefaultIntegration:   integration,
+		DefaultMethodOptions: method,
+	})
+	return awscdk.Fn_Join(jsii.String(""), &[]*string{
+		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
+		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
+	})
+}
+
+// problem is RFC 9457's document with the stable code of this application's errors.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Code   string `json:"code"`
+}
+
+// problemResponse makes a gateway's own refusal look like the application's. Header values are single-quoted literals
+// in API Gateway's mapping syntax.
+func problemResponse(
+	api awsapigateway.RestApi, id string, kind awsapigateway.ResponseType, status int, code, detail string,
+) {
+	body, err := json.Marshal(problem{"about:blank", http.StatusText(status), status, detail, code})
+	if err != nil {
+		panic("stack: problem document: " + err.Error())
+	}
+	headers := map[string]*string{"Content-Type": jsii.String("'application/problem+json'")}
+	if status == http.StatusUnauthorized {
+		headers["WWW-Authenticate"] = jsii.String("'Bearer'") // RFC 9110 section 15.5.2: a 401 must carry a challenge
+	}
+	api.AddGatewayResponse(jsii.String(id), &awsapigateway.GatewayResponseOptions{
+		Type:            kind,
+		ResponseHeaders: &headers,
+		Templates:       &map[string]*string{"application/json": jsii.String(string(body))},
+	})
+}

@@ -1,0 +1,86 @@
+package stack_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+)
+
+func TestHTTPAPIRoutesEverythingToTheApplication(t *testing.T) {
+	for _, variant := range []string{"http-gateway", "http-function"} {
+		t.Run(variant, func(t *testing.T) {
+			template := synthesize(t, variant)
+			template.counts(t, "AWS::ApiGatewayV2::Route", 1)
+			template.counts(t, "AWS::ApiGateway::RestApi", 0)
+			template.has(t, "AWS::ApiGatewayV2::Integration", map[string]any{
+				"IntegrationType": "AWS_PROXY", "PayloadFormatVersion": "2.0",
+			})
+			if variant == "http-function" {
+				template.counts(t, "AWS::ApiGatewayV2::Authorizer", 0)
+				template.has(t, "AWS::ApiGatewayV2::Route", map[string]any{
+					"RouteKey": "$default", "AuthorizationType": "NONE",
+				})
+				return
+			}
+			template.has(t, "AWS::ApiGatewayV2::Route", map[string]any{
+				"RouteKey": "$default", "AuthorizationType": "CUSTOM", "AuthorizerId": assertions.Match_AnyValue(),
+			})
+			template.has(t, "AWS::ApiGatewayV2::Authorizer", map[string]any{
+				"AuthorizerType":                 "REQUEST",
+				"AuthorizerPayloadFormatVersion": "2.0",
+				"EnableSimpleResponses":          true,
+				"IdentitySource":                 []string{"$request.header.Authorization"},
+				"AuthorizerResultTtlInSeconds":   0,
+			})
+		})
+	}
+}
+
+func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
+	for _, variant := range []string{"rest-gateway", "rest-function"} {
+		t.Run(variant, func(t *testing.T) {
+			template := synthesize(t, variant)
+			template.counts(t, "AWS::ApiGatewayV2::Api", 0)
+			template.counts(t, "AWS::ApiGateway::Method", 2)
+			template.has(t, "AWS::ApiGateway::RestApi", map[string]any{"BinaryMediaTypes": []string{"*/*"}})
+			template.has(t, "AWS::ApiGateway::Stage", map[string]any{"StageName": "prod"})
+			template.has(t, "AWS::ApiGateway::Resource", map[string]any{"PathPart": "{proxy+}"})
+			authorization := map[string]string{"rest-gateway": "CUSTOM", "rest-function": "NONE"}[variant]
+			holds(t, func() {
+				template.AllResourcesProperties(jsii.String("AWS::ApiGateway::Method"), map[string]any{
+					"HttpMethod": "ANY", "AuthorizationType": authorization,
+					"Integration": assertions.Match_ObjectLike(&map[string]any{"Type": "AWS_PROXY"}),
+				})
+			})
+			if variant == "rest-function" {
+				template.counts(t, "AWS::ApiGateway::Authorizer", 0)
+				template.counts(t, "AWS::ApiGateway::GatewayResponse", 0)
+				return
+			}
+			template.has(t, "AWS::ApiGateway::Authorizer", map[string]any{
+				"Type":                         "TOKEN",
+				"IdentitySource":               "method.request.header.Authorization",
+				"AuthorizerResultTtlInSeconds": 0,
+			})
+		})
+	}
+}
+
+func TestGatewayRefusesWithAProblemDocument(t *testing.T) {
+	template := synthesize(t, "rest-gateway")
+	template.counts(t, "AWS::ApiGateway::GatewayResponse", 2)
+	for kind, want := range map[string]struct {
+		status int
+		code   string
+	}{"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}} {
+		template.has(t, "AWS::ApiGateway::GatewayResponse", map[string]any{
+			"ResponseType":       kind,
+			"ResponseParameters": map[string]any{"gatewayresponse.header.Content-Type": "'application/problem+json'"},
+			"ResponseTemplates": map[string]any{"application/json": assertions.Match_SerializedJson(map[string]any{
+				"type": "about:blank", "title": assertions.Match_AnyValue(), "detail": assertions.Match_AnyValue(),
+				"status": want.status, "code": want.code,
+			})},
+		})
+	}
+}

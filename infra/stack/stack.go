@@ -1,0 +1,188 @@
+// Package stack is the payments application on AWS: tables, functions, queues, schedule and API Gateway.
+package stack
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
+)
+
+// The functions' time-outs. The API's is below what API Gateway waits (30 s for an HTTP API, 29 s for a REST API), so a
+// client never sees a gateway time-out for a request that goes on; the worker's holds a full batch of provider calls;
+// the sweep's ends before the next one starts.
+const (
+	apiTimeout        = 28 * time.Second
+	authorizerTimeout = 5 * time.Second
+	workerTimeout     = time.Minute
+	sweepTimeout      = 55 * time.Second
+)
+
+// What the functions are told about sizes and spans, in Go's notation for durations.
+const (
+	retention        = "24h"
+	bodyBytesMax     = "262144"
+	responseBytesMax = "3145728"
+	providerTimeout  = "5s"
+	claimLease       = "10s"
+	backoffMin       = "1s"
+	backoffMax       = "30s"
+	attemptsMax      = "10"
+)
+
+// paymentsKey is the partition key of the application's table, and apiKeyItems the keys of the only items in it that an
+// authorizer may read.
+const (
+	paymentsKey = "pk"
+	apiKeyItems = "apikey#*"
+)
+
+// parts is what the functions are about.
+type parts struct {
+	config   Config
+	tables   *idemconstruct.Tables
+	queues   *idemconstruct.Queues
+	payments awsdynamodb.TableV2
+}
+
+// New adds the stack that config describes to scope. It fails when a function's binary is missing.
+func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
+	names := []string{"api", "worker", "sweep"}
+	if config.Auth == Gateway {
+		names = append(names, "authorizer")
+	}
+	if err := config.checkBinaries(names); err != nil {
+		return nil, err
+	}
+	stack := awscdk.NewStack(scope, jsii.String(config.Stack), &awscdk.StackProps{
+		Description: jsii.String("Payments, exactly once: API Gateway, Lambda, DynamoDB"),
+		Env:         &awscdk.Environment{Account: jsii.String(config.Account), Region: jsii.String(config.Region)},
+	})
+	protection := idemconstruct.TablesProps{Disposable: config.Local}
+	p := parts{
+		config: config,
+		tables: idemconstruct.NewTables(stack, "Tables", protection),
+		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
+			WorkerTimeout: workerTimeout,
+			Disposable:    config.Local,
+		}),
+		payments: idemconstruct.NewTable(stack, "Payments", schema.Table{Key: paymentsKey}, protection),
+	}
+	api := p.api().add(stack, config)
+	worker := p.worker().add(stack, config)
+	sweep := p.sweep().add(stack, config)
+	// An interface, so that absence is nil and not a nil of a type.
+	var authorizer awslambda.IFunction
+	if config.Auth == Gateway {
+		authorizer = p.authorizer().add(stack, config)
+		output(stack, "FunctionAuthorizer", authorizer.FunctionName())
+	}
+	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
+		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep,
+	})
+
+	output(stack, "ApiUrl", gateway(stack, config, api, authorizer))
+	output(stack, "IdempotencyTable", p.tables.Idempotency.TableName())
+	output(stack, "OutboxTable", p.tables.Outbox.TableName())
+	output(stack, "PaymentsTable", p.payments.TableName())
+	output(stack, "RetryQueueUrl", p.queues.Retry.QueueUrl())
+	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
+	output(stack, "FunctionApi", api.FunctionName())
+	output(stack, "FunctionWorker", worker.FunctionName())
+	output(stack, "FunctionSweep", sweep.FunctionName())
+	return stack, nil
+}
+
+func gateway(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
+	switch config.API {
+	case HTTP:
+		return httpAPI(scope, config.Stack, application, authorizer)
+	case REST:
+		return restAPI(scope, config.Stack, application, authorizer)
+	}
+	panic("stack: api " + string(config.API))
+}
+
+func output(stack awscdk.Stack, name string, value *string) {
+	awscdk.NewCfnOutput(stack, jsii.String(name), &awscdk.CfnOutputProps{Value: value})
+}
+
+func (p parts) api() function {
+	return function{
+		name: "api", id: "Api", description: "The payments API", memoryMiB: 512, timeout: apiTimeout,
+		environment: map[string]*string{
+			"IDEMPOTENCY_TABLE":  p.tables.Idempotency.TableName(),
+			"OUTBOX_TABLE":       p.tables.Outbox.TableName(),
+			"PAYMENTS_TABLE":     p.payments.TableName(),
+			"PROVIDER_URL":       jsii.String(p.config.ProviderURL),
+			"AUTH":               jsii.String(string(p.config.Auth)),
+			"RETENTION":          jsii.String(retention),
+			"BODY_BYTES_MAX":     jsii.String(bodyBytesMax),
+			"RESPONSE_BYTES_MAX": jsii.String(responseBytesMax),
+		},
+		statements: append(p.tables.ExecuteStatements(), idemconstruct.Allow([]string{
+			"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
+		}, p.payments.TableArn())),
+	}
+}
+
+func (p parts) authorizer() function {
+	read := idemconstruct.Allow([]string{"dynamodb:GetItem"}, p.payments.TableArn())
+	read.AddCondition(jsii.String("ForAllValues:StringLike"), map[string]any{
+		"dynamodb:LeadingKeys": []string{apiKeyItems},
+	})
+	return function{
+		name: "authorizer", id: "Authorizer", description: "Bearer API key to tenant", memoryMiB: 256,
+		timeout:     authorizerTimeout,
+		environment: map[string]*string{"PAYMENTS_TABLE": p.payments.TableName()},
+		statements:  []awsiam.PolicyStatement{read},
+	}
+}
+
+func (p parts) worker() function {
+	return function{
+		name: "worker", id: "Worker", description: "Delivers messages of the outbox", memoryMiB: 512,
+		timeout: workerTimeout, environment: p.deliverEnvironment(),
+		statements: slices.Concat(p.deliver(), p.tables.StreamStatements(), p.queues.ConsumeStatements()),
+	}
+}
+
+func (p parts) sweep() function {
+	return function{
+		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
+		timeout: sweepTimeout, environment: p.deliverEnvironment(), once: true,
+		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+	}
+}
+
+// deliver is what worker and sweep share: both claim messages and settle them.
+func (p parts) deliver() []awsiam.PolicyStatement {
+	payments := idemconstruct.Allow(
+		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
+	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), []awsiam.PolicyStatement{payments})
+}
+
+func (p parts) deliverEnvironment() map[string]*string {
+	return map[string]*string{
+		"IDEMPOTENCY_TABLE":     p.tables.Idempotency.TableName(),
+		"OUTBOX_TABLE":          p.tables.Outbox.TableName(),
+		"PAYMENTS_TABLE":        p.payments.TableName(),
+		"PROVIDER_URL":          jsii.String(p.config.ProviderURL),
+		"RETRY_QUEUE_URL":       p.queues.Retry.QueueUrl(),
+		"DEAD_LETTER_QUEUE_URL": p.queues.DeadLetter.QueueUrl(),
+		"PROVIDER_TIMEOUT":      jsii.String(providerTimeout),
+		"CLAIM_LEASE":           jsii.String(claimLease),
+		"BACKOFF_MIN":           jsii.String(backoffMin),
+		"BACKOFF_MAX":           jsii.String(backoffMax),
+		"ATTEMPTS_MAX":          jsii.String(attemptsMax),
+		"RETENTION":             jsii.String(retention),
+	}
+}

@@ -1,0 +1,285 @@
+package stack_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+func TestTablesHaveTheShapeOfSchema(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		production := strings.HasSuffix(variant, "gateway")
+		template.counts(t, "AWS::DynamoDB::GlobalTable", 3)
+		for prefix, shape := range map[string]schema.Table{
+			"TablesIdempotency": schema.Idempotency(),
+			"TablesOutbox":      schema.Outbox(),
+			"Payments":          {Key: "pk"},
+		} {
+			template.has(t, "AWS::DynamoDB::GlobalTable", tableProperties(shape, production))
+			table := template.only(t, "AWS::DynamoDB::GlobalTable", prefix)
+			if policy := retained(production); table.DeletionPolicy != policy || table.UpdateReplacePolicy != policy {
+				t.Errorf("%s is %s, %s; want %s", prefix, table.DeletionPolicy, table.UpdateReplacePolicy, policy)
+			}
+		}
+	})
+}
+
+// retained is the deletion policy of what holds data.
+func retained(production bool) string {
+	if production {
+		return "Retain"
+	}
+	return "Delete"
+}
+
+// tableProperties is what a table of this shape must be, present and absent.
+func tableProperties(shape schema.Table, production bool) map[string]any {
+	want := map[string]any{
+		"BillingMode": "PAY_PER_REQUEST",
+		"KeySchema":   []any{map[string]any{"AttributeName": shape.Key, "KeyType": "HASH"}},
+		"Replicas": []any{map[string]any{
+			"DeletionProtectionEnabled":        production,
+			"PointInTimeRecoverySpecification": map[string]any{"PointInTimeRecoveryEnabled": production},
+		}},
+		"StreamSpecification":     assertions.Match_Absent(),
+		"TimeToLiveSpecification": assertions.Match_Absent(),
+		"GlobalSecondaryIndexes":  assertions.Match_Absent(),
+	}
+	if shape.StreamNewImage {
+		want["StreamSpecification"] = map[string]any{"StreamViewType": "NEW_IMAGE"}
+	}
+	if shape.TTL != "" {
+		want["TimeToLiveSpecification"] = map[string]any{"AttributeName": shape.TTL, "Enabled": true}
+	}
+	if shape.Index.Name != "" {
+		want["GlobalSecondaryIndexes"] = []any{map[string]any{
+			"IndexName": shape.Index.Name,
+			"KeySchema": []any{
+				map[string]any{"AttributeName": shape.Index.Partition, "KeyType": "HASH"},
+				map[string]any{"AttributeName": shape.Index.Sort, "KeyType": "RANGE"},
+			},
+			"Projection": map[string]any{"ProjectionType": "INCLUDE", "NonKeyAttributes": shape.Index.Projected},
+		}}
+		want["AttributeDefinitions"] = []any{
+			map[string]any{"AttributeName": shape.Key, "AttributeType": "S"},
+			map[string]any{"AttributeName": shape.Index.Partition, "AttributeType": "S"},
+			map[string]any{"AttributeName": shape.Index.Sort, "AttributeType": "N"},
+		}
+	}
+	return want
+}
+
+// functionSettings is what a function must be.
+type functionSettings struct {
+	timeout, memory float64
+	environment     map[string]any
+}
+
+// functions is what each function must be in every variant.
+func functions() map[string]functionSettings {
+	shared := map[string]any{
+		"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
+		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
+	}
+	deliver := map[string]any{
+		"RETRY_QUEUE_URL": "QueuesRetry", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
+		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10",
+	}
+	maps.Copy(deliver, shared)
+	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
+	maps.Copy(api, shared)
+	return map[string]functionSettings{
+		"Api":        {28, 512, api},
+		"Authorizer": {5, 256, map[string]any{"PAYMENTS_TABLE": "Payments"}},
+		"Worker":     {60, 512, deliver},
+		"Sweep":      {55, 256, deliver},
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		auth := strings.SplitN(variant, "-", 2)[1]
+		wanted := functions()
+		wanted["Api"].environment["AUTH"] = auth
+		arch, days := "arm64", 90.0
+		if auth == "function" {
+			delete(wanted, "Authorizer")
+			arch, days = "x86_64", 1
+		}
+		template.counts(t, "AWS::Lambda::Function", len(wanted))
+		for name, want := range wanted {
+			if variant == "rest-function" {
+				want.environment["AWS_ENDPOINT_URL_DYNAMODB"] = "http://127.0.0.1:8100"
+			}
+			got := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
+			if fmt.Sprint(got["Architectures"]) != "["+arch+"]" || got["Runtime"] != "provided.al2023" ||
+				got["Handler"] != "bootstrap" || got["Timeout"] != want.timeout || got["MemorySize"] != want.memory {
+				t.Errorf("%s: %v %v %v, %v s, %v MiB", name, got["Architectures"], got["Runtime"], got["Handler"],
+					got["Timeout"], got["MemorySize"])
+			}
+			if variables := environment(got); !maps.Equal(variables, want.environment) {
+				t.Errorf("%s: environment\n%v\nwant\n%v", name, variables, want.environment)
+			}
+			if log := plain(got["LoggingConfig"].(map[string]any)["LogGroup"]); log != name+"Logs" {
+				t.Errorf("%s logs to %s", name, log)
+			}
+			if kept := template.only(t, "AWS::Logs::LogGroup", name+"Logs").Properties["RetentionInDays"]; kept != days {
+				t.Errorf("%s: logs are kept for %v days, want %v", name, kept, days)
+			}
+		}
+	})
+}
+
+// environment is the variables of a function, as plain text.
+func environment(function map[string]any) map[string]any {
+	variables := map[string]any{}
+	for name, value := range function["Environment"].(map[string]any)["Variables"].(map[string]any) {
+		variables[name] = plain(value)
+	}
+	return variables
+}
+
+// A time-out at one layer must fall inside the one around it, or work goes on that nobody waits for.
+func TestTimesFit(t *testing.T) {
+	template := synthesize(t, "http-gateway")
+	worker := template.only(t, "AWS::Lambda::Function", "WorkerFunction").Properties
+	variables := environment(worker)
+	span := func(name string) time.Duration {
+		t.Helper()
+		value, err := time.ParseDuration(variables[name].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	timeout := time.Duration(worker["Timeout"].(float64)) * time.Second
+	stream := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryStream").Properties
+	if batch := time.Duration(stream["BatchSize"].(float64)) * span("PROVIDER_TIMEOUT"); batch >= timeout {
+		t.Errorf("a batch of slow calls takes %v, the worker has %v", batch, timeout)
+	}
+	if span("CLAIM_LEASE") <= span("PROVIDER_TIMEOUT") {
+		t.Error("a claim ends before the call that it covers")
+	}
+	retry := template.only(t, "AWS::SQS::Queue", "QueuesRetry").Properties
+	if visible := time.Duration(retry["VisibilityTimeout"].(float64)) * time.Second; visible < 6*timeout {
+		t.Errorf("visibility %v is less than six time-outs of %v", visible, timeout)
+	}
+}
+
+func TestStreamMapping(t *testing.T) {
+	each(t, func(t *testing.T, _ string, template *synthesized) {
+		got := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryStream").Properties
+		destination := got["DestinationConfig"].(map[string]any)["OnFailure"].(map[string]any)["Destination"]
+		for name, pair := range map[string][2]string{
+			"source":      {plain(got["EventSourceArn"]), "TablesOutbox.StreamArn"},
+			"function":    {plain(got["FunctionName"]), "WorkerFunction"},
+			"destination": {plain(destination), "QueuesDeadLetter.Arn"},
+		} {
+			if pair[0] != pair[1] {
+				t.Errorf("%s is %s, want %s", name, pair[0], pair[1])
+			}
+		}
+		template.has(t, "AWS::Lambda::EventSourceMapping", map[string]any{
+			"StartingPosition":           "TRIM_HORIZON",
+			"BatchSize":                  10,
+			"ParallelizationFactor":      10,
+			"BisectBatchOnFunctionError": true,
+			"MaximumRetryAttempts":       5,
+			"MaximumRecordAgeInSeconds":  900,
+			"FunctionResponseTypes":      []string{"ReportBatchItemFailures"},
+			"FilterCriteria": map[string]any{"Filters": []any{map[string]any{
+				"Pattern": assertions.Match_SerializedJson(map[string]any{
+					"eventName": []string{"INSERT"},
+					"dynamodb": map[string]any{"NewImage": map[string]any{
+						schema.State: map[string]any{"S": []string{schema.MessageStatePending}},
+					}},
+				}),
+			}}},
+		})
+	})
+}
+
+func TestQueues(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		template.counts(t, "AWS::SQS::Queue", 2)
+		retry := template.only(t, "AWS::SQS::Queue", "QueuesRetry").Properties
+		redrive := retry["RedrivePolicy"].(map[string]any)
+		if plain(redrive["deadLetterTargetArn"]) != "QueuesDeadLetter.Arn" || redrive["maxReceiveCount"] != 5.0 {
+			t.Errorf("redrive %v", redrive)
+		}
+		mapping := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryRetry").Properties
+		if plain(mapping["EventSourceArn"]) != "QueuesRetry.Arn" || plain(mapping["FunctionName"]) != "WorkerFunction" ||
+			fmt.Sprint(mapping["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" {
+			t.Errorf("mapping %v", mapping)
+		}
+		dead := template.only(t, "AWS::SQS::Queue", "QueuesDeadLetter")
+		if dead.Properties["MessageRetentionPeriod"] != (14 * 24 * time.Hour).Seconds() {
+			t.Errorf("dead letters are kept for %v s", dead.Properties["MessageRetentionPeriod"])
+		}
+		if policy := retained(strings.HasSuffix(variant, "gateway")); dead.DeletionPolicy != policy {
+			t.Errorf("dead letters: %s, want %s", dead.DeletionPolicy, policy)
+		}
+		for _, queue := range []map[string]any{retry, dead.Properties} {
+			if queue["SqsManagedSseEnabled"] != true {
+				t.Errorf("not encrypted: %v", queue)
+			}
+		}
+	})
+}
+
+func TestSweepRunsEveryMinute(t *testing.T) {
+	each(t, func(t *testing.T, _ string, template *synthesized) {
+		rule := template.only(t, "AWS::Events::Rule", "DeliverySchedule").Properties
+		target := rule["Targets"].([]any)[0].(map[string]any)
+		if rule["ScheduleExpression"] != "rate(1 minute)" || plain(target["Arn"]) != "SweepFunction.Arn" {
+			t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
+		}
+		template.has(t, "AWS::Lambda::EventInvokeConfig", map[string]any{
+			"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60,
+		})
+	})
+}
+
+func TestOutputs(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		want := map[string]string{
+			"IdempotencyTable": "TablesIdempotency", "OutboxTable": "TablesOutbox", "PaymentsTable": "Payments",
+			"RetryQueueUrl": "QueuesRetry", "DeadLetterQueueUrl": "QueuesDeadLetter",
+			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction",
+			"ApiUrl": "HttpApi.ApiEndpoint",
+		}
+		if strings.HasSuffix(variant, "gateway") {
+			want["FunctionAuthorizer"] = "AuthorizerFunction"
+		}
+		if strings.HasPrefix(variant, "rest") {
+			want["ApiUrl"] = "https://RestApi.execute-api.AWS::Region.AWS::URLSuffix/prod"
+		}
+		got := map[string]string{}
+		for name, output := range template.Outputs {
+			got[name] = plain(output.Value)
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("outputs\n%v\nwant\n%v", got, want)
+		}
+	})
+}
+
+func TestLogicalNamesOfWhatHoldsDataStay(t *testing.T) {
+	// A new name is a new, empty table beside a retained one.
+	stable := []string{"QueuesDeadLetterA4947A69", "TablesIdempotency498FF680", "TablesOutboxD51CD487", "Payments130453D3"}
+	each(t, func(t *testing.T, _ string, template *synthesized) {
+		names := slices.Collect(maps.Keys(template.Resources))
+		for _, name := range stable {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s is gone", name)
+			}
+		}
+	})
+}

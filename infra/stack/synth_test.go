@@ -1,0 +1,200 @@
+package stack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/infra/stack"
+)
+
+// variants are the stacks that the tests look at: every kind of API with every place of authentication, in production
+// and for an emulator, on both architectures.
+var variants = map[string]map[string]any{
+	"http-gateway":  {"account": "111122223333", "region": "eu-central-1"},
+	"rest-gateway":  {"account": "111122223333", "region": "eu-central-1", "api": "rest"},
+	"http-function": {"local": true, "arch": "amd64", "auth": "function"},
+	"rest-function": {
+		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
+		"dynamodbEndpoint": "http://127.0.0.1:8100",
+	},
+}
+
+// resource is one resource of a CloudFormation template.
+type resource struct {
+	Type                                string
+	DeletionPolicy, UpdateReplacePolicy string
+	Properties                          map[string]any
+}
+
+// synthesized is a variant's template: for CDK's assertions, and for walking.
+type synthesized struct {
+	assertions.Template
+	document  map[string]any
+	Resources map[string]resource
+	Outputs   map[string]struct{ Value any }
+}
+
+// cache lets all tests share one synthesis per variant, because each takes a second of a Node process.
+var cache = map[string]*synthesized{}
+
+func synthesize(t *testing.T, variant string) *synthesized {
+	t.Helper()
+	if done := cache[variant]; done != nil {
+		return done
+	}
+	context := cdkContext(t)
+	maps.Copy(context, variants[variant])
+	context["providerUrl"] = "https://provider.example/"
+	context["build"] = buildFolder(t)
+
+	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, Outdir: jsii.String(t.TempDir())})
+	config, err := stack.Read(
+		func(key string) any { return app.Node().TryGetContext(jsii.String(key)) },
+		func(string) string { return "" },
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := stack.New(app, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := &synthesized{Template: assertions.Template_FromStack(made, nil)}
+	result.document = *result.ToJSON()
+	text, err := json.Marshal(result.document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, result); err != nil {
+		t.Fatal(err)
+	}
+	cache[variant] = result
+	return result
+}
+
+// cdkContext is what cdk.json says, so that the tests see the template that the command line deploys.
+func cdkContext(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile("../cdk.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Context map[string]any }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if file.Context["@aws-cdk/core:validateAgainstDefaultRules"] != true {
+		t.Error("cdk.json no longer fails a synthesis that breaks CDK's default rules")
+	}
+	return file.Context
+}
+
+// buildFolder holds a binary for each function and architecture; CDK asks only that they exist.
+func buildFolder(t *testing.T) string {
+	t.Helper()
+	build := t.TempDir()
+	for _, arch := range []string{"arm64", "amd64"} {
+		for _, name := range []string{"api", "authorizer", "worker", "sweep"} {
+			folder := filepath.Join(build, arch, name)
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, "bootstrap"), []byte(arch+name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return build
+}
+
+// each runs a test on every variant.
+func each(t *testing.T, test func(t *testing.T, variant string, template *synthesized)) {
+	for variant := range variants {
+		t.Run(variant, func(t *testing.T) { test(t, variant, synthesize(t, variant)) })
+	}
+}
+
+// holds reports a failed assertion of CDK, which is a panic, as the failure of this test alone.
+func holds(t *testing.T, assertion func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if failure := recover(); failure != nil {
+			t.Error(failure)
+		}
+	}()
+	assertion()
+}
+
+// has demands a resource with at least these properties.
+func (s *synthesized) has(t *testing.T, kind string, properties map[string]any) {
+	t.Helper()
+	holds(t, func() { s.HasResourceProperties(jsii.String(kind), properties) })
+}
+
+// counts demands so many resources of a kind.
+func (s *synthesized) counts(t *testing.T, kind string, count int) {
+	t.Helper()
+	holds(t, func() { s.ResourceCountIs(jsii.String(kind), jsii.Number(count)) })
+}
+
+// only is the one resource of a kind whose name begins with prefix.
+func (s *synthesized) only(t *testing.T, kind, prefix string) resource {
+	t.Helper()
+	var found []resource
+	for name, r := range s.Resources {
+		if r.Type == kind && strings.HasPrefix(name, prefix) {
+			found = append(found, r)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d resources %s %s*, want 1", len(found), kind, prefix)
+	}
+	return found[0]
+}
+
+// logicalHash is what CDK appends to a construct's path to make a name unique.
+var logicalHash = regexp.MustCompile(`^(.*[a-z])[0-9A-F]{8}$`)
+
+// plain writes a value of a template as text: "Outbox.Arn" for an attribute, joined strings joined.
+func plain(value any) string {
+	switch v := value.(type) {
+	case map[string]any:
+		if name, ok := v["Ref"]; ok {
+			return bare(name)
+		}
+		if pair, ok := v["Fn::GetAtt"].([]any); ok {
+			return bare(pair[0]) + "." + fmt.Sprint(pair[1])
+		}
+		if join, ok := v["Fn::Join"].([]any); ok {
+			var text strings.Builder
+			for _, part := range join[1].([]any) {
+				text.WriteString(plain(part))
+			}
+			return text.String()
+		}
+	}
+	return fmt.Sprint(value)
+}
+
+func bare(name any) string {
+	return logicalHash.ReplaceAllString(fmt.Sprint(name), "$1")
+}
+
+// list is a value that CloudFormation writes as a list, or bare when there is one.
+func list(value any) []any {
+	if many, ok := value.([]any); ok {
+		return many
+	}
+	return []any{value}
+}
