@@ -1,0 +1,100 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+)
+
+// Rows is the Ledger on the reference store; [TranslateRow] is what its transactions write.
+type Rows struct{ Store *memstore.Store }
+
+// Payment implements [Ledger].
+func (r Rows) Payment(_ context.Context, tenant, id string) (*Payment, error) {
+	return decodeRow[Payment](r.Store.Row(paymentKey(tenant, id)))
+}
+
+// Account implements [Ledger].
+func (r Rows) Account(_ context.Context, tenant, id string) (*Account, error) {
+	return decodeRow[Account](r.Store.Row(accountKey(tenant, id)))
+}
+
+// Open puts an account there, as a test's seed does.
+func (r Rows) Open(a Account) { r.Store.PutRow(accountKey(a.Tenant, a.ID), encodeRow(a)) }
+
+func decodeRow[T any](row []byte) (*T, error) {
+	if row == nil {
+		return nil, nil
+	}
+	value := new(T)
+	if err := json.Unmarshal(row, value); err != nil {
+		return nil, fmt.Errorf("payments: malformed row: %w", err)
+	}
+	return value, nil
+}
+
+func encodeRow(value any) []byte {
+	row, err := json.Marshal(value)
+	if err != nil { // plain structs always encode
+		panic(err)
+	}
+	return row
+}
+
+// TranslateRow turns domain writes into rows of the reference store, with the conditions that [Items] has.
+func TranslateRow(w idem.Write) (memstore.Write, error) {
+	switch w := w.(type) {
+	case InsertPayment:
+		return insertRow(paymentKey(w.Payment.Tenant, w.Payment.ID), w.Payment, w), nil
+	case InsertTransfer:
+		return insertRow(transferKey(w.Transfer.Tenant, w.Transfer.ID), w.Transfer, w), nil
+	case FinishPayment:
+		return changeRow(paymentKey(w.Tenant, w.ID), w,
+			func(p *Payment) bool { return p.Status == StatusPending },
+			func(p *Payment) { p.Status, p.ProviderReference = w.Status, w.ProviderReference }), nil
+	case Debit:
+		return balanceRow(accountKey(w.Tenant, w.Account), -w.Amount, w.Currency, w), nil
+	case Credit:
+		return balanceRow(accountKey(w.Tenant, w.Account), w.Amount, w.Currency, w), nil
+	}
+	return memstore.Write{}, fmt.Errorf("payments: no row for a write of type %T", w)
+}
+
+func insertRow(key string, value any, w idem.Write) memstore.Write {
+	return memstore.Write{
+		Key:       key,
+		Condition: func(row []byte) bool { return row == nil },
+		Apply:     func([]byte) []byte { return encodeRow(value) },
+		Failure:   w.IfConditionFails(),
+	}
+}
+
+func balanceRow(key string, delta int64, currency string, w idem.Write) memstore.Write {
+	return changeRow(key, w,
+		func(a *Account) bool { return a.Currency == currency && a.Balance >= max(0, -delta) },
+		func(a *Account) { a.Balance += delta })
+}
+
+// changeRow changes a row that is there and fulfils the condition.
+func changeRow[T any](key string, w idem.Write, condition func(*T) bool, change func(*T)) memstore.Write {
+	return memstore.Write{
+		Key: key,
+		Condition: func(row []byte) bool {
+			value, err := decodeRow[T](row)
+			return err == nil && value != nil && condition(value)
+		},
+		Apply: func(row []byte) []byte {
+			value, err := decodeRow[T](row)
+			if err != nil { // its condition has decoded it
+				panic(err)
+			}
+			change(value)
+			return encodeRow(value)
+		},
+		Failure: w.IfConditionFails(),
+	}
+}

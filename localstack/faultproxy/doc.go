@@ -1,0 +1,26 @@
+// Package faultproxy stands between a program and DynamoDB and loses, delays and refuses what the network, or DynamoDB
+// itself, could lose, delay and refuse. It gives lost replies and kill points without hooks in the program.
+//
+//	proxy, err := faultproxy.New(faultproxy.Config{Target: "http://127.0.0.1:8000"})
+//	server := httptest.NewServer(proxy)
+//	defer server.Close() // waits for requests, so the proxy has to let go of them first
+//	defer proxy.Close()
+//	control := faultproxy.Control{URL: server.URL}
+//	err = control.Faults(ctx, faultproxy.Rule{Operation: "TransactWriteItems", Fault: faultproxy.DropReply, Times: 1})
+//
+// The program's AWS_ENDPOINT_URL_DYNAMODB is the proxy's address. localstack/cmd/faultproxy runs it as a process. Its
+// control endpoints lie below /control/, where DynamoDB (POST /) has nothing:
+//
+//	curl -X PUT  $PROXY/control/faults -d '{"rules":[{"operation":"UpdateItem","fault":"drop_reply","times":1}]}'
+//	curl         $PROXY/control/faults     rules, and how often each applied
+//	curl         $PROXY/control/log        requests seen, oldest first
+//	curl -X DELETE $PROXY/control/log      forgets them
+//	curl         $PROXY/control/waiting    {"paused":1,"delayed":0,"late":0}
+//	curl -X POST $PROXY/control/release    lets go of what is paused, and of what is late without a delay
+//	curl -X POST $PROXY/control/down       closes every connection without forwarding, until
+//	curl -X POST $PROXY/control/up
+//	curl -X POST $PROXY/control/reset      no rules, no log, up; what waits is thrown away
+//
+// A request goes on as it came: method, path, headers with Host, and the bytes of the body; so does the answer. What the
+// proxy has accepted it delivers even when the client has gone, as a network does, and it never sends a request twice.
+package faultproxy

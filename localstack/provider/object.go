@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is what a request is about, and what a Rule matches: making an object of one of five kinds, or looking one up.
+type Kind string
+
+// The kinds of object, and the two kinds of look-up.
+const (
+	Charge       Kind = "charge"
+	LegacyCharge Kind = "legacy_charge" // made by POST /legacy/charges, which never honours keys
+	Refund       Kind = "refund"
+	Screening    Kind = "screening"
+	Payout       Kind = "payout"
+	List         Kind = "list" // GET by key
+	Get          Kind = "get"  // GET by id
+)
+
+// Status is how an object ended. It never changes.
+type Status string
+
+// The statuses.
+const (
+	Succeeded Status = "succeeded"
+	Declined  Status = "declined"
+)
+
+// Object is a charge, refund, screening or payout, as every endpoint shows it.
+type Object struct {
+	// ID is opaque, with a prefix by kind: ch_, re_, scr_, po_.
+	ID string `json:"id"`
+	// Kind tells a legacy charge from a charge.
+	Kind   Kind   `json:"object"`
+	Status Status `json:"status"`
+	// Key is the Idempotency-Key it was made under, empty where there was none.
+	Key string `json:"key"`
+	// Amount in minor units.
+	Amount      int64  `json:"amount"`
+	Currency    string `json:"currency"`
+	Source      string `json:"source"`
+	Destination string `json:"destination,omitempty"`
+	Reference   string `json:"reference"`
+	// Charge is the id of the charge that a refund gives back.
+	Charge string `json:"charge,omitempty"`
+	// Attempts counts the POST requests that arrived with the object's key since the key was new, whatever became of
+	// them; 1 for an object without a key and for a legacy charge. Absent from answers to POST and from webhooks, which
+	// are the same bytes each time.
+	Attempts int `json:"attempts,omitempty"`
+	// CreatedAt in UTC with milliseconds.
+	CreatedAt Time `json:"created_at"`
+}
+
+// Time is a time that is written in UTC with exactly three decimals.
+type Time struct{ time.Time }
+
+// MarshalJSON implements json.Marshaler.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z"`)), nil
+}
+
+// prefix of the ids of a kind.
+func (k Kind) prefix() string {
+	switch k {
+	case Charge, LegacyCharge:
+		return "ch_"
+	case Refund:
+		return "re_"
+	case Screening:
+		return "scr_"
+	case Payout:
+		return "po_"
+	case List, Get:
+		return ""
+	}
+	return ""
+}
+
+// newID is random, not counted: after a reset nothing may look like what was there before it.
+func newID(prefix string) string {
+	return prefix + strings.ToLower(rand.Text())
+}
+
+// order is the body of a request that makes an object; two with one key must be equal.
+type order struct {
+	Amount      int64  `json:"amount"`
+	Currency    string `json:"currency"`
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	Reference   string `json:"reference"`
+}
+
+// Bounds of an order, in bytes.
+const (
+	nameBytesMax = 255
+	keyBytesMax  = 255
+)
+
+// check returns what is wrong with an order for an object of the kind, or "".
+func (o order) check(k Kind) string {
+	switch {
+	case o.Amount <= 0:
+		return "amount must be an integer above 0, in minor units"
+	case !isCurrency(o.Currency) && (k != Refund || o.Currency != ""):
+		return "currency must be three capitals"
+	case o.Source == "" && (k == Charge || k == LegacyCharge):
+		return "source is missing"
+	case o.Destination == "" && k == Payout:
+		return "destination is missing"
+	case o.Destination == "" && o.Source == "" && k == Screening:
+		return "destination or source is missing"
+	case max(len(o.Source), len(o.Destination), len(o.Reference)) > nameBytesMax:
+		return fmt.Sprintf("source, destination and reference have at most %d bytes", nameBytesMax)
+	}
+	return ""
+}
+
+func isCurrency(s string) bool {
+	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}

@@ -1,0 +1,168 @@
+package provider
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/idem-go/idem-aws/localstack/internal/control"
+)
+
+// Config is how a Provider starts. The zero value is ready: real time, seed 0, no webhooks.
+type Config struct {
+	// Now is the clock; nil = time.Now.
+	Now func() time.Time
+	// Seed of the probabilities of rules, until a setting changes it.
+	Seed int64
+	// WebhookSecret signs webhooks; without it they can't be switched on.
+	WebhookSecret string
+	// WebhookURL is where webhooks go, until a setting changes it. They start off all the same.
+	WebhookURL string
+	// Client posts webhooks; nil = one of its own. Each post is given 10 s.
+	Client *http.Client
+}
+
+// Provider is the simulator. It is an http.Handler, safe for concurrent use.
+type Provider struct {
+	now      func() time.Time
+	defaults Settings
+	events   *poster
+	mux      *http.ServeMux
+	resets   sync.Mutex
+	current  atomic.Pointer[state]
+}
+
+// New returns a simulator with no objects and no rules. Close it when done.
+func New(c Config) *Provider {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Client == nil {
+		c.Client = &http.Client{}
+	}
+	p := &Provider{
+		now:    c.Now,
+		events: &poster{secret: c.WebhookSecret, client: c.Client},
+		defaults: Settings{
+			Seed:         c.Seed,
+			KeyTTLMillis: (24 * time.Hour).Milliseconds(),
+			Webhooks:     Webhooks{URL: c.WebhookURL, Mode: Off},
+		},
+	}
+	p.current.Store(newState(p.now, p.events, p.defaults))
+	p.mux = p.routes()
+	return p
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mux.ServeHTTP(w, r)
+}
+
+// Close ends every hanging request and waiting webhook, and returns when no webhook is under way.
+func (p *Provider) Close() {
+	p.current.Load().stop()
+	p.events.running.Wait()
+}
+
+// reset forgets everything and restores the defaults.
+func (p *Provider) reset() {
+	p.resets.Lock()
+	defer p.resets.Unlock()
+	p.current.Swap(newState(p.now, p.events, p.defaults)).stop()
+}
+
+func (p *Provider) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for path, kind := range map[string]Kind{
+		"/charges": Charge, "/legacy/charges": LegacyCharge, "/screenings": Screening, "/payouts": Payout,
+	} {
+		mux.Handle(path, control.Methods{http.MethodPost: p.make(kind), http.MethodGet: p.list(kind)})
+		mux.Handle(path+"/{id}", control.Methods{http.MethodGet: p.get(kind)})
+	}
+	mux.Handle("/charges/{id}/refunds", control.Methods{http.MethodPost: p.make(Refund)})
+	mux.Handle("/refunds", control.Methods{http.MethodGet: p.list(Refund)})
+	mux.Handle("/refunds/{id}", control.Methods{http.MethodGet: p.get(Refund)})
+	for path, kinds := range map[string][]Kind{
+		"/control/charges": {Charge, LegacyCharge}, "/control/refunds": {Refund},
+		"/control/screenings": {Screening}, "/control/payouts": {Payout},
+	} {
+		mux.Handle(path, control.Methods{http.MethodGet: p.all(kinds...)})
+	}
+	mux.Handle("/control/faults", control.Methods{http.MethodPut: p.putFaults, http.MethodGet: p.getFaults})
+	mux.Handle("/control/settings", control.Methods{http.MethodPut: p.putSettings, http.MethodGet: p.getSettings})
+	mux.Handle("/control/webhooks", control.Methods{http.MethodGet: p.getDeliveries})
+	mux.Handle("/control/reset", control.Methods{http.MethodPost: p.postReset})
+	mux.HandleFunc("/", control.NotFound)
+	return mux
+}
+
+// make serves POST: one new object, or the answer that the key has.
+func (p *Provider) make(k Kind) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := p.current.Load()
+		m := making{kind: k, charge: r.PathValue("id")}
+		// The whole body is read before any fault: a client that hangs up is noticed only after that.
+		if !control.Read(w, r, &m.order) {
+			return
+		}
+		if wrong := m.order.check(k); wrong != "" {
+			control.Error(w, http.StatusBadRequest, "request_invalid", wrong)
+			return
+		}
+		keys := r.Header.Values("Idempotency-Key")
+		if len(keys) > 1 || (len(keys) == 1 && len(keys[0]) > keyBytesMax) {
+			control.Error(w, http.StatusBadRequest, "key_invalid", "one Idempotency-Key of at most 255 bytes")
+			return
+		}
+		key := r.Header.Get("Idempotency-Key")
+		rule, refusal := s.arrive(key, m)
+		if refusal != nil {
+			refusal.write(w)
+			return
+		}
+		s.serve(w, r, rule, func() answer { return s.make(key, m, rule.Fault == Decline) })
+	}
+}
+
+// list serves GET by key.
+func (p *Provider) list(k Kind) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := p.current.Load()
+		var key *string
+		if r.URL.Query().Has("key") {
+			key = new(r.URL.Query().Get("key"))
+		}
+		rule, delay := s.lookUp(List, s.listed(key, 0, k)...)
+		s.serve(w, r, rule, func() answer {
+			return answer{status: http.StatusOK, body: encode(s.listed(key, delay, k))}
+		})
+	}
+}
+
+// get serves GET by id.
+func (p *Provider) get(k Kind) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, id := p.current.Load(), r.PathValue("id")
+		var concerned []Object
+		if o, ok := s.found(id, 0, k); ok {
+			concerned = append(concerned, o)
+		}
+		rule, delay := s.lookUp(Get, concerned...)
+		s.serve(w, r, rule, func() answer {
+			o, ok := s.found(id, delay, k)
+			if !ok {
+				return refuse(http.StatusNotFound, "not_found", "there is no such object")
+			}
+			return answer{status: http.StatusOK, body: encode(o)}
+		})
+	}
+}
+
+// all serves the control listing: no faults, no listing delay.
+func (p *Provider) all(kinds ...Kind) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		control.JSON(w, http.StatusOK, p.current.Load().listed(nil, 0, kinds...))
+	}
+}

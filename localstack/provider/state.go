@@ -1,0 +1,255 @@
+package provider
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// state is everything between two resets. A reset replaces it whole, so a request that began before one can't leave
+// anything behind in the new one.
+type state struct {
+	now    func() time.Time
+	events *poster
+	done   chan struct{} // closed by stop
+
+	mu         sync.Mutex
+	stopped    bool
+	settings   Settings
+	random     *rand.Rand
+	rules      []activeRule
+	objects    []*Object // oldest first
+	byID       map[string]*Object
+	byKey      map[string][]*Object
+	keys       map[string]*keyUse
+	refunded   map[string]int64 // by charge, in minor units
+	deliveries []Delivery       // oldest first
+}
+
+type activeRule struct {
+	Rule
+	applied int
+}
+
+// keyUse is what is known of an Idempotency-Key.
+type keyUse struct {
+	attempts int
+	// object is nil until one was made; then made is what was asked for and told, the answer kept since madeAt.
+	object *Object
+	asked  making
+	told   answer
+	madeAt time.Time
+}
+
+// making is a request for a new object; comparable, so that a repeat with other parameters shows.
+type making struct {
+	kind   Kind
+	charge string // refunds only
+	order  order
+}
+
+func newState(now func() time.Time, events *poster, settings Settings) *state {
+	return &state{
+		now: now, events: events, done: make(chan struct{}),
+		settings: settings, random: seeded(settings.Seed),
+		byID: map[string]*Object{}, byKey: map[string][]*Object{}, keys: map[string]*keyUse{}, refunded: map[string]int64{},
+	}
+}
+
+func seeded(seed int64) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(seed), 0)) //nolint:gosec // a test wants draws that repeat
+}
+
+// stop releases every request that hangs and every webhook that waits.
+func (s *state) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.stopped = true
+		close(s.done)
+	}
+}
+
+// arrive counts a request to make an object and draws its fault. The refusal is not nil where the request is about a
+// charge that does not exist.
+func (s *state) arrive(key string, m making) (rule Rule, refusal *answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who := party{m.order.Source, m.order.Destination}
+	if m.kind == Refund {
+		charge, ok := s.charge(m.charge)
+		if !ok {
+			return Rule{}, new(refuse(http.StatusNotFound, "not_found", "there is no charge "+m.charge))
+		}
+		who.source = charge.Source
+	}
+	var stored bool
+	if use := s.use(key, m.kind); use != nil {
+		use.attempts++
+		if use.object != nil {
+			stored = true
+			use.object.Attempts = use.attempts
+		}
+	}
+	return s.draw(m.kind, []party{who}, stored), nil
+}
+
+// draw uses the first rule that applies up to once, and returns it, or none. An answer that is stored can't become a
+// decline any more.
+func (s *state) draw(k Kind, parties []party, stored bool) Rule {
+	for i := range s.rules {
+		rule := &s.rules[i]
+		switch {
+		case !rule.matches(k, parties):
+		case rule.Fault == Decline && stored:
+		case rule.Times > 0 && rule.applied >= rule.Times:
+		case rule.Probability != nil && s.random.Float64() >= *rule.Probability:
+		default:
+			rule.applied++
+			return rule.Rule
+		}
+	}
+	return Rule{}
+}
+
+// use returns what is known of the key, a fresh one where nothing is or where it is over; nil where keys don't count.
+func (s *state) use(key string, k Kind) *keyUse {
+	if key == "" || k == LegacyCharge {
+		return nil
+	}
+	use, ok := s.keys[key]
+	ttl := time.Duration(s.settings.KeyTTLMillis) * time.Millisecond
+	if !ok || (use.object != nil && s.now().Sub(use.madeAt) >= ttl) {
+		use = &keyUse{}
+		s.keys[key] = use
+	}
+	return use
+}
+
+// make makes the object, or repeats the answer that the key already has. The lock makes simultaneous duplicates one.
+func (s *state) make(key string, m making, declined bool) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	use := s.use(key, m.kind)
+	if use != nil && use.object != nil {
+		if use.asked != m {
+			return refuse(http.StatusConflict, "key_reused", "the key was used with other parameters")
+		}
+		told := use.told
+		told.replayed = true
+		return told
+	}
+	o := &Object{
+		ID: newID(m.kind.prefix()), Kind: m.kind, Status: Succeeded, Key: key, Amount: m.order.Amount, Currency: m.order.Currency,
+		Source: m.order.Source, Destination: m.order.Destination, Reference: m.order.Reference, CreatedAt: Time{s.now()},
+	}
+	if declined {
+		o.Status = Declined
+	}
+	if m.kind == Refund {
+		if refusal := s.refund(o, m.charge); refusal != nil {
+			return *refusal
+		}
+	}
+	told := answer{status: statusOf(o.Status), body: encode(o)}
+	s.announce(*o)
+	o.Attempts = 1
+	if use != nil {
+		// A key whose answer ran out between arrival and now has begun anew without having counted this request.
+		use.attempts = max(use.attempts, 1)
+		o.Attempts = use.attempts
+		use.object, use.asked, use.told, use.madeAt = o, m, told, s.now()
+	}
+	s.objects = append(s.objects, o)
+	s.byID[o.ID] = o
+	s.byKey[key] = append(s.byKey[key], o)
+	return told
+}
+
+// refund completes a refund from its charge, and refuses what the charge can't give back.
+func (s *state) refund(o *Object, chargeID string) *answer {
+	charge, ok := s.charge(chargeID)
+	switch {
+	case !ok:
+		return new(refuse(http.StatusNotFound, "not_found", "there is no charge "+chargeID))
+	case charge.Status != Succeeded:
+		return new(refuse(http.StatusBadRequest, "charge_not_refundable", "the charge did not succeed"))
+	case o.Currency != "" && o.Currency != charge.Currency:
+		return new(refuse(http.StatusBadRequest, "currency_mismatch", "the charge is in "+charge.Currency))
+	case o.Amount > charge.Amount-s.refunded[chargeID]:
+		return new(refuse(http.StatusBadRequest, "refund_exceeds_charge", "the charge has less left to refund"))
+	}
+	o.Charge, o.Source, o.Currency = charge.ID, charge.Source, charge.Currency
+	if o.Status == Succeeded {
+		s.refunded[chargeID] += o.Amount
+	}
+	return nil
+}
+
+func (s *state) charge(id string) (*Object, bool) {
+	o, ok := s.byID[id]
+	return o, ok && (o.Kind == Charge || o.Kind == LegacyCharge)
+}
+
+// listed returns copies of the objects under a key (of all where the key is nil) that are of one of the kinds and not
+// younger than the age, newest first, never nil.
+func (s *state) listed(key *string, age time.Duration, kinds ...Kind) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.objects
+	if key != nil {
+		from = s.byKey[*key]
+	}
+	now, out := s.now(), []Object{}
+	for _, o := range slices.Backward(from) {
+		if slices.Contains(kinds, o.Kind) && now.Sub(o.CreatedAt.Time) >= age {
+			out = append(out, *o)
+		}
+	}
+	return out
+}
+
+// found is listed for one id.
+func (s *state) found(id string, age time.Duration, k Kind) (Object, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.byID[id]
+	if !ok || o.Kind != k || s.now().Sub(o.CreatedAt.Time) < age {
+		return Object{}, false
+	}
+	return *o, true
+}
+
+// lookUp draws the fault of a look-up that concerns the objects, and returns the listing delay beside it.
+func (s *state) lookUp(k Kind, objects ...Object) (Rule, time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parties := make([]party, len(objects))
+	for i, o := range objects {
+		parties[i] = party{o.Source, o.Destination}
+	}
+	return s.draw(k, parties, true), time.Duration(s.settings.ListDelayMillis) * time.Millisecond
+}
+
+func statusOf(s Status) int {
+	if s == Declined {
+		return http.StatusPaymentRequired
+	}
+	return http.StatusCreated
+}
+
+func refuse(status int, code, message string) answer {
+	return answer{status: status, body: encode(map[string]any{"error": map[string]string{"code": code, "message": message}})}
+}
+
+// encode can't fail: what is encoded here are this package's own plain structs.
+func encode(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return []byte(`{"error":{"code":"internal","message":"no JSON"}}`)
+	}
+	return body
+}
