@@ -154,21 +154,38 @@ func (x *execution) lost(ctx context.Context, conflict *RecordConflictError) (*R
 // noReply: what was sent may have happened, or may happen yet. An insert needs no more: its condition excludes a second
 // one. A held lease is fenced off, after which the lost commit can never land.
 func (x *execution) noReply(ctx context.Context, cause error) (*RecordConflictError, *Result, error) {
-	if x.fence == nil {
+	if x.fence != nil {
+		fenced, _, err := Step(x.record, FencedOff{Owner: x.owner}, x.engine.now())
+		if err != nil {
+			return nil, nil, err
+		}
+		err = x.send(ctx, x.storeUntil, func(ctx context.Context) error {
+			return x.engine.store.Update(ctx, fenced, *x.fence)
+		})
+		var conflict *RecordConflictError
+		if errors.As(err, &conflict) {
+			return x.lost(ctx, conflict)
+		}
+	}
+	return x.lastLook(ctx, cause)
+}
+
+// lastLook reads what the record says once nothing may be sent any more: an answer that stands there is the answer,
+// whoever's it is. Anything else proves nothing: 503.
+func (x *execution) lastLook(ctx context.Context, cause error) (*RecordConflictError, *Result, error) {
+	ctx = context.WithoutCancel(ctx)
+	r, err := x.read(ctx)
+	if err != nil || r == nil {
 		return nil, nil, unavailable(cause)
 	}
-	fenced, _, err := Step(x.record, FencedOff{Owner: x.owner}, x.engine.now())
-	if err != nil {
-		return nil, nil, unavailable(err)
+	if lost, result, err := x.lost(ctx, &RecordConflictError{Existing: r}); lost == nil {
+		return nil, result, err
 	}
-	err = x.send(ctx, x.storeUntil, func(ctx context.Context) error {
-		return x.engine.store.Update(ctx, fenced, *x.fence)
-	})
-	var conflict *RecordConflictError
-	if errors.As(err, &conflict) {
-		return x.lost(ctx, conflict)
+	if _, effect, err := x.judge(*r); err != nil || effect != EffectReplay {
+		return nil, nil, unavailable(cause)
 	}
-	return nil, nil, unavailable(cause)
+	result, err := x.answer(ctx, *r, EffectReplay)
+	return nil, result, err
 }
 
 func executed(r Record) *Result {

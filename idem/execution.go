@@ -88,9 +88,6 @@ func (x *execution) run(ctx context.Context, handler Handler) (*Result, error) {
 		return nil, err
 	}
 	for range loopsMax {
-		if x.engine.now().After(x.handlerUntil) {
-			break
-		}
 		if result, err := x.acquire(ctx, existing); err != nil || result != nil {
 			return result, err
 		}
@@ -99,6 +96,24 @@ func (x *execution) run(ctx context.Context, handler Handler) (*Result, error) {
 			return result, err
 		}
 		existing = lost.Existing
+		if x.engine.now().After(x.handlerUntil) {
+			return x.tooLate(ctx, existing)
+		}
+	}
+	return x.inProgress(), nil
+}
+
+// tooLate answers with what won, where that is an answer; there is no time left to execute anything in.
+func (x *execution) tooLate(ctx context.Context, existing *Record) (*Result, error) {
+	if existing == nil {
+		return x.inProgress(), nil
+	}
+	_, effect, err := x.judge(*existing)
+	switch {
+	case err != nil:
+		return nil, x.fail(err)
+	case effect == EffectReplay || effect == EffectUnknown:
+		return x.answer(context.WithoutCancel(ctx), *existing, effect)
 	}
 	return x.inProgress(), nil
 }

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"idem/outbox":            {"idem"},
 	"idem/outbox/call":       {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":   {"idem", "idem/outbox"},
+	"idem/outbox/memqueue":   {"idem", "idem/outbox"},
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.

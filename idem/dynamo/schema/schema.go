@@ -57,7 +57,8 @@ const (
 	ResponseHeaders    = "rh"
 	ResponseBody       = "rb"
 	ResponseEncoding   = "re"
-	ResponseChunks     = "rc"
+	ResponseChunks     = "rc" // also on each chunk: how many there are
+	ChunkDigest        = "rx" // on chunks only: SHA-256 of all of them, joined
 	DoneAt             = "da" // epoch ms
 	ExpiresAt          = "ea" // epoch ms
 	Retention          = "rt" // ms

@@ -1,0 +1,148 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/call"
+)
+
+// keyRetention is how long the provider remembers a key (docs/payments-api.md: key_ttl_ms).
+const keyRetention = 24 * time.Hour
+
+// longestRequest bounds how long a charge can be under way at the provider, its caller being gone or not.
+const longestRequest = time.Minute
+
+// lookUpBytesMax bounds the provider's answer to a look-up.
+const lookUpBytesMax = 1 << 20
+
+// Provider is where charges are made and looked up. It is safe for concurrent use.
+type Provider struct {
+	url    string
+	calls  *call.Client
+	lookUp *http.Client
+}
+
+// NewProvider returns the provider at an absolute http or https URL.
+func NewProvider(rawURL string) (*Provider, error) {
+	parsed, err := url.Parse(rawURL)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return nil, fmt.Errorf("payments: PROVIDER_URL = %q: must be an absolute http or https URL", rawURL)
+	}
+	return &Provider{url: strings.TrimRight(rawURL, "/"), calls: call.New(call.Config{}), lookUp: &http.Client{}}, nil
+}
+
+// The provider's endpoints for charges: the second ignores keys, so that each call makes a new charge.
+const (
+	chargesPath       = "/charges"
+	legacyChargesPath = "/legacy/charges"
+)
+
+// Topics are the application's topics: charges at a provider that honours keys, and at its keyless endpoints. An open
+// call is repeated only at the former.
+func (p *Provider) Topics(attemptsMax int) []outbox.Topic {
+	topic := func(name, path string, keys outbox.Keys) outbox.Topic {
+		return outbox.Topic{
+			Name:           name,
+			Call:           func(ctx context.Context, m idem.Message) outbox.Outcome { return p.charge(ctx, path, m) },
+			Probe:          func(ctx context.Context, m idem.Message) outbox.Finding { return p.find(ctx, path, m) },
+			Settle:         settleCharge,
+			Keys:           keys,
+			LongestRequest: longestRequest,
+			AttemptsMax:    attemptsMax,
+		}
+	}
+	return []outbox.Topic{
+		topic(TopicCharges, chargesPath, outbox.Keys{Honoured: true, Retention: keyRetention}),
+		topic(TopicLegacyCharges, legacyChargesPath, outbox.Keys{}),
+	}
+}
+
+// chargeRequest is the body of the provider's POST /charges.
+type chargeRequest struct {
+	Amount    int64  `json:"amount"`
+	Currency  string `json:"currency"`
+	Source    string `json:"source"`
+	Reference string `json:"reference"`
+}
+
+func (p *Provider) charge(ctx context.Context, path string, m idem.Message) outbox.Outcome {
+	c, err := decodeCharge(m.Payload)
+	if err != nil {
+		return outbox.Refused{Cause: err}
+	}
+	body, err := json.Marshal(chargeRequest{Amount: c.Amount, Currency: c.Currency, Source: c.Source, Reference: c.Reference})
+	if err != nil {
+		return outbox.Refused{Cause: err}
+	}
+	return p.calls.Post(ctx, call.Request{
+		URL: p.url + path, Key: m.ID, Body: body, Reference: referenceIn, Declined: []int{http.StatusPaymentRequired},
+	})
+}
+
+// chargeObject is what idem reads of a charge at the provider.
+type chargeObject struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+}
+
+var errNoID = errors.New("payments: the provider's answer has no id")
+
+func referenceIn(body []byte) (string, error) {
+	var object chargeObject
+	if err := json.Unmarshal(body, &object); err != nil {
+		return "", err
+	}
+	if object.ID == "" {
+		return "", errNoID
+	}
+	return object.ID, nil
+}
+
+// find looks the charge up by its downstream key. Nothing found is no proof yet: its caller knows when it is.
+func (p *Provider) find(ctx context.Context, path string, m idem.Message) outbox.Finding {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path+"?key="+url.QueryEscape(string(m.ID)), nil)
+	if err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	res, err := p.lookUp.Do(req)
+	if err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, lookUpBytesMax))
+	if err != nil || res.StatusCode != http.StatusOK {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up answered with status %d: %w", res.StatusCode, err)}
+	}
+	var found []json.RawMessage
+	if err := json.Unmarshal(body, &found); err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	if len(found) == 0 {
+		return outbox.Absent{}
+	}
+	return findingOf(found[0])
+}
+
+func findingOf(raw []byte) outbox.Finding {
+	var object chargeObject
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	switch object.Status {
+	case "succeeded":
+		return outbox.Found{Outcome: outbox.Delivered{Reference: object.ID, Evidence: raw}}
+	case "declined":
+		return outbox.Found{Outcome: outbox.Declined{Reference: object.ID, Evidence: raw}}
+	}
+	return outbox.Unclear{Cause: fmt.Errorf("payments: a charge with status %q", object.Status)}
+}

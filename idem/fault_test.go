@@ -1,0 +1,352 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// newFaultyWorld is a world whose store can be told to fail.
+func newFaultyWorld(t *testing.T) (*world, *faulty.Store) {
+	t.Helper()
+	var store *faulty.Store
+	w := newWorld(t, func(inner idem.Store) idem.Store {
+		store = faulty.New(inner.(*memstore.Store))
+		return store
+	})
+	return w, store
+}
+
+func (w *world) unavailable(op *idem.Registered, h idem.Handler) {
+	w.Helper()
+	result, err := op.Do(w.Context(), request("{}"), h)
+	var unavailable *idem.UnavailableError
+	if !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
+		w.Fatalf("%+v, %v; want an UnavailableError with a Retry-After", result, err)
+	}
+}
+
+func (w *world) ran(times int) {
+	w.Helper()
+	if w.runs != times {
+		w.Errorf("the handler ran %d times, want %d", w.runs, times)
+	}
+}
+
+// late keeps a call on the wire, and answers nothing.
+func lateCommit(store *faulty.Store) *faulty.Late {
+	late := new(faulty.Late)
+	store.On(faulty.Commit, 1, late.Fault())
+	for n := 2; n <= 40; n++ {
+		store.On(faulty.Commit, n, faulty.LoseRequest())
+	}
+	return late
+}
+
+func TestLostReplyOnReserve(t *testing.T) { // peers.md P3: one's own record in the way is one's own
+	for name, fault := range map[string]faulty.Fault{"reply lost": faulty.LoseReply(), "request lost": faulty.LoseRequest()} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+				store.On(faulty.Insert, 1, fault)
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+				w.ran(1)
+				w.written(1)
+			})
+		})
+	}
+}
+
+func TestLostReplyOnCommit(t *testing.T) {
+	for _, op := range kinds {
+		for name, fault := range map[string]faulty.Fault{"reply lost": faulty.LoseReply(), "request lost": faulty.LoseRequest()} {
+			t.Run(fmt.Sprintf("%s, %s", op.Kind, name), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					orders := w.register(op)
+					for n := 1; n <= 3; n++ {
+						store.On(faulty.Commit, n, fault)
+					}
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+					w.ran(1)
+					w.written(1)
+				})
+			})
+		}
+	}
+}
+
+// peers.md H1: the commit has no reply, the fence-off says that it can't land; it must not.
+func TestH1CommitThatIsFencedOffNeverLands(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		late := lateCommit(store)
+		w.unavailable(orders, w.handler(201))
+		store.Clear()
+		var conflict *idem.RecordConflictError
+		if err := late.Deliver(t.Context()); !errors.As(err, &conflict) {
+			t.Fatalf("the late commit: %v, want a RecordConflictError", err)
+		}
+		w.written(0)
+		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+		w.written(1)
+	})
+}
+
+// peers.md H1, the other way round: the delayed commit lands just before the fence-off, whose failure tells.
+func TestH1CommitThatLandsBeforeTheFenceOffIsAnswered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		late := lateCommit(store)
+		store.On(faulty.Update, 1, faulty.Before(func() {
+			if err := late.Deliver(t.Context()); err != nil {
+				t.Errorf("the late commit: %v, want it to land", err)
+			}
+		}))
+		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+		w.ran(1)
+		w.written(1)
+	})
+}
+
+// A commit that lands after its 503: the retry finds it, nothing is written twice.
+func TestLateCommitWithoutALeaseIsFoundByTheRetry(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindExpress, idem.KindDeferred} {
+		t.Run(string(kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: kind})
+				late := lateCommit(store)
+				w.unavailable(orders, w.handler(201))
+				store.Clear()
+				if err := late.Deliver(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+				w.ran(1)
+				w.written(1)
+			})
+		})
+	}
+}
+
+func TestStoreDownFailsClosedSoonAndTheKeyWorksAfterwards(t *testing.T) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+		for name, fault := range map[string]faulty.Fault{"no reply": faulty.LoseRequest(), "throttled": faulty.Refuse(idem.ErrThrottled)} {
+			t.Run(fmt.Sprintf("%s, %s", op.Kind, name), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					orders := w.register(op)
+					store.All(fault)
+					start := time.Now()
+					w.unavailable(orders, w.handler(201))
+					if took := time.Since(start); took > 6*time.Second {
+						t.Errorf("the 503 took %v", took)
+					}
+					w.ran(0)
+					store.Clear()
+					result := w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+						return idem.Response{Status: 201}, nil
+					})
+					w.want(result, idem.OutcomeExecuted, 201, "")
+				})
+			})
+		}
+	}
+}
+
+func TestContentionIsTriedAgainUnderANewToken(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(string(op.Kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				store.On(faulty.Commit, 1, faulty.Refuse(idem.ErrContention))
+				store.On(faulty.Commit, 2, faulty.Refuse(idem.ErrThrottled))
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+				w.ran(1)
+				w.written(1)
+			})
+		})
+	}
+}
+
+func TestContentionForEverReleasesWith503(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(string(op.Kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				for n := 1; n <= 20; n++ {
+					store.On(faulty.Commit, n, faulty.Refuse(idem.ErrContention))
+				}
+				w.unavailable(orders, w.handler(201))
+				store.Clear()
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+				w.written(1)
+			})
+		})
+	}
+}
+
+func TestContentionOnReserveIsInProgress(t *testing.T) { // design.md "Reserve": bounded, then 409 + Retry-After: 1
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		store.All(faulty.Refuse(idem.ErrContention))
+		result := w.do(orders, request("{}"), w.handler(201))
+		if result.Outcome != idem.OutcomeInProgress || result.RetryAfter != time.Second {
+			t.Errorf("%+v, want in progress with a Retry-After of 1 s", result)
+		}
+		w.ran(0)
+	})
+}
+
+// freeze stops the process before the call until its lease is long over; the request then still goes out.
+func freeze(d time.Duration, meanwhile func()) faulty.Fault {
+	return func(ctx context.Context, run func(context.Context) error) error {
+		time.Sleep(d)
+		meanwhile()
+		return run(context.WithoutCancel(ctx))
+	}
+}
+
+// peers.md P1: the first holder is paused past its lease; its late commit is rejected, and it answers with the winner's
+// result.
+func TestTwoHoldersTheLateCommitIsRejected(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		store.On(faulty.Commit, 1, freeze(time.Minute, func() {
+			w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+		}))
+		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "2")
+		w.ran(2)
+		w.written(1)
+	})
+}
+
+// peers.md P1, P2: a first holder that only notices after its lease sends nothing more, and still gives the true answer.
+func TestTwoHoldersAHandlerThatOverstaysAnswersWithTheWinnersResult(t *testing.T) {
+	for name, late := range map[string]error{"late result": nil, "late failure": errors.New("too late")} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+				slow := func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+					time.Sleep(time.Minute)
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+					tx.Write(count("business"))
+					return idem.Response{Status: 201, Body: []byte("slow")}, late
+				}
+				result, err := orders.Do(t.Context(), request("{}"), slow)
+				if late == nil {
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.want(result, idem.OutcomeReplayed, 201, "1")
+				} else if err == nil {
+					t.Errorf("%+v, want the handler's error", result)
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+				w.written(1)
+			})
+		})
+	}
+}
+
+func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) { // peers.md P10
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		holder := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+			for range 3 {
+				if result := w.do(orders, request("{}"), w.handler(201)); result.Outcome != idem.OutcomeInProgress || result.RetryAfter <= 0 {
+					t.Errorf("%+v, want in progress with a Retry-After", result)
+				}
+			}
+			return w.handler(201)(ctx, tx)
+		}
+		w.want(w.do(orders, request("{}"), holder), idem.OutcomeExecuted, 201, "1")
+		w.ran(1)
+	})
+}
+
+func TestClientThatHangsUpChangesNothing(t *testing.T) { // peers.md "Seen elsewhere": idempotency-guard
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+		t.Run(string(op.Kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				orders := w.register(op)
+				ctx, hangUp := context.WithCancel(t.Context())
+				handler := func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					hangUp()
+					time.Sleep(time.Second)
+					return idem.Response{Status: 201}, ctx.Err()
+				}
+				if result, err := orders.Do(ctx, request("{}"), handler); err != nil || result.Outcome != idem.OutcomeExecuted {
+					t.Fatalf("%+v, %v; want it executed all the same", result, err)
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "")
+			})
+		})
+	}
+}
+
+func TestRecordOfAnotherReleaseIs503(t *testing.T) { // peers.md H17
+	for _, op := range kinds {
+		t.Run(string(op.Kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				id := w.do(orders, request("{}"), w.handler(201)).OperationID
+				key, err := id.RecordKey()
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := store.Get(t.Context(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				next := *r
+				next.SchemaVersion++
+				if err := store.Update(t.Context(), next, idem.FenceOf(*r)); err != nil {
+					t.Fatal(err)
+				}
+				w.unavailable(orders, w.handler(201))
+				w.ran(1)
+			})
+		})
+	}
+}
+
+func TestFingerprintIsComparedUnderTheSecretItWasStoredWith(t *testing.T) { // peers.md H8
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		w.do(orders, request(`{"a":1}`), w.handler(201))
+		keyed, err := canonical.New(canonical.Config{Secrets: []canonical.Secret{{ID: "k1", Key: make([]byte, 32)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.engine, err = idem.New(w.mem, idem.Config{Fingerprinter: keyed}); err != nil {
+			t.Fatal(err)
+		}
+		orders = w.register(idem.Operation{Kind: idem.KindAtomic})
+		w.want(w.do(orders, request(`{"a":1}`), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+		if result := w.do(orders, request(`{"a":2}`), w.handler(201)); result.Outcome != idem.OutcomeMismatch {
+			t.Errorf("%+v, want a mismatch", result)
+		}
+	})
+}

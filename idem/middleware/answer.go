@@ -1,0 +1,177 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// answer is what goes onto the wire.
+type answer struct {
+	response idem.Response
+	// status is the Idempotency-Status; "" where idempotency was never asked.
+	status   string
+	replayed bool
+	// expires is when the key may be reused, where that is known.
+	expires time.Time
+	// retryAfter and location go to answers that are not final.
+	retryAfter time.Duration
+	location   string
+}
+
+// answer translates what became of the request.
+func (c *call) answer(ctx context.Context, result *idem.Result) answer {
+	a := answer{status: string(result.Outcome), retryAfter: result.RetryAfter}
+	switch result.Outcome {
+	case idem.OutcomeExecuted, idem.OutcomeReplayed:
+		a.replayed = result.Outcome == idem.OutcomeReplayed
+		a.response = c.respond(result)
+		if result.State.Final() {
+			a.expires = result.ExpiresAt
+		}
+		if result.State == idem.StatePending {
+			a.location = c.endpoint.location(result.OperationID)
+		}
+	case idem.OutcomeInProgress:
+		a.response, a.location = c.inFlight(result)
+	case idem.OutcomeMismatch:
+		c.log().WarnContext(ctx, "key misuse: the key belongs to another request")
+		a.response = c.mismatch()
+	case idem.OutcomeUnknown:
+		a.response = idem.NewProblem(http.StatusConflict, idem.CodeOutcomeUnknown, "Outcome unknown",
+			"An earlier request with this key may or may not have been executed. It is being resolved; the request is not executed again.").Response()
+	}
+	if c.unprotected != "" {
+		a.status, a.replayed, a.expires = c.unprotected, false, time.Time{}
+	}
+	return a
+}
+
+func (e *endpoint) location(id idem.OperationID) string { return e.m.cfg.OperationsPath + string(id) }
+
+// respond is the stored response, and on a first execution the headers that are not stored too.
+func (c *call) respond(result *idem.Result) idem.Response {
+	response := result.Response
+	first := result.Outcome == idem.OutcomeExecuted && response.Status == c.made.status && bytes.Equal(response.Body, c.made.body)
+	switch {
+	case first && c.made.truncated:
+		return idem.NewProblem(http.StatusInternalServerError, idem.CodeResponseTooLarge, "Response too large",
+			"The request was executed; its response is too large.").Response()
+	case first:
+		response.Header = append(slices.Clone(response.Header), c.made.unstored...)
+	default:
+		response.Header = c.endpoint.allowed(response.Header)
+	}
+	return response
+}
+
+// allowed are the headers that the policy stores and replays.
+func (e *endpoint) allowed(fields []idem.Field) []idem.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f idem.Field) bool { return !e.policy.Replays(f.Name) })
+}
+
+// accepted is the body of a 202 that stands for another request's execution.
+type accepted struct {
+	Operation idem.OperationID `json:"operation"`
+	State     idem.State       `json:"state"`
+}
+
+func (c *call) inFlight(result *idem.Result) (idem.Response, string) {
+	if c.endpoint.policy.InFlight == idem.InFlightAccepted && result.OperationID != "" {
+		if response, err := idem.JSON(http.StatusAccepted, accepted{result.OperationID, idem.StateInProgress}); err == nil {
+			return response, c.endpoint.location(result.OperationID)
+		}
+	}
+	return idem.NewProblem(http.StatusConflict, c.endpoint.inFlightCode(), "Request in progress",
+		"A request with this Idempotency-Key is in progress. Send it again after Retry-After.").Response(), ""
+}
+
+// inFlightCode: the contract that calls a mismatch idempotency_error is Stripe's, which calls this by its own name too.
+func (e *endpoint) inFlightCode() string {
+	if e.policy.Mismatch == idem.Mismatch400 {
+		return idem.CodeInUse
+	}
+	return idem.CodeInProgress
+}
+
+func (c *call) mismatch() idem.Response {
+	const title, detail = "Idempotency-Key reused", "This Idempotency-Key was used before, with another request."
+	if c.endpoint.policy.Mismatch == idem.Mismatch400 {
+		return idem.NewProblem(http.StatusBadRequest, idem.CodeError, title, detail).Response()
+	}
+	return idem.NewProblem(http.StatusUnprocessableEntity, idem.CodeKeyReused, title, detail).Response()
+}
+
+// keyHash is what logs show in place of the key.
+func (c *call) keyHash() string {
+	op := c.endpoint.operation.Operation()
+	scope := idem.Scope{Tenant: c.asked.Tenant, Key: c.asked.Key}
+	if op.Policy.Scope == idem.ScopeOperation {
+		scope.Operation = op.Name
+	}
+	if op.Policy.BindPrincipal {
+		scope.Principal = c.asked.Principal
+	}
+	return string(scope.RecordKey())
+}
+
+func (c *call) log() *slog.Logger {
+	return c.endpoint.m.cfg.Logger.With("operation", c.endpoint.operation.Operation().Name, "key_hash", c.keyHash())
+}
+
+// retryAfterDefault is for answers whose source names no other time.
+const retryAfterDefault = time.Second
+
+// write puts an answer onto the wire. Nothing of it was written before.
+func (m *Middleware) write(w http.ResponseWriter, a answer) {
+	h := w.Header()
+	for _, name := range []string{header.NameReplayed, header.NameStatus, header.NameExpires} {
+		h.Del(name)
+	}
+	for _, f := range a.response.Header {
+		h.Add(f.Name, f.Value)
+	}
+	if a.status != "" {
+		h.Set(header.NameStatus, a.status)
+	}
+	if a.replayed {
+		h.Set(header.NameReplayed, "true")
+	}
+	if !a.expires.IsZero() {
+		h.Set(header.NameExpires, header.FormatExpires(a.expires))
+	}
+	if a.location != "" {
+		h.Set("Location", a.location)
+	}
+	if m.cfg.DocsURL != "" {
+		h.Add("Link", "<"+m.cfg.DocsURL+`>; rel="describedby"`)
+	}
+	setRetryAfter(h, a)
+	if !bodyless(a.response.Status) {
+		h.Set("Content-Length", strconv.Itoa(len(a.response.Body)))
+	}
+	w.WriteHeader(a.response.Status)
+	if len(a.response.Body) > 0 && !bodyless(a.response.Status) {
+		// A client that has hung up changes nothing: the answer is stored.
+		_, _ = w.Write(a.response.Body)
+	}
+}
+
+// setRetryAfter: every 202, 409 and 503 carries one.
+func setRetryAfter(h http.Header, a answer) {
+	switch a.response.Status {
+	case http.StatusAccepted, http.StatusConflict, http.StatusServiceUnavailable:
+		if a.retryAfter > 0 {
+			h.Set(header.NameRetryAfter, header.FormatRetryAfter(a.retryAfter))
+		} else if h.Get(header.NameRetryAfter) == "" {
+			h.Set(header.NameRetryAfter, header.FormatRetryAfter(retryAfterDefault))
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// The values of Idempotency-Status that are no [idem.Outcome]: the request ran without protection.
+const (
+	statusIgnored     = "ignored"
+	statusUnprotected = "unprotected"
+)
+
+// endpoint is a registered operation on the wire.
+type endpoint struct {
+	m         *Middleware
+	operation *idem.Registered
+	policy    idem.Policy
+	route     Route
+	// execute makes the engine's handler for a request.
+	execute func(*call) idem.Handler
+	// passThrough serves requests without protection directly; nil where they need a transaction.
+	passThrough http.Handler
+}
+
+// call is one request at an endpoint.
+type call struct {
+	endpoint *endpoint
+	request  *Request
+	// unprotected is "", or why: it is then the Idempotency-Status.
+	unprotected string
+	asked       idem.Request
+	// made is what the handler answered, before the allow-list.
+	made made
+}
+
+// ServeHTTP implements http.Handler.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	identity, refused := e.m.identify(r)
+	if refused != nil {
+		e.m.write(w, answer{response: refused.response})
+		return
+	}
+	key, unprotected, refused := e.key(r)
+	if refused != nil {
+		e.m.write(w, answer{response: refused.response})
+		return
+	}
+	if key == "" && e.passThrough != nil {
+		e.pass(w, r, unprotected)
+		return
+	}
+	defer e.m.guard(w, r)
+	e.m.write(w, e.answer(w, r, identity, key, unprotected))
+}
+
+// key reads the client's key. Without a refusal and without a key the request runs unprotected; the second result then
+// says why, where the client should know.
+func (e *endpoint) key(r *http.Request) (string, string, *refusal) {
+	if !unsafe(r.Method) {
+		return "", ignored(r), nil
+	}
+	if e.policy.ExemptReason != "" {
+		return "", statusUnprotected, nil
+	}
+	key, err := header.ParseKey(r.Header.Values(header.NameKey), header.KeyRule{
+		Syntax: header.Syntax(e.policy.Syntax), BytesMin: e.policy.KeyBytesMin,
+	})
+	if errors.Is(err, header.ErrEmpty) && e.policy.EmptyKey == idem.EmptyKeyAsMissing {
+		err = header.ErrMissing
+	}
+	var malformed *header.InvalidError
+	switch {
+	case err == nil:
+		return key, "", nil
+	case errors.Is(err, header.ErrMissing) && e.policy.MissingKey == idem.MissingKeyUnprotected:
+		return "", statusUnprotected, nil
+	case errors.Is(err, header.ErrMissing):
+		return "", "", refuse(http.StatusBadRequest, idem.CodeKeyMissing, "Idempotency-Key missing", "This operation requires an Idempotency-Key header.")
+	case errors.As(err, &malformed):
+		return "", "", refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-Key invalid", "The Idempotency-Key header is refused: "+string(malformed.Reason)+".")
+	}
+	return "", "", refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-Key invalid", "The Idempotency-Key header is empty.")
+}
+
+// unsafe says whether a method is neither safe nor idempotent by itself (RFC 9110 section 9.2).
+func unsafe(method string) bool { return method == http.MethodPost || method == http.MethodPatch }
+
+// ignored is the Idempotency-Status of a method that never needs a key.
+func ignored(r *http.Request) string {
+	if len(r.Header.Values(header.NameKey)) > 0 {
+		return statusIgnored
+	}
+	return ""
+}
+
+// pass serves an existing handler as if the middleware were not there.
+func (e *endpoint) pass(w http.ResponseWriter, r *http.Request, unprotected string) {
+	if unprotected == statusUnprotected {
+		e.logUnprotected(r.Context())
+	}
+	if unprotected != "" {
+		w.Header().Set(header.NameStatus, unprotected)
+	}
+	e.passThrough.ServeHTTP(w, r)
+}
+
+func (e *endpoint) logUnprotected(ctx context.Context) {
+	e.m.cfg.Logger.InfoContext(ctx, "unprotected execution", "operation", e.operation.Operation().Name)
+}
+
+// answer takes an authenticated request with a valid key, or one that runs under a key of its own, to its answer.
+func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Identity, key, unprotected string) answer {
+	if e.policy.BindPrincipal && identity.Principal == "" {
+		// An empty principal would open one caller's answers to another (peers.md H15).
+		e.m.cfg.Logger.ErrorContext(r.Context(), "the policy binds keys to the principal, and there is none", "operation", e.operation.Operation().Name)
+		return answer{response: internalError().response}
+	}
+	request, refused := e.read(w, r, identity)
+	if refused != nil {
+		return answer{response: refused.response}
+	}
+	input, refused := e.input(request)
+	if refused != nil {
+		return answer{response: refused.response}
+	}
+	c := &call{endpoint: e, request: request, unprotected: unprotected}
+	c.asked = idem.Request{Tenant: identity.Tenant, Principal: identity.Principal, Key: key, Input: input}
+	if e.route.Validate != nil {
+		if problem := e.route.Validate(request.copy(r.Context())); problem != nil {
+			return c.invalid(r.Context(), *problem)
+		}
+	}
+	if key == "" {
+		oneOff, err := e.m.oneOff()
+		if err != nil {
+			return c.failed(r.Context(), err)
+		}
+		c.asked.Key = oneOff
+		if unprotected == statusUnprotected {
+			e.logUnprotected(r.Context())
+		}
+	}
+	result, err := e.operation.Do(r.Context(), c.asked, e.execute(c))
+	if err != nil {
+		return c.failed(r.Context(), err)
+	}
+	return c.answer(r.Context(), c.await(r.Context(), result))
+}
+
+// invalid answers a request that failed validation: by its stored twin where there is one, else by the problem.
+func (c *call) invalid(ctx context.Context, problem idem.Problem) answer {
+	if c.asked.Key != "" {
+		result, err := c.endpoint.operation.Lookup(ctx, c.asked)
+		if err != nil {
+			return c.failed(ctx, err)
+		}
+		if result != nil {
+			return c.answer(ctx, c.await(ctx, result))
+		}
+	}
+	return answer{response: problem.Response(), status: c.unprotected}
+}
+
+// answerMargin is what is kept of the time left for writing the answer after a wait.
+const answerMargin = time.Second
+
+// await holds a 202 until the final answer, as long as the client prefers to wait and there is time (RFC 7240 section
+// 4.3). Trouble while waiting changes nothing: the 202 stands.
+func (c *call) await(ctx context.Context, result *idem.Result) *idem.Result {
+	wait, ok := header.ParseWait(c.request.HTTP.Header.Values(header.NamePrefer))
+	if !ok || result.State != idem.StatePending || result.Response.Status == 0 {
+		return result
+	}
+	wait = min(wait, c.endpoint.m.cfg.WaitMax)
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)-answerMargin)
+	}
+	if wait <= 0 {
+		return result
+	}
+	record, err := c.endpoint.m.engine.Await(ctx, c.asked.Tenant, result.OperationID, wait)
+	if err != nil {
+		c.log().WarnContext(ctx, "waiting failed", "operation_id", result.OperationID, "error", err)
+		return result
+	}
+	if record == nil || !record.State.Final() {
+		return result
+	}
+	return &idem.Result{
+		Outcome: result.Outcome, OperationID: result.OperationID, State: record.State,
+		Response: record.Response, ExpiresAt: record.ExpiresAt,
+	}
+}

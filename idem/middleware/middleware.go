@@ -1,0 +1,149 @@
+// Package middleware protects net/http endpoints: Idempotency-Key → engine → the recorded or replayed response
+// (docs/semantics.md "On the wire").
+//
+// [Middleware.Handle] is for transactional handlers, [Middleware.Wrap] for existing ones, [Middleware.Read] for safe
+// methods beside them. What they return is an http.Handler for any router; [Problems] gives http.ServeMux's own refusals
+// the form of the others.
+//
+// The order is the contract: authenticate, then the key's syntax, then media type and size, then the fingerprint, then
+// the engine. Validation that may change between releases is the route's Validate: a request that fails it is looked up
+// first, so that the retry of a completed one still gets its answer.
+package middleware
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// Identity is who calls, as the authorizer has it; never from the body, the path or a header that the client chooses.
+type Identity struct {
+	// Tenant owns the keys. It must not be empty.
+	Tenant string
+	// Principal is the session or token, for policies that bind a key to it.
+	Principal string
+}
+
+// The errors by which Config.Identify refuses a caller. Any other error means that nobody could be asked, and is
+// answered with 503.
+var (
+	// ErrUnauthenticated is answered with 401.
+	ErrUnauthenticated = errors.New("middleware: unauthenticated")
+	// ErrForbidden is answered with 403.
+	ErrForbidden = errors.New("middleware: forbidden")
+)
+
+// Config is what New takes. Identify is required; the zero value of every other field means its default.
+type Config struct {
+	// Identify authenticates and authorises a request, replays too. An empty tenant without an error is a fault of the
+	// configuration: 500, nothing runs.
+	Identify func(*http.Request) (Identity, error)
+	// BodyBytesMax bounds a request's body, in bytes; larger ones get 413. Default 256 KiB. The engine's fingerprinter
+	// has a bound of its own.
+	BodyBytesMax int
+	// OperationsPath is the path under which the status of an operation is served, to which its id is appended for the
+	// Location of a 202. Default "/v1/operations/".
+	OperationsPath string
+	// DocsURL is the API's documentation of its idempotency, for Link; rel="describedby". Default: no Link.
+	DocsURL string
+	// WaitMax bounds "Prefer: wait". Default 20 s, at most 25 s.
+	WaitMax time.Duration
+	// Random is a cryptographic source of randomness, for the one-off keys of unprotected executions. Default
+	// crypto/rand.Reader.
+	Random io.Reader
+	// Logger gets what an operator should know; never bodies, keys or tokens. Default: discards.
+	Logger *slog.Logger
+}
+
+const (
+	operationsPathDefault = "/v1/operations/"
+	waitMaxDefault        = 20 * time.Second
+	waitMaxBound          = 25 * time.Second
+)
+
+// Middleware makes http.Handlers of an engine's operations. It is safe for concurrent use.
+type Middleware struct {
+	engine *idem.Engine
+	cfg    Config
+	mint   idem.Mint
+}
+
+// New returns a middleware, or an [*idem.ConfigError].
+func New(engine *idem.Engine, cfg Config) (*Middleware, error) {
+	if engine == nil {
+		return nil, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given"}
+	}
+	if cfg.BodyBytesMax == 0 {
+		cfg.BodyBytesMax = canonical.BodyBytesMaxDefault
+	}
+	if cfg.OperationsPath == "" {
+		cfg.OperationsPath = operationsPathDefault
+	}
+	if cfg.WaitMax == 0 {
+		cfg.WaitMax = waitMaxDefault
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Middleware{engine: engine, cfg: cfg, mint: idem.Mint{Random: cfg.Random}}, nil
+}
+
+func (c Config) validate() error {
+	if c.Identify == nil {
+		return &idem.ConfigError{Field: "Config.Identify", Value: nil, Rule: "must be given: without a tenant nothing is protected"}
+	}
+	if c.BodyBytesMax < 0 {
+		return &idem.ConfigError{Field: "Config.BodyBytesMax", Value: c.BodyBytesMax, Rule: "must not be negative"}
+	}
+	if !strings.HasPrefix(c.OperationsPath, "/") || !strings.HasSuffix(c.OperationsPath, "/") {
+		return &idem.ConfigError{Field: "Config.OperationsPath", Value: c.OperationsPath, Rule: `must begin and end with "/"`}
+	}
+	if c.WaitMax < 0 || c.WaitMax > waitMaxBound {
+		return &idem.ConfigError{Field: "Config.WaitMax", Value: c.WaitMax, Rule: fmt.Sprintf("must be 0..%v", waitMaxBound)}
+	}
+	if u, err := url.Parse(c.DocsURL); err != nil || u.String() != c.DocsURL {
+		return &idem.ConfigError{Field: "Config.DocsURL", Value: c.DocsURL, Rule: "must be a URL"}
+	}
+	return nil
+}
+
+// identify returns the caller, or the refusal. It fails closed.
+func (m *Middleware) identify(r *http.Request) (Identity, *refusal) {
+	identity, err := m.cfg.Identify(r)
+	switch {
+	case errors.Is(err, ErrUnauthenticated):
+		return Identity{}, refuse(http.StatusUnauthorized, codeUnauthorized, "Unauthorized", "The request carries no valid credentials.").
+			with("Www-Authenticate", "Bearer") // RFC 9110 section 15.5.2: a 401 must carry a challenge
+	case errors.Is(err, ErrForbidden):
+		return Identity{}, refuse(http.StatusForbidden, codeForbidden, "Forbidden", "The credentials do not allow this request.")
+	case err != nil:
+		m.cfg.Logger.ErrorContext(r.Context(), "caller not identified", "error", err)
+		return Identity{}, refuse(http.StatusServiceUnavailable, codeUnavailable, "Service Unavailable", "The caller could not be authenticated now.")
+	case identity.Tenant == "":
+		m.cfg.Logger.ErrorContext(r.Context(), "Config.Identify returned no tenant and no error: nothing runs")
+		return Identity{}, internalError()
+	}
+	return identity, nil
+}
+
+// oneOff returns a key that nobody else has, for an execution without protection: it needs a transaction all the same,
+// and takes the way that every other execution takes.
+func (m *Middleware) oneOff() (string, error) {
+	random, err := m.mint.Owner()
+	return "one-off " + string(random), err
+}

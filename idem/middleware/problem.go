@@ -1,0 +1,111 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// The stable codes of problems that are not idempotency's own.
+const (
+	codeInvalid          = "request_invalid"        // 400
+	codeUnauthorized     = "unauthorized"           // 401
+	codeForbidden        = "forbidden"              // 403
+	codeNotFound         = "not_found"              // 404
+	codeMethodNotAllowed = "method_not_allowed"     // 405
+	codeTooLarge         = "request_too_large"      // 413
+	codeMediaType        = "unsupported_media_type" // 415
+	codeInternal         = "internal_error"         // 500
+	codeUnavailable      = "unavailable"            // 503
+)
+
+// refusal is a request's end before the engine was asked.
+type refusal struct{ response idem.Response }
+
+func refuse(status int, code, title, detail string) *refusal {
+	return &refusal{idem.NewProblem(status, code, title, detail).Response()}
+}
+
+func (r *refusal) with(name, value string) *refusal { return &refusal{r.response.With(name, value)} }
+
+// internalError tells nothing: details are the log's.
+func internalError() *refusal {
+	return refuse(http.StatusInternalServerError, codeInternal, "Internal Server Error", "The request failed.")
+}
+
+// failed answers an error of the engine.
+func (c *call) failed(ctx context.Context, err error) answer {
+	var malformed *canonical.SyntaxError
+	switch {
+	case errors.As(err, &malformed):
+		return answer{response: invalidBody(malformed), status: c.unprotected}
+	case errors.Is(err, canonical.ErrTooLarge):
+		return answer{response: tooLarge().response, status: c.unprotected}
+	case errors.Is(err, idem.ErrResponseTooLarge):
+		c.log().ErrorContext(ctx, "response too large", "error", err)
+		return answer{status: c.unprotected, response: idem.NewProblem(http.StatusInternalServerError, idem.CodeResponseTooLarge,
+			"Response too large", "The response is too large to be stored; nothing was committed.").Response()}
+	}
+	op := c.endpoint.operation.Operation()
+	response, retryAfter := c.endpoint.m.failed(ctx, err, "operation", op.Name, "key_hash", c.keyHash())
+	return answer{response: response, retryAfter: retryAfter, status: c.unprotected}
+}
+
+// failed answers the error of a handler or of the store, and logs it with the attributes.
+func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (idem.Response, time.Duration) {
+	var rejected *idem.RejectedError
+	var unavailable *idem.UnavailableError
+	var handler *idem.HandlerError
+	log := m.cfg.Logger.With(append(attributes, "error", err)...)
+	switch {
+	case errors.As(err, &rejected):
+		return rejected.Problem.Response(), 0
+	case errors.As(err, &unavailable):
+		log.ErrorContext(ctx, "store unavailable")
+		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
+			"The request was not acknowledged. Send it again with the same Idempotency-Key after Retry-After.").Response(), unavailable.RetryAfter
+	case errors.As(err, &handler) && len(handler.Stack) > 0:
+		log.ErrorContext(ctx, "handler panicked", "stack", string(handler.Stack))
+	default:
+		log.ErrorContext(ctx, "request failed")
+	}
+	return internalError().response, 0
+}
+
+// guard answers 500 where a request panics outside of its handler, whose panics the engine takes care of.
+func (m *Middleware) guard(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	m.cfg.Logger.ErrorContext(r.Context(), "request panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+	m.write(w, answer{response: internalError().response})
+}
+
+// Problems serves the mux, with its own 404 and 405 as problem documents; a 405 keeps its Allow.
+func Problems(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := &recorder{header: http.Header{}}
+		h.ServeHTTP(refused, r)
+		problem := idem.NewProblem(http.StatusNotFound, codeNotFound, "Not Found", "There is nothing at this path.")
+		if refused.status == http.StatusMethodNotAllowed {
+			problem = idem.NewProblem(http.StatusMethodNotAllowed, codeMethodNotAllowed, "Method Not Allowed", "The resource does not have this method.")
+			w.Header()["Allow"] = refused.header["Allow"]
+		}
+		(&Middleware{}).write(w, answer{response: problem.Response()})
+	})
+}

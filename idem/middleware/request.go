@@ -1,0 +1,114 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// Request is what a handler is given. Each run of a handler gets one of its own, body included: what it changes is never
+// seen by anybody else (peers.md P7).
+type Request struct {
+	// HTTP is the request as it arrived; its body reads Body anew.
+	HTTP     *http.Request
+	Identity Identity
+	// Body is the whole body.
+	Body []byte
+}
+
+// PathValue returns the value of the path parameter, as http.Request.PathValue does.
+func (r *Request) PathValue(name string) string { return r.HTTP.PathValue(name) }
+
+// copy returns a request that shares no memory a handler may change with r.
+func (r *Request) copy(ctx context.Context) *Request {
+	c := &Request{HTTP: r.HTTP.Clone(ctx), Identity: r.Identity, Body: bytes.Clone(r.Body)}
+	c.HTTP.Body = io.NopCloser(bytes.NewReader(c.Body))
+	c.HTTP.ContentLength, c.HTTP.TransferEncoding = int64(len(c.Body)), nil
+	return c
+}
+
+// read checks media type and size and reads the body.
+func (e *endpoint) read(w http.ResponseWriter, r *http.Request, identity Identity) (*Request, *refusal) {
+	if refused := e.checkMediaType(r); refused != nil {
+		return nil, refused
+	}
+	bytesMax := int64(e.m.cfg.BodyBytesMax)
+	if r.ContentLength > bytesMax {
+		return nil, tooLarge()
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bytesMax))
+	var exceeded *http.MaxBytesError
+	switch {
+	case errors.As(err, &exceeded):
+		return nil, tooLarge()
+	case err != nil:
+		return nil, invalid("The request body could not be read.")
+	}
+	return &Request{HTTP: r, Identity: identity, Body: body}, nil
+}
+
+func (e *endpoint) checkMediaType(r *http.Request) *refusal {
+	// A coded body would be hashed, bounded and parsed as something that it is not (RFC 9110 section 15.5.16).
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported Media Type", "The request body must not have a content coding.")
+	}
+	if slices.Contains(e.route.MediaTypes, anyMediaType) {
+		return nil
+	}
+	lines := r.Header.Values("Content-Type")
+	if len(lines) == 1 {
+		if mediaType, _, err := mime.ParseMediaType(lines[0]); err == nil && slices.Contains(e.route.MediaTypes, mediaType) {
+			return nil
+		}
+	}
+	return refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported Media Type",
+		fmt.Sprintf("The request body must be %s.", strings.Join(e.route.MediaTypes, " or ")))
+}
+
+// input is what the fingerprint is taken of.
+func (e *endpoint) input(r *Request) (canonical.Input, *refusal) {
+	in := canonical.Input{
+		Path: make(map[string]string, len(e.route.Path)), MediaType: r.HTTP.Header.Get("Content-Type"), Body: r.Body, Fields: e.route.Fields,
+	}
+	for _, name := range e.route.Path {
+		// Without the wildcard two resources would share a fingerprint.
+		if pattern := r.HTTP.Pattern; pattern != "" && !strings.Contains(pattern, "{"+name) {
+			e.m.cfg.Logger.ErrorContext(r.HTTP.Context(), "Route.Path names a parameter that the pattern has not", "name", name, "pattern", pattern)
+			return in, internalError()
+		}
+		in.Path[name] = r.HTTP.PathValue(name)
+	}
+	if len(e.route.Query) > 0 {
+		query, err := url.ParseQuery(r.HTTP.URL.RawQuery)
+		if err != nil {
+			return in, invalid("The query is malformed.")
+		}
+		in.Query = canonical.ChooseQuery(query, e.route.Query)
+	}
+	return in, nil
+}
+
+func tooLarge() *refusal {
+	return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "Content Too Large", "The request body is too large.")
+}
+
+func invalid(detail string) *refusal {
+	return refuse(http.StatusBadRequest, codeInvalid, "Invalid request", detail)
+}
+
+// invalidBody lists what canonicalisation found, as a validation problem does.
+func invalidBody(err *canonical.SyntaxError) idem.Response {
+	p := idem.NewProblem(http.StatusBadRequest, codeInvalid, "Invalid request", "The request body is not valid.")
+	p.Errors = []idem.ProblemError{{Detail: fmt.Sprintf("byte %d: %s", err.Offset, err.Reason)}}
+	return p.Response()
+}

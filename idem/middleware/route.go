@@ -1,0 +1,123 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// Route says how the requests of an endpoint are read. The zero value takes whole JSON bodies.
+type Route struct {
+	// Path names the path parameters that the fingerprint includes, as http.Request.PathValue has them: all that name
+	// what is acted on.
+	Path []string
+	// Query names the query parameters that the fingerprint includes.
+	Query []string
+	// Fields picks the fields of a JSON body that the fingerprint includes. Default: the whole body.
+	Fields *canonical.Fields
+	// MediaTypes lists the media types that are accepted, without parameters; others get 415, and "*/*" accepts all, none
+	// included. Default: application/json for Handle, "*/*" for Wrap.
+	MediaTypes []string
+	// Validate returns the problem with a request, nil for none. A request that fails is looked up first: it replays when
+	// its stored twin has the same fingerprint; else it gets the problem, and nothing is reserved or stored.
+	Validate func(*Request) *idem.Problem
+}
+
+const anyMediaType = "*/*"
+
+func (r Route) withDefault(mediaType string) (Route, error) {
+	if len(r.MediaTypes) == 0 {
+		r.MediaTypes = []string{mediaType}
+	}
+	for _, accepted := range r.MediaTypes {
+		if parsed, params, err := mime.ParseMediaType(accepted); err != nil || parsed != accepted || len(params) > 0 {
+			return r, &idem.ConfigError{Field: "Route.MediaTypes", Value: accepted, Rule: "must be a media type in lower case, without parameters"}
+		}
+	}
+	return r, nil
+}
+
+// Handler is a transactional handler: an [idem.Handler] that is given its request.
+type Handler func(ctx context.Context, tx *idem.Tx, r *Request) (idem.Response, error)
+
+// Handle registers an atomic, express or deferred operation and returns its endpoint. Requests without protection, by
+// policy or by their method, run in a transaction of their own, under a key that nobody else has. It returns an
+// [*idem.ConfigError].
+func (m *Middleware) Handle(op idem.Operation, route Route, h Handler) (http.Handler, error) {
+	if op.Kind == idem.KindOpaque {
+		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: "is for Wrap: Handle's handlers write through their transaction"}
+	}
+	if h == nil {
+		return nil, &idem.ConfigError{Field: "Handler", Value: nil, Rule: "must be given"}
+	}
+	e, err := m.register(op, route, "application/json")
+	if err != nil {
+		return nil, err
+	}
+	e.execute = func(c *call) idem.Handler { return c.transact(h) }
+	return e, nil
+}
+
+// Wrap registers an existing handler, which writes for itself, as an opaque operation and returns its endpoint. Its
+// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic or a 5xx of the handler
+// leaves unknown unless the operation is SafeToRunAgain. Requests without protection, by policy or by their method, pass
+// through untouched once they are authenticated. An empty kind means opaque; it returns an [*idem.ConfigError] for any
+// other.
+func (m *Middleware) Wrap(op idem.Operation, route Route, h http.Handler) (http.Handler, error) {
+	if op.Kind == "" {
+		op.Kind = idem.KindOpaque
+	}
+	if op.Kind != idem.KindOpaque {
+		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: fmt.Sprintf("must be %s: a wrapped handler has no transaction", idem.KindOpaque)}
+	}
+	if h == nil {
+		return nil, &idem.ConfigError{Field: "http.Handler", Value: nil, Rule: "must be given"}
+	}
+	e, err := m.register(op, route, anyMediaType)
+	if err != nil {
+		return nil, err
+	}
+	e.passThrough = h
+	e.execute = func(c *call) idem.Handler { return c.record(h) }
+	return e, nil
+}
+
+func (m *Middleware) register(op idem.Operation, route Route, mediaType string) (*endpoint, error) {
+	route, err := route.withDefault(mediaType)
+	if err != nil {
+		return nil, err
+	}
+	if op.Policy.ExemptReason != "" && op.Policy.Retention == 0 {
+		op.Policy.Retention = idem.RetentionMin // of the one-off records, which nobody can ask for
+	}
+	registered, err := m.engine.Register(op)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{m: m, operation: registered, policy: op.Policy, route: route}, nil
+}
+
+// Read returns the endpoint of a safe method: it authenticates, ignores a key and says so, and answers in the forms that
+// the protected endpoints have. The handler returns a response, an [*idem.RejectedError], an [*idem.UnavailableError] for
+// 503, or any other error for 500. The request's body is not read.
+func (m *Middleware) Read(h func(ctx context.Context, r *Request) (idem.Response, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer m.guard(w, r)
+		identity, refused := m.identify(r)
+		if refused != nil {
+			m.write(w, answer{response: refused.response})
+			return
+		}
+		a := answer{status: ignored(r)}
+		response, err := h(r.Context(), &Request{HTTP: r, Identity: identity})
+		if err != nil {
+			response, a.retryAfter = m.failed(r.Context(), err, "method", r.Method, "pattern", r.Pattern)
+		}
+		a.response = response
+		m.write(w, a)
+	})
+}

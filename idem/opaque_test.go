@@ -1,0 +1,125 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// effect is an opaque handler: its effect is counted as a run, outside any transaction.
+func (w *world) effect(status int, body string) idem.Handler {
+	return func(context.Context, *idem.Tx) (idem.Response, error) {
+		w.runs++
+		return idem.Response{Status: status, Body: []byte(body)}, nil
+	}
+}
+
+func (w *world) unknown(op *idem.Registered) {
+	w.Helper()
+	for range 2 {
+		if result := w.do(op, request("{}"), w.effect(201, "")); result.Outcome != idem.OutcomeUnknown || result.RetryAfter <= 0 {
+			w.Errorf("%+v, want unknown with a Retry-After", result)
+		}
+	}
+}
+
+func TestOpaqueReplaysWhatItStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		store.On(faulty.Update, 1, faulty.LoseReply())
+		w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeExecuted, 201, "")
+		w.want(w.do(orders, request("{}"), w.effect(500, "never")), idem.OutcomeReplayed, 201, "")
+		w.ran(1)
+	})
+}
+
+// peers.md H21, I7: what may have happened is never run again, a day later either.
+func TestH21OpaqueFailureProvesNothing(t *testing.T) {
+	for name, handler := range map[string]idem.Handler{
+		"500":   func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 500}, nil },
+		"408":   func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 408}, nil },
+		"error": func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{}, errors.New("lost") },
+		"panic": func(context.Context, *idem.Tx) (idem.Response, error) { panic("lost") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+				if result, err := orders.Do(t.Context(), request("{}"), handler); err == nil && result.State != idem.StateUnknown {
+					t.Errorf("%+v, want the state unknown", result)
+				}
+				w.unknown(orders)
+				time.Sleep(48 * time.Hour)
+				w.mem.Expire(time.Now())
+				w.unknown(orders)
+				w.ran(0)
+			})
+		})
+	}
+}
+
+func TestOpaqueDeclaredSafeRunsAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque, SafeToRunAgain: true})
+		w.want(w.do(orders, request("{}"), w.effect(500, "")), idem.OutcomeExecuted, 500, "")
+		w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
+		w.ran(2)
+	})
+}
+
+func TestOpaqueTurnedAwayMayTryAgain(t *testing.T) { // semantics.md "Policies": 401, 403, 409, 425, 429 are not stored
+	for _, status := range []int{401, 403, 409, 425, 429} {
+		bubble(t, func(t *testing.T) {
+			w, _ := newFaultyWorld(t)
+			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+			w.want(w.do(orders, request("{}"), w.effect(status, "")), idem.OutcomeExecuted, status, "")
+			w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
+		})
+	}
+}
+
+// peers.md H9, H21: the holder overstays its lease, a duplicate parks it as unknown; its late evidence still settles.
+func TestH9OpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		store.On(faulty.Update, 1, freeze(time.Minute, func() { w.unknown(orders) }))
+		w.want(w.do(orders, request("{}"), w.effect(201, "late")), idem.OutcomeExecuted, 201, "late")
+		w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "late")
+		w.ran(1)
+	})
+}
+
+func TestOpaqueDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) { // peers.md P9 and the crash of a holder
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		for n := 1; n <= 60; n++ {
+			store.On(faulty.Update, n, faulty.LoseRequest()) // the completion never arrives
+		}
+		w.unavailable(orders, w.effect(201, ""))
+		store.Clear()
+		time.Sleep(time.Minute)
+		w.unknown(orders)
+		w.ran(1)
+	})
+}
+
+func TestOpaqueResponseTooLargeIsStoredAsSuch(t *testing.T) { // peers.md P6: the work is done and is not done again
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		first := w.do(orders, request("{}"), w.effect(201, string(make([]byte, 4<<20))))
+		second := w.do(orders, request("{}"), w.effect(201, ""))
+		if first.Response.Status != 500 || second.Outcome != idem.OutcomeReplayed || second.Response.Status != 500 {
+			t.Errorf("first %d, second %s %d; want a stored 500", first.Response.Status, second.Outcome, second.Response.Status)
+		}
+		w.ran(1)
+	})
+}
