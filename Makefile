@@ -1,0 +1,73 @@
+# Everything a developer does here. `make` alone lists the targets.
+#
+# The work is done by one program, localstack/cmd/stack: it installs pinned tools into .local/tools, builds what changed,
+# and prints each step with its time. `go build` is a matter of a second when nothing changed.
+
+STACK    := .local/build/bin/stack
+EMULATOR ?= ministack
+ARCH     ?= arm64
+NAME     ?= idem-payments
+CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) -c arch=$(ARCH)
+export EMULATOR
+
+.DEFAULT_GOAL := help
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint fmt deploy destroy stack
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack."
+
+tools: stack ## install the pinned tools into .local/tools
+	@$(STACK) tools
+
+run: stack ## bring the stack up, tell its story, follow the logs (Ctrl-C leaves it up)
+	@$(STACK) run
+
+up: stack ## bring the stack up, or up to date; variables in .local/run.env
+	@$(STACK) up
+
+down: stack ## stop the stack
+	@$(STACK) down
+
+status: stack ## show what runs
+	@$(STACK) status
+
+logs: stack ## follow the functions' logs
+	@$(STACK) logs
+
+invoke: stack ## call one function: FN=api EVENT=events/<file>.json
+	@$(STACK) invoke --function "$(FN)" --event "$(EVENT)"
+
+build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
+	@$(STACK) build --arch $(ARCH)
+
+test: stack ## lint, unit, store and infra tests, end-to-end tests on each emulator
+	@$(STACK) test
+
+test-unit: ## tests of the root module, the store's on dynoxide
+	@go test ./...
+
+test-store: stack ## unit and store tests, the store's on dynoxide and DynamoDB Local
+	@$(STACK) test unit
+
+test-infra: stack ## tests of the CDK app
+	@$(STACK) test infra
+
+test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can run
+	@$(STACK) test e2e
+
+lint: stack ## gofmt, go vet, staticcheck
+	@$(STACK) test lint
+
+fmt: ## format the Go code
+	@go fmt ./... && cd infra && go fmt ./...
+
+deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH=]
+	@$(STACK) deploy --name $(NAME) $(CONTEXT)
+
+destroy: stack ## remove the stack from AWS: [NAME=]
+	@$(STACK) destroy --name $(NAME) $(CONTEXT)
+
+stack:
+	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed (not found): https://go.dev/dl"; exit 1; }
+	@go build -o $(STACK) ./localstack/cmd/stack

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/idem-go/idem-aws/localstack/stack"
+)
+
+type toolsCommand struct{}
+
+// Run installs everything whose prerequisites are there.
+func (toolsCommand) Run(s call) error { return stack.InstallTools(s.ctx, s.root, s.out) }
+
+type runCommand struct {
+	NoLogs bool `help:"End after the story."`
+}
+
+// Run ends without an error on Ctrl-C while it follows the logs.
+func (c runCommand) Run(s call) error {
+	opened, err := s.stack()
+	if err != nil {
+		return err
+	}
+	if err := opened.Up(s.ctx); err != nil {
+		return err
+	}
+	if err := opened.Story(s.ctx); err != nil || c.NoLogs {
+		return err
+	}
+	return opened.Logs(s.ctx)
+}
+
+type upCommand struct{}
+
+// Run brings the stack up.
+func (upCommand) Run(s call) error {
+	opened, err := s.stack()
+	if err != nil {
+		return err
+	}
+	return opened.Up(s.ctx)
+}
+
+type downCommand struct{}
+
+// Run takes the stack down.
+func (downCommand) Run(s call) error {
+	opened, err := s.stack()
+	if err != nil {
+		return err
+	}
+	return opened.Down(s.ctx)
+}
+
+type statusCommand struct{}
+
+// Run fails where something of the stack is not running.
+func (statusCommand) Run(s call) error {
+	opened, err := s.stack()
+	if err != nil {
+		return err
+	}
+	up, err := opened.Status()
+	if err == nil && !up {
+		err = errors.New("the stack is down")
+	}
+	return err
+}
+
+type logsCommand struct{}
+
+// Run follows the logs until Ctrl-C.
+func (logsCommand) Run(s call) error {
+	opened, err := s.stack()
+	if err != nil {
+		return err
+	}
+	return opened.Logs(s.ctx)
+}
+
+type invokeCommand struct {
+	Function string `required:"" help:"api, authorizer, worker or sweep."`
+	Event    string `required:"" type:"existingfile" help:"File with the event, as in events/."`
+}
+
+// Run fails where the function does.
+func (c invokeCommand) Run(s call) error {
+	opened, err := s.stack()
+	if err != nil {
+		return err
+	}
+	return opened.Invoke(s.ctx, c.Function, c.Event)
+}
+
+type buildCommand struct {
+	Arch string `default:"arm64" enum:"arm64,amd64" help:"Architecture of the functions: ${enum}."`
+}
+
+// Run builds the functions into .local/build/<arch>.
+func (c buildCommand) Run(s call) error {
+	return s.out.Step("build functions for "+c.Arch, func() error { return stack.BuildFunctions(s.ctx, s.root, c.Arch) })
+}
+
+type testCommand struct {
+	Parts []stack.Part `arg:"" optional:"" enum:"lint,unit,infra,e2e" help:"Which; all without any."`
+}
+
+// Run fails where a check does, and with CI=true where one can't run.
+func (c testCommand) Run(s call) error {
+	parts := c.Parts
+	if len(parts) == 0 {
+		parts = stack.AllParts()
+	}
+	check := stack.Check{Root: s.root, Strict: stack.Strict(), Out: s.out}
+	return check.Run(s.ctx, parts...)
+}
+
+// target are the options of a stack in AWS.
+type target struct {
+	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`
+	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch."`
+}
+
+func (t target) of(root string) stack.Target {
+	if t.Context == nil {
+		t.Context = map[string]string{}
+	}
+	return stack.Target{Root: root, Name: t.Name, Context: t.Context}
+}
+
+type deployCommand struct {
+	Target target `embed:""`
+}
+
+// Run deploys to AWS.
+func (c deployCommand) Run(s call) error { return stack.Deploy(s.ctx, s.out, c.Target.of(s.root)) }
+
+type destroyCommand struct {
+	Target target `embed:""`
+}
+
+// Run removes the stack from AWS.
+func (c destroyCommand) Run(s call) error { return stack.Destroy(s.ctx, s.out, c.Target.of(s.root)) }

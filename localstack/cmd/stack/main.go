@@ -1,0 +1,74 @@
+// Command stack runs the application on this machine, tests it there, and deploys it to AWS. The Makefile's targets call it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/localstack/progress"
+	"github.com/idem-go/idem-aws/localstack/stack"
+)
+
+type arguments struct {
+	Local local `embed:""`
+
+	Tools   toolsCommand   `cmd:"" help:"Install the pinned tools into .local/tools."`
+	Run     runCommand     `cmd:"" help:"Bring the stack up, tell its story and follow the logs."`
+	Up      upCommand      `cmd:"" help:"Bring the stack up, or bring it up to date."`
+	Down    downCommand    `cmd:"" help:"Stop what up started."`
+	Status  statusCommand  `cmd:"" help:"Show what runs."`
+	Logs    logsCommand    `cmd:"" help:"Follow the logs of the functions."`
+	Invoke  invokeCommand  `cmd:"" help:"Call one function with an event."`
+	Build   buildCommand   `cmd:"" help:"Build the functions for Lambda."`
+	Test    testCommand    `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
+	Deploy  deployCommand  `cmd:"" help:"Deploy to AWS with your credentials."`
+	Destroy destroyCommand `cmd:"" help:"Remove the stack from AWS."`
+}
+
+// local are the options that every local stack has.
+type local struct {
+	State        string         `default:".local/stack" help:"Folder of the stack's logs, pid files and outputs."`
+	Env          string         `default:".local/run.env" help:"File to write variables for clients and tests to."`
+	Emulator     stack.Emulator `default:"ministack" enum:"ministack,localstack" env:"EMULATOR" help:"What to deploy to: ${enum}."`
+	Port         int            `default:"4566" help:"Port of the emulator on 127.0.0.1; 0 takes a free one."`
+	ProviderPort int            `default:"4580" help:"Port of the provider simulator; 0 takes a free one."`
+	FaultProxy   bool           `help:"Put the fault proxy between functions and DynamoDB."`
+}
+
+func (l local) open(root string, out *progress.Printer) (*stack.Stack, error) {
+	return stack.New(stack.Options{
+		Root: root, State: l.State, EnvFile: l.Env, Emulator: l.Emulator,
+		Port: l.Port, ProviderPort: l.ProviderPort, FaultProxy: l.FaultProxy,
+	}, out)
+}
+
+// call is what every command works with.
+type call struct {
+	ctx   context.Context
+	root  string
+	out   *progress.Printer
+	local local
+}
+
+func (s call) stack() (*stack.Stack, error) { return s.local.open(s.root, s.out) }
+
+func main() {
+	var a arguments
+	cli := kong.Parse(&a, kong.Name("stack"), kong.Description("The payments application on this machine."), kong.UsageOnError())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root, err := emulator.Root()
+	if err == nil {
+		err = cli.Run(call{ctx: ctx, root: root, out: progress.New(os.Stdout), local: a.Local})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stack:", err)
+		os.Exit(1)
+	}
+}

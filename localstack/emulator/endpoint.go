@@ -1,0 +1,146 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Endpoint is a running DynamoDB emulator of this process.
+type Endpoint struct {
+	// Name of the emulator: Dynoxide or DynamoDBLocal.
+	Name string
+	// URL is its address on 127.0.0.1, without a trailing slash. Any credentials and any Region are accepted.
+	URL string
+
+	child *child
+}
+
+// Names of the emulators that Open starts.
+const (
+	Dynoxide      = "dynoxide"
+	DynamoDBLocal = "dynamodb-local"
+)
+
+// Open starts the emulator called name (Dynoxide or DynamoDBLocal) from the tools of the checkout root, with an empty
+// in-memory database on a free port of 127.0.0.1, and waits until it answers. The caller stops it; on Linux it is also
+// killed when this process ends in any other way. A tool that is not installed is a *NotInstalledError.
+func Open(ctx context.Context, root, name string) (*Endpoint, error) {
+	var tool Tool
+	var command func(directory string, port int) *exec.Cmd
+	switch name {
+	case Dynoxide:
+		tool, command = DynoxideTool(), dynoxideCommand
+	case DynamoDBLocal:
+		tool, command = DynamoDBLocalTool(), dynamoDBLocalCommand
+	default:
+		return nil, fmt.Errorf("open emulator %q: the names are %s and %s", name, Dynoxide, DynamoDBLocal)
+	}
+	if err := tool.Require(root); err != nil {
+		return nil, err
+	}
+	endpoint, err := open(ctx, name, func(port int) *exec.Cmd { return command(tool.Directory(root), port) })
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return endpoint, nil
+}
+
+// openAttempts is how often a start is tried: between finding a free port and binding it another process may take it.
+const openAttempts = 3
+
+func open(ctx context.Context, name string, command func(port int) *exec.Cmd) (*Endpoint, error) {
+	var last error
+	for range openAttempts {
+		port, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		started := command(port)
+		started.Env = childEnvironment()
+		c, err := startChild(started)
+		if err != nil {
+			return nil, err
+		}
+		endpoint := &Endpoint{Name: name, URL: "http://127.0.0.1:" + strconv.Itoa(port), child: c}
+		if last = c.waitReady(ctx, endpoint.probe); last == nil {
+			return endpoint, nil
+		}
+		c.stop()
+		if !errors.Is(last, errEndedByItself) {
+			break
+		}
+	}
+	return nil, last
+}
+
+// Stop ends the emulator and waits until its process is gone. It may be called more than once.
+func (e *Endpoint) Stop() {
+	e.child.stop()
+}
+
+// probe asks for the list of tables: an answer to it, whatever it says, is DynamoDB's protocol at work.
+func (e *Endpoint) probe(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
+	request.Header.Set("X-Amz-Date", "20200101T000000Z")
+	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("ListTables: %s", response.Status)
+	}
+	return nil
+}
+
+// FreePort returns a port of 127.0.0.1 that nobody listens on at the moment.
+func FreePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+func dynoxideCommand(directory string, port int) *exec.Cmd {
+	binary := filepath.Join(directory, "node_modules", "@dynoxide", npmHost(), "dynoxide")
+	return exec.Command(binary, "serve", "--host", "127.0.0.1", "--port", strconv.Itoa(port))
+}
+
+// dynamoDBLocalCommand starts ServerRunner. It has no option for the address, so it listens on every interface, as
+// AWS documents it; its tables live in memory and its credentials mean nothing.
+func dynamoDBLocalCommand(directory string, port int) *exec.Cmd {
+	libraries := filepath.Join(directory, "lib")
+	return exec.Command("java", "-Xmx512m", "-Djava.library.path="+libraries, "-cp", filepath.Join(libraries, "*"),
+		"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
+}
+
+// Start is Open for tests: it finds the checkout, fails the test on any error and stops the emulator when the test ends.
+func Start(t testing.TB, name string) *Endpoint {
+	t.Helper()
+	root, err := Root()
+	if err != nil {
+		t.Fatalf("start emulator: %v", err)
+	}
+	endpoint, err := Open(t.Context(), root, name)
+	if err != nil {
+		t.Fatalf("start emulator: %v", err)
+	}
+	t.Cleanup(endpoint.Stop)
+	return endpoint
+}

@@ -1,0 +1,109 @@
+package emulator
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:embed ministack-requirements.txt
+var ministackRequirements []byte
+
+// DynoxideTool is the DynamoDB emulator that starts in milliseconds: a native binary inside an npm package.
+func DynoxideTool() Tool {
+	const version = "1.2.1"
+	return Tool{
+		Name: "dynoxide", Version: version, Check: RequireNode,
+		Install: func(ctx context.Context, directory string) error {
+			return npmInstall(ctx, directory, "@dynoxide/"+npmHost()+"@"+version)
+		},
+	}
+}
+
+// DynamoDBLocalTool is AWS's own DynamoDB emulator, the referee for the store's contract.
+func DynamoDBLocalTool() Tool {
+	const version = "2.5.2"
+	return Tool{
+		Name: "dynamodb-local", Version: version, Check: RequireJava,
+		Install: func(ctx context.Context, directory string) error {
+			return MavenCopy(ctx, directory, filepath.Join(directory, "lib"), "com.amazonaws", "DynamoDBLocal", version)
+		},
+	}
+}
+
+// ministackPythonMinor is what the package's metadata ask for: Python 3.10 or newer.
+const ministackPythonMinor = 10
+
+// MinistackTool is the emulator that the stack is deployed to by default, in a virtual environment.
+func MinistackTool() Tool {
+	return Tool{
+		Name: "ministack", Version: "1.5.33",
+		Check: func(ctx context.Context) error {
+			_, err := Python(ctx, ministackPythonMinor)
+			return err
+		},
+		Install: func(ctx context.Context, directory string) error {
+			requirements := filepath.Join(directory, "requirements.txt")
+			if err := os.WriteFile(requirements, ministackRequirements, 0o644); err != nil {
+				return err
+			}
+			return VirtualEnvironment(ctx, directory, ministackPythonMinor, "-r", requirements)
+		},
+	}
+}
+
+// StaticcheckTool is the linter that `make lint` runs beside gofmt and vet.
+func StaticcheckTool() Tool {
+	const version = "0.8.2"
+	return Tool{
+		Name: "staticcheck", Version: version, Check: RequireGo,
+		Install: func(ctx context.Context, directory string) error {
+			return Run(ctx, directory, []string{"GOBIN=" + directory, "GOFLAGS="},
+				"go", "install", "honnef.co/go/tools/cmd/staticcheck@v"+version)
+		},
+	}
+}
+
+func npmInstall(ctx context.Context, directory, pinned string) error {
+	if err := Run(ctx, directory, nil, "npm", "install", "--prefix", directory, "--no-save", "--no-audit", "--no-fund", pinned); err != nil {
+		return fmt.Errorf("npm package %s: %w", pinned, err)
+	}
+	return nil
+}
+
+// VirtualEnvironment makes a Python virtual environment in directory/venv and installs packages (arguments of pip
+// install) into it. The interpreter is the first that Python finds for the minor version.
+func VirtualEnvironment(ctx context.Context, directory string, minor int, packages ...string) error {
+	python, err := Python(ctx, minor)
+	if err != nil {
+		return err
+	}
+	if err := Run(ctx, directory, nil, python, "-m", "venv", "venv"); err != nil {
+		return err
+	}
+	arguments := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, packages...)
+	return Run(ctx, directory, nil, filepath.Join(directory, "venv", "bin", "python"), arguments...)
+}
+
+// mavenDependencyPlugin is pinned, because Maven's own default depends on its version.
+const mavenDependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+
+const pomTemplate = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId><artifactId>tool</artifactId><version>1</version>
+  <dependencies><dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency></dependencies>
+</project>
+`
+
+// MavenCopy downloads an artifact with everything it needs at run time and puts the jars and native libraries into
+// output. The generated pom.xml stays in directory.
+func MavenCopy(ctx context.Context, directory, output, group, artifact, version string) error {
+	pom := filepath.Join(directory, "pom.xml")
+	if err := os.WriteFile(pom, fmt.Appendf(nil, pomTemplate, group, artifact, version), 0o644); err != nil {
+		return err
+	}
+	return Run(ctx, directory, nil, "mvn", "-q", "-B", "-f", pom, mavenDependencyPlugin+":copy-dependencies",
+		"-DoutputDirectory="+output, "-DincludeScope=runtime")
+}

@@ -1,0 +1,43 @@
+// Package progress prints what a long command is doing: every step by name, with the time that it took.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Printer writes steps to one writer. It is safe for concurrent use, so parallel steps never mix within a line.
+type Printer struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// New returns a Printer that writes to out.
+func New(out io.Writer) *Printer {
+	return &Printer{out: out}
+}
+
+// Step runs work and prints name with the seconds that it took, or with its error, which it returns unchanged. What
+// takes long is announced when it starts, so that nobody looks at a silent terminal.
+func (p *Printer) Step(name string, work func() error) error {
+	started := time.Now()
+	announce := time.AfterFunc(time.Second, func() { p.Line("      …   %s", name) })
+	err := work()
+	announce.Stop()
+	seconds := time.Since(started).Seconds()
+	if err != nil {
+		p.Line("%7.1f s  %s: failed", seconds, name)
+		return err
+	}
+	p.Line("%7.1f s  %s", seconds, name)
+	return nil
+}
+
+// Line prints one formatted line.
+func (p *Printer) Line(format string, arguments ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.out, format+"\n", arguments...)
+}

@@ -1,0 +1,225 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/localstack/localstackhost"
+	"github.com/idem-go/idem-aws/localstack/progress"
+)
+
+// Part is a part of the whole check.
+type Part string
+
+// The parts, in the order in which they run.
+const (
+	Lint  Part = "lint"
+	Unit  Part = "unit"
+	Infra Part = "infra"
+	E2E   Part = "e2e"
+)
+
+// AllParts are what `make test` runs.
+func AllParts() []Part { return []Part{Lint, Unit, Infra, E2E} }
+
+// Check is one run of the project's checks.
+type Check struct {
+	// Root is the checkout.
+	Root string
+	// Strict fails where a part can't run on this machine; otherwise one line says so. Set with CI=true.
+	Strict bool
+	// Out is told every step.
+	Out *progress.Printer
+
+	tally   tally
+	leftOut []string
+}
+
+// ErrCheck says that a check failed; which, has been printed.
+var ErrCheck = errors.New("a check failed")
+
+// Run runs parts, all of them even after a failure, prints what failed and closes with one line of totals. Stacks that it
+// started are down when it returns, also when ctx ended it. Its error is ErrCheck.
+func (c *Check) Run(ctx context.Context, parts ...Part) error {
+	started := time.Now()
+	err := c.prepare(ctx)
+	if err == nil {
+		err = c.runAll(ctx, parts)
+	}
+	for _, what := range c.leftOut {
+		c.Out.Line("           not run: %s", what)
+	}
+	if c.Strict && len(c.leftOut) > 0 {
+		err = errors.Join(err, fmt.Errorf("not everything ran: %s", strings.Join(c.leftOut, "; ")))
+	}
+	verdict := "all green"
+	if err != nil {
+		c.Out.Line("\n%v\n", err)
+		verdict = "FAILED"
+	}
+	c.Out.Line("%7.1f s  total: %s; tests: %v", time.Since(started).Seconds(), verdict, c.tally)
+	if err != nil {
+		return ErrCheck
+	}
+	return nil
+}
+
+func (c *Check) runAll(ctx context.Context, parts []Part) error {
+	run := map[Part]func(context.Context) error{Lint: c.lint, Unit: c.unit, Infra: c.infra, E2E: c.e2e}
+	var failed []error
+	for _, part := range parts {
+		if err := run[part](ctx); err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, ctx.Err())...)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// prepare installs the tools beside the longest build.
+func (c *Check) prepare(ctx context.Context) error {
+	var lanes errgroup.Group
+	lanes.Go(func() error { return InstallTools(ctx, c.Root, c.Out) })
+	lanes.Go(func() error { return c.Out.Step("build CDK app", func() error { return buildInfra(ctx, c.Root) }) })
+	return lanes.Wait()
+}
+
+// lint checks the formatting, and runs vet and staticcheck, in both modules; and that the compose file is YAML.
+func (c *Check) lint(ctx context.Context) error {
+	staticcheck := filepath.Join(emulator.StaticcheckTool().Directory(c.Root), "staticcheck")
+	infra := filepath.Join(c.Root, "infra")
+	python := filepath.Join(emulator.MinistackTool().Directory(c.Root), "venv", "bin", "python")
+	steps := []struct {
+		name string
+		work func() error
+	}{
+		{"gofmt", func() error { return c.formatted(ctx) }},
+		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", "vet", "-tags", "e2e", "./...") }},
+		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, "-tags", "e2e", "./...") }},
+		{"go vet infra", func() error { return emulator.Run(ctx, infra, nil, "go", "vet", "./...") }},
+		{"staticcheck infra", func() error { return emulator.Run(ctx, infra, nil, staticcheck, "./...") }},
+		{"compose file", func() error {
+			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Tool().Version)
+		}},
+	}
+	var failed []error
+	for _, step := range steps {
+		failed = append(failed, c.Out.Step(step.name, step.work))
+	}
+	return errors.Join(failed...)
+}
+
+// composeCheck holds the compose file against what the stack expects of it: the version, and an address of this machine.
+const composeCheck = `
+import sys, yaml
+service = yaml.safe_load(open(sys.argv[1]))["services"]["localstack"]
+assert service["image"].endswith(":" + sys.argv[2]), service["image"]
+assert service["environment"]["GATEWAY_LISTEN"].startswith("127.0.0.1:"), service["environment"]
+`
+
+// formatted fails with the names of files that gofmt would change.
+func (c *Check) formatted(ctx context.Context) error {
+	var files []string
+	for _, folder := range []string{"bench", "functions", "idem", "infra", "localstack"} {
+		err := filepath.WalkDir(filepath.Join(c.Root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && entry.Name() == "node_modules" {
+				return fs.SkipDir
+			}
+			if err == nil && filepath.Ext(path) == ".go" {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	output, err := exec.CommandContext(ctx, "gofmt", append([]string{"-l"}, files...)...).CombinedOutput()
+	if err != nil || len(output) > 0 {
+		return fmt.Errorf("gofmt would change:\n%s", output)
+	}
+	return nil
+}
+
+// unit runs the tests of the root module, the store's against every DynamoDB emulator that is installed. The race
+// detector needs a C compiler.
+func (c *Check) unit(ctx context.Context) error {
+	endpoints := emulator.Dynoxide
+	if emulator.DynamoDBLocalTool().Installed(c.Root) {
+		endpoints += "," + emulator.DynamoDBLocal
+	} else {
+		c.leftOut = append(c.leftOut, "store tests on DynamoDB Local (they need Java 17 and Maven)")
+	}
+	arguments := []string{"./..."}
+	if exec.CommandContext(ctx, "gcc", "--version").Run() == nil {
+		arguments = []string{"-race", "./..."}
+	}
+	return c.Out.Step("unit and store tests on "+endpoints, func() error {
+		return c.count(goTest(ctx, c.Root, []string{"IDEM_STORE_ENDPOINTS=" + endpoints}, arguments...))
+	})
+}
+
+func (c *Check) infra(ctx context.Context) error {
+	return c.Out.Step("infra tests", func() error {
+		return c.count(goTest(ctx, filepath.Join(c.Root, "infra"), quietNode, "./..."))
+	})
+}
+
+func (c *Check) count(counted tally, err error) error {
+	c.tally.add(counted)
+	return err
+}
+
+// e2e runs the end-to-end tests on each emulator.
+func (c *Check) e2e(ctx context.Context) error {
+	if tests, _ := filepath.Glob(filepath.Join(c.Root, "localstack", "e2e", "*_test.go")); len(tests) == 0 {
+		c.leftOut = append(c.leftOut, "end-to-end tests (there are none in localstack/e2e)")
+		return nil
+	}
+	err := c.e2eOn(ctx, Ministack)
+	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
+		c.leftOut = append(c.leftOut, "end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
+		return err
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, c.e2eOn(ctx, LocalStack))
+}
+
+// e2eOn brings up a stack of its own, beside any that a person runs, tests it and takes it down whatever happened.
+func (c *Check) e2eOn(ctx context.Context, on Emulator) (err error) {
+	state := filepath.Join(".local", "test-"+string(on))
+	s, err := New(Options{
+		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on, FaultProxy: true,
+	}, c.Out)
+	if err != nil {
+		return err
+	}
+	if err := s.Down(ctx); err != nil { // what a killed run may have left
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Down(context.WithoutCancel(ctx))) }()
+	if err := s.Up(ctx); err != nil {
+		return err
+	}
+	return c.Out.Step("end-to-end tests on "+string(on), func() error {
+		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}
+		return c.count(goTest(ctx, c.Root, environment, "-tags", "e2e", "-count=1", "-timeout", "10m", "./localstack/e2e/..."))
+	})
+}
+
+// Strict tells whether the environment asks for everything: CI=true.
+func Strict() bool { return os.Getenv("CI") == "true" }

@@ -1,0 +1,126 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tally counts tests and subtests by result.
+type tally struct {
+	passed, failed, skipped int
+}
+
+func (t *tally) add(other tally) {
+	t.passed += other.passed
+	t.failed += other.failed
+	t.skipped += other.skipped
+}
+
+// String is as in "12 passed, 0 failed, 0 skipped".
+func (t tally) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", t.passed, t.failed, t.skipped)
+}
+
+// testEvent is a line of `go test -json` (go doc test2json).
+type testEvent struct {
+	Action     string
+	Package    string
+	ImportPath string
+	Test       string
+	Output     string
+}
+
+// collector turns test events into a tally and the output of what failed.
+type collector struct {
+	tally  tally
+	output map[string][]string // by package and test, until it ended
+	failed []string            // output of what failed, in the order of failure
+}
+
+// take takes one line. A line that is no event is output of the go command itself.
+func (c *collector) take(line []byte) {
+	var event testEvent
+	if json.Unmarshal(line, &event) != nil || event.Action == "" {
+		c.failed = append(c.failed, string(line)+"\n")
+		return
+	}
+	name := event.Package + event.ImportPath + " " + event.Test
+	switch event.Action {
+	case "output", "build-output":
+		c.output[name] = append(c.output[name], event.Output)
+		return
+	case "fail", "build-fail":
+		c.failed = append(c.failed, c.output[name]...)
+	case "skip":
+		if event.Test != "" {
+			c.failed = append(c.failed, fmt.Sprintf("skipped: %s\n", name))
+		}
+	case "pass":
+	default:
+		return
+	}
+	delete(c.output, name)
+	if event.Test != "" {
+		c.tally.count(event.Action)
+	}
+}
+
+func (t *tally) count(action string) {
+	switch action {
+	case "pass":
+		t.passed++
+	case "fail":
+		t.failed++
+	case "skip":
+		t.skipped++
+	}
+}
+
+// childGrace is how long an interrupted child may take to clean up.
+const childGrace = 20 * time.Second
+
+// goTest runs `go test -json` in directory and returns what was counted. Its error carries the output of what failed; a
+// skipped test counts as one, because a test that does not run shows nothing.
+func goTest(ctx context.Context, directory string, environment []string, arguments ...string) (tally, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, arguments...)...)
+	command.Dir = directory
+	command.Env = append(withoutAWS(os.Environ()), environment...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
+	command.WaitDelay = childGrace
+	command.Stderr = os.Stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return tally{}, err
+	}
+	if err := command.Start(); err != nil {
+		return tally{}, err
+	}
+	c := collector{output: map[string][]string{}}
+	reader := bufio.NewReader(stdout)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if len(line) > 0 {
+			c.take([]byte(strings.TrimRight(string(line), "\n")))
+		}
+		if err != nil {
+			break // the end of the output; what ended it, Wait knows
+		}
+	}
+	err = command.Wait()
+	if err == nil && c.tally.skipped > 0 {
+		err = fmt.Errorf("%d tests were skipped", c.tally.skipped)
+	}
+	if err != nil {
+		err = errors.Join(errors.New(strings.Join(slices.Compact(c.failed), "")), fmt.Errorf("go test %s: %w", strings.Join(arguments, " "), err))
+	}
+	return c.tally, err
+}

@@ -1,0 +1,47 @@
+package stack
+
+import (
+	"context"
+	"errors"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/localstack/localstackhost"
+	"github.com/idem-go/idem-aws/localstack/progress"
+)
+
+// InstallTools installs every pinned tool. What needs Java, Maven or Python 3.13 is optional: where they are missing, one
+// line says what is left out. Anything else that is missing is an error that names it.
+func InstallTools(ctx context.Context, root string, out *progress.Printer) error {
+	cdk, err := emulator.CDKTool(root)
+	if err != nil {
+		return err
+	}
+	tools := []emulator.Tool{emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool()}
+	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), localstackhost.Tool()} {
+		missing := missingFor(ctx, root, optional)
+		if missing != nil {
+			out.Line("           %s %s left out: %v", optional.Name, optional.Version, missing)
+			continue
+		}
+		tools = append(tools, optional)
+	}
+	if err := emulator.Install(ctx, root, out, tools...); err != nil {
+		return err
+	}
+	for _, tool := range tools {
+		out.Line("           %s %s", tool.Name, tool.Version)
+	}
+	return nil
+}
+
+// missingFor is the prerequisite that an optional tool lacks, or nil.
+func missingFor(ctx context.Context, root string, tool emulator.Tool) error {
+	if tool.Installed(root) {
+		return nil
+	}
+	var missing *emulator.MissingError
+	if err := tool.Check(ctx); errors.As(err, &missing) {
+		return missing
+	}
+	return nil
+}

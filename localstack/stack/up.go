@@ -1,0 +1,241 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/localstack/localstackhost"
+)
+
+// Up brings the stack up: installs what is missing, builds what changed, starts what is not running, deploys if anything
+// changed, seeds what is not there, and writes the env file. On a stack that is up it does only what is needed.
+func (s *Stack) Up(ctx context.Context) error {
+	started := time.Now()
+	running, environment, err := s.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	variables, err := ReadVariables(s.options.EnvFile)
+	if err != nil {
+		return err
+	}
+	secret := variables.secret(variableWebhookSecret, "whsec_")
+	provider, err := s.ensureProgram(ctx, daemonProvider, "/control/charges", s.options.ProviderPort, secret)
+	if err != nil {
+		return err
+	}
+	next := Variables{
+		variableProvider: provider.URL(), variableEndpoint: running.URL(), variableWebhookSecret: secret,
+		"AWS_REGION": localRegion, "AWS_ACCESS_KEY_ID": localCredentials, "AWS_SECRET_ACCESS_KEY": localCredentials,
+		"EMULATOR": string(s.options.Emulator), "STACK_STATE": s.options.State, variableCode: s.temporary(),
+		variableTokenA: variables.secret(variableTokenA, "sk_a_"), variableTokenB: variables.secret(variableTokenB, "sk_b_"),
+	}
+	contexts := map[string]string{
+		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
+		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider.URL(),
+	}
+	if s.options.FaultProxy {
+		proxy, err := s.ensureProgram(ctx, daemonFaultProxy, "/control/log", 0, "", "--target", running.URL())
+		if err != nil {
+			return err
+		}
+		contexts["dynamodbEndpoint"], next["FAULT_PROXY_URL"] = proxy.URL(), proxy.URL()
+	}
+	result, err := s.deploy(ctx, running, environment, contexts)
+	if err != nil {
+		return err
+	}
+	if err := next.addOutputs(running.URL(), result); err != nil {
+		return err
+	}
+	if err := s.finish(ctx, next); err != nil {
+		return err
+	}
+	s.out.Line("%7.1f s  up: %s (variables in %s)", time.Since(started).Seconds(), next[variableAPI], s.relative(s.options.EnvFile))
+	return nil
+}
+
+// prepare does what deploying needs, in three lanes: tools and emulator, our own programs, and the CDK app, whose first
+// build takes longest.
+func (s *Stack) prepare(ctx context.Context) (running daemon, environment []string, err error) {
+	if err := s.require(ctx); err != nil {
+		return daemon{}, nil, err
+	}
+	root := s.options.Root
+	lanes, ctx := errgroup.WithContext(ctx)
+	lanes.Go(func() (err error) {
+		if running, environment, err = s.prepareEmulator(ctx); err != nil {
+			return err
+		}
+		return s.bootstrap(ctx, running, environment)
+	})
+	lanes.Go(func() error {
+		err := s.out.Step("build functions for "+hostArchitecture, func() error { return BuildFunctions(ctx, root, hostArchitecture) })
+		if err != nil {
+			return err
+		}
+		return s.out.Step("build provider and fault proxy", func() error { return buildPrograms(ctx, root, daemonProvider, daemonFaultProxy) })
+	})
+	lanes.Go(func() error { return s.out.Step("build CDK app", func() error { return buildInfra(ctx, root) }) })
+	err = lanes.Wait()
+	return running, environment, err
+}
+
+// require names a missing prerequisite before anything is downloaded.
+func (s *Stack) require(ctx context.Context) error {
+	for _, check := range []func(context.Context) error{emulator.RequireGo, emulator.RequireNode, s.emulatorTool().Check} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stack) emulatorTool() emulator.Tool {
+	if s.options.Emulator == LocalStack {
+		return localstackhost.Tool()
+	}
+	return emulator.MinistackTool()
+}
+
+func (s *Stack) prepareEmulator(ctx context.Context) (daemon, []string, error) {
+	cdk, err := emulator.CDKTool(s.options.Root)
+	if err != nil {
+		return daemon{}, nil, err
+	}
+	tools := []emulator.Tool{cdk}
+	if s.options.Emulator != LocalStack || !dockerAnswers(ctx) {
+		tools = append(tools, s.emulatorTool())
+	}
+	if err := emulator.Install(ctx, s.options.Root, s.out, tools...); err != nil {
+		return daemon{}, nil, err
+	}
+	running, err := s.ensureEmulator(ctx)
+	if err != nil {
+		return daemon{}, nil, err
+	}
+	environment, err := LocalEnvironment(os.Environ(), running.URL())
+	return running, environment, err
+}
+
+// outputVariables are the env file's names of the stack's outputs.
+var outputVariables = map[string]string{
+	"IdempotencyTable": "IDEMPOTENCY_TABLE", "OutboxTable": "OUTBOX_TABLE", "PaymentsTable": "PAYMENTS_TABLE",
+	"RetryQueueUrl": "RETRY_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL",
+}
+
+// addOutputs adds what the deployment made. An output that is missing is an error.
+func (v Variables) addOutputs(endpoint string, result outputs) error {
+	for output, variable := range outputVariables {
+		if v[variable] = result[output]; v[variable] == "" {
+			return fmt.Errorf("the stack has no output %s", output)
+		}
+	}
+	for output, value := range result {
+		if name, isFunction := strings.CutPrefix(output, "Function"); isFunction {
+			v[functionPrefix+strings.ToUpper(name)] = value
+		}
+	}
+	var err error
+	v[variableAPI], err = localAPI(endpoint, result["ApiUrl"])
+	return err
+}
+
+// finish seeds, waits for the API and writes the env file.
+func (s *Stack) finish(ctx context.Context, variables Variables) error {
+	config, err := localConfig(variables[variableEndpoint])
+	if err != nil {
+		return err
+	}
+	err = s.out.Step("seed two tenants", func() error {
+		return seed(ctx, dynamodb.NewFromConfig(config), variables["PAYMENTS_TABLE"],
+			tenant{"tenant-a", variables[variableTokenA]}, tenant{"tenant-b", variables[variableTokenB]})
+	})
+	if err != nil {
+		return err
+	}
+	err = s.out.Step("first answer of the API", func() error { return firstAnswer(ctx, variables) })
+	if err != nil {
+		return err
+	}
+	return variables.Write(s.options.EnvFile)
+}
+
+// firstAnswer reads a seeded account until the API answers: emulators report a deployment before its routes work.
+func firstAnswer(ctx context.Context, variables Variables) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, variables[variableAPI]+"/v1/accounts/acct_1", nil)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+variables[variableTokenA])
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = fmt.Errorf("GET /v1/accounts/acct_1 with tenant-a's token: %s", response.Status)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Down stops exactly the processes that Up started, and forgets the deployment, which lived in the emulator's memory.
+func (s *Stack) Down(context.Context) error {
+	for _, name := range daemonNames {
+		running, alive, err := readDaemon(s.options.State, name)
+		if err != nil {
+			return err
+		}
+		if !alive {
+			continue
+		}
+		if err := s.out.Step("stop "+name, func() error { return running.stop(s.options.State) }); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(s.temporary())
+}
+
+// Status prints the stack's daemons and returns whether all that belong to it are alive.
+func (s *Stack) Status() (bool, error) {
+	up := true
+	for _, name := range daemonNames {
+		running, alive, err := readDaemon(s.options.State, name)
+		if err != nil {
+			return false, err
+		}
+		if alive {
+			s.out.Line("%-10s  up    %s  pid %d", name, running.URL(), running.PID)
+			continue
+		}
+		if name != daemonFaultProxy {
+			up = false
+			s.out.Line("%-10s  down", name)
+		}
+	}
+	return up, nil
+}
+
+func (s *Stack) relative(path string) string {
+	if short, err := filepath.Rel(s.options.Root, path); err == nil && !strings.HasPrefix(short, "..") {
+		return short
+	}
+	return path
+}

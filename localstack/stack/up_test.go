@@ -1,0 +1,50 @@
+package stack
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAddOutputs(t *testing.T) {
+	result := outputs{
+		"ApiUrl": "https://abc.execute-api.us-east-1.amazonaws.com/", "IdempotencyTable": "i", "OutboxTable": "o", "PaymentsTable": "p",
+		"RetryQueueUrl": "r", "DeadLetterQueueUrl": "d", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
+	}
+	variables := Variables{}
+	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"API_URL": "http://127.0.0.1:4566/_aws/execute-api/abc/%24default", "PAYMENTS_TABLE": "p", "FUNCTION_WORKER": "f-worker",
+	} {
+		if variables[name] != want {
+			t.Errorf("%s = %q, want %q", name, variables[name], want)
+		}
+	}
+	delete(result, "OutboxTable")
+	if err := (Variables{}).addOutputs("http://127.0.0.1:4566", result); err == nil || !strings.Contains(err.Error(), "OutboxTable") {
+		t.Errorf("error without an output = %v, want one that names it", err)
+	}
+}
+
+func TestVariablesSurviveTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.env")
+	if none, err := ReadVariables(path); err != nil || len(none) != 0 {
+		t.Fatalf("a file that is not there: %v, %v; want nothing", none, err)
+	}
+	written := Variables{"API_URL": "http://127.0.0.1:1/x", "TENANT_A_TOKEN": "a=b"}
+	if err := written.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadVariables(path)
+	if err != nil || read["TENANT_A_TOKEN"] != "a=b" || read["API_URL"] != "http://127.0.0.1:1/x" {
+		t.Errorf("read %v, %v; want %v", read, err, written)
+	}
+	if again := read.secret("TENANT_A_TOKEN", "sk_"); again != "a=b" {
+		t.Errorf("a token that clients know changed to %q", again)
+	}
+	if fresh := read.secret("TENANT_B_TOKEN", "sk_"); !strings.HasPrefix(fresh, "sk_") || len(fresh) < 20 {
+		t.Errorf("new token %q is not long and random", fresh)
+	}
+}
