@@ -129,8 +129,16 @@ func (c *call) log() *slog.Logger {
 // retryAfterDefault is for answers whose source names no other time.
 const retryAfterDefault = time.Second
 
-// write puts an answer onto the wire. Nothing of it was written before.
+// write puts an answer onto the wire, with the link to the documentation.
 func (m *Middleware) write(w http.ResponseWriter, a answer) {
+	if m.cfg.DocsURL != "" {
+		w.Header().Add("Link", "<"+m.cfg.DocsURL+`>; rel="describedby"`)
+	}
+	write(w, a)
+}
+
+// write puts an answer onto the wire. Nothing of it was written before.
+func write(w http.ResponseWriter, a answer) {
 	h := w.Header()
 	for _, name := range []string{header.NameReplayed, header.NameStatus, header.NameExpires} {
 		h.Del(name)
@@ -149,9 +157,6 @@ func (m *Middleware) write(w http.ResponseWriter, a answer) {
 	}
 	if a.location != "" {
 		h.Set("Location", a.location)
-	}
-	if m.cfg.DocsURL != "" {
-		h.Add("Link", "<"+m.cfg.DocsURL+`>; rel="describedby"`)
 	}
 	setRetryAfter(h, a)
 	if !bodyless(a.response.Status) {

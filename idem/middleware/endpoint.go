@@ -41,22 +41,38 @@ type call struct {
 
 // ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	pass := false
+	a := e.m.guard(r, func() (a answer) {
+		a, pass = e.take(w, r)
+		return a
+	})
+	if !pass {
+		e.m.write(w, a)
+		return
+	}
+	if a.status != "" {
+		w.Header().Set(header.NameStatus, a.status)
+	}
+	e.passThrough.ServeHTTP(w, r)
+}
+
+// take answers the request, or says that it passes through, with the Idempotency-Status that goes with it.
+func (e *endpoint) take(w http.ResponseWriter, r *http.Request) (answer, bool) {
 	identity, refused := e.m.identify(r)
 	if refused != nil {
-		e.m.write(w, answer{response: refused.response})
-		return
+		return answer{response: refused.response}, false
 	}
 	key, unprotected, refused := e.key(r)
 	if refused != nil {
-		e.m.write(w, answer{response: refused.response})
-		return
+		return answer{response: refused.response}, false
+	}
+	if unprotected == statusUnprotected {
+		e.m.cfg.Logger.InfoContext(r.Context(), "unprotected execution", "operation", e.operation.Operation().Name)
 	}
 	if key == "" && e.passThrough != nil {
-		e.pass(w, r, unprotected)
-		return
+		return answer{status: unprotected}, true
 	}
-	defer e.m.guard(w, r)
-	e.m.write(w, e.answer(w, r, identity, key, unprotected))
+	return e.answer(w, r, identity, key, unprotected), false
 }
 
 // key reads the client's key. Without a refusal and without a key the request runs unprotected; the second result then
@@ -99,21 +115,6 @@ func ignored(r *http.Request) string {
 	return ""
 }
 
-// pass serves an existing handler as if the middleware were not there.
-func (e *endpoint) pass(w http.ResponseWriter, r *http.Request, unprotected string) {
-	if unprotected == statusUnprotected {
-		e.logUnprotected(r.Context())
-	}
-	if unprotected != "" {
-		w.Header().Set(header.NameStatus, unprotected)
-	}
-	e.passThrough.ServeHTTP(w, r)
-}
-
-func (e *endpoint) logUnprotected(ctx context.Context) {
-	e.m.cfg.Logger.InfoContext(ctx, "unprotected execution", "operation", e.operation.Operation().Name)
-}
-
 // answer takes an authenticated request with a valid key, or one that runs under a key of its own, to its answer.
 func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Identity, key, unprotected string) answer {
 	if e.policy.BindPrincipal && identity.Principal == "" {
@@ -142,9 +143,6 @@ func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Ident
 			return c.failed(r.Context(), err)
 		}
 		c.asked.Key = oneOff
-		if unprotected == statusUnprotected {
-			e.logUnprotected(r.Context())
-		}
 	}
 	result, err := e.operation.Do(r.Context(), c.asked, e.execute(c))
 	if err != nil {

@@ -69,7 +69,7 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	case errors.As(err, &unavailable):
 		log.ErrorContext(ctx, "store unavailable")
 		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
-			"The request was not acknowledged. Send it again with the same Idempotency-Key after Retry-After.").Response(), unavailable.RetryAfter
+			"Nothing was acknowledged. Send the request again after Retry-After, with the same Idempotency-Key where it has one.").Response(), unavailable.RetryAfter
 	case errors.As(err, &handler) && len(handler.Stack) > 0:
 		log.ErrorContext(ctx, "handler panicked", "stack", string(handler.Stack))
 	default:
@@ -79,16 +79,19 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 }
 
 // guard answers 500 where a request panics outside of its handler, whose panics the engine takes care of.
-func (m *Middleware) guard(w http.ResponseWriter, r *http.Request) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if p == http.ErrAbortHandler {
-		panic(p)
-	}
-	m.cfg.Logger.ErrorContext(r.Context(), "request panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
-	m.write(w, answer{response: internalError().response})
+func (m *Middleware) guard(r *http.Request, serve func() answer) (a answer) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		m.cfg.Logger.ErrorContext(r.Context(), "request panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+		a = answer{response: internalError().response}
+	}()
+	return serve()
 }
 
 // Problems serves the mux, with its own 404 and 405 as problem documents; a 405 keeps its Allow.
@@ -106,6 +109,6 @@ func Problems(mux *http.ServeMux) http.Handler {
 			problem = idem.NewProblem(http.StatusMethodNotAllowed, codeMethodNotAllowed, "Method Not Allowed", "The resource does not have this method.")
 			w.Header()["Allow"] = refused.header["Allow"]
 		}
-		(&Middleware{}).write(w, answer{response: problem.Response()})
+		write(w, answer{response: problem.Response()})
 	})
 }

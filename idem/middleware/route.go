@@ -106,18 +106,21 @@ func (m *Middleware) register(op idem.Operation, route Route, mediaType string) 
 // 503, or any other error for 500. The request's body is not read.
 func (m *Middleware) Read(h func(ctx context.Context, r *Request) (idem.Response, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer m.guard(w, r)
-		identity, refused := m.identify(r)
-		if refused != nil {
-			m.write(w, answer{response: refused.response})
-			return
-		}
-		a := answer{status: ignored(r)}
-		response, err := h(r.Context(), &Request{HTTP: r, Identity: identity})
-		if err != nil {
-			response, a.retryAfter = m.failed(r.Context(), err, "method", r.Method, "pattern", r.Pattern)
-		}
-		a.response = response
-		m.write(w, a)
+		m.write(w, m.guard(r, func() answer {
+			identity, refused := m.identify(r)
+			if refused != nil {
+				return answer{response: refused.response}
+			}
+			a := answer{status: ignored(r)}
+			response, err := h(r.Context(), &Request{HTTP: r, Identity: identity})
+			if err == nil && (response.Status < 200 || response.Status > 599) {
+				err = fmt.Errorf("middleware: a handler answered with status %d", response.Status)
+			}
+			if err != nil {
+				response, a.retryAfter = m.failed(r.Context(), err, "method", r.Method, "pattern", r.Pattern)
+			}
+			a.response = response
+			return a
+		}))
 	})
 }

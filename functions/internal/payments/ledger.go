@@ -3,12 +3,19 @@ package payments
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/idem"
 )
 
-// Ledger reads the application's rows, strongly. A row that does not exist is nil.
+// retryRead is when a request may come again whose row could not be read.
+const retryRead = 2 * time.Second
+
+// Ledger reads the application's rows, strongly. A row that does not exist is nil. Trouble with the store is an
+// [*idem.UnavailableError].
 type Ledger interface {
 	Payment(ctx context.Context, tenant, id string) (*Payment, error)
 	Account(ctx context.Context, tenant, id string) (*Account, error)
@@ -41,7 +48,7 @@ func (t Table) Account(ctx context.Context, tenant, id string) (*Account, error)
 func (t Table) get(ctx context.Context, pk string) (item, error) {
 	out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: key(pk), ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return nil, fmt.Errorf("payments: read: %w", err)
+		return nil, &idem.UnavailableError{RetryAfter: retryRead, Cause: fmt.Errorf("payments: read: %w", err)}
 	}
 	return out.Item, nil
 }

@@ -1,0 +1,61 @@
+// Package delivery wires what the worker and the sweep share: the store, the topics and the queues.
+package delivery
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+)
+
+// Parts are what a worker or a sweep is made of.
+type Parts struct {
+	Store  *dynamo.Store
+	Topics *outbox.Topics
+	Queue  *sqsqueue.Queue
+	Logger *slog.Logger
+}
+
+// New makes the parts, or an error that names the variable or field.
+func New(ctx context.Context, cfg config.Worker) (Parts, error) {
+	aws, err := config.AWS(ctx)
+	if err != nil {
+		return Parts{}, err
+	}
+	store, err := Store(dynamodb.NewFromConfig(aws), cfg.Tables)
+	if err != nil {
+		return Parts{}, err
+	}
+	provider, err := payments.NewProvider(cfg.Provider.URL)
+	if err != nil {
+		return Parts{}, err
+	}
+	logger := cfg.Logger()
+	topics, err := outbox.NewTopics(outbox.Config{
+		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
+		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
+	}, provider.Topics(cfg.AttemptsMax)...)
+	if err != nil {
+		return Parts{}, err
+	}
+	queue, err := sqsqueue.New(sqs.NewFromConfig(aws), cfg.RetryQueueURL, cfg.DeadLetterQueueURL)
+	if err != nil {
+		return Parts{}, err
+	}
+	return Parts{Store: store, Topics: topics, Queue: queue, Logger: logger}, nil
+}
+
+// Store is the store of the functions, with the application's writes.
+func Store(client *dynamodb.Client, tables config.Tables) (*dynamo.Store, error) {
+	return dynamo.New(client, dynamo.Config{
+		IdempotencyTable: tables.IdempotencyTable, OutboxTable: tables.OutboxTable, ResponseBytesMax: tables.ResponseBytesMax,
+		Translate: payments.Items(tables.PaymentsTable),
+	})
+}

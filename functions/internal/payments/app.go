@@ -1,0 +1,135 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/middleware"
+)
+
+// The operations' names: part of every key's scope, and never changed.
+const (
+	operationPayments  = "payments.create"
+	operationTransfers = "transfers.create"
+)
+
+// Config is what the application needs; all of it is required but for the logger.
+type Config struct {
+	Engine   *idem.Engine
+	Ledger   Ledger
+	Messages Messages
+	// Identify authenticates a request.
+	Identify func(*http.Request) (middleware.Identity, error)
+	// Retention is how long a final record answers.
+	Retention time.Duration
+	// BodyBytesMax bounds a request's body, in bytes.
+	BodyBytesMax int
+	Logger       *slog.Logger
+}
+
+// operationsPath is where the status of an operation is served.
+const operationsPath = "/v1/operations/"
+
+// New returns the application, or a [*idem.ConfigError].
+func New(cfg Config) (http.Handler, error) {
+	mw, err := middleware.New(cfg.Engine, middleware.Config{
+		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	policy := idem.IETF()
+	policy.Retention = cfg.Retention
+
+	createPayments, err := mw.Handle(
+		idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy},
+		middleware.Route{Validate: validate(parsePayment)},
+		func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+			req, problem := parsePayment(r.Body)
+			if problem != nil {
+				return idem.Response{}, fmt.Errorf("payments: validated body is invalid: %s", problem.Detail)
+			}
+			return createPayment(tx, req)
+		})
+	if err != nil {
+		return nil, err
+	}
+	createTransfers, err := mw.Handle(
+		idem.Operation{Name: operationTransfers, Kind: idem.KindAtomic, Policy: policy},
+		middleware.Route{Validate: validate(parseTransfer)},
+		func(ctx context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+			req, problem := parseTransfer(r.Body)
+			if problem != nil {
+				return idem.Response{}, fmt.Errorf("payments: validated body is invalid: %s", problem.Detail)
+			}
+			return createTransfer(ctx, cfg.Ledger, tx, req)
+		})
+	if err != nil {
+		return nil, err
+	}
+	read := reader{ledger: cfg.Ledger, messages: cfg.Messages, engine: cfg.Engine}
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/payments", createPayments)
+	mux.Handle("GET /v1/payments/{id}", mw.Read(read.getPayment))
+	mux.Handle("POST /v1/transfers", createTransfers)
+	mux.Handle("GET /v1/accounts/{id}", mw.Read(read.getAccount))
+	mux.Handle("GET "+operationsPath+"{id}", mw.Read(read.getOperation))
+	return middleware.Problems(mux), nil
+}
+
+// validate makes a route's validation of a parser.
+func validate[T any](parse func([]byte) (T, *idem.Problem)) func(*middleware.Request) *idem.Problem {
+	return func(r *middleware.Request) *idem.Problem {
+		_, problem := parse(r.Body)
+		return problem
+	}
+}
+
+func (r reader) getPayment(ctx context.Context, req *middleware.Request) (idem.Response, error) {
+	p, err := r.payment(ctx, req.Identity.Tenant, req.PathValue("id"))
+	if err != nil {
+		return idem.Response{}, err
+	}
+	if p == nil {
+		return notFound("payment"), nil
+	}
+	return idem.JSON(http.StatusOK, viewPayment(*p))
+}
+
+func (r reader) getAccount(ctx context.Context, req *middleware.Request) (idem.Response, error) {
+	a, err := r.account(ctx, req.Identity.Tenant, req.PathValue("id"))
+	if err != nil {
+		return idem.Response{}, err
+	}
+	if a == nil {
+		return notFound("account"), nil
+	}
+	return idem.JSON(http.StatusOK, accountView{ID: a.ID, Currency: a.Currency, Balance: a.Balance})
+}
+
+func (r reader) getOperation(ctx context.Context, req *middleware.Request) (idem.Response, error) {
+	record, state, err := r.operation(ctx, req.Identity.Tenant, req.PathValue("id"))
+	if err != nil {
+		return idem.Response{}, err
+	}
+	if record == nil {
+		return notFound("operation"), nil
+	}
+	response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
+	if err == nil && !record.State.Final() {
+		response = response.With(header.NameRetryAfter, header.FormatRetryAfter(retryOperation))
+	}
+	return response, err
+}
+
+// retryOperation is when to ask for an operation again that is not final.
+const retryOperation = time.Second
+
+func notFound(what string) idem.Response {
+	return idem.NewProblem(http.StatusNotFound, what+"_not_found", "Not Found", "There is no such "+what+".").Response()
+}

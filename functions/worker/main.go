@@ -1,0 +1,49 @@
+// Command worker delivers messages of the outbox: it is woken by the table's stream and by the retry queue.
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+)
+
+func main() {
+	cfg := config.Must(config.Read[config.Worker]())
+	parts := config.Must(delivery.New(context.Background(), cfg))
+	worker := config.Must(outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue))
+	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease}
+	lambda.Start(awslambda.Sources(map[string]awslambda.Handler{
+		awslambda.SourceDynamoDB: awslambda.Stream(awslambda.Inserted(inserted(parts, worker)), adapter),
+		awslambda.SourceSQS:      awslambda.SQS(woken(worker), adapter),
+	}))
+}
+
+// inserted delivers a new message as its stream record shows it: no read is needed, the fence tells if it is stale.
+func inserted(parts delivery.Parts, worker *outbox.Worker) func(context.Context, map[string]types.AttributeValue) error {
+	return func(ctx context.Context, image map[string]types.AttributeValue) error {
+		m, err := parts.Store.DecodeImage(image)
+		if err != nil {
+			return err
+		}
+		return worker.DeliverSeen(ctx, *m)
+	}
+}
+
+// woken delivers the message that a wake-up names, as it stands now.
+func woken(worker *outbox.Worker) func(context.Context, events.SQSMessage) error {
+	return func(ctx context.Context, wakeUp events.SQSMessage) error {
+		id, err := sqsqueue.Read(wakeUp.Body)
+		if err != nil {
+			return err
+		}
+		return worker.Deliver(ctx, id)
+	}
+}

@@ -1,0 +1,72 @@
+// Package awslambda connects Lambda's events to Go's own forms: HTTP events of API Gateway, function URLs and load
+// balancers to an http.Handler ([HTTP]), and batches of queue and stream records to a function of one record, with
+// partial failure ([SQS], [Stream]). [Sources] joins several in one function.
+//
+// Each adapter is a lambda.Handler, for lambda.Start. It returns an error only for an event that it can't be about: then
+// the function is wired to the wrong source.
+package awslambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config is what the adapters take. The zero value of each field means its default.
+type Config struct {
+	// Logger gets panics and the failures of records; never bodies. Default: discards.
+	Logger *slog.Logger
+	// RecordTime is how much time must be left before the function's deadline for another record of a batch to be begun:
+	// the longest that one may take. Records that are not begun are reported as failures. Default 10 s.
+	RecordTime time.Duration
+}
+
+const recordTimeDefault = 10 * time.Second
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.RecordTime <= 0 {
+		c.RecordTime = recordTimeDefault
+	}
+	return c
+}
+
+// Handler takes raw events. It implements lambda.Handler of github.com/aws/aws-lambda-go.
+type Handler func(ctx context.Context, event []byte) ([]byte, error)
+
+// Invoke implements lambda.Handler.
+func (h Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) { return h(ctx, event) }
+
+// ErrEvent is returned for an event that is none of those an adapter takes.
+var ErrEvent = errors.New("awslambda: not an event of this adapter")
+
+// The values of "eventSource" in batches.
+const (
+	SourceSQS      = "aws:sqs"
+	SourceDynamoDB = "aws:dynamodb"
+)
+
+// Sources gives a batch to the handler of its event source. It returns [ErrEvent] for a source without one.
+func Sources(handlers map[string]Handler) Handler {
+	return func(ctx context.Context, event []byte) ([]byte, error) {
+		var batch struct {
+			Records []struct {
+				EventSource string `json:"eventSource"`
+			}
+		}
+		if err := json.Unmarshal(event, &batch); err != nil || len(batch.Records) == 0 {
+			return nil, fmt.Errorf("%w: no records", ErrEvent)
+		}
+		source := batch.Records[0].EventSource
+		handler, ok := handlers[source]
+		if !ok {
+			return nil, fmt.Errorf("%w: event source %.40q", ErrEvent, source)
+		}
+		return handler(ctx, event)
+	}
+}

@@ -1,0 +1,47 @@
+package awslambda
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+)
+
+// HTTP serves HTTP events with the handler: API Gateway HTTP APIs (payload 2.0 and 1.0), REST APIs, function URLs and
+// application load balancers, told apart by the event itself. Paths are without the gateway's stage. The request's context
+// is the invocation's, with the function's deadline, and carries what [AuthorizerFrom] returns.
+//
+// A panic of the handler, and a response that is more than Lambda returns, are answered with 500: a failed invocation
+// would be the gateway's 502, without a word that a client could act on. An event of another kind is an [ErrEvent].
+func HTTP(handler http.Handler, cfg Config) Handler {
+	cfg = cfg.withDefaults()
+	return func(ctx context.Context, event []byte) ([]byte, error) {
+		in, err := parseHTTP(event)
+		if err != nil {
+			return nil, err
+		}
+		r, err := in.request(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return in.encode(serve(cfg, handler, r))
+	}
+}
+
+// serve runs the handler and returns what it wrote, or a 500 where it panicked.
+func serve(cfg Config, handler http.Handler, r *http.Request) (w *responseWriter) {
+	w = newResponseWriter()
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p != http.ErrAbortHandler {
+			cfg.Logger.ErrorContext(r.Context(), "handler panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+		w = problem("internal_error", "Internal Server Error", "The request failed.")
+	}()
+	handler.ServeHTTP(w, r)
+	w.WriteHeader(http.StatusOK)
+	return w
+}

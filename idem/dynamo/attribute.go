@@ -1,0 +1,169 @@
+package dynamo
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// item is what DynamoDB stores under one key.
+type item = map[string]types.AttributeValue
+
+func stringValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func numberValue(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// writer fills an item. A zero value leaves its attribute out. It keeps the first error.
+type writer struct {
+	item item
+	err  error
+}
+
+// name writes a string that identifies something. Invalid UTF-8 is refused: JSON would change it on the way.
+func (w *writer) name(attribute, s string) {
+	if s == "" {
+		return
+	}
+	if !utf8.ValidString(s) && w.err == nil {
+		w.err = fmt.Errorf("attribute %s is not valid UTF-8", attribute)
+	}
+	w.item[attribute] = stringValue(s)
+}
+
+// note writes a free text, which comes from anywhere and is read by people. What can't be stored of it is replaced:
+// evidence is never refused because of its description.
+func (w *writer) note(attribute, s string) {
+	if s != "" {
+		w.item[attribute] = stringValue(strings.ToValidUTF8(s, "\uFFFD"))
+	}
+}
+
+func (w *writer) number(attribute string, n int64) {
+	if n != 0 {
+		w.item[attribute] = numberValue(n)
+	}
+}
+
+func (w *writer) instant(attribute string, t time.Time) {
+	if !t.IsZero() {
+		w.item[attribute] = numberValue(t.UnixMilli())
+	}
+}
+
+func (w *writer) duration(attribute string, d time.Duration) { w.number(attribute, d.Milliseconds()) }
+
+func (w *writer) bytes(attribute string, b []byte) {
+	if len(b) > 0 {
+		w.item[attribute] = &types.AttributeValueMemberB{Value: b}
+	}
+}
+
+func (w *writer) flag(attribute string, set bool) {
+	if set {
+		w.item[attribute] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+}
+
+// expiry writes native TTL's attribute, rounded up: DynamoDB reads seconds.
+func (w *writer) expiry(attribute string, t time.Time, may bool) {
+	if may {
+		w.item[attribute] = numberValue(int64(math.Ceil(float64(t.UnixMilli()) / 1000)))
+	}
+}
+
+// reader reads an item. An absent attribute is the zero value; one of another type, or beyond its range, is malformed
+// and the first such error is kept.
+type reader struct {
+	item item
+	// lenient takes what is malformed for absent: the attributes of an item that another release wrote may mean anything,
+	// and that it can't be read is told by its schema version.
+	lenient bool
+	err     error
+}
+
+func (r *reader) malformed(attribute string) {
+	if r.err == nil && !r.lenient {
+		r.err = fmt.Errorf("malformed attribute %s", attribute)
+	}
+}
+
+func (r *reader) text(attribute string) string {
+	switch v := r.item[attribute].(type) {
+	case nil:
+	case *types.AttributeValueMemberS:
+		return v.Value
+	default:
+		r.malformed(attribute)
+	}
+	return ""
+}
+
+func (r *reader) number(attribute string) int64 {
+	switch v := r.item[attribute].(type) {
+	case nil:
+	case *types.AttributeValueMemberN:
+		if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
+			return n
+		}
+		r.malformed(attribute)
+	default:
+		r.malformed(attribute)
+	}
+	return 0
+}
+
+// count reads a number from 0 to most.
+func (r *reader) count(attribute string, most int64) int {
+	n := r.number(attribute)
+	if n < 0 || n > most {
+		r.malformed(attribute)
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) instant(attribute string) time.Time {
+	if _, ok := r.item[attribute]; !ok {
+		return time.Time{}
+	}
+	return time.UnixMilli(r.number(attribute)).UTC()
+}
+
+func (r *reader) duration(attribute string) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	n := r.number(attribute)
+	if n < -most || n > most {
+		r.malformed(attribute)
+		return 0
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+func (r *reader) bytes(attribute string) []byte {
+	switch v := r.item[attribute].(type) {
+	case nil:
+	case *types.AttributeValueMemberB:
+		return v.Value
+	default:
+		r.malformed(attribute)
+	}
+	return nil
+}
+
+func (r *reader) flag(attribute string) bool {
+	switch v := r.item[attribute].(type) {
+	case nil:
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	default:
+		r.malformed(attribute)
+	}
+	return false
+}

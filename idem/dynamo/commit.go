@@ -1,0 +1,42 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Prepare implements idem.Store. The transaction's bytes are made here, once: what the caller does to the commit
+// afterwards changes nothing. A message that exists already makes sending return an [*idem.MessageConflictError].
+func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+	doing := fmt.Sprintf("commit %s", c.Record.Key)
+	t, err := s.commit(c)
+	if err != nil {
+		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	return s.prepare(doing, t, c.Token)
+}
+
+func (s *Store) commit(c idem.Commit) (*transaction, error) {
+	it, chunks, err := s.encodeRecord(c.Record)
+	if err != nil {
+		return nil, err
+	}
+	guard := absentOrExpired(c.Now)
+	if c.Fence != nil {
+		if guard, err = fenced(*c.Fence); err != nil {
+			return nil, err
+		}
+	}
+	t := &transaction{}
+	t.putRecord(s, it, guard)
+	for i, m := range c.Messages {
+		if err := t.putMessage(s, m); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	t.putChunks(s, chunks)
+	t.writes, err = s.resolve(c.Writes)
+	return t, err
+}

@@ -1,0 +1,273 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+)
+
+// meaning is what an error of a write tells its caller (idem.Store).
+type meaning string
+
+const (
+	success    meaning = "success"
+	conflict   meaning = "conflict"
+	unknown    meaning = "outcome unknown"
+	contention meaning = "contention"
+	throttled  meaning = "throttled"
+	final      meaning = "final error"
+)
+
+func meaningOf(err error) meaning {
+	var lost *idem.OutcomeUnknownError
+	var record *idem.RecordConflictError
+	var message *idem.MessageConflictError
+	switch {
+	case err == nil:
+		return success
+	case errors.As(err, &lost):
+		return unknown
+	case errors.As(err, &record), errors.As(err, &message):
+		return conflict
+	case errors.Is(err, idem.ErrThrottled):
+		return throttled
+	case errors.Is(err, idem.ErrContention):
+		return contention
+	}
+	return final
+}
+
+// faultRow is a fault of a single attempt.
+type faultRow struct {
+	name     string
+	fault    fault
+	meaning  meaning
+	happened bool
+	ctx      func(t *testing.T) context.Context // nil: the test's own
+}
+
+func (r faultRow) context(t *testing.T) context.Context {
+	if r.ctx == nil {
+		return t.Context()
+	}
+	return r.ctx(t)
+}
+
+// faultTable is what each fault of a single attempt means, and whether the write happened all the same.
+var faultTable = []faultRow{
+	{"the reply is lost", dropReply, unknown, true, nil},
+	{"the reply ends early", truncateReply, unknown, true, nil},
+	{"the connection is refused", refuse, unknown, false, nil},
+	{"the caller's time is over", hang, unknown, false, shortly},
+	{"500 InternalServerError", answer(http.StatusInternalServerError, "InternalServerError", ""), unknown, false, nil},
+	{"503 ServiceUnavailable", answer(http.StatusServiceUnavailable, "ServiceUnavailable", ""), unknown, false, nil},
+	{"TransactionInProgressException", answer(http.StatusBadRequest, "TransactionInProgressException", ""), unknown, false, nil},
+	{"TransactionConflictException", answer(http.StatusBadRequest, "TransactionConflictException", ""), contention, false, nil},
+	{"ThrottlingException", answer(http.StatusBadRequest, "ThrottlingException", ""), throttled, false, nil},
+	{"ProvisionedThroughputExceededException", answer(http.StatusBadRequest, "ProvisionedThroughputExceededException", ""), throttled, false, nil},
+	{"RequestLimitExceeded", answer(http.StatusBadRequest, "RequestLimitExceeded", ""), throttled, false, nil},
+	{"ValidationException", answer(http.StatusBadRequest, "ValidationException", ""), final, false, nil},
+	{"AccessDeniedException", answer(http.StatusBadRequest, "AccessDeniedException", ""), final, false, nil},
+	{"ResourceNotFoundException", answer(http.StatusBadRequest, "ResourceNotFoundException", ""), final, false, nil},
+	{"IdempotentParameterMismatchException", answer(http.StatusBadRequest, "IdempotentParameterMismatchException", ""), final, false, nil},
+}
+
+// aWrite is one of the store's writes: the operation it is sent as, and what makes and checks one.
+type aWrite struct {
+	operation string
+	prepare   func(t *testing.T, store *dynamo.Store) (send func(context.Context) error, happened func() bool)
+}
+
+var writes = map[string]aWrite{
+	"insert": {"PutItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		return func(ctx context.Context) error { return store.Insert(ctx, r, base) }, func() bool {
+			r, err := store.Get(t.Context(), r.Key)
+			must(t, err)
+			return r != nil
+		}
+	}},
+	"update": {"PutItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		must(t, store.Insert(t.Context(), r, base))
+		return func(ctx context.Context) error {
+			return store.Update(ctx, completed(r, []byte("{}")), idem.FenceOf(r))
+		}, func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+	}},
+	"update with chunks": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		must(t, store.Insert(t.Context(), r, base))
+		done := completed(r, random(10<<10))
+		return func(ctx context.Context) error { return store.Update(ctx, done, idem.FenceOf(r)) },
+			func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+	}},
+	"commit": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		must(t, store.Insert(t.Context(), r, base))
+		fence := idem.FenceOf(r)
+		send, err := store.Prepare(idem.Commit{Record: completed(r, []byte("{}")), Fence: &fence, Now: base, Token: string(owner(t))})
+		must(t, err)
+		return send, func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+	}},
+	"settle": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r, m := deferred(t, store)
+		send, err := store.PrepareSettle(settlement(t, r, m, []byte("{}")))
+		must(t, err)
+		return send, func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+	}},
+	"update message": {"PutItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		_, m := deferred(t, store)
+		claimed := m
+		claimed.State, claimed.Owner, claimed.Epoch = idem.MessageClaimed, owner(t), 1
+		return func(ctx context.Context) error { return store.UpdateMessage(ctx, claimed, idem.FenceOfMessage(m)) }, func() bool {
+			now, err := store.Message(t.Context(), m.ID)
+			must(t, err)
+			return now.State == idem.MessageClaimed
+		}
+	}},
+}
+
+// Every fault of the transport or of DynamoDB has one meaning, whichever write meets it (idem.Store).
+func TestWritesTellWhatAFaultMeans(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client, faults := faultyClient(url, 1)
+		store := newStore(t, client, createTables(t, client), dynamo.Config{})
+		for name, write := range writes {
+			for _, row := range faultTable {
+				t.Run(name+"/"+row.name, func(t *testing.T) {
+					send, happened := write.prepare(t, store)
+					faults.inject(write.operation, row.fault)
+					err := send(row.context(t))
+					if got := meaningOf(err); got != row.meaning {
+						t.Errorf("the error means %q, want %q: %v", got, row.meaning, err)
+					}
+					if happened() != row.happened {
+						t.Errorf("happened is %v, want %v", !row.happened, row.happened)
+					}
+				})
+			}
+		}
+	})
+}
+
+// A write that is sent again after a lost reply meets itself: a transaction by its token, a single write by the owner in
+// what it lost against (peers.md P3).
+func TestASendingAfterALostReplyIsResolved(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client, faults := faultyClient(url, 1)
+		store := newStore(t, client, createTables(t, client), dynamo.Config{})
+		for name, want := range map[string]meaning{
+			"insert": conflict, "update": conflict, "update with chunks": conflict, "update message": conflict,
+			"commit": success, "settle": success,
+		} {
+			t.Run(name, func(t *testing.T) {
+				send, _ := writes[name].prepare(t, store)
+				faults.inject(writes[name].operation, dropReply)
+				if got := meaningOf(send(t.Context())); got != unknown {
+					t.Fatalf("a lost reply means %q", got)
+				}
+				if got := meaningOf(send(t.Context())); got != want {
+					t.Errorf("sent again it means %q, want %q", got, want)
+				}
+			})
+		}
+	})
+}
+
+// The last attempt of the SDK's own retries says nothing of the ones before: after a lost reply, a throttle does not mean
+// that nothing happened.
+func TestARetryDoesNotTurnALostReplyIntoNothingHappened(t *testing.T) {
+	throttle := answer(http.StatusBadRequest, "ThrottlingException", "")
+	for _, row := range []struct {
+		name   string
+		faults []fault
+		want   map[string]meaning
+	}{
+		{"throttled after a lost reply", []fault{dropReply, throttle, throttle}, map[string]meaning{
+			"insert": unknown, "update": unknown, "commit": unknown, "settle": unknown, "update message": unknown,
+		}},
+		{"denied after a lost reply", []fault{dropReply, answer(http.StatusBadRequest, "AccessDeniedException", "")}, map[string]meaning{
+			"insert": unknown, "commit": unknown,
+		}},
+		{"a conflict in the transaction after a lost reply", []fault{dropReply, cancelled("TransactionConflict")}, map[string]meaning{
+			"commit": unknown,
+		}},
+		{"answered after a lost reply", []fault{dropReply}, map[string]meaning{
+			"insert": conflict, "update": conflict, "update with chunks": success, "commit": success, "settle": success, "update message": conflict,
+		}},
+		{"throttled each time", []fault{throttle, throttle, throttle}, map[string]meaning{
+			"insert": throttled, "commit": throttled, "update message": throttled,
+		}},
+		{"answered after throttles", []fault{throttle, throttle}, map[string]meaning{
+			"insert": success, "update": success, "commit": success, "settle": success, "update message": success,
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
+			store := newStore(t, client, createTables(t, client), dynamo.Config{})
+			for name, want := range row.want {
+				send, _ := writes[name].prepare(t, store)
+				faults.inject(writes[name].operation, slices.Clone(row.faults)...)
+				if err := send(t.Context()); meaningOf(err) != want {
+					t.Errorf("%s: the error means %q, want %q: %v", name, meaningOf(err), want, err)
+				}
+			}
+		})
+	}
+}
+
+// A conflict after a lost reply carries the owner that tells one's own write from another's (peers.md P3).
+func TestAnInsertMeetsItsOwnRecordAfterTheSDKsRetry(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
+	store := newStore(t, client, createTables(t, client), dynamo.Config{})
+	r := reserved(t)
+	faults.inject("PutItem", dropReply)
+	var conflict *idem.RecordConflictError
+	if err := store.Insert(t.Context(), r, base); !errors.As(err, &conflict) {
+		t.Fatalf("got %v, want a RecordConflictError", err)
+	}
+	if conflict.Existing == nil || conflict.Existing.Owner != r.Owner || conflict.Existing.OperationID != r.OperationID {
+		t.Errorf("the conflict carries %+v, want the inserted record", conflict.Existing)
+	}
+}
+
+// A read that fails is a plain error: it wrote nothing that could have happened, and its caller decides.
+func TestReadsFailPlainly(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	store := newStore(t, client, createTables(t, client), dynamo.Config{})
+	big := completed(reserved(t), random(10<<10))
+	must(t, store.Insert(t.Context(), big, base))
+	chunked, err := store.Get(t.Context(), big.Key)
+	must(t, err)
+	for name, read := range map[string]struct {
+		operation string
+		call      func(ctx context.Context) error
+	}{
+		"get":           {"GetItem", func(ctx context.Context) error { _, err := store.Get(ctx, big.Key); return err }},
+		"load response": {"BatchGetItem", func(ctx context.Context) error { _, err := store.LoadResponse(ctx, *chunked); return err }},
+		"message":       {"GetItem", func(ctx context.Context) error { _, err := store.Message(ctx, "op_1.1"); return err }},
+		"queue": {"Query", func(ctx context.Context) error {
+			_, _, err := store.QueuedMessages(ctx, idem.QueueOffer, 0, base, 1, "")
+			return err
+		}},
+	} {
+		for _, row := range faultTable {
+			t.Run(name+"/"+row.name, func(t *testing.T) {
+				faults.inject(read.operation, row.fault)
+				err := read.call(row.context(t))
+				if got := meaningOf(err); got != final {
+					t.Errorf("the error means %q: %v", got, err)
+				}
+				if errors.Is(err, idem.ErrChunksMissing) {
+					t.Errorf("a failed read says that chunks are missing: %v", err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package dynamo
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// encodeMessage makes the message's item.
+func (s *Store) encodeMessage(m idem.Message) (item, error) {
+	if m.ID == "" {
+		return nil, errors.New("a message without id")
+	}
+	w := &writer{item: item{}}
+	w.name(schema.MessageID, string(m.ID))
+	w.number(schema.MessageIndex, int64(m.Index))
+	w.name(schema.OperationID, string(m.OperationID))
+	w.name(schema.MessageRecord, string(m.RecordKey))
+	w.name(schema.Tenant, m.Tenant)
+	w.name(schema.Topic, m.Topic)
+	w.bytes(schema.Payload, m.Payload)
+	w.name(schema.State, string(m.State))
+	w.number(schema.Epoch, m.Epoch)
+	w.name(schema.Owner, string(m.Owner))
+	w.instant(schema.LeaseUntil, m.LeaseUntil)
+	w.instant(schema.CreatedAt, m.CreatedAt)
+	w.instant(schema.FirstClaimedAt, m.FirstClaimedAt)
+	w.instant(schema.NextAttemptAt, m.NextAttemptAt)
+	w.instant(schema.OpenSince, m.OpenSince)
+	w.instant(schema.DoneAt, m.DoneAt)
+	w.number(schema.Attempts, int64(m.Attempts))
+	w.duration(schema.Retention, m.Retention)
+	w.flag(schema.Detached, m.Detached)
+	w.note(schema.ProviderReference, m.Reference)
+	w.note(schema.LastOutcome, m.LastOutcome)
+	w.bytes(schema.Evidence, m.Evidence)
+	w.number(schema.SchemaVersion, int64(m.SchemaVersion))
+	s.writeQueue(w, m)
+	removeAfter, may := m.RemoveAfter()
+	w.expiry(schema.TTL, removeAfter, may)
+	if w.err != nil {
+		return nil, w.err
+	}
+	if size := itemBytes(w.item); size > itemBytesMax {
+		return nil, fmt.Errorf("the message has %d bytes, an item has at most %d", size, itemBytesMax)
+	}
+	return w.item, nil
+}
+
+// writeQueue writes where the message stands in the sparse index. What stands in no queue keeps its time: an item is in
+// the index only if it has both keys.
+func (s *Store) writeQueue(w *writer, m idem.Message) {
+	w.instant(schema.QueueAt, m.SweepAt)
+	queue, at, ok := m.Queue()
+	if !ok {
+		return
+	}
+	w.name(schema.Queue, s.queueKey(queue, string(m.ID)))
+	if at.IsZero() { // at once; without the key the message would be lost to the sweep
+		w.item[schema.QueueAt] = numberValue(0)
+	}
+}
+
+// decodeMessage reads a message's item, as decodeRecord does a record's.
+func (s *Store) decodeMessage(it item) (*idem.Message, error) {
+	r := &reader{item: it}
+	version := r.count(schema.SchemaVersion, math.MaxInt32)
+	r.lenient = version != idem.SchemaVersion && r.err == nil
+	message := idem.Message{
+		ID:             idem.MessageID(r.text(schema.MessageID)),
+		Index:          r.count(schema.MessageIndex, math.MaxInt32),
+		OperationID:    idem.OperationID(r.text(schema.OperationID)),
+		RecordKey:      idem.RecordKey(r.text(schema.MessageRecord)),
+		Tenant:         r.text(schema.Tenant),
+		Topic:          r.text(schema.Topic),
+		Payload:        r.bytes(schema.Payload),
+		State:          idem.MessageState(r.text(schema.State)),
+		Epoch:          r.number(schema.Epoch),
+		Owner:          idem.Owner(r.text(schema.Owner)),
+		LeaseUntil:     r.instant(schema.LeaseUntil),
+		CreatedAt:      r.instant(schema.CreatedAt),
+		FirstClaimedAt: r.instant(schema.FirstClaimedAt),
+		NextAttemptAt:  r.instant(schema.NextAttemptAt),
+		SweepAt:        r.queueAt(),
+		OpenSince:      r.instant(schema.OpenSince),
+		DoneAt:         r.instant(schema.DoneAt),
+		Attempts:       r.count(schema.Attempts, math.MaxInt32),
+		Retention:      r.duration(schema.Retention),
+		Detached:       r.flag(schema.Detached),
+		Reference:      r.text(schema.ProviderReference),
+		LastOutcome:    r.text(schema.LastOutcome),
+		Evidence:       r.bytes(schema.Evidence),
+		SchemaVersion:  version,
+	}
+	if message.ID == "" {
+		r.malformed(schema.MessageID)
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("the stored message can't be read: %w", r.err)
+	}
+	return &message, nil
+}
+
+// queueAt reads the index's time, in which 0 stands for "at once".
+func (r *reader) queueAt() time.Time {
+	if ms := r.number(schema.QueueAt); ms != 0 {
+		return time.UnixMilli(ms).UTC()
+	}
+	return time.Time{}
+}

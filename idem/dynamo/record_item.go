@@ -1,0 +1,121 @@
+package dynamo
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// encodeRecord makes the record's item and the chunks of its response. It returns [idem.ErrResponseTooLarge] for a
+// response that does not fit.
+func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) {
+	if r.Key == "" || r.OperationID == "" {
+		return nil, nil, errors.New("a record without key or operation id")
+	}
+	w := &writer{item: item{}}
+	w.name(schema.RecordKey, string(r.Key))
+	w.name(schema.State, string(r.State))
+	w.name(schema.OperationID, string(r.OperationID))
+	w.number(schema.Epoch, r.Epoch)
+	w.name(schema.Owner, string(r.Owner))
+	w.instant(schema.LeaseUntil, r.LeaseUntil)
+	w.name(schema.Tenant, r.Tenant)
+	w.name(schema.OperationName, r.Operation)
+	w.name(schema.Kind, string(r.Kind))
+	w.name(schema.Principal, r.Principal)
+	w.flag(schema.SafeToRunAgain, r.SafeToRunAgain)
+	if r.Fingerprint != (canonical.Fingerprint{}) {
+		w.number(schema.FingerprintVersion, int64(r.Fingerprint.Version))
+		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
+		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
+	}
+	w.instant(schema.CreatedAt, r.CreatedAt)
+	w.instant(schema.DoneAt, r.DoneAt)
+	w.instant(schema.ExpiresAt, r.ExpiresAt)
+	w.duration(schema.Retention, r.Retention)
+	w.number(schema.Attempts, int64(r.Attempts))
+	w.note(schema.LastError, r.LastError)
+	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
+	if queue, at, ok := r.Queue(); ok {
+		w.name(schema.Queue, s.queueKey(queue, string(r.Key)))
+		w.item[schema.QueueAt] = numberValue(max(0, at.UnixMilli()))
+	}
+	removeAfter, may := r.RemoveAfter()
+	w.expiry(schema.TTL, removeAfter, may)
+	body, err := s.writeResponse(w, r)
+	if err == nil {
+		err = w.err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if size := itemBytes(w.item); size > itemBytesMax {
+		if size-r.Response.Bytes() <= itemBytesMax {
+			return nil, nil, fmt.Errorf("%w: the record would have %d bytes, an item has at most %d", idem.ErrResponseTooLarge, size, itemBytesMax)
+		}
+		return nil, nil, fmt.Errorf("the record has %d bytes, an item has at most %d", size, itemBytesMax)
+	}
+	return w.item, s.chunkItems(r, body), nil
+}
+
+// decodeRecord reads a record's item; the body of a chunked response stays empty. A record of a schema, state or kind
+// that this release doesn't know is returned, and says itself that it isn't readable (peers.md H17); an attribute of the
+// wrong type in a known schema is an error.
+func (s *Store) decodeRecord(it item) (*idem.Record, error) {
+	r := &reader{item: it}
+	version := r.count(schema.SchemaVersion, math.MaxInt32)
+	r.lenient = version != idem.SchemaVersion && r.err == nil
+	record := idem.Record{
+		Key:            idem.RecordKey(r.text(schema.RecordKey)),
+		State:          idem.State(r.text(schema.State)),
+		OperationID:    idem.OperationID(r.text(schema.OperationID)),
+		Epoch:          r.number(schema.Epoch),
+		Owner:          idem.Owner(r.text(schema.Owner)),
+		LeaseUntil:     r.instant(schema.LeaseUntil),
+		Tenant:         r.text(schema.Tenant),
+		Operation:      r.text(schema.OperationName),
+		Kind:           idem.Kind(r.text(schema.Kind)),
+		Principal:      r.text(schema.Principal),
+		SafeToRunAgain: r.flag(schema.SafeToRunAgain),
+		Fingerprint:    r.fingerprint(),
+		CreatedAt:      r.instant(schema.CreatedAt),
+		DoneAt:         r.instant(schema.DoneAt),
+		ExpiresAt:      r.instant(schema.ExpiresAt),
+		Retention:      r.duration(schema.Retention),
+		Attempts:       r.count(schema.Attempts, math.MaxInt32),
+		LastError:      r.text(schema.LastError),
+		SchemaVersion:  version,
+	}
+	record.Response, record.Chunks = s.readResponse(r)
+	for _, required := range []struct{ attribute, value string }{
+		{schema.RecordKey, string(record.Key)}, {schema.OperationID, string(record.OperationID)},
+	} {
+		if required.value == "" {
+			r.malformed(required.attribute)
+		}
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("the stored record can't be read: %w", r.err)
+	}
+	return &record, nil
+}
+
+func (r *reader) fingerprint() canonical.Fingerprint {
+	fingerprint := canonical.Fingerprint{
+		Version: r.count(schema.FingerprintVersion, math.MaxInt32),
+		KeyID:   r.text(schema.FingerprintKeyID),
+	}
+	switch sum := r.bytes(schema.Fingerprint); len(sum) {
+	case 0:
+	case sha256.Size:
+		fingerprint.Sum = [sha256.Size]byte(sum)
+	default:
+		r.malformed(schema.Fingerprint)
+	}
+	return fingerprint
+}

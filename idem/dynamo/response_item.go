@@ -1,0 +1,101 @@
+package dynamo
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// responseAttributes are those that hold a response beside its chunks.
+var responseAttributes = []string{
+	schema.ResponseStatus, schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks,
+}
+
+// writeResponse writes a record's response, and returns the part of its body that lies in chunks.
+//
+// Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they have a
+// ttl. A pending record's 202 is small by nature and lies in the item.
+func (s *Store) writeResponse(w *writer, r idem.Record) (body encodedBody, err error) {
+	if n := r.Response.Bytes(); n > s.cfg.ResponseBytesMax {
+		return encodedBody{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", idem.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
+	}
+	w.number(schema.ResponseStatus, int64(r.Response.Status))
+	if len(r.Response.Header) > 0 {
+		w.item[schema.ResponseHeaders] = headerValue(r.Response.Header)
+	}
+	body.bytes, body.encoding = s.codec.compress(r.Response.Body)
+	if len(body.bytes) > s.cfg.InlineBytesMax && r.State.Final() {
+		w.number(schema.ResponseChunks, int64(body.chunks(s.cfg.ChunkBytes)))
+		return body, nil
+	}
+	w.bytes(schema.ResponseBody, body.bytes)
+	w.name(schema.ResponseEncoding, body.encoding)
+	return encodedBody{}, nil
+}
+
+// readResponse reads a record's response and how many chunks hold its body.
+func (s *Store) readResponse(r *reader) (response idem.Response, chunks int) {
+	response.Status = r.count(schema.ResponseStatus, 999)
+	response.Header = r.header(schema.ResponseHeaders)
+	chunks = r.count(schema.ResponseChunks, chunksMax)
+	body, err := s.codec.decompress(r.bytes(schema.ResponseBody), r.text(schema.ResponseEncoding))
+	if err != nil {
+		r.malformed(schema.ResponseBody)
+	}
+	response.Body = body
+	return response, chunks
+}
+
+// headerValue makes the most compact form that keeps order and repetition: name, value, name, value. A value that is not
+// UTF-8 is kept as bytes.
+func headerValue(fields []idem.Field) types.AttributeValue {
+	values := make([]types.AttributeValue, 0, 2*len(fields))
+	for _, field := range fields {
+		values = append(values, exact(field.Name), exact(field.Value))
+	}
+	return &types.AttributeValueMemberL{Value: values}
+}
+
+func exact(s string) types.AttributeValue {
+	if utf8.ValidString(s) {
+		return stringValue(s)
+	}
+	return &types.AttributeValueMemberB{Value: []byte(s)}
+}
+
+func (r *reader) header(attribute string) []idem.Field {
+	value, ok := r.item[attribute]
+	if !ok {
+		return nil
+	}
+	list, ok := value.(*types.AttributeValueMemberL)
+	if !ok || len(list.Value)%2 != 0 {
+		r.malformed(attribute)
+		return nil
+	}
+	fields := make([]idem.Field, len(list.Value)/2)
+	for i := range fields {
+		name, nameOK := exactString(list.Value[2*i])
+		value, valueOK := exactString(list.Value[2*i+1])
+		if !nameOK || !valueOK {
+			r.malformed(attribute)
+			return nil
+		}
+		fields[i] = idem.Field{Name: name, Value: value}
+	}
+	return fields
+}
+
+func exactString(value types.AttributeValue) (string, bool) {
+	switch v := value.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, true
+	case *types.AttributeValueMemberB:
+		return string(v.Value), true
+	}
+	return "", false
+}

@@ -1,0 +1,119 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// Store keeps records and messages in DynamoDB. It implements idem.Store and outbox.Store, has no state of its own, and
+// is safe for concurrent use.
+type Store struct {
+	client *dynamodb.Client
+	cfg    Config
+	codec  codec
+}
+
+// Keys of the two tables.
+const (
+	recordKey  = schema.RecordKey
+	messageKey = schema.MessageID
+)
+
+// Get implements idem.Store.
+func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+	it, err := s.getItem(ctx, s.cfg.IdempotencyTable, item{recordKey: stringValue(string(key))})
+	if err != nil {
+		return nil, fmt.Errorf("dynamo: get %s: %w", key, err)
+	}
+	if it == nil {
+		return nil, nil
+	}
+	record, err := s.decodeRecord(it)
+	if err != nil {
+		return nil, fmt.Errorf("dynamo: get %s: %w", key, err)
+	}
+	return record, nil
+}
+
+// getItem reads an item strongly; nil when there is none.
+func (s *Store) getItem(ctx context.Context, table string, key item) (item, error) {
+	c := s.begin("GetItem")
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &table, Key: key, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.capacityMode(),
+	}, c.watch)
+	if err != nil {
+		c.meter(err, true)
+		return nil, err
+	}
+	c.meter(nil, true, consumed(out.ConsumedCapacity)...)
+	return out.Item, nil
+}
+
+// Insert implements idem.Store: one conditional PutItem, or a transaction where the response needs chunks.
+func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+	return s.write(ctx, fmt.Sprintf("insert %s", r.Key), r, absentOrExpired(now))
+}
+
+// Update implements idem.Store, as Insert does.
+func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	doing := fmt.Sprintf("update %s", r.Key)
+	c, err := fenced(fence)
+	if err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	return s.write(ctx, doing, r, c)
+}
+
+// write replaces the whole record under a condition.
+func (s *Store) write(ctx context.Context, doing string, r idem.Record, c condition) error {
+	it, chunks, err := s.encodeRecord(r)
+	if err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	if len(chunks) == 0 {
+		return s.putItem(ctx, doing, s.cfg.IdempotencyTable, it, c, s.recordConflict)
+	}
+	t := &transaction{}
+	t.putRecord(s, it, c)
+	t.putChunks(s, chunks)
+	if err := t.validate(s); err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	return s.send(ctx, doing, t, s.input(t)) // under the SDK's own token, which covers the SDK's own retries
+}
+
+// putItem is one conditional write; lost makes the error of a failed condition from what is stored.
+func (s *Store) putItem(ctx context.Context, doing, table string, it item, c condition, lost func(stored item) error) error {
+	watched := s.begin("PutItem")
+	out, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &table, Item: it, ConditionExpression: c.text,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnConsumedCapacity:              s.capacityMode(),
+	}, watched.watch)
+	if err == nil {
+		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
+		return nil
+	}
+	watched.meter(err, false)
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return fmt.Errorf("dynamo: %s: %w", doing, watched.judged(lost(failed.Item)))
+	}
+	return fmt.Errorf("dynamo: %s: %w", doing, watched.translate(err))
+}
+
+func consumed(capacity *types.ConsumedCapacity) []types.ConsumedCapacity {
+	if capacity == nil {
+		return nil
+	}
+	return []types.ConsumedCapacity{*capacity}
+}

@@ -1,0 +1,174 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// kind of an item that the store writes for itself.
+type kind int
+
+const (
+	isRecord kind = iota
+	isMessage
+	isChunk
+)
+
+// String names the kind in errors.
+func (k kind) String() string { return [...]string{"the record", "a message", "a chunk"}[k] }
+
+// ownItem is an item of a transaction that the store writes for itself.
+type ownItem struct {
+	is   kind
+	item types.TransactWriteItem
+}
+
+// transaction is what is sent together: the store's own items, first of them the record or message it is about, then the
+// business writes in their order.
+type transaction struct {
+	own    []ownItem
+	writes []types.TransactWriteItem
+}
+
+func (t *transaction) items() []types.TransactWriteItem {
+	items := make([]types.TransactWriteItem, 0, len(t.own)+len(t.writes))
+	for _, own := range t.own {
+		items = append(items, own.item)
+	}
+	return append(items, t.writes...)
+}
+
+func (t *transaction) put(is kind, put types.Put) {
+	t.own = append(t.own, ownItem{is, types.TransactWriteItem{Put: &put}})
+}
+
+func (t *transaction) update(is kind, update types.Update) {
+	t.own = append(t.own, ownItem{is, types.TransactWriteItem{Update: &update}})
+}
+
+// putRecord adds the record under a condition, and the chunks of its response under none: their keys are the
+// incarnation's, which the record's condition guards.
+func (t *transaction) putRecord(s *Store, it item, c condition) {
+	t.put(isRecord, types.Put{
+		TableName: &s.cfg.IdempotencyTable, Item: it, ConditionExpression: c.text,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+}
+
+func (t *transaction) putChunks(s *Store, chunks []item) {
+	for _, chunk := range chunks {
+		t.put(isChunk, types.Put{TableName: &s.cfg.IdempotencyTable, Item: chunk})
+	}
+}
+
+// putMessage inserts a message if it is absent.
+func (t *transaction) putMessage(s *Store, m idem.Message) error {
+	it, err := s.encodeMessage(m)
+	if err != nil {
+		return err
+	}
+	e := newExpression()
+	t.put(isMessage, types.Put{
+		TableName: &s.cfg.OutboxTable, Item: it, ConditionExpression: all(e.absent(messageKey)),
+		ExpressionAttributeNames:            e.names,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	return nil
+}
+
+// validate refuses what DynamoDB would, before anything is sent.
+func (t *transaction) validate(s *Store) error {
+	items := t.items()
+	parts := make([]part, len(items))
+	for i, resolved := range items {
+		var err error
+		if parts[i], err = partOf(resolved); err != nil {
+			return err
+		}
+		if n := itemBytes(parts[i].put); n > itemBytesMax {
+			return fmt.Errorf("%s has %d bytes, an item has at most %d", t.label(i), n, itemBytesMax)
+		}
+	}
+	keys := map[string]item{
+		nameOf(s.cfg.IdempotencyTable): {recordKey: nil},
+		nameOf(s.cfg.OutboxTable):      {messageKey: nil},
+	}
+	if i, j, ok := twins(parts, keys); ok {
+		return fmt.Errorf("%s and %s are on the same item of table %s", t.label(i), t.label(j), parts[i].table)
+	}
+	return t.fits(parts)
+}
+
+// label names an item in errors: a business write by its position among them.
+func (t *transaction) label(i int) string {
+	if i < len(t.own) {
+		return fmt.Sprintf("%s (item %d)", t.own[i].is, i)
+	}
+	return fmt.Sprintf("write %d", i-len(t.own))
+}
+
+// fits holds the transaction against DynamoDB's bounds. What would fit without the chunks of a response is
+// [idem.ErrResponseTooLarge]. An update's item is not known, so its share is what the request says of it.
+func (t *transaction) fits(parts []part) error {
+	var size, chunks, chunkSize int
+	for i, p := range parts {
+		n := itemBytes(p.key) + itemBytes(p.put) + itemBytes(p.values)
+		size += n
+		if i < len(t.own) && t.own[i].is == isChunk {
+			chunks++
+			chunkSize += n
+		}
+	}
+	if len(parts) <= transactionItemsMax && size <= transactionBytesMax {
+		return nil
+	}
+	err := fmt.Errorf("a transaction of %d items and %d bytes, at most %d and %d fit", len(parts), size, transactionItemsMax, transactionBytesMax)
+	if len(parts)-chunks <= transactionItemsMax && size-chunkSize <= transactionBytesMax {
+		return fmt.Errorf("%w: %w", idem.ErrResponseTooLarge, err)
+	}
+	return err
+}
+
+// prepare freezes the transaction under its token and returns what sends it.
+func (s *Store) prepare(doing string, t *transaction, token string) (func(context.Context) error, error) {
+	if n := utf8.RuneCountInString(token); n < 1 || n > tokenCharactersMax {
+		return nil, fmt.Errorf("dynamo: %s: a client request token of %d characters, want 1 to %d", doing, n, tokenCharactersMax)
+	}
+	if err := t.validate(s); err != nil {
+		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	input := s.input(t)
+	input.ClientRequestToken = &token
+	request, err := freeze(s.client, input)
+	if err != nil {
+		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	return func(ctx context.Context) error { return s.send(ctx, doing, t, input, request.use) }, nil
+}
+
+func (s *Store) input(t *transaction) *dynamodb.TransactWriteItemsInput {
+	return &dynamodb.TransactWriteItemsInput{TransactItems: t.items(), ReturnConsumedCapacity: s.capacityMode()}
+}
+
+// send sends the transaction once and says what became of it.
+func (s *Store) send(ctx context.Context, doing string, t *transaction, input *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options)) error {
+	c := s.begin("TransactWriteItems")
+	out, err := s.client.TransactWriteItems(ctx, input, append(options, c.watch)...)
+	if err == nil {
+		c.meter(nil, false, out.ConsumedCapacity...)
+		return nil
+	}
+	c.meter(err, false)
+	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return fmt.Errorf("dynamo: %s: %w", doing, c.judged(t.cancelled(s, cancelled)))
+	}
+	return fmt.Errorf("dynamo: %s: %w", doing, c.translate(err))
+}

@@ -1,0 +1,164 @@
+package dynamo
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// native is a business write in DynamoDB's own words.
+type native struct {
+	item    types.TransactWriteItem
+	failure idem.Failure
+}
+
+// IfConditionFails implements idem.Write.
+func (n native) IfConditionFails() idem.Failure { return n.failure }
+
+// Put makes a business write of an SDK put. failure says what its failed condition means; it is the zero Failure for a
+// put without one.
+func Put(put types.Put, failure idem.Failure) idem.Write {
+	return native{types.TransactWriteItem{Put: &put}, failure}
+}
+
+// Update makes a business write of an SDK update; see [Put].
+func Update(update types.Update, failure idem.Failure) idem.Write {
+	return native{types.TransactWriteItem{Update: &update}, failure}
+}
+
+// Delete makes a business write of an SDK delete; see [Put].
+func Delete(del types.Delete, failure idem.Failure) idem.Write {
+	return native{types.TransactWriteItem{Delete: &del}, failure}
+}
+
+// ConditionCheck makes a business write of an SDK condition check: it writes nothing, and the transaction depends on it.
+// See [Put].
+func ConditionCheck(check types.ConditionCheck, failure idem.Failure) idem.Write {
+	return native{types.TransactWriteItem{ConditionCheck: &check}, failure}
+}
+
+// resolve turns business writes into the items of a transaction, in order, and refuses what can't be one.
+func (s *Store) resolve(writes []idem.Write) ([]types.TransactWriteItem, error) {
+	items := make([]types.TransactWriteItem, len(writes))
+	for i, w := range writes {
+		resolved, err := s.resolveOne(w)
+		if err != nil {
+			return nil, fmt.Errorf("write %d: %w", i, err)
+		}
+		items[i] = resolved
+	}
+	return items, nil
+}
+
+func (s *Store) resolveOne(w idem.Write) (types.TransactWriteItem, error) {
+	var resolved types.TransactWriteItem
+	switch w := w.(type) {
+	case nil:
+		return resolved, errors.New("is nil")
+	case native:
+		resolved = w.item
+	default:
+		if s.cfg.Translate == nil {
+			return resolved, fmt.Errorf("a %T is none of dynamo.Put, Update, Delete, ConditionCheck, and there is no Config.Translate", w)
+		}
+		var err error
+		if resolved, err = s.cfg.Translate(w); err != nil {
+			return resolved, fmt.Errorf("translate a %T: %w", w, err)
+		}
+	}
+	part, err := partOf(resolved)
+	if err != nil {
+		return resolved, err
+	}
+	for _, own := range []string{s.cfg.IdempotencyTable, s.cfg.OutboxTable} {
+		if nameOf(part.table) == nameOf(own) {
+			return resolved, fmt.Errorf("is on the table %s, which only the store writes", own)
+		}
+	}
+	return resolved, nil
+}
+
+// part is what the four kinds of items have in common.
+type part struct {
+	table string
+	// key is the key, nil for a put, whose key can't be told from its other attributes.
+	key item
+	// put is what a put stores.
+	put item
+	// values are the expression's.
+	values item
+}
+
+// partOf returns an error for an item that is not exactly one kind of write on a named table.
+func partOf(i types.TransactWriteItem) (part, error) {
+	var parts []part
+	if p := i.Put; p != nil {
+		parts = append(parts, part{table: text(p.TableName), put: p.Item, values: p.ExpressionAttributeValues})
+	}
+	if u := i.Update; u != nil {
+		parts = append(parts, part{table: text(u.TableName), key: u.Key, values: u.ExpressionAttributeValues})
+	}
+	if d := i.Delete; d != nil {
+		parts = append(parts, part{table: text(d.TableName), key: d.Key, values: d.ExpressionAttributeValues})
+	}
+	if c := i.ConditionCheck; c != nil {
+		parts = append(parts, part{table: text(c.TableName), key: c.Key, values: c.ExpressionAttributeValues})
+	}
+	switch {
+	case len(parts) != 1:
+		return part{}, fmt.Errorf("is %d kinds of write, must be one", len(parts))
+	case parts[0].table == "":
+		return part{}, errors.New("names no table")
+	case len(parts[0].key)+len(parts[0].put) == 0:
+		return part{}, errors.New("has no item or key")
+	}
+	return parts[0], nil
+}
+
+// nameOf is the table's name, of a name or of an ARN.
+func nameOf(table string) string {
+	_, name, ok := strings.Cut(table, ":table/")
+	if !ok {
+		return table
+	}
+	return name
+}
+
+// twins finds two writes on one item, as far as that can be seen from here: a put's key is known only where its table's
+// key attributes are, from keys or from another write. DynamoDB refuses the rest; either way nothing happens.
+func twins(parts []part, keys map[string]item) (first, second int, found bool) {
+	for _, p := range parts {
+		if p.key != nil {
+			keys[nameOf(p.table)] = p.key
+		}
+	}
+	seen := map[string]int{}
+	for i, p := range parts {
+		key := p.key
+		if key == nil {
+			key = only(p.put, keys[nameOf(p.table)])
+		}
+		id := nameOf(p.table) + " " + fingerprintOf(key)
+		if first, twice := seen[id]; twice {
+			return first, i, true
+		}
+		seen[id] = i
+	}
+	return 0, 0, false
+}
+
+// only returns the attributes of the item that the key has; all of them where there is no key to go by.
+func only(it, key item) item {
+	if key == nil {
+		return it
+	}
+	part := item{}
+	for name := range key {
+		part[name] = it[name]
+	}
+	return part
+}

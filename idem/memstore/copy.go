@@ -1,0 +1,68 @@
+package memstore
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// What goes in and what comes out shares nothing with its caller (peers.md P7). On the way, times become what a table
+// keeps of them: UTC, in milliseconds.
+
+func copyRecord(r idem.Record) idem.Record {
+	r.Response = copyResponse(r.Response)
+	stamp(&r.LeaseUntil, &r.CreatedAt, &r.DoneAt, &r.ExpiresAt)
+	r.Retention = r.Retention.Truncate(time.Millisecond)
+	return r
+}
+
+func copyRecordEnd(e idem.RecordEnd) idem.RecordEnd {
+	e.Response = copyResponse(e.Response)
+	stamp(&e.DoneAt, &e.ExpiresAt)
+	return e
+}
+
+func copyMessage(m idem.Message) idem.Message {
+	m.Payload, m.Evidence = bytes.Clone(m.Payload), bytes.Clone(m.Evidence)
+	stamp(&m.LeaseUntil, &m.CreatedAt, &m.FirstClaimedAt, &m.NextAttemptAt, &m.SweepAt, &m.OpenSince, &m.DoneAt)
+	m.Retention = m.Retention.Truncate(time.Millisecond)
+	return m
+}
+
+func copyMessageEnd(e idem.MessageEnd) idem.MessageEnd {
+	e.Evidence = bytes.Clone(e.Evidence)
+	stamp(&e.DoneAt, &e.SweepAt)
+	e.Retention = e.Retention.Truncate(time.Millisecond)
+	return e
+}
+
+func copyResponse(r idem.Response) idem.Response {
+	r.Header, r.Body = slices.Clone(r.Header), bytes.Clone(r.Body)
+	return r
+}
+
+func copyFence(f *idem.Fence) *idem.Fence {
+	f = copyPointer(f)
+	if f != nil {
+		f.States = slices.Clone(f.States)
+	}
+	return f
+}
+
+func copyPointer[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+func stamp(times ...*time.Time) {
+	for _, t := range times {
+		if !t.IsZero() {
+			*t = t.UTC().Truncate(time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package memstore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Expire removes what native TTL may remove at now: native TTL does so late or never, so a test that wants to see both
+// calls it or does not. It returns how many records and messages went.
+func (s *Store) Expire(now time.Time) (records, messages int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	records, messages = len(s.records), len(s.messages)
+	maps.DeleteFunc(s.records, func(_ idem.RecordKey, r idem.Record) bool { return due(now)(r.RemoveAfter()) })
+	maps.DeleteFunc(s.messages, func(_ idem.MessageID, m idem.Message) bool { return due(now)(m.RemoveAfter()) })
+	return records - len(s.records), messages - len(s.messages)
+}
+
+func due(now time.Time) func(time.Time, bool) bool {
+	return func(after time.Time, may bool) bool { return may && !now.Before(after) }
+}
+
+// Records returns copies of all records, bodies included, ordered by key.
+func (s *Store) Records() []idem.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	records := make([]idem.Record, 0, len(s.records))
+	for _, r := range s.records {
+		records = append(records, copyRecord(r))
+	}
+	slices.SortFunc(records, func(a, b idem.Record) int { return cmp.Compare(a.Key, b.Key) })
+	return records
+}
+
+// Messages returns copies of all messages, ordered by id.
+func (s *Store) Messages() []idem.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	messages := make([]idem.Message, 0, len(s.messages))
+	for _, m := range s.messages {
+		messages = append(messages, copyMessage(m))
+	}
+	slices.SortFunc(messages, func(a, b idem.Message) int { return cmp.Compare(a.ID, b.ID) })
+	return messages
+}

@@ -1,0 +1,140 @@
+// Package memstore is the deliberately plain reference store: one mutex, maps, and copies of everything that goes in or
+// out. Simulations run on it, and other stores are compared with it through storetest.
+//
+// It keeps what makes DynamoDB what it is: strong reads, writes conditional on one item, transactions whose conditions are
+// all judged on the state before, client request tokens that are remembered for ten minutes, indexes in shards, a native
+// TTL that removes late, and large bodies that a second read has to fetch. It has no faults of its own: package
+// storetest/faulty adds those.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Config is the store's configuration. The zero value of each field means its default.
+type Config struct {
+	// Translate turns an application's own business write into a native one. Default: the write is a [Write] already.
+	Translate func(idem.Write) (Write, error)
+	// Now is the clock that client request tokens age by; nothing else does. Default time.Now.
+	Now func() time.Time
+	// Shards is the number of shards that each queue has. Default 4.
+	Shards int
+	// InlineBytesMax is the largest body that is read together with its record; larger ones are what LoadResponse is for.
+	// Default 4 KiB.
+	InlineBytesMax int
+	// ResponseBytesMax is the largest response that is stored, headers included. Default 3.5 MiB.
+	ResponseBytesMax int
+}
+
+// Store is a store in memory. It implements idem.Store and outbox.Store and is safe for concurrent use.
+type Store struct {
+	cfg Config
+
+	mu       sync.Mutex
+	records  map[idem.RecordKey]idem.Record
+	messages map[idem.MessageID]idem.Message
+	rows     map[string][]byte
+	tokens   map[string]sent
+}
+
+// New makes an empty store. It returns an error for a negative number in the configuration.
+func New(cfg Config) (*Store, error) {
+	for _, n := range []struct {
+		field    *int
+		fallback int
+	}{{&cfg.Shards, 4}, {&cfg.InlineBytesMax, 4 << 10}, {&cfg.ResponseBytesMax, 3584 << 10}} {
+		if *n.field < 0 {
+			return nil, fmt.Errorf("memstore: %d in the configuration, must not be negative", *n.field)
+		}
+		if *n.field == 0 {
+			*n.field = n.fallback
+		}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Translate == nil {
+		cfg.Translate = native
+	}
+	return &Store{
+		cfg: cfg, records: map[idem.RecordKey]idem.Record{}, messages: map[idem.MessageID]idem.Message{},
+		rows: map[string][]byte{}, tokens: map[string]sent{},
+	}, nil
+}
+
+// Get implements idem.Store.
+func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen(key), nil
+}
+
+// LoadResponse implements idem.Store.
+func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return idem.Record{}, err
+	}
+	if r.Chunks == 0 {
+		return r, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored, ok := s.records[r.Key]
+	if !ok || stored.OperationID != r.OperationID || stored.State != r.State {
+		return idem.Record{}, idem.ErrChunksMissing
+	}
+	r.Response, r.Chunks = copyResponse(stored.Response), 0
+	return r, nil
+}
+
+// Insert implements idem.Store.
+func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+	return s.write(ctx, putRecord{Record: r, Now: now})
+}
+
+// Update implements idem.Store.
+func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.write(ctx, putRecord{Record: r, Fence: &fence})
+}
+
+// write makes one conditional write that is no transaction; applying it copies.
+func (s *Store) write(ctx context.Context, i item) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := i.validate(s); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := i.judge(s); err != nil {
+		return err
+	}
+	i.apply(s)
+	return nil
+}
+
+// chunkBytes is about the size of the items that a body too large for its record would lie in.
+const chunkBytes = 300 << 10
+
+// seen is the record as a read of its one item finds it: without a large body. The lock is held.
+func (s *Store) seen(key idem.RecordKey) *idem.Record {
+	stored, ok := s.records[key]
+	if !ok {
+		return nil
+	}
+	r := stored
+	if size := len(r.Response.Body); size > s.cfg.InlineBytesMax {
+		r.Response.Body, r.Chunks = nil, 1+(size-1)/chunkBytes
+	}
+	r = copyRecord(r)
+	return &r
+}

@@ -1,0 +1,134 @@
+package memstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+const (
+	itemsMax      = 100 // TransactWriteItems
+	tokenBytesMax = 36  // ClientRequestToken
+	// tokenWindow is how long a token is remembered after its transaction.
+	tokenWindow = 10 * time.Minute
+)
+
+// errTokenReused is DynamoDB's IdempotentParameterMismatch.
+var errTokenReused = errors.New("memstore: a client request token came back with another content")
+
+// sent is a transaction that happened. Tokens are forgotten when they come back too late, not before: a store in memory
+// does not live long.
+type sent struct {
+	content [sha256.Size]byte
+	at      time.Time
+}
+
+// transaction is frozen: nothing of it is shared with its caller.
+type transaction struct {
+	// items are judged in order; business writes stand behind the records and messages.
+	items   []item
+	token   string
+	content [sha256.Size]byte
+}
+
+// Prepare implements idem.Store. It refuses, besides, more than 100 items, an item written twice, a token that is empty or
+// longer than 36 characters, and a write that can't be translated. The content that a token stands for includes of a
+// business write only its key: functions can't be compared.
+func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+	items := []item{putRecord{Record: copyRecord(c.Record), Fence: copyFence(c.Fence), Now: c.Now}}
+	for _, m := range c.Messages {
+		items = append(items, putMessage{Message: copyMessage(m)})
+	}
+	return s.prepare(items, c.Writes, c.Token)
+}
+
+// PrepareSettle implements outbox.Store. It refuses what Prepare refuses.
+func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+	items := []item{endMessage{End: copyMessageEnd(settlement.Message), Fence: copyPointer(settlement.Fence)}}
+	if settlement.Record != nil {
+		items = append(items, endRecord{End: copyRecordEnd(*settlement.Record)})
+	}
+	if settlement.Next != nil {
+		items = append(items, putMessage{Message: copyMessage(*settlement.Next)})
+	}
+	return s.prepare(items, settlement.Writes, settlement.Token)
+}
+
+func (s *Store) prepare(items []item, writes []idem.Write, token string) (func(context.Context) error, error) {
+	rows, err := s.translate(writes)
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, rows...)
+	if len(items) > itemsMax {
+		return nil, fmt.Errorf("memstore: a transaction of %d items, at most %d fit", len(items), itemsMax)
+	}
+	if token == "" || len(token) > tokenBytesMax {
+		return nil, fmt.Errorf("memstore: a client request token of %d characters, want 1 to %d", len(token), tokenBytesMax)
+	}
+	written := map[string]bool{}
+	for _, i := range items {
+		if written[i.id()] {
+			return nil, fmt.Errorf("memstore: a transaction writes %s twice", i.id())
+		}
+		written[i.id()] = true
+		if err := i.validate(s); err != nil {
+			return nil, err
+		}
+	}
+	content, err := json.Marshal(items)
+	if err != nil {
+		return nil, fmt.Errorf("memstore: encode a transaction's content: %w", err)
+	}
+	tx := transaction{items: items, token: token, content: sha256.Sum256(content)}
+	return func(ctx context.Context) error { return s.send(ctx, tx) }, nil
+}
+
+// send makes the transaction happen, unless its token says that it has.
+func (s *Store) send(ctx context.Context, tx transaction) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.cfg.Now()
+	if earlier, ok := s.tokens[tx.token]; ok && now.Sub(earlier.at) < tokenWindow {
+		if earlier.content != tx.content {
+			return errTokenReused
+		}
+		return nil
+	}
+	if err := s.judge(tx.items); err != nil {
+		return err
+	}
+	for _, i := range tx.items {
+		i.apply(s)
+	}
+	s.tokens[tx.token] = sent{content: tx.content, at: now}
+	return nil
+}
+
+// judge evaluates every condition on the state as it is. The first record or message that fails decides, whatever
+// else failed (peers.md H11); else all writes that fail are named.
+func (s *Store) judge(items []item) error {
+	var failed []int
+	for _, i := range items {
+		err := i.judge(s)
+		var write *idem.WriteFailedError
+		switch {
+		case errors.As(err, &write):
+			failed = append(failed, write.Indexes...)
+		case err != nil:
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return &idem.WriteFailedError{Indexes: failed}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+// Package call sends a topic's one HTTP request to a provider and says what is known afterwards.
+//
+// It never sends twice: net/http repeats a POST by itself when a reused connection breaks, exactly because it carries an
+// Idempotency-Key, unless the body can't be rewound (peers.md H18). It follows no redirects and retries nothing; the
+// outbox does, by its own rules.
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// Client calls providers. It is safe for concurrent use.
+type Client struct {
+	http         *http.Client
+	bodyBytesMax int64
+	now          func() time.Time
+}
+
+// Config is a client's configuration. The zero value of each field means its default.
+type Config struct {
+	// Transport makes the connections; it must not retry by itself. Default http.DefaultTransport. For a provider without
+	// keys choose one with DisableKeepAlives: a reused connection that breaks leaves the outcome open, and there nobody
+	// may try again.
+	Transport http.RoundTripper
+	// BodyBytesMax bounds the provider's answer; a longer one is ambiguous. Default 128 KiB, which is what a message can
+	// keep as evidence.
+	BodyBytesMax int64
+	// Now is the clock that a Retry-After with a date is compared with. Default time.Now.
+	Now func() time.Time
+}
+
+// New returns a client.
+func New(cfg Config) *Client {
+	if cfg.BodyBytesMax <= 0 {
+		cfg.BodyBytesMax = 128 << 10
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Client{
+		http: &http.Client{
+			Transport:     cfg.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		bodyBytesMax: cfg.BodyBytesMax,
+		now:          cfg.Now,
+	}
+}
+
+// Request is one POST for one effect.
+type Request struct {
+	URL string
+	// Key is the downstream key, sent as the Idempotency-Key header: the message's id.
+	Key idem.MessageID
+	// Header is sent besides; Content-Type defaults to application/json.
+	Header http.Header
+	// Body must not be empty: net/http would feel free to send a request without one twice.
+	Body []byte
+	// Reference reads the provider's name for what it made, or declined, from its answer. An error means that the answer
+	// can't be what it seems: ambiguous. Nil reads none.
+	Reference func(body []byte) (string, error)
+	// Declined lists the statuses that are a no, for example 402.
+	Declined []int
+	// Ambiguous lists statuses that, at this provider, leave the outcome open although they would be refusals, such as a
+	// 409 for a key whose first request is still running.
+	Ambiguous []int
+}
+
+// Post sends the request once and says what is known afterwards:
+//
+//   - 2xx: [outbox.Delivered]; a status in Declined: [outbox.Declined].
+//   - 429, 425 and requests that were provably never sent, such as over a refused connection: [outbox.NotExecuted].
+//   - 5xx, 3xx, 408, time-outs, lost connections, unreadable answers, a status in Ambiguous: [outbox.Ambiguous].
+//   - any other 4xx: [outbox.Refused]; a 409 proves nothing about earlier calls.
+//
+// The context's end bounds it.
+func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	req, err := newRequest(ctx, r)
+	if err != nil {
+		return outbox.Refused{Cause: err}
+	}
+	res, err := c.http.Do(req)
+	switch {
+	case err != nil && !connected.Load():
+		// Without a connection nothing can have been sent: a refused dial, an unknown name, a failed handshake.
+		return outbox.NotExecuted{Cause: fmt.Errorf("call: never sent: %w", err)}
+	case err != nil:
+		return outbox.Ambiguous{Cause: fmt.Errorf("call: %w", err)}
+	}
+	defer res.Body.Close()
+	return c.read(res, r)
+}
+
+var errEmptyBody = errors.New("call: a request without a body could be sent twice by net/http")
+
+// newRequest takes net/http's copy of the body away: without it the transport can't send the request again.
+func newRequest(ctx context.Context, r Request) (*http.Request, error) {
+	if len(r.Body) == 0 {
+		return nil, errEmptyBody
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("call: %w", err)
+	}
+	req.GetBody = nil
+	for name, values := range r.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Idempotency-Key", string(r.Key))
+	return req, nil
+}
+
+// read judges an answer by its status, and evidence by its body too.
+func (c *Client) read(res *http.Response, r Request) outbox.Outcome {
+	cause := fmt.Errorf("call: the provider answered with status %d", res.StatusCode)
+	delivered, declined := res.StatusCode/100 == 2, slices.Contains(r.Declined, res.StatusCode)
+	switch {
+	case slices.Contains(r.Ambiguous, res.StatusCode):
+		return outbox.Ambiguous{Cause: cause}
+	case delivered || declined:
+		return c.evidence(res, r, declined)
+	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusTooEarly:
+		return outbox.NotExecuted{RetryAfter: c.retryAfter(res.Header.Get("Retry-After")), Cause: cause}
+	case res.StatusCode == http.StatusRequestTimeout:
+		return outbox.Ambiguous{Cause: cause}
+	case res.StatusCode == http.StatusConflict:
+		return outbox.Refused{Unproven: true, Cause: cause}
+	case res.StatusCode/100 == 4:
+		return outbox.Refused{Cause: cause}
+	}
+	return outbox.Ambiguous{Cause: cause}
+}
+
+// evidence must have arrived whole: half an answer is none.
+func (c *Client) evidence(res *http.Response, r Request, declined bool) outbox.Outcome {
+	body, err := io.ReadAll(io.LimitReader(res.Body, c.bodyBytesMax+1))
+	if err == nil && int64(len(body)) > c.bodyBytesMax {
+		err = fmt.Errorf("more than %d bytes", c.bodyBytesMax)
+	}
+	if err != nil {
+		return outbox.Ambiguous{Cause: fmt.Errorf("call: answer %d: %w", res.StatusCode, err)}
+	}
+	reference := ""
+	if r.Reference != nil {
+		if reference, err = r.Reference(body); err != nil {
+			return outbox.Ambiguous{Cause: fmt.Errorf("call: answer %d can't be read", res.StatusCode)}
+		}
+	}
+	if declined {
+		return outbox.Declined{Reference: reference, Evidence: body}
+	}
+	return outbox.Delivered{Reference: reference, Evidence: body}
+}
+
+// retryAfterMax bounds what a provider may wish for, before it is a time.Duration.
+const retryAfterMax = 24 * time.Hour
+
+// retryAfter reads the header's both forms (RFC 9110 section 10.2.3); 0 for what is neither.
+func (c *Client) retryAfter(value string) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(retryAfterMax/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(c.now()), 0), retryAfterMax)
+}

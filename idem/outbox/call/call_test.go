@@ -1,0 +1,255 @@
+package call_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/call"
+)
+
+const key = "op_abc.1"
+
+func request(url string) call.Request {
+	return call.Request{
+		URL: url, Key: key, Body: []byte(`{"amount":1999}`), Declined: []int{402}, Ambiguous: []int{423},
+		Reference: func(body []byte) (string, error) {
+			if !strings.Contains(string(body), "ch_1") {
+				return "", errors.New("no id")
+			}
+			return "ch_1", nil
+		},
+	}
+}
+
+// kind strips an outcome of its cause, which every one without evidence has.
+func kind(t *testing.T, o outbox.Outcome) outbox.Outcome {
+	t.Helper()
+	var cause error
+	switch outcome := o.(type) {
+	case outbox.NotExecuted:
+		cause, outcome.Cause = outcome.Cause, nil
+		o = outcome
+	case outbox.Ambiguous:
+		cause, outcome.Cause = outcome.Cause, nil
+		o = outcome
+	case outbox.Refused:
+		cause, outcome.Cause = outcome.Cause, nil
+		o = outcome
+	default:
+		return o
+	}
+	if cause == nil {
+		t.Errorf("%s has no cause", o.Name())
+	} else if strings.Contains(cause.Error(), "1999") {
+		t.Errorf("the cause tells the payload: %v", cause)
+	}
+	return o
+}
+
+func TestPostClassifies(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	object := []byte(`{"id":"ch_1"}`)
+	for _, c := range []struct {
+		name       string
+		status     int
+		body       string
+		retryAfter string
+		want       outbox.Outcome
+	}{
+		{"created", 201, string(object), "", outbox.Delivered{Reference: "ch_1", Evidence: object}},
+		{"repeated", 200, string(object), "", outbox.Delivered{Reference: "ch_1", Evidence: object}},
+		{"declined", 402, string(object), "", outbox.Declined{Reference: "ch_1", Evidence: object}},
+		{"created, unreadable", 201, "<html>", "", outbox.Ambiguous{}},
+		{"declined, unreadable", 402, "", "", outbox.Ambiguous{}},
+		{"created, too large", 201, "ch_1" + strings.Repeat("x", 2000), "", outbox.Ambiguous{}},
+		{"rate limited", 429, "", "", outbox.NotExecuted{}},
+		{"rate limited, seconds", 429, "", "7", outbox.NotExecuted{RetryAfter: 7 * time.Second}},
+		{"rate limited, date", 429, "", "Sat, 21 Nov 2026 12:01:00 GMT", outbox.NotExecuted{RetryAfter: time.Minute}},
+		{"rate limited, past date", 429, "", "Sat, 21 Nov 2026 11:00:00 GMT", outbox.NotExecuted{}},
+		{"rate limited, nonsense", 429, "", "-5", outbox.NotExecuted{}},
+		{"rate limited for ever", 429, "", "18446744073709551615", outbox.NotExecuted{RetryAfter: 24 * time.Hour}},
+		{"rate limited beyond numbers", 429, "", "99999999999999999999999", outbox.NotExecuted{}},
+		{"too early", 425, "", "", outbox.NotExecuted{}},
+		{"bad request", 400, "", "", outbox.Refused{}},
+		{"unauthorised", 401, "", "", outbox.Refused{}},
+		{"not found", 404, "", "", outbox.Refused{}},
+		{"unprocessable", 422, "", "", outbox.Refused{}},
+		{"conflict", 409, "", "", outbox.Refused{Unproven: true}},
+		{"said to be ambiguous", 423, "", "", outbox.Ambiguous{}},
+		{"request time-out", 408, "", "", outbox.Ambiguous{}},
+		{"error", 500, string(object), "", outbox.Ambiguous{}},
+		{"unavailable", 503, "", "5", outbox.Ambiguous{}},
+		{"redirect", 307, "", "", outbox.Ambiguous{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var requests atomic.Int32
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				body, err := io.ReadAll(r.Body)
+				if err != nil || string(body) != `{"amount":1999}` || r.Method != http.MethodPost {
+					t.Errorf("%s %q, %v", r.Method, body, err)
+				}
+				if r.Header.Get("Idempotency-Key") != key || r.Header.Get("Content-Type") != "application/json" {
+					t.Errorf("header %v", r.Header)
+				}
+				if c.retryAfter != "" {
+					w.Header().Set("Retry-After", c.retryAfter)
+				}
+				if c.status == http.StatusTemporaryRedirect {
+					w.Header().Set("Location", "/elsewhere")
+				}
+				w.WriteHeader(c.status)
+				io.WriteString(w, c.body)
+			}))
+			defer srv.Close()
+			client := call.New(call.Config{BodyBytesMax: 1000, Now: func() time.Time { return now }})
+			if got := kind(t, client.Post(t.Context(), request(srv.URL))); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %s %+v, want %s %+v", got.Name(), got, c.want.Name(), c.want)
+			}
+			if requests.Load() != 1 {
+				t.Errorf("%d requests, want 1", requests.Load())
+			}
+		})
+	}
+}
+
+// peers.md H18: net/http sends a POST again when a reused connection drops, because of its Idempotency-Key. We don't.
+func TestH18OneCallIsOneRequest(t *testing.T) {
+	var charges atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			return // makes the connection a reused one
+		}
+		if charges.Add(1) == 1 { // charged, then the connection closes without an answer
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conn.Close()
+		}
+	}))
+	defer srv.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	post := func(send func() bool) int32 {
+		charges.Store(0)
+		res, err := (&http.Client{Transport: transport}).Get(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !send() {
+			t.Error("wrong outcome")
+		}
+		return charges.Load()
+	}
+	plain := post(func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", key)
+		res, err := (&http.Client{Transport: transport}).Do(req)
+		return err == nil && res.Body.Close() == nil
+	})
+	ours := post(func() bool {
+		_, ambiguous := call.New(call.Config{Transport: transport}).Post(t.Context(), request(srv.URL)).(outbox.Ambiguous)
+		return ambiguous
+	})
+	if plain != 2 || ours != 1 {
+		t.Errorf("net/http alone sent %d requests and we %d, want 2 (or this test proves nothing) and 1", plain, ours)
+	}
+}
+
+func TestPostKnowsWhatWasNeverSent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = nil
+	for name, url := range map[string]string{
+		"refused connection": "http://" + closed,
+		"failed handshake":   secure.URL, // its certificate is not trusted
+		"unknown scheme":     "gopher://localhost",
+	} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+		if got := call.New(call.Config{Transport: transport}).Post(t.Context(), request(url)); got.Name() != (outbox.NotExecuted{}).Name() {
+			t.Errorf("%s: %s, want not executed", name, got.Name())
+		}
+	}
+}
+
+func TestPostIsAmbiguousWithoutAnAnswer(t *testing.T) {
+	over := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		switch r.URL.Path {
+		case "/hang":
+			<-over
+		case "/half": // a definite status, but half an answer
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusCreated)
+			io.WriteString(w, `{"id":"ch_1"`)
+		case "/drop":
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				conn.Close()
+			}
+		}
+	}))
+	defer srv.Close()
+	defer close(over)
+	for _, path := range []string{"/hang", "/half", "/drop"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		got := call.New(call.Config{}).Post(ctx, request(srv.URL+path))
+		cancel()
+		if _, ok := got.(outbox.Ambiguous); !ok {
+			t.Errorf("%s: %s, want ambiguous", path, got.Name())
+		}
+	}
+}
+
+func TestPostRefusesWhatItCannotSendOnce(t *testing.T) {
+	client := call.New(call.Config{})
+	empty := request("http://127.0.0.1:1")
+	empty.Body = nil
+	for name, r := range map[string]call.Request{"no body": empty, "no url": request("http://127.0.0.1:port")} {
+		if got := kind(t, client.Post(t.Context(), r)); got != (outbox.Refused{}) {
+			t.Errorf("%s: %+v, want refused", name, got)
+		}
+	}
+}
+
+func ExampleClient_Post() {
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id":"ch_1","key":%q}`, r.Header.Get("Idempotency-Key"))
+	}))
+	defer provider.Close()
+	outcome := call.New(call.Config{}).Post(context.Background(), call.Request{
+		URL: provider.URL, Key: "op_abc.1", Body: []byte(`{"amount":1999}`), Declined: []int{http.StatusPaymentRequired},
+	})
+	fmt.Printf("%s %s\n", outcome.Name(), outcome.(outbox.Delivered).Evidence)
+	// Output: delivered {"id":"ch_1","key":"op_abc.1"}
+}

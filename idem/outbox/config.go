@@ -1,0 +1,122 @@
+package outbox
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Config is the configuration of workers and sweeps. The zero value of each field means its default.
+type Config struct {
+	// ClaimLease is how long a claim is the right to call the provider. Default 10 s.
+	ClaimLease time.Duration
+	// CallTimeout bounds one call of a topic. Default 5 s.
+	CallTimeout time.Duration
+	// SettleMargin is the end of a lease in which no call may run any more: it is for settling. Default 2 s.
+	SettleMargin time.Duration
+	// SettleMax bounds how long a settlement without a reply is sent again, where the context has no earlier deadline.
+	// Default 10 s.
+	SettleMax time.Duration
+	// ClockSkew is the most by which two clocks differ. Default 2 s.
+	ClockSkew time.Duration
+	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
+	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.
+	BackoffMin, BackoffMax time.Duration
+	// SweepGrace is how long the sweep leaves a due message to its wake-up. Default 15 s.
+	SweepGrace time.Duration
+	// SweepPage is how many messages the sweep lists at once. Default 100.
+	SweepPage int
+	// SweepMax bounds how many messages one run of the sweep looks at; the next run goes on there. Default 10,000.
+	SweepMax int
+	// StoreTimeout bounds one call to the store; past it the call counts as one without a reply. Default 3 s.
+	StoreTimeout time.Duration
+	// ContentionTries bounds how often a write is tried that met a running transaction or a throttle. Default 6.
+	ContentionTries int
+	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; at most 3.5 MiB, as in [idem.Config].
+	ResponseBytesMax int
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Random is a cryptographic source of randomness, for owners and jitter. Default crypto/rand.Reader.
+	Random io.Reader
+	// Pause waits, or returns the context's error. Default [idem.Pause].
+	Pause func(context.Context, time.Duration) error
+	// Logger gets one line for each thing that became of a message; lines with alarm=true want a person. Never
+	// payloads or keys. Default: discards.
+	Logger *slog.Logger
+}
+
+const (
+	responseBytesBound = 3584 << 10
+	fallbackBytes      = 4 << 10 // what the default fallback never exceeds
+)
+
+func (c Config) withDefaults() Config {
+	fallback(&c.ClaimLease, 10*time.Second)
+	fallback(&c.CallTimeout, 5*time.Second)
+	fallback(&c.SettleMargin, 2*time.Second)
+	fallback(&c.SettleMax, 10*time.Second)
+	fallback(&c.ClockSkew, 2*time.Second)
+	fallback(&c.BackoffMin, time.Second)
+	fallback(&c.BackoffMax, 30*time.Second)
+	fallback(&c.SweepGrace, 15*time.Second)
+	fallback(&c.SweepPage, 100)
+	fallback(&c.SweepMax, 10_000)
+	fallback(&c.StoreTimeout, 3*time.Second)
+	fallback(&c.ContentionTries, 6)
+	fallback(&c.ResponseBytesMax, 3<<20)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	if c.Pause == nil {
+		c.Pause = idem.Pause
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func fallback[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c Config) validate() error {
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"ClaimLease", c.ClaimLease}, {"CallTimeout", c.CallTimeout}, {"SettleMargin", c.SettleMargin}, {"SettleMax", c.SettleMax},
+		{"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
+	} {
+		if d.value < time.Millisecond {
+			return &idem.ConfigError{Field: "Config." + d.field, Value: d.value, Rule: "must be at least 1 ms, the resolution that is stored"}
+		}
+	}
+	broken := func(field string, value any, format string, args ...any) error {
+		return &idem.ConfigError{Field: "Config." + field, Value: value, Rule: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case c.ClaimLease < c.CallTimeout+c.SettleMargin:
+		return broken("ClaimLease", c.ClaimLease, "must be at least CallTimeout + SettleMargin = %v: a call must end within its caller's lease", c.CallTimeout+c.SettleMargin)
+	case c.BackoffMax < c.BackoffMin:
+		return broken("BackoffMax", c.BackoffMax, "must be at least BackoffMin = %v", c.BackoffMin)
+	case c.SweepPage < 1 || c.SweepMax < 1:
+		return broken("SweepPage, SweepMax", fmt.Sprintf("%d, %d", c.SweepPage, c.SweepMax), "must be at least 1")
+	case c.ContentionTries < 1:
+		return broken("ContentionTries", c.ContentionTries, "must be at least 1")
+	case c.ResponseBytesMax < fallbackBytes || c.ResponseBytesMax > responseBytesBound:
+		return broken("ResponseBytesMax", c.ResponseBytesMax, "must be %d..%d", fallbackBytes, responseBytesBound)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package outbox
+
+import "time"
+
+// Outcome is what is known after a call, a probe, a webhook or an operator's evidence: [Delivered], [Declined],
+// [NotExecuted], [Ambiguous] or [Refused]. Only the first two are evidence: they settle a message, from any state that
+// is not final and from any epoch.
+type Outcome interface {
+	// Name is the outcome as logs and rows show it.
+	Name() string
+	outcome()
+}
+
+// Delivered says that the effect happened.
+type Delivered struct {
+	// Reference is the provider's name for what it made.
+	Reference string
+	// Evidence is what the provider said, byte for byte: what Settle reads, and what is kept on the message should the
+	// settlement fail (its first 128 KiB).
+	Evidence []byte
+}
+
+// Declined says that the provider judged the request and that the answer is no: a result like any other.
+type Declined struct {
+	// Reference is the provider's name for what it declined, if it has one.
+	Reference string
+	// Evidence is as in [Delivered].
+	Evidence []byte
+}
+
+// NotExecuted says that this very call provably had no effect: it was never sent, or the provider turned it away
+// unread (429). The message is offered again after a back-off.
+type NotExecuted struct {
+	// RetryAfter is the provider's wish; the back-off is never shorter. More than a day counts as a day. 0 = none.
+	RetryAfter time.Duration
+	// Cause is for the log; it must not hold payloads or keys.
+	Cause error
+}
+
+// Ambiguous says that the call may have had its effect: a 5xx, a time-out, a lost connection, a panic.
+type Ambiguous struct {
+	// Cause is for the log; it must not hold payloads or keys.
+	Cause error
+}
+
+// Refused says that calling again with the same payload can't help: the message is dead at once.
+type Refused struct {
+	// Unproven says that the refusal does not prove that nothing happened, as with a 409 that may speak of an earlier
+	// call under the same key. A refusal that proves it, such as a 400, lets the operation fail if no other call is open.
+	Unproven bool
+	// Cause is for the log; it must not hold payloads or keys.
+	Cause error
+}
+
+// The names of the outcomes.
+const (
+	outcomeDelivered   = "delivered"
+	outcomeDeclined    = "declined"
+	outcomeNotExecuted = "not_executed"
+	outcomeAmbiguous   = "ambiguous"
+	outcomeRefused     = "refused"
+	outcomeAbsent      = "absent"
+)
+
+// Name implements Outcome.
+func (Delivered) Name() string { return outcomeDelivered }
+
+// Name implements Outcome.
+func (Declined) Name() string { return outcomeDeclined }
+
+// Name implements Outcome.
+func (NotExecuted) Name() string { return outcomeNotExecuted }
+
+// Name implements Outcome.
+func (Ambiguous) Name() string { return outcomeAmbiguous }
+
+// Name implements Outcome.
+func (Refused) Name() string { return outcomeRefused }
+
+func (Delivered) outcome()   {}
+func (Declined) outcome()    {}
+func (NotExecuted) outcome() {}
+func (Ambiguous) outcome()   {}
+func (Refused) outcome()     {}
+
+func causeOf(o Outcome) error {
+	switch o := o.(type) {
+	case NotExecuted:
+		return o.Cause
+	case Ambiguous:
+		return o.Cause
+	case Refused:
+		return o.Cause
+	}
+	return nil
+}

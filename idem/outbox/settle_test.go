@@ -1,0 +1,414 @@
+package outbox_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// settling makes a topic whose Settle changes what the common one says.
+func settling(change func(m idem.Message, o outbox.Outcome, said *outbox.Settlement) error) func(*outbox.Topic) {
+	return func(topic *outbox.Topic) {
+		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			said, err := settle(m, o)
+			if err == nil {
+				err = change(m, o, &said)
+			}
+			return said, err
+		}
+	}
+}
+
+// peers.md H10: the effect has happened and its final response is too large to store. It is settled with a short one.
+func TestH10ResponseTooLarge(t *testing.T) {
+	large := func(topic *outbox.Topic) {
+		settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Response.Body = bytes.Repeat([]byte("x"), 64<<10)
+			return nil
+		})(topic)
+	}
+	for name, c := range map[string]struct {
+		topic  func(*outbox.Topic)
+		store  memstore.Config
+		own    bool
+		status int
+	}{
+		"larger than the topic's bound": {topic: func(topic *outbox.Topic) { large(topic); topic.ResponseBytesMax = 8 << 10 }, status: 201},
+		"larger than the store's bound": {topic: large, store: memstore.Config{ResponseBytesMax: 16 << 10}, status: 201},
+		"with a fallback of its own": {own: true, status: 200, topic: func(topic *outbox.Topic) {
+			large(topic)
+			topic.ResponseBytesMax = 8 << 10
+			topic.Fallback = func(idem.Message, outbox.Outcome) idem.Response {
+				return idem.Response{Status: 200, Body: []byte("short")}
+			}
+		}},
+		"with a fallback that is too large": {status: 201, topic: func(topic *outbox.Topic) {
+			large(topic)
+			topic.ResponseBytesMax = 8 << 10
+			topic.Fallback = func(idem.Message, outbox.Outcome) idem.Response {
+				return idem.Response{Status: 200, Body: make([]byte, 9<<10)}
+			}
+		}},
+		"with a fallback that panics": {status: 201, topic: func(topic *outbox.Topic) {
+			large(topic)
+			topic.ResponseBytesMax = 8 << 10
+			topic.Fallback = func(idem.Message, outbox.Outcome) idem.Response { panic("fallback") }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: c.topic, store: c.store})
+			id := w.accept()
+			w.deliver(id)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, c.status, "delivered", 1)
+			m, body := w.message(id), w.record(id).Response.Body
+			if c.own {
+				if string(body) != "short" {
+					t.Errorf("body %q", body)
+				}
+				return
+			}
+			if operation, reference, code := operationOf(t, body); operation != string(m.OperationID) || reference != m.Reference || code != "response_too_large" {
+				t.Errorf("body %s", body)
+			}
+		})
+	}
+}
+
+// Evidence whose settlement fails is kept on the message, which is dead: before a person, its record still pending.
+func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
+	failing := func(idem.Message, outbox.Outcome, *outbox.Settlement) error {
+		return errors.New("settle: bad evidence")
+	}
+	for name, topic := range map[string]func(*outbox.Topic){
+		"a business write fails": settling(func(m idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Writes = append(said.Writes, memstore.Write{Key: "balance", Condition: func([]byte) bool { return false }})
+			return nil
+		}),
+		"settle fails":  settling(failing),
+		"settle panics": settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { panic("secret") }),
+		"no response": settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Response = idem.Response{}
+			return nil
+		}),
+		"an unknown topic next": settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Next = &outbox.Next{Topic: "not.registered"}
+			return nil
+		}),
+		"two writes of one row": settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Writes = append(said.Writes, said.Writes...)
+			return nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: topic})
+			id := w.accept()
+			for range 2 {
+				w.deliver(id)
+				w.drain(time.Minute)
+			}
+			w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+			m := w.message(id)
+			if want := `{"id":"ch_` + string(id) + `"}`; string(m.Evidence) != want || m.Reference != "ch_"+string(id) || m.LastOutcome != "delivered" {
+				t.Errorf("kept %q, reference %q, outcome %q", m.Evidence, m.Reference, m.LastOutcome)
+			}
+			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.settle_failed") != 1 || w.provider.called() != 1 {
+				t.Errorf("letters %+v, %d alarms, %d calls", letters, w.logged("outbox.settle_failed"), w.provider.called())
+			}
+		})
+	}
+}
+
+func TestKeptEvidenceIsBounded(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+		settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("no") })(topic)
+	}})
+	id := w.accept()
+	next, _, err := outbox.Step(w.message(id), outbox.Unsettled{Outcome: outbox.Delivered{Evidence: make([]byte, 1<<20)}}, keyed(), noon)
+	if err != nil || len(next.Evidence) != 128<<10 {
+		t.Errorf("kept %d bytes, %v; want 128 KiB", len(next.Evidence), err)
+	}
+}
+
+// Evidence that comes after the operation was given up is kept with an alarm; the stored answer stays.
+func TestEvidenceAfterTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		message  idem.MessageState
+		evidence bool
+		alarm    string
+	}{
+		"after the record failed":      {idem.MessageDead, true, "outbox.settle_failed"},
+		"after the message was closed": {idem.MessageCancelled, true, "outbox.evidence_late"},
+		"other evidence than settled":  {idem.MessageDeclined, false, "outbox.evidence_differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept()
+			w.provider.during = func() { // an operator ends it while the call is under way
+				m, r := w.message(id), w.record(id)
+				seen, pending := idem.FenceOfMessage(m), idem.FenceOf(r)
+				m.State, m.DoneAt = c.message, noon
+				r.State, r.Response, r.DoneAt, r.ExpiresAt = idem.StateFailed, idem.Response{Status: 408}, noon, noon.Add(time.Hour)
+				w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+				w.ok(w.inner.Update(t.Context(), r, pending))
+			}
+			w.deliver(id)
+			w.want(id, c.message, idem.StateFailed, 408, "", 1)
+			if m := w.message(id); (len(m.Evidence) > 0) != c.evidence {
+				t.Errorf("kept %q", m.Evidence)
+			}
+			if w.logged(c.alarm) != 1 {
+				t.Errorf("no alarm %s", c.alarm)
+			}
+		})
+	}
+}
+
+// The last attempt keeps its evidence where it can't settle it: nobody would call again and learn it anew.
+func TestLastAttemptKeepsItsEvidence(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 1 }, config: func(c *outbox.Config) { c.ContentionTries = 2 }})
+	id := w.accept()
+	w.store.On(faulty.Settle, 1, faulty.Refuse(idem.ErrContention))
+	w.store.On(faulty.Settle, 2, faulty.Refuse(idem.ErrContention))
+	w.deliver(id)
+	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+	if m := w.message(id); len(m.Evidence) == 0 {
+		t.Error("the evidence is lost")
+	}
+}
+
+// An earlier attempt doesn't: the wake-up comes again.
+func TestContentionIsStoreTrouble(t *testing.T) {
+	w := newWorld(t, options{config: func(c *outbox.Config) { c.ContentionTries = 1 }})
+	id := w.accept()
+	w.store.On(faulty.Settle, 1, faulty.Refuse(idem.ErrThrottled))
+	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, idem.ErrThrottled) {
+		t.Errorf("deliver: %v", err)
+	}
+	w.clock.Add(10 * time.Second)
+	w.deliver(id)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// A chain: the settlement of one phase writes the next message, whose id is the next downstream key.
+func TestChain(t *testing.T) {
+	phases := func(m idem.Message, o outbox.Outcome, said *outbox.Settlement) error {
+		if _, ok := o.(outbox.Delivered); ok && m.Index == 1 {
+			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("second")}
+		}
+		return nil
+	}
+	t.Run("to its end", func(t *testing.T) {
+		w := newWorld(t, options{topic: settling(phases)})
+		id := w.accept()
+		w.store.On(faulty.Settle, 1, faulty.LoseReply())
+		w.deliver(id)
+		w.want(id, idem.MessageDelivered, idem.StatePending, 202, "delivered", 1)
+		second := w.message(w.message(id).OperationID.Message(2))
+		if second.State != idem.MessagePending || string(second.Payload) != "second" || second.Tenant != "t" || second.Retention != 24*time.Hour {
+			t.Fatalf("second message: %+v", second)
+		}
+		w.deliver(second.ID)
+		w.want(second.ID, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	})
+	t.Run("given up in the second phase", func(t *testing.T) {
+		w := newWorld(t, options{topic: settling(phases)})
+		id := w.accept()
+		w.deliver(id)
+		second := w.message(id).OperationID.Message(2)
+		w.provider.script = []string{"400"}
+		w.deliver(second)
+		w.want(second, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	})
+	t.Run("next although not executed", func(t *testing.T) {
+		w := newWorld(t, options{topic: settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Next = &outbox.Next{Topic: topicName}
+			return nil
+		})})
+		id := w.accept()
+		w.provider.script = []string{"400"}
+		w.deliver(id)
+		w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+	})
+	t.Run("too long", func(t *testing.T) {
+		w := newWorld(t, options{topic: settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Next = &outbox.Next{Topic: topicName}
+			return nil
+		})})
+		id := w.accept(func(m *idem.Message) { m.ID, m.Index = m.OperationID.Message(99), 99 })
+		w.deliver(id)
+		w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+	})
+}
+
+// A message of an operation that is complete without it: its end leaves the record alone.
+func TestDetached(t *testing.T) {
+	detached := func(m *idem.Message) { m.Detached = true }
+	t.Run("delivered", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept(detached)
+		w.deliver(id)
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 202, "delivered", 1)
+	})
+	t.Run("given up", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept(detached)
+		w.provider.script = []string{"400"}
+		w.deliver(id)
+		w.want(id, idem.MessageDead, idem.StateCompleted, 202, "not_executed", 0)
+	})
+	t.Run("has no chain", func(t *testing.T) {
+		w := newWorld(t, options{topic: settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+			said.Next = &outbox.Next{Topic: topicName}
+			return nil
+		})})
+		id := w.accept(detached)
+		w.deliver(id)
+		if m := w.message(id); m.State != idem.MessageDead || len(m.Evidence) == 0 {
+			t.Errorf("message is %s, evidence %q", m.State, m.Evidence)
+		}
+	})
+}
+
+// Giving up, with faults in the way of its transaction.
+func TestGivingUpSurvivesFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  faulty.Fault
+		topic  func(*outbox.Topic)
+		record idem.State
+		status int
+		row    string
+	}{
+		"reply lost":   {fault: faulty.LoseReply(), record: idem.StateFailed, status: 502, row: "not_executed"},
+		"request lost": {fault: faulty.LoseRequest(), record: idem.StateFailed, status: 502, row: "not_executed"},
+		"contention":   {fault: faulty.Refuse(idem.ErrContention), record: idem.StateFailed, status: 502, row: "not_executed"},
+		"settle fails": {record: idem.StatePending, status: 202, topic: settling(
+			func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })},
+		"a business write fails": {record: idem.StatePending, status: 202, topic: settling(
+			func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+				said.Writes = append(said.Writes, memstore.Write{Key: "balance", Condition: func([]byte) bool { return false }})
+				return nil
+			})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: c.topic})
+			if c.fault != nil {
+				w.store.On(faulty.Settle, 1, c.fault)
+			}
+			w.provider.script = []string{"400"}
+			id := w.accept()
+			for range 2 {
+				w.deliver(id)
+			}
+			w.want(id, idem.MessageDead, c.record, c.status, c.row, 0)
+			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.dead") != 1 {
+				t.Errorf("letters %+v, %d alarms; want one each", letters, w.logged("outbox.dead"))
+			}
+		})
+	}
+}
+
+// A worker killed between the back-off that ends the attempts and the death: whoever comes next gives up.
+func TestDeathIsResumed(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"400"}
+	id := w.accept()
+	w.store.On(faulty.Settle, 1, faulty.Before(func() { w.store.All(faulty.Refuse(errDown)) }))
+	w.store.On(faulty.Settle, 1, faulty.Refuse(errDown))
+	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
+		t.Fatalf("deliver: %v", err)
+	}
+	w.store.Clear()
+	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	w.clock.Add(time.Minute)
+	report, err := w.sweep.Run(t.Context())
+	if err != nil || report.Dead != 1 {
+		t.Errorf("sweep: %+v, %v", report, err)
+	}
+	w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	if w.provider.called() != 1 {
+		t.Errorf("%d calls, want 1", w.provider.called())
+	}
+}
+
+func TestNoWakeUpMatters(t *testing.T) {
+	w := newWorld(t, options{wakes: deaf{}})
+	w.provider.script = []string{"429"}
+	id := w.accept()
+	w.deliver(id)
+	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	if !strings.Contains(w.log.String(), "outbox.wake_up_lost") {
+		t.Error("a lost wake-up leaves no line")
+	}
+}
+
+// A worker whose clock is ahead gives up what another has just claimed: the fence refuses (invariant I8).
+func TestGivingUpIsFenced(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(func(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) })
+	w.store.On(faulty.Settle, 1, faulty.Before(func() {
+		m := w.message(id)
+		seen := idem.FenceOfMessage(m)
+		claimed(time.Minute)(&m)
+		w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+	}))
+	w.deliver(id)
+	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 0)
+	if letters := w.queue.Letters(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+}
+
+// The message disappears, or is settled by another, while its evidence is under way.
+func TestEvidenceMeetsAnotherEnd(t *testing.T) {
+	t.Run("settled while it was to be kept", func(t *testing.T) {
+		w := newWorld(t, options{topic: settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
+		id := w.accept()
+		w.store.On(faulty.Settle, 1, faulty.Before(func() {
+			m := w.message(id)
+			seen := idem.FenceOfMessage(m)
+			m.State, m.Reference, m.DoneAt = idem.MessageDelivered, "ch_"+string(id), noon
+			w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+		}))
+		w.deliver(id)
+		if m := w.message(id); m.State != idem.MessageDelivered || len(w.queue.Letters()) != 0 {
+			t.Errorf("message %s, letters %+v", m.State, w.queue.Letters())
+		}
+	})
+	for name, topic := range map[string]func(*outbox.Topic){
+		"gone while it was to be settled": nil,
+		"gone while it was to be kept":    settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: topic})
+			id := w.accept()
+			w.provider.during = func() {
+				m := w.message(id)
+				seen := idem.FenceOfMessage(m)
+				m.State, m.DoneAt = idem.MessageCancelled, noon
+				w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+				w.inner.Expire(noon.Add(1000 * time.Hour))
+			}
+			w.deliver(id)
+			if w.logged("outbox.message_gone") != 1 {
+				t.Error("no alarm")
+			}
+		})
+	}
+}
+
+func TestSettleWhileTheStoreGoesDown(t *testing.T) {
+	w := newWorld(t, options{topic: settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
+	id := w.accept()
+	w.store.On(faulty.Settle, 1, faulty.Refuse(errDown))
+	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
+		t.Errorf("evidence that could not be kept: %v, want the store's error", err)
+	}
+	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 1)
+}

@@ -1,0 +1,78 @@
+// Package sqsqueue keeps an outbox's wake-ups and dead letters in SQS.
+package sqsqueue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// Queue implements [outbox.WakeUps] and [outbox.DeadLetters] on two SQS standard queues. It is safe for concurrent use.
+type Queue struct {
+	client            *sqs.Client
+	retryURL, deadURL string
+}
+
+// New returns a queue that sends wake-ups to retryURL and dead letters to deadURL.
+func New(client *sqs.Client, retryURL, deadURL string) (*Queue, error) {
+	if client == nil || retryURL == "" || deadURL == "" {
+		return nil, &idem.ConfigError{Field: "client, retryURL, deadURL", Value: fmt.Sprintf("%q, %q", retryURL, deadURL), Rule: "must be given"}
+	}
+	return &Queue{client: client, retryURL: retryURL, deadURL: deadURL}, nil
+}
+
+// wakeUp is the body of a wake-up, and the part of a dead letter that makes it one again when it is redriven.
+type wakeUp struct {
+	Message idem.MessageID `json:"message"`
+}
+
+// Schedule implements [outbox.WakeUps]. SQS delays end at 15 minutes, so a longer one wakes the message early; fractions
+// of a second are rounded up, so that none comes before its time.
+func (q *Queue) Schedule(ctx context.Context, id idem.MessageID, delay time.Duration) error {
+	delay = min(max(delay, 0), outbox.WakeUpDelayMax)
+	seconds := int32((delay + time.Second - 1) / time.Second)
+	return q.send(ctx, q.retryURL, wakeUp{id}, seconds)
+}
+
+// Bury implements [outbox.DeadLetters].
+func (q *Queue) Bury(ctx context.Context, letter outbox.DeadLetter) error {
+	return q.send(ctx, q.deadURL, letter, 0)
+}
+
+func (q *Queue) send(ctx context.Context, url string, body any, delaySeconds int32) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("sqsqueue: encode: %w", err)
+	}
+	_, err = q.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(url), MessageBody: aws.String(string(raw)), DelaySeconds: delaySeconds,
+	})
+	if err != nil {
+		return fmt.Errorf("sqsqueue: send: %w", err)
+	}
+	return nil
+}
+
+// ErrBody is returned for a queue message that is no wake-up.
+var ErrBody = errors.New("sqsqueue: not a wake-up")
+
+// Read returns the message that a queue message's body wakes, or [ErrBody]. Members that it does not know are ignored:
+// a dead letter that is redriven is a wake-up too.
+func Read(body string) (idem.MessageID, error) {
+	var w wakeUp
+	if err := json.Unmarshal([]byte(body), &w); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrBody, err)
+	}
+	if _, _, err := w.Message.Operation(); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrBody, err)
+	}
+	return w.Message, nil
+}

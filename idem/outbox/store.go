@@ -1,0 +1,25 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Store is what the outbox needs of a store. dynamo.Store and memstore.Store implement it; their errors mean what
+// [idem.Store] says.
+type Store interface {
+	// Message reads a message strongly; nil when there is none.
+	Message(ctx context.Context, id idem.MessageID) (*idem.Message, error)
+	// UpdateMessage writes the message where the stored one satisfies the fence: claim, back-off, parking, offering.
+	UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error
+	// PrepareSettle freezes a settlement into one transaction and returns what sends it; sending again sends identical
+	// bytes with the same token.
+	PrepareSettle(s idem.Settlement) (send func(context.Context) error, err error)
+	// QueuedMessages lists messages of a queue's shard that are due at until, oldest first, at most limit of them, from
+	// the sparse index: stale. The cursor is "" to begin with and "" when there is no more.
+	QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error)
+	// Shards is the number of shards that each queue has, numbered from 0.
+	Shards() int
+}

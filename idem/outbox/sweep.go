@@ -1,0 +1,168 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Sweep offers messages again whose wake-ups were lost or whose workers died, and parks or gives up what may not be
+// offered. It never calls a provider itself. Its cost is proportional to what is due, not to the table. Any number of
+// sweeps may run beside each other and beside workers: the fences decide.
+type Sweep struct {
+	*desk
+	// mu guards where the next run begins: what is always due must not keep the rest from being looked at.
+	mu     sync.Mutex
+	shard  int
+	cursor string
+}
+
+// NewSweep returns a sweep, or an [*idem.ConfigError] for an argument that is nil.
+func NewSweep(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLetters) (*Sweep, error) {
+	d, err := newDesk(store, topics, wakeUps, deadLetters)
+	if err != nil {
+		return nil, err
+	}
+	return &Sweep{desk: d}, nil
+}
+
+// Report counts what a run of the sweep did.
+type Report struct {
+	// Offered messages got a wake-up.
+	Offered int `json:"offered"`
+	// Parked messages are unknown now.
+	Parked int `json:"parked"`
+	// Dead messages were given up.
+	Dead int `json:"dead"`
+	// Skipped messages needed nothing by the time they were read.
+	Skipped int `json:"skipped"`
+	// Errors counts messages, and listings, that met one; each is in the log.
+	Errors int `json:"errors"`
+	// Unfinished says that the run met its bound or its deadline; the next one goes on there.
+	Unfinished bool `json:"unfinished"`
+}
+
+func (r Report) seen() int { return r.Offered + r.Parked + r.Dead + r.Skipped + r.Errors }
+
+// Run looks once at everything that is due, within Config.SweepMax and the context's deadline; the next run goes on
+// where it stopped. It returns an error only where listing failed for every shard.
+func (s *Sweep) Run(ctx context.Context) (Report, error) {
+	s.mu.Lock()
+	first, cursor := s.shard, s.cursor
+	s.mu.Unlock()
+	var (
+		report Report
+		failed []error
+		shards = s.store.Shards()
+	)
+	for i := 0; i < shards; i++ {
+		shard := (first + i) % shards
+		stopped, err := s.sweepShard(ctx, shard, cursor, &report)
+		if err != nil {
+			report.Errors++
+			failed = append(failed, fmt.Errorf("outbox: list shard %d: %w", shard, err))
+			s.cfg.Logger.ErrorContext(ctx, "outbox.sweep_failed", "shard", shard, "error", err)
+		}
+		if cursor = ""; report.Unfinished {
+			s.resumeAt(shard, stopped)
+			return report, nil
+		}
+	}
+	s.resumeAt(0, "")
+	if len(failed) == shards {
+		return report, errors.Join(failed...)
+	}
+	return report, nil
+}
+
+func (s *Sweep) resumeAt(shard int, cursor string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shard, s.cursor = shard, cursor
+}
+
+// sweepShard goes through one shard, page by page. It returns where it stopped, if the report says that it did not finish.
+func (s *Sweep) sweepShard(ctx context.Context, shard int, cursor string, report *Report) (string, error) {
+	until := s.now()
+	for {
+		room := s.cfg.SweepMax - report.seen()
+		if left, ok := remaining(ctx); room <= 0 || ctx.Err() != nil || ok && left < s.cfg.StoreTimeout {
+			report.Unfinished = true
+			return cursor, nil
+		}
+		refs, next, err := s.list(ctx, shard, until, min(s.cfg.SweepPage, room), cursor)
+		if err != nil {
+			return "", err
+		}
+		for _, ref := range refs {
+			s.look(ctx, ref.ID, report)
+		}
+		if next == "" {
+			return "", nil
+		}
+		cursor = next
+	}
+}
+
+func (s *Sweep) list(ctx context.Context, shard int, until time.Time, limit int, cursor string) ([]idem.MessageRef, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.StoreTimeout)
+	defer cancel()
+	return s.store.QueuedMessages(ctx, idem.QueueOffer, shard, until, limit, cursor)
+}
+
+// look reads one message, because the index is stale, and does what it asks for.
+func (s *Sweep) look(ctx context.Context, id idem.MessageID, report *Report) {
+	did, err := s.sweepMessage(ctx, id)
+	var conflict *idem.MessageConflictError
+	switch {
+	case errors.As(err, &conflict): // somebody else was faster
+		report.Skipped++
+	case err != nil:
+		report.Errors++
+		s.cfg.Logger.ErrorContext(ctx, "outbox.sweep_failed", "message", id, "error", err)
+	case did == idem.MessagePending:
+		report.Offered++
+	case did == idem.MessageUnknown:
+		report.Parked++
+	case did == idem.MessageDead:
+		report.Dead++
+	default:
+		report.Skipped++
+	}
+}
+
+// sweepMessage returns what the message was made: pending stands for offered, "" for nothing.
+func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (idem.MessageState, error) {
+	seen, err := s.message(ctx, id)
+	if err != nil || seen == nil {
+		return "", err
+	}
+	topic, err := s.topic(*seen)
+	if err != nil {
+		return "", err
+	}
+	next, effect, err := Step(*seen, Woken{}, topic.rules(s.cfg), s.now())
+	if err != nil {
+		return "", err
+	}
+	switch effect {
+	case EffectClaim:
+		if err := s.schedule(ctx, *seen, s.now()); err != nil {
+			return "", fmt.Errorf("outbox: offer: %w", err)
+		}
+		s.log(ctx, slog.LevelInfo, "outbox.offered", *seen)
+		return idem.MessagePending, nil
+	case EffectStore, EffectFail:
+		owner, err := s.mint.Owner()
+		if err != nil {
+			return "", err
+		}
+		return next.State, s.carry(ctx, topic, *seen, next, effect, &tokens{owner: owner})
+	}
+	return "", nil
+}

@@ -1,0 +1,187 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// deaf is a queue that can't be reached.
+type deaf struct{}
+
+func (deaf) Schedule(context.Context, idem.MessageID, time.Duration) error {
+	return errors.New("queue: connection refused")
+}
+
+func (w *world) swept(want outbox.Report) {
+	w.Helper()
+	got, err := w.sweep.Run(w.Context())
+	if err != nil || got != want {
+		w.Errorf("sweep: %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// A lost wake-up costs until the sweep; the sweep itself never calls.
+func TestSweepOffersWhatWasForgotten(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	w.clock.Add(14 * time.Second)
+	w.swept(outbox.Report{}) // left to its stream record
+	w.clock.Add(time.Second)
+	w.swept(outbox.Report{Offered: 1})
+	w.swept(outbox.Report{Offered: 1}) // a doubled wake-up is harmless
+	if w.provider.called() != 0 {
+		t.Fatal("the sweep called the provider")
+	}
+	w.drain(time.Second)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.clock.Add(time.Hour)
+	w.swept(outbox.Report{})
+}
+
+func TestSweepJudgesEachMessage(t *testing.T) {
+	for name, c := range map[string]struct {
+		topic  func(*outbox.Topic)
+		change func(*idem.Message)
+		want   outbox.Report
+		state  idem.MessageState
+		record idem.State
+	}{
+		"due":          {want: outbox.Report{Offered: 1}, state: idem.MessagePending, record: idem.StatePending},
+		"not due":      {change: func(m *idem.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: idem.MessagePending, record: idem.StatePending},
+		"live claim":   {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: idem.MessageClaimed, record: idem.StatePending},
+		"dead claim":   {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: idem.MessageClaimed, record: idem.StatePending},
+		"without keys": {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
+		"age over":     {change: func(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) }, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StateFailed},
+		"age over, open": {change: func(m *idem.Message) {
+			claimed(time.Second)(m)
+			m.CreatedAt = noon.Add(-24 * time.Hour)
+		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending},
+		"parked":        {change: func(m *idem.Message) { m.State = idem.MessageUnknown }, want: outbox.Report{}, state: idem.MessageUnknown, record: idem.StatePending},
+		"unknown topic": {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.Report{Errors: 1}, state: idem.MessagePending, record: idem.StatePending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: c.topic})
+			change := c.change
+			if change == nil {
+				change = func(*idem.Message) {}
+			}
+			id := w.accept(change)
+			w.clock.Add(16 * time.Second)
+			w.swept(c.want)
+			if m, r := w.message(id), w.record(id); m.State != c.state || r.State != c.record {
+				t.Errorf("message %s, record %s; want %s and %s", m.State, r.State, c.state, c.record)
+			}
+			if w.provider.called() != 0 {
+				t.Error("the sweep called the provider")
+			}
+		})
+	}
+}
+
+func claimed(lease time.Duration) func(*idem.Message) {
+	return func(m *idem.Message) {
+		m.State, m.Owner, m.Epoch, m.OpenSince, m.FirstClaimedAt = idem.MessageClaimed, "dead", 1, noon, noon
+		m.LeaseUntil = noon.Add(lease)
+	}
+}
+
+func TestSweepGoesOnWhereItStopped(t *testing.T) {
+	w := newWorld(t, options{store: memstore.Config{Shards: 3}, config: func(c *outbox.Config) { c.SweepPage, c.SweepMax = 2, 5 }})
+	ids := map[idem.MessageID]bool{}
+	for range 12 {
+		ids[w.accept()] = true
+	}
+	w.clock.Add(time.Minute)
+	for run := range 3 {
+		report, err := w.sweep.Run(t.Context())
+		if err != nil || report != (outbox.Report{Offered: 5, Unfinished: true}) {
+			t.Errorf("run %d: %+v, %v", run, report, err)
+		}
+	}
+	for _, id := range w.queue.Take() {
+		delete(ids, id)
+	}
+	if len(ids) > 0 {
+		t.Errorf("%d of 12 messages were not offered in 3 runs of 5", len(ids))
+	}
+}
+
+func TestSweepStopsBeforeItsDeadline(t *testing.T) {
+	w := newWorld(t, options{})
+	w.accept()
+	w.clock.Add(time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if report, err := w.sweep.Run(ctx); err != nil || report != (outbox.Report{Unfinished: true}) {
+		t.Errorf("sweep: %+v, %v", report, err)
+	}
+}
+
+func TestSweepAndTrouble(t *testing.T) {
+	w := newWorld(t, options{store: memstore.Config{Shards: 2}})
+	for range 8 {
+		w.accept()
+	}
+	w.clock.Add(time.Minute)
+	w.store.On(faulty.QueuedMessages, 1, faulty.Refuse(errDown))
+	report, err := w.sweep.Run(t.Context())
+	if err != nil || report.Errors != 1 || report.Offered == 0 {
+		t.Errorf("one shard down: %+v, %v; want the other swept", report, err)
+	}
+	w.store.All(faulty.Refuse(errDown))
+	if _, err := w.sweep.Run(t.Context()); !errors.Is(err, errDown) {
+		t.Errorf("all shards down: %v", err)
+	}
+	w.store.Clear()
+	w.store.On(faulty.Message, 1, faulty.Refuse(errDown))
+	if report, err := w.sweep.Run(t.Context()); err != nil || report.Errors != 1 || report.Offered != 7 {
+		t.Errorf("one read down: %+v, %v", report, err)
+	}
+
+	lost := newWorld(t, options{wakes: deaf{}})
+	lost.accept()
+	lost.clock.Add(time.Minute)
+	lost.swept(outbox.Report{Errors: 1})
+}
+
+func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	var park, deliver []idem.MessageID
+	for range 20 {
+		park = append(park, w.accept(claimed(time.Second)))
+		deliver = append(deliver, w.accept())
+	}
+	w.clock.Add(time.Minute)
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			if _, err := w.sweep.Run(t.Context()); err != nil {
+				t.Errorf("sweep: %v", err)
+			}
+		})
+		group.Go(func() {
+			for _, id := range append(deliver[:20:20], park...) {
+				if err := w.worker.Deliver(t.Context(), id); err != nil {
+					t.Errorf("deliver: %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, id := range park {
+		if m := w.message(id); m.State != idem.MessageUnknown || w.provider.made(id) != 0 {
+			t.Errorf("%s, %d charges; want unknown and none", m.State, w.provider.made(id))
+		}
+	}
+	for _, id := range deliver {
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	}
+}

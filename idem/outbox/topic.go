@@ -1,0 +1,183 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Topic is everything that is known about one kind of effect, as one value. Worker, webhook, reconciler and operator all
+// settle through its one Settle.
+type Topic struct {
+	// Name is stable for ever: it stands in every message. "payments.charge".
+	Name string
+	// Call asks the provider for the effect, with m.ID as the downstream key, and says what is known afterwards. Its
+	// context ends before the caller's lease does. It must send at most one request (package call does); nil and a panic
+	// count as [Ambiguous].
+	Call func(ctx context.Context, m idem.Message) Outcome
+	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
+	// offers no look-up: then only a webhook or an operator resolves what is unknown.
+	Probe func(ctx context.Context, m idem.Message) Finding
+	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
+	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
+	// the same settlement. It can't reject: an error leaves the message dead, with its evidence, before an operator.
+	Settle func(m idem.Message, o Outcome) (Settlement, error)
+	// Fallback is the short final response that is stored where the one of Settle is too large: the effect has happened,
+	// so it is settled all the same (peers.md H10). Default: the same status, and the operation id with the provider's
+	// reference as the body.
+	Fallback func(m idem.Message, o Outcome) idem.Response
+	// ResponseBytesMax bounds the final response, headers included. Default and upper bound: Config.ResponseBytesMax.
+	ResponseBytesMax int
+	// Keys is what the provider promises about downstream keys.
+	Keys Keys
+	// LongestRequest is the longest time that a request can take to reach the provider and be processed, its caller
+	// being gone or not. Default 1 min.
+	LongestRequest time.Duration
+	// ListingDelay is the longest time until what was made is found by Probe. Default 0.
+	ListingDelay time.Duration
+	// AttemptsMax bounds how often the message is claimed before it is dead. Default 10.
+	AttemptsMax int
+	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
+	AgeMax time.Duration
+}
+
+// Keys is a provider's promise: a request with a key that it has seen is answered with the first one's result.
+type Keys struct {
+	// Honoured says that the promise is made. Without it a call whose outcome is open is never followed by another.
+	Honoured bool
+	// Retention is how long the provider remembers a key, from its first request.
+	Retention time.Duration
+}
+
+// Settlement is what an outcome means to the application: business writes, and either the operation's final response or
+// the next message of its chain. For [NotExecuted] and for messages of operations that are complete without them, only
+// the writes count: the record gets the outbox's own answer, or none.
+type Settlement struct {
+	// Writes join the transaction that ends the message; none of their conditions may fail.
+	Writes []idem.Write
+	// Response is the operation's final response.
+	Response idem.Response
+	// Next, where set, continues the chain instead.
+	Next *Next
+}
+
+// Next is the next message of an operation's chain.
+type Next struct {
+	Topic   string
+	Payload []byte
+}
+
+// Finding is what a [Topic]'s Probe found: [Found], [Absent] or [Unclear].
+type Finding interface{ finding() }
+
+// Found is evidence.
+type Found struct {
+	// Outcome is [Delivered] or [Declined].
+	Outcome Outcome
+}
+
+// Absent says that the provider has nothing under the key. It proves that nothing happened only when no request can be
+// under way any more and all that was made is listed: after the last lease + LongestRequest + ListingDelay.
+type Absent struct{}
+
+// Unclear says that the provider could not be asked, or that its answer decides nothing.
+type Unclear struct{ Cause error }
+
+func (Found) finding()   {}
+func (Absent) finding()  {}
+func (Unclear) finding() {}
+
+// Topics holds the registered topics together with the configuration that their promises were checked against. It is
+// immutable and safe for concurrent use.
+type Topics struct {
+	cfg    Config
+	byName map[string]Topic
+}
+
+var topicName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
+
+const topicNameBytesMax = 64
+
+// NewTopics checks the configuration and each topic against it, or returns an [*idem.ConfigError].
+func NewTopics(cfg Config, topics ...Topic) (*Topics, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	registry := &Topics{cfg: cfg, byName: map[string]Topic{}}
+	for _, topic := range topics {
+		topic = topic.withDefaults(cfg)
+		if err := topic.validate(cfg); err != nil {
+			return nil, err
+		}
+		if _, ok := registry.byName[topic.Name]; ok {
+			return nil, &idem.ConfigError{Field: "Topic.Name", Value: topic.Name, Rule: "is registered twice"}
+		}
+		registry.byName[topic.Name] = topic
+	}
+	return registry, nil
+}
+
+// Names lists the registered topics, sorted.
+func (t *Topics) Names() []string { return slices.Sorted(maps.Keys(t.byName)) }
+
+// Rules returns what the state machine needs to know of a topic, and whether the topic is registered.
+func (t *Topics) Rules(name string) (Rules, bool) {
+	topic, ok := t.byName[name]
+	return topic.rules(t.cfg), ok
+}
+
+func (t Topic) withDefaults(cfg Config) Topic {
+	fallback(&t.ResponseBytesMax, cfg.ResponseBytesMax)
+	fallback(&t.LongestRequest, time.Minute)
+	fallback(&t.AttemptsMax, 10)
+	fallback(&t.AgeMax, 24*time.Hour)
+	return t
+}
+
+func (t Topic) validate(cfg Config) error {
+	broken := func(field string, value any, rule string) error {
+		return &idem.ConfigError{Field: fmt.Sprintf("Topic(%q).%s", t.Name, field), Value: value, Rule: rule}
+	}
+	switch margin := t.margin(cfg); {
+	case !topicName.MatchString(t.Name) || len(t.Name) > topicNameBytesMax:
+		return broken("Name", t.Name, fmt.Sprintf("must match %s and have at most %d bytes", topicName, topicNameBytesMax))
+	case t.Call == nil || t.Settle == nil:
+		return broken("Call, Settle", nil, "must be given")
+	case t.ResponseBytesMax < fallbackBytes || t.ResponseBytesMax > cfg.ResponseBytesMax:
+		return broken("ResponseBytesMax", t.ResponseBytesMax, fmt.Sprintf("must be %d..Config.ResponseBytesMax = %d", fallbackBytes, cfg.ResponseBytesMax))
+	case t.LongestRequest < cfg.CallTimeout:
+		return broken("LongestRequest", t.LongestRequest, fmt.Sprintf("must be at least Config.CallTimeout = %v", cfg.CallTimeout))
+	case t.ListingDelay < 0:
+		return broken("ListingDelay", t.ListingDelay, "must not be negative")
+	case t.AttemptsMax < 1:
+		return broken("AttemptsMax", t.AttemptsMax, "must be at least 1")
+	case t.AgeMax < cfg.ClaimLease:
+		return broken("AgeMax", t.AgeMax, fmt.Sprintf("must be at least Config.ClaimLease = %v", cfg.ClaimLease))
+	case !t.Keys.Honoured && t.Keys.Retention != 0:
+		return broken("Keys.Retention", t.Keys.Retention, "must be 0 where Keys.Honoured is false")
+	case t.Keys.Honoured && t.Keys.Retention <= margin+cfg.BackoffMax:
+		return broken("Keys.Retention", t.Keys.Retention, fmt.Sprintf(
+			"must be longer than Config.ClaimLease + LongestRequest + Config.ClockSkew + Config.BackoffMax = %v, or no call could ever be repeated", margin+cfg.BackoffMax))
+	}
+	return nil
+}
+
+// margin is how long before the end of the provider's key retention the last repetition may be claimed: its caller's
+// lease, its longest request and the clocks' difference all fit in.
+func (t Topic) margin(cfg Config) time.Duration {
+	return cfg.ClaimLease + t.LongestRequest + cfg.ClockSkew
+}
+
+func (t Topic) rules(cfg Config) Rules {
+	return Rules{
+		KeysHonoured: t.Keys.Honoured, KeyRetention: t.Keys.Retention, Margin: t.margin(cfg),
+		AbsentAfter: t.LongestRequest + t.ListingDelay + cfg.ClockSkew,
+		AttemptsMax: t.AttemptsMax, AgeMax: t.AgeMax, SweepGrace: cfg.SweepGrace,
+	}
+}

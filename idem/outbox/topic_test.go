@@ -1,0 +1,107 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+func minimal() outbox.Topic {
+	return outbox.Topic{
+		Name:   topicName,
+		Call:   func(context.Context, idem.Message) outbox.Outcome { return outbox.Delivered{} },
+		Settle: settle,
+	}
+}
+
+func TestNewTopicsRejectsContradictions(t *testing.T) {
+	keys := func(topic *outbox.Topic) { topic.Keys = outbox.Keys{Honoured: true, Retention: time.Hour} }
+	for name, c := range map[string]struct {
+		topic  func(*outbox.Topic)
+		config outbox.Config
+		field  string
+	}{
+		"no name":                     {func(topic *outbox.Topic) { topic.Name = "" }, outbox.Config{}, "Name"},
+		"name without a dot":          {func(topic *outbox.Topic) { topic.Name = "charge" }, outbox.Config{}, "Name"},
+		"name too long":               {func(topic *outbox.Topic) { topic.Name = "a." + strings.Repeat("b", 63) }, outbox.Config{}, "Name"},
+		"no call":                     {func(topic *outbox.Topic) { topic.Call = nil }, outbox.Config{}, "Call"},
+		"no settle":                   {func(topic *outbox.Topic) { topic.Settle = nil }, outbox.Config{}, "Settle"},
+		"response bound too small":    {func(topic *outbox.Topic) { topic.ResponseBytesMax = 100 }, outbox.Config{}, "ResponseBytesMax"},
+		"response bound too large":    {func(topic *outbox.Topic) { topic.ResponseBytesMax = 4 << 20 }, outbox.Config{}, "ResponseBytesMax"},
+		"requests shorter than calls": {func(topic *outbox.Topic) { topic.LongestRequest = time.Second }, outbox.Config{}, "LongestRequest"},
+		"negative listing delay":      {func(topic *outbox.Topic) { topic.ListingDelay = -1 }, outbox.Config{}, "ListingDelay"},
+		"no attempts":                 {func(topic *outbox.Topic) { topic.AttemptsMax = -1 }, outbox.Config{}, "AttemptsMax"},
+		"dead before its lease ends":  {func(topic *outbox.Topic) { topic.AgeMax = time.Second }, outbox.Config{}, "AgeMax"},
+		"retention without keys":      {func(topic *outbox.Topic) { keys(topic); topic.Keys.Honoured = false }, outbox.Config{}, "Keys.Retention"},
+		"keys without retention":      {func(topic *outbox.Topic) { topic.Keys.Honoured = true }, outbox.Config{}, "Keys.Retention"},
+		"retention within the margin": {func(topic *outbox.Topic) { keys(topic); topic.Keys.Retention = 102 * time.Second }, outbox.Config{}, "Keys.Retention"},
+		"lease shorter than a call":   {keys, outbox.Config{CallTimeout: 9 * time.Second}, "ClaimLease"},
+		"back-off upside down":        {keys, outbox.Config{BackoffMin: time.Minute}, "BackoffMax"},
+		"negative skew":               {keys, outbox.Config{ClockSkew: -1}, "ClockSkew"},
+		"below the resolution":        {keys, outbox.Config{BackoffMin: time.Microsecond}, "BackoffMin"},
+		"no page":                     {keys, outbox.Config{SweepPage: -1}, "SweepPage"},
+		"no tries":                    {keys, outbox.Config{ContentionTries: -1}, "ContentionTries"},
+		"responses beyond the store":  {keys, outbox.Config{ResponseBytesMax: 4 << 20}, "ResponseBytesMax"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := minimal()
+			c.topic(&topic)
+			_, err := outbox.NewTopics(c.config, topic)
+			var rejected *idem.ConfigError
+			if !errors.As(err, &rejected) || !strings.Contains(rejected.Field, c.field) {
+				t.Errorf("got %v, want a ConfigError for %s", err, c.field)
+			}
+		})
+	}
+	if _, err := outbox.NewTopics(outbox.Config{}, minimal(), minimal()); err == nil {
+		t.Error("one name was registered twice")
+	}
+}
+
+func TestNewTopicsDefaults(t *testing.T) {
+	topic := minimal()
+	topic.Keys = outbox.Keys{Honoured: true, Retention: 24 * time.Hour}
+	topic.ListingDelay = time.Minute
+	topics, err := outbox.NewTopics(outbox.Config{}, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, ok := topics.Rules(topicName)
+	want := outbox.Rules{
+		KeysHonoured: true, KeyRetention: 24 * time.Hour, Margin: 72 * time.Second, AbsentAfter: 122 * time.Second,
+		AttemptsMax: 10, AgeMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+	}
+	if !ok || rules != want {
+		t.Errorf("rules %+v, want %+v", rules, want)
+	}
+	if _, ok := topics.Rules("other.topic"); ok {
+		t.Error("a topic that is not registered has rules")
+	}
+	if names := topics.Names(); len(names) != 1 || names[0] != topicName {
+		t.Errorf("names %q", names)
+	}
+}
+
+func TestNewNeedsItsParts(t *testing.T) {
+	topics, err := outbox.NewTopics(outbox.Config{}, minimal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rejected *idem.ConfigError
+	if _, err := outbox.NewWorker(store, topics, nil, nil); !errors.As(err, &rejected) {
+		t.Errorf("worker: %v", err)
+	}
+	if _, err := outbox.NewSweep(nil, topics, deaf{}, nil); !errors.As(err, &rejected) {
+		t.Errorf("sweep: %v", err)
+	}
+}

@@ -1,0 +1,455 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+var errDown = errors.New("store: connection refused")
+
+func TestDeliverSettlesOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		script  []string
+		state   idem.MessageState
+		status  int
+		row     string
+		charges int
+	}{
+		"delivered": {nil, idem.MessageDelivered, 201, "delivered", 1},
+		"declined":  {[]string{"402"}, idem.MessageDeclined, 402, "declined", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			w.provider.script = c.script
+			id := w.accept()
+			w.clock.Add(time.Second)
+			for range 3 { // wake-ups may be doubled
+				w.deliver(id)
+			}
+			w.want(id, c.state, idem.StateCompleted, c.status, c.row, c.charges)
+			if w.provider.called() != 1 {
+				t.Errorf("%d calls, want 1", w.provider.called())
+			}
+			r, m := w.record(id), w.message(id)
+			if done := noon.Add(time.Second); !r.DoneAt.Equal(done) || !r.ExpiresAt.Equal(done.Add(24*time.Hour)) || !m.DoneAt.Equal(done) {
+				t.Errorf("done at %v and %v, expires at %v", r.DoneAt, m.DoneAt, r.ExpiresAt)
+			}
+			if m.Reference == "" || len(m.Evidence) > 0 {
+				t.Errorf("reference %q, evidence %q; want the one and not the other", m.Reference, m.Evidence)
+			}
+			if n := w.logged("outbox." + c.row); n != 1 {
+				t.Errorf("logged %d times, want once", n)
+			}
+		})
+	}
+}
+
+// The stream's image is as old as the message: it saves a read while it is right, and does no harm when it is not.
+func TestDeliverSeenIsConditionalOnWhatWasSeen(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	image := w.message(id)
+	for range 2 {
+		w.ok(w.worker.DeliverSeen(t.Context(), image))
+		if reads := w.store.Count(faulty.Message); reads != 0 && w.provider.called() == 0 {
+			t.Errorf("%d reads before the first call", reads)
+		}
+	}
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	if w.provider.called() != 1 {
+		t.Errorf("%d calls, want 1", w.provider.called())
+	}
+}
+
+// Lost replies of each write of a delivery, and requests that land late: one call, one settlement (peers.md H7).
+func TestDeliverSurvivesLostReplies(t *testing.T) {
+	for name, c := range map[string]struct {
+		call  faulty.Call
+		fault faulty.Fault
+	}{
+		"claim, reply lost":     {faulty.UpdateMessage, faulty.LoseReply()},
+		"claim, request lost":   {faulty.UpdateMessage, faulty.LoseRequest()},
+		"claim, contention":     {faulty.UpdateMessage, faulty.Refuse(idem.ErrContention)},
+		"settle, reply lost":    {faulty.Settle, faulty.LoseReply()},
+		"settle, request lost":  {faulty.Settle, faulty.LoseRequest()},
+		"settle, contention":    {faulty.Settle, faulty.Refuse(idem.ErrContention)},
+		"settle, throttled":     {faulty.Settle, faulty.Refuse(idem.ErrThrottled)},
+		"first and second lost": {faulty.Settle, faulty.LoseReply()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept()
+			w.store.On(c.call, 1, c.fault)
+			if name == "first and second lost" {
+				w.store.On(c.call, 2, c.fault)
+			}
+			w.deliver(id)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			if w.provider.called() != 1 {
+				t.Errorf("%d calls, want 1", w.provider.called())
+			}
+		})
+	}
+}
+
+// A settlement whose bytes land again, minutes and hours after the message was settled by them: it changes nothing.
+func TestLateSettlementChangesNothing(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	var frozen func(context.Context) error
+	w.store.On(faulty.Settle, 1, func(_ context.Context, run func(context.Context) error) error {
+		frozen = run
+		return &idem.OutcomeUnknownError{Cause: errDown}
+	})
+	w.deliver(id)
+	settled := w.record(id)
+	w.clock.Add(time.Minute)
+	if err := frozen(t.Context()); err != nil {
+		t.Errorf("the same token must be taken as a repetition: %v", err)
+	}
+	w.clock.Add(time.Hour) // the token is forgotten
+	var conflict *idem.MessageConflictError
+	if err := frozen(t.Context()); !errors.As(err, &conflict) {
+		t.Errorf("a forgotten token: %v, want a conflict", err)
+	}
+	if again := w.record(id); !again.DoneAt.Equal(settled.DoneAt) {
+		t.Errorf("done at %v, then at %v", settled.DoneAt, again.DoneAt)
+	}
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// A settlement without any reply: trouble with the store, not with the message. The wake-up comes again, the claim has
+// died, and the provider repeats what it did.
+func TestSettleWithoutAnyReply(t *testing.T) {
+	for name, fault := range map[string]faulty.Fault{"never landed": faulty.LoseRequest(), "landed": faulty.LoseReply()} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept()
+			for n := range 100 {
+				w.store.On(faulty.Settle, n+1, fault)
+			}
+			err := w.worker.Deliver(t.Context(), id)
+			var unknown *idem.OutcomeUnknownError
+			if landed := name == "landed"; landed != (err == nil) || !landed && !errors.As(err, &unknown) {
+				t.Fatalf("deliver: %v", err)
+			}
+			w.store.Clear()
+			w.clock.Add(10 * time.Second)
+			w.deliver(id)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
+// A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again.
+func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	w.provider.during = func() { w.store.All(faulty.Refuse(errDown)) }
+	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
+		t.Fatalf("deliver: %v, want the store's error", err)
+	}
+	w.store.Clear()
+	w.provider.during = nil
+	w.deliver(id)
+	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 1)
+	if w.provider.called() != 1 {
+		t.Fatalf("called while the lease lives")
+	}
+	w.drain(11 * time.Second) // the wake-up that the redelivery scheduled for the lease's end
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	if m := w.message(id); w.provider.called() != 2 || m.Epoch != 2 || m.Attempts != 1 {
+		t.Errorf("%d calls, epoch %d, attempts %d; want 2, 2, 1", w.provider.called(), m.Epoch, m.Attempts)
+	}
+}
+
+// The same at a provider without keys: nobody calls again (peers.md H4).
+func TestWorkerKilledAtProviderWithoutKeys(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept()
+	w.provider.during = func() { w.store.All(faulty.Refuse(errDown)) }
+	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
+		t.Fatalf("deliver: %v, want the store's error", err)
+	}
+	w.store.Clear()
+	w.clock.Add(time.Minute)
+	for range 2 {
+		w.deliver(id)
+	}
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	if w.provider.called() != 1 || w.logged("outbox.unknown") != 1 {
+		t.Errorf("%d calls, %d alarms, want 1 and 1", w.provider.called(), w.logged("outbox.unknown"))
+	}
+}
+
+// peers.md H9: A holds the provider's answer but lost its lease; B parks the message; A's evidence settles it all the same.
+func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
+	t.Run("parked meanwhile", func(t *testing.T) {
+		w := newWorld(t, options{topic: keyless})
+		id := w.accept()
+		w.provider.during = func() {
+			w.provider.during = nil
+			w.clock.Add(16 * time.Second)
+			report, err := w.sweep.Run(t.Context())
+			if err != nil || report.Parked != 1 {
+				t.Errorf("sweep: %+v, %v, want one parked", report, err)
+			}
+		}
+		w.deliver(id)
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	})
+	t.Run("claimed meanwhile", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept()
+		w.provider.during = func() {
+			w.provider.during = nil
+			w.clock.Add(11 * time.Second)
+			w.provider.script = []string{"500 before"}
+			w.deliver(id) // backs off under epoch 2
+		}
+		w.deliver(id)
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		if m := w.message(id); m.Epoch != 2 {
+			t.Errorf("epoch %d, want 2", m.Epoch)
+		}
+	})
+	t.Run("settled meanwhile", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept()
+		w.provider.during = func() {
+			w.provider.during = nil
+			w.clock.Add(11 * time.Second)
+			w.deliver(id)
+		}
+		w.deliver(id)
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		if n := w.logged("outbox.evidence_differs"); n != 0 {
+			t.Errorf("the same evidence twice raised %d alarms", n)
+		}
+	})
+}
+
+// What a worker without a lease has to say without evidence is nobody's business any more.
+func TestLateBackOffIsFencedOff(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	w.provider.script = []string{"lost", "lost"}
+	w.provider.during = func() {
+		w.provider.during = nil
+		w.clock.Add(11 * time.Second)
+		w.deliver(id)
+	}
+	w.deliver(id)
+	if m := w.message(id); m.Epoch != 2 || m.Attempts != 2 || m.OpenSince != noon {
+		t.Errorf("epoch %d, attempts %d, open since %v; want the second worker's alone", m.Epoch, m.Attempts, m.OpenSince)
+	}
+	if w.logged("outbox.claim_lost") != 1 {
+		t.Error("the first worker did not notice")
+	}
+}
+
+// peers.md H19: a charge with a lost reply, a 429 for the second attempt, attempts over.
+func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"lost", "429", "429"}
+	id := w.accept()
+	w.deliver(id)
+	w.drain(time.Hour)
+	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+	letters := w.queue.Letters()
+	if len(letters) != 1 || !letters[0].Open || letters[0].Reason != "attempts over" || letters[0].Message != id || letters[0].Attempts != 3 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+	if w.logged("outbox.dead") != 1 {
+		t.Error("no alarm")
+	}
+}
+
+// peers.md H19: the same, and the provider's key retention ends: no second charge.
+func TestH19KeyRetentionEnds(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 99 }})
+	w.provider.script = append([]string{"lost"}, slices.Repeat([]string{"429"}, 50)...)
+	id := w.accept()
+	w.deliver(id)
+	w.drain(time.Minute) // the next wake-up is lost
+	calls := w.provider.called()
+	w.queue.Take()
+	w.clock.Add(time.Hour)
+	w.provider.keyed, w.provider.script = false, nil // it has forgotten the key, and works
+	for range 3 {
+		w.deliver(id)
+		w.drain(time.Minute)
+	}
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	if again := w.provider.called(); calls < 3 || again != calls {
+		t.Errorf("%d calls, then %d", calls, again)
+	}
+}
+
+// 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed"
+// (peers.md H20), in one transaction.
+func TestAttemptsOverWithNothingOpen(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"429", "429", "429"}
+	id := w.accept()
+	w.deliver(id)
+	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	w.drain(time.Hour)
+	w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	if w.provider.called() != 3 {
+		t.Errorf("%d calls, want 3", w.provider.called())
+	}
+	letters := w.queue.Letters()
+	if len(letters) != 1 || letters[0].Open || w.logged("outbox.dead") != 1 || w.logged("outbox.retried") != 2 {
+		t.Errorf("letters %+v, %d alarms, %d retries; want one, one, two", letters, w.logged("outbox.dead"), w.logged("outbox.retried"))
+	}
+	if r := w.record(id); r.LastError != "provider_unavailable" || r.Response.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("record: %q, %+v", r.LastError, r.Response)
+	}
+}
+
+func TestRefusedIsDeadAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		script []string
+		record idem.State
+		status int
+		row    string
+	}{
+		"proven":            {[]string{"400"}, idem.StateFailed, 502, "not_executed"},
+		"not proven":        {[]string{"409"}, idem.StatePending, 202, ""},
+		"after an open one": {[]string{"500 before", "400"}, idem.StatePending, 202, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			w.provider.script = slices.Clone(c.script)
+			id := w.accept()
+			w.deliver(id)
+			w.drain(time.Hour)
+			w.want(id, idem.MessageDead, c.record, c.status, c.row, 0)
+			if letters := w.queue.Letters(); len(letters) != 1 || letters[0].Reason != "refused" || w.provider.called() != len(c.script) {
+				t.Errorf("letters %+v, %d calls", letters, w.provider.called())
+			}
+		})
+	}
+}
+
+// The provider answers 500 for a while: delivered later, once.
+func TestProviderTroubleEndsInOneDelivery(t *testing.T) {
+	for _, script := range [][]string{{"500 before", "lost"}, {"panic", "429"}, {"nil"}, {"429", "lost"}} {
+		w := newWorld(t, options{})
+		w.provider.script = script
+		id := w.accept()
+		w.deliver(id)
+		w.drain(time.Hour)
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.logged("outbox.panic") // tells no secrets
+	}
+}
+
+func TestTwoWorkersRace(t *testing.T) {
+	w := newWorld(t, options{})
+	ids := []idem.MessageID{w.accept(), w.accept(), w.accept()}
+	var group sync.WaitGroup
+	for range 8 {
+		for _, id := range ids {
+			image := w.message(id)
+			group.Go(func() {
+				if err := w.worker.DeliverSeen(t.Context(), image); err != nil {
+					t.Errorf("deliver: %v", err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	for _, id := range ids {
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	}
+	if w.provider.called() != 3 {
+		t.Errorf("%d calls, want 3", w.provider.called())
+	}
+}
+
+// A claim that took so long that its lease is almost over leads to no call, and leaves nothing open.
+func TestNoCallWithoutALease(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	w.store.On(faulty.UpdateMessage, 1, faulty.After(func(error) { w.clock.Add(7500 * time.Millisecond) }))
+	w.deliver(id)
+	if m := w.message(id); w.provider.called() != 0 || m.State != idem.MessagePending || !m.OpenSince.IsZero() || m.Attempts != 1 {
+		t.Errorf("%d calls; %s, open since %v, attempts %d", w.provider.called(), m.State, m.OpenSince, m.Attempts)
+	}
+	w.drain(time.Minute)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+func TestNoClaimWithoutTime(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+	defer cancel()
+	if err := w.worker.Deliver(ctx, id); !errors.Is(err, outbox.ErrNoTime) {
+		t.Errorf("deliver: %v, want ErrNoTime", err)
+	}
+	if m := w.message(id); m.State != idem.MessagePending || m.Epoch != 0 {
+		t.Errorf("message is %s, epoch %d", m.State, m.Epoch)
+	}
+}
+
+func TestWakeUpsThatNeedNothing(t *testing.T) {
+	w := newWorld(t, options{})
+	if err := w.worker.Deliver(t.Context(), "op_gone.1"); err != nil {
+		t.Errorf("an absent message: %v", err)
+	}
+	id := w.accept(func(m *idem.Message) { m.NextAttemptAt = noon.Add(20 * time.Minute) })
+	w.deliver(id)
+	if at, ok := w.queue.Next(); !ok || !at.Equal(noon.Add(outbox.WakeUpDelayMax)) {
+		t.Errorf("not due: next wake-up %v %v, want the longest delay", at, ok)
+	}
+	w.drain(20 * time.Minute)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// What this release can't read it leaves alone, and fails that wake-up only (peers.md H17).
+func TestUnreadableMessagesAreErrors(t *testing.T) {
+	w := newWorld(t, options{})
+	var topic *outbox.TopicError
+	var unreadable *outbox.UnreadableError
+	newer := w.accept(func(m *idem.Message) { m.SchemaVersion++ })
+	if err := w.worker.Deliver(t.Context(), newer); !errors.As(err, &unreadable) {
+		t.Errorf("schema: %v", err)
+	}
+	other := w.accept(func(m *idem.Message) { m.Topic = "other.topic" })
+	if err := w.worker.Deliver(t.Context(), other); !errors.As(err, &topic) {
+		t.Errorf("topic: %v", err)
+	}
+	for _, id := range []idem.MessageID{newer, other} {
+		if m := w.message(id); m.State != idem.MessagePending || m.Epoch != 0 {
+			t.Errorf("%s: %s, epoch %d", m.Topic, m.State, m.Epoch)
+		}
+	}
+}
+
+func TestStoreTroubleIsTheOnlyError(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	w.store.All(faulty.Refuse(errDown))
+	for _, deliver := range []func() error{
+		func() error { return w.worker.Deliver(t.Context(), id) },
+		func() error { return w.worker.DeliverSeen(t.Context(), w.message(id)) },
+	} {
+		if err := deliver(); !errors.Is(err, errDown) {
+			t.Errorf("deliver: %v, want the store's error", err)
+		}
+	}
+	if w.provider.called() != 0 {
+		t.Error("called without a claim")
+	}
+}

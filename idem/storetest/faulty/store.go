@@ -1,0 +1,195 @@
+// Package faulty wraps a store with faults, for tests of what stands above one: a call is refused before it runs, its
+// reply is lost after it ran, it runs late, it waits, or the test does something just before or after it.
+//
+//	store := faulty.New(inner)
+//	store.On(faulty.Commit, 1, faulty.LoseReply())                // the next commit happens, but nobody hears of it
+//	store.On(faulty.Update, 2, faulty.Refuse(idem.ErrContention)) // the update after the next is in somebody's way
+package faulty
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// Call names what is called. Each sending of a prepared transaction is one call.
+type Call string
+
+// The calls of idem.Store and outbox.Store that reach the store.
+const (
+	Get            Call = "Get"
+	LoadResponse   Call = "LoadResponse"
+	Insert         Call = "Insert"
+	Update         Call = "Update"
+	Commit         Call = "Commit" // a sending of what Prepare returned
+	Message        Call = "Message"
+	UpdateMessage  Call = "UpdateMessage"
+	Settle         Call = "Settle" // a sending of what PrepareSettle returned
+	QueuedMessages Call = "QueuedMessages"
+)
+
+// Inner is the store that is wrapped.
+type Inner interface {
+	idem.Store
+	outbox.Store
+}
+
+// Store is a store with faults. It implements idem.Store and outbox.Store and is safe for concurrent use.
+type Store struct {
+	inner Inner
+
+	mu     sync.Mutex
+	counts map[Call]int
+	rules  []rule
+	all    []Fault
+}
+
+// rule is a fault for the call with that number, counted from the beginning.
+type rule struct {
+	call   Call
+	number int
+	fault  Fault
+}
+
+// New wraps the store. Without faults it behaves like the store itself.
+func New(inner Inner) *Store {
+	return &Store{inner: inner, counts: map[Call]int{}}
+}
+
+// On gives the n-th call from now on the fault, n from 1. Where one call has several, the first given is the outermost.
+func (s *Store) On(call Call, n int, fault Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = append(s.rules, rule{call, s.counts[call] + n, fault})
+}
+
+// All gives every call from now on the fault, outside those that On gave: a store that is down, or a process that was
+// killed and reaches it no more.
+func (s *Store) All(fault Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, fault)
+}
+
+// Clear takes all faults away that have not begun.
+func (s *Store) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules, s.all = nil, nil
+}
+
+// Count returns how often the call was made, faults included.
+func (s *Store) Count(call Call) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[call]
+}
+
+// call counts the call and makes it through its faults.
+func (s *Store) call(ctx context.Context, call Call, run func(context.Context) error) error {
+	s.mu.Lock()
+	s.counts[call]++
+	faults := slices.Clone(s.all)
+	for _, r := range s.rules {
+		if r.call == call && r.number == s.counts[call] {
+			faults = append(faults, r.fault)
+		}
+	}
+	s.mu.Unlock()
+	for _, fault := range slices.Backward(faults) {
+		within := run
+		run = func(ctx context.Context) error { return fault(ctx, within) }
+	}
+	return run(ctx)
+}
+
+// Get implements idem.Store.
+func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+	var found *idem.Record
+	err := s.call(ctx, Get, func(ctx context.Context) (err error) {
+		found, err = s.inner.Get(ctx, key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// LoadResponse implements idem.Store.
+func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+	var loaded idem.Record
+	err := s.call(ctx, LoadResponse, func(ctx context.Context) (err error) {
+		loaded, err = s.inner.LoadResponse(ctx, r)
+		return err
+	})
+	if err != nil {
+		return idem.Record{}, err
+	}
+	return loaded, nil
+}
+
+// Insert implements idem.Store.
+func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+	return s.call(ctx, Insert, func(ctx context.Context) error { return s.inner.Insert(ctx, r, now) })
+}
+
+// Update implements idem.Store.
+func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.call(ctx, Update, func(ctx context.Context) error { return s.inner.Update(ctx, r, fence) })
+}
+
+// Prepare implements idem.Store.
+func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+	inner, err := s.inner.Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return s.call(ctx, Commit, inner) }, nil
+}
+
+// Message implements outbox.Store.
+func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+	var found *idem.Message
+	err := s.call(ctx, Message, func(ctx context.Context) (err error) {
+		found, err = s.inner.Message(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// UpdateMessage implements outbox.Store.
+func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+	return s.call(ctx, UpdateMessage, func(ctx context.Context) error { return s.inner.UpdateMessage(ctx, m, fence) })
+}
+
+// PrepareSettle implements outbox.Store.
+func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+	inner, err := s.inner.PrepareSettle(settlement)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return s.call(ctx, Settle, inner) }, nil
+}
+
+// QueuedMessages implements outbox.Store.
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+	err = s.call(ctx, QueuedMessages, func(ctx context.Context) (err error) {
+		refs, next, err = s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return refs, next, nil
+}
+
+// Shards implements outbox.Store. It never fails.
+func (s *Store) Shards() int { return s.inner.Shards() }

@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// raceTests: of everybody who wants the same, one wins, and all others learn who did.
+var raceTests = []test{
+	{"50 reserves of one key: one wins", func(e *env) {
+		first := e.reserved()
+		records := e.rivals(first, 50)
+		won := e.race(len(records), func(i int) error { return e.Store.Insert(e.ctx, records[i], base) })
+		e.wantRecord(first.Key, &records[won])
+	}},
+	{"50 reserves of one expired key: one wins", func(e *env) {
+		old := completed(e.reserved(), "{}")
+		e.insert(old)
+		records := e.rivals(e.again(old), 50)
+		won := e.race(len(records), func(i int) error { return e.Store.Insert(e.ctx, records[i], old.ExpiresAt) })
+		e.wantRecord(old.Key, &records[won])
+	}},
+	{"20 express commits of one key: one wins, and one set of rows and messages", func(e *env) {
+		first := e.reserved()
+		records := e.rivals(first, 20)
+		row := e.rowKey()
+		won := e.race(len(records), func(i int) error {
+			records[i] = pending(records[i])
+			return e.send(idem.Commit{
+				Record: records[i], Now: base, Token: e.token(),
+				Messages: []idem.Message{message(records[i], 1)}, Writes: []idem.Write{e.AddRow(row)},
+			})
+		})
+		e.wantRecord(first.Key, &records[won])
+		e.wantRow(row, 1)
+		for i, r := range records {
+			want := message(r, 1)
+			if i == won {
+				e.wantMessage(want.ID, &want)
+			} else {
+				e.wantMessage(want.ID, nil)
+			}
+		}
+	}},
+	{"20 take-overs of one dead lease: one wins", func(e *env) {
+		dead := e.insert(e.reserved())
+		records := make([]idem.Record, 20)
+		won := e.race(len(records), func(i int) error {
+			records[i] = dead
+			records[i].Owner, records[i].Epoch, records[i].LeaseUntil = e.owner(), 2, base.Add(2*lease)
+			return e.Store.Update(e.ctx, records[i], idem.FenceOf(dead))
+		})
+		e.wantRecord(dead.Key, &records[won])
+	}},
+	{"20 claims of one message: one wins", func(e *env) {
+		_, m := e.deferred()
+		claims := make([]idem.Message, 20)
+		won := e.race(len(claims), func(i int) error {
+			claims[i] = e.claimed(m)
+			return e.Store.UpdateMessage(e.ctx, claims[i], idem.FenceOfMessage(m))
+		})
+		e.wantMessage(m.ID, &claims[won])
+	}},
+	{"20 settlements of one message, from anywhere: one wins, and one set of rows", func(e *env) {
+		r, m := e.deferred()
+		row, done := e.rowKey(), completed(r, "{}")
+		e.race(20, func(int) error {
+			return e.settle(idem.Settlement{
+				Message: delivered(m), Record: recordEnd(done), Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
+			})
+		})
+		e.wantMessage(m.ID, ended(m, delivered(m)))
+		e.wantRecord(r.Key, &done)
+		e.wantRow(row, 1)
+	}},
+	{"a late commit and its fence-off: one wins (peers.md H1)", func(e *env) {
+		for range 10 {
+			r := e.insert(e.reserved())
+			fence, done, off, row := idem.FenceOf(r), completed(r, "{}"), r, e.rowKey()
+			off.State, off.Epoch = idem.StateFailedRetryable, 2
+			won := e.race(2, func(i int) error {
+				if i == 0 {
+					return e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+				}
+				return e.Store.Update(e.ctx, off, fence)
+			})
+			e.wantRecord(r.Key, &[]idem.Record{done, off}[won])
+			e.wantRow(row, 1-won)
+		}
+	}},
+	{"one commit sent 10 times at once happens once, and every sender is told of the success", func(e *env) {
+		r, row := completed(e.reserved(), "{}"), e.rowKey()
+		send, err := e.Store.Prepare(idem.Commit{Record: r, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		e.ok(err)
+		for i, err := range e.together(10, func(int) error { return send(e.ctx) }) {
+			if err != nil {
+				e.Errorf("sender %d: %v", i, err)
+			}
+		}
+		e.wantRecord(r.Key, &r)
+		e.wantRow(row, 1)
+	}},
+}
+
+// rivals are n executions that reserve the scope of the first at once.
+func (e *env) rivals(first idem.Record, n int) []idem.Record {
+	e.Helper()
+	records := []idem.Record{first}
+	for len(records) < n {
+		records = append(records, e.again(first))
+	}
+	return records
+}
+
+// race demands that one of n calls wins and that all others are told of a conflict. It returns who won.
+func (e *env) race(n int, call func(i int) error) int {
+	e.Helper()
+	won := -1
+	for i, err := range e.together(n, call) {
+		var record *idem.RecordConflictError
+		var message *idem.MessageConflictError
+		switch {
+		case err == nil && won < 0:
+			won = i
+		case err == nil:
+			e.Fatalf("both %d and %d won", won, i)
+		case errors.As(err, &record) && record.Existing != nil, errors.As(err, &message) && message.Existing != nil:
+		default:
+			e.Errorf("%d was told %v, want a conflict with what won", i, err)
+		}
+	}
+	if won < 0 {
+		e.Fatal("nobody won")
+	}
+	return won
+}
+
+// together makes n calls at once, each until no running transaction is in its way.
+func (e *env) together(n int, call func(i int) error) []error {
+	errs := make([]error, n)
+	start := make(chan struct{})
+	var calls sync.WaitGroup
+	for i := range n {
+		calls.Go(func() {
+			<-start
+			errs[i] = e.untilUncontended(func() error { return call(i) })
+		})
+	}
+	close(start)
+	calls.Wait()
+	return errs
+}

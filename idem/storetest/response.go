@@ -1,0 +1,126 @@
+package storetest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// tooLarge is more than any store may take: a DynamoDB transaction ends at 4 MB. Random, so that it can't be compressed.
+const tooLarge = 4<<20 + 1
+
+// responseTests: a replay has the stored status, headers and body bytes (semantics.md "On the wire").
+var responseTests = []test{
+	{"bodies of any size and kind are stored by each write and read back byte for byte (peers.md P6, P12)", func(e *env) {
+		for name, body := range ordered(bodies()) {
+			e.sub(name, func(e *env) {
+				for path, write := range ordered(e.writers()) {
+					r := e.reserved()
+					done := completed(r, "")
+					done.Response.Body = body
+					e.ok(write(r, done))
+					got := e.record(r.Key)
+					if got == nil || !bytes.Equal(got.Response.Body, body) {
+						e.Errorf("%s: the body was not read back", path)
+						continue
+					}
+					e.sameRecord(got, &done)
+				}
+			})
+		}
+	}},
+	{"a lost race against a large response can load it", func(e *env) {
+		r := completed(e.reserved(), "")
+		r.Response.Body = random(1 << 20)
+		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token()}))
+		e.wantRecordConflict(e.Store.Insert(e.ctx, e.again(r), base), &r)
+		e.wantRecordConflict(e.send(idem.Commit{Record: e.again(r), Now: base, Token: e.token()}), &r)
+	}},
+	{"a response without a status is none", func(e *env) {
+		r := e.reserved()
+		r.Response = idem.Response{}
+		e.insert(r)
+		e.wantRecord(r.Key, &r)
+	}},
+	{"a large response of an earlier incarnation is whole or missing, never mixed (peers.md H13)", func(e *env) {
+		old := completed(e.reserved(), "")
+		old.Response.Body = random(1 << 20)
+		e.ok(e.send(idem.Commit{Record: old, Now: base, Token: e.token()}))
+		seen, err := e.Store.Get(e.ctx, old.Key)
+		e.ok(err)
+		next := completed(e.again(old), "")
+		next.Response.Body = random(1 << 20)
+		e.ok(e.send(idem.Commit{Record: next, Now: old.ExpiresAt, Token: e.token()}))
+		loaded, err := e.Store.LoadResponse(e.ctx, *seen)
+		switch {
+		case err == nil:
+			e.sameRecord(&loaded, &old)
+		case !errors.Is(err, idem.ErrChunksMissing):
+			e.Fatal(err)
+		}
+		e.wantRecord(old.Key, &next)
+	}},
+	{"a response that can't be stored is refused before anything is written (semantics.md \"idempotency_response_too_large\")", func(e *env) {
+		body := random(tooLarge)
+		for path, write := range ordered(e.writers()) {
+			r := e.reserved()
+			done := completed(r, "")
+			done.Response.Body = body
+			if err := write(r, done); !errors.Is(err, idem.ErrResponseTooLarge) {
+				e.Errorf("%s: got error %v, want ErrResponseTooLarge", path, err)
+			}
+			if got := e.record(r.Key); got != nil && got.State != idem.StateInProgress && got.State != idem.StatePending {
+				e.Errorf("%s: the record is %s", path, got.State)
+			}
+		}
+	}},
+}
+
+// bodies are the responses that stores are known to lose or damage.
+func bodies() map[string][]byte {
+	all := map[string][]byte{
+		"no body": nil, "empty": {}, "zero": []byte("0"), "empty object": []byte("{}"), "false": []byte("false"),
+		"null": []byte("null"), "empty string": []byte(`""`), "spaces": []byte(" \n"), "NUL": {0},
+		"not UTF-8": {0xff, 0xfe, 0x80, 0x00}, "gzip-like": {0x1f, 0x8b, 8, 0},
+	}
+	for _, size := range []int{1 << 10, 10 << 10, 100 << 10, 1 << 20} {
+		all[fmt.Sprintf("%d KB random", size>>10)] = random(size)
+		all[fmt.Sprintf("%d KB repetitive", size>>10)] = bytes.Repeat([]byte("idem "), size/5)
+	}
+	return all
+}
+
+func random(size int) []byte {
+	body := make([]byte, size)
+	rand.Read(body)
+	return body
+}
+
+// writers are the ways in which a response gets into a record: from reserved to done.
+func (e *env) writers() map[string]func(reserved, done idem.Record) error {
+	return map[string]func(reserved, done idem.Record) error{
+		"insert": func(_, done idem.Record) error { return e.Store.Insert(e.ctx, done, base) },
+		"update": func(reserved, done idem.Record) error {
+			e.insert(reserved)
+			return e.Store.Update(e.ctx, done, idem.FenceOf(reserved))
+		},
+		"inserting commit": func(_, done idem.Record) error {
+			return e.send(idem.Commit{Record: done, Now: base, Token: e.token()})
+		},
+		"fenced commit": func(reserved, done idem.Record) error {
+			e.insert(reserved)
+			fence := idem.FenceOf(reserved)
+			return e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()})
+		},
+		"settlement": func(reserved, done idem.Record) error {
+			held := pending(reserved)
+			held.Kind = done.Kind
+			m := message(held, 1)
+			e.ok(e.send(idem.Commit{Record: held, Now: base, Messages: []idem.Message{m}, Token: e.token()}))
+			return e.settle(idem.Settlement{Message: delivered(m), Record: recordEnd(done), Token: e.token()})
+		},
+	}
+}

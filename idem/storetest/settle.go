@@ -1,0 +1,242 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// settleTests: one transaction ends a message: with its business writes, and the record or the next message (design.md
+// "Messages").
+var settleTests = []test{
+	{"message, record and rows change together", func(e *env) {
+		r, m := e.deferred()
+		held := e.claimed(m)
+		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		done, row := completed(r, `{"paid":true}`), e.rowKey()
+		end := delivered(m)
+		e.ok(e.settle(idem.Settlement{
+			Message: end, Record: recordEnd(done), Token: e.token(),
+			Writes: []idem.Write{e.InsertRow(row, rejects)},
+		}))
+		e.wantMessage(m.ID, ended(held, end))
+		e.wantRecord(r.Key, &done)
+		e.wantRow(row, 1)
+	}},
+	{"attributes that a settlement does not name stay as they are", func(e *env) {
+		r := pending(e.full())
+		r.Response, r.DoneAt, r.ExpiresAt = response(202, nil), time.Time{}, time.Time{}
+		m := e.fullMessage(r)
+		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token(), Messages: []idem.Message{m}}))
+		end := delivered(m)
+		failed := r
+		failed.State, failed.Response = idem.StateFailed, response(502, []byte("{}"))
+		failed.DoneAt, failed.ExpiresAt, failed.LastError = base.Add(time.Second), base.Add(time.Hour), "provider_unavailable"
+		e.ok(e.settle(idem.Settlement{Message: end, Record: recordEnd(failed), Token: e.token()}))
+		e.wantMessage(m.ID, ended(m, end))
+		e.wantRecord(r.Key, &failed)
+	}},
+	{"a definite answer settles from any state that is not final, any epoch and any owner (peers.md H9)", func(e *env) {
+		for _, state := range []idem.MessageState{idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageDead} {
+			r, m := e.deferred()
+			now := e.claimed(m)
+			now.State, now.Epoch = state, 7
+			e.ok(e.Store.UpdateMessage(e.ctx, now, idem.FenceOfMessage(m)))
+			end, done := delivered(m), completed(r, "{}")
+			e.ok(e.settle(idem.Settlement{Message: end, Record: recordEnd(done), Token: e.token()}))
+			e.wantMessage(m.ID, ended(now, end))
+			e.wantRecord(r.Key, &done)
+		}
+	}},
+	{"nothing settles a final message again", func(e *env) {
+		for _, state := range []idem.MessageState{idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled} {
+			r, m := e.deferred()
+			first := delivered(m)
+			first.State = state
+			e.ok(e.settle(idem.Settlement{Message: first, Token: e.token()}))
+			row, second, next := e.rowKey(), delivered(m), message(r, 2)
+			second.Reference = "ch_second"
+			err := e.settle(idem.Settlement{
+				Message: second, Record: recordEnd(completed(r, "{}")), Token: e.token(), Next: &next,
+				Writes: []idem.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row)}, // the message decides, not the write
+			})
+			e.wantMessageConflict(err, ended(m, first))
+			e.wantMessage(m.ID, ended(m, first))
+			e.wantNothing(r.Key, &r, next.ID, row)
+		}
+	}},
+	{"a fence, where there is one, is demanded besides", func(e *env) {
+		for name, wrong := range ordered(e.wrongMessageFences()) {
+			e.sub(name, func(e *env) {
+				r, m := e.deferred()
+				held := e.claimed(m)
+				e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+				end, row := delivered(m), e.rowKey()
+				end.State = idem.MessageCancelled
+				bad, good := wrong(idem.FenceOfMessage(held)), idem.FenceOfMessage(held)
+				settlement := idem.Settlement{Message: end, Fence: &bad, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+				e.wantMessageConflict(e.settle(settlement), &held)
+				e.wantMessage(m.ID, &held)
+				e.wantNothing(r.Key, &r, message(r, 2).ID, row)
+				settlement.Fence, settlement.Token = &good, e.token()
+				e.ok(e.settle(settlement))
+				e.wantMessage(m.ID, ended(held, end))
+				e.wantRow(row, 1)
+			})
+		}
+	}},
+	{"a fence does not open a final message", func(e *env) {
+		_, m := e.deferred()
+		first := delivered(m)
+		e.ok(e.settle(idem.Settlement{Message: first, Token: e.token()}))
+		final := ended(m, first)
+		fence := idem.FenceOfMessage(*final)
+		e.wantMessageConflict(e.settle(idem.Settlement{Message: delivered(m), Fence: &fence, Token: e.token()}), final)
+	}},
+	{"an absent message is a conflict with nothing", func(e *env) {
+		r, row := pending(e.reserved()), e.rowKey()
+		e.insert(r)
+		m := message(r, 1)
+		err := e.settle(idem.Settlement{Message: delivered(m), Record: recordEnd(completed(r, "{}")), Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		e.wantMessageConflict(err, nil)
+		e.wantNothing(r.Key, &r, m.ID, row)
+	}},
+	{"a record that is final already is a conflict and nothing happens (peers.md H2)", func(e *env) {
+		for _, state := range []idem.State{idem.StateCompleted, idem.StateFailed} {
+			r, m := e.deferred()
+			final := completed(r, "{}")
+			final.State = state
+			e.ok(e.Store.Update(e.ctx, final, idem.FenceOf(r)))
+			e.settleRefused(m, recordEnd(completed(r, "late")), &final)
+		}
+	}},
+	{"a record of another incarnation is untouched (peers.md H6)", func(e *env) {
+		r, m := e.deferred()
+		final := completed(r, "{}")
+		e.ok(e.Store.Update(e.ctx, final, idem.FenceOf(r)))
+		other := pending(e.again(r))
+		other.Owner = r.Owner
+		e.ok(e.Store.Insert(e.ctx, other, final.ExpiresAt))
+		e.settleRefused(m, recordEnd(completed(r, "old")), &other)
+	}},
+	{"an absent record is a conflict with nothing", func(e *env) {
+		other, _ := e.deferred()
+		gone := e.reserved()
+		orphan := message(gone, 1)
+		carrier := completed(e.reserved(), "{}")
+		e.ok(e.send(idem.Commit{Record: carrier, Now: base, Token: e.token(), Messages: []idem.Message{orphan}}))
+		e.settleRefused(orphan, recordEnd(completed(gone, "{}")), nil)
+		e.wantRecord(other.Key, &other)
+	}},
+	{"without a record part the record is left alone, whatever it is", func(e *env) {
+		r, row := completed(e.reserved(), "{}"), e.rowKey()
+		m := message(r, 1)
+		m.Detached = true
+		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token(), Messages: []idem.Message{m}}))
+		end := delivered(m)
+		e.ok(e.settle(idem.Settlement{Message: end, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
+		e.wantMessage(m.ID, ended(m, end))
+		e.wantRecord(r.Key, &r)
+		e.wantRow(row, 1)
+	}},
+	{"the next message of the chain is inserted and the record stays pending", func(e *env) {
+		r, m := e.deferred()
+		end, next, row := delivered(m), message(r, 2), e.rowKey()
+		next.State, next.Owner, next.Epoch = idem.MessageClaimed, e.owner(), 1
+		e.ok(e.settle(idem.Settlement{Message: end, Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
+		e.wantMessage(m.ID, ended(m, end))
+		e.wantMessage(next.ID, &next)
+		e.wantRecord(r.Key, &r)
+		e.wantRow(row, 1)
+	}},
+	{"a next message that is there already is a conflict and nothing happens", func(e *env) {
+		r, m := e.deferred()
+		_, there := e.deferred()
+		row := e.rowKey()
+		err := e.settle(idem.Settlement{Message: delivered(m), Next: &there, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		e.wantMessageConflict(err, &there)
+		e.wantMessage(m.ID, &m)
+		e.wantNothing(r.Key, &r, message(r, 2).ID, row)
+	}},
+	{"failed writes are named by their positions and nothing happens", func(e *env) {
+		r, m := e.deferred()
+		row, next := e.rowKey(), message(r, 2)
+		err := e.settle(idem.Settlement{
+			Message: delivered(m), Next: &next, Record: recordEnd(completed(r, "{}")), Token: e.token(),
+			Writes: []idem.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row), e.InsertRow(e.takenRow(), retries)},
+		})
+		e.wantWriteFailed(err, 0, 2)
+		e.wantMessage(m.ID, &m)
+		e.wantNothing(r.Key, &r, next.ID, row)
+	}},
+	{"evidence is kept, and no evidence removes none", func(e *env) {
+		_, m := e.deferred()
+		dead := delivered(m)
+		dead.State, dead.DoneAt, dead.SweepAt = idem.MessageDead, time.Time{}, base.Add(time.Hour)
+		dead.Evidence = []byte("\x00 the provider's answer")
+		e.ok(e.settle(idem.Settlement{Message: dead, Token: e.token()}))
+		parked := ended(m, dead)
+		e.wantMessage(m.ID, parked)
+		end := delivered(m)
+		e.ok(e.settle(idem.Settlement{Message: end, Token: e.token()}))
+		e.wantMessage(m.ID, ended(*parked, end))
+	}},
+	{"a settlement is frozen when it is prepared (peers.md P7)", func(e *env) {
+		r, m := e.deferred()
+		done, mine := completed(r, `{"n":1}`), completed(r, `{"n":1}`)
+		end, next, wantNext, row, other := delivered(m), message(r, 2), message(r, 2), e.rowKey(), e.rowKey()
+		settlement := idem.Settlement{Message: end, Record: recordEnd(mine), Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+		send, err := e.Store.PrepareSettle(settlement)
+		e.ok(err)
+		scribble(mine.Response)
+		settlement.Record.LastError = "scribbled"
+		next.Topic = "scribbled"
+		copy(next.Payload, "!!!")
+		settlement.Writes[0] = e.AddRow(other)
+		e.ok(send(e.ctx))
+		e.wantRecord(r.Key, &done)
+		e.wantMessage(m.ID, ended(m, end))
+		e.wantMessage(next.ID, &wantNext)
+		e.wantRow(row, 1)
+		e.wantRow(other, 0)
+	}},
+}
+
+// settleRefused demands that a settlement fails on its record, together with a write that fails too, and leaves no trace.
+func (e *env) settleRefused(m idem.Message, end *idem.RecordEnd, existing *idem.Record) {
+	e.Helper()
+	row := e.rowKey()
+	err := e.settle(idem.Settlement{
+		Message: delivered(m), Record: end, Token: e.token(),
+		Writes: []idem.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row)},
+	})
+	e.wantRecordConflict(err, existing)
+	e.wantMessage(m.ID, &m)
+	e.wantNothing(end.Key, existing, m.OperationID.Message(2), row)
+}
+
+// delivered ends the message with the provider's answer.
+func delivered(m idem.Message) idem.MessageEnd {
+	return idem.MessageEnd{
+		ID: m.ID, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Retention: m.Retention,
+		Reference: "ch_2", LastOutcome: "delivered",
+	}
+}
+
+// ended is the message as the settlement leaves it.
+func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
+	m.State, m.DoneAt, m.Retention, m.SweepAt = end.State, end.DoneAt, end.Retention, end.SweepAt
+	m.Reference, m.LastOutcome = end.Reference, end.LastOutcome
+	if len(end.Evidence) > 0 {
+		m.Evidence = end.Evidence
+	}
+	return &m
+}
+
+// recordEnd is what a settlement makes of a pending record so that it becomes done.
+func recordEnd(done idem.Record) *idem.RecordEnd {
+	return &idem.RecordEnd{
+		Key: done.Key, OperationID: done.OperationID, State: done.State, Response: done.Response,
+		DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, LastError: done.LastError,
+	}
+}

@@ -1,0 +1,75 @@
+// Package storetest is the contract that every store passes, as tests: what docs/semantics.md and docs/design.md say of
+// reserve, commit, settle and messages, and the cases of docs/peers.md that a store alone can get wrong.
+//
+// It runs against memstore, the plain reference, and against dynamo on real endpoints. Package faulty, beside it, wraps
+// a store with faults, for the tests of what stands above one.
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// Store is what is under test.
+type Store interface {
+	idem.Store
+	outbox.Store
+}
+
+// Harness is a store under test, and business rows beside it that its transactions can write. A row is a counter, so that
+// a transaction that was applied twice can be seen.
+type Harness struct {
+	Store Store
+	// InsertRow makes a write that creates the row with the count 1, under the condition that there is none; failure is
+	// what the write declares for that condition.
+	InsertRow func(key string, failure idem.Failure) idem.Write
+	// AddRow makes a write without a condition that adds 1 to the row's count, creating it where there is none.
+	AddRow func(key string) idem.Write
+	// CountRow reads the row's count strongly; 0 where there is no row.
+	CountRow func(ctx context.Context, key string) (int, error)
+}
+
+// Run runs the contract as subtests of t. It calls newHarness once for each of them, with the subtest's own t. Harnesses
+// may share their tables: every subtest makes its own keys and ignores what others left. All times lie beyond the year
+// 2100, so native TTL removes nothing while the tests run.
+func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
+	t.Helper()
+	for _, group := range []struct {
+		name  string
+		tests []test
+	}{
+		{"insert", insertTests},
+		{"update", updateTests},
+		{"response", responseTests},
+		{"commit", commitTests},
+		{"token", tokenTests},
+		{"message", messageTests},
+		{"settle", settleTests},
+		{"queue", queueTests},
+		{"race", raceTests},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, test := range group.tests {
+				t.Run(test.name, func(t *testing.T) {
+					harness := newHarness(t)
+					ctx, cancel := context.WithTimeout(t.Context(), testMax)
+					defer cancel()
+					test.run(&env{T: t, Harness: harness, ctx: ctx})
+				})
+			}
+		})
+	}
+}
+
+// testMax bounds each test, and so its waiting for an index to catch up.
+const testMax = 30 * time.Second
+
+// test is one clause of the contract.
+type test struct {
+	name string
+	run  func(e *env)
+}
