@@ -27,9 +27,10 @@ const lookUpBytesMax = 1 << 20
 
 // Provider is where charges are made and looked up. It is safe for concurrent use.
 type Provider struct {
-	url    string
-	calls  *call.Client
-	lookUp *http.Client
+	url string
+	// keyed and keyless make calls, each at its endpoints.
+	keyed, keyless *call.Client
+	lookUp         *http.Client
 }
 
 // NewProvider returns the provider at an absolute http or https URL.
@@ -38,7 +39,14 @@ func NewProvider(rawURL string) (*Provider, error) {
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return nil, fmt.Errorf("payments: PROVIDER_URL = %q: must be an absolute http or https URL", rawURL)
 	}
-	return &Provider{url: strings.TrimRight(rawURL, "/"), calls: call.New(call.Config{}), lookUp: &http.Client{}}, nil
+	// Without keys, a call whose outcome is open is never repeated, so a call must not go out over an idle connection
+	// that the provider has just closed.
+	fresh := http.DefaultTransport.(*http.Transport).Clone()
+	fresh.DisableKeepAlives = true
+	return &Provider{
+		url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{},
+		keyed: call.New(call.Config{}), keyless: call.New(call.Config{Transport: fresh}),
+	}, nil
 }
 
 // The provider's endpoints for charges: the second ignores keys, so that each call makes a new charge.
@@ -50,10 +58,10 @@ const (
 // Topics are the application's topics: charges at a provider that honours keys, and at its keyless endpoints. An open
 // call is repeated only at the former.
 func (p *Provider) Topics(attemptsMax int) []outbox.Topic {
-	topic := func(name, path string, keys outbox.Keys) outbox.Topic {
+	topic := func(name, path string, calls *call.Client, keys outbox.Keys) outbox.Topic {
 		return outbox.Topic{
 			Name:           name,
-			Call:           func(ctx context.Context, m idem.Message) outbox.Outcome { return p.charge(ctx, path, m) },
+			Call:           func(ctx context.Context, m idem.Message) outbox.Outcome { return p.charge(ctx, calls, path, m) },
 			Probe:          func(ctx context.Context, m idem.Message) outbox.Finding { return p.find(ctx, path, m) },
 			Settle:         settleCharge,
 			Keys:           keys,
@@ -62,8 +70,8 @@ func (p *Provider) Topics(attemptsMax int) []outbox.Topic {
 		}
 	}
 	return []outbox.Topic{
-		topic(TopicCharges, chargesPath, outbox.Keys{Honoured: true, Retention: keyRetention}),
-		topic(TopicLegacyCharges, legacyChargesPath, outbox.Keys{}),
+		topic(TopicCharges, chargesPath, p.keyed, outbox.Keys{Honoured: true, Retention: keyRetention}),
+		topic(TopicLegacyCharges, legacyChargesPath, p.keyless, outbox.Keys{}),
 	}
 }
 
@@ -75,7 +83,7 @@ type chargeRequest struct {
 	Reference string `json:"reference"`
 }
 
-func (p *Provider) charge(ctx context.Context, path string, m idem.Message) outbox.Outcome {
+func (p *Provider) charge(ctx context.Context, calls *call.Client, path string, m idem.Message) outbox.Outcome {
 	c, err := decodeCharge(m.Payload)
 	if err != nil {
 		return outbox.Refused{Cause: err}
@@ -84,7 +92,7 @@ func (p *Provider) charge(ctx context.Context, path string, m idem.Message) outb
 	if err != nil {
 		return outbox.Refused{Cause: err}
 	}
-	return p.calls.Post(ctx, call.Request{
+	return calls.Post(ctx, call.Request{
 		URL: p.url + path, Key: m.ID, Body: body, Reference: referenceIn, Declined: []int{http.StatusPaymentRequired},
 	})
 }

@@ -1,0 +1,120 @@
+package dynamo_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+)
+
+// Codes of cancellation reasons, as DynamoDB writes them.
+const (
+	none      = "None"
+	condition = "ConditionalCheckFailed"
+	running   = "TransactionConflict"
+	throttle  = "ThrottlingError"
+	provision = "ProvisionedThroughputExceeded"
+	invalid   = "ValidationError"
+)
+
+// The reasons of a cancelled transaction are read position by position (design.md "Commit", table of outcomes): a commit
+// of record, message and two writes.
+func TestCancellationReasonsAreReadByPosition(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	tables := createTables(t, client)
+	store := newStore(t, client, tables, dynamo.Config{})
+	record, message0 := &idem.RecordConflictError{}, &idem.MessageConflictError{}
+	for _, row := range []struct {
+		name  string
+		codes []string
+		want  error // nil: an error that is none of the others
+	}{
+		{"the record's condition", []string{condition, none, none, none}, record},
+		{"the record's condition wins over a write's (peers.md H11)", []string{condition, none, condition, condition}, record},
+		{"the record's condition wins over contention and a throttle", []string{condition, running, throttle, running}, record},
+		{"the record's condition wins over a message's", []string{condition, condition, none, none}, record},
+		{"the message's condition", []string{none, condition, none, none}, message0},
+		{"the message's condition wins over a write's", []string{none, condition, condition, none}, message0},
+		{"the first write's condition", []string{none, none, condition, none}, &idem.WriteFailedError{Indexes: []int{0}}},
+		{"the second write's condition", []string{none, none, none, condition}, &idem.WriteFailedError{Indexes: []int{1}}},
+		{"both writes' conditions", []string{none, none, condition, condition}, &idem.WriteFailedError{Indexes: []int{0, 1}}},
+		{"a write's condition beside another's contention", []string{none, none, running, condition}, &idem.WriteFailedError{Indexes: []int{1}}},
+		{"a record in contention was not judged, so a write's condition does not count", []string{running, none, none, condition}, idem.ErrContention},
+		{"contention on the record", []string{running, none, none, none}, idem.ErrContention},
+		{"contention on a write", []string{none, none, none, running}, idem.ErrContention},
+		{"a throttled write", []string{none, none, throttle, none}, idem.ErrThrottled},
+		{"a throttle beside contention", []string{running, none, throttle, none}, idem.ErrContention},
+		{"provisioned capacity", []string{none, provision, none, none}, idem.ErrThrottled},
+		{"an invalid write", []string{none, none, invalid, none}, nil},
+		{"a code of a later day", []string{none, none, none, "Sunspots"}, nil},
+		{"no reason at all", []string{none, none, none, none}, nil},
+		{"too few reasons", []string{condition}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := reserved(t)
+			send, err := store.Prepare(idem.Commit{
+				Record: completed(r, []byte("{}")), Now: base, Token: string(owner(t)), Messages: []idem.Message{message(r, 1)},
+				Writes: []idem.Write{insertRow(tables, string(owner(t)), idem.Failure{}), insertRow(tables, string(owner(t)), idem.Failure{})},
+			})
+			must(t, err)
+			faults.inject("TransactWriteItems", cancelled(row.codes...))
+			err = send(t.Context())
+			if got := firstKnown(err); !reflect.DeepEqual(got, row.want) {
+				t.Errorf("got %#v, want %#v: %v", got, row.want, err)
+			}
+			if row.want == nil && meaningOf(err) != final {
+				t.Errorf("the error means %q, want %q: %v", meaningOf(err), final, err)
+			}
+		})
+	}
+}
+
+// firstKnown picks out of an error's chain the one that callers act on.
+func firstKnown(err error) error {
+	var record *idem.RecordConflictError
+	var message *idem.MessageConflictError
+	var write *idem.WriteFailedError
+	switch {
+	case errors.As(err, &record):
+		return record
+	case errors.As(err, &message):
+		return message
+	case errors.As(err, &write):
+		return write
+	case errors.Is(err, idem.ErrThrottled):
+		return idem.ErrThrottled
+	case errors.Is(err, idem.ErrContention):
+		return idem.ErrContention
+	}
+	return nil
+}
+
+// A settlement's message decides before its record, and that before the next message.
+func TestReasonsOfASettlement(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	store := newStore(t, client, createTables(t, client), dynamo.Config{})
+	for _, row := range []struct {
+		codes []string
+		want  error
+	}{
+		{[]string{condition, condition, condition}, &idem.MessageConflictError{}},
+		{[]string{none, condition, condition}, &idem.RecordConflictError{}},
+		{[]string{none, none, condition}, &idem.MessageConflictError{}},
+		{[]string{running, none, none}, idem.ErrContention},
+		{[]string{none, throttle, none}, idem.ErrThrottled},
+	} {
+		r, m := deferred(t, store)
+		s := settlement(t, r, m, []byte("{}"))
+		next := message(r, 2)
+		s.Next = &next
+		send, err := store.PrepareSettle(s)
+		must(t, err)
+		faults.inject("TransactWriteItems", cancelled(row.codes...))
+		if err = send(t.Context()); !reflect.DeepEqual(firstKnown(err), row.want) {
+			t.Errorf("%v: got %v, want %#v", row.codes, err, row.want)
+		}
+	}
+}

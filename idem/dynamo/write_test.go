@@ -1,0 +1,180 @@
+package dynamo_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+)
+
+// credit is an application's own write.
+type credit struct{ account string }
+
+func (credit) IfConditionFails() idem.Failure { return idem.Retry() }
+
+func TestEachKindOfWriteTakesPart(t *testing.T) {
+	store, client, tables := onDynoxide(t, dynamo.Config{Translate: nil})
+	table := &tables.rows
+	commit := func(writes ...idem.Write) error {
+		send, err := store.Prepare(idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: string(owner(t)), Writes: writes})
+		must(t, err)
+		return send(t.Context())
+	}
+	must(t, commit(insertRow(tables, "a", idem.Failure{}), insertRow(tables, "b", idem.Failure{})))
+	must(t, commit(
+		dynamo.Update(types.Update{TableName: table, Key: rowKey("a"), UpdateExpression: aws.String("SET n = :two"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":two": number("2")}}, idem.Failure{}),
+		dynamo.Delete(types.Delete{TableName: table, Key: rowKey("b")}, idem.Failure{}),
+		dynamo.ConditionCheck(types.ConditionCheck{TableName: table, Key: rowKey("c"), ConditionExpression: aws.String("attribute_not_exists(pk)")}, idem.Retry()),
+	))
+	if n := stored(t, client, tables.rows, "pk", "a")["n"].(*types.AttributeValueMemberN).Value; n != "2" {
+		t.Errorf("row a counts %s, want 2", n)
+	}
+	if stored(t, client, tables.rows, "pk", "b") != nil {
+		t.Error("row b is still there")
+	}
+	err := commit(
+		insertRow(tables, "d", idem.Failure{}),
+		dynamo.ConditionCheck(types.ConditionCheck{TableName: table, Key: rowKey("a"), ConditionExpression: aws.String("attribute_not_exists(pk)")}, idem.Retry()),
+	)
+	var failed *idem.WriteFailedError
+	if !errors.As(err, &failed) || len(failed.Indexes) != 1 || failed.Indexes[0] != 1 {
+		t.Errorf("got %v, want the failure of write 1", err)
+	}
+}
+
+func TestAWriteDeclaresItsFailure(t *testing.T) {
+	for name, write := range map[string]idem.Write{
+		"put": dynamo.Put(types.Put{}, idem.Retry()), "update": dynamo.Update(types.Update{}, idem.Retry()),
+		"delete": dynamo.Delete(types.Delete{}, idem.Retry()), "check": dynamo.ConditionCheck(types.ConditionCheck{}, idem.Retry()),
+	} {
+		if !write.IfConditionFails().Retries() {
+			t.Errorf("%s: the declared failure is lost", name)
+		}
+	}
+}
+
+func TestATranslatorTakesTheApplicationsOwnWrites(t *testing.T) {
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	tables := createTables(t, client)
+	store := newStore(t, client, tables, dynamo.Config{Translate: func(w idem.Write) (types.TransactWriteItem, error) {
+		c, ok := w.(credit)
+		if !ok || c.account == "" {
+			return types.TransactWriteItem{}, fmt.Errorf("no item for %v", w)
+		}
+		return types.TransactWriteItem{Put: &types.Put{TableName: &tables.rows, Item: rowKey(c.account)}}, nil
+	}})
+	commit := idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: string(owner(t)), Writes: []idem.Write{
+		credit{"acct_1"}, insertRow(tables, "native", idem.Failure{}),
+	}}
+	send, err := store.Prepare(commit)
+	must(t, err)
+	must(t, send(t.Context()))
+	for _, key := range []string{"acct_1", "native"} {
+		if stored(t, client, tables.rows, "pk", key) == nil {
+			t.Errorf("row %s is missing", key)
+		}
+	}
+	commit.Writes = []idem.Write{credit{}}
+	if _, err := store.Prepare(commit); err == nil || !strings.Contains(err.Error(), "write 0: translate a dynamo_test.credit") {
+		t.Errorf("got %v, want the translator's error with the write's position", err)
+	}
+}
+
+// What can't be a part of the transaction is refused before anything is sent.
+func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	tables := createTables(t, client)
+	store := newStore(t, client, tables, dynamo.Config{})
+	put := func(table string, item map[string]types.AttributeValue) idem.Write {
+		return dynamo.Put(types.Put{TableName: &table, Item: item}, idem.Failure{})
+	}
+	del := func(table, key string) idem.Write {
+		return dynamo.Delete(types.Delete{TableName: &table, Key: rowKey(key)}, idem.Failure{})
+	}
+	big := func(key string, size int) idem.Write {
+		row := rowKey(key)
+		row["blob"] = &types.AttributeValueMemberB{Value: make([]byte, size)}
+		return put(tables.rows, row)
+	}
+	var many, large []idem.Write
+	for i := range 100 {
+		many = append(many, put(tables.rows, rowKey(fmt.Sprint("many", i))))
+	}
+	for i := range 11 {
+		large = append(large, big(fmt.Sprint("large", i), 390<<10))
+	}
+	arn := "arn:aws:dynamodb:us-east-1:000000000000:table/"
+	for name, row := range map[string]struct {
+		writes []idem.Write
+		want   string
+	}{
+		"nil":                            {[]idem.Write{nil}, "write 0: is nil"},
+		"a type that nobody translates":  {[]idem.Write{credit{"acct_1"}}, "write 0: a dynamo_test.credit is none of"},
+		"no table":                       {[]idem.Write{put("", rowKey("a"))}, "write 0: names no table"},
+		"no item":                        {[]idem.Write{put(tables.rows, nil)}, "write 0: has no item or key"},
+		"the idempotency table":          {[]idem.Write{put(tables.rows, rowKey("a")), put(tables.Idempotency, rowKey("a"))}, "write 1: is on the table " + tables.Idempotency},
+		"the outbox table":               {[]idem.Write{del(tables.Outbox, "a")}, "write 0: is on the table " + tables.Outbox},
+		"the idempotency table's ARN":    {[]idem.Write{del(arn+tables.Idempotency, "a")}, "write 0: is on the table " + tables.Idempotency},
+		"101 items":                      {many, "a transaction of 101 items"},
+		"more than 4 MB":                 {large, "a transaction of 12 items and 439"},
+		"an item of more than 400 KB":    {[]idem.Write{big("big", 400<<10)}, "write 0 has 409"},
+		"two deletes of one item":        {[]idem.Write{del(tables.rows, "a"), put(tables.rows, rowKey("b")), del(tables.rows, "a")}, "write 0 and write 2 are on the same item"},
+		"an ARN and a name for one item": {[]idem.Write{del(tables.rows, "a"), del(arn+tables.rows, "a")}, "write 0 and write 1 are on the same item"},
+		"a put and a delete of one item": {[]idem.Write{insertRow(tables, "a", idem.Failure{}), del(tables.rows, "a")}, "write 0 and write 1 are on the same item"},
+		"two equal puts":                 {[]idem.Write{put(tables.rows, rowKey("a")), put(tables.rows, rowKey("a"))}, "write 0 and write 1 are on the same item"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults.inject("TransactWriteItems")
+			r := completed(reserved(t), []byte("{}"))
+			_, err := store.Prepare(idem.Commit{Record: r, Now: base, Token: string(owner(t)), Writes: row.writes})
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("got %v, want an error with %q", err, row.want)
+			}
+			if errors.Is(err, idem.ErrResponseTooLarge) {
+				t.Errorf("the response is blamed: %v", err)
+			}
+			if sent := faults.bodies("TransactWriteItems"); len(sent) != 0 {
+				t.Errorf("%d requests were sent", len(sent))
+			}
+		})
+	}
+}
+
+// What would fit without the response is the response's fault, which the caller answers with a stored 500.
+func TestAResponseThatCrowdsATransactionIsTooLarge(t *testing.T) {
+	store, _, tables := onDynoxide(t, dynamo.Config{})
+	var writes []idem.Write
+	for i := range 98 {
+		writes = append(writes, insertRow(tables, fmt.Sprint("row", i), idem.Failure{}))
+	}
+	r := reserved(t)
+	for name, commit := range map[string]idem.Commit{
+		"too many items": {Record: completed(r, random(400<<10)), Writes: writes},
+		"too many bytes": {Record: completed(r, random(3<<20)), Writes: []idem.Write{
+			blob(tables, "a"), blob(tables, "b"), blob(tables, "c"),
+		}},
+	} {
+		commit.Now, commit.Token = base, string(owner(t))
+		if _, err := store.Prepare(commit); !errors.Is(err, idem.ErrResponseTooLarge) {
+			t.Errorf("%s: got %v, want ErrResponseTooLarge", name, err)
+		}
+		commit.Record.Response.Body = nil
+		if _, err := store.Prepare(commit); err != nil {
+			t.Errorf("%s: without the response: %v", name, err)
+		}
+	}
+}
+
+func blob(tables tables, key string) idem.Write {
+	row := rowKey(key)
+	row["blob"] = &types.AttributeValueMemberB{Value: make([]byte, 390<<10)}
+	return dynamo.Put(types.Put{TableName: &tables.rows, Item: row}, idem.Failure{})
+}
