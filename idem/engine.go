@@ -47,6 +47,9 @@ type Registered struct {
 // Operation returns what was registered.
 func (o *Registered) Operation() Operation { return o.op }
 
+// RecordKey returns the key of the record that the request is about: what logs show in place of the client's key.
+func (o *Registered) RecordKey(req Request) RecordKey { return o.op.scope(req).RecordKey() }
+
 // Register adds an operation at start-up, or returns a [*ConfigError].
 func (e *Engine) Register(op Operation) (*Registered, error) {
 	if err := op.validate(e.cfg.ExecutionMax + e.cfg.WireMax); err != nil {
@@ -185,8 +188,8 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 		if err != nil || r == nil || r.State.Final() {
 			return r, err
 		}
-		pause := e.jitter(pollPause(try))
-		if e.now().Add(pause).After(until) || e.cfg.Pause(ctx, pause) != nil {
+		left := until.Sub(e.now())
+		if left <= 0 || e.cfg.Pause(ctx, min(left, e.jitter(pollPause(try)))) != nil {
 			return r, nil
 		}
 	}

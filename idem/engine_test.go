@@ -488,3 +488,16 @@ func TestStatusShowsOnlyTheTenantsOwnOperation(t *testing.T) { // I5
 		}
 	})
 }
+
+func TestAwaitHoldsForTheWholeWaitAndLooksOnceMore(t *testing.T) { // payments-api.md "Prefer: wait"
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		orders := w.register(idem.Operation{Kind: idem.KindDeferred})
+		id := w.do(orders, request("{}"), w.handler(202)).OperationID
+		start := time.Now()
+		r, err := w.engine.Await(t.Context(), "t", id, time.Second)
+		if took := time.Since(start); err != nil || r == nil || r.State != idem.StatePending || took != time.Second {
+			t.Errorf("%+v, %v after %v; want it pending after 1 s", r, err, took)
+		}
+	})
+}

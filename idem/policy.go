@@ -81,7 +81,8 @@ type InFlight string
 
 // The answers to a duplicate of a running request.
 const (
-	InFlightConflict InFlight = "409"
+	InFlightConflict InFlight = "409"        // idempotency_key_in_progress
+	InFlightInUse    InFlight = "409 in use" // idempotency_key_in_use, as Stripe names it
 	InFlightAccepted InFlight = "202"
 	InFlightWait     InFlight = "wait" // replays the winner's response; 409 when the wait is over
 )
@@ -134,7 +135,7 @@ func IETF() Policy {
 func Stripe() Policy {
 	return Policy{
 		Name: "stripe", MissingKey: MissingKeyUnprotected, EmptyKey: EmptyKeyAsMissing, Syntax: SyntaxOpaque,
-		Mismatch: Mismatch400, InFlight: InFlightConflict, StoreServerErrors: true, ClientErrors: ClientErrorsFinal,
+		Mismatch: Mismatch400, InFlight: InFlightInUse, StoreServerErrors: true, ClientErrors: ClientErrorsFinal,
 		Scope: ScopeTenant, Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
 	}
 }
@@ -179,7 +180,7 @@ func (p Policy) Validate() error {
 		oneOf("Policy.EmptyKey", p.EmptyKey, EmptyKeyRefused, EmptyKeyAsMissing),
 		oneOf("Policy.Syntax", p.Syntax, SyntaxStructured, SyntaxStrict, SyntaxOpaque),
 		oneOf("Policy.Mismatch", p.Mismatch, Mismatch422, Mismatch400, MismatchReplay),
-		oneOf("Policy.InFlight", p.InFlight, InFlightConflict, InFlightAccepted, InFlightWait),
+		oneOf("Policy.InFlight", p.InFlight, InFlightConflict, InFlightInUse, InFlightAccepted, InFlightWait),
 		oneOf("Policy.ClientErrors", p.ClientErrors, ClientErrorsFinal, ClientErrorsAll),
 		oneOf("Policy.Scope", p.Scope, ScopeOperation, ScopeTenant),
 		oneOf("Policy.AfterExpiry", p.AfterExpiry, AfterExpiryNew, AfterExpiryGone),

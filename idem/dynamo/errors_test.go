@@ -1,6 +1,7 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -234,6 +235,29 @@ func TestAnInsertMeetsItsOwnRecordAfterTheSDKsRetry(t *testing.T) {
 	}
 	if conflict.Existing == nil || conflict.Existing.Owner != r.Owner || conflict.Existing.OperationID != r.OperationID {
 		t.Errorf("the conflict carries %+v, want the inserted record", conflict.Existing)
+	}
+}
+
+// Reads that lead to a decision are strong: an eventually consistent one may show a record from before its commit.
+func TestReadsAreStrong(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	store := newStore(t, client, createTables(t, client), dynamo.Config{})
+	done := completed(reserved(t), random(10<<10))
+	must(t, store.Insert(t.Context(), done, base))
+	faults.inject("")
+	got(t, store, done.Key)
+	_, err := store.Message(t.Context(), done.OperationID.Message(1))
+	must(t, err)
+	for operation, want := range map[string]int{"GetItem": 2, "BatchGetItem": 1} {
+		bodies := faults.bodies(operation)
+		if len(bodies) != want {
+			t.Errorf("%d requests of %s, want %d", len(bodies), operation, want)
+		}
+		for _, body := range bodies {
+			if !bytes.Contains(body, []byte(`"ConsistentRead":true`)) {
+				t.Errorf("%s is not strong: %s", operation, body)
+			}
+		}
 	}
 }
 

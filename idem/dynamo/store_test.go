@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -98,3 +99,20 @@ func rowKey(key string) map[string]types.AttributeValue {
 }
 
 func number(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+
+// Only the states that this release knows as final expire: what a later release keeps in another state is never
+// overwritten, whatever its expiry says (peers.md H17).
+func TestAnUnknownStateDoesNotExpire(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client := dynamotest.Client(url)
+		store := newStore(t, client, createTables(t, client), dynamo.Config{})
+		later := completed(reserved(t), nil)
+		later.State = "archived"
+		must(t, store.Insert(t.Context(), later, base))
+		again := reserved(t)
+		again.Key = later.Key
+		if err := store.Insert(t.Context(), again, later.ExpiresAt.Add(time.Hour)); meaningOf(err) != conflict {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	})
+}

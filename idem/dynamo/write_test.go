@@ -148,6 +148,18 @@ func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+// What the SDK itself refuses was never sent, so it is a final error and not a lost reply.
+func TestAWriteThatTheSDKRefuses(t *testing.T) {
+	store, _, tables := onDynoxide(t, dynamo.Config{})
+	send, err := store.Prepare(idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: string(owner(t)), Writes: []idem.Write{
+		dynamo.Update(types.Update{TableName: &tables.rows, Key: rowKey("a")}, idem.Failure{}), // without an expression
+	}})
+	must(t, err)
+	if err := send(t.Context()); meaningOf(err) != final {
+		t.Errorf("the error means %q: %v", meaningOf(err), err)
+	}
+}
+
 // What would fit without the response is the response's fault, which the caller answers with a stored 500.
 func TestAResponseThatCrowdsATransactionIsTooLarge(t *testing.T) {
 	store, _, tables := onDynoxide(t, dynamo.Config{})

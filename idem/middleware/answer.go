@@ -48,7 +48,7 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 		a.response = idem.NewProblem(http.StatusConflict, idem.CodeOutcomeUnknown, "Outcome unknown",
 			"An earlier request with this key may or may not have been executed. It is being resolved; the request is not executed again.").Response()
 	}
-	if c.unprotected != "" {
+	if c.oneOff {
 		a.status, a.replayed, a.expires = c.unprotected, false, time.Time{}
 	}
 	return a
@@ -93,9 +93,8 @@ func (c *call) inFlight(result *idem.Result) (idem.Response, string) {
 		"A request with this Idempotency-Key is in progress. Send it again after Retry-After.").Response(), ""
 }
 
-// inFlightCode: the contract that calls a mismatch idempotency_error is Stripe's, which calls this by its own name too.
 func (e *endpoint) inFlightCode() string {
-	if e.policy.Mismatch == idem.Mismatch400 {
+	if e.policy.InFlight == idem.InFlightInUse {
 		return idem.CodeInUse
 	}
 	return idem.CodeInProgress
@@ -109,21 +108,10 @@ func (c *call) mismatch() idem.Response {
 	return idem.NewProblem(http.StatusUnprocessableEntity, idem.CodeKeyReused, title, detail).Response()
 }
 
-// keyHash is what logs show in place of the key.
-func (c *call) keyHash() string {
-	op := c.endpoint.operation.Operation()
-	scope := idem.Scope{Tenant: c.asked.Tenant, Key: c.asked.Key}
-	if op.Policy.Scope == idem.ScopeOperation {
-		scope.Operation = op.Name
-	}
-	if op.Policy.BindPrincipal {
-		scope.Principal = c.asked.Principal
-	}
-	return string(scope.RecordKey())
-}
-
+// log shows the record's key in place of the client's: a hash.
 func (c *call) log() *slog.Logger {
-	return c.endpoint.m.cfg.Logger.With("operation", c.endpoint.operation.Operation().Name, "key_hash", c.keyHash())
+	operation := c.endpoint.operation
+	return c.endpoint.m.cfg.Logger.With("operation", operation.Operation().Name, "key_hash", operation.RecordKey(c.asked))
 }
 
 // retryAfterDefault is for answers whose source names no other time.
@@ -140,11 +128,11 @@ func (m *Middleware) write(w http.ResponseWriter, a answer) {
 // write puts an answer onto the wire. Nothing of it was written before.
 func write(w http.ResponseWriter, a answer) {
 	h := w.Header()
-	for _, name := range []string{header.NameReplayed, header.NameStatus, header.NameExpires} {
-		h.Del(name)
-	}
 	for _, f := range a.response.Header {
 		h.Add(f.Name, f.Value)
+	}
+	for _, name := range []string{header.NameReplayed, header.NameStatus, header.NameExpires} {
+		h.Del(name) // what a handler says of these is not its to say
 	}
 	if a.status != "" {
 		h.Set(header.NameStatus, a.status)

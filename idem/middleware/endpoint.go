@@ -32,7 +32,9 @@ type endpoint struct {
 type call struct {
 	endpoint *endpoint
 	request  *Request
-	// unprotected is "", or why: it is then the Idempotency-Status.
+	// oneOff says that the request runs without protection, under a key that nobody else has. unprotected is then its
+	// Idempotency-Status, "" where it never was to be protected.
+	oneOff      bool
 	unprotected string
 	asked       idem.Request
 	// made is what the handler answered, before the allow-list.
@@ -130,19 +132,19 @@ func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Ident
 	if refused != nil {
 		return answer{response: refused.response}
 	}
-	c := &call{endpoint: e, request: request, unprotected: unprotected}
+	c := &call{endpoint: e, request: request, oneOff: key == "", unprotected: unprotected}
 	c.asked = idem.Request{Tenant: identity.Tenant, Principal: identity.Principal, Key: key, Input: input}
 	if e.route.Validate != nil {
 		if problem := e.route.Validate(request.copy(r.Context())); problem != nil {
 			return c.invalid(r.Context(), *problem)
 		}
 	}
-	if key == "" {
-		oneOff, err := e.m.oneOff()
+	if c.oneOff {
+		random, err := e.m.oneOff()
 		if err != nil {
 			return c.failed(r.Context(), err)
 		}
-		c.asked.Key = oneOff
+		c.asked.Key = random
 	}
 	result, err := e.operation.Do(r.Context(), c.asked, e.execute(c))
 	if err != nil {
@@ -153,7 +155,7 @@ func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Ident
 
 // invalid answers a request that failed validation: by its stored twin where there is one, else by the problem.
 func (c *call) invalid(ctx context.Context, problem idem.Problem) answer {
-	if c.asked.Key != "" {
+	if !c.oneOff {
 		result, err := c.endpoint.operation.Lookup(ctx, c.asked)
 		if err != nil {
 			return c.failed(ctx, err)

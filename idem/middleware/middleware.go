@@ -133,7 +133,7 @@ func (m *Middleware) identify(r *http.Request) (Identity, *refusal) {
 		return Identity{}, refuse(http.StatusForbidden, codeForbidden, "Forbidden", "The credentials do not allow this request.")
 	case err != nil:
 		m.cfg.Logger.ErrorContext(r.Context(), "caller not identified", "error", err)
-		return Identity{}, refuse(http.StatusServiceUnavailable, codeUnavailable, "Service Unavailable", "The caller could not be authenticated now.")
+		return Identity{}, refuse(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable", "The caller could not be authenticated now.")
 	case identity.Tenant == "":
 		m.cfg.Logger.ErrorContext(r.Context(), "Config.Identify returned no tenant and no error: nothing runs")
 		return Identity{}, internalError()

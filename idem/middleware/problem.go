@@ -22,7 +22,6 @@ const (
 	codeTooLarge         = "request_too_large"      // 413
 	codeMediaType        = "unsupported_media_type" // 415
 	codeInternal         = "internal_error"         // 500
-	codeUnavailable      = "unavailable"            // 503
 )
 
 // refusal is a request's end before the engine was asked.
@@ -53,7 +52,7 @@ func (c *call) failed(ctx context.Context, err error) answer {
 			"Response too large", "The response is too large to be stored; nothing was committed.").Response()}
 	}
 	op := c.endpoint.operation.Operation()
-	response, retryAfter := c.endpoint.m.failed(ctx, err, "operation", op.Name, "key_hash", c.keyHash())
+	response, retryAfter := c.endpoint.m.failed(ctx, err, "operation", op.Name, "key_hash", c.endpoint.operation.RecordKey(c.asked))
 	return answer{response: response, retryAfter: retryAfter, status: c.unprotected}
 }
 

@@ -82,7 +82,7 @@ func (e *endpoint) input(r *Request) (canonical.Input, *refusal) {
 	}
 	for _, name := range e.route.Path {
 		// Without the wildcard two resources would share a fingerprint.
-		if pattern := r.HTTP.Pattern; pattern != "" && !strings.Contains(pattern, "{"+name) {
+		if pattern := r.HTTP.Pattern; pattern != "" && !strings.Contains(pattern, "{"+name+"}") && !strings.Contains(pattern, "{"+name+"...}") {
 			e.m.cfg.Logger.ErrorContext(r.HTTP.Context(), "Route.Path names a parameter that the pattern has not", "name", name, "pattern", pattern)
 			return in, internalError()
 		}

@@ -32,13 +32,17 @@ type Config struct {
 	Logger       *slog.Logger
 }
 
-// operationsPath is where the status of an operation is served.
-const operationsPath = "/v1/operations/"
+// operationsPath is where the status of an operation is served, and docsURL where its answers are explained.
+const (
+	operationsPath = "/v1/operations/"
+	docsURL        = "https://github.com/idem-go/idem-aws/blob/main/docs/semantics.md"
+)
 
 // New returns the application, or a [*idem.ConfigError].
 func New(cfg Config) (http.Handler, error) {
 	mw, err := middleware.New(cfg.Engine, middleware.Config{
-		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, Logger: cfg.Logger,
+		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, DocsURL: docsURL,
+		Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,152 @@
+package dynamo_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/localstack/emulator"
+)
+
+// bill counts the calls of a path and what they consumed.
+type bill struct{ calls []string }
+
+func (b *bill) meter(u dynamo.Usage) {
+	if u.Failed {
+		b.calls = append(b.calls, u.Operation+" lost") // DynamoDB does not report what a failed condition consumes
+		return
+	}
+	read, write := u.Units()
+	line := u.Operation
+	if write > 0 {
+		line += fmt.Sprintf(" %gW", write)
+	}
+	if read > 0 {
+		line += fmt.Sprintf(" %gR", read)
+	}
+	b.calls = append(b.calls, line)
+}
+
+func (b *bill) take() string {
+	all := strings.Join(b.calls, ", ")
+	b.calls = nil
+	return all
+}
+
+// What each path of a request costs, in calls and capacity units (dynoxide counts them as DynamoDB does; DynamoDB Local
+// does not). A transaction costs 2 per item and KB; entering or leaving a sparse index, or changing what it shows, costs
+// 1: "complete" is an opaque record's. A lost insert is billed as a write of the stored size, which no reply tells.
+func TestCapacity(t *testing.T) {
+	client := dynamotest.Client(dynamotest.Endpoint(t, emulator.Dynoxide))
+	var b bill
+	tables := createTables(t, client)
+	store := newStore(t, client, tables, dynamo.Config{Meter: b.meter})
+	for _, row := range []struct {
+		response string
+		body     []byte
+		want     map[string]string
+	}{
+		{"27 B", []byte(`{"id":"pay_1","amount":500}`), map[string]string{
+			"reserve": "PutItem 1W", "commit": "TransactWriteItems 4W", "complete": "PutItem 2W",
+			"express": "TransactWriteItems 4W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
+			"deferred": "TransactWriteItems 7W", "claim": "PutItem 2W", "settle": "TransactWriteItems 7W",
+		}},
+		{"10 KB of JSON", jsonOf(10 << 10), map[string]string{
+			"reserve": "PutItem 1W", "commit": "TransactWriteItems 8W", "complete": "PutItem 4W",
+			"express": "TransactWriteItems 8W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
+			"deferred": "TransactWriteItems 7W", "claim": "PutItem 2W", "settle": "TransactWriteItems 11W",
+		}},
+		{"10 KB of noise", random(10 << 10), map[string]string{
+			"reserve": "PutItem 1W", "commit": "TransactWriteItems 26W", "complete": "TransactWriteItems 25W",
+			"express": "TransactWriteItems 26W", "replay": "PutItem lost, BatchGetItem 3R", "replay, read first": "GetItem 1R, BatchGetItem 3R",
+			"deferred": "TransactWriteItems 7W", "claim": "PutItem 2W", "settle": "TransactWriteItems 29W",
+		}},
+	} {
+		for path, cost := range costs(t, store, &b, tables, row.body) {
+			if want := row.want[path]; cost != want {
+				t.Errorf("%s: %s: got %s, want %s", row.response, path, cost, want)
+			}
+		}
+	}
+}
+
+// costs runs each path once, with one business row in each transaction.
+func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byte) map[string]string {
+	t.Helper()
+	costs := map[string]string{}
+	b.take()
+	commit := func(c idem.Commit) {
+		c.Now, c.Token, c.Writes = base, string(owner(t)), []idem.Write{insertRow(tables, string(owner(t)), idem.Failure{})}
+		send, err := store.Prepare(c)
+		must(t, err)
+		must(t, send(t.Context()))
+	}
+
+	r := reserved(t)
+	must(t, store.Insert(t.Context(), r, base))
+	costs["reserve"] = b.take()
+	fence := idem.FenceOf(r)
+	commit(idem.Commit{Record: completed(r, body), Fence: &fence})
+	costs["commit"] = b.take()
+
+	wrapped := reserved(t)
+	wrapped.Kind = idem.KindOpaque
+	must(t, store.Insert(t.Context(), wrapped, base))
+	b.take()
+	must(t, store.Update(t.Context(), completed(wrapped, body), idem.FenceOf(wrapped)))
+	costs["complete"] = b.take()
+
+	commit(idem.Commit{Record: completed(reserved(t), body)})
+	costs["express"] = b.take()
+
+	again := reserved(t)
+	again.Key = r.Key
+	conflict := firstKnown(store.Insert(t.Context(), again, base)).(*idem.RecordConflictError)
+	_, err := store.LoadResponse(t.Context(), *conflict.Existing)
+	must(t, err)
+	costs["replay"] = b.take()
+	got(t, store, r.Key)
+	costs["replay, read first"] = b.take()
+
+	held := pending(reserved(t))
+	m := message(held, 1)
+	commit(idem.Commit{Record: held, Messages: []idem.Message{m}})
+	costs["deferred"] = b.take()
+	claimed := m
+	claimed.State, claimed.Owner, claimed.Epoch, claimed.LeaseUntil = idem.MessageClaimed, owner(t), 1, base.Add(10*time.Second)
+	must(t, store.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(m)))
+	costs["claim"] = b.take()
+	s := settlement(t, held, m, body)
+	s.Writes = []idem.Write{insertRow(tables, string(owner(t)), idem.Failure{})}
+	send, err := store.PrepareSettle(s)
+	must(t, err)
+	must(t, send(t.Context()))
+	costs["settle"] = b.take()
+	return costs
+}
+
+// jsonOf is a JSON document of about that size, as repetitive as such documents are: the same on every run.
+func jsonOf(size int) []byte {
+	source := rand.New(rand.NewPCG(1, 2))
+	type entry struct {
+		ID       string `json:"id"`
+		Amount   int    `json:"amount"`
+		Currency string `json:"currency"`
+		Status   string `json:"status"`
+	}
+	var entries []entry
+	for n := 0; n < size; n += 80 {
+		entries = append(entries, entry{fmt.Sprintf("pay_%016x", source.Uint64()), source.IntN(100_000), "EUR", "succeeded"})
+	}
+	body, err := json.Marshal(entries)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}

@@ -1,0 +1,136 @@
+package dynamo
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// itemOf makes an item of whatever the fuzzer finds: a JSON object whose members become attributes of every type.
+func itemOf(raw []byte) (item, bool) {
+	var object map[string]any
+	if json.Unmarshal(raw, &object) != nil {
+		return nil, false
+	}
+	return attributesOf(object), true
+}
+
+func attributesOf(object map[string]any) item {
+	it := item{}
+	for name, v := range object {
+		it[name] = attributeOf(v)
+	}
+	return it
+}
+
+// attributeOf takes a string with the prefix "b:" for bytes and one with "n:" for a number, so that each type can come
+// under each name.
+func attributeOf(v any) types.AttributeValue {
+	switch v := v.(type) {
+	case string:
+		if len(v) >= 2 && v[:2] == "b:" {
+			return &types.AttributeValueMemberB{Value: []byte(v[2:])}
+		}
+		if len(v) >= 2 && v[:2] == "n:" {
+			return &types.AttributeValueMemberN{Value: v[2:]}
+		}
+		return stringValue(v)
+	case float64:
+		return numberValue(int64(v))
+	case bool:
+		return &types.AttributeValueMemberBOOL{Value: v}
+	case []any:
+		list := make([]types.AttributeValue, len(v))
+		for i, element := range v {
+			list[i] = attributeOf(element)
+		}
+		return &types.AttributeValueMemberL{Value: list}
+	case map[string]any:
+		return &types.AttributeValueMemberM{Value: attributesOf(v)}
+	}
+	return &types.AttributeValueMemberNULL{Value: true}
+}
+
+// FuzzDecodeRecord: whatever lies in the table, decoding ends in an error or in a record; and a record that counts as
+// readable is stored and read back as the same.
+func FuzzDecodeRecord(f *testing.F) {
+	store := offline(f)
+	for _, seed := range []string{
+		`{}`, `{"pk":"key","op":"op_1","sv":1,"st":"completed","kd":"atomic","ea":1,"rs":201,"rh":["A","b"],"rb":"b:{}"}`,
+		`{"pk":"key","op":"op_1","sv":2,"st":7,"kd":[]}`, `{"sv":"1"}`, `{"pk":"key","op":"op_1","sv":1,"re":"z","rb":"b:(\u00b5/\u00fd"}`,
+		`{"pk":"key","op":"op_1","sv":1,"st":"unknown","kd":"opaque","ep":"n:1e3","rt":-5,"fp":"b:x","rc":3,"an":1}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		it, ok := itemOf(raw)
+		if !ok {
+			return
+		}
+		r, err := store.decodeRecord(it)
+		if (r == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", r, err)
+		}
+		if r == nil || !r.Readable() || r.Chunks > 0 {
+			return
+		}
+		again, _, err := store.encodeRecord(*r)
+		if err != nil {
+			return // what was stored by another program may be more than is stored here
+		}
+		back, err := store.decodeRecord(again)
+		if err != nil || !reflect.DeepEqual(normal(*back), normal(*r)) {
+			t.Errorf("stored again it reads\n%+v, %v\nwant\n%+v", back, err, r)
+		}
+	})
+}
+
+func normal(r idem.Record) idem.Record {
+	r.Response.Body = append([]byte(nil), r.Response.Body...)
+	if len(r.Response.Header) == 0 {
+		r.Response.Header = nil
+	}
+	return r
+}
+
+// FuzzDecodeMessage is the same for messages.
+func FuzzDecodeMessage(f *testing.F) {
+	store := offline(f)
+	for _, seed := range []string{
+		`{}`, `{"id":"op_1.1","n":1,"op":"op_1","pk":"key","sv":1,"st":"pending","qa":5,"q":"offer#0","pl":"b:{}","rt":1}`,
+		`{"id":"op_1.1","sv":3,"st":[],"qa":"x"}`, `{"id":"op_1.1","sv":1,"st":"dead","qa":0,"dt":true,"ev":"b:x","ref":"ch_1"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		it, ok := itemOf(raw)
+		if !ok {
+			return
+		}
+		m, err := store.decodeMessage(it)
+		if (m == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", m, err)
+		}
+		if m == nil || !m.Readable() {
+			return
+		}
+		again, err := store.encodeMessage(*m)
+		if err != nil {
+			return
+		}
+		back, err := store.decodeMessage(again)
+		if len(m.Payload) == 0 {
+			m.Payload = nil
+		}
+		if len(m.Evidence) == 0 {
+			m.Evidence = nil
+		}
+		if err != nil || !reflect.DeepEqual(back, m) {
+			t.Errorf("stored again it reads\n%+v, %v\nwant\n%+v", back, err, m)
+		}
+	})
+}

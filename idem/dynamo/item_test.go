@@ -1,0 +1,239 @@
+package dynamo
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+func offline(t testing.TB) *Store {
+	t.Helper()
+	compressor, err := newCodec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Store{cfg: Config{IdempotencyTable: "idempotency", OutboxTable: "outbox"}.withDefaults(), codec: compressor}
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, int(500*time.Millisecond), time.UTC)
+
+// everyField is a record that has every attribute.
+func everyField() idem.Record {
+	return idem.Record{
+		Key: "key", State: idem.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", LeaseUntil: noon,
+		Tenant: "tenant", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session", SafeToRunAgain: true,
+		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
+		Response:    idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
+		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Attempts: 3, LastError: "none",
+		SchemaVersion: idem.SchemaVersion,
+	}
+}
+
+func everyFieldOfMessage() idem.Message {
+	return idem.Message{
+		ID: "op_1.1", Index: 1, OperationID: "op_1", RecordKey: "key", Tenant: "tenant", Topic: "orders.charge", Payload: []byte("{}"),
+		State: idem.MessageUnknown, Epoch: 2, Owner: "owner", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
+		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Detached: true,
+		Reference: "ch_1", LastOutcome: "ambiguous", Evidence: []byte("{}"), SchemaVersion: idem.SchemaVersion,
+	}
+}
+
+// Attribute names and units are what releases and other programs read: this list may grow and never changes.
+func TestARecordsItem(t *testing.T) {
+	it, chunks, err := offline(t).encodeRecord(everyField())
+	if err != nil || len(chunks) != 0 {
+		t.Fatal(err, len(chunks))
+	}
+	want := item{
+		"pk": stringValue("key"), "st": stringValue("completed"), "op": stringValue("op_1"), "ep": numberValue(2),
+		"ow": stringValue("owner"), "lu": numberValue(noon.UnixMilli()), "tn": stringValue("tenant"), "on": stringValue("orders.create"),
+		"kd": stringValue("opaque"), "pr": stringValue("session"), "sf": &types.AttributeValueMemberBOOL{Value: true},
+		"fv": numberValue(1), "fk": stringValue("k1"), "rs": numberValue(201),
+		"rh": &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("Location"), stringValue("/1")}},
+		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
+		"ea": numberValue(noon.Add(time.Hour).UnixMilli()), "rt": numberValue(3600_000), "an": numberValue(3), "le": stringValue("none"),
+		"sv": numberValue(1), "ttl": numberValue(noon.Unix() + 3600 + 1), // rounded up
+	}
+	delete(it, "rb")
+	delete(it, "fp")
+	if !reflect.DeepEqual(it, want) {
+		t.Errorf("got\n%s\nwant\n%s", fingerprintOf(it), fingerprintOf(want))
+	}
+}
+
+func TestAMessagesItem(t *testing.T) {
+	it, err := offline(t).encodeMessage(everyFieldOfMessage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms := numberValue(noon.UnixMilli())
+	want := item{
+		"id": stringValue("op_1.1"), "n": numberValue(1), "op": stringValue("op_1"), "pk": stringValue("key"), "tn": stringValue("tenant"),
+		"tp": stringValue("orders.charge"), "pl": &types.AttributeValueMemberB{Value: []byte("{}")}, "st": stringValue("unknown"),
+		"ep": numberValue(2), "ow": stringValue("owner"), "lu": ms, "ca": ms, "fc": ms, "na": ms, "os": ms, "da": ms,
+		"an": numberValue(3), "rt": numberValue(3600_000), "dt": &types.AttributeValueMemberBOOL{Value: true}, "ref": stringValue("ch_1"),
+		"lo": stringValue("ambiguous"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}, "sv": numberValue(1),
+		"q": stringValue("unknown#0"), "qa": ms,
+	}
+	if !reflect.DeepEqual(it, want) {
+		t.Errorf("got\n%s\nwant\n%s", fingerprintOf(it), fingerprintOf(want))
+	}
+}
+
+// A zero value has no attribute: a lost conditional write is billed by the stored size, and an index by its key.
+func TestZeroValuesHaveNoAttribute(t *testing.T) {
+	it, _, err := offline(t).encodeRecord(idem.Record{Key: "key", OperationID: "op_1", State: idem.StateUnknown})
+	if names := slices.Sorted(maps.Keys(it)); err != nil || !slices.Equal(names, []string{"op", "pk", "st"}) {
+		t.Errorf("a record has %v, %v", names, err)
+	}
+	it, err = offline(t).encodeMessage(idem.Message{ID: "op_1.1", State: idem.MessageCancelled})
+	if names := slices.Sorted(maps.Keys(it)); err != nil || !slices.Equal(names, []string{"id", "st"}) {
+		t.Errorf("a message has %v, %v", names, err)
+	}
+}
+
+// TTL stands only on what may go (semantics.md "States"): never on pending, unknown or opaque records, nor on messages
+// that are not final.
+func TestOnlyWhatMayGoHasATTL(t *testing.T) {
+	store := offline(t)
+	for _, row := range []struct {
+		state idem.State
+		kind  idem.Kind
+		want  bool
+	}{
+		{idem.StateCompleted, idem.KindOpaque, true}, {idem.StateFailed, idem.KindDeferred, true},
+		{idem.StateInProgress, idem.KindAtomic, true}, {idem.StateFailedRetryable, idem.KindAtomic, true},
+		{idem.StateInProgress, idem.KindOpaque, false}, {idem.StateUnknown, idem.KindOpaque, false},
+		{idem.StatePending, idem.KindDeferred, false},
+	} {
+		r := everyField()
+		r.State, r.Kind = row.state, row.kind
+		it, _, err := store.encodeRecord(r)
+		if _, has := it[schema.TTL]; err != nil || has != row.want {
+			t.Errorf("a %s %s record: ttl is %v, want %v, %v", row.state, row.kind, has, row.want, err)
+		}
+	}
+	for state, want := range map[idem.MessageState]bool{
+		idem.MessagePending: false, idem.MessageClaimed: false, idem.MessageUnknown: false, idem.MessageDead: false,
+		idem.MessageDelivered: true, idem.MessageDeclined: true, idem.MessageCancelled: true,
+	} {
+		m := everyFieldOfMessage()
+		m.State = state
+		it, err := store.encodeMessage(m)
+		if _, has := it[schema.TTL]; err != nil || has != want {
+			t.Errorf("a %s message: ttl is %v, want %v, %v", state, has, want, err)
+		}
+	}
+}
+
+// A message that should be looked at "at once" is in the index all the same.
+func TestAMessageWithoutATimeIsInItsQueue(t *testing.T) {
+	store := offline(t)
+	it, err := store.encodeMessage(idem.Message{ID: "op_1.1", State: idem.MessageDead, SchemaVersion: idem.SchemaVersion})
+	if err != nil || !reflect.DeepEqual(it["qa"], numberValue(0)) || !reflect.DeepEqual(it["q"], stringValue("dead#0")) {
+		t.Errorf("got %s, %v", fingerprintOf(it), err)
+	}
+	m, err := store.decodeMessage(it)
+	if err != nil || !m.SweepAt.IsZero() {
+		t.Errorf("got %v, %v, want no time", m, err)
+	}
+}
+
+// A record of another release is returned whatever its attributes have become, and says that it can't be read
+// (peers.md H17); one that says it is of this release must be well-formed.
+func TestOnlyTheOwnSchemaIsStrict(t *testing.T) {
+	store := offline(t)
+	whole, _, err := store.encodeRecord(everyField())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := &types.AttributeValueMemberNULL{Value: true}
+	for attribute := range whole {
+		if slices.Contains([]string{schema.SchemaVersion, schema.TTL}, attribute) {
+			continue
+		}
+		damaged := maps.Clone(whole)
+		damaged[attribute] = wrong
+		if r, err := store.decodeRecord(damaged); err == nil || !strings.Contains(err.Error(), attribute) && attribute != schema.ResponseEncoding {
+			t.Errorf("attribute %s of a wrong type: got %v, %v", attribute, r, err)
+		}
+		damaged[schema.SchemaVersion] = numberValue(idem.SchemaVersion + 1)
+		if r, err := store.decodeRecord(damaged); err != nil || r.Readable() {
+			t.Errorf("attribute %s of another schema: got %v, %v, want an unreadable record", attribute, r, err)
+		}
+	}
+	for attribute, value := range map[string]types.AttributeValue{
+		schema.State: stringValue("suspended"), schema.Kind: stringValue("durable"), schema.SchemaVersion: numberValue(0),
+	} {
+		odd := maps.Clone(whole)
+		odd[attribute] = value
+		if r, err := store.decodeRecord(odd); err != nil || r.Readable() {
+			t.Errorf("%s of a later day: got %v, %v, want an unreadable record", attribute, r, err)
+		}
+	}
+}
+
+func TestNumbersBeyondTheirRangeAreMalformed(t *testing.T) {
+	store := offline(t)
+	for attribute, value := range map[string]types.AttributeValue{
+		schema.Epoch: &types.AttributeValueMemberN{Value: "1.5"}, schema.Attempts: numberValue(-1), schema.ResponseStatus: numberValue(1000),
+		schema.ResponseChunks: numberValue(100), schema.Retention: numberValue(1 << 62), schema.Fingerprint: &types.AttributeValueMemberB{Value: []byte("short")},
+		schema.CreatedAt: &types.AttributeValueMemberN{Value: "99999999999999999999"}, schema.ResponseEncoding: stringValue("lz4"),
+		schema.ResponseHeaders: &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("odd")}},
+		schema.OperationID:     stringValue(""),
+	} {
+		it, _, err := store.encodeRecord(everyField())
+		if err != nil {
+			t.Fatal(err)
+		}
+		it[attribute] = value
+		if r, err := store.decodeRecord(it); err == nil {
+			t.Errorf("attribute %s: got %v, want an error", attribute, r)
+		}
+	}
+}
+
+// What identifies something is stored as it is or not at all; what only describes is stored as far as it goes.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	store := offline(t)
+	r := everyField()
+	r.Tenant = "\xff"
+	if _, _, err := store.encodeRecord(r); err == nil {
+		t.Error("a tenant that is not UTF-8 was taken")
+	}
+	r = everyField()
+	r.LastError, r.Response.Header = "bad \xff", []idem.Field{{Name: "X-Latin", Value: "caf\xe9"}}
+	it, _, err := store.encodeRecord(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := store.decodeRecord(it)
+	if err != nil || back.LastError != "bad \uFFFD" || back.Response.Header[0].Value != "caf\xe9" {
+		t.Errorf("got %+v, %v", back, err)
+	}
+}
+
+func TestShardsAreUsedEvenly(t *testing.T) {
+	store := offline(t)
+	store.cfg.Shards = 4
+	count := map[string]int{}
+	for n := range 4000 {
+		count[store.queueKey("offer", string(idem.OperationID("op_x").Message(n+1)))]++
+	}
+	for shard := range 4 {
+		if n := count[shardKey("offer", shard)]; n < 800 || n > 1200 {
+			t.Errorf("shard %d has %d of 4000 messages", shard, n)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/localstack/faultproxy"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// laidOut are the faults of tests that run beside each other. Each is made for one source, or for one scope, before the
+// first test runs, so that no test replaces another's.
+var laidOut struct {
+	provider []provider.Rule
+	dynamodb []faultproxy.Rule
+}
+
+// layOutFaults arms provider and fault proxy.
+func layOutFaults(ctx context.Context) error {
+	if err := deployed.provider.Faults(ctx, laidOut.provider...); err != nil {
+		return err
+	}
+	if err := deployed.dynamodb.Reset(ctx); err != nil {
+		return err
+	}
+	return deployed.dynamodb.Faults(ctx, laidOut.dynamodb...)
+}
+
+// troubled is a source that the provider's faults meet. The name's prefix "legacy_" leads to the keyless endpoint.
+func troubled(name string, rules ...provider.Rule) string {
+	source := name + "_" + run
+	for _, rule := range rules {
+		rule.Source = source
+		laidOut.provider = append(laidOut.provider, rule)
+	}
+	return source
+}
+
+// lossy lays out faults that meet the DynamoDB requests about tenant A's key of that name, and returns the name.
+func lossy(operation, name string, rules ...faultproxy.Rule) string {
+	for _, rule := range rules {
+		rule.Contains = trace(operation, name)
+		laidOut.dynamodb = append(laidOut.dynamodb, rule)
+	}
+	return name
+}
+
+// scopeOf is the record's key of tenant A's key of that name.
+func scopeOf(operation, name string) idem.RecordKey {
+	return idem.Scope{Tenant: "tenant-a", Operation: operation, Key: named(name)}.RecordKey()
+}
+
+// trace is what every DynamoDB request about a scope contains, whichever table it goes to: operation and message ids
+// begin with the bytes of the record's key, and so with all but the last character of its base64.
+func trace(operation, name string) string {
+	key := string(scopeOf(operation, name))
+	return key[:len(key)-1]
+}
+
+// met returns how often the faults of requests that contain text have applied.
+func met(t *testing.T, text string) int {
+	t.Helper()
+	rules, err := deployed.dynamodb.Rules(t.Context())
+	must(t, err)
+	applied := 0
+	for _, rule := range rules {
+		if rule.Contains == text {
+			applied += rule.Applied
+		}
+	}
+	return applied
+}
+
+// providerMet returns how often the provider's faults for a source have applied.
+func providerMet(t *testing.T, source string) int {
+	t.Helper()
+	rules, err := deployed.provider.Rules(t.Context())
+	must(t, err)
+	applied := 0
+	for _, rule := range rules {
+		if rule.Source == source {
+			applied += rule.Applied
+		}
+	}
+	return applied
+}
+
+// disturb puts rules in front of those laid out, for a test that runs alone. What it returns takes them back and throws
+// away what waits; that must be done before the test lets others run beside it, and is done at its end at the latest.
+func disturb(t *testing.T, rules ...faultproxy.Rule) (calm func()) {
+	t.Helper()
+	must(t, deployed.dynamodb.Faults(t.Context(), slices.Concat(rules, laidOut.dynamodb)...))
+	over := false
+	calm = func() {
+		if over {
+			return
+		}
+		over = true
+		ctx := context.WithoutCancel(t.Context())
+		must(t, deployed.dynamodb.Reset(ctx))
+		must(t, deployed.dynamodb.Faults(ctx, laidOut.dynamodb...))
+	}
+	t.Cleanup(calm)
+	return calm
+}
+
+// held waits until the fault proxy holds a request back.
+func held(t *testing.T) {
+	t.Helper()
+	eventually(t, soon, func() string {
+		waiting, err := deployed.dynamodb.Waiting(t.Context())
+		if err == nil && waiting.Paused > 0 {
+			return ""
+		}
+		return fmt.Sprintf("no request is held: %+v %v", waiting, err)
+	})
+}

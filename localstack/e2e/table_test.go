@@ -1,0 +1,155 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+type item = map[string]types.AttributeValue
+
+// text is an attribute of type S or N, "" where there is none.
+func text(it item, name string) string {
+	switch value := it[name].(type) {
+	case *types.AttributeValueMemberS:
+		return value.Value
+	case *types.AttributeValueMemberN:
+		return value.Value
+	}
+	return ""
+}
+
+func number(it item, name string) int64 {
+	n, _ := strconv.ParseInt(text(it, name), 10, 64) // absent counts as 0
+	return n
+}
+
+// Attributes and keys of the payments table.
+const (
+	paymentKeys  = "payment#"
+	accountKeys  = "account#"
+	transferKeys = "transfer#"
+
+	attributeKey      = "pk"
+	attributeTenant   = "tn"
+	attributeID       = "id"
+	attributeStatus   = "st"
+	attributeAmount   = "amt"
+	attributeCurrency = "cur"
+	attributeBalance  = "bal"
+	attributeProvider = "prv"
+	attributeMessage  = "msg"
+	attributeFrom     = "frm"
+	attributeTo       = "to"
+)
+
+// scan reads a whole table: IDEMPOTENCY, OUTBOX or PAYMENTS.
+func scan(ctx context.Context, table string) ([]item, error) {
+	pages := dynamodb.NewScanPaginator(deployed.tables, &dynamodb.ScanInput{
+		TableName: aws.String(deployed.table(table)), ConsistentRead: aws.Bool(true),
+	})
+	var items []item
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("scan %s: %w", table, err)
+		}
+		items = append(items, page.Items...)
+	}
+	return items, nil
+}
+
+// row reads one item strongly, beside the fault proxy; nil where there is none.
+func row(t *testing.T, table, keyName, key string) item {
+	t.Helper()
+	out, err := deployed.tables.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: aws.String(deployed.table(table)), ConsistentRead: aws.Bool(true),
+		Key: item{keyName: &types.AttributeValueMemberS{Value: key}},
+	})
+	must(t, err)
+	return out.Item
+}
+
+// record is the record of tenant A's key of that name.
+func record(t *testing.T, operation, name string) item {
+	t.Helper()
+	return row(t, "IDEMPOTENCY", schema.RecordKey, string(scopeOf(operation, name)))
+}
+
+// messageRow is the first message of a payment's operation.
+func messageRow(t *testing.T, a accepted) item {
+	t.Helper()
+	return row(t, "OUTBOX", schema.MessageID, string(a.Operation.Message(1)))
+}
+
+// opened are the accounts that tests of this run have opened, with their first balances.
+var opened struct {
+	sync.Mutex
+	balances map[string]int64 // by partition key
+}
+
+// accountName is the id of the account that a test opens under a name; it is known before the account is there.
+func accountName(name string) string { return "acct_" + run + "_" + name }
+
+// open makes an account of tenant A in EUR, as the stack's seed does, and returns its id.
+func open(t *testing.T, name string, balance int64) string {
+	t.Helper()
+	id := accountName(name)
+	key := accountKeys + "tenant-a/" + id
+	_, err := deployed.tables.PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String(deployed.table("PAYMENTS")), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+		Item: item{
+			attributeKey:      &types.AttributeValueMemberS{Value: key},
+			attributeTenant:   &types.AttributeValueMemberS{Value: "tenant-a"},
+			attributeID:       &types.AttributeValueMemberS{Value: id},
+			attributeCurrency: &types.AttributeValueMemberS{Value: "EUR"},
+			attributeBalance:  &types.AttributeValueMemberN{Value: strconv.FormatInt(balance, 10)},
+		},
+	})
+	must(t, err)
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.balances == nil {
+		opened.balances = map[string]int64{}
+	}
+	opened.balances[key] = balance
+	return id
+}
+
+// transfersFrom are the transfers that left an account of tenant A.
+func transfersFrom(t *testing.T, account string) []item {
+	t.Helper()
+	rows, err := scan(t.Context(), "PAYMENTS")
+	must(t, err)
+	var found []item
+	for _, it := range rows {
+		if text(it, attributeFrom) == account && text(it, attributeTenant) == "tenant-a" {
+			found = append(found, it)
+		}
+	}
+	return found
+}
+
+// movedOnce fails the test unless exactly one transfer left the account that held before, and both balances say so.
+func movedOnce(t *testing.T, from, to string, before, amount int64) {
+	t.Helper()
+	if made := transfersFrom(t, from); len(made) != 1 || number(made[0], attributeAmount) != amount {
+		t.Errorf("transfers from %s: %v, want one of %d", from, made, amount)
+	}
+	if got := balance(t, from); got != before-amount {
+		t.Errorf("balance of %s is %d, want %d", from, got, before-amount)
+	}
+	if got := balance(t, to); got != amount {
+		t.Errorf("balance of %s is %d, want %d", to, got, amount)
+	}
+}
