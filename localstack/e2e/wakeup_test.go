@@ -34,20 +34,29 @@ func sweep(t *testing.T) {
 	}
 }
 
-// wake gives the worker a wake-up for a payment's message, as the retry queue does; a worker that dies is no error.
+// wake gives the worker a wake-up for a payment's message, as the retry queue does.
 func wake(t *testing.T, a accepted) {
 	t.Helper()
+	must(t, wakeWorker(t.Context(), a))
+}
+
+// wakeWorker returns when the worker has ended, whatever became of it.
+func wakeWorker(ctx context.Context, a accepted) error {
 	body, err := json.Marshal(map[string]any{"message": a.Operation.Message(1)})
-	must(t, err)
+	if err != nil {
+		return err
+	}
 	event, err := json.Marshal(map[string]any{"Records": []map[string]any{{
 		"messageId": "wake-" + string(a.Operation), "receiptHandle": "none", "body": string(body), "eventSource": "aws:sqs",
 		"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:retry", "awsRegion": "us-east-1", "attributes": map[string]string{},
 	}}})
-	must(t, err)
-	_, err = deployed.functions.Invoke(t.Context(), &lambda.InvokeInput{
+	if err != nil {
+		return err
+	}
+	_, err = deployed.functions.Invoke(ctx, &lambda.InvokeInput{
 		FunctionName: aws.String(deployed.variables["FUNCTION_WORKER"]), Payload: event,
 	})
-	must(t, err)
+	return err
 }
 
 // exhaust makes a message that waits for its next attempt have had all but one; it returns what is in the way.
@@ -161,11 +170,8 @@ func TestLostWakeUps(t *testing.T) { // issue: a lost wake-up, a message claimed
 // wake-up is under way.
 func claimAndDie(t *testing.T, a accepted) {
 	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		wake(t, a)
-	}()
+	done, ctx := make(chan error, 1), t.Context()
+	go func() { done <- wakeWorker(ctx, a) }()
 	eventually(t, soon, func() string {
 		if providerMet(t, abandoned) == 0 {
 			return "the worker has not called the provider"
@@ -173,7 +179,7 @@ func claimAndDie(t *testing.T, a accepted) {
 		return ""
 	})
 	kill(t, deployed.variables["FUNCTION_WORKER"])
-	<-done
+	must(t, <-done)
 	if state := text(messageRow(t, a), schema.State); state != "claimed" {
 		t.Fatalf("the message of the dead worker is %s, want it claimed", state)
 	}
