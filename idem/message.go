@@ -125,11 +125,11 @@ func (f MessageFence) Admits(m Message) bool {
 	return m.State == f.State && m.Epoch == f.Epoch && m.Owner == f.Owner
 }
 
-// MessageRef is what a sparse index tells of a message: stale, so every action on it is conditional on the row itself.
+// MessageRef is what a sparse index tells of a message: what never changes, and when to look. The rest is in the row.
 type MessageRef struct {
-	ID    MessageID
-	State MessageState
-	Epoch int64
+	ID     MessageID
+	Tenant string
+	Topic  string
 	// At is when somebody should look at it.
 	At time.Time
 }

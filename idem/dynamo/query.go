@@ -70,10 +70,10 @@ func (s *Store) QueuedMessages(
 func decodeRef(it item) (idem.MessageRef, error) {
 	r := &reader{item: it}
 	ref := idem.MessageRef{
-		ID:    idem.MessageID(r.text(schema.MessageID)),
-		State: idem.MessageState(r.text(schema.State)),
-		Epoch: r.number(schema.Epoch),
-		At:    r.queueAt(),
+		ID:     idem.MessageID(r.text(schema.MessageID)),
+		Tenant: r.text(schema.Tenant),
+		Topic:  r.text(schema.Topic),
+		At:     r.queueAt(),
 	}
 	return ref, r.err
 }

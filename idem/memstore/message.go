@@ -58,7 +58,7 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	defer s.mu.Unlock()
 	for id, m := range s.messages {
 		stands, at, ok := m.Queue()
-		ref := idem.MessageRef{ID: id, State: m.State, Epoch: m.Epoch, At: at}
+		ref := idem.MessageRef{ID: id, Tenant: m.Tenant, Topic: m.Topic, At: at}
 		if ok && stands == queue && s.shard(id) == shard && !at.After(until) && (after == nil || older(*after, ref) < 0) {
 			refs = append(refs, ref)
 		}

@@ -23,7 +23,7 @@ var queueTests = []test{
 			now := e.claimed(m)
 			now.State, now.Epoch, now.SweepAt = idem.MessageState(state), 3, base.Add(5*time.Millisecond)
 			e.ok(e.Store.UpdateMessage(e.ctx, now, idem.FenceOfMessage(m)))
-			want := []idem.MessageRef{{ID: m.ID, State: now.State, Epoch: 3, At: now.SweepAt}}
+			want := []idem.MessageRef{ref(now)}
 			for _, q := range queues {
 				if q == queue {
 					e.wantQueued(q, now.SweepAt, want, now)
@@ -54,7 +54,7 @@ var queueTests = []test{
 		dead := delivered(m)
 		dead.State, dead.DoneAt, dead.SweepAt = idem.MessageDead, time.Time{}, base.Add(time.Hour)
 		e.ok(e.settle(idem.Settlement{Message: dead, Token: e.token()}))
-		e.wantQueued(idem.QueueDead, dead.SweepAt, []idem.MessageRef{{ID: m.ID, State: idem.MessageDead, At: dead.SweepAt}}, m)
+		e.wantQueued(idem.QueueDead, dead.SweepAt, []idem.MessageRef{{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: dead.SweepAt}}, m)
 		e.wantQueued(idem.QueueOffer, base.AddDate(1, 0, 0), nil, m)
 	}},
 	{"the next message of a chain stands in its queue", func(e *env) {
@@ -110,7 +110,7 @@ var queueTests = []test{
 }
 
 func ref(m idem.Message) idem.MessageRef {
-	return idem.MessageRef{ID: m.ID, State: m.State, Epoch: m.Epoch, At: m.SweepAt}
+	return idem.MessageRef{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: m.SweepAt}
 }
 
 // wantQueued waits until exactly want of the given messages are due in the queue.

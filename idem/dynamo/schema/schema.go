@@ -24,7 +24,8 @@ type Index struct {
 	Partition string
 	// Sort is its sort key, of type N: the epoch millisecond from which somebody should look at the item.
 	Sort string
-	// Projected lists the attributes that the index carries beside the keys.
+	// Projected lists the attributes that the index carries beside the keys: only such as never change, because each
+	// change of a projected attribute is a write of the index too.
 	Projected []string
 }
 
@@ -62,7 +63,6 @@ const (
 	DoneAt             = "da" // epoch ms
 	ExpiresAt          = "ea" // epoch ms
 	Retention          = "rt" // ms
-	Deadline           = "dl" // epoch ms
 	LastError          = "le"
 	SafeToRunAgain     = "sf"
 )
@@ -93,7 +93,7 @@ func Idempotency() Table {
 		TTL: TTL,
 		Index: Index{
 			Name: "sweep", Partition: Queue, Sort: QueueAt,
-			Projected: []string{State, OperationID, Epoch, Owner, LeaseUntil},
+			Projected: []string{OperationID, Tenant},
 		},
 	}
 }
@@ -106,7 +106,7 @@ func Outbox() Table {
 		StreamNewImage: true,
 		Index: Index{
 			Name: "queue", Partition: Queue, Sort: QueueAt,
-			Projected: []string{State, OperationID, Epoch, Owner, LeaseUntil, Tenant, Topic},
+			Projected: []string{Tenant, Topic},
 		},
 	}
 }

@@ -1,0 +1,85 @@
+package payments_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// backend is a store with the translator of the application's writes, and the ledger that reads what they wrote.
+type backend struct {
+	store  faulty.Inner
+	ledger payments.Ledger
+	// open puts an account there, as a seed does.
+	open func(context.Context, payments.Account) error
+}
+
+// backends are what the application runs on: the reference store, and DynamoDB in each emulator that tests run on.
+func backends() map[string]func(*testing.T, *clock) backend {
+	all := map[string]func(*testing.T, *clock) backend{"memstore": onMemstore}
+	for _, name := range dynamotest.Names() {
+		all[name] = func(t *testing.T, _ *clock) backend { return onDynamoDB(t, name) }
+	}
+	return all
+}
+
+func onMemstore(t *testing.T, clock *clock) backend {
+	t.Helper()
+	store, err := memstore.New(memstore.Config{Translate: payments.TranslateRow, Now: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := payments.Rows{Store: store}
+	return backend{store: store, ledger: rows, open: func(_ context.Context, a payments.Account) error {
+		rows.Open(a)
+		return nil
+	}}
+}
+
+var prefixes atomic.Int64
+
+func onDynamoDB(t *testing.T, emulator string) backend {
+	t.Helper()
+	client := dynamotest.Client(dynamotest.Endpoint(t, emulator))
+	prefix := "payments-" + strconv.FormatInt(prefixes.Add(1), 10)
+	tables, err := dynamotest.CreateTables(t.Context(), client, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := prefix + "-payments"
+	if err := dynamotest.CreateTable(t.Context(), client, table, schema.Table{Key: "pk"}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := dynamo.New(client, dynamo.Config{
+		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Translate: payments.Items(table),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backend{store: store, ledger: payments.Table{Client: client, Name: table}, open: func(ctx context.Context, a payments.Account) error {
+		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: accountItem(a)})
+		return err
+	}}
+}
+
+// accountItem is an account as the seed of the local stack writes it.
+func accountItem(a payments.Account) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"pk":  &types.AttributeValueMemberS{Value: "account#" + a.Tenant + "/" + a.ID},
+		"tn":  &types.AttributeValueMemberS{Value: a.Tenant},
+		"id":  &types.AttributeValueMemberS{Value: a.ID},
+		"cur": &types.AttributeValueMemberS{Value: a.Currency},
+		"bal": &types.AttributeValueMemberN{Value: strconv.FormatInt(a.Balance, 10)},
+	}
+}

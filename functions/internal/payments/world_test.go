@@ -1,0 +1,264 @@
+package payments_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// noon is when every test begins: after 2100, so that no native TTL removes anything.
+var noon = time.Date(2101, 2, 3, 12, 0, 0, int(789*time.Millisecond), time.UTC)
+
+const (
+	tenantA = "tenant-a"
+	tenantB = "tenant-b"
+	// attemptsMax is how often a charge is tried before its message is dead.
+	attemptsMax = 3
+	seedBalance = 100_000_000
+)
+
+// world is the application with its store, its worker and its sweep, in front of the provider simulator, on a clock that
+// only the test moves.
+type world struct {
+	*testing.T
+	clock    *clock
+	store    *faulty.Store
+	backend  backend
+	queue    *memqueue.Queue
+	worker   *outbox.Worker
+	sweep    *outbox.Sweep
+	api      *httptest.Server
+	provider provider.Control
+
+	mu sync.Mutex
+	// meanwhile is what happens while the application waits for something.
+	meanwhile func()
+}
+
+// options vary a world; the zero value is the one of the local stack.
+type options struct {
+	// callTimeout bounds a call to the provider, in real time: it is short where the simulator hangs.
+	callTimeout time.Duration
+}
+
+// onBoth runs a scenario on the reference store and on DynamoDB: the two translators of the application's writes are
+// equal as far as any scenario can tell.
+func onBoth(t *testing.T, scenario func(w *world), o ...options) {
+	t.Helper()
+	t.Parallel()
+	for name, open := range backends() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{T: t, clock: &clock{now: noon}}
+			w.backend = open(t, w.clock)
+			w.start(append(o, options{})[0])
+			scenario(w)
+		})
+	}
+}
+
+func (w *world) start(o options) {
+	w.Helper()
+	w.store = faulty.New(w.backend.store)
+	w.queue = memqueue.New(w.clock.Now)
+	for _, tenant := range []string{tenantA, tenantB} {
+		w.open(payments.Account{Tenant: tenant, ID: "acct_1", Currency: "EUR", Balance: seedBalance})
+		w.open(payments.Account{Tenant: tenant, ID: "acct_2", Currency: "EUR"})
+	}
+	simulator := provider.New(provider.Config{Now: w.clock.Now})
+	server := httptest.NewServer(simulator)
+	w.Cleanup(func() { simulator.Close(); server.Close() })
+	w.provider = provider.Control{URL: server.URL}
+
+	client, err := payments.NewProvider(server.URL)
+	w.ok(err)
+	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(attemptsMax)...)
+	w.ok(err)
+	w.worker, err = outbox.NewWorker(w.store, topics, w.queue, w.queue)
+	w.ok(err)
+	w.sweep, err = outbox.NewSweep(w.store, topics, w.queue, w.queue)
+	w.ok(err)
+
+	app, err := newApp(w.store, w.backend.ledger, w.clock.Now, w.pause)
+	w.ok(err)
+	w.api = httptest.NewServer(app)
+	w.Cleanup(w.api.Close)
+}
+
+// newApp makes the application as the api function does.
+func newApp(store *faulty.Store, ledger payments.Ledger, now func() time.Time, pause func(context.Context, time.Duration) error) (http.Handler, error) {
+	engine, err := idem.New(store, idem.Config{Now: now, Pause: pause})
+	if err != nil {
+		return nil, err
+	}
+	return payments.New(payments.Config{
+		Engine: engine, Ledger: ledger, Messages: store, Identify: identify, Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
+	})
+}
+
+// identify takes the token for the tenant's name.
+func identify(r *http.Request) (middleware.Identity, error) {
+	tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return middleware.Identity{}, middleware.ErrUnauthenticated
+	}
+	return middleware.Identity{Tenant: tenant}, nil
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) open(a payments.Account) {
+	w.Helper()
+	w.ok(w.backend.open(w.Context(), a))
+}
+
+// pause lets the time pass at once, and whatever happens meanwhile.
+func (w *world) pause(ctx context.Context, d time.Duration) error {
+	w.mu.Lock()
+	meanwhile := w.meanwhile
+	w.meanwhile = nil
+	w.mu.Unlock()
+	if meanwhile != nil {
+		meanwhile()
+	}
+	return w.clock.Pause(ctx, d)
+}
+
+// during says what happens once while the application waits next.
+func (w *world) during(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.meanwhile = f
+}
+
+// deliver wakes the worker for the operation's message, as its stream record does, and demands that it has no trouble.
+func (w *world) deliver(id idem.OperationID) {
+	w.Helper()
+	w.ok(w.worker.Deliver(w.Context(), id.Message(1)))
+}
+
+// drain lets time pass and serves every wake-up that becomes due.
+func (w *world) drain(d time.Duration) {
+	w.Helper()
+	until := w.clock.Now().Add(d)
+	for {
+		at, ok := w.queue.Next()
+		if !ok || at.After(until) {
+			break
+		}
+		w.clock.Set(at)
+		for _, id := range w.queue.Take() {
+			w.ok(w.worker.Deliver(w.Context(), id))
+		}
+	}
+	w.clock.Set(until)
+}
+
+// swept runs the sweep and serves what it offers.
+func (w *world) swept() outbox.Report {
+	w.Helper()
+	report, err := w.sweep.Run(w.Context())
+	w.ok(err)
+	w.drain(0)
+	return report
+}
+
+// faults replaces the rules of the provider.
+func (w *world) faults(rules ...provider.Rule) {
+	w.Helper()
+	w.ok(w.provider.Faults(w.Context(), rules...))
+}
+
+// charges are all that the provider ever made, newest first.
+func (w *world) charges() []provider.Object {
+	w.Helper()
+	charges, err := w.provider.Charges(w.Context())
+	w.ok(err)
+	return charges
+}
+
+// charged demands how many charges the provider ever made (docs/design.md I2).
+func (w *world) charged(n int) {
+	w.Helper()
+	if charges := w.charges(); len(charges) != n {
+		w.Errorf("%d charges at the provider, want %d: %+v", len(charges), n, charges)
+	}
+}
+
+// balance is an account's, as its owner reads it.
+func (w *world) balance(tenant, account string) int64 {
+	w.Helper()
+	var view struct{ Balance int64 }
+	a := w.get(tenant, "/v1/accounts/"+account).want(200)
+	a.decode(&view)
+	return view.Balance
+}
+
+// message is the operation's message as it stands.
+func (w *world) message(id idem.OperationID) idem.Message {
+	w.Helper()
+	m, err := w.backend.store.Message(w.Context(), id.Message(1))
+	w.ok(err)
+	if m == nil {
+		w.Fatalf("operation %s has no message", id)
+	}
+	return *m
+}
+
+// clock is a clock that only moves when it is told to.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Set never goes back.
+func (c *clock) Set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.After(c.now) {
+		c.now = now
+	}
+}
+
+func (c *clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
+
+// Pause lets the time pass at once.
+func (c *clock) Pause(_ context.Context, d time.Duration) error {
+	c.Add(d)
+	return nil
+}
+
+func decode(t *testing.T, raw []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+}
