@@ -50,27 +50,15 @@ func New(cfg Config) (http.Handler, error) {
 	policy := idem.IETF()
 	policy.Retention = cfg.Retention
 
-	createPayments, err := mw.Handle(
-		idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy},
-		middleware.Route{Validate: validate(parsePayment)},
-		func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
-			req, problem := parsePayment(r.Body)
-			if problem != nil {
-				return idem.Response{}, fmt.Errorf("payments: validated body is invalid: %s", problem.Detail)
-			}
+	createPayments, err := endpoint(mw, idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy}, parsePayment,
+		func(_ context.Context, tx *idem.Tx, req paymentRequest) (idem.Response, error) {
 			return createPayment(tx, req)
 		})
 	if err != nil {
 		return nil, err
 	}
-	createTransfers, err := mw.Handle(
-		idem.Operation{Name: operationTransfers, Kind: idem.KindAtomic, Policy: policy},
-		middleware.Route{Validate: validate(parseTransfer)},
-		func(ctx context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
-			req, problem := parseTransfer(r.Body)
-			if problem != nil {
-				return idem.Response{}, fmt.Errorf("payments: validated body is invalid: %s", problem.Detail)
-			}
+	createTransfers, err := endpoint(mw, idem.Operation{Name: operationTransfers, Kind: idem.KindAtomic, Policy: policy}, parseTransfer,
+		func(ctx context.Context, tx *idem.Tx, req transferRequest) (idem.Response, error) {
 			return createTransfer(ctx, cfg.Ledger, tx, req)
 		})
 	if err != nil {
@@ -86,12 +74,23 @@ func New(cfg Config) (http.Handler, error) {
 	return middleware.Problems(mux), nil
 }
 
-// validate makes a route's validation of a parser.
-func validate[T any](parse func([]byte) (T, *idem.Problem)) func(*middleware.Request) *idem.Problem {
-	return func(r *middleware.Request) *idem.Problem {
+// endpoint protects an operation whose body is parsed, first as its validation and then for its handler.
+func endpoint[T any](
+	mw *middleware.Middleware, op idem.Operation, parse func([]byte) (T, *idem.Problem),
+	run func(context.Context, *idem.Tx, T) (idem.Response, error),
+) (http.Handler, error) {
+	validate := func(r *middleware.Request) *idem.Problem {
 		_, problem := parse(r.Body)
 		return problem
 	}
+	return mw.Handle(op, middleware.Route{Validate: validate},
+		func(ctx context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+			req, problem := parse(r.Body)
+			if problem != nil {
+				return idem.Response{}, fmt.Errorf("payments: a validated body is invalid: %s", problem.Detail)
+			}
+			return run(ctx, tx, req)
+		})
 }
 
 func (r reader) getPayment(ctx context.Context, req *middleware.Request) (idem.Response, error) {
