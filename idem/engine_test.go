@@ -501,3 +501,45 @@ func TestAwaitHoldsForTheWholeWaitAndLooksOnceMore(t *testing.T) { // payments-a
 		}
 	})
 }
+
+// peers.md P8: an operation inside another's handler, on the same engine, has settings, key and answer of its own.
+func TestNestedOperationsDoNotShareAnything(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		outer := w.register(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic})
+		inner := w.register(idem.Operation{Name: "orders.number", Kind: idem.KindExpress, Policy: idem.Lenient()})
+		nested := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+			number := w.do(inner, request(`{"inner":true}`), func(context.Context, *idem.Tx) (idem.Response, error) {
+				return idem.Response{Status: 200, Body: []byte("inner")}, nil
+			})
+			tx.Write(count("business"))
+			return idem.Response{Status: 201, Body: append([]byte("outer around "), number.Response.Body...)}, nil
+		}
+		w.want(w.do(outer, request("{}"), nested), idem.OutcomeExecuted, 201, "outer around inner")
+		w.want(w.do(outer, request("{}"), nested), idem.OutcomeReplayed, 201, "outer around inner")
+		w.want(w.do(inner, request(`{"another":"payload"}`), nested), idem.OutcomeReplayed, 200, "inner")
+		w.written(1)
+	})
+}
+
+// peers.md P13: spans are time.Duration throughout, so a lease ends after the execution's time and its margin.
+func TestLeaseEndsWhenItShould(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		crash := func(context.Context, *idem.Tx) (idem.Response, error) {
+			lease := 27 * time.Second // Config.ExecutionMax + Config.LeaseMargin
+			time.Sleep(lease - time.Millisecond)
+			if result := w.do(orders, request("{}"), w.handler(201)); result.Outcome != idem.OutcomeInProgress {
+				t.Errorf("1 ms before the lease ends: %+v, want in progress", result)
+			}
+			time.Sleep(time.Millisecond)
+			w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+			return idem.Response{}, errors.New("gone")
+		}
+		if _, err := orders.Do(t.Context(), request("{}"), crash); err == nil {
+			t.Error("the holder that overstayed succeeded")
+		}
+		w.written(1)
+	})
+}

@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) { // peers.md "Seen elsewhere": nestarc
+func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) { // peers.md P14 and "Seen elsewhere": nestarc
 	seen := map[idem.RecordKey]idem.Scope{}
 	for _, s := range []idem.Scope{
 		{Tenant: "a", Operation: "b.c", Key: "d"}, {Tenant: "ab", Operation: ".c", Key: "d"}, {Tenant: "a", Operation: "b.cd", Key: ""},
