@@ -11,7 +11,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint prove fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint prove bench fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ lint: stack ## gofmt, go vet, staticcheck
 
 prove: ## check the protocol's model exhaustively: 8 minutes, 15 GB; ONLY=express for a part
 	@cd docs/model && GOWORK=off go run . $(if $(ONLY),-run "$(ONLY)")
+
+bench: ## costs by path of a request, start times of the functions
+	@go run ./bench/cost && go run ./bench/start
 
 fmt: ## format the Go code
 	@go fmt ./... && cd infra && go fmt ./...

@@ -114,16 +114,20 @@ func (r Record) LeaseDead(now time.Time) bool {
 }
 
 // RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records at their
-// expiry, other ones that were never finished a retention after their lease; pending, unknown and opaque ones never.
+// expiry; those that were never finished a retention after their lease, if nothing can have happened or if running again
+// does no harm; pending, unknown and all other opaque ones never.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():
 		return r.ExpiresAt, !r.ExpiresAt.IsZero()
-	case r.Kind != KindOpaque && (r.State == StateInProgress || r.State == StateFailedRetryable):
+	case r.mayRunAgain() && (r.State == StateInProgress || r.State == StateFailedRetryable):
 		return r.LeaseUntil.Add(r.Retention), true
 	}
 	return time.Time{}, false
 }
+
+// mayRunAgain says whether a dead lease may be taken over: by kind, or because the operation was declared safe.
+func (r Record) mayRunAgain() bool { return r.Kind != KindOpaque || r.SafeToRunAgain }
 
 // QueueLease and QueueUnknown are the queues of the records' sparse index.
 const (
@@ -132,9 +136,9 @@ const (
 )
 
 // Queue says in which queue of the sparse index the record stands and from when somebody should look at it. Only opaque
-// records have one: a dead atomic lease is resolved by whoever meets it.
+// records have one, unless they are safe to run again: any other dead lease is resolved by whoever meets it (ADR 0009).
 func (r Record) Queue() (queue string, at time.Time, ok bool) {
-	if r.Kind != KindOpaque {
+	if r.mayRunAgain() {
 		return "", time.Time{}, false
 	}
 	switch r.State {

@@ -175,7 +175,7 @@ func arrivedInProgress(r Record, e Arrived, now time.Time) (Record, Effect, erro
 		return r, EffectRun, nil
 	case !r.LeaseDead(now):
 		return r, EffectWait, nil
-	case r.Kind != KindOpaque || r.SafeToRunAgain:
+	case r.mayRunAgain():
 		return takeOver(r, e), EffectTakeOver, nil
 	}
 	// A dead opaque lease is no permission to run again: whoever meets it writes unknown.

@@ -147,6 +147,30 @@ func TestStepRefusesRecordsOfAnotherRelease(t *testing.T) { // peers.md H17
 	}
 }
 
+func TestRecordStandsInTheSweepIndexOnlyWhereNobodyElseResolvesIt(t *testing.T) { // ADR 0009
+	for _, c := range []struct {
+		kind  idem.Kind
+		safe  bool
+		state idem.State
+		queue string
+	}{
+		{idem.KindAtomic, false, idem.StateInProgress, ""}, {idem.KindOpaque, false, idem.StateInProgress, idem.QueueLease},
+		{idem.KindOpaque, true, idem.StateInProgress, ""}, {idem.KindOpaque, false, idem.StateUnknown, idem.QueueUnknown},
+		{idem.KindOpaque, false, idem.StateCompleted, ""}, {idem.KindDeferred, false, idem.StatePending, ""},
+	} {
+		r := stepRecord(c.kind, c.state, false)
+		r.SafeToRunAgain = c.safe
+		queue, _, ok := r.Queue()
+		_, goes := r.RemoveAfter()
+		if queue != c.queue || ok != (c.queue != "") {
+			t.Errorf("%s %s safe %v: queue %q, want %q", c.kind, c.state, c.safe, queue, c.queue)
+		}
+		if !c.state.Final() && c.state != idem.StatePending && goes == ok {
+			t.Errorf("%s %s safe %v: removed by TTL %v and in a queue %v; it must be one of both", c.kind, c.state, c.safe, goes, ok)
+		}
+	}
+}
+
 func TestRecordRemovedByTTLOnlyWhenFinishedOrNotOpaque(t *testing.T) { // docs/design.md "Tables"
 	for _, c := range []struct {
 		kind  idem.Kind

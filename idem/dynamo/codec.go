@@ -12,8 +12,9 @@ const (
 	encodingZstd = "z"
 )
 
-// compressFrom is the size from which a body is worth trying: below it the item is billed as one unit anyway.
-const compressFrom = 1 << 10
+// compressFrom is the size from which a body is worth trying: a smaller one and the record around it, of 300 to 500
+// bytes, are billed as one unit anyway.
+const compressFrom = 512
 
 // keepCompressed says whether compression pays: a replay pays for decompressing with time, so it should save a tenth.
 // What is compressed already never passes.

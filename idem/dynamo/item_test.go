@@ -118,7 +118,7 @@ func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 		{idem.StatePending, idem.KindDeferred, false},
 	} {
 		r := everyField()
-		r.State, r.Kind = row.state, row.kind
+		r.State, r.Kind, r.SafeToRunAgain = row.state, row.kind, false
 		it, _, err := store.encodeRecord(r)
 		if _, has := it[schema.TTL]; err != nil || has != row.want {
 			t.Errorf("a %s %s record: ttl is %v, want %v, %v", row.state, row.kind, has, row.want, err)

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+)
+
+const (
+	topic     = "bench.effects"
+	rowsTable = "bench-rows"
+	takenRow  = "taken"
+)
+
+// ending is how a handler ends.
+type ending int
+
+const (
+	succeeds ending = iota
+	rejects         // with a business answer of its own
+	collides        // with a failed condition of a business write, declared as Reject
+)
+
+// script is what the handlers do next.
+type script struct {
+	body   []byte
+	ending ending
+	// during runs once, inside the next handler.
+	during func()
+}
+
+// app is an application whose every operation writes one business row of a few bytes.
+type app struct {
+	raw       *dynamodb.Client
+	meter     *meter
+	store     *dynamo.Store
+	worker    *outbox.Worker
+	endpoints map[string]http.Handler
+	script    script
+	keys      int
+}
+
+// operations are what is measured.
+func operations() []idem.Operation {
+	policy := idem.IETF()
+	return []idem.Operation{
+		{Name: "bench.atomic", Kind: idem.KindAtomic, Policy: policy},
+		{Name: "bench.atomic_read_first", Kind: idem.KindAtomic, Policy: policy, ReadFirst: true},
+		{Name: "bench.express", Kind: idem.KindExpress, Policy: policy},
+		{Name: "bench.deferred", Kind: idem.KindDeferred, Policy: policy},
+		{Name: "bench.opaque", Kind: idem.KindOpaque, Policy: policy},
+	}
+}
+
+// noon and the seed make every run the same: the size of a number depends on its digits.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC)
+
+func random() io.Reader { return rand.NewChaCha8([32]byte{1}) }
+
+// newApp creates the tables at the endpoint and the application on them.
+func newApp(ctx context.Context, url string) (*app, error) {
+	raw := dynamotest.Client(url)
+	tables, err := dynamotest.CreateTables(ctx, raw, "bench")
+	if err != nil {
+		return nil, err
+	}
+	rows := schema.Table{Key: "pk"}
+	if err := dynamotest.CreateTable(ctx, raw, rowsTable, rows); err != nil {
+		return nil, err
+	}
+	m := &meter{raw: raw, shapes: map[string]schema.Table{
+		tables.Idempotency: schema.Idempotency(), tables.Outbox: schema.Outbox(), rowsTable: rows,
+	}}
+	store, err := dynamo.New(dynamotest.Client(url, m.option), dynamo.Config{
+		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Meter: m.reported,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &app{raw: raw, meter: m, store: store, endpoints: map[string]http.Handler{}}
+	if _, err := raw.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(rowsTable), Item: rowItem(takenRow)}); err != nil {
+		return nil, fmt.Errorf("seed: %w", err)
+	}
+	if err := a.register(); err != nil {
+		return nil, err
+	}
+	return a, a.deliver()
+}
+
+func (a *app) register() error {
+	now := func() time.Time { return noon }
+	engine, err := idem.New(a.store, idem.Config{Now: now, Random: random()})
+	if err != nil {
+		return err
+	}
+	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
+		return middleware.Identity{Tenant: "tenant-a"}, nil
+	}})
+	if err != nil {
+		return err
+	}
+	for _, op := range operations() {
+		if op.Kind == idem.KindOpaque {
+			a.endpoints[op.Name], err = mw.Wrap(op, middleware.Route{}, http.HandlerFunc(a.existing))
+		} else {
+			a.endpoints[op.Name], err = mw.Handle(op, middleware.Route{}, a.handler(op.Kind))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver makes the worker of the deferred operation.
+func (a *app) deliver() error {
+	now := func() time.Time { return noon.Add(time.Second) }
+	topics, err := outbox.NewTopics(outbox.Config{Now: now, Random: random()}, outbox.Topic{
+		Name: topic,
+		Call: func(context.Context, idem.Message) outbox.Outcome {
+			return outbox.Delivered{Reference: "ch_0123456789"}
+		},
+		Settle: func(m idem.Message, _ outbox.Outcome) (outbox.Settlement, error) {
+			return outbox.Settlement{Writes: []idem.Write{finishRow(string(m.OperationID))}, Response: a.created()}, nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	queue := memqueue.New(now)
+	a.worker, err = outbox.NewWorker(a.store, topics, queue, queue)
+	return err
+}
+
+func problem() idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "insufficient_funds", "Insufficient funds", "The account does not hold the amount.")
+}
+
+func (a *app) created() idem.Response {
+	return idem.Response{Status: http.StatusCreated, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: a.script.body}
+}
+
+// interrupt runs what is to happen while a handler runs.
+func (a *app) interrupt() {
+	if during := a.script.during; during != nil {
+		a.script.during = nil
+		during()
+	}
+}
+
+func (a *app) handler(kind idem.Kind) middleware.Handler {
+	return func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+		a.interrupt()
+		id := string(tx.OperationID())
+		switch a.script.ending {
+		case rejects:
+			return idem.Response{}, &idem.RejectedError{Problem: problem()}
+		case collides:
+			id = takenRow
+		}
+		tx.Write(insertRow(id))
+		if kind == idem.KindDeferred {
+			tx.Send(topic, []byte(`{"version":1,"amount":500,"currency":"EUR","source":"card_1"}`))
+			return idem.JSON(http.StatusAccepted, map[string]string{"operation": id, "state": "pending"})
+		}
+		return a.created(), nil
+	}
+}
+
+// existing is a handler that writes for itself; what it writes is not idem's and not counted.
+func (a *app) existing(w http.ResponseWriter, _ *http.Request) {
+	a.interrupt()
+	response := a.created()
+	if a.script.ending == rejects {
+		response = problem().Response()
+	}
+	w.Header().Set("Content-Type", response.Get("Content-Type"))
+	w.WriteHeader(response.Status)
+	_, _ = w.Write(response.Body)
+}
+
+func rowItem(key string) item {
+	return item{"pk": &types.AttributeValueMemberS{Value: key}, "st": &types.AttributeValueMemberS{Value: "pending"}}
+}
+
+func insertRow(key string) idem.Write {
+	return dynamo.Put(types.Put{
+		TableName: aws.String(rowsTable), Item: rowItem(key), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+	}, idem.Reject(problem()))
+}
+
+func finishRow(key string) idem.Write {
+	return dynamo.Update(types.Update{
+		TableName: aws.String(rowsTable), Key: item{"pk": rowItem(key)["pk"]}, UpdateExpression: aws.String("SET st = :done"),
+		ExpressionAttributeValues: item{":done": &types.AttributeValueMemberS{Value: "succeeded"}},
+	}, idem.Failure{})
+}
+
+// key is one that no request had.
+func (a *app) key() string {
+	a.keys++
+	return strconv.Itoa(a.keys) + "-order"
+}
+
+// reply is what a client gets.
+type reply struct {
+	status      int
+	became      idem.Outcome
+	operationID string // of a 202
+	body        []byte
+}
+
+func (a *app) post(operation, key, body string) reply {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", strconv.Quote(key))
+	w := httptest.NewRecorder()
+	a.endpoints[operation].ServeHTTP(w, r)
+	_, id, _ := strings.Cut(w.Header().Get("Location"), "/v1/operations/")
+	return reply{w.Code, idem.Outcome(w.Header().Get("Idempotency-Status")), id, bytes.Clone(w.Body.Bytes())}
+}
+
+// image is the message of an operation as the stream shows it.
+func (a *app) image(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+	table := a.outboxTable()
+	out, err := a.raw.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &table, ConsistentRead: aws.Bool(true),
+		Key: item{schema.MessageID: &types.AttributeValueMemberS{Value: string(id)}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the message: %w", err)
+	}
+	return a.store.DecodeImage(out.Item)
+}
+
+func (a *app) outboxTable() string {
+	for name, shape := range a.meter.shapes {
+		if shape.Key == schema.MessageID {
+			return name
+		}
+	}
+	return ""
+}

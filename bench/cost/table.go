@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+const legend = `Calls to DynamoDB and what they consume, by path of a request. Every operation writes one business row.
+W and R are write and read units by DynamoDB's documented rules, indexes included; "reported" is what the endpoint said,
+which says nothing of a call that lost a condition. $ is the price of a million, on demand, us-east-1: 0.625 W + 0.125 R.
+"record" is the record's size afterwards, in bytes. conflict: a duplicate while the first one runs; where there is no
+lease (express, deferred) both run, and the figures are the loser's.
+`
+
+// render writes the rows as a table, by operation and response.
+func render(out io.Writer, rows []row) error {
+	if _, err := io.WriteString(out, legend); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var group string
+	for _, r := range rows {
+		if head := strings.TrimPrefix(r.operation, "bench.") + ", " + r.response; head != group {
+			group = head
+			fmt.Fprintf(w, "\n%s\trecords\tmessages\tindexes\tbusiness\tW\tR\t$\treported\trecord\tcalls\n", head)
+		}
+		u := r.ruled()
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%d\t%s\n", r.path, number(u.records), number(u.messages),
+			number(u.indexes), number(u.business), number(u.writes()), number(u.reads), u.dollars(), r.reported(), r.recordBytes, r.names())
+	}
+	return w.Flush()
+}
+
+func number(n float64) string {
+	if n == 0 {
+		return "."
+	}
+	return fmt.Sprint(n)
+}
+
+// reported sums up what the endpoint said; calls that it said nothing of are counted.
+func (r row) reported() string {
+	var reads, writes float64
+	lost := 0
+	for _, c := range r.calls {
+		reads, writes = reads+c.reportedReads, writes+c.reportedWrites
+		if c.lost {
+			lost++
+		}
+	}
+	var parts []string
+	if writes > 0 {
+		parts = append(parts, fmt.Sprintf("%gW", writes))
+	}
+	if reads > 0 {
+		parts = append(parts, fmt.Sprintf("%gR", reads))
+	}
+	if lost > 0 {
+		parts = append(parts, fmt.Sprintf("%d lost", lost))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (r row) names() string {
+	names := make([]string, len(r.calls))
+	for i, c := range r.calls {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
