@@ -68,27 +68,45 @@ func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, 
 	case err != nil: // fails closed: an error is a 500 at the gateway
 		return nil, err
 	}
-	if req.Version == "2.0" {
-		return events.APIGatewayV2CustomAuthorizerSimpleResponse{IsAuthorized: err == nil, Context: map[string]any{"tenant": tenant}}, nil
+	verdict := deny()
+	if err == nil {
+		verdict = allow(tenant)
 	}
-	if errors.Is(err, apikey.ErrMissing) {
+	switch {
+	case req.Version == "2.0":
+		return events.APIGatewayV2CustomAuthorizerSimpleResponse{IsAuthorized: err == nil, Context: verdict.context}, nil
+	case errors.Is(err, apikey.ErrMissing):
 		return nil, errUnauthorized
 	}
-	return policy(req.MethodARN, tenant, err == nil), nil
+	return verdict.policy(req.MethodARN), nil
 }
 
-func policy(method, tenant string, allow bool) events.APIGatewayCustomAuthorizerResponse {
-	effect := "Deny"
-	if allow {
-		effect = "Allow"
-	}
+// contextTenant is where the api function finds the tenant: identity.ContextTenant, without what else comes with it.
+const contextTenant = "tenant"
+
+// verdict is what either form of answer says.
+type verdict struct {
+	effect, principal string
+	context           map[string]any
+}
+
+func allow(tenant string) verdict {
+	return verdict{effect: "Allow", principal: tenant, context: map[string]any{contextTenant: tenant}}
+}
+
+// deny names a principal all the same, because the form of a policy requires one; nothing of it says a tenant.
+func deny() verdict {
+	return verdict{effect: "Deny", principal: "unknown"}
+}
+
+func (v verdict) policy(method string) events.APIGatewayCustomAuthorizerResponse {
 	return events.APIGatewayCustomAuthorizerResponse{
-		PrincipalID: tenant,
+		PrincipalID: v.principal,
 		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{
 			Version:   "2012-10-17",
-			Statement: []events.IAMPolicyStatement{{Action: []string{"execute-api:Invoke"}, Effect: effect, Resource: []string{everyMethod(method)}}},
+			Statement: []events.IAMPolicyStatement{{Action: []string{"execute-api:Invoke"}, Effect: v.effect, Resource: []string{everyMethod(method)}}},
 		},
-		Context: map[string]any{"tenant": tenant},
+		Context: v.context,
 	}
 }
 

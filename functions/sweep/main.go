@@ -12,11 +12,21 @@ import (
 )
 
 func main() {
-	parts := config.Must(delivery.New(context.Background(), config.Must(config.Read[config.Worker]())))
-	sweep := config.Must(outbox.NewSweep(parts.Store, parts.Topics, parts.Queue, parts.Queue))
-	lambda.Start(func(ctx context.Context) (outbox.Report, error) {
+	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Worker]()))))
+}
+
+func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (outbox.Report, error), error) {
+	parts, err := delivery.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sweep, err := outbox.NewSweep(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (outbox.Report, error) {
 		report, err := sweep.Run(ctx)
 		parts.Logger.InfoContext(ctx, "swept", "report", report)
 		return report, err
-	})
+	}, nil
 }

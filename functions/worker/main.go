@@ -16,14 +16,23 @@ import (
 )
 
 func main() {
-	cfg := config.Must(config.Read[config.Worker]())
-	parts := config.Must(delivery.New(context.Background(), cfg))
-	worker := config.Must(outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue))
+	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Worker]()))))
+}
+
+func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) {
+	parts, err := delivery.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	if err != nil {
+		return nil, err
+	}
 	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease}
-	lambda.Start(awslambda.Sources(map[string]awslambda.Handler{
+	return awslambda.Sources(map[string]awslambda.Handler{
 		awslambda.SourceDynamoDB: awslambda.Stream(awslambda.Inserted(inserted(parts, worker)), adapter),
 		awslambda.SourceSQS:      awslambda.SQS(woken(worker), adapter),
-	}))
+	}), nil
 }
 
 // inserted delivers a new message as its stream record shows it: no read is needed, the fence tells if it is stale.

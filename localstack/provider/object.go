@@ -97,6 +97,8 @@ type order struct {
 // Bounds of an order, in bytes.
 const (
 	nameBytesMax = 255
+	// textBytesMax takes what a payment's reference may hold: 140 characters of any script.
+	textBytesMax = 1024
 	keyBytesMax  = 255
 )
 
@@ -113,8 +115,10 @@ func (o order) check(k Kind) string {
 		return "destination is missing"
 	case o.Destination == "" && o.Source == "" && k == Screening:
 		return "destination or source is missing"
-	case max(len(o.Source), len(o.Destination), len(o.Reference)) > nameBytesMax:
-		return fmt.Sprintf("source, destination and reference have at most %d bytes", nameBytesMax)
+	case max(len(o.Source), len(o.Destination)) > nameBytesMax:
+		return fmt.Sprintf("source and destination have at most %d bytes", nameBytesMax)
+	case len(o.Reference) > textBytesMax:
+		return fmt.Sprintf("a reference has at most %d bytes", textBytesMax)
 	}
 	return ""
 }

@@ -381,7 +381,7 @@ func TestRefundsStayWithinTheCharge(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	s := start(t)
-	long := strings.Repeat("x", 256)
+	long := strings.Repeat("x", 1025)
 	for name, c := range map[string]struct {
 		status             int
 		method, path, body string

@@ -4,9 +4,12 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -87,12 +90,34 @@ type Worker struct {
 func Read[T any]() (T, error) {
 	cfg, err := env.ParseAs[T]()
 	if err != nil {
-		return cfg, fmt.Errorf("configuration: %w", err)
+		return cfg, fmt.Errorf("configuration: %w", named[T](err))
 	}
 	if api, ok := any(cfg).(API); ok && api.Auth != AuthGateway && api.Auth != AuthFunction {
 		return cfg, fmt.Errorf("configuration: AUTH = %q: must be %s or %s", api.Auth, AuthGateway, AuthFunction)
 	}
 	return cfg, nil
+}
+
+// named gives the parser's errors the names of the variables: it names those that are missing, and the fields of those
+// that are malformed.
+func named[T any](err error) error {
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return err
+	}
+	variables := map[string]string{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		variables[field.Name], _, _ = strings.Cut(field.Tag.Get("env"), ",")
+	}
+	each := make([]error, len(all.Errors))
+	for i, err := range all.Errors {
+		each[i] = err
+		var malformed env.ParseError
+		if errors.As(err, &malformed) {
+			each[i] = fmt.Errorf("environment variable %q: %w", variables[malformed.Name], malformed.Err)
+		}
+	}
+	return errors.Join(each...)
 }
 
 // AWS loads the SDK's configuration: region, credentials and endpoints from the environment.

@@ -48,7 +48,12 @@ func (t Table) Account(ctx context.Context, tenant, id string) (*Account, error)
 func (t Table) get(ctx context.Context, pk string) (item, error) {
 	out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: key(pk), ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return nil, &idem.UnavailableError{RetryAfter: retryRead, Cause: fmt.Errorf("payments: read: %w", err)}
+		return nil, unreadable(err)
 	}
 	return out.Item, nil
+}
+
+// unreadable is the error for a row that could not be read.
+func unreadable(cause error) error {
+	return &idem.UnavailableError{RetryAfter: retryRead, Cause: fmt.Errorf("payments: read: %w", cause)}
 }

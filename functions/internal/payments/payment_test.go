@@ -50,6 +50,17 @@ func TestPaymentIsAcceptedThenDelivered(t *testing.T) {
 	})
 }
 
+// What validates is delivered: the bounds are in characters, here and at the provider.
+func TestPaymentWithTheLongestReferenceIsDelivered(t *testing.T) {
+	onBoth(t, func(w *world) {
+		body := `{"amount":1999,"currency":"EUR","source":"card_ok","reference":"` + strings.Repeat("界", 140) + `"}`
+		var a accepted
+		w.post(tenantA, "/v1/payments", "k", body).want(202).decode(&a)
+		w.deliver(a.Operation)
+		w.status(a, "succeeded", "completed")
+	})
+}
+
 // docs/semantics.md: a decline is a completed result too.
 func TestPaymentThatIsDeclined(t *testing.T) {
 	onBoth(t, func(w *world) {

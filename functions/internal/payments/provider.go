@@ -105,15 +105,20 @@ type chargeObject struct {
 
 var errNoID = errors.New("payments: the provider's answer has no id")
 
-func referenceIn(body []byte) (string, error) {
+func chargeIn(body []byte) (chargeObject, error) {
 	var object chargeObject
 	if err := json.Unmarshal(body, &object); err != nil {
-		return "", err
+		return object, err
 	}
 	if object.ID == "" {
-		return "", errNoID
+		return object, errNoID
 	}
-	return object.ID, nil
+	return object, nil
+}
+
+func referenceIn(body []byte) (string, error) {
+	object, err := chargeIn(body)
+	return object.ID, err
 }
 
 // find looks the charge up by its downstream key. Nothing found is no proof yet: its caller knows when it is.
@@ -127,30 +132,43 @@ func (p *Provider) find(ctx context.Context, path string, m idem.Message) outbox
 		return outbox.Unclear{Cause: err}
 	}
 	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up answered with status %d", res.StatusCode)}
+	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, lookUpBytesMax))
-	if err != nil || res.StatusCode != http.StatusOK {
-		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up answered with status %d: %w", res.StatusCode, err)}
+	if err != nil {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up: %w", err)}
 	}
-	var found []json.RawMessage
-	if err := json.Unmarshal(body, &found); err != nil {
-		return outbox.Unclear{Cause: err}
-	}
-	if len(found) == 0 {
-		return outbox.Absent{}
-	}
-	return findingOf(found[0])
+	return findingOf(body)
 }
 
-func findingOf(raw []byte) outbox.Finding {
-	var object chargeObject
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return outbox.Unclear{Cause: err}
+// findingOf reads the charges that the provider lists under one key. There is at most one where all went well; if there
+// are more, money that moved has moved, and a decline is an end only where nothing else is open.
+func findingOf(body []byte) outbox.Finding {
+	var charges []json.RawMessage
+	if err := json.Unmarshal(body, &charges); err != nil {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: malformed look-up: %w", err)}
 	}
-	switch object.Status {
-	case "succeeded":
-		return outbox.Found{Outcome: outbox.Delivered{Reference: object.ID, Evidence: raw}}
-	case "declined":
-		return outbox.Found{Outcome: outbox.Declined{Reference: object.ID, Evidence: raw}}
+	if charges == nil {
+		return outbox.Unclear{Cause: errors.New("payments: look-up answered null")}
 	}
-	return outbox.Unclear{Cause: fmt.Errorf("payments: a charge with status %q", object.Status)}
+	var finding outbox.Finding = outbox.Absent{}
+	var unclear error
+	for _, raw := range charges {
+		object, err := chargeIn(raw)
+		switch {
+		case err != nil:
+			unclear = err
+		case object.Status == "succeeded":
+			return outbox.Found{Outcome: outbox.Delivered{Reference: object.ID, Evidence: raw}}
+		case object.Status == "declined":
+			finding = outbox.Found{Outcome: outbox.Declined{Reference: object.ID, Evidence: raw}}
+		default:
+			unclear = fmt.Errorf("payments: a charge with status %q", object.Status)
+		}
+	}
+	if unclear != nil {
+		return outbox.Unclear{Cause: unclear}
+	}
+	return finding
 }

@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -28,7 +29,7 @@ func (r reader) payment(ctx context.Context, tenant, id string) (*Payment, error
 	if err != nil || p == nil || p.Status != StatusPending {
 		return p, err
 	}
-	m, err := r.messages.Message(ctx, p.Message)
+	m, err := r.message(ctx, p.Message)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +37,15 @@ func (r reader) payment(ctx context.Context, tenant, id string) (*Payment, error
 		p.Status = StatusUnknown
 	}
 	return p, nil
+}
+
+// message reads a message; trouble with the store is an [*idem.UnavailableError].
+func (r reader) message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+	m, err := r.messages.Message(ctx, id)
+	if err != nil {
+		return nil, unreadable(fmt.Errorf("message: %w", err))
+	}
+	return m, nil
 }
 
 func (r reader) account(ctx context.Context, tenant, id string) (*Account, error) {
@@ -69,7 +79,7 @@ func (r reader) openMessage(ctx context.Context, id idem.OperationID) (*idem.Mes
 	const chainMax = 10
 	var last *idem.Message
 	for n := 1; n <= chainMax; n++ {
-		m, err := r.messages.Message(ctx, id.Message(n))
+		m, err := r.message(ctx, id.Message(n))
 		if err != nil {
 			return nil, err
 		}

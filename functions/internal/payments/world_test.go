@@ -96,15 +96,15 @@ func (w *world) start(o options) {
 	w.sweep, err = outbox.NewSweep(w.store, topics, w.queue, w.queue)
 	w.ok(err)
 
-	app, err := newApp(w.store, w.backend.ledger, w.clock.Now, w.pause)
+	app, err := newApp(w.store, w.backend.ledger, idem.Config{Now: w.clock.Now, Pause: w.pause})
 	w.ok(err)
 	w.api = httptest.NewServer(app)
 	w.Cleanup(w.api.Close)
 }
 
 // newApp makes the application as the api function does.
-func newApp(store *faulty.Store, ledger payments.Ledger, now func() time.Time, pause func(context.Context, time.Duration) error) (http.Handler, error) {
-	engine, err := idem.New(store, idem.Config{Now: now, Pause: pause})
+func newApp(store *faulty.Store, ledger payments.Ledger, cfg idem.Config) (http.Handler, error) {
+	engine, err := idem.New(store, cfg)
 	if err != nil {
 		return nil, err
 	}

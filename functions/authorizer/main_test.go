@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/identity"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// answered is what the gateway gets, as JSON.
+func answered(t *testing.T, a authorizer, event []byte) (string, error) {
+	t.Helper()
+	answer, err := a.authorize(context.Background(), event)
+	if err != nil {
+		if answer != nil {
+			t.Errorf("an answer %+v beside the error %v", answer, err)
+		}
+		return "", err
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw), nil
+}
+
+// sent is a sample event with another token; "" is none at all.
+func sent(t *testing.T, name, authorization string) []byte {
+	t.Helper()
+	event := string(stage.Sample(t, name))
+	if authorization != "" {
+		return []byte(strings.ReplaceAll(event, "Bearer "+stage.Token, authorization))
+	}
+	var members map[string]any
+	if err := json.Unmarshal([]byte(event), &members); err != nil {
+		t.Fatal(err)
+	}
+	delete(members, "authorizationToken")
+	for _, headers := range []string{"headers", "multiValueHeaders"} {
+		if h, ok := members[headers].(map[string]any); ok {
+			delete(h, "authorization")
+			delete(h, "Authorization")
+		}
+	}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+const unknown = "Bearer another-token-of-tenant-a"
+
+// An HTTP API takes the simple response: false is its 403 (docs/platform.md "API Gateway").
+func TestAuthorizeForAnHTTPAPI(t *testing.T) {
+	s := stage.New(t)
+	a := authorizer{keys: apikey.Authenticator{Client: s.Client, Table: s.Payments}, log: discard()}
+	for authorization, want := range map[string]string{
+		"Bearer " + stage.Token: `{"isAuthorized":true,"context":{"tenant":"tenant-a"}}`,
+		unknown:                 `{"isAuthorized":false}`,
+		"Basic YTpi":            `{"isAuthorized":false}`,
+		"":                      `{"isAuthorized":false}`,
+	} {
+		if got, err := answered(t, a, sent(t, "authorizer-http", authorization)); err != nil || got != want {
+			t.Errorf("%q: %s, %v, want %s", authorization, got, err, want)
+		}
+	}
+}
+
+// A REST API takes a policy: a denial is its 403, and only the error "Unauthorized" its 401. The policy is for the whole
+// stage, because the gateway keeps it for the caller's other requests.
+func TestAuthorizeForARESTAPI(t *testing.T) {
+	s := stage.New(t)
+	a := authorizer{keys: apikey.Authenticator{Client: s.Client, Table: s.Payments}, log: discard()}
+	const statement = `"policyDocument":{"Version":"2012-10-17","Statement":[{"Action":["execute-api:Invoke"],"Effect":"%","Resource":["arn:aws:execute-api:us-east-1:000000000000:f6g7h8i9j0/prod/*"]}]}`
+	allow := `{"principalId":"tenant-a",` + strings.Replace(statement, "%", "Allow", 1) + `,"context":{"tenant":"tenant-a"}}`
+	deny := `{"principalId":"unknown",` + strings.Replace(statement, "%", "Deny", 1) + `}`
+	for _, event := range []string{"authorizer-rest-token", "authorizer-rest-request"} {
+		for authorization, want := range map[string]string{"Bearer " + stage.Token: allow, "bearer " + stage.Token: allow, unknown: deny, "Bearer short": deny} {
+			if got, err := answered(t, a, sent(t, event, authorization)); err != nil || got != want {
+				t.Errorf("%s, %q: %s, %v, want %s", event, authorization, got, err, want)
+			}
+		}
+		for _, authorization := range []string{"", "Basic YTpi", "Bearer"} {
+			if got, err := answered(t, a, sent(t, event, authorization)); err == nil || err.Error() != "Unauthorized" {
+				t.Errorf("%s, %q: %s, %v, want the error Unauthorized", event, authorization, got, err)
+			}
+		}
+	}
+}
+
+// Store trouble fails closed, and is no word about the caller: the gateway's 500, not 401 or 403.
+func TestAuthorizeWhileTheTableIsDown(t *testing.T) {
+	client := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	a := authorizer{keys: apikey.Authenticator{Client: client, Table: "payments"}, log: discard()}
+	for _, event := range []string{"authorizer-http", "authorizer-rest-token", "authorizer-rest-request"} {
+		got, err := answered(t, a, stage.Sample(t, event))
+		if err == nil || errors.Is(err, errUnauthorized) || strings.Contains(err.Error(), stage.Token) {
+			t.Errorf("%s: %s, %v, want an error of its own", event, got, err)
+		}
+	}
+	if _, err := answered(t, a, []byte(`[]`)); err == nil {
+		t.Error("an event that is none is answered")
+	}
+}
+
+func TestContextIsWhereTheAPILooks(t *testing.T) {
+	if contextTenant != identity.ContextTenant {
+		t.Errorf("the authorizer writes %q, the api reads %q", contextTenant, identity.ContextTenant)
+	}
+}
+
+func TestEveryMethodOfTheStage(t *testing.T) {
+	for arn, want := range map[string]string{
+		"arn:aws:execute-api:eu-west-1:1:api/prod/POST/v1/payments": "arn:aws:execute-api:eu-west-1:1:api/prod/*",
+		"arn:aws:execute-api:eu-west-1:1:api/$default/GET/":         "arn:aws:execute-api:eu-west-1:1:api/$default/*",
+		"arn:aws:execute-api:eu-west-1:1:api/prod/POST":             "arn:aws:execute-api:eu-west-1:1:api/prod/*",
+		"arn:aws:execute-api:eu-west-1:1:api/prod":                  "arn:aws:execute-api:eu-west-1:1:api/prod", // never more than what was asked for
+		"": "",
+	} {
+		if got := everyMethod(arn); got != want {
+			t.Errorf("%q widens to %q, want %q", arn, got, want)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package payments_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// docs/payments-api.md "The provider simulator", docs/design.md "Messages": whatever goes wrong with the provider for a
+// while, the payment is delivered later, and charged once.
+func TestProviderFaultsEndInOneCharge(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules    []provider.Rule
+		attempts int // that reached the provider; 0 where real time decides
+	}{
+		"rate_limit":             {[]provider.Rule{{Fault: provider.RateLimit, Times: 2, DelayMillis: 7000}}, 1},
+		"error_before":           {[]provider.Rule{{Fault: provider.ErrorBefore, Times: 2}}, 3},
+		"error_after":            {[]provider.Rule{{Fault: provider.ErrorAfter, Times: 2}}, 3},
+		"drop_before":            {[]provider.Rule{{Fault: provider.DropBefore, Times: 2}}, 3},
+		"drop_after":             {[]provider.Rule{{Fault: provider.DropAfter, Times: 2}}, 3},
+		"hang_before":            {[]provider.Rule{{Fault: provider.HangBefore, Times: 1}}, 0},
+		"hang_after":             {[]provider.Rule{{Fault: provider.HangAfter, Times: 1}}, 0},
+		"lost, then rate_limit":  {[]provider.Rule{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.RateLimit, Times: 1}}, 3}, // peers.md H19
+		"lost, then error_after": {[]provider.Rule{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.ErrorAfter, Times: 1}}, 3},
+	} {
+		for i := range c.rules {
+			c.rules[i].On = provider.Charge
+		}
+		t.Run(name, func(t *testing.T) {
+			o := options{}
+			if c.attempts == 0 {
+				o.callTimeout = 500 * time.Millisecond
+			}
+			onBoth(t, func(w *world) {
+				w.faults(c.rules...)
+				a := w.pay("k", "card_ok")
+				w.deliver(a.Operation)
+				if w.message(a.Operation).State != idem.MessagePending {
+					w.Fatalf("the first attempt left %+v", w.message(a.Operation))
+				}
+				w.status(a, "pending", "pending")
+				w.again("k", "card_ok").want(202, "Idempotent-Replayed: true")
+				w.drain(time.Minute)
+				final := w.again("k", "card_ok").want(201)
+				w.again("k", "card_ok").same(final)
+				w.status(a, "succeeded", "completed")
+				w.charged(1)
+				if got := w.charges()[0].Attempts; c.attempts > 1 && got != c.attempts {
+					w.Errorf("the provider saw %d attempts, want %d", got, c.attempts)
+				}
+			}, o)
+		})
+	}
+}
+
+// docs/design.md "Messages": given up while provably nothing happened, the operation fails with its business writes.
+func TestProviderThatNeverAnswersNothingIsOpen(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(provider.Rule{On: provider.Charge, Fault: provider.RateLimit})
+		a := w.pay("k", "card_ok")
+		w.deliver(a.Operation)
+		w.drain(time.Hour)
+		final := w.again("k", "card_ok").problem(502, "provider_unavailable").want(502, "Idempotent-Replayed: true", "Idempotency-Expires", "-Retry-After")
+		w.faults()
+		w.swept()
+		w.again("k", "card_ok").same(final)
+		w.status(a, "failed", "failed")
+		w.charged(0)
+		if letters := w.queue.Letters(); len(letters) != 1 || letters[0].Message != a.Operation.Message(1) || letters[0].Open || letters[0].Attempts != attemptsMax {
+			w.Errorf("dead letters %+v", letters)
+		}
+	})
+}
+
+// docs/design.md "Messages": given up while a call is open, nobody is told that it failed; a person decides.
+func TestProviderThatNeverAnswersAndMayHaveCharged(t *testing.T) {
+	for name, fault := range map[string]provider.Fault{"charged": provider.ErrorAfter, "not charged": provider.ErrorBefore} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				w.faults(provider.Rule{On: provider.Charge, Fault: fault})
+				a := w.pay("k", "card_ok")
+				first := w.again("k", "card_ok")
+				w.deliver(a.Operation)
+				w.drain(time.Hour)
+				w.faults()
+				w.swept()
+				w.drain(time.Hour)
+				if m := w.message(a.Operation); m.State != idem.MessageDead || m.OpenSince.IsZero() {
+					w.Errorf("message %+v, want it dead and open", m)
+				}
+				w.again("k", "card_ok").want(202, "Idempotent-Replayed: true", "Retry-After").same(first)
+				w.status(a, "unknown", "unknown")
+				if letters := w.queue.Letters(); len(letters) != 1 || !letters[0].Open {
+					w.Errorf("dead letters %+v", letters)
+				}
+				if charges := w.charges(); len(charges) > 1 {
+					w.Errorf("charges %+v", charges)
+				}
+			})
+		})
+	}
+}
+
+// docs/payments-api.md: legacy_ sources are charged where no key is honoured, so that an open call is never followed by
+// another (peers.md H4).
+func TestLegacyCharge(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(
+			provider.Rule{On: provider.LegacyCharge, Source: "legacy_poor", Fault: provider.Decline},
+			provider.Rule{On: provider.LegacyCharge, Source: "legacy_busy", Fault: provider.RateLimit, Times: 2},
+		)
+		for source, want := range map[string]int{"legacy_ok": 201, "legacy_poor": 402, "legacy_busy": 201} {
+			a := w.pay(source, source)
+			w.deliver(a.Operation)
+			w.drain(time.Minute)
+			final := w.again(source, source).want(want)
+			w.again(source, source).same(final)
+		}
+		w.charged(3)
+		for _, c := range w.charges() {
+			if c.Kind != provider.LegacyCharge || c.Key == "" {
+				w.Errorf("charge %+v, want a legacy one with its key recorded", c)
+			}
+		}
+	})
+}
+
+func TestLegacyChargeWithoutAnAnswerIsUnknown(t *testing.T) {
+	for fault, charges := range map[provider.Fault]int{
+		provider.ErrorBefore: 0, provider.ErrorAfter: 1, provider.DropBefore: 0, provider.DropAfter: 1, provider.HangBefore: 0, provider.HangAfter: 1,
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				w.faults(provider.Rule{On: provider.LegacyCharge, Fault: fault, Times: 1})
+				a := w.pay("k", "legacy_card")
+				first := w.again("k", "legacy_card")
+				w.deliver(a.Operation)
+				w.status(a, "unknown", "unknown")
+				for range 3 { // whoever wakes it, and whenever
+					w.clock.Add(20 * time.Minute)
+					w.deliver(a.Operation)
+					w.swept()
+					w.drain(time.Minute)
+					w.again("k", "legacy_card").want(202, "Idempotent-Replayed: true", "Retry-After").same(first)
+				}
+				w.status(a, "unknown", "unknown")
+				w.charged(charges)
+			}, options{callTimeout: 500 * time.Millisecond})
+		})
+	}
+}
+
+// A wake-up that never came, and a worker that died after the charge: the sweep finds both, and the key makes one charge
+// of two calls.
+func TestSweepFinishesWhatNobodyWoke(t *testing.T) {
+	onBoth(t, func(w *world) {
+		lost := w.pay("lost", "card_ok")
+		w.clock.Add(time.Minute)
+		if report := w.swept(); report.Offered != 1 {
+			w.Errorf("swept %+v", report)
+		}
+		w.status(lost, "succeeded", "completed")
+
+		died := w.pay("died", "card_ok")
+		for n := range 100 {
+			w.store.On(faulty.Settle, n+1, faulty.LoseRequest())
+		}
+		if err := w.worker.Deliver(w.Context(), died.Operation.Message(1)); err == nil {
+			w.Error("a settlement that never happened is no error")
+		}
+		w.store.Clear()
+		w.charged(2)
+		w.status(died, "pending", "in_progress")
+		w.again("died", "card_ok").want(202)
+		w.clock.Add(time.Minute)
+		w.swept()
+		w.status(died, "succeeded", "completed")
+		w.again("died", "card_ok").want(201)
+		w.charged(2)
+		if c := w.charges()[0]; c.Attempts != 2 {
+			w.Errorf("charge %+v, want two attempts", c)
+		}
+	})
+}
+
+// The same without keys: nobody calls again after a worker that died with a call.
+func TestSweepParksWhatALegacyWorkerLeft(t *testing.T) {
+	onBoth(t, func(w *world) {
+		a := w.pay("k", "legacy_card")
+		for n := range 100 {
+			w.store.On(faulty.Settle, n+1, faulty.LoseRequest())
+		}
+		if err := w.worker.Deliver(w.Context(), a.Operation.Message(1)); err == nil {
+			w.Error("a settlement that never happened is no error")
+		}
+		w.store.Clear()
+		w.clock.Add(time.Minute)
+		if report := w.swept(); report.Parked != 1 {
+			w.Errorf("swept %+v", report)
+		}
+		w.status(a, "unknown", "unknown")
+		w.charged(1)
+	})
+}

@@ -1,0 +1,65 @@
+package payments_test
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// A row that can't be read is an error: never an account without money, or a payment of nothing.
+func TestTableRefusesMalformedRows(t *testing.T) {
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	name := "rows-" + strconv.FormatInt(prefixes.Add(1), 10)
+	if err := dynamotest.CreateTable(t.Context(), client, name, schema.Table{Key: "pk"}); err != nil {
+		t.Fatal(err)
+	}
+	table := payments.Table{Client: client, Name: name}
+	whole := accountItem(payments.Account{Tenant: tenantA, ID: "acct_1", Currency: "EUR", Balance: 7})
+	for what, change := range map[string]func(map[string]types.AttributeValue){
+		"no balance":             func(it map[string]types.AttributeValue) { delete(it, "bal") },
+		"balance as text":        func(it map[string]types.AttributeValue) { it["bal"] = &types.AttributeValueMemberS{Value: "7"} },
+		"balance with a point":   func(it map[string]types.AttributeValue) { it["bal"] = &types.AttributeValueMemberN{Value: "7.5"} },
+		"currency as a number":   func(it map[string]types.AttributeValue) { it["cur"] = &types.AttributeValueMemberN{Value: "978"} },
+		"balance of many digits": func(it map[string]types.AttributeValue) { it["bal"] = &types.AttributeValueMemberN{Value: "1e30"} },
+	} {
+		it := maps.Clone(whole)
+		change(it)
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := table.Account(t.Context(), tenantA, "acct_1"); err == nil {
+			t.Errorf("%s: read as %+v", what, a)
+		}
+	}
+	it := maps.Clone(whole)
+	it["pk"] = &types.AttributeValueMemberS{Value: "payment#" + tenantA + "/pay_1"}
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := table.Payment(t.Context(), tenantA, "pay_1"); err == nil {
+		t.Errorf("an account is read as the payment %+v", p)
+	}
+}
+
+// Trouble with the store is told from an absent row, and says when to come again.
+func TestTableWhileItIsDown(t *testing.T) {
+	client := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	table := payments.Table{Client: client, Name: "payments"}
+	var unavailable *idem.UnavailableError
+	if a, err := table.Account(t.Context(), tenantA, "acct_1"); a != nil || !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
+		t.Errorf("account %+v, %v", a, err)
+	}
+	if p, err := table.Payment(t.Context(), tenantA, "pay_1"); p != nil || !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
+		t.Errorf("payment %+v, %v", p, err)
+	}
+}

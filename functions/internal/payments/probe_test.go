@@ -1,0 +1,176 @@
+package payments_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// topics returns the application's topics at the address.
+func topics(t *testing.T, url string) map[string]outbox.Topic {
+	t.Helper()
+	client, err := payments.NewProvider(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]outbox.Topic{}
+	for _, topic := range client.Topics(10) {
+		byName[topic.Name] = topic
+	}
+	return byName
+}
+
+func charge(source string) idem.Message {
+	return idem.Message{
+		ID: idem.MessageID(unusedOperation + ".1"), Tenant: tenantA,
+		Payload: []byte(`{"version":1,"payment":"pay_1","amount":1999,"currency":"EUR","source":"` + source + `","reference":"","created_at":"2026-11-21T00:00:00Z"}`),
+	}
+}
+
+// docs/design.md "Reconciler": a probe finds by the downstream key what a call made, in the words in which the call would
+// have told it; what is not listed yet is absent, which alone proves nothing (peers.md H5).
+func TestProbeFindsWhatACallMade(t *testing.T) {
+	for _, c := range []struct {
+		topic, source string
+		kind          provider.Kind
+	}{{payments.TopicCharges, "card", provider.Charge}, {payments.TopicLegacyCharges, "legacy_card", provider.LegacyCharge}} {
+		for name, fault := range map[string]provider.Fault{"delivered": provider.DropAfter, "declined": provider.Decline} {
+			t.Run(c.topic+" "+name, func(t *testing.T) {
+				clock := &clock{now: noon}
+				simulator := provider.New(provider.Config{Now: clock.Now})
+				server := httptest.NewServer(simulator)
+				t.Cleanup(func() { simulator.Close(); server.Close() })
+				w := &world{T: t, clock: clock, provider: provider.Control{URL: server.URL}}
+				delay := time.Minute.Milliseconds()
+				w.ok(w.provider.Settings(t.Context(), provider.SettingsPatch{ListDelayMillis: &delay}))
+				w.faults(provider.Rule{On: c.kind, Fault: fault}, provider.Rule{On: provider.List, Fault: provider.ErrorBefore, Times: 1})
+				topic, m := topics(t, server.URL)[c.topic], charge(c.source)
+
+				called := topic.Call(t.Context(), m)
+				if found, ok := topic.Probe(t.Context(), m).(outbox.Unclear); !ok || found.Cause == nil || strings.Contains(found.Cause.Error(), "%!") {
+					t.Errorf("a look-up that fails: %+v, want Unclear with its cause", found)
+				}
+				if found := topic.Probe(t.Context(), m); found != (outbox.Absent{}) {
+					t.Errorf("not listed yet: %+v, want Absent", found)
+				}
+				clock.Add(time.Minute)
+				made := w.charges()[0]
+				if name == "declined" {
+					found, _ := topic.Probe(t.Context(), m).(outbox.Found).Outcome.(outbox.Declined)
+					if answered, ok := called.(outbox.Declined); !ok || found.Reference != made.ID || answered.Reference != made.ID {
+						t.Errorf("called %+v, found %+v, made %+v", called, found, made)
+					}
+					return
+				}
+				found, _ := topic.Probe(t.Context(), m).(outbox.Found).Outcome.(outbox.Delivered)
+				if _, ok := called.(outbox.Ambiguous); !ok || found.Reference != made.ID || len(found.Evidence) == 0 {
+					t.Errorf("called %+v, found %+v, made %+v", called, found, made)
+				}
+			})
+		}
+	}
+}
+
+// The other endpoint's charges are not the message's, and another key's neither.
+func TestProbeFindsNothingElse(t *testing.T) {
+	simulator := provider.New(provider.Config{})
+	server := httptest.NewServer(simulator)
+	t.Cleanup(func() { simulator.Close(); server.Close() })
+	topics, m := topics(t, server.URL), charge("card")
+	if _, ok := topics[payments.TopicLegacyCharges].Call(t.Context(), m).(outbox.Delivered); !ok {
+		t.Fatal("the charge was not made")
+	}
+	if found := topics[payments.TopicCharges].Probe(t.Context(), m); found != (outbox.Absent{}) {
+		t.Errorf("another endpoint's charge: %+v", found)
+	}
+	m.ID = idem.MessageID(unusedOperation + ".2")
+	if found := topics[payments.TopicLegacyCharges].Probe(t.Context(), m); found != (outbox.Absent{}) {
+		t.Errorf("another key's charge: %+v", found)
+	}
+}
+
+// What can't be read decides nothing, whatever it looks like. Money that moved under the key has moved, whatever else was
+// declined under it.
+func TestProbeJudgesTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   string
+	}{
+		"nothing":                    {200, `[]`, "absent"},
+		"found":                      {200, `[{"id":"ch_1","status":"succeeded"}]`, "delivered ch_1"},
+		"declined":                   {200, `[{"id":"ch_1","status":"declined"}]`, "declined ch_1"},
+		"declined after it happened": {200, `[{"id":"ch_2","status":"declined"},{"id":"ch_1","status":"succeeded"}]`, "delivered ch_1"},
+		"another status":             {200, `[{"id":"ch_1","status":"processing"}]`, "unclear"},
+		"one is not decided yet":     {200, `[{"id":"ch_2","status":"processing"},{"id":"ch_1","status":"declined"}]`, "unclear"},
+		"no id":                      {200, `[{"status":"succeeded"}]`, "unclear"},
+		"no object":                  {200, `["ch_1"]`, "unclear"},
+		"null":                       {200, `null`, "unclear"},
+		"no array":                   {200, `{"data":[]}`, "unclear"},
+		"no JSON":                    {200, `<html>`, "unclear"},
+		"nothing at all":             {200, ``, "unclear"},
+		"half":                       {200, `[{"id":"ch_1","status":"succeeded"}`, "unclear"},
+		"more than is read":          {200, `[` + strings.Repeat(" ", 1<<20) + `]`, "unclear"},
+		"404":                        {404, `[]`, "unclear"},
+		"503":                        {503, `[]`, "unclear"},
+		"204":                        {204, ``, "unclear"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || r.URL.Path != "/charges" || r.URL.Query().Get("key") != unusedOperation+".1" {
+					t.Errorf("asked %s %s", r.Method, r.URL)
+				}
+				w.WriteHeader(c.status)
+				io.WriteString(w, c.body)
+			}))
+			defer server.Close()
+			got := "absent"
+			switch found := topics(t, server.URL+"/")[payments.TopicCharges].Probe(t.Context(), charge("card")).(type) {
+			case outbox.Found:
+				switch o := found.Outcome.(type) {
+				case outbox.Delivered:
+					got = "delivered " + o.Reference
+				case outbox.Declined:
+					got = "declined " + o.Reference
+				}
+			case outbox.Unclear:
+				got = "unclear"
+				if found.Cause == nil || strings.Contains(found.Cause.Error(), "%!") || errors.Unwrap(found.Cause) == found.Cause {
+					t.Errorf("cause %v", found.Cause)
+				}
+			}
+			if got != c.want {
+				t.Errorf("found %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestProbeOfADeadProviderIsUnclear(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	topic := topics(t, server.URL)[payments.TopicCharges]
+	if found, ok := topic.Probe(t.Context(), charge("card")).(outbox.Unclear); !ok || found.Cause == nil {
+		t.Errorf("%+v, want Unclear", found)
+	}
+	if o, ok := topic.Call(t.Context(), charge("card")).(outbox.NotExecuted); !ok {
+		t.Errorf("called: %+v, want NotExecuted: nothing was sent", o)
+	}
+}
+
+func TestProviderURLIsChecked(t *testing.T) {
+	for _, url := range []string{"", "provider", "provider:4580", "ftp://provider", "http://", "/charges", "://"} {
+		if _, err := payments.NewProvider(url); err == nil || !strings.Contains(err.Error(), "PROVIDER_URL") {
+			t.Errorf("%q: %v, want an error that names PROVIDER_URL", url, err)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package stage
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+)
+
+// Accepted is the payment of the sample events of the worker, as its request left it.
+type Accepted struct {
+	Message idem.Message
+	Payment payments.Payment
+	// Stream is the event of its birth on the outbox stream, Queue a wake-up.
+	Stream, Queue []byte
+
+	stage *Stage
+	store *dynamo.Store
+}
+
+// The instant in the sample events.
+const sampled = "1795228800000"
+
+// Accept puts the message of worker-stream-insert into the tables, with its record and its payment, as if its request had
+// come the given time ago.
+func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
+	t.Helper()
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Accepted{stage: s, Queue: Sample(t, "worker-queue")}
+	if a.store, err = delivery.Store(s.Client, cfg.Tables); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Add(-age).UTC().Truncate(time.Millisecond)
+	a.Stream = []byte(strings.ReplaceAll(string(Sample(t, "worker-stream-insert")), sampled, fmt.Sprint(now.UnixMilli())))
+	var event events.DynamoDBEvent
+	if err := json.Unmarshal(a.Stream, &event); err != nil {
+		t.Fatal(err)
+	}
+	image, err := awslambda.Image(event.Records[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := a.store.DecodeImage(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SweepAt = m.CreatedAt.Add(15 * time.Second)
+	a.Message = *m
+	a.Payment = payments.Payment{
+		Tenant: Tenant, ID: "pay_gAAQIDBAUGBwgJCgsMDQ4P", Status: payments.StatusPending, Amount: 1999, Currency: "EUR", Source: "card_ok",
+		Reference: "order-17", CreatedAt: now, Message: m.ID,
+	}
+	a.commit(t, now)
+	return a
+}
+
+func (a *Accepted) commit(t *testing.T, now time.Time) {
+	t.Helper()
+	m := a.Message
+	send, err := a.store.Prepare(idem.Commit{
+		Record: idem.Record{
+			Key: m.RecordKey, State: idem.StatePending, OperationID: m.OperationID, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Tenant: m.Tenant,
+			Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now,
+			Retention: m.Retention, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		},
+		Now: now, Writes: []idem.Write{payments.InsertPayment{Payment: a.Payment}}, Messages: []idem.Message{m}, Token: a.stage.Outbox,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Want demands the states of the message, of its record and of its payment, and how many charges the provider has made.
+func (a *Accepted) Want(t *testing.T, message idem.MessageState, record idem.State, payment payments.Status, charges int) {
+	t.Helper()
+	m, err := a.store.Message(t.Context(), a.Message.ID)
+	if err != nil || m == nil {
+		t.Fatalf("message: %v, %v", m, err)
+	}
+	r, err := a.store.Get(t.Context(), m.RecordKey)
+	if err != nil || r == nil {
+		t.Fatalf("record: %v, %v", r, err)
+	}
+	p, err := payments.Table{Client: a.stage.Client, Name: a.stage.Payments}.Payment(t.Context(), a.Payment.Tenant, a.Payment.ID)
+	if err != nil || p == nil {
+		t.Fatalf("payment: %v, %v", p, err)
+	}
+	made := a.stage.Charges(t)
+	if m.State != message || r.State != record || p.Status != payment || len(made) != charges {
+		t.Errorf("message %s (%s), record %s, payment %s, %d charges; want %s, %s, %s, %d",
+			m.State, m.LastOutcome, r.State, p.Status, len(made), message, record, payment, charges)
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// swept runs the function as its environment makes it.
+func swept(t *testing.T) (outbox.Report, error) {
+	t.Helper()
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := handler(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t.Context())
+}
+
+// A message whose wake-up was lost gets another one; the sweep itself calls nobody.
+func TestSweepOffersWhatNobodyWoke(t *testing.T) {
+	s := stage.New(t)
+	a := s.Accept(t, time.Minute)
+	if report, err := swept(t); err != nil || report != (outbox.Report{Offered: 1}) {
+		t.Errorf("%+v, %v, want one offered", report, err)
+	}
+	if sent := s.Queues.Retry(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds != 0 {
+		t.Errorf("retry queue %+v", sent)
+	}
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+}
+
+func TestSweepLeavesWhatIsNotDue(t *testing.T) {
+	s := stage.New(t)
+	s.Accept(t, 0)
+	if report, err := swept(t); err != nil || report != (outbox.Report{}) || len(s.Queues.Retry()) > 0 {
+		t.Errorf("%+v, %v, queue %+v", report, err, s.Queues.Retry())
+	}
+}
+
+func TestSweepGivesUpWhatIsTooOld(t *testing.T) {
+	s := stage.New(t)
+	a := s.Accept(t, 25*time.Hour)
+	if report, err := swept(t); err != nil || report != (outbox.Report{Dead: 1}) || len(s.Queues.Dead()) != 1 {
+		t.Errorf("%+v, %v, dead letters %+v", report, err, s.Queues.Dead())
+	}
+	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusFailed, 0)
+}
+
+// An invocation that could look at nothing fails, so that its metric shows it.
+func TestSweepWhileTheStoreIsDown(t *testing.T) {
+	stage.New(t)
+	stage.Unreachable(t)
+	if report, err := swept(t); err == nil {
+		t.Errorf("%+v, want an error", report)
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// started is the handler as the function's environment makes it.
+func started(t *testing.T) awslambda.Handler {
+	t.Helper()
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := handler(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// failures are the records that the invocation wants to come again.
+func failures(t *testing.T, h awslambda.Handler, event []byte) []string {
+	t.Helper()
+	raw, err := h.Invoke(t.Context(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report events.SQSEventResponse
+	if err := json.Unmarshal(raw, &report); err != nil {
+		t.Fatal(err)
+	}
+	failed := []string{}
+	for _, f := range report.BatchItemFailures {
+		failed = append(failed, f.ItemIdentifier)
+	}
+	return failed
+}
+
+func none(t *testing.T, failed []string) {
+	t.Helper()
+	if len(failed) > 0 {
+		t.Errorf("records %q failed", failed)
+	}
+}
+
+// Either wake-up delivers, and any number of them delivers once (docs/design.md "Messages").
+func TestEitherWakeUpDelivers(t *testing.T) {
+	for _, first := range []string{"stream", "queue"} {
+		t.Run(first, func(t *testing.T) {
+			s := stage.New(t)
+			a, h := s.Accept(t, 0), started(t)
+			wakeUps := [][]byte{a.Stream, a.Queue}
+			if first == "queue" {
+				wakeUps = [][]byte{a.Queue, a.Stream}
+			}
+			for range 2 {
+				for _, event := range wakeUps {
+					none(t, failures(t, h, event))
+					a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+				}
+			}
+			charge := s.Charges(t)[0]
+			if charge.Key != string(a.Message.ID) || charge.Amount != 1999 || charge.Source != "card_ok" || charge.Attempts != 1 {
+				t.Errorf("charge %+v", charge)
+			}
+		})
+	}
+}
+
+// Trouble with the provider is none of the batch's: the message waits in its row, and a delayed wake-up stands in the
+// retry queue.
+func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
+	s := stage.New(t)
+	a, h := s.Accept(t, 0), started(t)
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Charge, Fault: provider.RateLimit, DelayMillis: 20_000, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	none(t, failures(t, h, a.Stream))
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	sent := s.Queues.Retry()
+	if len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds < 19 || sent[0].DelaySeconds > 20 {
+		t.Errorf("retry queue %+v", sent)
+	}
+	none(t, failures(t, h, a.Queue)) // early: it is not due
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+}
+
+// ATTEMPTS_MAX reaches the topics; what is given up leaves a copy in the dead-letter queue.
+func TestAttemptsEnd(t *testing.T) {
+	s := stage.New(t)
+	t.Setenv("ATTEMPTS_MAX", "1")
+	a, h := s.Accept(t, 0), started(t)
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Charge, Fault: provider.RateLimit}); err != nil {
+		t.Fatal(err)
+	}
+	none(t, failures(t, h, a.Stream))
+	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusFailed, 0)
+	if sent := s.Queues.Dead(); len(sent) != 1 || !strings.Contains(sent[0].Body, `"message":"`+string(a.Message.ID)+`"`) || !strings.Contains(sent[0].Body, `"reason":"attempts over"`) {
+		t.Errorf("dead-letter queue %+v", sent)
+	}
+}
+
+// Records that are no new messages need nothing; so does a wake-up for a message that is not there.
+func TestRecordsThatNeedNothing(t *testing.T) {
+	s := stage.New(t)
+	h := started(t)
+	for _, name := range []string{"worker-stream-modify", "worker-stream-ttl", "worker-queue"} {
+		none(t, failures(t, h, stage.Sample(t, name)))
+	}
+	if charges := s.Charges(t); len(charges) > 0 {
+		t.Errorf("charges %+v", charges)
+	}
+}
+
+// What can't be judged, and what our own store can't be asked about, comes again.
+func TestRecordsThatComeAgain(t *testing.T) {
+	stage.New(t)
+	h := started(t)
+	const sequence, message = "100000000000000000001", "059f36b4-87a3-44ab-83d2-661975830a7d"
+	stream, queue := string(stage.Sample(t, "worker-stream-insert")), string(stage.Sample(t, "worker-queue"))
+	for _, c := range []struct {
+		name, event, failed string
+	}{
+		{"no message in the image", strings.Replace(stream, "\"na\": {\n            \"N\"", "\"na\": {\n            \"S\"", 1), sequence},
+		{"another release's state", strings.Replace(stream, "pending", "waiting", 1), sequence},
+		{"another schema", strings.Replace(stream, "\"sv\": {\n            \"N\": \"1\"", "\"sv\": {\n            \"N\": \"2\"", 1), sequence},
+		{"another release's topic", strings.Replace(stream, "payments.charges", "payments.refunds", 1), sequence},
+		{"no wake-up", strings.Replace(queue, `\"message\"`, `\"massage\"`, 1), message},
+	} {
+		if c.event == stream || c.event == queue {
+			t.Fatalf("%s: the sample is unchanged", c.name)
+		}
+		if failed := failures(t, h, []byte(c.event)); len(failed) != 1 || failed[0] != c.failed {
+			t.Errorf("%s: failed %q, want %s", c.name, failed, c.failed)
+		}
+	}
+
+	stage.Unreachable(t)
+	t.Setenv("PROVIDER_TIMEOUT", "50ms")
+	t.Setenv("CLAIM_LEASE", "2100ms") // which is also how long a claim without a reply is sent again
+	down := started(t)
+	if failed := failures(t, down, []byte(stream)); len(failed) != 1 || failed[0] != sequence {
+		t.Errorf("store down, stream: %q", failed)
+	}
+	if failed := failures(t, down, []byte(queue)); len(failed) != 1 || failed[0] != message {
+		t.Errorf("store down, queue: %q", failed)
+	}
+	for _, name := range []string{"sweep-schedule", "api-http-payment"} {
+		if _, err := h.Invoke(t.Context(), stage.Sample(t, name)); err == nil {
+			t.Errorf("%s is taken by the worker", name)
+		}
+	}
+}
+
+// What the configuration contradicts is found at the start, before anything is taken.
+func TestHandlerRefusesItsConfiguration(t *testing.T) {
+	for name, value := range map[string]string{
+		"CLAIM_LEASE": "6s", "PROVIDER_TIMEOUT": "2m", "BACKOFF_MAX": "1ms", "ATTEMPTS_MAX": "-1", "PROVIDER_URL": "provider:4580",
+		"RESPONSE_BYTES_MAX": "1", "OUTBOX_TABLE": "x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			stage.New(t)
+			t.Setenv(name, value)
+			cfg, err := config.Read[config.Worker]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := handler(t.Context(), cfg); err == nil {
+				t.Errorf("%s=%s is accepted", name, value)
+			}
+		})
+	}
+}
+
+// A message that is older than a topic's bound is given up by whoever is woken for it.
+func TestMessageThatIsTooOld(t *testing.T) {
+	s := stage.New(t)
+	a, h := s.Accept(t, 25*time.Hour), started(t)
+	none(t, failures(t, h, a.Queue))
+	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusFailed, 0)
+}
