@@ -15,6 +15,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
 
+// batchRecordsMax is how many records an invocation brings (the mappings' batch size).
+const batchRecordsMax = 10
+
 func main() {
 	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Worker]()))))
 }
@@ -28,7 +31,8 @@ func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) 
 	if err != nil {
 		return nil, err
 	}
-	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease}
+	// Messages have no order to keep, and one slow provider must not delay those behind it: a whole batch runs at once.
+	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease, Concurrency: batchRecordsMax}
 	return awslambda.Sources(map[string]awslambda.Handler{
 		awslambda.SourceDynamoDB: awslambda.Stream(awslambda.Inserted(inserted(parts, worker)), adapter),
 		awslambda.SourceSQS:      awslambda.SQS(woken(worker), adapter),

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
 )
 
-// SQS gives each message of a batch to handle, one after the other, and reports those that failed or were not reached, so
+// SQS gives each message of a batch to handle, up to Config.Concurrency at once, and reports those that failed or were not reached, so
 // that only they come again: the mapping needs ReportBatchItemFailures. On a FIFO queue everything behind a failure counts
 // as not reached, to keep the order. A panic fails its message.
 //
@@ -26,10 +29,16 @@ func SQS(handle func(ctx context.Context, message events.SQSMessage) error, cfg 
 				return nil, fmt.Errorf("%w: record %d is no queue message", ErrEvent, i)
 			}
 		}
+		fifo := strings.HasSuffix(messages[0].EventSourceARN, ".fifo")
+		if fifo {
+			b.cfg.Concurrency = 1
+		}
+		done := b.run(len(messages), fifo, func(i int) bool {
+			return b.do(ctx, i, messages[i].MessageId, func(ctx context.Context) error { return handle(ctx, messages[i]) })
+		})
 		var failed []string
 		for i, message := range messages {
-			halted := len(failed) > 0 && strings.HasSuffix(message.EventSourceARN, ".fifo")
-			if halted || !b.do(ctx, i, message.MessageId, func(ctx context.Context) error { return handle(ctx, message) }) {
+			if !done[i] {
 				failed = append(failed, message.MessageId)
 			}
 		}
@@ -37,8 +46,9 @@ func SQS(handle func(ctx context.Context, message events.SQSMessage) error, cfg 
 	})
 }
 
-// Stream gives each record of a batch to handle, in order. At the first failure, or where the time is over, it stops and
-// reports that record: the stream goes on from it, and the mapping needs ReportBatchItemFailures. A panic fails its
+// Stream gives each record of a batch to handle: in order, or up to Config.Concurrency at once. At the first failure, or
+// where the time is over, it begins no more and reports the first record that was not handled: the stream goes on from
+// it, so records behind it may come again that were, and the mapping needs ReportBatchItemFailures. A panic fails its
 // record, and so does a record whose image can't be decoded.
 //
 // A failure holds its shard up until it is gone, so an error of handle is for trouble of our own, such as a store that
@@ -55,10 +65,11 @@ func Stream(handle func(ctx context.Context, record events.DynamoDBEventRecord) 
 			}
 			places[i] = record.DynamoDB.SequenceNumber
 		}
-		for i, raw := range records {
-			if !b.do(ctx, i, places[i], func(ctx context.Context) error { return decoded(ctx, raw, handle) }) {
-				return places[i : i+1], nil
-			}
+		done := b.run(len(records), true, func(i int) bool {
+			return b.do(ctx, i, places[i], func(ctx context.Context) error { return decoded(ctx, records[i], handle) })
+		})
+		if i := slices.Index(done, false); i >= 0 {
+			return places[i : i+1], nil
 		}
 		return nil, nil
 	})
@@ -76,7 +87,28 @@ func decoded(ctx context.Context, raw json.RawMessage, handle func(context.Conte
 // batch is one invocation with records.
 type batch struct {
 	cfg   Config
-	begun int
+	begun atomic.Int64
+}
+
+// run handles n records, as many at once as configured, and says which were. With halt, none is begun after a failure.
+func (b *batch) run(n int, halt bool, handle func(i int) bool) []bool {
+	done := make([]bool, n)
+	var failed atomic.Bool
+	var group errgroup.Group
+	group.SetLimit(b.cfg.Concurrency)
+	for i := range n {
+		group.Go(func() error {
+			if halt && failed.Load() {
+				return nil
+			}
+			if done[i] = handle(i); !done[i] {
+				failed.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no function of it fails
+	return done
 }
 
 // answerTime is kept for returning the report, so that a record that hangs costs itself only.
@@ -111,7 +143,7 @@ func batches(cfg Config, each func(context.Context, *batch, []json.RawMessage) (
 func (b *batch) do(ctx context.Context, position int, id string, handle func(context.Context) error) bool {
 	log := b.cfg.Logger.With("record", id, "position", position)
 	if deadline, ok := ctx.Deadline(); ok {
-		if time.Until(deadline) < b.cfg.RecordTime+answerTime && b.begun > 0 {
+		if time.Until(deadline) < b.cfg.RecordTime+answerTime && b.begun.Load() > 0 {
 			log.WarnContext(ctx, "record not reached")
 			return false
 		}
@@ -119,7 +151,7 @@ func (b *batch) do(ctx context.Context, position int, id string, handle func(con
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-answerTime))
 		defer cancel()
 	}
-	b.begun++
+	b.begun.Add(1)
 	if err := guarded(ctx, handle); err != nil {
 		log.ErrorContext(ctx, "record failed", "error", err)
 		return false

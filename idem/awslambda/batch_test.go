@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,6 +166,48 @@ func TestRecordsThatAreNotReachedAreFailures(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// One slow provider never holds up what is behind it (docs/design.md "Messages").
+func TestRecordsAtOnceDoNotWaitForASlowOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		seen := map[string]time.Duration{}
+		begun := time.Now()
+		handle := func(_ context.Context, r events.DynamoDBEventRecord) error {
+			id := r.Change.SequenceNumber
+			if id == "s0" || id == "s1" {
+				time.Sleep(5 * time.Second)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if seen[id] = time.Since(begun); id == "s3" {
+				return errStore
+			}
+			return nil
+		}
+		failed := failures(t, context.Background(), Stream(handle, Config{Concurrency: 3}), streamEvent(t, 5))
+		if !slices.Equal(failed, []string{"s3"}) {
+			t.Errorf("failed %v, want the first that was not handled: s3", failed)
+		}
+		if _, ok := seen["s4"]; ok || seen["s2"] != 0 || seen["s1"] != 5*time.Second || len(seen) != 4 {
+			t.Errorf("handled %v: want s2 at once, both slow ones side by side, and nothing begun after the failure", seen)
+		}
+	})
+}
+
+func TestFIFOQueueKeepsItsOrderWhateverTheConcurrency(t *testing.T) {
+	var seen []string
+	handle := func(_ context.Context, m events.SQSMessage) error {
+		if seen = append(seen, m.MessageId); m.MessageId == "m1" {
+			return errStore
+		}
+		return nil
+	}
+	failed := failures(t, context.Background(), SQS(handle, Config{Concurrency: 10}), queueEvent(t, 4, "arn:aws:sqs:us-east-1:1:q.fifo"))
+	if !slices.Equal(failed, []string{"m1", "m2", "m3"}) || !slices.Equal(seen, []string{"m0", "m1"}) {
+		t.Errorf("failed %v, seen %v", failed, seen)
 	}
 }
 

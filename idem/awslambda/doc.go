@@ -22,6 +22,9 @@ type Config struct {
 	// RecordTime is how much time must be left before the function's deadline for another record of a batch to be begun:
 	// the longest that one may take. Records that are not begun are reported as failures. Default 10 s.
 	RecordTime time.Duration
+	// Concurrency is how many records of a batch are handled at once. Default 1, which keeps their order; FIFO queues
+	// always have it. Where records have no order to keep, more of them keep one that takes long from delaying the rest.
+	Concurrency int
 }
 
 const recordTimeDefault = 10 * time.Second
@@ -32,6 +35,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RecordTime <= 0 {
 		c.RecordTime = recordTimeDefault
+	}
+	if c.Concurrency <= 0 {
+		c.Concurrency = 1
 	}
 	return c
 }
