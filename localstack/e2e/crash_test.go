@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 
@@ -13,46 +12,44 @@ import (
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
+// The tests of this file run alone while a function dies, then beside the others: a lease of the dead takes its time.
+
 // crash is a moment at which the API function dies.
 type crash struct {
-	name string
-	// faults hold the function back at that moment; where is what its requests contain.
-	faults func(where string) []faultproxy.Rule
+	// faults hold the function back at that moment.
+	faults []faultproxy.Rule
 	// lands says that what was held back reaches DynamoDB all the same, after the function's death.
 	lands bool
 	// committed says that the commit is there afterwards.
 	committed bool
 }
 
-// crashes are the moments around the commit, which is the only transaction that the API function sends.
-var crashes = []crash{
-	{
-		name: "during the commit, which is lost",
-		faults: func(where string) []faultproxy.Rule {
-			return []faultproxy.Rule{{Operation: "TransactWriteItems", Contains: where, Fault: faultproxy.Pause, Times: 1}}
-		},
-	},
-	{
-		name: "during the commit, which lands", lands: true, committed: true,
-		faults: func(where string) []faultproxy.Rule {
-			return []faultproxy.Rule{{Operation: "TransactWriteItems", Contains: where, Fault: faultproxy.Pause, Times: 1}}
-		},
-	},
-	{
-		name: "after the commit", committed: true,
-		faults: func(where string) []faultproxy.Rule {
-			return []faultproxy.Rule{
-				{Operation: "TransactWriteItems", Contains: where, Fault: faultproxy.DropReply, Times: 1},
-				{Operation: "TransactWriteItems", Contains: where, Fault: faultproxy.Pause, Times: 1},
-			}
-		},
-	},
+// atRead is a crash before the commit, while the function reads what contains text.
+func atRead(text string) crash {
+	return crash{faults: []faultproxy.Rule{{Operation: "GetItem", Contains: text, Fault: faultproxy.Pause, Times: 1}}}
+}
+
+// atCommit is a crash while the function waits for its commit, the only transaction that it sends. The commit is lost
+// with it, or lands.
+func atCommit(scope string, lands bool) crash {
+	return crash{
+		faults: []faultproxy.Rule{{Operation: "TransactWriteItems", Contains: scope, Fault: faultproxy.Pause, Times: 1}},
+		lands:  lands, committed: lands,
+	}
+}
+
+// afterCommit is a crash when the commit is there and its answer was lost.
+func afterCommit(scope string) crash {
+	return crash{committed: true, faults: []faultproxy.Rule{
+		{Operation: "TransactWriteItems", Contains: scope, Fault: faultproxy.DropReply, Times: 1},
+		{Operation: "TransactWriteItems", Contains: scope, Fault: faultproxy.Pause, Times: 1},
+	}}
 }
 
 // dieAt sends the request, kills the API function at the moment, and returns when nothing is under way any more.
-func dieAt(t *testing.T, c crash, r request, where string) {
+func dieAt(t *testing.T, c crash, r request) {
 	t.Helper()
-	calm := disturb(t, c.faults(where)...)
+	calm := disturb(t, c.faults...)
 	answer := deployed.tenantA.begin(t, r)
 	held(t)
 	kill(t, deployed.variables["FUNCTION_API"])
@@ -75,23 +72,39 @@ func dieAt(t *testing.T, c crash, r request, where string) {
 	calm()
 }
 
-// The tests of this file run alone while a function dies, then beside the others: a lease of the dead takes its time.
+func TestPaymentWhoseAPIFunctionDiesBeforeTheCommit(t *testing.T) { // I1: record, message and payment appear together
+	const name = "crash-payment-before"
+	payThrough(t, name, atRead(trace(operationPayments, name)))
+}
 
-func TestPaymentWhoseAPIFunctionDies(t *testing.T) { // issue: record, message and payment appear together
-	before := crash{name: "before the commit", faults: func(where string) []faultproxy.Rule {
-		return []faultproxy.Rule{{Operation: "GetItem", Contains: where, Fault: faultproxy.Pause, Times: 1}}
-	}}
-	for i, c := range append([]crash{before}, crashes...) {
-		t.Run(c.name, func(t *testing.T) {
-			name := fmt.Sprintf("crash-payment-%d", i)
-			r := pay(name, card("crash"))
-			dieAt(t, c, r, trace(operationPayments, name))
-			t.Parallel()
-			appearTogether(t, name, c.committed)
-			settledOnce(t, r)
-			appearTogether(t, name, true)
-		})
-	}
+func TestPaymentWhoseAPIFunctionDiesWithTheCommit(t *testing.T) { // the commit never lands
+	const name = "crash-payment-lost"
+	payThrough(t, name, atCommit(trace(operationPayments, name), false))
+}
+
+func TestPaymentWhoseAPIFunctionDiesDuringTheCommit(t *testing.T) { // the commit lands after its sender's death
+	const name = "crash-payment-landed"
+	payThrough(t, name, atCommit(trace(operationPayments, name), true))
+}
+
+func TestPaymentWhoseAPIFunctionDiesAfterTheCommit(t *testing.T) {
+	const name = "crash-payment-after"
+	payThrough(t, name, afterCommit(commitOf(name)))
+}
+
+// commitOf is what only the commit of a payment contains: the row that names its message. The worker's settlement, which
+// may be on its way before the commit is sent again, does not.
+func commitOf(name string) string { return `"msg":{"S":"op_` + trace(operationPayments, name) }
+
+// payThrough takes a payment through the crash: all or nothing is there, and the retry completes.
+func payThrough(t *testing.T, name string, c crash) {
+	t.Helper()
+	r := pay(name, card("crash"))
+	dieAt(t, c, r)
+	t.Parallel()
+	appearTogether(t, name, c.committed)
+	settledOnce(t, r)
+	appearTogether(t, name, true)
 }
 
 // appearTogether fails the test unless the record, the message and the payment of a key are all there, or none is.
@@ -112,37 +125,48 @@ func appearTogether(t *testing.T, name string, there bool) {
 	}
 }
 
-func TestTransferWhoseAPIFunctionDies(t *testing.T) { // issue: all or nothing, and the retry completes
-	for i, c := range append([]crash{{name: "before the commit"}}, crashes...) {
-		t.Run(c.name, func(t *testing.T) {
-			name := fmt.Sprintf("crash-transfer-%d", i)
-			from, to := open(t, name+"-from", 100), open(t, name+"-to", 0)
-			where := trace(operationTransfers, name)
-			if c.faults == nil { // the handler reads the accounts after the reserve
-				where = from
-				c.faults = func(where string) []faultproxy.Rule {
-					return []faultproxy.Rule{{Operation: "GetItem", Contains: where, Fault: faultproxy.Pause, Times: 1}}
-				}
-			}
-			r := move(name, from, to, 10)
-			dieAt(t, c, r, where)
-			t.Parallel()
-			if c.committed {
-				deployed.tenantA.do(t, r).is(t, http.StatusCreated).says(t, "replayed")
-			} else {
-				if left := balance(t, from); left != 100 {
-					t.Errorf("balance %d, want 100: nothing was committed", left)
-				}
-				// The lease of the dead is respected until it is over.
-				deployed.tenantA.do(t, r).says(t, "in_progress").isProblem(t, http.StatusConflict, "idempotency_key_in_progress")
-				deployed.tenantA.settle(t, r).is(t, http.StatusCreated).says(t, "executed")
-			}
-			movedOnce(t, from, to, 100, 10)
-		})
-	}
+func TestTransferWhoseAPIFunctionDiesBeforeTheCommit(t *testing.T) { // I1: all or nothing, and the retry completes
+	const name = "crash-transfer-before"
+	moveThrough(t, name, atRead(accountName(name))) // the handler reads the accounts after the reserve
 }
 
-func TestWorkerDiesBetweenChargeAndSettle(t *testing.T) { // issue: on redelivery one charge in total
+func TestTransferWhoseAPIFunctionDiesWithTheCommit(t *testing.T) { // the commit never lands
+	const name = "crash-transfer-lost"
+	moveThrough(t, name, atCommit(trace(operationTransfers, name), false))
+}
+
+func TestTransferWhoseAPIFunctionDiesDuringTheCommit(t *testing.T) { // the commit lands after its sender's death
+	const name = "crash-transfer-landed"
+	moveThrough(t, name, atCommit(trace(operationTransfers, name), true))
+}
+
+func TestTransferWhoseAPIFunctionDiesAfterTheCommit(t *testing.T) {
+	const name = "crash-transfer-after"
+	moveThrough(t, name, afterCommit(trace(operationTransfers, name)))
+}
+
+// moveThrough takes a transfer through the crash. Without a commit the lease of the dead is respected until it is over.
+func moveThrough(t *testing.T, name string, c crash) {
+	t.Helper()
+	from, to := open(t, name, 100), open(t, name+"-to", 0)
+	r := move(name, from, to, 10)
+	dieAt(t, c, r)
+	if !c.committed {
+		deployed.tenantA.do(t, r).says(t, "in_progress").isProblem(t, http.StatusConflict, "idempotency_key_in_progress")
+	}
+	t.Parallel()
+	if c.committed {
+		deployed.tenantA.do(t, r).is(t, http.StatusCreated).says(t, "replayed")
+	} else {
+		if left := balance(t, from); left != 100 {
+			t.Errorf("balance %d, want 100: nothing was committed", left)
+		}
+		deployed.tenantA.settle(t, r).is(t, http.StatusCreated).says(t, "executed")
+	}
+	movedOnce(t, from, to, 100, 10)
+}
+
+func TestWorkerDiesBetweenChargeAndSettle(t *testing.T) { // I2: on redelivery one charge in total
 	const name = "crash-settle"
 	r := pay(name, card("crash"))
 	calm := disturb(t, faultproxy.Rule{
@@ -154,8 +178,8 @@ func TestWorkerDiesBetweenChargeAndSettle(t *testing.T) { // issue: on redeliver
 	kill(t, deployed.variables["FUNCTION_WORKER"])
 	calm()
 	t.Parallel()
-	if _, charge := settledOnce(t, r); charge.Attempts != 2 {
-		t.Errorf("the provider saw %d requests, want two with one key", charge.Attempts)
+	if _, charge := settledOnce(t, r); charge.Attempts < 2 {
+		t.Errorf("the provider saw %d requests, want the dead worker's and another with the same key", charge.Attempts)
 	}
 }
 
@@ -173,10 +197,10 @@ func TestWorkerDiesDuringTheCall(t *testing.T) { // I2: a zombie's request lands
 	})
 	kill(t, deployed.variables["FUNCTION_WORKER"])
 	t.Parallel()
-	if _, charge := settledOnce(t, r); charge.Attempts != 2 {
-		t.Errorf("the provider saw %d requests, want two with one key", charge.Attempts)
+	if _, charge := settledOnce(t, r); charge.Attempts < 2 {
+		t.Errorf("the provider saw %d requests, want the dead worker's and another with the same key", charge.Attempts)
 	}
-	if m := messageRow(t, body); number(m, schema.Epoch) != 2 {
-		t.Errorf("the message was claimed %d times, want twice", number(m, schema.Epoch))
+	if m := messageRow(t, body); number(m, schema.Epoch) < 2 {
+		t.Errorf("the message was claimed %d times, want by another than the dead worker too", number(m, schema.Epoch))
 	}
 }

@@ -83,7 +83,7 @@ func oneExecuted(t *testing.T, first []reply, final int) {
 	}
 }
 
-func TestTwentySimultaneousPaymentsAreOne(t *testing.T) { // issue: 20 simultaneous duplicates, differently ordered and spaced
+func TestTwentySimultaneousPaymentsAreOne(t *testing.T) { // semantics.md: in flight 409 + Retry-After, or the 202; one executes
 	t.Parallel()
 	r := pay("twenty-payments", card("twenty"))
 	first, final := storm(t, copies(t, r, 2*duplicateCount))

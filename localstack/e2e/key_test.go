@@ -48,6 +48,7 @@ func TestKeySyntax(t *testing.T) { // semantics.md "On the wire": Idempotency-Ke
 		"list of quoted":        {[]string{`"a", "b"`}, "idempotency_key_invalid"},
 		"parameter":             {[]string{`"` + named("p") + `";q=1`}, "idempotency_key_invalid"},
 		"unclosed quote":        {[]string{`"` + named("q")}, "idempotency_key_invalid"},
+		"empty":                 {[]string{""}, "idempotency_key_invalid"},
 		"empty string":          {[]string{`""`}, "idempotency_key_invalid"},
 		"backslash in bare key": {[]string{named(`a\b`)}, "idempotency_key_invalid"},
 	} {

@@ -109,7 +109,7 @@ func (d deployment) table(name string) string { return d.variables[name+"_TABLE"
 // Bounds of waiting. A wake-up costs about a second, a dead worker a claim's lease (10 s), a dead API function the lease
 // of its execution (30 s); the emulators work through a batch one message after the other, slow ones included.
 const (
-	soon      = 10 * time.Second
+	soon      = 20 * time.Second
 	delivered = 90 * time.Second
 	poll      = 50 * time.Millisecond
 )

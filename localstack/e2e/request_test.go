@@ -54,6 +54,7 @@ func TestBadBodiesAreRefusedAndNothingIsStored(t *testing.T) { // semantics.md "
 		"too large":             {body: `{"reference":"` + strings.Repeat("x", 256<<10) + `"}`, status: 413, code: "request_too_large"},
 		"form":                  {body: "amount=1", header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, status: 415, code: "unsupported_media_type"},
 		"text":                  {body: good, header: http.Header{"Content-Type": {"text/plain"}}, status: 415, code: "unsupported_media_type"},
+		"no content type":       {body: good, header: http.Header{"Content-Type": nil}, status: 415, code: "unsupported_media_type"},
 		"coded":                 {body: good, header: http.Header{"Content-Encoding": {"br"}}, status: 415, code: "unsupported_media_type"},
 		"fails validation":      {body: `{"amount":0,"currency":"EUR","source":"c"}`, status: 400, code: "request_invalid"},
 		"not an object":         {body: `[1,2]`, status: 400, code: "request_invalid"},

@@ -4,13 +4,15 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
 )
 
 // TestStoreDownFailsClosed runs alone: nothing reaches the table of records.
-func TestStoreDownFailsClosed(t *testing.T) { // issue: DynamoDB endpoint down â†’ 503 + Retry-After, no provider call
+func TestStoreDownFailsClosed(t *testing.T) { // semantics.md: store trouble fails closed, 503 before the handler runs
 	from, to := open(t, "down-from", 100), open(t, "down-to", 0)
 	paying, moving := pay("down", card("down")), move("down", from, to, 10)
 	for name, fault := range map[string]faultproxy.Fault{"no connection": faultproxy.Refuse, "503": faultproxy.Refuse503} {
@@ -20,7 +22,7 @@ func TestStoreDownFailsClosed(t *testing.T) { // issue: DynamoDB endpoint down â
 				got := deployed.tenantA.do(t, r).comesBack(t)
 				got.isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
 			}
-			deployed.tenantA.get(t, "/v1/operations/"+string(scopeless)).comesBack(t).
+			deployed.tenantA.get(t, "/v1/operations/"+unminted).comesBack(t).
 				isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
 			calm()
 		})
@@ -35,8 +37,8 @@ func TestStoreDownFailsClosed(t *testing.T) { // issue: DynamoDB endpoint down â
 	movedOnce(t, from, to, 100, 10)
 }
 
-// scopeless is a well-formed operation id that was never minted.
-const scopeless = "op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+// unminted is a well-formed operation id that nobody was given.
+var unminted = "op_" + strings.Repeat("A", 64)
 
 // TestEverythingDownFailsClosed runs alone: nothing reaches DynamoDB, whoever asks. What authenticates asks too, so the
 // answer may be the gateway's.
@@ -69,7 +71,7 @@ func init() {
 	})
 }
 
-func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // issue: handler failing with 5xx before the commit; peers.md P11
+func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // semantics.md: 5xx not stored, retry executes; peers.md P11
 	t.Parallel()
 	from, to := open(t, "unreadable", 100), open(t, "readable", 0)
 	r := move("before-commit", from, to, 10)
@@ -77,7 +79,7 @@ func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // issue: handler fai
 	if got.status < 500 || got.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("without the account: %v, want a problem with 5xx", got)
 	}
-	if state := record(t, operationTransfers, "before-commit"); text(state, "st") != "failed_retryable" {
+	if state := record(t, operationTransfers, "before-commit"); text(state, schema.State) != "failed_retryable" {
 		t.Errorf("record %v, want it released: provably nothing happened", state)
 	}
 	deployed.tenantA.do(t, r).is(t, http.StatusCreated).says(t, "executed")

@@ -134,7 +134,7 @@ var abandoned = troubled("card_abandoned", provider.Rule{On: provider.Charge, Fa
 
 // TestLostWakeUps runs alone, with the worker deaf to the stream: nothing that is accepted meanwhile is ever delivered by
 // it. What must be seen before a worker comes is seen here; then the sweep alone brings everything to its end.
-func TestLostWakeUps(t *testing.T) { // issue: a lost wake-up, a message claimed by a dead worker; I9
+func TestLostWakeUps(t *testing.T) { // I9; design.md "Messages": the row is the truth
 	mapping := streamMapping(t)
 	listen(t.Context(), t, mapping, false)
 	t.Cleanup(func() { listen(context.WithoutCancel(t.Context()), t, mapping, true) })

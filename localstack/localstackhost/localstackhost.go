@@ -7,7 +7,9 @@ package localstackhost
 import (
 	"archive/zip"
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,17 +30,35 @@ var processexec embed.FS
 //go:embed requirements.txt
 var requirements []byte
 
+// Version is LocalStack's.
+const Version = "4.14.0"
+
 const (
-	version = "4.14.0"
 	// pythonMinor is the Python that LocalStack's runtime was released for.
 	pythonMinor = 13
 	// dynamoDBLocalVersion is the one that LocalStack 4.14.0 would download.
 	dynamoDBLocalVersion = "2.6.1"
 )
 
-// Tool is LocalStack on this machine: 500 MB, about a minute. It needs Python 3.13, a JDK 17 and Maven.
+// Tool is LocalStack on this machine: 500 MB, about a minute. It needs Python 3.13, a JDK 17 and Maven. Its version carries
+// a hash of what is installed beside LocalStack, so that another plugin is another folder.
 func Tool() emulator.Tool {
-	return emulator.Tool{Name: "localstack", Version: version, Check: check, Install: install}
+	hash := sha256.New()
+	hash.Write(requirements)
+	err := fs.WalkDir(processexec, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := processexec.ReadFile(path)
+		fmt.Fprintf(hash, "%s %d\n%s", path, len(content), content)
+		return err
+	})
+	if err != nil { // what is embedded can be read
+		panic(err)
+	}
+	return emulator.Tool{
+		Name: "localstack", Version: Version + "-" + hex.EncodeToString(hash.Sum(nil)[:4]), Check: check, Install: install,
+	}
 }
 
 func check(ctx context.Context) error {

@@ -4,10 +4,13 @@ import (
 	"archive/zip"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 func TestLauncherNamesEveryLibrary(t *testing.T) {
@@ -50,5 +53,42 @@ func TestCommandListensOnThisMachineOnly(t *testing.T) {
 	}
 	if slices.Contains(command.Env, "AWS_PROFILE=production") {
 		t.Error("the caller's profile is passed on")
+	}
+}
+
+// killedWhileIdle invokes a function ten times and kills its idle process after each. The function is a Python program
+// that speaks the Runtime API as Go's does.
+const killedWhileIdle = `
+import os, signal, sys, time
+from processexec.core import Env
+folder = sys.argv[1]
+with open(os.path.join(folder, "bootstrap"), "w") as f:
+    f.write("#!" + sys.executable + "\n" + """
+import os, urllib.request
+api = "http://" + os.environ["AWS_LAMBDA_RUNTIME_API"] + "/2018-06-01/runtime/invocation/"
+while True:
+    with urllib.request.urlopen(api + "next") as event:
+        rid = event.headers["Lambda-Runtime-Aws-Request-Id"]
+    urllib.request.urlopen(api + rid + "/response", data=b"done").close()
+""")
+env = Env(folder, {"AWS_LAMBDA_FUNCTION_TIMEOUT": "5"})
+for n in range(10):
+    failed, body, logs = env.invoke({"invoke-id": str(n), "payload": "{}", "invoked-function-arn": "arn", "trace-id": "trace"})
+    assert (failed, body) == (False, b"done"), (n, failed, body)
+    os.kill(env.proc.pid, signal.SIGKILL)
+    env.proc.wait()
+env.stop()
+`
+
+func TestProcessKilledWhileIdleTakesNoInvocationAlong(t *testing.T) {
+	python, err := emulator.Python(t.Context(), 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), python, "-c", killedWhileIdle, t.TempDir())
+	command.Dir = "processexec"
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 }

@@ -111,7 +111,7 @@ func (c *Check) lint(ctx context.Context) error {
 		{"go vet infra", func() error { return emulator.Run(ctx, infra, nil, "go", "vet", "./...") }},
 		{"staticcheck infra", func() error { return emulator.Run(ctx, infra, nil, staticcheck, "./...") }},
 		{"compose file", func() error {
-			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Tool().Version)
+			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Version)
 		}},
 	}
 	var failed []error

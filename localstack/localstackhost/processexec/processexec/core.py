@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -55,6 +56,14 @@ class Env:
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True
 
+            def _gone(self):
+                try:
+                    return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+                except BlockingIOError:
+                    return False
+                except OSError:
+                    return True
+
             def _body(self):
                 if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
                     out = b""
@@ -75,6 +84,9 @@ class Env:
                         outer.cv.wait()
                     if outer.stopped:
                         return self._reply(410)
+                    if self._gone():  # killed while it was idle: the invocation is for its successor
+                        self.close_connection = True
+                        return
                     inv, outer.pending = outer.pending, None
                 self._reply(
                     200,

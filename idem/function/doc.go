@@ -1,0 +1,70 @@
+// Package function protects plain functions: a direct call, a queue message, a stream record. [Function.Do] is the
+// engine's Do with bytes in and bytes out in place of a request and a response; the promises and the words are those of
+// docs/semantics.md.
+//
+//	charges, err := function.New(engine,
+//		idem.Operation{Name: "charges.create", Kind: idem.KindAtomic, Policy: idem.IETF()},
+//		function.Config{Tenant: "shop", Key: function.JSONPointer("/detail/id")})
+//	result, err := charges.Do(ctx, event, func(ctx context.Context, tx *idem.Tx, event []byte) ([]byte, error) { … })
+//
+// [Typed] makes of it a function of Go values, which lambda.Start takes as it is; [Each] makes a handler of records for
+// awslambda.SQS and awslambda.Stream. Package function/jmespath reads keys by JMESPath; it is a package of its own, so
+// that nobody else pays for its module.
+//
+// # Which kind
+//
+// The handler of an atomic or express function writes through its transaction: writes, messages and output become
+// visible together, once, or not at all; its error or its crash leaves nothing, and the next call executes. A deferred
+// function sends one message, and its output answers until the message's worker has settled it. An opaque function has
+// effects of its own: it is the one that wraps existing code as it is. Its error or its crash leaves unknown, and nothing
+// executes from there but what was declared SafeToRunAgain.
+//
+// # Keys
+//
+// A key is made of one part or several. Each is a string, a number or a boolean. Null, missing, empty or composed values
+// are a [*KeyError] and never a key, because all inputs without one would share it (peers.md P4); so is a lone boolean.
+// The parts are hashed as one canonical JSON array: no delimiter can be forged, "1" is not 1, and 1.0 is. The choice of
+// the parts belongs to the operation for ever, like its name.
+//
+// The whole input is fingerprinted, or the part of it that Config.Fields picks: the same key with another input is
+// [ErrMismatch], or replays where the policy says so. Pick by Fields what a retry really repeats: an event's time of
+// delivery is none of it.
+//
+// # Queues
+//
+// An item is acknowledged when its operation is decided and stored, never before (peers.md H16):
+//
+//	executed, or a duplicate of what was completed     acknowledged
+//	deferred, committed with its message               acknowledged: the outbox has it now
+//	a duplicate of what is still running               fails, and comes again; behind it nothing of a FIFO queue runs
+//	unknown                                            fails; never runs again; reaches the dead-letter queue
+//	error of the handler                               fails; atomic and express run again, opaque is unknown now
+//	rejected (a [StoredError])                         fails; each delivery gets the stored answer, and runs nothing
+//	no key, or another input under the key             fails; reaches the dead-letter queue
+//
+// The visibility timeout of the queue must be longer than an execution's lease (the function's time-out and
+// Config.LeaseMargin of the engine), or the duplicates of a long execution use up maxReceiveCount.
+//
+// # Beside Powertools for AWS Lambda
+//
+// The idempotent decorator of Powertools (looked at: TypeScript 2.35.0; docs/peers.md) is the nearest relative of an
+// opaque function, and this is how they differ:
+//
+//   - It has no fence. A slow first holder overwrites or deletes a newer result (P1, P2); here each write of a record
+//     demands the execution that it belongs to.
+//   - Its lease ends with Lambda's time-out, and then the function runs again, whatever it did before. Here that is so
+//     for what provably left nothing; an opaque function is unknown, and somebody has to look.
+//   - An exception deletes its record. Here it does for atomic functions only: an opaque one may have had its effect.
+//   - Business writes, outgoing messages and the result are one transaction here, except for opaque functions.
+//   - By default it makes the key of the whole payload, and takes a key that is missing, or made of nulls, for no error:
+//     callers shared a record, and one got another's response (P4). Here a key is named, and has all of its parts.
+//   - It compares payloads under the same key only where told to; here unless told not to.
+//   - An empty result is stored like any other (P12), in the bytes that the first caller got. One that is too large fails
+//     before an atomic function has committed anything; an opaque one then has run, is not run again, and its callers are
+//     told so (P6).
+//
+// What Powertools has and this has not: stores other than DynamoDB, a local cache, retentions below an hour, decorators,
+// a switch in the environment (see Config.DisabledForTests for why), and Powertools' own JMESPath functions such as
+// powertools_json. HTTP functions belong behind package middleware: here an output is bytes, so that a 500 or 429 written
+// as an output would be stored as a success (P11). Return an error for what must not be stored.
+package function

@@ -1,0 +1,80 @@
+package function
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// ErrMismatch: the key belongs to another input. Nothing was executed.
+var ErrMismatch = errors.New("function: the key belongs to another input")
+
+// InProgressError: another execution holds the key. Nothing was executed; its holder may still fail, so a queue's
+// duplicate is not done with (peers.md H16).
+type InProgressError struct {
+	// RetryAfter is when to ask again.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *InProgressError) Error() string {
+	return "function: another execution with the key is in progress"
+}
+
+// UnknownError: an earlier, opaque execution may or may not have had its effect. It is never executed again; only
+// reconciliation or an operator may decide.
+type UnknownError struct {
+	// OperationID is what the operator is told.
+	OperationID idem.OperationID
+	// RetryAfter is when to ask again.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("function: the outcome of %s is unknown", e.OperationID)
+}
+
+// StoredError is a stored result that is no success; every call with the key gets it until it expires. It is a handler's
+// rejection, or how a deferred operation failed, or stands for the output of an opaque function that was too large to be
+// stored: errors.Is(err, [idem.ErrResponseTooLarge]) then, and the function has run.
+type StoredError struct {
+	Response idem.Response
+	// Replayed says that nothing was executed for this call.
+	Replayed    bool
+	OperationID idem.OperationID
+}
+
+// Error implements error. It never quotes more of the response than its code.
+func (e *StoredError) Error() string {
+	problem, _ := e.Problem()
+	return fmt.Sprintf("function: the stored result of %s is a failure: %d %s", e.OperationID, e.Response.Status, problem.Code)
+}
+
+// Problem returns the problem that the response is, and whether it is one. A rejection always is.
+func (e *StoredError) Problem() (idem.Problem, bool) {
+	var problem idem.Problem
+	if e.Response.Get("Content-Type") != "application/problem+json" || json.Unmarshal(e.Response.Body, &problem) != nil {
+		return idem.Problem{}, false
+	}
+	return problem, true
+}
+
+// Unwrap returns [idem.ErrResponseTooLarge] for an output that could not be stored.
+func (e *StoredError) Unwrap() error {
+	if problem, _ := e.Problem(); problem.Code == idem.CodeResponseTooLarge {
+		return idem.ErrResponseTooLarge
+	}
+	return nil
+}
+
+func rejection(err error) (idem.Response, bool) {
+	var rejected *idem.RejectedError
+	if !errors.As(err, &rejected) {
+		return idem.Response{}, false
+	}
+	return rejected.Problem.Response(), true
+}

@@ -1,0 +1,262 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// leftovers are everything that the stack holds after a run.
+type leftovers struct {
+	records, messages, rows []item
+	charges                 []provider.Object
+}
+
+// brokenInvariants waits until everything has come to its end, with no client left, and returns what is wrong with what
+// is there (docs/design.md "Invariants").
+func brokenInvariants(ctx context.Context) []string {
+	left, unfinished, err := quiet(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	logged, err := leaks(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return slices.Concat(unfinished, left.money(), left.chargedOnce(), left.together(), left.payments(), logged)
+}
+
+// quiet collects what is there once nothing is under way. Sweep and worker have to manage alone (I9): what does not end,
+// and does not stand before an operator either, is returned as unfinished.
+func quiet(ctx context.Context) (left leftovers, unfinished []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, delivered)
+	defer cancel()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		current, err := collect(ctx)
+		if ctx.Err() != nil {
+			return left, unfinished, nil
+		}
+		if err != nil {
+			return left, nil, err
+		}
+		left, unfinished = current, current.unfinished()
+		waiting, err := deployed.dynamodb.Waiting(ctx)
+		if err == nil && len(unfinished) == 0 && waiting.Delayed+waiting.Late+waiting.Paused == 0 {
+			return left, nil, nil
+		}
+		_, err = deployed.functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(deployed.variables["FUNCTION_SWEEP"]), Payload: []byte(`{}`)})
+		if err != nil && ctx.Err() == nil {
+			return left, nil, fmt.Errorf("sweep: %w", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return left, unfinished, nil
+		}
+	}
+}
+
+func collect(ctx context.Context) (left leftovers, err error) {
+	for _, table := range []struct {
+		name  string
+		items *[]item
+	}{{"IDEMPOTENCY", &left.records}, {"OUTBOX", &left.messages}, {"PAYMENTS", &left.rows}} {
+		if *table.items, err = scan(ctx, table.name); err != nil {
+			return left, err
+		}
+	}
+	left.charges, err = deployed.provider.Charges(ctx)
+	return left, err
+}
+
+// by indexes items by an attribute.
+func by(items []item, attribute string) map[string]item {
+	index := make(map[string]item, len(items))
+	for _, it := range items {
+		index[text(it, attribute)] = it
+	}
+	return index
+}
+
+func parked(message item) bool {
+	state := idem.MessageState(text(message, schema.State))
+	return state == idem.MessageUnknown || state == idem.MessageDead
+}
+
+// unfinished are messages neither final nor parked, and records that nobody will end without a client (I3, I9).
+func (l leftovers) unfinished() []string {
+	messages := by(l.messages, schema.MessageID)
+	var open []string
+	for id, m := range messages {
+		if state := idem.MessageState(text(m, schema.State)); !state.Final() && !parked(m) {
+			open = append(open, fmt.Sprintf("I3: message %s is %s", id, state))
+		}
+	}
+	for _, r := range l.records {
+		if !ended(r, messages) {
+			open = append(open, fmt.Sprintf("I9: record of %s is %s", text(r, schema.OperationID), text(r, schema.State)))
+		}
+	}
+	return open
+}
+
+// ended: the record is final, or waits for a message that is parked, or is free for a retry and goes by TTL without one.
+func ended(record item, messages map[string]item) bool {
+	switch state := idem.State(text(record, schema.State)); state {
+	case idem.StatePending:
+		return parked(messages[string(idem.OperationID(text(record, schema.OperationID)).Message(1))])
+	case idem.StateInProgress, idem.StateFailedRetryable:
+		free := state == idem.StateFailedRetryable || time.UnixMilli(number(record, schema.LeaseUntil)).Before(time.Now())
+		return free && number(record, schema.TTL) > 0
+	default:
+		return state.Final()
+	}
+}
+
+// money is conserved: each seeded account and each of this run's holds what it began with and what its transfers moved
+// (I6).
+func (l leftovers) money() (broken []string) {
+	opened.Lock()
+	defer opened.Unlock()
+	began, moved := map[string]int64{}, map[string]int64{}
+	for _, tenant := range []string{"tenant-a", "tenant-b"} {
+		began[accountKeys+tenant+"/acct_1"], began[accountKeys+tenant+"/acct_2"] = 100_000_000, 0
+	}
+	maps.Copy(began, opened.balances)
+	for _, it := range l.rows {
+		if strings.HasPrefix(text(it, attributeKey), transferKeys) {
+			prefix := accountKeys + text(it, attributeTenant) + "/"
+			moved[prefix+text(it, attributeFrom)] -= number(it, attributeAmount)
+			moved[prefix+text(it, attributeTo)] += number(it, attributeAmount)
+		}
+	}
+	accounts := by(l.rows, attributeKey)
+	for key, balance := range began {
+		if got, want := number(accounts[key], attributeBalance), balance+moved[key]; got != want {
+			broken = append(broken, fmt.Sprintf("I6: %s holds %d, want %d", key, got, want))
+		}
+	}
+	return broken
+}
+
+// chargedOnce: at the provider at most one object for each downstream key, none that no message asked for, and at most one
+// request for each claim (I2; peers.md H18).
+func (l leftovers) chargedOnce() (broken []string) {
+	messages, made := by(l.messages, schema.MessageID), map[string]int{}
+	for _, charge := range l.charges {
+		if made[charge.Key]++; made[charge.Key] > 1 {
+			broken = append(broken, fmt.Sprintf("I2: %d charges with the key %s", made[charge.Key], charge.Key))
+		}
+		m, known := messages[charge.Key]
+		if !known {
+			broken = append(broken, fmt.Sprintf("I2: charge %s has a key that no message has", charge.ID))
+		}
+		if claims := number(m, schema.Epoch); int64(charge.Attempts) > claims {
+			broken = append(broken, fmt.Sprintf("H18: %d claims of %s sent %d requests", claims, charge.Key, charge.Attempts))
+		}
+	}
+	return broken
+}
+
+// together: a payment's record, its message and its row are all there, or none is (I1).
+func (l leftovers) together() (broken []string) {
+	sets := map[string]map[string]bool{"record": {}, "message": {}, "payment": {}}
+	for _, r := range l.records {
+		if text(r, schema.OperationName) == operationPayments {
+			sets["record"][string(idem.OperationID(text(r, schema.OperationID)).Message(1))] = true
+		}
+	}
+	for _, m := range l.messages {
+		sets["message"][text(m, schema.MessageID)] = true
+	}
+	for _, it := range l.rows {
+		if strings.HasPrefix(text(it, attributeKey), paymentKeys) {
+			sets["payment"][text(it, attributeMessage)] = true
+		}
+	}
+	for name, set := range sets {
+		for other, there := range sets {
+			for id := range set {
+				if !there[id] {
+					broken = append(broken, fmt.Sprintf("I1: %s has a %s and no %s", id, name, other))
+				}
+			}
+		}
+	}
+	return broken
+}
+
+// payments have the status that their message and the provider's object have, and the provider has no other (I2).
+func (l leftovers) payments() (broken []string) {
+	messages := by(l.messages, schema.MessageID)
+	charges := map[string]provider.Object{}
+	for _, charge := range l.charges {
+		charges[charge.Key] = charge
+	}
+	for _, it := range l.rows {
+		if !strings.HasPrefix(text(it, attributeKey), paymentKeys) {
+			continue
+		}
+		id := text(it, attributeMessage)
+		charge, charged := charges[id]
+		state := text(messages[id], schema.State)
+		consistent := false
+		switch status := text(it, attributeStatus); status {
+		case "succeeded", "declined":
+			messageState := map[string]string{"succeeded": "delivered", "declined": "declined"}[status]
+			consistent = charged && string(charge.Status) == status && text(it, attributeProvider) == charge.ID && state == messageState
+		case "failed":
+			consistent = !charged
+		case "pending":
+			consistent = parked(messages[id])
+		}
+		if !consistent {
+			broken = append(broken, fmt.Sprintf("I2: payment %s is %s, its message %s, its charge %+v",
+				text(it, attributeID), text(it, attributeStatus), state, charge))
+		}
+	}
+	return broken
+}
+
+// leaks are log lines with anything that a client has sent: every key, source, reference and account of this run bears its
+// name (logs carry a hash of the key and never bodies or tokens).
+func leaks(ctx context.Context) (broken []string, err error) {
+	secrets := []string{run, deployed.tenantA.token, deployed.tenantB.token}
+	lines := 0
+	for _, name := range slices.Sorted(maps.Keys(deployed.variables)) {
+		function := deployed.variables[name]
+		if !strings.HasPrefix(name, "FUNCTION_") {
+			continue
+		}
+		messages, err := logOf(ctx, function)
+		if err != nil {
+			return nil, err
+		}
+		lines += len(messages)
+		for _, message := range messages {
+			for i, secret := range secrets {
+				if strings.Contains(message, secret) {
+					broken = append(broken, fmt.Sprintf("the log of %s shows %s: %.300s", name, []string{"what a client sent", "a token", "a token"}[i], message))
+				}
+			}
+		}
+	}
+	if lines == 0 {
+		broken = append(broken, "the functions have logged nothing that could be looked at")
+	}
+	return broken, nil
+}
