@@ -1,0 +1,132 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// codeExpired is the problem of a 410 or 412 that speaks of the key, and not of a resource.
+const codeExpired = "idempotency_key_expired"
+
+// answer is a response whose body was read, or the beginning of a longer one.
+type answer struct {
+	res  *http.Response
+	body []byte
+	// rest is what follows of a body that is too long to be read ahead, nil for none.
+	rest io.ReadCloser
+	// problem is empty where the answer is no problem document.
+	problem idem.Problem
+}
+
+var errAnswerTooLong = errors.New("the answer is too long")
+
+// read reads an answer up to the bound. A body that is longer stays open. An error means that the answer is torn.
+func read(res *http.Response, bytesMax int64) (*answer, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, bytesMax+1))
+	if err != nil {
+		res.Body.Close()
+		return nil, err
+	}
+	a := &answer{res: res, body: body}
+	if int64(len(body)) > bytesMax {
+		a.rest = res.Body
+		return a, nil
+	}
+	res.Body.Close()
+	if mediaType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil && mediaType == "application/problem+json" {
+		if json.Unmarshal(body, &a.problem) != nil {
+			a.problem = idem.Problem{}
+		}
+		a.problem.Status = res.StatusCode
+	}
+	return a, nil
+}
+
+var codeSyntax = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)
+
+// plain is a problem's code where it looks like one, for errors and logs: they hold nothing else of a body.
+func plain(code string) string {
+	if codeSyntax.MatchString(code) {
+		return code
+	}
+	return ""
+}
+
+// discard gives the answer up. Its connection is used again unless there was more to come.
+func (a *answer) discard() {
+	if a.rest != nil {
+		a.rest.Close()
+	}
+}
+
+// response is the answer as it came, for the caller.
+func (a *answer) response(sent *http.Request) *http.Response {
+	whole := io.NopCloser(bytes.NewReader(a.body))
+	if a.rest != nil {
+		whole = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(a.body), a.rest), a.rest}
+	}
+	a.res.Body, a.res.Request = whole, sent
+	return a.res
+}
+
+// verdict is what an answer means for the operation.
+type verdict string
+
+const (
+	verdictAnswer   verdict = "answer" // the caller's
+	verdictAgain    verdict = "again"
+	verdictMismatch verdict = "mismatch"
+	verdictUnknown  verdict = "unknown"
+	verdictExpired  verdict = "expired"
+	verdictRefused  verdict = "refused" // before the key was looked at
+)
+
+// retried are the statuses after which the same key is safe and may help. A 5xx other than these won't change.
+var retried = []int{
+	http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+	http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+}
+
+// judge is pure: semantics.md "On the wire", read from the client's side.
+func (a *answer) judge() verdict {
+	h, status, code := a.res.Header, a.res.StatusCode, a.problem.Code
+	kept := h.Get(header.NameStatus) // says what the code says, also where the body is compressed or was replaced
+	switch {
+	case h.Get(header.NameReplayed) == "true" || h.Get(header.NameExpires) != "":
+		return verdictAnswer // stored, whatever it says: asking again gets the same
+	case kept == "unprotected" || kept == "ignored":
+		return verdictAnswer // the key protects nothing there
+	case code == idem.CodeResponseTooLarge:
+		return verdictAnswer // and would be again
+	case slices.Contains(retried, status):
+		return verdictAgain
+	}
+	inProgress := code == idem.CodeInProgress || code == idem.CodeInUse || kept == string(idem.OutcomeInProgress)
+	unknown := code == idem.CodeOutcomeUnknown || kept == string(idem.OutcomeUnknown)
+	mismatch := code == idem.CodeKeyReused || code == idem.CodeError || kept == string(idem.OutcomeMismatch)
+	switch {
+	case status == http.StatusConflict && inProgress:
+		return verdictAgain
+	case status == http.StatusConflict && unknown:
+		return verdictUnknown
+	case (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) && mismatch:
+		return verdictMismatch
+	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == codeExpired:
+		return verdictExpired
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return verdictRefused
+	}
+	return verdictAnswer
+}

@@ -1,0 +1,88 @@
+package client
+
+import (
+	"encoding/binary"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// backoff draws the pause after the n-th attempt, n from 1: full jitter over [0, min(most, base·2ⁿ⁻¹)].
+func backoff(n int, base, most time.Duration, random uint64) time.Duration {
+	ceiling := base
+	for ; n > 1 && ceiling < most; n-- {
+		if ceiling > most/2 {
+			ceiling = most
+			break
+		}
+		ceiling *= 2
+	}
+	return time.Duration(random % uint64(min(ceiling, most)+1))
+}
+
+// retryAfterMax is what a longer Retry-After is read as, so that it can't overflow (RFC 9111 section 1.2.2).
+const retryAfterMax = (1 << 31) * time.Second
+
+// retryAfter reads Retry-After, seconds or an HTTP date (RFC 9110 section 10.2.3). It is 0 where the header is absent,
+// malformed, or no longer ahead.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.Trim(h.Get(header.NameRetryAfter), " \t")
+	if value == "" {
+		return 0
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(value, 10, 32)
+		if err != nil {
+			return retryAfterMax // digits only: it is too large
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), retryAfterMax)
+}
+
+// pace says when to ask again, and when to stop.
+type pace struct {
+	cfg         *Config
+	started     time.Time
+	attemptsMax int // 0: no bound
+	elapsedMax  time.Duration
+	attempts    int
+}
+
+func (p *pace) elapsed() time.Duration { return p.cfg.Now().Sub(p.started) }
+
+// next returns how long to pause before the next attempt, or why there is none: a pause that would end too late is not
+// begun.
+func (p *pace) next(retryAfter time.Duration) (time.Duration, Reason) {
+	if p.attemptsMax > 0 && p.attempts >= p.attemptsMax {
+		return 0, ReasonAttempts
+	}
+	pause := retryAfter
+	if pause <= 0 {
+		pause = backoff(p.attempts, p.cfg.BackoffBase, p.cfg.BackoffMax, random(p.cfg.Random))
+	}
+	if pause > p.cfg.RetryAfterMax && retryAfter > 0 {
+		return 0, ReasonRetryAfter
+	}
+	if p.elapsed()+pause > p.elapsedMax {
+		return 0, ReasonElapsed
+	}
+	return pause, ""
+}
+
+// random draws 64 bits for jitter. A source that fails is no reason to: keys, which need it, have their own error.
+func random(source io.Reader) uint64 {
+	var raw [8]byte
+	if _, err := io.ReadFull(source, raw[:]); err != nil {
+		return 0
+	}
+	return binary.BigEndian.Uint64(raw[:])
+}

@@ -1,0 +1,47 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// payload is a request's body, as often as it is needed.
+type payload struct {
+	// open is nil for no body.
+	open   func() (io.ReadCloser, error)
+	length int64
+}
+
+// replayable makes a payload of the request's body, which it closes: by GetBody where there is one, else buffered.
+func replayable(req *http.Request, bytesMax int64) (payload, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return payload{}, nil
+	}
+	defer req.Body.Close()
+	if req.GetBody != nil {
+		return payload{open: req.GetBody, length: req.ContentLength}, nil
+	}
+	if req.ContentLength > bytesMax {
+		return payload{}, &BodyError{BytesMax: bytesMax}
+	}
+	// As net/http does: the end of the context ends the reading of a body, too.
+	stop := context.AfterFunc(req.Context(), func() { req.Body.Close() })
+	raw, err := io.ReadAll(io.LimitReader(req.Body, bytesMax+1))
+	stop()
+	switch {
+	case req.Context().Err() != nil:
+		return payload{}, &BodyError{Cause: req.Context().Err()}
+	case err != nil:
+		return payload{}, &BodyError{Cause: err}
+	case int64(len(raw)) > bytesMax:
+		return payload{}, &BodyError{BytesMax: bytesMax}
+	case req.ContentLength > 0 && int64(len(raw)) != req.ContentLength:
+		return payload{}, &BodyError{Cause: fmt.Errorf("it has %d bytes, the request says %d", len(raw), req.ContentLength)}
+	case len(raw) == 0:
+		return payload{}, nil
+	}
+	return payload{open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, length: int64(len(raw))}, nil
+}

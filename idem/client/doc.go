@@ -1,0 +1,22 @@
+// Package client is the other side of docs/semantics.md: an http.RoundTripper for clients of an API that honours
+// Idempotency-Key. One operation has one key, whatever is lost on the way: connections, answers, or the client's process.
+//
+// [Transport] gives every POST and PATCH a key, buffers what it would have to send again, and asks again with that same
+// key until there is an answer: after lost connections, after 408, 425, 429, 500, 502, 503 and 504, and after the 409 of a
+// request that is still in progress. Other methods pass through untouched. A stored answer is an answer whatever its
+// status is, and so is every answer that says the key was not honoured. What must not be tried again ends in an error that
+// says why: [MismatchError], [OutcomeUnknownError], [ExpiredError], and [GaveUpError] where the client stops first. After
+// those that are [ErrUnknown] the operation may have happened, and asking again with the error's key is safe.
+//
+// Use it only for APIs that honour the key: elsewhere a second request may be a second execution. [WithoutKey] exempts
+// a request.
+//
+// A [Journal] keeps the keys of named operations ([WithOperation]) across restarts. The caller ends an operation by
+// [Transport.Done] once it has kept the answer; before that a crash loses nothing, since the same key gets the same answer.
+//
+// net/http's own transport repeats a request by itself when a reused connection breaks, because it carries a key
+// (docs/peers.md H18). With a server that honours the key that is safe; still, requests with a body are sent so that it
+// can't happen, and where it can, without a body, [GaveUpError] and the log count what was written, not what was asked for.
+//
+// http.Client.Timeout replaces errors by its own, without the key. Bound a request by its context, or by Config.
+package client

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// ErrUnknown is what errors are (errors.Is) after which the operation may have happened or may yet happen. Asking again
+// with the same key is safe, and the only safe thing to do.
+var ErrUnknown = errors.New("client: the outcome is unknown")
+
+// MismatchError says that the key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now,
+// and asking again changes nothing.
+type MismatchError struct {
+	Key     string
+	Problem idem.Problem
+}
+
+// Error shows the key as a hash.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("client: key %s was used before with another request (%d %s)", hash(e.Key), e.Problem.Status, plain(e.Problem.Code))
+}
+
+// OutcomeUnknownError says that the server does not know whether the operation happened, and is finding out. It never
+// executes it again under this key; the same request may ask again, not before RetryAfter. It is [ErrUnknown].
+type OutcomeUnknownError struct {
+	Key string
+	// RetryAfter is when to ask again; 0 where the server names no time.
+	RetryAfter time.Duration
+	// Problem is the server's, empty where it was the operation's status that said so.
+	Problem idem.Problem
+}
+
+// Error shows the key as a hash.
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("client: the server does not know the outcome of key %s yet; ask again after %v", hash(e.Key), e.RetryAfter)
+}
+
+// Is says that the error is [ErrUnknown].
+func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrUnknown }
+
+// ExpiredError says that the server no longer has, or may no longer have, what became of the key: it answered 410 or 412,
+// or the operation's status is gone, or the journal's key is older than Config.KeyAgeMax, and was not sent. The operation
+// may have happened long ago: only the resource itself tells. It is not [ErrUnknown]: the same key might execute anew.
+type ExpiredError struct {
+	Key string
+	// Age is how old the journal's key is; 0 where it was the server that said so.
+	Age time.Duration
+	// Problem is the server's; empty where the key was not sent.
+	Problem idem.Problem
+}
+
+// Error shows the key as a hash.
+func (e *ExpiredError) Error() string {
+	if e.Age > 0 {
+		return fmt.Sprintf("client: key %s is %v old: its record may be gone", hash(e.Key), e.Age)
+	}
+	return fmt.Sprintf("client: the record of key %s is gone (%d %s)", hash(e.Key), e.Problem.Status, plain(e.Problem.Code))
+}
+
+// Reason is why the client gave up.
+type Reason string
+
+// The reasons for giving up.
+const (
+	ReasonCanceled   Reason = "the context ended"
+	ReasonAttempts   Reason = "all attempts are used up"
+	ReasonElapsed    Reason = "the time is used up"
+	ReasonRetryAfter Reason = "the server asks to wait for longer than the client may"
+	ReasonPermanent  Reason = "trying again can't help"
+	// ReasonRefused: 401 or 403, which come before the key is looked at and say nothing about the attempts before.
+	ReasonRefused Reason = "the credentials were refused after an earlier attempt"
+)
+
+// GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its key.
+type GaveUpError struct {
+	Reason Reason
+	Key    string
+	// Attempts is how often the client asked. Sends is how often one was written to a connection, as far as
+	// Config.Base reports it by net/http/httptrace. From Await, Attempts is how often it asked for the status.
+	Attempts, Sends int
+	Elapsed         time.Duration
+	// Status is that of the last attempt's answer, 0 where it had none; Code is its problem's, if any.
+	Status int
+	Code   string
+	// RetryAfter is what the last answer asked for; 0 where it didn't.
+	RetryAfter time.Duration
+	// Cause is the context's error or the last attempt's; nil where that had an answer.
+	Cause error
+}
+
+// Error shows the key as a hash, and of the cause what holds no payload.
+func (e *GaveUpError) Error() string {
+	s := fmt.Sprintf("client: outcome of key %s unknown after %d attempts in %v: %s", hash(e.Key), e.Attempts, e.Elapsed, e.Reason)
+	if e.Status != 0 {
+		s += fmt.Sprintf("; last answer %d %s", e.Status, e.Code)
+	}
+	if e.Cause != nil {
+		s += ": " + describe(e.Cause)
+	}
+	return s
+}
+
+// Is says that the error is [ErrUnknown].
+func (e *GaveUpError) Is(target error) bool { return target == ErrUnknown }
+
+// Unwrap returns the cause.
+func (e *GaveUpError) Unwrap() error { return e.Cause }
+
+// KeyError refuses a request before it is sent because of its key. It never quotes it.
+type KeyError struct {
+	Rule  string
+	Cause error
+}
+
+// Error implements error.
+func (e *KeyError) Error() string {
+	if e.Cause != nil {
+		return "client: not sent: " + e.Rule + ": " + e.Cause.Error()
+	}
+	return "client: not sent: " + e.Rule
+}
+
+// Unwrap returns the cause.
+func (e *KeyError) Unwrap() error { return e.Cause }
+
+// BodyError refuses a request before it is sent: its body could not be sent a second time.
+type BodyError struct {
+	// BytesMax is the bound that the body exceeds; 0 where it could not be read.
+	BytesMax int64
+	Cause    error
+}
+
+// Error implements error.
+func (e *BodyError) Error() string {
+	if e.Cause != nil {
+		return "client: not sent: the body can't be read: " + e.Cause.Error()
+	}
+	return fmt.Sprintf("client: not sent: the body has no GetBody and more than %d bytes to buffer", e.BytesMax)
+}
+
+// Unwrap returns the cause.
+func (e *BodyError) Unwrap() error { return e.Cause }
+
+// hash is what errors and logs show in place of a key: it is the same for the same key, and no more.
+func hash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "#" + hex.EncodeToString(sum[:8])
+}
+
+// safe are the errors whose text is known to hold nothing of what was sent or received.
+var safe = []error{errAttemptTimeout, errAnswerTooLong, errLocation, errStatusDocument, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+
+// describe is an error's text where it can't hold a payload, else its type: net/http quotes malformed answers.
+func describe(err error) string {
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return network.Error()
+	}
+	for _, known := range safe {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return fmt.Sprintf("%T", err)
+}

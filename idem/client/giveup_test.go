@@ -1,0 +1,139 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/client"
+)
+
+// Retry-After in seconds and as an HTTP date (RFC 9110 section 10.2.3), to the nanosecond; a longer one than allowed is not waited for.
+func TestRetryAfterIsHonouredExactly(t *testing.T) {
+	for name, test := range map[string]struct {
+		value string
+		want  time.Duration
+		reach client.Reason
+	}{
+		"seconds":            {"7", 7 * time.Second, ""},
+		"date":               {epoch.Add(9 * time.Second).Format(http.TimeFormat), 9 * time.Second, ""},
+		"the longest":        {"60", time.Minute, ""},
+		"too long":           {"61", time.Minute + time.Second, client.ReasonRetryAfter},
+		"too long a date":    {epoch.Add(time.Hour).Format(http.TimeFormat), time.Hour, client.ReasonRetryAfter},
+		"too large a number": {"99999999999999999999", (1 << 31) * time.Second, client.ReasonRetryAfter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			w.proxy.spoil(status(503, test.value))
+			res, err := w.post(t.Context(), w.transport(client.Config{}), "/orders", `{}`)
+			if test.reach == "" {
+				if err != nil || res.StatusCode != 201 || !slices.Equal(w.clock.paused(), []time.Duration{test.want}) {
+					t.Errorf("%v, pauses %v, want %v", err, w.clock.paused(), test.want)
+				}
+				return
+			}
+			var gaveUp *client.GaveUpError
+			if !errors.As(err, &gaveUp) || gaveUp.Reason != test.reach || gaveUp.RetryAfter != test.want || gaveUp.Status != 503 || len(w.clock.paused()) != 0 {
+				t.Errorf("%+v: %v, pauses %v", gaveUp, err, w.clock.paused())
+			}
+		})
+	}
+	for name, value := range map[string]string{"past": epoch.Add(-time.Hour).Format(http.TimeFormat), "zero": "0", "words": "soon", "signed": "-5"} {
+		w := open(t)
+		w.proxy.spoil(status(503, value))
+		if _, err := w.post(t.Context(), w.transport(client.Config{}), "/orders", `{}`); err != nil || w.clock.paused()[0] > 200*time.Millisecond {
+			t.Errorf("%s: %v, pauses %v", name, err, w.clock.paused())
+		}
+	}
+}
+
+func TestGivesUpClearly(t *testing.T) {
+	always := slices.Repeat([]fault{status(503, "20")}, 100)
+	for name, test := range map[string]struct {
+		cfg    client.Config
+		faults []fault
+		want   client.GaveUpError
+	}{
+		"attempts": {client.Config{AttemptsMax: 3}, always, client.GaveUpError{Reason: client.ReasonAttempts, Attempts: 3, Sends: 3, Elapsed: 40 * time.Second, Status: 503, RetryAfter: 20 * time.Second}},
+		"time":     {client.Config{AttemptsMax: 99, ElapsedMax: 50 * time.Second}, always, client.GaveUpError{Reason: client.ReasonElapsed, Attempts: 3, Sends: 3, Elapsed: 40 * time.Second, Status: 503, RetryAfter: 20 * time.Second}},
+		"drops":    {client.Config{AttemptsMax: 1}, []fault{dropAfter}, client.GaveUpError{Reason: client.ReasonAttempts, Attempts: 1, Sends: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			w.proxy.spoil(test.faults...)
+			_, err := w.post(t.Context(), w.transport(test.cfg), "/orders", `{}`)
+			var got *client.GaveUpError
+			if !errors.As(err, &got) || !errors.Is(err, client.ErrUnknown) {
+				t.Fatal(err)
+			}
+			key := got.Key
+			if (got.Cause == nil) != (got.Status != 0) {
+				t.Errorf("cause %v of status %d", got.Cause, got.Status)
+			}
+			compared := *got
+			compared.Key, compared.Cause = "", nil
+			if compared != test.want {
+				t.Errorf("got %+v\nwant %+v", compared, test.want)
+			}
+			// The key is what the caller asks again with.
+			w.proxy.spoil()
+			if res, err := w.post(client.WithKey(t.Context(), key), w.transport(client.Config{}), "/orders", `{}`); err != nil || res.body != `{"run":1}` {
+				t.Errorf("%v, %v", res, err)
+			}
+			w.ran(1)
+		})
+	}
+}
+
+func TestEndOfContextStopsRetrying(t *testing.T) {
+	w := open(t)
+	w.proxy.spoil(dropAfter, dropAfter, dropAfter)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.clock.meanwhile = func(n int, _ time.Duration) {
+		if n == 2 {
+			cancel()
+		}
+	}
+	_, err := w.post(ctx, w.transport(client.Config{}), "/orders", `{}`)
+	var gaveUp *client.GaveUpError
+	if !errors.As(err, &gaveUp) || !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrUnknown) || gaveUp.Reason != client.ReasonCanceled || gaveUp.Attempts != 2 || gaveUp.Key == "" {
+		t.Fatalf("%+v: %v", gaveUp, err)
+	}
+	if len(w.proxy.arrived()) != 2 {
+		t.Errorf("%d requests", len(w.proxy.arrived()))
+	}
+	w.proxy.spoil()
+	if res, err := w.post(client.WithKey(t.Context(), gaveUp.Key), w.transport(client.Config{}), "/orders", `{}`); err != nil || res.body != `{"run":1}` {
+		t.Errorf("%v, %v", res, err)
+	}
+	w.ran(1)
+
+	// One that had ended before anything was sent leaves nothing unknown.
+	if _, err := w.post(ctx, w.transport(client.Config{}), "/orders", `{}`); !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+// 401 and 403 come before the key is looked at: they are answers only where nothing was tried before.
+func TestRefusedCredentials(t *testing.T) {
+	w := open(t)
+	r, err := http.NewRequest("POST", w.server.URL+"/orders", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := w.transport(client.Config{}).RoundTrip(r)
+	if err != nil || res.StatusCode != 401 {
+		t.Fatalf("%v, %v", res, err)
+	}
+	res.Body.Close()
+	w.proxy.spoil(dropAfter, status(403, ""))
+	_, err = w.post(t.Context(), w.transport(client.Config{}), "/orders", "{}")
+	var gaveUp *client.GaveUpError
+	if !errors.As(err, &gaveUp) || gaveUp.Reason != client.ReasonRefused || gaveUp.Status != 403 || !errors.Is(err, client.ErrUnknown) {
+		t.Errorf("%+v: %v", gaveUp, err)
+	}
+}

@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Journal keeps the keys of named operations from before their first request until the caller is done with the answer.
+// [FileJournal] survives a restart, [MemoryJournal] a retry; another one may live in the caller's database, best in the
+// transaction that decides on the operation. It is safe for concurrent use.
+type Journal interface {
+	// Begin returns the operation's entry: the one that is there already, or else the fresh one, kept durably before it
+	// returns. Of several callers at once, in several processes too, all get the same entry. resumed says that it was
+	// there already. An error means that the request is not sent; [ErrJournalFull] that no more is kept.
+	Begin(ctx context.Context, operation string, fresh Entry) (entry Entry, resumed bool, err error)
+	// Done forgets an operation, durably. One that is not there is no error.
+	Done(ctx context.Context, operation string) error
+}
+
+// Entry is what a journal keeps of an operation.
+type Entry struct {
+	// Key is the operation's key, without quotes.
+	Key string
+	// FirstSent is when the key was first used, at a resolution of milliseconds or finer.
+	FirstSent time.Time
+}
+
+// ErrJournalFull is returned by a journal that keeps as many operations as it may. It never forgets one by itself.
+var ErrJournalFull = errors.New("client: the journal is full")
+
+// EntriesMaxDefault is how many operations a journal keeps unless told otherwise.
+const EntriesMaxDefault = 4096
+
+func entriesMax(n int) (int, error) {
+	if n == 0 {
+		return EntriesMaxDefault, nil
+	}
+	if n < 0 {
+		return 0, &idem.ConfigError{Field: "entriesMax", Value: n, Rule: fmt.Sprintf("must be positive, or 0 for %d", EntriesMaxDefault)}
+	}
+	return n, nil
+}
+
+// MemoryJournal is a journal for the life of the process.
+type MemoryJournal struct {
+	entriesMax int
+
+	mu      sync.Mutex
+	entries map[string]Entry
+}
+
+// NewMemoryJournal returns an empty journal for at most that many operations, 0 meaning [EntriesMaxDefault]. It returns an
+// [*idem.ConfigError].
+func NewMemoryJournal(most int) (*MemoryJournal, error) {
+	most, err := entriesMax(most)
+	if err != nil {
+		return nil, err
+	}
+	return &MemoryJournal{entriesMax: most, entries: make(map[string]Entry)}, nil
+}
+
+// Begin implements [Journal].
+func (j *MemoryJournal) Begin(_ context.Context, operation string, fresh Entry) (Entry, bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if entry, ok := j.entries[operation]; ok {
+		return entry, true, nil
+	}
+	if len(j.entries) >= j.entriesMax {
+		return Entry{}, false, ErrJournalFull
+	}
+	j.entries[operation] = fresh
+	return fresh, false, nil
+}
+
+// Done implements [Journal].
+func (j *MemoryJournal) Done(_ context.Context, operation string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.entries, operation)
+	return nil
+}

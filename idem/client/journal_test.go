@@ -1,0 +1,226 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/client"
+)
+
+// eachJournal runs a test on both journals. again opens the journal anew: after a restart, where there is such a thing.
+func eachJournal(t *testing.T, entriesMax int, test func(t *testing.T, again func() client.Journal)) {
+	t.Run("memory", func(t *testing.T) {
+		j, err := client.NewMemoryJournal(entriesMax)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, func() client.Journal { return j })
+	})
+	t.Run("file", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "journal")
+		test(t, func() client.Journal {
+			j, err := client.OpenFileJournal(dir, entriesMax)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		})
+	})
+}
+
+func TestJournal(t *testing.T) {
+	eachJournal(t, 2, func(t *testing.T, again func() client.Journal) {
+		ctx := t.Context()
+		begin := func(operation, key string, at time.Time) (client.Entry, bool) {
+			t.Helper()
+			entry, resumed, err := again().Begin(ctx, operation, client.Entry{Key: key, FirstSent: at})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return entry, resumed
+		}
+		later := epoch.Add(time.Hour + time.Millisecond)
+		if entry, resumed := begin("../order 17", "a", epoch); entry.Key != "a" || resumed {
+			t.Errorf("%+v, %v", entry, resumed)
+		}
+		if entry, resumed := begin("../order 17", "b", later); entry.Key != "a" || !entry.FirstSent.Equal(epoch) || !resumed {
+			t.Errorf("%+v, %v", entry, resumed)
+		}
+		if entry, resumed := begin("order 18", "c", later); entry.Key != "c" || resumed {
+			t.Errorf("%+v, %v", entry, resumed)
+		}
+		if entry, _ := begin("order 18", "d", epoch); !entry.FirstSent.Equal(later) {
+			t.Errorf("%+v", entry)
+		}
+		if _, _, err := again().Begin(ctx, "order 19", client.Entry{Key: "e"}); !errors.Is(err, client.ErrJournalFull) {
+			t.Errorf("a third of two: %v", err)
+		}
+		for range 2 {
+			if err := again().Done(ctx, "../order 17"); err != nil {
+				t.Error(err)
+			}
+		}
+		if entry, resumed := begin("../order 17", "f", epoch); entry.Key != "f" || resumed {
+			t.Errorf("after Done: %+v, %v", entry, resumed)
+		}
+	})
+}
+
+// However many begin an operation at once, from however many processes, they get one key.
+func TestJournalHasOneWinner(t *testing.T) {
+	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
+		for round := range 20 {
+			var mu sync.Mutex
+			keys, fresh := map[string]bool{}, 0
+			var wg sync.WaitGroup
+			for i := range 8 {
+				j := again()
+				wg.Go(func() {
+					entry, resumed, err := j.Begin(context.Background(), fmt.Sprint("order-", round), client.Entry{Key: fmt.Sprint("key-", i), FirstSent: epoch})
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					keys[entry.Key] = true
+					if !resumed {
+						fresh++
+					}
+				})
+			}
+			wg.Wait()
+			if len(keys) != 1 || fresh != 1 {
+				t.Fatalf("keys %v, %d fresh", keys, fresh)
+			}
+		}
+	})
+}
+
+// A file that is not what was written fails closed: a new key could execute again.
+func TestDamagedJournalIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	j, err := client.OpenFileJournal(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.Begin(t.Context(), "order-17", client.Entry{Key: "a", FirstSent: epoch}); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	if info, err := os.Stat(names[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	for _, content := range []string{"", `{"operation":"order-17","k`, `{"operation":"order-18","key":"a"}`, `{"operation":"order-17"}`} {
+		if err := os.WriteFile(names[0], []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := &capture{}
+		transport, err := client.New(client.Config{Base: c, Journal: j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := open(t)
+		_, err = w.post(client.WithOperation(t.Context(), "order-17"), transport, "/orders", "{}")
+		var refused *client.KeyError
+		if !errors.As(err, &refused) || c.n != 0 {
+			t.Errorf("%q: %v, %d sent", content, err, c.n)
+		}
+	}
+	var refused *idem.ConfigError
+	if _, err := client.OpenFileJournal(dir, -1); !errors.As(err, &refused) {
+		t.Errorf("%v", err)
+	}
+	if _, err := client.NewMemoryJournal(-1); !errors.As(err, &refused) {
+		t.Errorf("%v", err)
+	}
+}
+
+// peers.md "What nobody has" 14: a process that ends between sending and answer, or before it kept the answer, goes on with
+// the same key.
+func TestRestartKeepsTheKey(t *testing.T) {
+	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
+		w := open(t)
+		ctx := client.WithOperation(t.Context(), "order-17/charge")
+		w.proxy.spoil(dropAfter)
+		_, err := w.post(ctx, w.transport(client.Config{Journal: again(), AttemptsMax: 1}), "/orders", "{}")
+		if !errors.Is(err, client.ErrUnknown) {
+			t.Fatal(err)
+		}
+		for range 2 { // the second process ends before it kept the answer
+			res, err := w.post(ctx, w.transport(client.Config{Journal: again()}), "/orders", "{}")
+			if err != nil || res.body != `{"run":1}` || res.Header.Get("Idempotent-Replayed") != "true" {
+				t.Fatalf("%v, %v", res, err)
+			}
+		}
+		w.ran(1)
+		if err := w.transport(client.Config{Journal: again()}).Done(t.Context(), "order-17/charge"); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := w.post(ctx, w.transport(client.Config{Journal: again()}), "/orders", "{}"); err != nil || res.body != `{"run":2}` {
+			t.Errorf("a new operation: %v, %v", res, err)
+		}
+	})
+}
+
+// A key older than the server's record would execute anew (peers.md H12): it is not sent.
+func TestOldKeysAreNotSent(t *testing.T) {
+	w := open(t)
+	journal, err := client.NewMemoryJournal(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, transport := client.WithOperation(t.Context(), "order-17"), w.transport(client.Config{Journal: journal})
+	for range 2 {
+		if _, err := w.post(ctx, transport, "/orders", "{}"); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.advance(23 * time.Hour)
+	}
+	w.clock.advance(time.Millisecond)
+	_, err = w.post(ctx, transport, "/orders", "{}")
+	var expired *client.ExpiredError
+	if !errors.As(err, &expired) || expired.Age != 46*time.Hour+time.Millisecond || errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
+		t.Errorf("%+v: %v", expired, err)
+	}
+	w.ran(1)
+}
+
+// The journal's key, the caller's own and the operation's id must fit together; without a journal there is nothing to end.
+func TestJournalContradictions(t *testing.T) {
+	w := open(t)
+	journal, err := client.NewMemoryJournal(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := w.transport(client.Config{Journal: journal})
+	operation := client.WithOperation(t.Context(), "order-17")
+	if _, err := w.post(client.WithKey(operation, "a"), transport, "/orders", "{}"); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := w.post(operation, transport, "/orders", "{}"); err != nil || client.KeyOf(res.Response) != "a" {
+		t.Errorf("%v, %v", res, err)
+	}
+	var refused *client.KeyError
+	if _, err := w.post(client.WithKey(operation, "b"), transport, "/orders", "{}"); !errors.As(err, &refused) {
+		t.Errorf("another key: %v", err)
+	}
+	for _, id := range []string{"", string(make([]byte, 257))} {
+		if _, err := w.post(client.WithOperation(t.Context(), id), transport, "/orders", "{}"); !errors.As(err, &refused) {
+			t.Errorf("an id of %d bytes: %v", len(id), err)
+		}
+	}
+	if err := w.transport(client.Config{}).Done(t.Context(), "order-17"); !errors.As(err, &refused) {
+		t.Errorf("%v", err)
+	}
+	w.ran(1)
+}

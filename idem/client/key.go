@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+type (
+	keyOfContext       struct{}
+	operationOfContext struct{}
+	withoutKey         struct{}
+)
+
+// WithKey gives the key to the request that is made with the context, for the Idempotency-Key header: 1 to 255 bytes,
+// printable ASCII where the syntax is quoted. Use it for one request only; a second one would be taken for a retry.
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyOfContext{}, key)
+}
+
+// WithOperation names the operation that the request is: the caller's own id for it, such as "order-17/charge", 1 to 256
+// bytes. Requests with the same id have the same key, after a restart too, until [Transport.Done]. It needs Config.Journal.
+func WithOperation(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, operationOfContext{}, id)
+}
+
+// WithoutKey sends a request as it is, once: for endpoints that do not honour keys.
+func WithoutKey(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutKey{}, true)
+}
+
+// KeyOf returns the key that the response's request was sent with, and "" where it had none.
+func KeyOf(res *http.Response) string {
+	if res == nil || res.Request == nil {
+		return ""
+	}
+	key, _ := res.Request.Context().Value(sentKey{}).(string)
+	return key
+}
+
+// sentKey marks the request that a response shows.
+type sentKey struct{}
+
+// named is an operation and its key, in every attempt the same.
+type named struct {
+	key string
+	// line is the value of the Idempotency-Key header.
+	line string
+	// firstSent is when the key was first used; zero where that is not known.
+	firstSent time.Time
+	// resumed says that the key was used before, perhaps by another process.
+	resumed bool
+}
+
+// name finds or makes the key of a request: the caller's, the journal's, that of the request which was redirected here, or
+// a new one.
+func (t *Transport) name(req *http.Request) (named, error) {
+	key, err := t.given(req)
+	if err != nil {
+		return named{}, err
+	}
+	op := named{key: key}
+	if key == "" {
+		op.firstSent = t.cfg.Now()
+		if op.key, err = t.mint(op.firstSent); err != nil {
+			return named{}, err
+		}
+	}
+	if id, ok := req.Context().Value(operationOfContext{}).(string); ok {
+		if op, err = t.begin(req.Context(), id, op, key != ""); err != nil {
+			return named{}, err
+		}
+	}
+	op.line, err = t.line(op.key)
+	return op, err
+}
+
+const operationBytesMax = 256
+
+// begin asks the journal for the key of the operation.
+func (t *Transport) begin(ctx context.Context, id string, op named, given bool) (named, error) {
+	if t.cfg.Journal == nil {
+		return op, &KeyError{Rule: "WithOperation needs Config.Journal"}
+	}
+	if len(id) == 0 || len(id) > operationBytesMax {
+		return op, &KeyError{Rule: fmt.Sprintf("WithOperation takes 1 to %d bytes", operationBytesMax)}
+	}
+	if _, err := t.line(op.key); err != nil {
+		return op, err // what can't be sent is not journalled
+	}
+	now := t.cfg.Now()
+	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, Entry{Key: op.key, FirstSent: now})
+	if err != nil {
+		return op, &KeyError{Rule: "the journal has no key for the operation", Cause: err}
+	}
+	if given && entry.Key != op.key {
+		return op, &KeyError{Rule: "the journal has another key for the operation"}
+	}
+	if age := now.Sub(entry.FirstSent); resumed && age > t.cfg.KeyAgeMax {
+		return op, &ExpiredError{Key: entry.Key, Age: age}
+	}
+	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed}, nil
+}
+
+// given returns the key that the caller gave, "" for none.
+func (t *Transport) given(req *http.Request) (string, error) {
+	inContext, ok := req.Context().Value(keyOfContext{}).(string)
+	if ok && inContext == "" {
+		return "", &KeyError{Rule: "WithKey was given an empty key"}
+	}
+	inHeader, err := header.ParseKey(req.Header.Values(header.NameKey), header.KeyRule{Syntax: t.cfg.Syntax})
+	switch {
+	case errors.Is(err, header.ErrMissing):
+		if inContext == "" {
+			// A redirected request (307, 308) is the same operation still.
+			return KeyOf(req.Response), nil
+		}
+		return inContext, nil
+	case err != nil:
+		return "", &KeyError{Rule: "the header is malformed", Cause: err}
+	case ok && inContext != inHeader:
+		return "", &KeyError{Rule: "the header and WithKey have different keys"}
+	}
+	return inHeader, nil
+}
+
+// line writes a key as a header value, and makes sure that a server reads the same key.
+func (t *Transport) line(key string) (string, error) {
+	line, rule := key, header.KeyRule{Syntax: header.SyntaxOpaque}
+	if t.cfg.Syntax != header.SyntaxOpaque {
+		line, rule.Syntax = `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key)+`"`, header.SyntaxStrict
+	}
+	read, err := header.ParseKey([]string{line}, rule)
+	if err != nil || read != key {
+		return "", &KeyError{Rule: "the key can't be sent in a header", Cause: err}
+	}
+	return line, nil
+}
+
+// mint makes a UUIDv7 (RFC 9562 section 5.7): its time lets a server judge the key's age.
+func (t *Transport) mint(now time.Time) (string, error) {
+	id, err := uuid.NewRandomFromReader(t.cfg.Random)
+	if err != nil {
+		return "", &KeyError{Rule: "no randomness for a key", Cause: err}
+	}
+	var millis [8]byte
+	binary.BigEndian.PutUint64(millis[:], uint64(now.UnixMilli()))
+	copy(id[:6], millis[2:])
+	id[6] = id[6]&0x0f | 0x70
+	return id.String(), nil
+}
+
+// Done ends the named operation: its key is forgotten, and the same id would begin a new operation. Call it once the answer
+// is kept where a restart finds it, and not before: until then, asking again gets the same answer.
+func (t *Transport) Done(ctx context.Context, id string) error {
+	if t.cfg.Journal == nil {
+		return &KeyError{Rule: "Done needs Config.Journal"}
+	}
+	if err := t.cfg.Journal.Done(ctx, id); err != nil {
+		return fmt.Errorf("client: end an operation: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// Transport is an http.RoundTripper. It is safe for concurrent use.
+type Transport struct {
+	cfg Config
+}
+
+// New returns a transport, or an [*idem.ConfigError].
+func New(cfg Config) (*Transport, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Transport{cfg: cfg}, nil
+}
+
+// RoundTrip sends a POST or PATCH until it has an answer, and anything else as it is. Unlike other RoundTrippers it gives
+// errors for some answers, for what they say about the key: see the package's types of errors. It changes nothing of
+// the request, consumes and closes its body, and may be called for the same operation by many at once.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !unsafe(req.Method) || req.Context().Value(withoutKey{}) != nil || req.URL == nil {
+		return t.cfg.Base.RoundTrip(req)
+	}
+	body, err := replayable(req, t.cfg.BodyBytesMax)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err // nothing was sent
+	}
+	op, err := t.name(req)
+	if err != nil {
+		return nil, err
+	}
+	s := &sending{
+		t: t, req: req, body: body, op: op,
+		pace: pace{cfg: &t.cfg, started: t.cfg.Now(), attemptsMax: t.cfg.AttemptsMax, elapsedMax: t.cfg.ElapsedMax},
+		log:  t.cfg.Logger.With("method", req.Method, "host", req.URL.Host, "key_hash", hash(op.key)),
+	}
+	return s.run()
+}
+
+// unsafe says whether a method is neither safe nor idempotent by itself (RFC 9110 section 9.2).
+func unsafe(method string) bool { return method == http.MethodPost || method == http.MethodPatch }
+
+// sending is one operation on its way.
+type sending struct {
+	t    *Transport
+	req  *http.Request
+	body payload
+	op   named
+	pace pace
+	// sends is how often a request was written to a connection.
+	sends atomic.Int64
+	log   *slog.Logger
+	// What the last attempt came to.
+	status     int
+	code       string
+	retryAfter time.Duration
+	cause      error
+}
+
+func (s *sending) run() (*http.Response, error) {
+	ctx := s.req.Context()
+	for {
+		res, done, err := s.once(ctx)
+		if done {
+			return res, s.ended(ctx, err)
+		}
+		if ctx.Err() != nil {
+			return nil, s.ended(ctx, s.giveUp(ReasonCanceled, ctx.Err()))
+		}
+		if permanent(s.cause) {
+			return nil, s.ended(ctx, s.impossible())
+		}
+		pause, reason := s.pace.next(s.retryAfter)
+		if reason != "" {
+			return nil, s.ended(ctx, s.giveUp(reason, s.cause))
+		}
+		s.log.InfoContext(ctx, "retrying", append(s.attributes(), "pause", pause)...)
+		if err := s.t.cfg.Pause(ctx, pause); err != nil {
+			return nil, s.ended(ctx, s.giveUp(ReasonCanceled, err))
+		}
+	}
+}
+
+// once makes one attempt. It says whether that was the end.
+func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
+	s.pace.attempts++
+	s.status, s.code, s.retryAfter, s.cause = 0, "", 0, nil
+	a, err := s.attempt(ctx)
+	if err != nil {
+		s.cause = err
+		return nil, false, nil
+	}
+	s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
+	verdict := a.judge()
+	if verdict == verdictAnswer || verdict == verdictRefused && s.pace.attempts == 1 && !s.op.resumed {
+		return a.response(s.shown()), true, nil
+	}
+	a.discard()
+	switch verdict {
+	case verdictMismatch:
+		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem}
+	case verdictUnknown:
+		return nil, true, &OutcomeUnknownError{Key: s.op.key, RetryAfter: s.retryAfter, Problem: a.problem}
+	case verdictExpired:
+		return nil, true, &ExpiredError{Key: s.op.key, Problem: a.problem}
+	case verdictRefused:
+		return nil, true, s.giveUp(ReasonRefused, nil)
+	case verdictAgain, verdictAnswer:
+	}
+	return nil, false, nil
+}
+
+// attempt sends the request with its key, so that nothing but a lost body-less request is ever repeated below
+// (peers.md H18): net/http does not repeat what it can't rewind.
+func (s *sending) attempt(ctx context.Context) (*answer, error) {
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { s.sends.Add(1) }}
+	out := s.req.Clone(httptrace.WithClientTrace(ctx, trace))
+	out.Header.Set(header.NameKey, s.op.line)
+	if s.t.cfg.SendFirstSent && !s.op.firstSent.IsZero() && out.Header.Get(header.NameFirstSent) == "" {
+		out.Header.Set(header.NameFirstSent, s.op.firstSent.UTC().Format(time.RFC3339))
+	}
+	out.Body, out.GetBody, out.ContentLength = nil, nil, s.body.length
+	if s.body.open != nil {
+		body, err := s.body.open()
+		if err != nil {
+			return nil, &BodyError{Cause: err}
+		}
+		out.Body = body
+	}
+	return s.t.exchange(out)
+}
+
+var errAttemptTimeout = errors.New("no answer within Config.AttemptTimeout")
+
+// exchange sends a request once and reads its answer, all within Config.AttemptTimeout.
+func (t *Transport) exchange(out *http.Request) (*answer, error) {
+	ctx, cancel := context.WithCancelCause(out.Context())
+	timer := time.AfterFunc(t.cfg.AttemptTimeout, func() { cancel(errAttemptTimeout) })
+	a, err := t.send(out.WithContext(ctx))
+	inTime := timer.Stop()
+	switch {
+	case err != nil && context.Cause(ctx) == errAttemptTimeout:
+		err = errAttemptTimeout
+	case err == nil && a.rest != nil && !inTime:
+		a.discard()
+		err = errAttemptTimeout
+	case err == nil && a.rest != nil:
+		a.rest = &stream{a.rest, cancel}
+		return a, nil
+	}
+	cancel(nil)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (t *Transport) send(out *http.Request) (*answer, error) {
+	res, err := t.cfg.Base.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	return read(res, t.cfg.AnswerBytesMax)
+}
+
+// stream is the rest of a long answer; its exchange ends when the caller closes it.
+type stream struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	err := s.ReadCloser.Close()
+	s.cancel(nil)
+	return err
+}
+
+// impossible ends what can't be sent: nothing is unknown where nothing was tried before.
+func (s *sending) impossible() error {
+	if s.pace.attempts == 1 && !s.op.resumed {
+		return s.cause
+	}
+	return s.giveUp(ReasonPermanent, s.cause)
+}
+
+// permanent says whether an attempt failed before anything was sent, in a way that another one would, too.
+func permanent(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var body *BodyError
+	return errors.As(err, &certificate) || errors.As(err, &body) || errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// shown is the request that the response shows: the caller's, with the key that it was sent with.
+func (s *sending) shown() *http.Request {
+	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, s.op.key))
+	shown.Header.Set(header.NameKey, s.op.line)
+	shown.Body, shown.GetBody = nil, nil // http.Response: "Request's Body is nil"
+	return shown
+}
+
+func (s *sending) giveUp(reason Reason, cause error) error {
+	return &GaveUpError{
+		Reason: reason, Key: s.op.key, Attempts: s.pace.attempts, Sends: int(s.sends.Load()), Elapsed: s.pace.elapsed(),
+		Status: s.status, Code: s.code, RetryAfter: s.retryAfter, Cause: cause,
+	}
+}
+
+// ended logs how it ended.
+func (s *sending) ended(ctx context.Context, err error) error {
+	if err == nil {
+		s.log.DebugContext(ctx, "answered", s.attributes()...)
+		return nil
+	}
+	s.log.WarnContext(ctx, "no answer", append(s.attributes(), "reason", err.Error())...)
+	return err
+}
+
+func (s *sending) attributes() []any {
+	attributes := []any{"attempts", s.pace.attempts, "sends", s.sends.Load(), "elapsed", s.pace.elapsed()}
+	if s.status != 0 {
+		attributes = append(attributes, "status", s.status, "code", s.code)
+	}
+	if s.cause != nil {
+		attributes = append(attributes, "error", describe(s.cause))
+	}
+	return attributes
+}
