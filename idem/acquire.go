@@ -62,20 +62,39 @@ func (x *execution) reserve(ctx context.Context) (verdict, error) {
 	err = x.send(ctx, x.reserveUntil(), func(ctx context.Context) error {
 		return x.engine.store.Insert(ctx, fresh, fresh.CreatedAt)
 	})
-	return x.won(fresh, err)
+	return x.won(ctx, fresh, err)
 }
 
 // won holds the record that was written, or goes on with the one that was in the way.
-func (x *execution) won(r Record, err error) (verdict, error) {
+func (x *execution) won(ctx context.Context, r Record, err error) (verdict, error) {
 	var conflict *RecordConflictError
-	if errors.As(err, &conflict) {
+	var unknown *OutcomeUnknownError
+	switch {
+	case errors.As(err, &conflict):
 		return verdict{next: conflict.Existing}, nil
-	}
-	if err != nil {
+	case errors.As(err, &unknown):
+		x.abandon(ctx, r)
+		return verdict{}, err
+	case err != nil:
 		return verdict{}, err
 	}
 	x.hold(r)
 	return verdict{held: true}, nil
+}
+
+// abandonFor bounds the one try to give back what a reserve without a reply may have taken.
+const abandonFor = time.Second
+
+// abandon releases a lease that may be this execution's without its knowing: nothing has run under it, and the retry that
+// the 503 asks for should not have to wait for its end. Best effort: it may fail as the reserve did.
+func (x *execution) abandon(ctx context.Context, r Record) {
+	next, _, err := Step(r, Released{Owner: x.owner, Reason: "the reserve had no reply"}, x.engine.now())
+	if err != nil {
+		return
+	}
+	_ = x.try(context.WithoutCancel(ctx), abandonFor, func(ctx context.Context) error {
+		return x.engine.store.Update(ctx, next, FenceOf(r))
+	})
 }
 
 func (x *execution) reserveUntil() time.Time {
@@ -127,7 +146,7 @@ func (x *execution) meet(ctx context.Context, existing Record) (verdict, error) 
 		if err == nil && effect == EffectStore { // parked, not held
 			return verdict{next: &next}, nil
 		}
-		return x.won(next, err)
+		return x.won(ctx, next, err)
 	}
 	result, err := x.answer(ctx, existing, effect)
 	return verdict{answer: result}, err

@@ -65,6 +65,25 @@ func TestLostReplyOnReserve(t *testing.T) { // peers.md P3: one's own record in 
 	}
 }
 
+// A reserve that lands while all its replies are lost must not lock the key for the length of its lease.
+func TestReserveWithoutReplyIsGivenBack(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOpaque} {
+		t.Run(string(kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: kind})
+				for n := 1; n <= 60; n++ {
+					store.On(faulty.Insert, n, faulty.LoseReply())
+				}
+				w.unavailable(orders, w.effect(201, ""))
+				store.Clear()
+				w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+				w.ran(1)
+			})
+		})
+	}
+}
+
 func TestLostReplyOnCommit(t *testing.T) {
 	for _, op := range kinds {
 		for name, fault := range map[string]faulty.Fault{"reply lost": faulty.LoseReply(), "request lost": faulty.LoseRequest()} {

@@ -92,7 +92,12 @@ const (
 )
 
 // stop ends the daemon with its process group and removes its record: politely first, by force when it does not listen.
+// Descendants that have left the group, as LocalStack's DynamoDB does, end with it.
 func (d daemon) stop(state string) error {
+	left, err := d.descendants()
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", d.Name, err)
+	}
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if !d.alive() {
 			break
@@ -106,5 +111,34 @@ func (d daemon) stop(state string) error {
 		return fmt.Errorf("stop %s: process %d does not end", d.Name, d.PID)
 	}
 	_ = syscall.Kill(-d.PID, syscall.SIGKILL) // children that outlived it; the group's id is not reused before they end
+	for pid, started := range left {
+		if now, err := processStarted(pid); err == nil && now == started {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // an error says that it is gone
+		}
+	}
 	return os.Remove(d.file(state))
+}
+
+// descendants are the processes that the daemon has started, by pid, with their own start.
+func (d daemon) descendants() (map[int]string, error) {
+	found := map[int]string{}
+	if !d.alive() {
+		return found, nil
+	}
+	parent, err := parents()
+	if err != nil {
+		return nil, err
+	}
+	for pid := range parent {
+		for of := parent[pid]; of > 1; of = parent[of] {
+			if of != d.PID {
+				continue
+			}
+			if started, err := processStarted(pid); err == nil {
+				found[pid] = started
+			}
+			break
+		}
+	}
+	return found, nil
 }

@@ -4,7 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestDaemonStopsWithItsChildren(t *testing.T) {
@@ -25,6 +27,39 @@ func TestDaemonStopsWithItsChildren(t *testing.T) {
 	}
 	if _, err := os.Stat(found.file(state)); err == nil {
 		t.Error("the record of a stopped daemon is still there")
+	}
+}
+
+func TestDaemonStopsWithDescendantsThatLeftItsGroup(t *testing.T) {
+	setsid, err := exec.LookPath("setsid")
+	if err != nil { // macOS has none; python3 runs an emulator there anyway
+		setsid = "python3 -c 'import os,sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])'"
+	}
+	state := t.TempDir()
+	child := state + "/child"
+	d, err := startDaemon(state, "sleeper", 1, "v1", exec.Command("sh", "-c", setsid+" sh -c 'echo $$ > "+child+".new; mv "+child+".new "+child+"; sleep 60' & wait"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	for deadline := time.Now().Add(10 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(stopPoll) {
+		if written, err := os.ReadFile(child); err == nil {
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(written)))
+		}
+	}
+	if _, err := processStarted(pid); pid == 0 || err != nil {
+		t.Fatalf("the descendant %d is not there: %v", pid, err)
+	}
+	if err := d.stop(state); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(stopPoll) {
+		if _, err := processStarted(pid); err != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the descendant %d outlived the daemon", pid)
+		}
 	}
 }
 

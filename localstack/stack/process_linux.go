@@ -4,24 +4,62 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 )
 
-// startTimeField is the position of starttime in /proc/<pid>/stat behind the program's name (proc(5), field 22).
+// Positions in /proc/<pid>/stat behind the program's name (proc(5), fields 3, 4 and 22).
 const (
 	stateField     = 0
+	parentField    = 1
 	startTimeField = 19
 )
 
 // processStarted identifies the start of a process: ticks since boot. A process that is gone, or a zombie, is an error.
 func processStarted(pid int) (string, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := processStat(pid)
 	if err != nil {
 		return "", err
 	}
-	// The name stands in brackets and may hold anything, brackets and spaces too.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= startTimeField || string(fields[stateField]) == "Z" {
+	if string(fields[stateField]) == "Z" {
 		return "", fmt.Errorf("process %d has ended", pid)
 	}
 	return string(fields[startTimeField]), nil
+}
+
+// processStat returns what stands in /proc/<pid>/stat behind the program's name, at least to the start time.
+func processStat(pid int) ([][]byte, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	// The name stands in brackets and may hold anything, brackets and spaces too.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= startTimeField {
+		return nil, fmt.Errorf("process %d has no start time", pid)
+	}
+	return fields, nil
+}
+
+// parents returns the parent of every process.
+func parents() (map[int]int, error) {
+	found, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	parent := make(map[int]int, len(found))
+	for _, path := range found {
+		pid, err := strconv.Atoi(filepath.Base(path))
+		if err != nil {
+			continue
+		}
+		fields, err := processStat(pid)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if parent[pid], err = strconv.Atoi(string(fields[parentField])); err != nil {
+			return nil, fmt.Errorf("parent of process %d: %w", pid, err)
+		}
+	}
+	return parent, nil
 }

@@ -21,3 +21,20 @@ func processStarted(pid int) (string, error) {
 	}
 	return strings.TrimSpace(started), nil
 }
+
+// parents returns the parent of every process.
+func parents() (map[int]int, error) {
+	output, err := exec.Command("ps", "-axo", "pid=,ppid=").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	parent := map[int]int{}
+	for line := range strings.Lines(string(output)) {
+		var pid, of int
+		if _, err := fmt.Sscan(line, &pid, &of); err != nil {
+			return nil, fmt.Errorf("list processes: %q: %w", line, err)
+		}
+		parent[pid] = of
+	}
+	return parent, nil
+}
