@@ -67,7 +67,8 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 		c.Out.Line("\n%v\n", err)
 		verdict = "FAILED"
 	}
-	c.Out.Line("%7.1f s  total: %s; tests: %v", time.Since(started).Seconds(), verdict, c.tally)
+	c.Out.Line("%7.1f s  total: %s", time.Since(started).Seconds(), verdict)
+	c.Out.Line("tests: %v", c.tally) // alone on its line, for tools that read it
 	if err != nil {
 		return ErrCheck
 	}
