@@ -24,7 +24,7 @@ func chargeTopic(source string) string {
 	return TopicCharges
 }
 
-// chargeVersion is the version of a charge's payload. A worker refuses one that it doesn't know.
+// chargeVersion is the version of a charge's payload. A worker leaves one that it does not know to a newer release.
 const chargeVersion = 1
 
 // charge is the payload of a message that charges a payment: the whole payment, so that its settlement is pure.

@@ -86,7 +86,8 @@ type chargeRequest struct {
 func (p *Provider) charge(ctx context.Context, calls *call.Client, path string, m idem.Message) outbox.Outcome {
 	c, err := decodeCharge(m.Payload)
 	if err != nil {
-		return outbox.Refused{Cause: err}
+		// Perhaps a newer release's, which one of its workers will take: nothing was sent, so there is time to wait.
+		return outbox.NotExecuted{Cause: err}
 	}
 	body, err := json.Marshal(chargeRequest{Amount: c.Amount, Currency: c.Currency, Source: c.Source, Reference: c.Reference})
 	if err != nil {
