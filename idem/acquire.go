@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// reserveUntil bounds how long a reserve without a reply is sent again: a store that is down is answered with 503 soon.
+// reserveFor bounds how long a reserve without a reply is sent again: a store that is down is answered with 503 soon.
 const reserveFor = 4 * time.Second
 
 // judgementsMax bounds how often a request judges what it met while others keep changing it.

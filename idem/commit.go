@@ -62,26 +62,7 @@ func (x *execution) sendCommit(ctx context.Context, tx *Tx, next Record) error {
 	if err != nil {
 		return err
 	}
-	return x.resend(ctx, send)
-}
-
-func (x *execution) resend(ctx context.Context, call func(context.Context) error) error {
-	ctx = context.WithoutCancel(ctx)
-	for try := 0; ; try++ {
-		left := x.commitUntil.Sub(x.engine.now())
-		if left <= 0 {
-			return &OutcomeUnknownError{Cause: context.DeadlineExceeded}
-		}
-		err := x.try(ctx, min(left, x.engine.cfg.CallTimeout), call)
-		var unknown *OutcomeUnknownError
-		if !errors.As(err, &unknown) {
-			return err
-		}
-		pause := x.engine.jitter(growing(20*time.Millisecond, time.Second, try))
-		if x.engine.now().Add(pause).After(x.commitUntil) || x.engine.cfg.Pause(ctx, pause) != nil {
-			return err
-		}
-	}
+	return x.sendTries(ctx, x.commitUntil, 1, send)
 }
 
 // judgeWrites acts on what the failed writes declared. A lost optimistic lock goes first: where one was lost, a business

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -54,16 +55,16 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	fallback(&c.ExecutionMax, 25*time.Second)
-	fallback(&c.HandlerMargin, 3*time.Second)
-	fallback(&c.AnswerMargin, 500*time.Millisecond)
-	fallback(&c.LeaseMargin, 2*time.Second)
-	fallback(&c.WireMax, 15*time.Minute)
-	fallback(&c.CallTimeout, 5*time.Second)
-	fallback(&c.SweepGrace, 15*time.Second)
-	fallback(&c.ContentionTries, 6)
-	fallback(&c.RunsMax, 5)
-	fallback(&c.ResponseBytesMax, 3<<20)
+	c.ExecutionMax = cmp.Or(c.ExecutionMax, 25*time.Second)
+	c.HandlerMargin = cmp.Or(c.HandlerMargin, 3*time.Second)
+	c.AnswerMargin = cmp.Or(c.AnswerMargin, 500*time.Millisecond)
+	c.LeaseMargin = cmp.Or(c.LeaseMargin, 2*time.Second)
+	c.WireMax = cmp.Or(c.WireMax, 15*time.Minute)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
+	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
+	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
+	c.RunsMax = cmp.Or(c.RunsMax, 5)
+	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, 3<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -77,13 +78,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func fallback[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (c Config) validate() error {

@@ -215,9 +215,14 @@ func (x *execution) transition(ctx context.Context, event Event) error {
 	return x.send(ctx, x.storeUntil, func(ctx context.Context) error { return x.engine.store.Update(ctx, next, *x.fence) })
 }
 
-// send makes a call to the store until its outcome is known or the time is over. It outlives the client: a caller that
-// hangs up changes nothing. Contention is retried within its bound.
+// send is sendTries with the configured bound on contention.
 func (x *execution) send(ctx context.Context, until time.Time, call func(context.Context) error) error {
+	return x.sendTries(ctx, until, x.engine.cfg.ContentionTries, call)
+}
+
+// sendTries makes a call to the store until its outcome is known or the time is over. It outlives the client: a caller
+// that hangs up changes nothing. Contention ends it at the given number of tries that met it.
+func (x *execution) sendTries(ctx context.Context, until time.Time, tries int, call func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	cfg := x.engine.cfg
 	for try, contended := 0, 0; ; try++ {
@@ -229,7 +234,7 @@ func (x *execution) send(ctx context.Context, until time.Time, call func(context
 		var unknown *OutcomeUnknownError
 		switch {
 		case errors.Is(err, ErrContention):
-			if contended++; contended >= cfg.ContentionTries {
+			if contended++; contended >= tries {
 				return err
 			}
 		case !errors.As(err, &unknown):

@@ -40,7 +40,7 @@ func (w *world) ran(times int) {
 	}
 }
 
-// late keeps a call on the wire, and answers nothing.
+// lateCommit keeps the first commit on the wire and loses all others.
 func lateCommit(store *faulty.Store) *faulty.Late {
 	late := new(faulty.Late)
 	store.On(faulty.Commit, 1, late.Fault())

@@ -74,11 +74,10 @@ type Message struct {
 // Readable says whether this release may judge the message.
 func (m Message) Readable() bool { return m.SchemaVersion == SchemaVersion && m.State.Known() }
 
-// The queues of the messages' sparse index.
+// QueueOffer and QueueDead are, with [QueueUnknown], the queues of the messages' sparse index.
 const (
-	QueueOffer     = "offer"
-	QueueMsgParked = "unknown"
-	QueueDead      = "dead"
+	QueueOffer = "offer"
+	QueueDead  = "dead"
 )
 
 // Queue says in which queue of the sparse index the message stands and from when somebody should look at it; final
@@ -88,7 +87,7 @@ func (m Message) Queue() (queue string, at time.Time, ok bool) {
 	case MessagePending, MessageClaimed:
 		return QueueOffer, m.SweepAt, true
 	case MessageUnknown:
-		return QueueMsgParked, m.SweepAt, true
+		return QueueUnknown, m.SweepAt, true
 	case MessageDead:
 		return QueueDead, m.SweepAt, true
 	}

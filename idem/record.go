@@ -129,7 +129,7 @@ func (r Record) RemoveAfter() (time.Time, bool) {
 // mayRunAgain says whether a dead lease may be taken over: by kind, or because the operation was declared safe.
 func (r Record) mayRunAgain() bool { return r.Kind != KindOpaque || r.SafeToRunAgain }
 
-// QueueLease and QueueUnknown are the queues of the records' sparse index.
+// QueueLease and QueueUnknown are the queues of the records' sparse index; messages have QueueUnknown too.
 const (
 	QueueLease   = "lease"
 	QueueUnknown = "unknown"

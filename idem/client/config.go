@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -66,17 +67,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	fallback(&c.Syntax, header.SyntaxStructured)
-	fallback(&c.KeyAgeMax, 23*time.Hour)
-	fallback(&c.AttemptsMax, 8)
-	fallback(&c.ElapsedMax, 2*time.Minute)
-	fallback(&c.AttemptTimeout, 35*time.Second)
-	fallback(&c.BackoffBase, 200*time.Millisecond)
-	fallback(&c.BackoffMax, 20*time.Second)
-	fallback(&c.RetryAfterMax, time.Minute)
-	fallback(&c.AwaitMax, 5*time.Minute)
-	fallback(&c.BodyBytesMax, 256<<10)
-	fallback(&c.AnswerBytesMax, 8<<20)
+	c.Syntax = cmp.Or(c.Syntax, header.SyntaxStructured)
+	c.KeyAgeMax = cmp.Or(c.KeyAgeMax, 23*time.Hour)
+	c.AttemptsMax = cmp.Or(c.AttemptsMax, 8)
+	c.ElapsedMax = cmp.Or(c.ElapsedMax, 2*time.Minute)
+	c.AttemptTimeout = cmp.Or(c.AttemptTimeout, 35*time.Second)
+	c.BackoffBase = cmp.Or(c.BackoffBase, 200*time.Millisecond)
+	c.BackoffMax = cmp.Or(c.BackoffMax, 20*time.Second)
+	c.RetryAfterMax = cmp.Or(c.RetryAfterMax, time.Minute)
+	c.AwaitMax = cmp.Or(c.AwaitMax, 5*time.Minute)
+	c.BodyBytesMax = cmp.Or(c.BodyBytesMax, 256<<10)
+	c.AnswerBytesMax = cmp.Or(c.AnswerBytesMax, 8<<20)
 	if c.Base == nil {
 		c.Base = http.DefaultTransport
 	}
@@ -93,13 +94,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func fallback[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (c Config) validate() error {

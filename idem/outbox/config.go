@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -56,19 +57,19 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	fallback(&c.ClaimLease, 10*time.Second)
-	fallback(&c.CallTimeout, 5*time.Second)
-	fallback(&c.SettleMargin, 2*time.Second)
-	fallback(&c.SettleMax, 10*time.Second)
-	fallback(&c.ClockSkew, 2*time.Second)
-	fallback(&c.BackoffMin, time.Second)
-	fallback(&c.BackoffMax, 30*time.Second)
-	fallback(&c.SweepGrace, 15*time.Second)
-	fallback(&c.SweepPage, 100)
-	fallback(&c.SweepMax, 10_000)
-	fallback(&c.StoreTimeout, 3*time.Second)
-	fallback(&c.ContentionTries, 6)
-	fallback(&c.ResponseBytesMax, 3<<20)
+	c.ClaimLease = cmp.Or(c.ClaimLease, 10*time.Second)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
+	c.SettleMargin = cmp.Or(c.SettleMargin, 2*time.Second)
+	c.SettleMax = cmp.Or(c.SettleMax, 10*time.Second)
+	c.ClockSkew = cmp.Or(c.ClockSkew, 2*time.Second)
+	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
+	c.BackoffMax = cmp.Or(c.BackoffMax, 30*time.Second)
+	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
+	c.SweepPage = cmp.Or(c.SweepPage, 100)
+	c.SweepMax = cmp.Or(c.SweepMax, 10_000)
+	c.StoreTimeout = cmp.Or(c.StoreTimeout, 3*time.Second)
+	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
+	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, 3<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -82,13 +83,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func fallback[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (c Config) validate() error {

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -133,10 +134,10 @@ func (t *Topics) Rules(name string) (Rules, bool) {
 }
 
 func (t Topic) withDefaults(cfg Config) Topic {
-	fallback(&t.ResponseBytesMax, cfg.ResponseBytesMax)
-	fallback(&t.LongestRequest, time.Minute)
-	fallback(&t.AttemptsMax, 10)
-	fallback(&t.AgeMax, 24*time.Hour)
+	t.ResponseBytesMax = cmp.Or(t.ResponseBytesMax, cfg.ResponseBytesMax)
+	t.LongestRequest = cmp.Or(t.LongestRequest, time.Minute)
+	t.AttemptsMax = cmp.Or(t.AttemptsMax, 10)
+	t.AgeMax = cmp.Or(t.AgeMax, 24*time.Hour)
 	return t
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // queues are those of the messages' sparse index.
-var queues = []string{idem.QueueOffer, idem.QueueMsgParked, idem.QueueDead}
+var queues = []string{idem.QueueOffer, idem.QueueUnknown, idem.QueueDead}
 
 // queueTests: whatever is not final stands in its queue, so nothing is ever lost (design.md "Tables"). Indexes are read
 // eventually consistent, so each test waits for what it demands.
@@ -17,7 +17,7 @@ var queueTests = []test{
 	{"each message that is not final stands in the queue of its state, and in no other", func(e *env) {
 		for state, queue := range ordered(map[string]string{
 			string(idem.MessagePending): idem.QueueOffer, string(idem.MessageClaimed): idem.QueueOffer,
-			string(idem.MessageUnknown): idem.QueueMsgParked, string(idem.MessageDead): idem.QueueDead,
+			string(idem.MessageUnknown): idem.QueueUnknown, string(idem.MessageDead): idem.QueueDead,
 		}) {
 			_, m := e.deferred()
 			now := e.claimed(m)
