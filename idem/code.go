@@ -9,6 +9,8 @@ const (
 	CodeInProgress       = "idempotency_key_in_progress"                   // 409
 	CodeInUse            = "idempotency_key_in_use"                        // 409: Stripe's in flight
 	CodeOutcomeUnknown   = "idempotency_outcome_unknown"                   // 409
+	CodeKeyExpired       = "idempotency_key_expired"                       // 410, 412
+	CodeQuotaExceeded    = "idempotency_quota_exceeded"                    // 429
 	CodeStoreUnavailable = "idempotency_store_unavailable"                 // 503
 	CodeResponseTooLarge = "idempotency_response_too_large"                // 500, before anything is committed
 )

@@ -56,8 +56,13 @@ func (x *execution) after(tx *Tx, response Response) (Record, error) {
 // sendCommit freezes one transaction and sends it, and sends it again under the same token while there is no reply.
 // Contention means that nothing happened: the caller sends a new transaction under a new token.
 func (x *execution) sendCommit(ctx context.Context, tx *Tx, next Record) error {
+	messages, err := x.claimed(tx.messages)
+	if err != nil {
+		return err
+	}
+	x.sent = messages
 	send, err := x.engine.store.Prepare(Commit{
-		Record: next, Fence: x.fence, Now: tx.now, Writes: tx.writes, Messages: tx.messages, Token: x.token(),
+		Record: next, Fence: x.fence, Now: tx.now, Writes: tx.writes, Messages: messages, Token: x.token(),
 	})
 	if err != nil {
 		return err

@@ -124,10 +124,15 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 		return nil, err
 	}
 	result, err := x.run(ctx, handler)
-	if err == nil && result.Outcome == OutcomeInProgress && o.op.Policy.InFlight == InFlightWait {
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Outcome == OutcomeInProgress && o.op.Policy.InFlight == InFlightWait:
 		return x.waitForWinner(ctx, handler, result)
+	case result.State == StatePending && o.op.Inline != nil:
+		return x.carryOn(ctx, result), nil
 	}
-	return result, err
+	return result, nil
 }
 
 // Lookup answers from what an earlier request left, without reserving or running anything: for a request that fails
@@ -209,7 +214,7 @@ func (e *Engine) get(ctx context.Context, key RecordKey) (*Record, error) {
 }
 
 func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
-	if r.Chunks == 0 {
+	if r.Chunks == 0 && !r.Sealed {
 		return r, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)

@@ -33,8 +33,9 @@ type execution struct {
 	// record is what is held (fence set), or what would be inserted (fence nil).
 	record Record
 	fence  *Fence
-	// sends counts transactions, so that no two carry the same token.
+	// sends counts transactions, so that no two carry the same token; sent are the messages of the last one.
 	sends int
+	sent  []Message
 }
 
 func (o *Registered) begin(ctx context.Context, req Request) (*execution, error) {

@@ -19,6 +19,9 @@ type Operation struct {
 	// lost write that is billed by the stored size, and first requests one read more. Express and deferred operations
 	// always read first: their duplicates would run the handler for nothing.
 	ReadFirst bool
+	// Inline, where set, delivers the operation's messages within the request first, and answers with the final response
+	// where that succeeds; a duplicate that finds the chain abandoned goes on with it. For KindDeferred only.
+	Inline Courier
 	// SafeToRunAgain declares that running an opaque handler twice does no harm: its dead lease is taken over and its
 	// 5xx releases. For KindOpaque only.
 	SafeToRunAgain bool
@@ -34,6 +37,9 @@ func (o Operation) validate(unsettled time.Duration) error {
 	}
 	if !o.Kind.Known() {
 		return &ConfigError{"Operation.Kind", fmt.Sprintf("%q", o.Kind), "must be atomic, express, deferred or opaque"}
+	}
+	if o.Inline != nil && o.Kind != KindDeferred {
+		return &ConfigError{"Operation.Inline", o.Kind, fmt.Sprintf("is for Operation.Kind = %s only", KindDeferred)}
 	}
 	if o.SafeToRunAgain && o.Kind != KindOpaque {
 		return &ConfigError{"Operation.SafeToRunAgain", true, fmt.Sprintf("is for Operation.Kind = %s only", KindOpaque)}

@@ -83,6 +83,8 @@ type Record struct {
 	Fingerprint canonical.Fingerprint
 	// Response is the final answer, or while the record is pending the 202.
 	Response Response
+	// Sealed says that the response's body is encrypted; the store opens it on demand.
+	Sealed bool
 	// Chunks counts the items beside the record that hold the response's body; the store reads them on demand.
 	Chunks int
 

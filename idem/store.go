@@ -21,8 +21,8 @@ import (
 type Store interface {
 	// Get reads a record strongly; nil when there is none. Expired records are returned: their reader judges.
 	Get(ctx context.Context, key RecordKey) (*Record, error)
-	// LoadResponse returns the record with the body of its response, reading chunks where it has any. It returns
-	// [ErrChunksMissing] when they are gone.
+	// LoadResponse returns the record with the body of its response, reading chunks where it has any, and opening it where
+	// it is sealed. It returns [ErrChunksMissing] when they are gone, [ErrErased] where nobody can open it any more.
 	LoadResponse(ctx context.Context, r Record) (Record, error)
 	// Insert writes the record if its key is absent, or expired at now. A [*RecordConflictError] carries what is there.
 	Insert(ctx context.Context, r Record, now time.Time) error
@@ -103,6 +103,8 @@ var (
 	ErrResponseTooLarge = errors.New("idem: response too large to store")
 	// ErrChunksMissing: a record's response lies in chunks that can't be read.
 	ErrChunksMissing = errors.New("idem: the stored response is incomplete")
+	// ErrErased: a stored response or a message's payload was encrypted under a tenant's key that was erased.
+	ErrErased = errors.New("idem: the tenant's key was erased")
 )
 
 // RecordConflictError: the condition on a record failed; nothing of the write happened.

@@ -147,10 +147,10 @@ func (d *desk) write(ctx context.Context, until time.Time, seen, next idem.Messa
 
 // transact freezes a settlement and sends it: again under the same token while there is no reply, under a new one after
 // contention.
-func (d *desk) transact(ctx context.Context, s idem.Settlement, tokens *tokens) error {
+func (d *desk) transact(ctx context.Context, s idem.Settlement, x *execution) error {
 	until := d.until(ctx)
 	return d.contended(ctx, until, func() error {
-		s.Token = tokens.next()
+		s.Token = x.token()
 		send, err := d.store.PrepareSettle(s)
 		if err != nil {
 			return &unpreparedError{err}
@@ -167,15 +167,19 @@ func (e *unpreparedError) Error() string {
 }
 func (e *unpreparedError) Unwrap() error { return e.cause }
 
-// tokens makes the client request tokens of one execution: no two transactions of any executions share one (peers.md H7).
-type tokens struct {
+// execution is one wake-up's, or one request's, way through the desk.
+type execution struct {
 	owner idem.Owner
+	// sends counts transactions: no two of any executions carry the same token (peers.md H7).
 	sends int
+	// claimNext, where set, claims the next message of a chain as it is inserted, if there is time for its call.
+	claimNext func(idem.Message) idem.Message
 }
 
-func (t *tokens) next() string {
-	t.sends++
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s settle %d", t.owner, t.sends))
+// token is the client request token of the next transaction.
+func (x *execution) token() string {
+	x.sends++
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s settle %d", x.owner, x.sends))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
 }
 

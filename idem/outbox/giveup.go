@@ -10,9 +10,9 @@ import (
 
 // carry carries out what a wake-up or an answer made of a message, except claims: a back-off, a parking, a death. A
 // conflict (an [*idem.MessageConflictError]) means that the message is another's business by now.
-func (d *desk) carry(ctx context.Context, topic Topic, seen, next idem.Message, effect Effect, tokens *tokens) error {
+func (d *desk) carry(ctx context.Context, topic Topic, seen, next idem.Message, effect Effect, x *execution) error {
 	if effect == EffectFail {
-		return d.fail(ctx, topic, seen, next, tokens)
+		return d.fail(ctx, topic, seen, next, x)
 	}
 	if err := d.write(ctx, d.until(ctx), seen, next); err != nil {
 		return fmt.Errorf("outbox: write %s: %w", next.State, err)
@@ -23,10 +23,10 @@ func (d *desk) carry(ctx context.Context, topic Topic, seen, next idem.Message, 
 
 // fail gives a message up together with its record. Where that can't be written, the message is dead all the same and
 // the record stays pending: a person decides.
-func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, tokens *tokens) error {
+func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, x *execution) error {
 	settlement, err := d.failure(topic, seen, next, unavailable())
 	if err == nil {
-		err = d.transact(ctx, settlement, tokens)
+		err = d.transact(ctx, settlement, x)
 	} else {
 		err = &unpreparedError{err}
 	}

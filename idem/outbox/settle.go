@@ -9,31 +9,36 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// settle ends a message with evidence, in one transaction. Whatever stands in its way, the evidence is not lost: it is
-// settled by somebody, kept on the message, or the error says that the store could not be asked.
-func (d *desk) settle(ctx context.Context, topic Topic, m idem.Message, o Outcome, tokens *tokens) error {
+// settle ends a message with evidence, in one transaction, which it returns where this very sending is known to have
+// landed. Whatever stands in its way, the evidence is not lost: it is settled by somebody, kept on the message, or the
+// error says that the store could not be asked.
+func (d *desk) settle(ctx context.Context, topic Topic, m idem.Message, o Outcome, x *execution) (*idem.Settlement, error) {
 	next, _, err := Step(m, Evidence{o}, topic.rules(d.cfg), d.now())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	settlement, err := d.settlement(topic, m, next, o)
 	if err != nil {
-		return d.keep(ctx, topic, m, o, tokens, err)
+		return nil, d.keep(ctx, topic, m, o, x, err)
 	}
-	err = d.transact(ctx, settlement, tokens)
+	if settlement.Next != nil && x.claimNext != nil {
+		claimed := x.claimNext(*settlement.Next)
+		settlement.Next = &claimed
+	}
+	err = d.transact(ctx, settlement, x)
 	if errors.Is(err, idem.ErrResponseTooLarge) && settlement.Record != nil {
 		settlement.Record.Response = topic.short(m, o, settlement.Record.Response.Status)
-		err = d.transact(ctx, settlement, tokens)
+		err = d.transact(ctx, settlement, x)
 	}
 	if err == nil {
 		d.log(ctx, slog.LevelInfo, "outbox."+o.Name(), next)
-		return nil
+		return &settlement, nil
 	}
-	return d.unsettled(ctx, topic, m, o, tokens, err)
+	return nil, d.unsettled(ctx, topic, m, o, x, err)
 }
 
 // unsettled judges why a settlement did not happen, from the message as it is now.
-func (d *desk) unsettled(ctx context.Context, topic Topic, m idem.Message, o Outcome, tokens *tokens, cause error) error {
+func (d *desk) unsettled(ctx context.Context, topic Topic, m idem.Message, o Outcome, x *execution, cause error) error {
 	existing, err := d.message(ctx, m.ID)
 	switch {
 	case err != nil:
@@ -45,7 +50,7 @@ func (d *desk) unsettled(ctx context.Context, topic Topic, m idem.Message, o Out
 		return d.settledAlready(ctx, *existing, o)
 	case settlementAtFault(cause), existing.State == idem.MessageDead, attempts(*existing) >= topic.AttemptsMax:
 		// Nobody will call again and so learn it anew: what can't be settled now is kept now.
-		return d.keep(ctx, topic, *existing, o, tokens, cause)
+		return d.keep(ctx, topic, *existing, o, x, cause)
 	}
 	return fmt.Errorf("outbox: settle %s: %w", o.Name(), cause)
 }
@@ -90,12 +95,12 @@ func agrees(m idem.Message, o Outcome) bool {
 }
 
 // keep makes a message dead with its evidence, because its settlement failed: an operator can settle it from there.
-func (d *desk) keep(ctx context.Context, topic Topic, m idem.Message, o Outcome, tokens *tokens, cause error) error {
+func (d *desk) keep(ctx context.Context, topic Topic, m idem.Message, o Outcome, x *execution, cause error) error {
 	next, _, err := Step(m, Unsettled{o}, topic.rules(d.cfg), d.now())
 	if err != nil {
 		return err
 	}
-	err = d.transact(ctx, idem.Settlement{Message: endOf(next)}, tokens)
+	err = d.transact(ctx, idem.Settlement{Message: endOf(next)}, x)
 	var conflict *idem.MessageConflictError
 	switch {
 	case errors.As(err, &conflict) && conflict.Existing == nil:

@@ -10,8 +10,7 @@ import (
 // Store is what the outbox needs of a store. dynamo.Store and memstore.Store implement it; their errors mean what
 // [idem.Store] says.
 type Store interface {
-	// Message reads a message strongly; nil when there is none.
-	Message(ctx context.Context, id idem.MessageID) (*idem.Message, error)
+	Messages
 	// UpdateMessage writes the message where the stored one satisfies the fence: claim, back-off, parking, offering.
 	UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error
 	// PrepareSettle freezes a settlement into one transaction and returns what sends it; sending again sends identical

@@ -162,7 +162,7 @@ func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (idem.Messa
 		if err != nil {
 			return "", err
 		}
-		return next.State, s.carry(ctx, topic, *seen, next, effect, &tokens{owner: owner})
+		return next.State, s.carry(ctx, topic, *seen, next, effect, &execution{owner: owner})
 	}
 	return "", nil
 }

@@ -52,72 +52,92 @@ func (w *Worker) DeliverSeen(ctx context.Context, seen idem.Message) error {
 	if err != nil {
 		return err
 	}
-	tokens := &tokens{owner: owner}
+	_, err = w.deliver(ctx, seen, &execution{owner: owner})
+	return err
+}
+
+// deliver does what the message as it was seen asks for, or as it turns out to be. It returns the settlement that it made.
+func (w *Worker) deliver(ctx context.Context, seen idem.Message, x *execution) (*idem.Settlement, error) {
 	for range judgementsMax {
-		err := w.judge(ctx, seen, tokens)
+		settled, err := w.judge(ctx, seen, x)
 		var conflict *idem.MessageConflictError
 		if !errors.As(err, &conflict) {
-			return err
+			return settled, err
 		}
 		existing, err := w.message(ctx, seen.ID)
 		if err != nil || existing == nil {
-			return err
+			return nil, err
 		}
 		seen = *existing
 	}
-	return fmt.Errorf("outbox: others changed the message %d times: %w", judgementsMax, idem.ErrContention)
+	return nil, fmt.Errorf("outbox: others changed the message %d times: %w", judgementsMax, idem.ErrContention)
 }
 
 // judge does what the message as it was seen asks for. An [*idem.MessageConflictError] means that it was seen wrongly.
-func (w *Worker) judge(ctx context.Context, seen idem.Message, tokens *tokens) error {
+func (w *Worker) judge(ctx context.Context, seen idem.Message, x *execution) (*idem.Settlement, error) {
 	topic, err := w.topic(seen)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now := w.now()
-	woken := Woken{Owner: tokens.owner, LeaseUntil: now.Add(w.cfg.ClaimLease)}
+	woken := Woken{Owner: x.owner, LeaseUntil: now.Add(w.cfg.ClaimLease)}
 	next, effect, err := Step(seen, woken, topic.rules(w.cfg), now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch effect {
 	case EffectWait:
 		_ = w.schedule(ctx, seen, Due(seen)) // logged; the sweep does the rest
-		return nil
+		return nil, nil
 	case EffectStore, EffectFail:
-		return w.carry(ctx, topic, seen, next, effect, tokens)
+		return nil, w.carry(ctx, topic, seen, next, effect, x)
 	case EffectClaim:
-		return w.claim(ctx, topic, seen, next, tokens)
+		return w.claim(ctx, topic, seen, next, x)
 	}
-	return nil
+	return nil, nil
 }
 
 // claim takes the right to call, and uses it.
-func (w *Worker) claim(ctx context.Context, topic Topic, seen, next idem.Message, tokens *tokens) error {
-	if left, ok := remaining(ctx); ok && left < w.cfg.CallTimeout+w.cfg.SettleMargin {
-		return ErrNoTime
+func (w *Worker) claim(ctx context.Context, topic Topic, seen, next idem.Message, x *execution) (*idem.Settlement, error) {
+	if !w.timeForCall(ctx) {
+		return nil, ErrNoTime
 	}
 	until := next.LeaseUntil.Add(-w.cfg.SettleMargin)
 	if end := w.until(ctx); end.Before(until) {
 		until = end
 	}
 	if err := w.write(ctx, until, seen, next); err != nil {
-		return fmt.Errorf("outbox: claim: %w", err)
+		return nil, fmt.Errorf("outbox: claim: %w", err)
 	}
-	outcome := w.call(ctx, topic, next)
+	return w.perform(ctx, topic, next, !seen.OpenSince.IsZero(), x)
+}
+
+// timeForCall says whether the context leaves time for a call and its settlement.
+func (w *Worker) timeForCall(ctx context.Context) bool {
+	left, bounded := remaining(ctx)
+	return !bounded || left >= w.cfg.CallTimeout+w.cfg.SettleMargin
+}
+
+// perform makes the call of a claimed message and writes what it means. openBefore says that another call was open when
+// the message was claimed.
+func (w *Worker) perform(ctx context.Context, topic Topic, m idem.Message, openBefore bool, x *execution) (*idem.Settlement, error) {
+	outcome := w.call(ctx, topic, m)
 	switch outcome.(type) {
 	case Delivered, Declined:
-		return w.settle(ctx, topic, next, outcome, tokens)
+		return w.settle(ctx, topic, m, outcome, x)
 	}
-	return w.answered(ctx, topic, next, outcome, !seen.OpenSince.IsZero(), tokens)
+	return nil, w.answered(ctx, topic, m, outcome, openBefore, x)
 }
 
 // call asks the provider while the claim's own lease lives, and never after: what is sent later could not be told from
 // what a successor sends.
 func (w *Worker) call(ctx context.Context, topic Topic, m idem.Message) (outcome Outcome) {
 	timeout := min(w.cfg.CallTimeout, m.LeaseUntil.Add(-w.cfg.SettleMargin).Sub(w.now()))
+	if left, bounded := remaining(ctx); bounded {
+		timeout = min(timeout, left-w.cfg.SettleMargin)
+	}
 	if timeout < min(callMin, w.cfg.CallTimeout) {
-		return NotExecuted{Cause: errors.New("outbox: the lease is too short by now to call within it")}
+		return NotExecuted{Cause: errors.New("outbox: too little is left of the lease, or of the time, to call within it")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -137,7 +157,7 @@ func (w *Worker) call(ctx context.Context, topic Topic, m idem.Message) (outcome
 
 // answered writes what a call without evidence means. Losing the claim in between is fine: whoever has it knows from
 // open_since that this call may have happened.
-func (w *Worker) answered(ctx context.Context, topic Topic, m idem.Message, o Outcome, openBefore bool, tokens *tokens) error {
+func (w *Worker) answered(ctx context.Context, topic Topic, m idem.Message, o Outcome, openBefore bool, x *execution) error {
 	answer := Answered{
 		Owner: m.Owner, Epoch: m.Epoch, OpenBefore: openBefore, Outcome: o,
 		Backoff: backoff(m.Attempts+1, w.cfg.BackoffMin, w.cfg.BackoffMax, w.random()),
@@ -147,7 +167,7 @@ func (w *Worker) answered(ctx context.Context, topic Topic, m idem.Message, o Ou
 	if err != nil {
 		return err
 	}
-	err = w.carry(ctx, topic, m, next, effect, tokens)
+	err = w.carry(ctx, topic, m, next, effect, x)
 	var conflict *idem.MessageConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -156,12 +176,12 @@ func (w *Worker) answered(ctx context.Context, topic Topic, m idem.Message, o Ou
 	case err != nil || next.State != idem.MessagePending:
 		return err
 	}
-	return w.afterwards(ctx, topic, next, tokens)
+	return w.afterwards(ctx, topic, next, x)
 }
 
 // afterwards ends a message whose attempts are over with this one, or schedules the next.
-func (w *Worker) afterwards(ctx context.Context, topic Topic, m idem.Message, tokens *tokens) error {
-	next, effect, err := Step(m, Woken{Owner: tokens.owner}, topic.rules(w.cfg), later(w.now(), m.NextAttemptAt))
+func (w *Worker) afterwards(ctx context.Context, topic Topic, m idem.Message, x *execution) error {
+	next, effect, err := Step(m, Woken{Owner: x.owner}, topic.rules(w.cfg), later(w.now(), m.NextAttemptAt))
 	if err != nil {
 		return err
 	}
@@ -170,7 +190,7 @@ func (w *Worker) afterwards(ctx context.Context, topic Topic, m idem.Message, to
 		_ = w.schedule(ctx, m, m.NextAttemptAt) // logged; the sweep does the rest
 		return nil
 	}
-	err = w.carry(ctx, topic, m, next, effect, tokens)
+	err = w.carry(ctx, topic, m, next, effect, x)
 	var conflict *idem.MessageConflictError
 	if errors.As(err, &conflict) {
 		return nil

@@ -1,0 +1,35 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Messages reads outbox messages strongly; nil where there is none.
+type Messages interface {
+	Message(ctx context.Context, id idem.MessageID) (*idem.Message, error)
+}
+
+// Open returns the message that a pending operation waits for: its recovery point. Where none is open it is the last of
+// the chain, and nil where there is none at all. It costs one read for each message of the chain up to the open one.
+func Open(ctx context.Context, messages Messages, id idem.OperationID) (*idem.Message, error) {
+	var last *idem.Message
+	for n := 1; ; n++ {
+		next := id.Message(n)
+		if _, _, err := next.Operation(); errors.Is(err, idem.ErrOperationID) {
+			return last, nil
+		}
+		m, err := messages.Message(ctx, next)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			return last, nil
+		}
+		if last = m; !m.State.Final() {
+			return m, nil
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package idem
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Quota bounds what one tenant may ask for; package quota enforces it across instances. It is never asked about a
+// replay. Its errors: a [*QuotaError] refuses; any other means that nobody could be asked, and fails closed.
+type Quota interface {
+	// NewKey asks for the right to one new key of the tenant. giveBack, which is not nil where err is, returns the right
+	// of a request that turned out to need no new key; it does not block and is called at most once.
+	NewKey(ctx context.Context, tenant string) (giveBack func(), err error)
+	// LookUp asks for the right to read the status of one operation.
+	LookUp(ctx context.Context, tenant string) error
+}
+
+// QuotaError says that a tenant has used up one of its limits: 429. Nothing was reserved.
+type QuotaError struct {
+	// Limit names the limit: "new keys per second".
+	Limit string
+	// RetryAfter is when the limit will have room again.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("idem: quota of %s is used up for %v", e.Limit, e.RetryAfter)
+}
