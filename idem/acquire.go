@@ -51,6 +51,9 @@ func (x *execution) acquire(ctx context.Context, existing *Record) (*Result, err
 
 // reserve inserts a new incarnation and holds it; a kind without a lease only prepares one.
 func (x *execution) reserve(ctx context.Context) (verdict, error) {
+	if existing, err := x.newKey(ctx); err != nil || existing != nil {
+		return verdict{next: existing}, err
+	}
 	fresh, err := x.fresh()
 	if err != nil {
 		return verdict{}, err
@@ -71,6 +74,7 @@ func (x *execution) won(ctx context.Context, r Record, err error) (verdict, erro
 	var unknown *OutcomeUnknownError
 	switch {
 	case errors.As(err, &conflict):
+		x.giveKeyBack()
 		return verdict{next: conflict.Existing}, nil
 	case errors.As(err, &unknown):
 		x.abandon(ctx, r)
@@ -180,11 +184,12 @@ func (x *execution) answer(ctx context.Context, r Record, effect Effect) (*Resul
 			return nil, err
 		}
 		result.Outcome, result.Response = OutcomeReplayed, loaded.Response
+		x.registered.replayed(r)
 		if r.State == StatePending {
-			result.RetryAfter = retryPending
+			result.RetryAfter = x.registered.retryPending(r.CreatedAt, x.engine.now())
 		}
 	case EffectWait:
-		result.Outcome, result.RetryAfter = OutcomeInProgress, retryInProgress
+		result.Outcome, result.RetryAfter = OutcomeInProgress, x.registered.retryInProgress(r, x.engine.now())
 	case EffectUnknown:
 		result.Outcome, result.RetryAfter = OutcomeUnknown, retryUnknown
 	case EffectMismatch:
@@ -197,13 +202,14 @@ func (x *execution) answer(ctx context.Context, r Record, effect Effect) (*Resul
 }
 
 func (x *execution) inProgress() *Result {
-	return &Result{Outcome: OutcomeInProgress, State: StateInProgress, RetryAfter: retryInProgress}
+	return &Result{Outcome: OutcomeInProgress, State: StateInProgress, RetryAfter: retryAfterMin}
 }
 
 // fail turns what the store could not do into 503: the handler has not run.
 func (x *execution) fail(err error) error {
 	var already *UnavailableError
-	if errors.As(err, &already) {
+	var over *QuotaError
+	if errors.As(err, &already) || errors.As(err, &over) || errors.Is(err, ErrErased) {
 		return err
 	}
 	return unavailable(err)

@@ -112,7 +112,7 @@ func (x *execution) settled(ctx context.Context, next Record, err error) (*Recor
 	var unknown *OutcomeUnknownError
 	switch {
 	case err == nil:
-		return nil, executed(next), nil
+		return nil, x.executed(next), nil
 	case errors.As(err, &conflict):
 		return x.lost(ctx, conflict)
 	case errors.As(err, &unknown):
@@ -134,7 +134,7 @@ func (x *execution) lost(ctx context.Context, conflict *RecordConflictError) (*R
 	if err != nil {
 		return nil, nil, err
 	}
-	return nil, executed(loaded), nil
+	return nil, x.executed(loaded), nil
 }
 
 // noReply: what was sent may have happened, or may happen yet. An insert needs no more: its condition excludes a second
@@ -174,10 +174,12 @@ func (x *execution) lastLook(ctx context.Context, cause error) (*RecordConflictE
 	return nil, result, err
 }
 
-func executed(r Record) *Result {
+func (x *execution) executed(r Record) *Result {
+	now := x.engine.now()
+	x.registered.executes.observe(now.Sub(x.began))
 	result := &Result{Outcome: OutcomeExecuted, OperationID: r.OperationID, State: r.State, Response: r.Response, ExpiresAt: r.ExpiresAt}
 	if r.State == StatePending {
-		result.RetryAfter = retryPending
+		result.RetryAfter = x.registered.retryPending(r.CreatedAt, now)
 	}
 	return result
 }

@@ -39,6 +39,8 @@ type Config struct {
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
+	// Quota bounds what a tenant may ask for. Default: nothing does.
+	Quota Quota
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Random is a cryptographic source of randomness. Default crypto/rand.Reader.

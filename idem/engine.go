@@ -42,6 +42,8 @@ func New(store Store, cfg Config) (*Engine, error) {
 type Registered struct {
 	engine *Engine
 	op     Operation
+	// executes is the pace of its executions, settles that from a 202 to the final answer.
+	executes, settles pace
 }
 
 // Operation returns what was registered.
@@ -104,12 +106,14 @@ var ErrNoTime = errors.New("idem: no time left before the deadline")
 
 const (
 	retryUnavailable = 2 * time.Second
-	retryInProgress  = time.Second
-	retryPending     = time.Second
 	retryUnknown     = 10 * time.Second
 )
 
 func unavailable(cause error) error {
+	var notAsked *NotAskedError
+	if errors.As(cause, &notAsked) {
+		return &UnavailableError{RetryAfter: notAsked.RetryAfter, Cause: cause}
+	}
 	return &UnavailableError{RetryAfter: retryUnavailable, Cause: cause}
 }
 
@@ -117,7 +121,8 @@ func unavailable(cause error) error {
 // once to a committed end, whatever retries, races, crashes or lost replies happen.
 //
 // Errors: those of package canonical for a body that has no fingerprint; [*UnavailableError] (503); [ErrNoTime] inside
-// one; [*HandlerError]; [ErrResponseTooLarge], with nothing committed.
+// one; [*QuotaError]; [*HandlerError]; [ErrErased] for a response that nobody can open any more; [ErrResponseTooLarge], with
+// nothing committed.
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(ctx, req)
 	if err != nil {
@@ -161,8 +166,18 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 }
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
-// or another incarnation's, or where it has expired. It returns an [*UnavailableError] or an [*UnreadableError].
+// or another incarnation's, or where it has expired. It returns an [*UnavailableError], a [*QuotaError] or [ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*Record, error) {
+	if e.cfg.Quota != nil {
+		if err := e.cfg.Quota.LookUp(ctx, tenant); err != nil {
+			return nil, quotaError(err)
+		}
+	}
+	return e.status(ctx, tenant, id)
+}
+
+// status is Status for reads of the engine's own.
+func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*Record, error) {
 	key, err := id.RecordKey()
 	if err != nil {
 		return nil, nil // an id that can't exist is as absent as any other
@@ -184,12 +199,12 @@ func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*Re
 	return &loaded, nil
 }
 
-// Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does.
-// The polls are jittered and back off from 50 ms to 1 s.
+// Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
+// without asking the quota. The polls are jittered and back off from 50 ms to 1 s.
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*Record, error) {
 	until := e.now().Add(wait)
 	for try := 0; ; try++ {
-		r, err := e.Status(ctx, tenant, id)
+		r, err := e.status(ctx, tenant, id)
 		if err != nil || r == nil || r.State.Final() {
 			return r, err
 		}
@@ -219,11 +234,14 @@ func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
-	r, err := e.store.LoadResponse(ctx, r)
-	if err != nil {
+	loaded, err := e.store.LoadResponse(ctx, r)
+	switch {
+	case errors.Is(err, ErrErased):
+		return r, err
+	case err != nil:
 		return r, unavailable(err)
 	}
-	return r, nil
+	return loaded, nil
 }
 
 // jitter draws a duration from (d/2, d].

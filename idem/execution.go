@@ -17,19 +17,24 @@ const fenceOffShare = time.Second
 
 // execution is one request's way through the engine.
 type execution struct {
-	engine *Engine
-	op     Operation
-	req    Request
-	key    RecordKey
+	engine     *Engine
+	registered *Registered
+	op         Operation
+	req        Request
+	key        RecordKey
 	// fingerprint is the request's under the current version; seenAs is it under the version of the record in its way.
 	fingerprint canonical.Fingerprint
 	seenAs      canonical.Fingerprint
 
+	began time.Time
 	// The four instants of an execution: the handler's context ends, commits are no longer sent again, nothing is sent
 	// at all any more, the lease ends.
 	handlerUntil, commitUntil, storeUntil, leaseUntil time.Time
 
 	owner Owner
+	// looked says that the record was read; giveBack returns the right to a new key, where one was taken.
+	looked   bool
+	giveBack func()
 	// record is what is held (fence set), or what would be inserted (fence nil).
 	record Record
 	fence  *Fence
@@ -49,7 +54,7 @@ func (o *Registered) begin(ctx context.Context, req Request) (*execution, error)
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{engine: e, op: o.op, req: req, key: scope.RecordKey(), fingerprint: fingerprint, seenAs: fingerprint}
+	x := &execution{engine: e, registered: o, op: o.op, req: req, key: scope.RecordKey(), fingerprint: fingerprint, seenAs: fingerprint}
 	if err := x.plan(ctx); err != nil {
 		return nil, err
 	}
@@ -60,6 +65,7 @@ func (o *Registered) begin(ctx context.Context, req Request) (*execution, error)
 // the caller's own deadline too: an opaque handler may ignore its context until the platform kills it.
 func (x *execution) plan(ctx context.Context) error {
 	cfg, now := x.engine.cfg, x.engine.now()
+	x.began = now
 	end := now.Add(cfg.ExecutionMax)
 	x.leaseUntil = end
 	if deadline, ok := ctx.Deadline(); ok {
@@ -96,6 +102,7 @@ func (x *execution) run(ctx context.Context, handler Handler) (*Result, error) {
 		if lost == nil {
 			return result, err
 		}
+		x.giveKeyBack()
 		existing = lost.Existing
 		if x.engine.now().After(x.handlerUntil) {
 			return x.tooLate(ctx, existing)
@@ -126,7 +133,10 @@ func (x *execution) firstLook(ctx context.Context) (*Record, error) {
 	return x.read(ctx)
 }
 
-func (x *execution) read(ctx context.Context) (*Record, error) { return x.engine.get(ctx, x.key) }
+func (x *execution) read(ctx context.Context) (*Record, error) {
+	x.looked = true
+	return x.engine.get(ctx, x.key)
+}
 
 // execute runs the handler and commits, again where an optimistic lock was lost. A returned conflict means that the
 // record is another's now.
@@ -226,6 +236,7 @@ func (x *execution) send(ctx context.Context, until time.Time, call func(context
 func (x *execution) sendTries(ctx context.Context, until time.Time, tries int, call func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	cfg := x.engine.cfg
+	lost := false
 	for try, contended := 0, 0; ; try++ {
 		left := until.Sub(x.engine.now())
 		if left <= 0 {
@@ -233,13 +244,18 @@ func (x *execution) sendTries(ctx context.Context, until time.Time, tries int, c
 		}
 		err := x.try(ctx, min(left, cfg.CallTimeout), call)
 		var unknown *OutcomeUnknownError
+		var notAsked *NotAskedError
 		switch {
+		case lost && errors.As(err, &notAsked):
+			return &OutcomeUnknownError{Cause: err} // not asked again, but an earlier try may have happened
 		case errors.Is(err, ErrContention):
 			if contended++; contended >= tries {
 				return err
 			}
 		case !errors.As(err, &unknown):
 			return err
+		default:
+			lost = true
 		}
 		pause := x.engine.jitter(growing(20*time.Millisecond, time.Second, try))
 		if pause >= until.Sub(x.engine.now()) || cfg.Pause(ctx, pause) != nil {

@@ -36,6 +36,7 @@ func (x *execution) carryOn(ctx context.Context, accepted *Result) *Result {
 		return accepted
 	}
 	if end != nil {
+		x.registered.settles.observe(end.DoneAt.Sub(x.began))
 		return &Result{
 			Outcome: accepted.Outcome, OperationID: accepted.OperationID, State: end.State, Response: end.Response, ExpiresAt: end.ExpiresAt,
 		}
@@ -48,7 +49,7 @@ func (x *execution) carryOn(ctx context.Context, accepted *Result) *Result {
 
 // ended is the operation's end if it has one by now: a refusal may have failed it, or another have finished it.
 func (x *execution) ended(ctx context.Context, accepted *Result) *Result {
-	r, err := x.engine.Status(ctx, x.req.Tenant, accepted.OperationID)
+	r, err := x.engine.status(ctx, x.req.Tenant, accepted.OperationID)
 	if err != nil || r == nil || !r.State.Final() {
 		return accepted
 	}

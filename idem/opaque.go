@@ -52,7 +52,7 @@ func (x *execution) complete(ctx context.Context, response Response) (*RecordCon
 	var conflict *RecordConflictError
 	switch {
 	case err == nil:
-		return nil, executed(next), nil
+		return nil, x.executed(next), nil
 	case errors.As(err, &conflict):
 		return x.overruled(ctx, conflict)
 	}

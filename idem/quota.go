@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -27,4 +28,48 @@ type QuotaError struct {
 // Error implements error.
 func (e *QuotaError) Error() string {
 	return fmt.Sprintf("idem: quota of %s is used up for %v", e.Limit, e.RetryAfter)
+}
+
+// quotaError passes a refusal on; trouble with asking is the store's.
+func quotaError(err error) error {
+	var over *QuotaError
+	if errors.As(err, &over) {
+		return over
+	}
+	return unavailable(err)
+}
+
+// newKey asks for the right to a new key before one is reserved. Where it is refused, a kind that reserves blindly looks
+// first whether it needs one: a replay is never refused. It returns the record that it then finds.
+func (x *execution) newKey(ctx context.Context) (*Record, error) {
+	quota := x.engine.cfg.Quota
+	if quota == nil || x.giveBack != nil {
+		return nil, nil
+	}
+	giveBack, err := quota.NewKey(ctx, x.req.Tenant)
+	if err == nil {
+		x.giveBack = giveBack
+		return nil, nil
+	}
+	err = quotaError(err)
+	var over *QuotaError
+	if !errors.As(err, &over) || x.looked {
+		return nil, err
+	}
+	existing, readErr := x.read(ctx)
+	if readErr != nil {
+		return nil, readErr
+	}
+	if existing == nil {
+		return nil, err
+	}
+	return existing, nil
+}
+
+// giveKeyBack returns a right that was not needed: the record is another's.
+func (x *execution) giveKeyBack() {
+	if x.giveBack != nil {
+		x.giveBack()
+		x.giveBack = nil
+	}
 }

@@ -15,6 +15,7 @@ import (
 //   - [ErrContention]: a running transaction or a throttle was in the way, nothing happened.
 //   - [*OutcomeUnknownError]: there was no reply; the write may have happened or happen yet.
 //   - [ErrResponseTooLarge]: refused before anything was sent.
+//   - [*NotAskedError]: the store is known to be down, nothing was sent (package breaker).
 //   - anything else: nothing happened, and trying again is not known to help.
 //
 // A Store is safe for concurrent use.
@@ -144,6 +145,17 @@ type WriteFailedError struct {
 // Error implements error.
 func (e *WriteFailedError) Error() string {
 	return fmt.Sprintf("idem: the conditions of writes %v failed", e.Indexes)
+}
+
+// NotAskedError: the store has been down and was not asked, so nothing of the call happened.
+type NotAskedError struct {
+	// RetryAfter is when it will be asked again.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *NotAskedError) Error() string {
+	return fmt.Sprintf("idem: the store is down and is not asked for %v", e.RetryAfter)
 }
 
 // OutcomeUnknownError: the store gave no reply; the write may have happened, or may happen yet.

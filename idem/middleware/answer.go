@@ -157,10 +157,13 @@ func write(w http.ResponseWriter, a answer) {
 	}
 }
 
-// setRetryAfter: every 202, 409 and 503 carries one.
+// setRetryAfter: every 202, 409 and 503 carries one, and a 429 of the quota's.
 func setRetryAfter(h http.Header, a answer) {
 	switch a.response.Status {
-	case http.StatusAccepted, http.StatusConflict, http.StatusServiceUnavailable:
+	case http.StatusAccepted, http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		if a.response.Status == http.StatusTooManyRequests && a.retryAfter == 0 {
+			return // a handler's own
+		}
 		if a.retryAfter > 0 {
 			h.Set(header.NameRetryAfter, header.FormatRetryAfter(a.retryAfter))
 		} else if h.Get(header.NameRetryAfter) == "" {

@@ -61,6 +61,7 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	var rejected *idem.RejectedError
 	var unavailable *idem.UnavailableError
 	var handler *idem.HandlerError
+	var over *idem.QuotaError
 	log := m.cfg.Logger.With(append(attributes, "error", err)...)
 	switch {
 	case errors.As(err, &rejected):
@@ -69,6 +70,14 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 		log.ErrorContext(ctx, "store unavailable")
 		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
 			"Nothing was acknowledged. Send the request again after Retry-After, with the same Idempotency-Key where it has one.").Response(), unavailable.RetryAfter
+	case errors.As(err, &over):
+		log.WarnContext(ctx, "quota used up", "limit", over.Limit)
+		return idem.NewProblem(http.StatusTooManyRequests, idem.CodeQuotaExceeded, "Quota exceeded",
+			"The limit of "+over.Limit+" is used up. Nothing was executed; send the request again after Retry-After.").Response(), over.RetryAfter
+	case errors.Is(err, idem.ErrErased):
+		log.WarnContext(ctx, "stored response erased")
+		return idem.NewProblem(http.StatusGone, idem.CodeResponseErased, "Response erased",
+			"The request was executed. Its stored response was erased, together with everything that was stored under the same encryption key.").Response(), 0
 	case errors.As(err, &handler) && len(handler.Stack) > 0:
 		log.ErrorContext(ctx, "handler panicked", "stack", string(handler.Stack))
 	default:

@@ -1,0 +1,72 @@
+package idem
+
+import (
+	"sync"
+	"time"
+)
+
+// pace is how long an operation takes, as this process has seen it: a moving average in which the last eight count for
+// two thirds. It is what Retry-After is derived from.
+type pace struct {
+	mu      sync.Mutex
+	average time.Duration
+}
+
+const paceWeight = 8
+
+func (p *pace) observe(took time.Duration) {
+	if took < 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.average == 0 {
+		p.average = took
+		return
+	}
+	p.average += (took - p.average) / paceWeight
+}
+
+func (p *pace) expected() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.average
+}
+
+// Bounds of a derived Retry-After: clients count in seconds, and ask at least that often.
+const (
+	retryAfterMin = time.Second
+	retryAfterMax = 30 * time.Second
+)
+
+// replayed learns from a final record how long its settlement took.
+func (o *Registered) replayed(r Record) {
+	if r.Kind == KindDeferred && r.State.Final() {
+		o.settles.observe(r.DoneAt.Sub(r.CreatedAt))
+	}
+}
+
+// retryInProgress is when a duplicate should ask again: when the holder is expected to be done, and by the end of its
+// lease in any case, for then the duplicate can take over.
+func (o *Registered) retryInProgress(r Record, now time.Time) time.Duration {
+	left := r.LeaseUntil.Sub(now)
+	if left <= 0 {
+		return retryAfterMin
+	}
+	return clamp(o.executes.expected()-running(r, now), retryAfterMin, max(retryAfterMin, min(left, retryAfterMax)))
+}
+
+// running is how long the present holder has been at it, where that can be told: a take-over leaves no trace of its start.
+func running(r Record, now time.Time) time.Duration {
+	if r.Attempts > 1 {
+		return 0
+	}
+	return now.Sub(r.CreatedAt)
+}
+
+// retryPending is when a pending operation is expected to be final.
+func (o *Registered) retryPending(createdAt, now time.Time) time.Duration {
+	return clamp(o.settles.expected()-now.Sub(createdAt), retryAfterMin, retryAfterMax)
+}
+
+func clamp(d, least, most time.Duration) time.Duration { return min(max(d, least), most) }

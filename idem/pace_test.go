@@ -1,0 +1,109 @@
+package idem_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// slow executes for as long as it is told to.
+func slow(d time.Duration) idem.Handler {
+	return func(context.Context, *idem.Tx) (idem.Response, error) {
+		time.Sleep(d)
+		return idem.Response{Status: 200}, nil
+	}
+}
+
+// semantics.md "On the wire": Retry-After of a 409 is derived from the lease and from observed durations.
+func TestRetryAfterOfARunningRequestFollowsItsPace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		op := w.register(idem.Operation{Kind: idem.KindAtomic})
+		duplicate := func(after, want time.Duration) {
+			t.Helper()
+			ended := make(chan struct{})
+			req := request(`1`)
+			req.Key = want.String() + after.String()
+			go func() {
+				defer close(ended)
+				w.do(op, req, slow(10*time.Second))
+			}()
+			time.Sleep(after)
+			if result := w.do(op, req, slow(0)); result.Outcome != idem.OutcomeInProgress || result.RetryAfter != want {
+				t.Errorf("after %v: %s, Retry-After %v, want %v", after, result.Outcome, result.RetryAfter, want)
+			}
+			<-ended
+		}
+		duplicate(time.Second, time.Second) // nothing is known yet
+		duplicate(time.Second, 9*time.Second)
+		duplicate(9500*time.Millisecond, time.Second)
+	})
+}
+
+// Whatever was observed, a duplicate is not sent away for longer than the lease of a holder that may be dead.
+func TestRetryAfterEndsWithTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		op := w.register(idem.Operation{Kind: idem.KindAtomic})
+		w.do(op, request(`1`), slow(20*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		req := request(`1`)
+		req.Key = "short"
+		go func() { _, _ = op.Do(ctx, req, slow(2*time.Second)) }()
+		time.Sleep(time.Second)
+		if result := w.do(op, req, slow(0)); result.Outcome != idem.OutcomeInProgress || result.RetryAfter != 7*time.Second { // 6 s + 2 s margin − 1 s
+			t.Errorf("%s, Retry-After %v, want 7 s", result.Outcome, result.RetryAfter)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
+// A 202 says when its operation will be final, as earlier ones were.
+func TestRetryAfterOfAPendingOperationFollowsItsPace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		op := w.register(idem.Operation{Kind: idem.KindDeferred})
+		first := w.do(op, request(`1`), w.handler(202))
+		if first.RetryAfter != time.Second {
+			t.Errorf("nothing known: Retry-After %v, want 1 s", first.RetryAfter)
+		}
+		time.Sleep(8 * time.Second)
+		w.settle(first.OperationID)
+		w.do(op, request(`1`), w.handler(202)) // the replay tells
+		second := request(`1`)
+		second.Key = "second"
+		if result := w.do(op, second, w.handler(202)); result.RetryAfter != 8*time.Second {
+			t.Errorf("Retry-After %v, want 8 s", result.RetryAfter)
+		}
+		time.Sleep(3 * time.Second)
+		if result := w.do(op, second, w.handler(202)); result.RetryAfter != 5*time.Second {
+			t.Errorf("3 s later: Retry-After %v, want 5 s", result.RetryAfter)
+		}
+	})
+}
+
+// settle ends the operation's message as a worker does.
+func (w *world) settle(id idem.OperationID) {
+	w.Helper()
+	key, err := id.RecordKey()
+	if err != nil {
+		w.Fatal(err)
+	}
+	now := time.Now().UTC()
+	send, err := w.mem.PrepareSettle(idem.Settlement{
+		Message: idem.MessageEnd{ID: id.Message(1), State: idem.MessageDelivered, DoneAt: now, Retention: 24 * time.Hour},
+		Record: &idem.RecordEnd{
+			Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(24 * time.Hour),
+		},
+		Token: "settle",
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := send(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
