@@ -29,6 +29,9 @@ const (
 	topic     = "bench.effects"
 	rowsTable = "bench-rows"
 	takenRow  = "taken"
+
+	// inlineOperation is a deferred one that delivers its message within the request.
+	inlineOperation = "bench.inline"
 )
 
 // ending is how a handler ends.
@@ -67,6 +70,7 @@ func operations() []idem.Operation {
 		{Name: "bench.atomic_read_first", Kind: idem.KindAtomic, Policy: policy, ReadFirst: true},
 		{Name: "bench.express", Kind: idem.KindExpress, Policy: policy},
 		{Name: "bench.deferred", Kind: idem.KindDeferred, Policy: policy},
+		{Name: inlineOperation, Kind: idem.KindDeferred, Policy: policy},
 		{Name: "bench.opaque", Kind: idem.KindOpaque, Policy: policy},
 	}
 }
@@ -100,13 +104,17 @@ func newApp(ctx context.Context, url string) (*app, error) {
 	if _, err := raw.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(rowsTable), Item: rowItem(takenRow)}); err != nil {
 		return nil, fmt.Errorf("seed: %w", err)
 	}
-	if err := a.register(); err != nil {
+	if err := a.deliver(); err != nil {
 		return nil, err
 	}
-	return a, a.deliver()
+	return a, a.register()
 }
 
 func (a *app) register() error {
+	courier, err := outbox.NewCourier(a.worker)
+	if err != nil {
+		return err
+	}
 	now := func() time.Time { return noon }
 	engine, err := idem.New(a.store, idem.Config{Now: now, Random: random()})
 	if err != nil {
@@ -119,6 +127,9 @@ func (a *app) register() error {
 		return err
 	}
 	for _, op := range operations() {
+		if op.Name == inlineOperation {
+			op.Inline = courier
+		}
 		if op.Kind == idem.KindOpaque {
 			a.endpoints[op.Name], err = mw.Wrap(op, middleware.Route{}, http.HandlerFunc(a.existing))
 		} else {
@@ -131,7 +142,7 @@ func (a *app) register() error {
 	return nil
 }
 
-// deliver makes the worker of the deferred operation.
+// deliver makes the worker of the deferred operations.
 func (a *app) deliver() error {
 	now := func() time.Time { return noon.Add(time.Second) }
 	topics, err := outbox.NewTopics(outbox.Config{Now: now, Random: random()}, outbox.Topic{

@@ -100,7 +100,7 @@ func (r *run) all() {
 	key := r.key()
 	first := r.expect(r.send(key), r.firstStatus(), idem.OutcomeExecuted)
 	r.path("first", r.meter.take())
-	if r.operation.Kind == idem.KindDeferred {
+	if r.firstStatus() == http.StatusAccepted {
 		r.expect(r.send(key), http.StatusAccepted, idem.OutcomeReplayed)
 		r.path("replay of the 202", r.meter.take())
 		r.deliver(first.operationID)
@@ -116,7 +116,7 @@ func (r *run) all() {
 func (r *run) send(key string) reply { return r.post(r.operation.Name, key, `{"amount":500}`) }
 
 func (r *run) firstStatus() int {
-	if r.operation.Kind == idem.KindDeferred {
+	if r.operation.Kind == idem.KindDeferred && r.operation.Name != inlineOperation {
 		return http.StatusAccepted
 	}
 	return http.StatusCreated
