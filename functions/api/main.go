@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
 func main() {
@@ -25,12 +26,11 @@ func main() {
 }
 
 func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
-	aws, err := config.AWS(ctx)
+	parts, err := delivery.New(ctx, cfg.Worker)
 	if err != nil {
 		return nil, err
 	}
-	client, logger := dynamodb.NewFromConfig(aws), cfg.Logger()
-	store, err := delivery.Store(client, cfg.Tables)
+	courier, err := courier(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -38,22 +38,31 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(store, idem.Config{ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Logger: logger})
+	engine, err := idem.New(parts.Store, idem.Config{ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Logger: parts.Logger})
 	if err != nil {
 		return nil, err
 	}
-	identify, err := identifier(cfg, client)
+	identify, err := identifier(cfg, parts.Client)
 	if err != nil {
 		return nil, err
 	}
 	app, err := payments.New(payments.Config{
-		Engine: engine, Ledger: payments.Table{Client: client, Name: cfg.PaymentsTable}, Messages: store, Identify: identify,
-		Retention: cfg.Retention, BodyBytesMax: cfg.BodyBytesMax, Logger: logger,
+		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Messages: parts.Store,
+		Courier: courier, Identify: identify, Retention: cfg.Retention, BodyBytesMax: cfg.BodyBytesMax, Logger: parts.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return awslambda.HTTP(app, awslambda.Config{Logger: logger}), nil
+	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger}), nil
+}
+
+// courier delivers within the request by the worker's means.
+func courier(parts delivery.Parts) (*outbox.Courier, error) {
+	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	if err != nil {
+		return nil, err
+	}
+	return outbox.NewCourier(worker)
 }
 
 func identifier(cfg config.API, client *dynamodb.Client) (func(*http.Request) (middleware.Identity, error), error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -95,6 +96,60 @@ func TestSamplesOfBothGatewaysAreOneRequest(t *testing.T) {
 	}
 }
 
+// docs/design.md "Inline first": the function calls the provider and settles within the invocation; no wake-up is needed.
+func TestSamplePayoutIsDeliveredInline(t *testing.T) {
+	s := stage.New(t)
+	s.Account(t, stage.Tenant, "acct_1", 1000)
+	h := started(t)
+	first := invoke(t, h, stage.Sample(t, "api-http-payout"))
+	second := invoke(t, h, stage.Sample(t, "api-http-payout"))
+	if first.StatusCode != 201 || first.header("Idempotency-Status") != "executed" || second.StatusCode != 201 || second.Body != first.Body || second.header("Idempotent-Replayed") != "true" {
+		t.Errorf("payout %+v, then %+v", first, second)
+	}
+	if got := invoke(t, h, stage.Sample(t, "api-http-account")); got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
+		t.Errorf("account %+v", got)
+	}
+	if screenings, payouts := s.Payouts(t); len(screenings) != 1 || len(payouts) != 1 || payouts[0].Amount != 500 || payouts[0].Attempts != 1 {
+		t.Errorf("provider made %+v and %+v", screenings, payouts)
+	}
+	if sent := s.Queues.Retry(); len(sent) > 0 {
+		t.Errorf("retry queue %+v", sent)
+	}
+}
+
+// What the function can't finish it leaves to the worker: a delayed wake-up stands in the retry queue, or a copy of what is
+// given up in the dead-letter queue, with the final answer told at once and the funds back.
+func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
+	s := stage.New(t)
+	s.Account(t, stage.Tenant, "acct_1", 1000)
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Payout, Fault: provider.RateLimit, DelayMillis: 20_000}); err != nil {
+		t.Fatal(err)
+	}
+	left := invoke(t, started(t), stage.Sample(t, "api-http-payout"))
+	var accepted struct{ Operation string }
+	if err := json.Unmarshal([]byte(left.Body), &accepted); err != nil || left.StatusCode != 202 || left.header("Location") != "/v1/operations/"+accepted.Operation {
+		t.Errorf("%+v, %v", left, err)
+	}
+	if sent := s.Queues.Retry(); len(sent) != 1 || sent[0].Body != `{"message":"`+accepted.Operation+`.2"}` || sent[0].DelaySeconds < 19 {
+		t.Errorf("retry queue %+v", sent)
+	}
+	if screenings, payouts := s.Payouts(t); len(screenings) != 1 || len(payouts) != 0 {
+		t.Errorf("provider made %+v and %+v", screenings, payouts)
+	}
+
+	t.Setenv("ATTEMPTS_MAX", "1")
+	other := strings.Replace(string(stage.Sample(t, "api-http-payout")), "payout-1", "payout-2", 1)
+	if failed := invoke(t, started(t), []byte(other)); failed.StatusCode != 502 || !strings.Contains(failed.Body, "provider_unavailable") {
+		t.Errorf("%+v", failed)
+	}
+	if sent := s.Queues.Dead(); len(sent) != 1 || !strings.Contains(sent[0].Body, `"reason":"attempts over"`) {
+		t.Errorf("dead-letter queue %+v", sent)
+	}
+	if got := invoke(t, started(t), stage.Sample(t, "api-http-account")); got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
+		t.Errorf("account %+v", got)
+	}
+}
+
 func TestSampleTransferAndAccount(t *testing.T) {
 	s := stage.New(t)
 	s.Account(t, stage.Tenant, "acct_1", 1000)
@@ -159,7 +214,7 @@ func TestStoreIsDown(t *testing.T) {
 // What the configuration contradicts is found at the start, before anything is taken.
 func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	for name, value := range map[string]string{
-		"RETENTION": "1m", "BODY_BYTES_MAX": "-1", "RESPONSE_BYTES_MAX": "104857600", "OUTBOX_TABLE": "x", "IDEMPOTENCY_TABLE": "not a name",
+		"CLAIM_LEASE": "6s", "PROVIDER_URL": "provider:4580", "RETENTION": "1m", "BODY_BYTES_MAX": "-1", "RESPONSE_BYTES_MAX": "104857600", "OUTBOX_TABLE": "x", "IDEMPOTENCY_TABLE": "not a name",
 	} {
 		t.Run(name, func(t *testing.T) {
 			stage.New(t)

@@ -140,7 +140,7 @@ func TestRecordsThatComeAgain(t *testing.T) {
 		{"no message in the image", strings.Replace(stream, "\"na\": {\n            \"N\"", "\"na\": {\n            \"S\"", 1), sequence},
 		{"another release's state", strings.Replace(stream, "pending", "waiting", 1), sequence},
 		{"another schema", strings.Replace(stream, "\"sv\": {\n            \"N\": \"1\"", "\"sv\": {\n            \"N\": \"2\"", 1), sequence},
-		{"another release's topic", strings.Replace(stream, "payments.charges", "payments.refunds", 1), sequence},
+		{"another release's topic", strings.Replace(stream, "payments.charges", "payments.disputes", 1), sequence},
 		{"no wake-up", strings.Replace(queue, `\"message\"`, `\"massage\"`, 1), message},
 	} {
 		if c.event == stream || c.event == queue {

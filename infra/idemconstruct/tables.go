@@ -93,6 +93,11 @@ func (t *Tables) ExecuteStatements() []awsiam.PolicyStatement {
 	}
 }
 
+// InlineStatements is what a function needs beside ExecuteStatements that delivers its own messages first.
+func (t *Tables) InlineStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{Allow([]string{"dynamodb:UpdateItem"}, t.Outbox.TableArn())}
+}
+
 // DeliverStatements is what a function needs that claims and settles messages: worker and sweep.
 func (t *Tables) DeliverStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{Allow(

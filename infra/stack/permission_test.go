@@ -12,7 +12,9 @@ import (
 var permissions = map[string][]string{
 	"Api": {
 		"dynamodb:BatchGetItem dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
-		"dynamodb:GetItem dynamodb:PutItem on TablesOutbox.Arn",
+		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
+		"sqs:SendMessage on QueuesRetry.Arn",
+		"sqs:SendMessage on QueuesDeadLetter.Arn",
 		"dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on Payments.Arn",
 		"logs:CreateLogStream logs:PutLogEvents on ApiLogs.Arn",
 	},

@@ -115,22 +115,19 @@ func output(stack awscdk.Stack, name string, value *string) {
 	awscdk.NewCfnOutput(stack, jsii.String(name), &awscdk.CfnOutputProps{Value: value})
 }
 
+// api executes operations, and delivers messages inline first.
 func (p parts) api() function {
+	environment := p.deliverEnvironment()
+	environment["AUTH"] = jsii.String(string(p.config.Auth))
+	environment["BODY_BYTES_MAX"] = jsii.String(bodyBytesMax)
+	environment["RESPONSE_BYTES_MAX"] = jsii.String(responseBytesMax)
+	payments := idemconstruct.Allow([]string{
+		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
+	}, p.payments.TableArn())
 	return function{
-		name: "api", id: "Api", description: "The payments API", memoryMiB: 512, timeout: apiTimeout,
-		environment: map[string]*string{
-			"IDEMPOTENCY_TABLE":  p.tables.Idempotency.TableName(),
-			"OUTBOX_TABLE":       p.tables.Outbox.TableName(),
-			"PAYMENTS_TABLE":     p.payments.TableName(),
-			"PROVIDER_URL":       jsii.String(p.config.ProviderURL),
-			"AUTH":               jsii.String(string(p.config.Auth)),
-			"RETENTION":          jsii.String(retention),
-			"BODY_BYTES_MAX":     jsii.String(bodyBytesMax),
-			"RESPONSE_BYTES_MAX": jsii.String(responseBytesMax),
-		},
-		statements: append(p.tables.ExecuteStatements(), idemconstruct.Allow([]string{
-			"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
-		}, p.payments.TableArn())),
+		name: "api", id: "Api", description: "The payments API", memoryMiB: 512, timeout: apiTimeout, environment: environment,
+		statements: slices.Concat(p.tables.ExecuteStatements(), p.tables.InlineStatements(), p.queues.SendStatements(),
+			[]awsiam.PolicyStatement{payments}),
 	}
 }
 
@@ -163,13 +160,14 @@ func (p parts) sweep() function {
 	}
 }
 
-// deliver is what worker and sweep share: both claim messages and settle them.
+// deliver is what worker and sweep may do alike: both claim messages and settle them.
 func (p parts) deliver() []awsiam.PolicyStatement {
 	payments := idemconstruct.Allow(
 		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
 	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), []awsiam.PolicyStatement{payments})
 }
 
+// deliverEnvironment is what every function that delivers is told.
 func (p parts) deliverEnvironment() map[string]*string {
 	return map[string]*string{
 		"IDEMPOTENCY_TABLE":     p.tables.Idempotency.TableName(),

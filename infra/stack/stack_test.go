@@ -84,17 +84,14 @@ type functionSettings struct {
 
 // functions is what each function must be in every variant.
 func functions() map[string]functionSettings {
-	shared := map[string]any{
+	deliver := map[string]any{
 		"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
-	}
-	deliver := map[string]any{
 		"RETRY_QUEUE_URL": "QueuesRetry", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
 		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10",
 	}
-	maps.Copy(deliver, shared)
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
-	maps.Copy(api, shared)
+	maps.Copy(api, deliver)
 	return map[string]functionSettings{
 		"Api":        {28, 512, api},
 		"Authorizer": {5, 256, map[string]any{"PAYMENTS_TABLE": "Payments"}},

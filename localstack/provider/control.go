@@ -136,7 +136,7 @@ func (c Control) Screenings(ctx context.Context) ([]Object, error) {
 	return c.objects(ctx, "screenings")
 }
 
-// Payouts returns every payout ever made, newest first.
+// Payouts returns every payout ever made, legacy ones included, newest first.
 func (c Control) Payouts(ctx context.Context) ([]Object, error) { return c.objects(ctx, "payouts") }
 
 // Deliveries returns the posts of webhooks that are over, newest first, at most 10,000.

@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// Kind is what a request is about, and what a Rule matches: making an object of one of five kinds, or looking one up.
+// Kind is what a request is about, and what a Rule matches: making an object of one of six kinds, or looking one up.
 type Kind string
 
-// The kinds of object, and the two kinds of look-up.
+// The kinds of object, and the two kinds of look-up. What is legacy is made by POST under /legacy, where keys are never
+// honoured.
 const (
 	Charge       Kind = "charge"
-	LegacyCharge Kind = "legacy_charge" // made by POST /legacy/charges, which never honours keys
+	LegacyCharge Kind = "legacy_charge"
 	Refund       Kind = "refund"
 	Screening    Kind = "screening"
 	Payout       Kind = "payout"
+	LegacyPayout Kind = "legacy_payout"
 	List         Kind = "list" // GET by key
 	Get          Kind = "get"  // GET by id
 )
@@ -34,7 +36,7 @@ const (
 type Object struct {
 	// ID is opaque, with a prefix by kind: ch_, re_, scr_, po_.
 	ID string `json:"id"`
-	// Kind tells a legacy charge from a charge.
+	// Kind tells what is legacy from what is not.
 	Kind   Kind   `json:"object"`
 	Status Status `json:"status"`
 	// Key is the Idempotency-Key it was made under, empty where there was none.
@@ -48,7 +50,7 @@ type Object struct {
 	// Charge is the id of the charge that a refund gives back.
 	Charge string `json:"charge,omitempty"`
 	// Attempts counts the POST requests that arrived with the object's key since the key was new, whatever became of
-	// them; 1 for an object without a key and for a legacy charge. Absent from answers to POST and from webhooks, which
+	// them; 1 for an object without a key and for what is legacy. Absent from answers to POST and from webhooks, which
 	// are the same bytes each time.
 	Attempts int `json:"attempts,omitempty"`
 	// CreatedAt in UTC with milliseconds.
@@ -63,6 +65,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z"`)), nil
 }
 
+// legacy says that keys are not honoured.
+func (k Kind) legacy() bool { return k == LegacyCharge || k == LegacyPayout }
+
 // prefix of the ids of a kind.
 func (k Kind) prefix() string {
 	switch k {
@@ -72,7 +77,7 @@ func (k Kind) prefix() string {
 		return "re_"
 	case Screening:
 		return "scr_"
-	case Payout:
+	case Payout, LegacyPayout:
 		return "po_"
 	case List, Get:
 		return ""
@@ -111,7 +116,7 @@ func (o order) check(k Kind) string {
 		return "currency must be three capitals"
 	case o.Source == "" && (k == Charge || k == LegacyCharge):
 		return "source is missing"
-	case o.Destination == "" && k == Payout:
+	case o.Destination == "" && (k == Payout || k == LegacyPayout):
 		return "destination is missing"
 	case o.Destination == "" && o.Source == "" && k == Screening:
 		return "destination or source is missing"

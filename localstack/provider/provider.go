@@ -76,7 +76,7 @@ func (p *Provider) reset() {
 func (p *Provider) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for path, kind := range map[string]Kind{
-		"/charges": Charge, "/legacy/charges": LegacyCharge, "/screenings": Screening, "/payouts": Payout,
+		"/charges": Charge, "/legacy/charges": LegacyCharge, "/screenings": Screening, "/payouts": Payout, "/legacy/payouts": LegacyPayout,
 	} {
 		mux.Handle(path, control.Methods{http.MethodPost: p.make(kind), http.MethodGet: p.list(kind)})
 		mux.Handle(path+"/{id}", control.Methods{http.MethodGet: p.get(kind)})
@@ -86,7 +86,7 @@ func (p *Provider) routes() *http.ServeMux {
 	mux.Handle("/refunds/{id}", control.Methods{http.MethodGet: p.get(Refund)})
 	for path, kinds := range map[string][]Kind{
 		"/control/charges": {Charge, LegacyCharge}, "/control/refunds": {Refund},
-		"/control/screenings": {Screening}, "/control/payouts": {Payout},
+		"/control/screenings": {Screening}, "/control/payouts": {Payout, LegacyPayout},
 	} {
 		mux.Handle(path, control.Methods{http.MethodGet: p.all(kinds...)})
 	}

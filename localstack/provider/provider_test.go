@@ -173,6 +173,7 @@ func endpoints(s simulator) []endpoint {
 		{provider.Refund, "/charges/" + charge.ID + "/refunds", "/refunds", `{"amount":5}`, "re_", provider.Control.Refunds, true},
 		{provider.Screening, "/screenings", "/screenings", payout, "scr_", provider.Control.Screenings, true},
 		{provider.Payout, "/payouts", "/payouts", payout, "po_", provider.Control.Payouts, true},
+		{provider.LegacyPayout, "/legacy/payouts", "/legacy/payouts", payout, "po_", provider.Control.Payouts, false},
 	}
 }
 
@@ -291,6 +292,12 @@ func TestLegacyNeverHonoursKeys(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
+	payout := `{"amount":500,"currency":"EUR","destination":"iban_ok"}`
+	one, other := s.want(201, "POST", "/legacy/payouts", "k", payout).object(t), s.want(201, "POST", "/legacy/payouts", "k", payout).object(t)
+	if all, err := s.Payouts(t.Context()); err != nil || one.ID == other.ID || len(all) != 2 || all[0].Attempts != 1 || all[1].Attempts != 1 {
+		t.Errorf("one key, two payouts: %+v, %v", all, err)
+	}
+	s.want(400, "POST", "/legacy/payouts", "k", `{"amount":500,"currency":"EUR"}`)
 }
 
 func TestSimultaneousDuplicatesMakeOneObject(t *testing.T) {

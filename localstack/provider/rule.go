@@ -54,7 +54,7 @@ type Rule struct {
 }
 
 func (r Rule) check() error {
-	making := []Kind{Charge, LegacyCharge, Refund, Screening, Payout}
+	making := []Kind{Charge, LegacyCharge, Refund, Screening, Payout, LegacyPayout}
 	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Delay}
 	switch {
 	case !slices.Contains(making, r.On) && r.On != List && r.On != Get:

@@ -117,7 +117,7 @@ func (s *state) draw(k Kind, parties []party, stored bool) Rule {
 
 // use returns what is known of the key, a fresh one where nothing is or where it is over; nil where keys don't count.
 func (s *state) use(key string, k Kind) *keyUse {
-	if key == "" || k == LegacyCharge {
+	if key == "" || k.legacy() {
 		return nil
 	}
 	use, ok := s.keys[key]

@@ -89,8 +89,10 @@ func eventType(o Object) (string, bool) {
 	switch o.Kind {
 	case Charge, LegacyCharge:
 		return "charge." + string(o.Status), true
-	case Refund, Payout:
-		return string(o.Kind) + "." + string(o.Status), true
+	case Payout, LegacyPayout:
+		return "payout." + string(o.Status), true
+	case Refund:
+		return "refund." + string(o.Status), true
 	case Screening, List, Get:
 		return "", false
 	}

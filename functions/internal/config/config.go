@@ -43,7 +43,7 @@ type Tables struct {
 	Retention time.Duration `env:"RETENTION" envDefault:"24h"`
 }
 
-// Provider is where charges are made and what one call may take.
+// Provider is where money moves and what one call may take.
 type Provider struct {
 	URL string `env:"PROVIDER_URL,notEmpty"`
 	// Timeout bounds one call.
@@ -62,11 +62,9 @@ const (
 	AuthFunction = "function"
 )
 
-// API is the configuration of the api function.
+// API is the configuration of the api function, which is a worker for what it delivers inline.
 type API struct {
-	Log
-	Tables
-	Provider
+	Worker
 	// Auth says who authenticates: the gateway's authorizer, whose context names the tenant, or this function.
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.

@@ -60,18 +60,15 @@ func TestReadFillsDefaults(t *testing.T) {
 		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour,
 	}
 	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second}
-	if want := (config.API{Tables: tables, Provider: provider, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); api != want {
-		t.Errorf("api: %+v, want %+v", api, want)
-	}
-	worker, err := config.Read[config.Worker]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (config.Worker{
+	delivery := config.Worker{
 		Tables: tables, Provider: provider, RetryQueueURL: "https://sqs.example/retry", DeadLetterQueueURL: "https://sqs.example/dead",
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10,
-	}); worker != want {
-		t.Errorf("worker: %+v, want %+v", worker, want)
+	}
+	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); api != want {
+		t.Errorf("api: %+v, want %+v", api, want)
+	}
+	if worker, err := config.Read[config.Worker](); err != nil || worker != delivery {
+		t.Errorf("worker: %+v, %v, want %+v", worker, err, delivery)
 	}
 	if authorizer, err := config.Read[config.Authorizer](); err != nil || authorizer.PaymentsTable != "payments" {
 		t.Errorf("authorizer: %+v, %v", authorizer, err)
@@ -89,18 +86,18 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"OUTBOX_TABLE=", []func() error{api, worker}},
 		{"PAYMENTS_TABLE", []func() error{api, worker, authorizer}},
 		{"PROVIDER_URL", []func() error{api, worker}},
-		{"RETRY_QUEUE_URL", []func() error{worker}},
-		{"DEAD_LETTER_QUEUE_URL=", []func() error{worker}},
+		{"RETRY_QUEUE_URL", []func() error{api, worker}},
+		{"DEAD_LETTER_QUEUE_URL=", []func() error{api, worker}},
 		{"AUTH", []func() error{api}},
 		{"AUTH=", []func() error{api}},
 		{"AUTH=none", []func() error{api}},
 		{"AUTH=GATEWAY", []func() error{api}},
 		{"RETENTION=24", []func() error{api, worker}},
 		{"PROVIDER_TIMEOUT=5 s", []func() error{api, worker}},
-		{"CLAIM_LEASE=ten", []func() error{worker}},
-		{"BACKOFF_MIN=1", []func() error{worker}},
-		{"BACKOFF_MAX=-", []func() error{worker}},
-		{"ATTEMPTS_MAX=1.5", []func() error{worker}},
+		{"CLAIM_LEASE=ten", []func() error{api, worker}},
+		{"BACKOFF_MIN=1", []func() error{api, worker}},
+		{"BACKOFF_MAX=-", []func() error{api, worker}},
+		{"ATTEMPTS_MAX=1.5", []func() error{api, worker}},
 		{"BODY_BYTES_MAX=256KiB", []func() error{api}},
 		{"RESPONSE_BYTES_MAX=0x10", []func() error{api, worker}},
 		{"LOG_LEVEL=loud", []func() error{api, worker, authorizer}},

@@ -1,4 +1,4 @@
-// Package delivery wires what the worker and the sweep share: the store, the topics and the queues.
+// Package delivery wires what the functions that deliver share: the store, the topics and the queues.
 package delivery
 
 import (
@@ -15,8 +15,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
 
-// Parts are what a worker or a sweep is made of.
+// Parts are what a worker, a sweep or a courier is made of.
 type Parts struct {
+	Client *dynamodb.Client
 	Store  *dynamo.Store
 	Topics *outbox.Topics
 	Queue  *sqsqueue.Queue
@@ -29,7 +30,8 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	store, err := Store(dynamodb.NewFromConfig(aws), cfg.Tables)
+	client := dynamodb.NewFromConfig(aws)
+	store, err := Store(client, cfg.Tables)
 	if err != nil {
 		return Parts{}, err
 	}
@@ -49,7 +51,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	return Parts{Store: store, Topics: topics, Queue: queue, Logger: logger}, nil
+	return Parts{Client: client, Store: store, Topics: topics, Queue: queue, Logger: logger}, nil
 }
 
 // Store is the store of the functions, with the application's writes.

@@ -10,19 +10,24 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
 // The operations' names: part of every key's scope, and never changed.
 const (
 	operationPayments  = "payments.create"
+	operationRefunds   = "refunds.create"
+	operationPayouts   = "payouts.create"
 	operationTransfers = "transfers.create"
 )
 
-// Config is what the application needs; all of it is required but for the logger.
+// Config is what the application needs; all of it is required but for the courier and the logger.
 type Config struct {
 	Engine   *idem.Engine
 	Ledger   Ledger
-	Messages Messages
+	Messages outbox.Messages
+	// Courier delivers payouts within their requests. Without one the worker does it all.
+	Courier idem.Courier
 	// Identify authenticates a request.
 	Identify func(*http.Request) (middleware.Identity, error)
 	// Retention is how long a final record answers.
@@ -51,14 +56,28 @@ func New(cfg Config) (http.Handler, error) {
 	policy.Retention = cfg.Retention
 
 	createPayments, err := endpoint(mw, idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy}, parsePayment,
-		func(_ context.Context, tx *idem.Tx, req paymentRequest) (idem.Response, error) {
+		func(_ context.Context, tx *idem.Tx, _ *middleware.Request, req paymentRequest) (idem.Response, error) {
 			return createPayment(tx, req)
 		})
 	if err != nil {
 		return nil, err
 	}
+	createRefunds, err := endpoint(mw, idem.Operation{Name: operationRefunds, Kind: idem.KindDeferred, Policy: policy}, parseRefund,
+		func(ctx context.Context, tx *idem.Tx, r *middleware.Request, req refundRequest) (idem.Response, error) {
+			return createRefund(ctx, cfg.Ledger, tx, r.PathValue("id"), req)
+		}, "id")
+	if err != nil {
+		return nil, err
+	}
+	createPayouts, err := endpoint(mw, idem.Operation{Name: operationPayouts, Kind: idem.KindDeferred, Policy: policy, Inline: cfg.Courier}, parsePayout,
+		func(ctx context.Context, tx *idem.Tx, _ *middleware.Request, req payoutRequest) (idem.Response, error) {
+			return createPayout(ctx, cfg.Ledger, tx, req)
+		})
+	if err != nil {
+		return nil, err
+	}
 	createTransfers, err := endpoint(mw, idem.Operation{Name: operationTransfers, Kind: idem.KindAtomic, Policy: policy}, parseTransfer,
-		func(ctx context.Context, tx *idem.Tx, req transferRequest) (idem.Response, error) {
+		func(ctx context.Context, tx *idem.Tx, _ *middleware.Request, req transferRequest) (idem.Response, error) {
 			return createTransfer(ctx, cfg.Ledger, tx, req)
 		})
 	if err != nil {
@@ -68,28 +87,32 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/payments", createPayments)
 	mux.Handle("GET /v1/payments/{id}", mw.Read(read.getPayment))
+	mux.Handle("POST /v1/payments/{id}/refunds", createRefunds)
 	mux.Handle("POST /v1/transfers", createTransfers)
 	mux.Handle("GET /v1/accounts/{id}", mw.Read(read.getAccount))
+	mux.Handle("POST /v1/payouts", createPayouts)
+	mux.Handle("GET /v1/payouts/{id}", mw.Read(read.getPayout))
 	mux.Handle("GET "+operationsPath+"{id}", mw.Read(read.getOperation))
 	return middleware.Problems(mux), nil
 }
 
-// endpoint protects an operation whose body is parsed, first as its validation and then for its handler.
+// endpoint protects an operation whose body is parsed, first as its validation and then for its handler. The path
+// parameters are what is acted on.
 func endpoint[T any](
 	mw *middleware.Middleware, op idem.Operation, parse func([]byte) (T, *idem.Problem),
-	run func(context.Context, *idem.Tx, T) (idem.Response, error),
+	run func(context.Context, *idem.Tx, *middleware.Request, T) (idem.Response, error), path ...string,
 ) (http.Handler, error) {
 	validate := func(r *middleware.Request) *idem.Problem {
 		_, problem := parse(r.Body)
 		return problem
 	}
-	return mw.Handle(op, middleware.Route{Validate: validate},
+	return mw.Handle(op, middleware.Route{Validate: validate, Path: path},
 		func(ctx context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
 			req, problem := parse(r.Body)
 			if problem != nil {
 				return idem.Response{}, fmt.Errorf("payments: a validated body is invalid: %s", problem.Detail)
 			}
-			return run(ctx, tx, req)
+			return run(ctx, tx, r, req)
 		})
 }
 
@@ -99,9 +122,20 @@ func (r reader) getPayment(ctx context.Context, req *middleware.Request) (idem.R
 		return idem.Response{}, err
 	}
 	if p == nil {
-		return notFound("payment"), nil
+		return notFound("payment").Response(), nil
 	}
 	return idem.JSON(http.StatusOK, viewPayment(*p))
+}
+
+func (r reader) getPayout(ctx context.Context, req *middleware.Request) (idem.Response, error) {
+	p, err := r.payout(ctx, req.Identity.Tenant, req.PathValue("id"))
+	if err != nil {
+		return idem.Response{}, err
+	}
+	if p == nil {
+		return notFound("payout").Response(), nil
+	}
+	return idem.JSON(http.StatusOK, viewPayout(*p))
 }
 
 func (r reader) getAccount(ctx context.Context, req *middleware.Request) (idem.Response, error) {
@@ -110,7 +144,7 @@ func (r reader) getAccount(ctx context.Context, req *middleware.Request) (idem.R
 		return idem.Response{}, err
 	}
 	if a == nil {
-		return notFound("account"), nil
+		return notFound("account").Response(), nil
 	}
 	return idem.JSON(http.StatusOK, accountView{ID: a.ID, Currency: a.Currency, Balance: a.Balance})
 }
@@ -121,7 +155,7 @@ func (r reader) getOperation(ctx context.Context, req *middleware.Request) (idem
 		return idem.Response{}, err
 	}
 	if record == nil {
-		return notFound("operation"), nil
+		return notFound("operation").Response(), nil
 	}
 	response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
 	if err == nil && !record.State.Final() {
@@ -132,7 +166,3 @@ func (r reader) getOperation(ctx context.Context, req *middleware.Request) (idem
 
 // retryOperation is when to ask for an operation again that is not final.
 const retryOperation = time.Second
-
-func notFound(what string) idem.Response {
-	return idem.NewProblem(http.StatusNotFound, what+"_not_found", "Not Found", "There is no such "+what+".").Response()
-}

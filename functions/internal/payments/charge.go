@@ -1,20 +1,19 @@
 package payments
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 )
 
-// The topics of the application.
+// The topics of payments.
 const (
 	TopicCharges       = "payments.charges"
 	TopicLegacyCharges = "payments.legacy_charges"
 )
 
-// legacyPrefix marks sources that are charged at the provider's keyless endpoints.
+// legacyPrefix marks sources and destinations that are served at the provider's keyless endpoints.
 const legacyPrefix = "legacy_"
 
 func chargeTopic(source string) string {
@@ -24,7 +23,7 @@ func chargeTopic(source string) string {
 	return TopicCharges
 }
 
-// chargeVersion is the version of a charge's payload. A worker leaves one that it does not know to a newer release.
+// chargeVersion is the version of a charge's payload.
 const chargeVersion = 1
 
 // charge is the payload of a message that charges a payment: the whole payment, so that its settlement is pure.
@@ -47,13 +46,20 @@ func chargeOf(p Payment) charge {
 
 func (c charge) encode() ([]byte, error) { return json.Marshal(c) }
 
-func decodeCharge(payload []byte) (charge, error) {
-	var c charge
-	if err := json.Unmarshal(payload, &c, json.RejectUnknownMembers(true)); err != nil {
-		return c, fmt.Errorf("payments: malformed charge: %w", err)
+func (c charge) versions() (written, known int) { return c.Version, chargeVersion }
+
+// chargeOrder is the body of the provider's POST /charges.
+type chargeOrder struct {
+	Amount    int64  `json:"amount"`
+	Currency  string `json:"currency"`
+	Source    string `json:"source"`
+	Reference string `json:"reference"`
+}
+
+// orderCharge reads what a message wants charged at the endpoint.
+func orderCharge(path string) func([]byte) (order, error) {
+	return func(raw []byte) (order, error) {
+		c, err := decodePayload[charge](raw)
+		return order{path, chargeOrder{Amount: c.Amount, Currency: c.Currency, Source: c.Source, Reference: c.Reference}}, err
 	}
-	if c.Version != chargeVersion {
-		return c, fmt.Errorf("payments: charge of version %d, this release knows %d", c.Version, chargeVersion)
-	}
-	return c, nil
 }

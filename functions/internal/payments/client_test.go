@@ -120,14 +120,40 @@ type payment struct {
 	Source            string
 	Reference         string
 	ProviderReference *string `json:"provider_reference"`
+	Refunded          int64
+	CreatedAt         string `json:"created_at"`
+}
+
+// refund is a refund on the wire.
+type refund struct {
+	ID                string
+	Payment           string
+	Status            string
+	Amount            int64
+	Currency          string
+	ProviderReference *string `json:"provider_reference"`
 	CreatedAt         string  `json:"created_at"`
 }
 
-// accepted is the body of a 202.
+// payout is a payout on the wire.
+type payout struct {
+	ID                string
+	Status            string
+	From              string
+	Amount            int64
+	Currency          string
+	Destination       string
+	ProviderReference *string `json:"provider_reference"`
+	CreatedAt         string  `json:"created_at"`
+}
+
+// accepted is the body of a 202; one of the entities is there.
 type accepted struct {
 	Operation idem.OperationID
 	State     string
 	Payment   payment
+	Refund    refund
+	Payout    payout
 }
 
 // order is the body of a payment from the source.

@@ -2,7 +2,6 @@ package payments
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -21,24 +20,70 @@ func createPayment(tx *idem.Tx, req paymentRequest) (idem.Response, error) {
 	}
 	tx.Send(chargeTopic(p.Source), payload)
 	tx.Write(InsertPayment{p})
-	return idem.JSON(http.StatusAccepted, acceptedView{Operation: tx.OperationID(), State: "pending", Payment: viewPayment(p)})
+	view := viewPayment(p)
+	return accept(tx, acceptedView{Payment: &view})
+}
+
+// createRefund reserves the amount on its payment and commits it with the refund, its message and the 202. The payment is
+// read first for what never changes: whose it is, that it succeeded, its amount and the provider's reference.
+func createRefund(ctx context.Context, ledger Ledger, tx *idem.Tx, payment string, req refundRequest) (idem.Response, error) {
+	if !idSyntax.MatchString(payment) {
+		return idem.Response{}, reject(notFound("payment"))
+	}
+	p, err := ledger.Payment(ctx, tx.Tenant(), payment)
+	switch {
+	case err != nil:
+		return idem.Response{}, err
+	case p == nil:
+		return idem.Response{}, reject(notFound("payment"))
+	case p.Status != StatusSucceeded:
+		return idem.Response{}, reject(paymentNotRefundable())
+	}
+	r := Refund{
+		Tenant: p.Tenant, ID: entityID("re_", tx.OperationID()), Payment: p.ID, Status: StatusPending, Amount: req.amount,
+		Currency: p.Currency, CreatedAt: tx.Now(),
+	}
+	payload, err := refundOf(r, p.ProviderReference).encode()
+	if err != nil {
+		return idem.Response{}, err
+	}
+	tx.Send(TopicRefunds, payload)
+	tx.Write(ReserveRefund{Tenant: p.Tenant, Payment: p.ID, Amount: r.Amount, Paid: p.Amount}, InsertRefund{r})
+	view := viewRefund(r)
+	return accept(tx, acceptedView{Refund: &view})
+}
+
+// createPayout takes the funds off the account and commits that with the payout, the message that screens its
+// destination, and the 202.
+func createPayout(ctx context.Context, ledger Ledger, tx *idem.Tx, req payoutRequest) (idem.Response, error) {
+	if err := holds(ctx, ledger, tx.Tenant(), "from", req.from, req.currency); err != nil {
+		return idem.Response{}, err
+	}
+	p := Payout{
+		Tenant: tx.Tenant(), ID: entityID("po_", tx.OperationID()), Status: StatusPending, From: req.from, Amount: req.amount,
+		Currency: req.currency, Destination: req.destination, CreatedAt: tx.Now(), Message: tx.OperationID().Message(1),
+	}
+	payload, err := payoutOf(p).encode()
+	if err != nil {
+		return idem.Response{}, err
+	}
+	tx.Send(TopicScreenings, payload)
+	tx.Write(Debit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency}, InsertPayout{p})
+	view := viewPayout(p)
+	return accept(tx, acceptedView{Payout: &view})
+}
+
+// accept is the 202 of an operation.
+func accept(tx *idem.Tx, view acceptedView) (idem.Response, error) {
+	view.Operation, view.State = tx.OperationID(), "pending"
+	return idem.JSON(http.StatusAccepted, view)
 }
 
 // createTransfer is a double entry: both accounts and the transfer in one transaction, the balance as its condition.
-// The accounts are read first only to tell a missing one from a poor one.
 func createTransfer(ctx context.Context, ledger Ledger, tx *idem.Tx, req transferRequest) (idem.Response, error) {
 	for _, end := range []struct{ member, id string }{{"from", req.from}, {"to", req.to}} {
-		account, err := ledger.Account(ctx, tx.Tenant(), end.id)
-		if err != nil {
+		if err := holds(ctx, ledger, tx.Tenant(), end.member, end.id, req.currency); err != nil {
 			return idem.Response{}, err
-		}
-		if account == nil {
-			return idem.Response{}, &idem.RejectedError{Problem: idem.NewProblem(http.StatusNotFound, "account_not_found",
-				"Account not found", fmt.Sprintf("There is no account as named by %q.", end.member))}
-		}
-		if account.Currency != req.currency {
-			return idem.Response{}, &idem.RejectedError{Problem: idem.NewProblem(http.StatusBadRequest, "currency_mismatch",
-				"Currency mismatch", fmt.Sprintf("The account named by %q holds another currency.", end.member))}
 		}
 	}
 	t := Transfer{
@@ -51,4 +96,19 @@ func createTransfer(ctx context.Context, ledger Ledger, tx *idem.Tx, req transfe
 		InsertTransfer{t},
 	)
 	return idem.JSON(http.StatusCreated, viewTransfer(t))
+}
+
+// holds reads an account only to tell a missing one, or one of another currency, from a poor one. Its error is the
+// business answer.
+func holds(ctx context.Context, ledger Ledger, tenant, member, id, currency string) error {
+	account, err := ledger.Account(ctx, tenant, id)
+	switch {
+	case err != nil:
+		return err
+	case account == nil:
+		return reject(accountNotFound(member))
+	case account.Currency != currency:
+		return reject(currencyMismatch(member))
+	}
+	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Status is the status of a payment.
+// Status is the status of a payment, refund or payout.
 type Status string
 
-// The statuses of a payment. Unknown is never stored: it is derived from the payment's message when it is read.
+// The statuses. Unknown is never stored: it is derived from the open message when the entity is read.
 const (
 	StatusPending   Status = "pending"
 	StatusSucceeded Status = "succeeded"
@@ -29,8 +29,38 @@ type Payment struct {
 	Source            string
 	Reference         string
 	ProviderReference string
-	CreatedAt         time.Time
+	// Refunded is the sum of its refunds that are pending or succeeded; it never exceeds Amount.
+	Refunded  int64
+	CreatedAt time.Time
 	// Message is the outbox message that charges it.
+	Message idem.MessageID
+}
+
+// Refund gives a part of a payment back, or all of it.
+type Refund struct {
+	Tenant            string
+	ID                string
+	Payment           string
+	Status            Status
+	Amount            int64
+	Currency          string
+	ProviderReference string
+	CreatedAt         time.Time
+}
+
+// Payout sends money of an account to a destination outside. From its first moment the account does not hold the money
+// any more; a payout that is declined or failed has given it back.
+type Payout struct {
+	Tenant            string
+	ID                string
+	Status            Status
+	From              string
+	Amount            int64
+	Currency          string
+	Destination       string
+	ProviderReference string
+	CreatedAt         time.Time
+	// Message is the first outbox message of its chain.
 	Message idem.MessageID
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// AmountMax is the largest amount of a payment or transfer, in minor units.
+// AmountMax is the largest amount of a request, in minor units.
 const AmountMax = 99_999_999
 
 // entity ids, as clients may send them: no "/" or "#", which separate the parts of a row's key.
@@ -142,6 +142,31 @@ func parsePayment(body []byte) (paymentRequest, *idem.Problem) {
 	req := paymentRequest{
 		amount: f.amount("amount"), currency: f.currency("currency"),
 		source: f.text("source", 1, 64, true), reference: f.text("reference", 0, 140, false),
+	}
+	return req, f.problem()
+}
+
+// refundRequest is the body of POST /v1/payments/{id}/refunds.
+type refundRequest struct{ amount int64 }
+
+func parseRefund(body []byte) (refundRequest, *idem.Problem) {
+	f := newForm(body)
+	req := refundRequest{amount: f.amount("amount")}
+	return req, f.problem()
+}
+
+// payoutRequest is the body of POST /v1/payouts.
+type payoutRequest struct {
+	from                  string
+	amount                int64
+	currency, destination string
+}
+
+func parsePayout(body []byte) (payoutRequest, *idem.Problem) {
+	f := newForm(body)
+	req := payoutRequest{
+		from: f.id("from"), amount: f.amount("amount"), currency: f.currency("currency"),
+		destination: f.text("destination", 1, 64, true),
 	}
 	return req, f.problem()
 }

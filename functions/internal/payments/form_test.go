@@ -1,7 +1,10 @@
 package payments
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
 )
 
 func TestFormListsEveryErrorWithItsPointer(t *testing.T) { // docs/payments-api.md "Conventions"
@@ -47,6 +50,33 @@ func TestFormTransferToItselfIsInvalid(t *testing.T) {
 	_, problem := parseTransfer([]byte(`{"from":"acct_1","to":"acct_1","amount":5,"currency":"EUR"}`))
 	if problem == nil || len(problem.Errors) != 1 || problem.Errors[0].Pointer != "/to" {
 		t.Fatalf("problem %+v, want one error at /to", problem)
+	}
+}
+
+func TestFormsOfRefundsAndPayouts(t *testing.T) {
+	valid := func(problem *idem.Problem, want bool, body string) {
+		t.Helper()
+		if (problem == nil) != want {
+			t.Errorf("%s: problem %+v", body, problem)
+		}
+	}
+	for body, want := range map[string]bool{
+		`{"amount":1}`: true, `{"amount":99999999}`: true, `{"amount":0}`: false, `{}`: false, `{"amount":1,"currency":"EUR"}`: false, `1`: false,
+	} {
+		_, problem := parseRefund([]byte(body))
+		valid(problem, want, body)
+	}
+	for body, want := range map[string]bool{
+		`{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok"}`:                         true,
+		`{"from":"acct_1","amount":500,"currency":"EUR","destination":"` + strings.Repeat("ä", 64) + `"}`: true,
+		`{"from":"acct_1","amount":500,"currency":"EUR","destination":"` + strings.Repeat("ä", 65) + `"}`: false,
+		`{"from":"acct_1","amount":500,"currency":"EUR","destination":""}`:                                false,
+		`{"from":"acct/1","amount":500,"currency":"EUR","destination":"iban_ok"}`:                         false,
+		`{"from":"acct_1","amount":500,"currency":"EUR"}`:                                                 false,
+		`{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok","reference":"order-17"}`:  false,
+	} {
+		_, problem := parsePayout([]byte(body))
+		valid(problem, want, body)
 	}
 }
 

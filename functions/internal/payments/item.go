@@ -13,25 +13,30 @@ import (
 
 // Attributes of the payments table. Its partition key is "pk"; there is no sort key.
 const (
-	attrKey       = "pk"
-	attrTenant    = "tn"
-	attrID        = "id"
-	attrStatus    = "st"
-	attrAmount    = "amt"
-	attrCurrency  = "cur"
-	attrBalance   = "bal"
-	attrSource    = "src"
-	attrReference = "ref"
-	attrProvider  = "prv"
-	attrMessage   = "msg"
-	attrFrom      = "frm"
-	attrTo        = "to"
-	attrCreatedAt = "ca" // epoch ms
+	attrKey         = "pk"
+	attrTenant      = "tn"
+	attrID          = "id"
+	attrStatus      = "st"
+	attrAmount      = "amt"
+	attrCurrency    = "cur"
+	attrBalance     = "bal"
+	attrSource      = "src"
+	attrReference   = "ref"
+	attrProvider    = "prv"
+	attrRefunded    = "rfd" // absent before the first refund
+	attrPayment     = "pay"
+	attrDestination = "dst"
+	attrMessage     = "msg"
+	attrFrom        = "frm"
+	attrTo          = "to"
+	attrCreatedAt   = "ca" // epoch ms
 )
 
 // The keys of the rows. Ids hold no "/" (validated where they come from a client) and tenants are ours.
 func paymentKey(tenant, id string) string  { return "payment#" + tenant + "/" + id }
 func accountKey(tenant, id string) string  { return "account#" + tenant + "/" + id }
+func refundKey(tenant, id string) string   { return "refund#" + tenant + "/" + id }
+func payoutKey(tenant, id string) string   { return "payout#" + tenant + "/" + id }
 func transferKey(tenant, id string) string { return "transfer#" + tenant + "/" + id }
 
 type item = map[string]types.AttributeValue
@@ -49,7 +54,19 @@ func Items(table string) func(idem.Write) (types.TransactWriteItem, error) {
 		case InsertPayment:
 			return insert(table, paymentItem(w.Payment)), nil
 		case FinishPayment:
-			return finishPayment(table, w), nil
+			return finish(table, paymentKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
+		case ReserveRefund:
+			return reserveRefund(table, w), nil
+		case ReleaseRefund:
+			return releaseRefund(table, w), nil
+		case InsertRefund:
+			return insert(table, refundItem(w.Refund)), nil
+		case FinishRefund:
+			return finish(table, refundKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
+		case InsertPayout:
+			return insert(table, payoutItem(w.Payout)), nil
+		case FinishPayout:
+			return finish(table, payoutKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
 		case InsertTransfer:
 			return insert(table, transferItem(w.Transfer)), nil
 		case Debit:
@@ -78,18 +95,40 @@ func balance(table, pk string, delta int64, currency string) types.TransactWrite
 	}}
 }
 
-func finishPayment(table string, w FinishPayment) types.TransactWriteItem {
-	values := item{":status": str(string(w.Status)), ":pending": str(string(StatusPending))}
+// finish gives a pending row its final status, and the provider's reference where there is one.
+func finish(table, pk string, status Status, reference string) types.TransactWriteItem {
+	values := item{":status": str(string(status)), ":pending": str(string(StatusPending))}
 	set := "SET st = :status"
-	if w.ProviderReference != "" {
+	if reference != "" {
 		set += ", prv = :provider"
-		values[":provider"] = str(w.ProviderReference)
+		values[":provider"] = str(reference)
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &table, Key: key(paymentKey(w.Tenant, w.ID)),
+		TableName: &table, Key: key(pk),
 		UpdateExpression:          aws.String(set),
 		ConditionExpression:       aws.String("st = :pending"),
 		ExpressionAttributeValues: values,
+	}}
+}
+
+// reserveRefund compares with what the payment's amount leaves, because a condition can't add.
+func reserveRefund(table string, w ReserveRefund) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &table, Key: key(paymentKey(w.Tenant, w.Payment)),
+		UpdateExpression:    aws.String("ADD rfd :amount"),
+		ConditionExpression: aws.String("st = :succeeded AND amt = :paid AND amt >= :amount AND (attribute_not_exists(rfd) OR rfd <= :most)"),
+		ExpressionAttributeValues: item{
+			":amount": num(w.Amount), ":paid": num(w.Paid), ":most": num(w.Paid - w.Amount), ":succeeded": str(string(StatusSucceeded)),
+		},
+	}}
+}
+
+func releaseRefund(table string, w ReleaseRefund) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &table, Key: key(paymentKey(w.Tenant, w.Payment)),
+		UpdateExpression:          aws.String("SET rfd = rfd - :amount"),
+		ConditionExpression:       aws.String("rfd >= :amount"),
+		ExpressionAttributeValues: item{":amount": num(w.Amount)},
 	}}
 }
 
@@ -103,6 +142,21 @@ func paymentItem(p Payment) item {
 		it[attrReference] = str(p.Reference)
 	}
 	return it
+}
+
+func refundItem(r Refund) item {
+	return item{
+		attrKey: str(refundKey(r.Tenant, r.ID)), attrTenant: str(r.Tenant), attrID: str(r.ID), attrPayment: str(r.Payment),
+		attrStatus: str(string(r.Status)), attrAmount: num(r.Amount), attrCurrency: str(r.Currency), attrCreatedAt: num(r.CreatedAt.UnixMilli()),
+	}
+}
+
+func payoutItem(p Payout) item {
+	return item{
+		attrKey: str(payoutKey(p.Tenant, p.ID)), attrTenant: str(p.Tenant), attrID: str(p.ID), attrStatus: str(string(p.Status)),
+		attrFrom: str(p.From), attrAmount: num(p.Amount), attrCurrency: str(p.Currency), attrDestination: str(p.Destination),
+		attrMessage: str(string(p.Message)), attrCreatedAt: num(p.CreatedAt.UnixMilli()),
+	}
 }
 
 func transferItem(t Transfer) item {
@@ -142,6 +196,14 @@ func (d *decoder) num(name string) int64 {
 	return n
 }
 
+// numOrZero reads a number that may be absent.
+func (d *decoder) numOrZero(name string) int64 {
+	if _, ok := d.item[name]; !ok {
+		return 0
+	}
+	return d.num(name)
+}
+
 func (d *decoder) fail(name string) {
 	if d.err == nil {
 		d.err = fmt.Errorf("payments: malformed attribute %s", name)
@@ -153,8 +215,18 @@ func decodePayment(it item) (*Payment, error) {
 	p := &Payment{
 		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Source: d.str(attrSource), Reference: d.str(attrReference),
-		ProviderReference: d.str(attrProvider), Message: idem.MessageID(d.str(attrMessage)),
+		ProviderReference: d.str(attrProvider), Refunded: d.numOrZero(attrRefunded), Message: idem.MessageID(d.str(attrMessage)),
 		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
+	}
+	return p, d.err
+}
+
+func decodePayout(it item) (*Payout, error) {
+	d := &decoder{item: it}
+	p := &Payout{
+		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), From: d.str(attrFrom), Amount: d.num(attrAmount),
+		Currency: d.str(attrCurrency), Destination: d.str(attrDestination), ProviderReference: d.str(attrProvider),
+		Message: idem.MessageID(d.str(attrMessage)), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
 	}
 	return p, d.err
 }

@@ -18,6 +18,7 @@ const retryRead = 2 * time.Second
 // [*idem.UnavailableError].
 type Ledger interface {
 	Payment(ctx context.Context, tenant, id string) (*Payment, error)
+	Payout(ctx context.Context, tenant, id string) (*Payout, error)
 	Account(ctx context.Context, tenant, id string) (*Account, error)
 }
 
@@ -34,6 +35,15 @@ func (t Table) Payment(ctx context.Context, tenant, id string) (*Payment, error)
 		return nil, err
 	}
 	return decodePayment(it)
+}
+
+// Payout implements [Ledger].
+func (t Table) Payout(ctx context.Context, tenant, id string) (*Payout, error) {
+	it, err := t.get(ctx, payoutKey(tenant, id))
+	if it == nil || err != nil {
+		return nil, err
+	}
+	return decodePayout(it)
 }
 
 // Account implements [Ledger].

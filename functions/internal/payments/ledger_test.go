@@ -49,6 +49,13 @@ func TestTableRefusesMalformedRows(t *testing.T) {
 	if p, err := table.Payment(t.Context(), tenantA, "pay_1"); err == nil {
 		t.Errorf("an account is read as the payment %+v", p)
 	}
+	it["pk"] = &types.AttributeValueMemberS{Value: "payout#" + tenantA + "/po_1"}
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := table.Payout(t.Context(), tenantA, "po_1"); err == nil {
+		t.Errorf("an account is read as the payout %+v", p)
+	}
 }
 
 // Trouble with the store is told from an absent row, and says when to come again.
@@ -61,5 +68,8 @@ func TestTableWhileItIsDown(t *testing.T) {
 	}
 	if p, err := table.Payment(t.Context(), tenantA, "pay_1"); p != nil || !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
 		t.Errorf("payment %+v, %v", p, err)
+	}
+	if p, err := table.Payout(t.Context(), tenantA, "po_1"); p != nil || !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
+		t.Errorf("payout %+v, %v", p, err)
 	}
 }

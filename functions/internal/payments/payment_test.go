@@ -40,7 +40,7 @@ func TestPaymentIsAcceptedThenDelivered(t *testing.T) {
 		}
 		var paid payment
 		final.decode(&paid)
-		want := payment{a.Payment.ID, "succeeded", 1999, "EUR", "card_ok", "order-17", paid.ProviderReference, "2101-02-03T12:00:00.789Z"}
+		want := payment{a.Payment.ID, "succeeded", 1999, "EUR", "card_ok", "order-17", paid.ProviderReference, 0, "2101-02-03T12:00:00.789Z"}
 		if paid != want || paid.ProviderReference == nil || *paid.ProviderReference != charge.ID {
 			w.Errorf("final body %s", final.body)
 		}

@@ -30,30 +30,52 @@ func topics(t *testing.T, url string) map[string]outbox.Topic {
 }
 
 func charge(source string) idem.Message {
-	return idem.Message{
-		ID: idem.MessageID(unusedOperation + ".1"), Tenant: tenantA,
-		Payload: []byte(`{"version":1,"payment":"pay_1","amount":1999,"currency":"EUR","source":"` + source + `","reference":"","created_at":"2026-11-21T00:00:00Z"}`),
+	return message(`{"version":1,"payment":"pay_1","amount":1999,"currency":"EUR","source":"` + source + `","reference":"","created_at":"2026-11-21T00:00:00Z"}`)
+}
+
+func message(payload string) idem.Message {
+	return idem.Message{ID: idem.MessageID(unusedOperation + ".1"), Tenant: tenantA, Payload: []byte(payload)}
+}
+
+// effect is one of each topic's, and where the provider shows all of its kind.
+type effect struct {
+	topic string
+	kind  provider.Kind
+	m     idem.Message
+	all   func(*world) []provider.Object
+}
+
+// effects refund a charge that they are given.
+func effects(charged string) []effect {
+	payout := message(`{"version":1,"payout":"po_1","from":"acct_1","amount":500,"currency":"EUR","destination":"iban","created_at":"2026-11-21T00:00:00Z"}`)
+	refund := message(`{"version":1,"refund":"re_1","payment":"pay_1","charge":"` + charged + `","amount":500,"currency":"EUR","created_at":"2026-11-21T00:00:00Z"}`)
+	return []effect{
+		{payments.TopicCharges, provider.Charge, charge("card"), (*world).charges},
+		{payments.TopicLegacyCharges, provider.LegacyCharge, charge("legacy_card"), (*world).charges},
+		{payments.TopicRefunds, provider.Refund, refund, (*world).refunds},
+		{payments.TopicScreenings, provider.Screening, payout, (*world).screenings},
+		{payments.TopicPayouts, provider.Payout, payout, (*world).payouts},
+		{payments.TopicLegacyPayouts, provider.LegacyPayout, payout, (*world).payouts},
 	}
 }
 
 // docs/design.md "Reconciler": a probe finds by the downstream key what a call made, in the words in which the call would
 // have told it; what is not listed yet is absent, which alone proves nothing (peers.md H5).
 func TestProbeFindsWhatACallMade(t *testing.T) {
-	for _, c := range []struct {
-		topic, source string
-		kind          provider.Kind
-	}{{payments.TopicCharges, "card", provider.Charge}, {payments.TopicLegacyCharges, "legacy_card", provider.LegacyCharge}} {
+	for n, e := range effects("") {
 		for name, fault := range map[string]provider.Fault{"delivered": provider.DropAfter, "declined": provider.Decline} {
-			t.Run(c.topic+" "+name, func(t *testing.T) {
+			t.Run(e.topic+" "+name, func(t *testing.T) {
 				clock := &clock{now: noon}
 				simulator := provider.New(provider.Config{Now: clock.Now})
 				server := httptest.NewServer(simulator)
 				t.Cleanup(func() { simulator.Close(); server.Close() })
 				w := &world{T: t, clock: clock, provider: provider.Control{URL: server.URL}}
+				charged := topics(t, server.URL)[payments.TopicCharges].Call(t.Context(), otherKey(charge("card"))).(outbox.Delivered)
+				c := effects(charged.Reference)[n]
 				delay := time.Minute.Milliseconds()
 				w.ok(w.provider.Settings(t.Context(), provider.SettingsPatch{ListDelayMillis: &delay}))
 				w.faults(provider.Rule{On: c.kind, Fault: fault}, provider.Rule{On: provider.List, Fault: provider.ErrorBefore, Times: 1})
-				topic, m := topics(t, server.URL)[c.topic], charge(c.source)
+				topic, m := topics(t, server.URL)[c.topic], c.m
 
 				called := topic.Call(t.Context(), m)
 				if found, ok := topic.Probe(t.Context(), m).(outbox.Unclear); !ok || found.Cause == nil || strings.Contains(found.Cause.Error(), "%!") {
@@ -63,7 +85,7 @@ func TestProbeFindsWhatACallMade(t *testing.T) {
 					t.Errorf("not listed yet: %+v, want Absent", found)
 				}
 				clock.Add(time.Minute)
-				made := w.charges()[0]
+				made := c.all(w)[0]
 				if name == "declined" {
 					found, _ := topic.Probe(t.Context(), m).(outbox.Found).Outcome.(outbox.Declined)
 					if answered, ok := called.(outbox.Declined); !ok || found.Reference != made.ID || answered.Reference != made.ID {
@@ -92,10 +114,15 @@ func TestProbeFindsNothingElse(t *testing.T) {
 	if found := topics[payments.TopicCharges].Probe(t.Context(), m); found != (outbox.Absent{}) {
 		t.Errorf("another endpoint's charge: %+v", found)
 	}
-	m.ID = idem.MessageID(unusedOperation + ".2")
-	if found := topics[payments.TopicLegacyCharges].Probe(t.Context(), m); found != (outbox.Absent{}) {
+	if found := topics[payments.TopicLegacyCharges].Probe(t.Context(), otherKey(m)); found != (outbox.Absent{}) {
 		t.Errorf("another key's charge: %+v", found)
 	}
+}
+
+// otherKey is the same message under another key.
+func otherKey(m idem.Message) idem.Message {
+	m.ID = idem.MessageID(unusedOperation + ".2")
+	return m
 }
 
 // What can't be read decides nothing, whatever it looks like. Money that moved under the key has moved, whatever else was

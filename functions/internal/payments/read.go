@@ -6,17 +6,13 @@ import (
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 )
-
-// Messages reads outbox messages strongly; nil where there is none.
-type Messages interface {
-	Message(ctx context.Context, id idem.MessageID) (*idem.Message, error)
-}
 
 // reader answers what the present state is; nothing it answers is stored.
 type reader struct {
 	ledger   Ledger
-	messages Messages
+	messages outbox.Messages
 	engine   *idem.Engine
 }
 
@@ -29,23 +25,37 @@ func (r reader) payment(ctx context.Context, tenant, id string) (*Payment, error
 	if err != nil || p == nil || p.Status != StatusPending {
 		return p, err
 	}
-	m, err := r.message(ctx, p.Message)
-	if err != nil {
-		return nil, err
-	}
-	if m != nil && (m.State == idem.MessageUnknown || m.State == idem.MessageDead) {
-		p.Status = StatusUnknown
-	}
-	return p, nil
+	p.Status, err = r.pending(ctx, p.Message)
+	return p, err
 }
 
-// message reads a message; trouble with the store is an [*idem.UnavailableError].
-func (r reader) message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
-	m, err := r.messages.Message(ctx, id)
-	if err != nil {
-		return nil, unreadable(fmt.Errorf("message: %w", err))
+// payout is a payout as it stands; that an effect of its chain is unknown is read off the open message.
+func (r reader) payout(ctx context.Context, tenant, id string) (*Payout, error) {
+	if !idSyntax.MatchString(id) {
+		return nil, nil
 	}
-	return m, nil
+	p, err := r.ledger.Payout(ctx, tenant, id)
+	if err != nil || p == nil || p.Status != StatusPending {
+		return p, err
+	}
+	p.Status, err = r.pending(ctx, p.Message)
+	return p, err
+}
+
+// pending is the status of what waits for the chain that the message is of.
+func (r reader) pending(ctx context.Context, id idem.MessageID) (Status, error) {
+	operation, _, err := id.Operation()
+	if err != nil {
+		return "", fmt.Errorf("payments: message of a row: %w", err)
+	}
+	open, err := r.open(ctx, operation)
+	if err != nil {
+		return "", err
+	}
+	if open.State == idem.MessageUnknown || open.State == idem.MessageDead {
+		return StatusUnknown, nil
+	}
+	return StatusPending, nil
 }
 
 func (r reader) account(ctx context.Context, tenant, id string) (*Account, error) {
@@ -67,31 +77,22 @@ func (r reader) operation(ctx context.Context, tenant, id string) (*idem.Record,
 	if record.State != idem.StatePending {
 		return record, operationState(*record, nil), nil
 	}
-	open, err := r.openMessage(ctx, record.OperationID)
+	open, err := r.open(ctx, record.OperationID)
 	if err != nil {
 		return nil, "", err
 	}
 	return record, operationState(*record, open), nil
 }
 
-// openMessage follows the chain to the message that is open: the operation's recovery point.
-func (r reader) openMessage(ctx context.Context, id idem.OperationID) (*idem.Message, error) {
-	const chainMax = 10
-	var last *idem.Message
-	for n := 1; n <= chainMax; n++ {
-		m, err := r.message(ctx, id.Message(n))
-		if err != nil {
-			return nil, err
-		}
-		if m == nil {
-			break
-		}
-		if last = m; !m.State.Final() {
-			return m, nil
-		}
+// open is the message that the operation waits for: its recovery point. Trouble with the store is an
+// [*idem.UnavailableError].
+func (r reader) open(ctx context.Context, id idem.OperationID) (*idem.Message, error) {
+	m, err := outbox.Open(ctx, r.messages, id)
+	if err != nil {
+		return nil, unreadable(fmt.Errorf("message: %w", err))
 	}
-	if last == nil {
+	if m == nil {
 		return nil, errChain
 	}
-	return last, nil
+	return m, nil
 }

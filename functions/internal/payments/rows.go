@@ -18,6 +18,11 @@ func (r Rows) Payment(_ context.Context, tenant, id string) (*Payment, error) {
 	return decodeRow[Payment](r.Store.Row(paymentKey(tenant, id)))
 }
 
+// Payout implements [Ledger].
+func (r Rows) Payout(_ context.Context, tenant, id string) (*Payout, error) {
+	return decodeRow[Payout](r.Store.Row(payoutKey(tenant, id)))
+}
+
 // Account implements [Ledger].
 func (r Rows) Account(_ context.Context, tenant, id string) (*Account, error) {
 	return decodeRow[Account](r.Store.Row(accountKey(tenant, id)))
@@ -56,6 +61,28 @@ func TranslateRow(w idem.Write) (memstore.Write, error) {
 		return changeRow(paymentKey(w.Tenant, w.ID), w,
 			func(p *Payment) bool { return p.Status == StatusPending },
 			func(p *Payment) { p.Status, p.ProviderReference = w.Status, w.ProviderReference }), nil
+	case ReserveRefund:
+		return changeRow(paymentKey(w.Tenant, w.Payment), w,
+			func(p *Payment) bool {
+				return p.Status == StatusSucceeded && p.Amount == w.Paid && p.Refunded <= w.Paid-w.Amount
+			},
+			func(p *Payment) { p.Refunded += w.Amount }), nil
+	case ReleaseRefund:
+		return changeRow(paymentKey(w.Tenant, w.Payment), w,
+			func(p *Payment) bool { return p.Refunded >= w.Amount },
+			func(p *Payment) { p.Refunded -= w.Amount }), nil
+	case InsertRefund:
+		return insertRow(refundKey(w.Refund.Tenant, w.Refund.ID), w.Refund, w), nil
+	case FinishRefund:
+		return changeRow(refundKey(w.Tenant, w.ID), w,
+			func(r *Refund) bool { return r.Status == StatusPending },
+			func(r *Refund) { r.Status, r.ProviderReference = w.Status, w.ProviderReference }), nil
+	case InsertPayout:
+		return insertRow(payoutKey(w.Payout.Tenant, w.Payout.ID), w.Payout, w), nil
+	case FinishPayout:
+		return changeRow(payoutKey(w.Tenant, w.ID), w,
+			func(p *Payout) bool { return p.Status == StatusPending },
+			func(p *Payout) { p.Status, p.ProviderReference = w.Status, w.ProviderReference }), nil
 	case Debit:
 		return balanceRow(accountKey(w.Tenant, w.Account), -w.Amount, w.Currency, w), nil
 	case Credit:

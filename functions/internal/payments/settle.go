@@ -8,9 +8,12 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
-// settleCharge says what became of a payment: the same for the worker, and for whoever else brings evidence.
+// The settlements say what became of an entity: the same for the worker, for the api function, and for whoever else
+// brings evidence.
+
+// settleCharge ends a payment.
 func settleCharge(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
-	c, err := decodeCharge(m.Payload)
+	c, err := decodePayload[charge](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
 	}
@@ -18,25 +21,100 @@ func settleCharge(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
 		Tenant: m.Tenant, ID: c.Payment, Amount: c.Amount, Currency: c.Currency, Source: c.Source,
 		Reference: c.Reference, CreatedAt: c.CreatedAt,
 	}
-	var response idem.Response
-	switch o := o.(type) {
-	case outbox.Delivered:
-		p.Status, p.ProviderReference = StatusSucceeded, o.Reference
-		response, err = idem.JSON(http.StatusCreated, viewPayment(p))
-	case outbox.Declined:
-		p.Status, p.ProviderReference = StatusDeclined, o.Reference
-		response = idem.NewProblem(http.StatusPaymentRequired, "payment_declined", "Payment declined",
-			"The payment source declined the charge.").Response()
-	case outbox.NotExecuted:
-		p.Status = StatusFailed
-	default:
-		err = fmt.Errorf("payments: a charge does not settle by %T", o)
+	if p.Status, p.ProviderReference, err = ending(o); err != nil {
+		return outbox.Settlement{}, err
 	}
+	return settlement(p.Status, viewPayment(p), paymentDeclined(),
+		FinishPayment{Tenant: p.Tenant, ID: p.ID, Status: p.Status, ProviderReference: p.ProviderReference})
+}
+
+// settleRefund ends a refund; what was not refunded can be refunded again.
+func settleRefund(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+	c, err := decodePayload[refund](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
 	}
-	return outbox.Settlement{
-		Writes:   []idem.Write{FinishPayment{Tenant: p.Tenant, ID: p.ID, Status: p.Status, ProviderReference: p.ProviderReference}},
-		Response: response,
-	}, nil
+	r := Refund{
+		Tenant: m.Tenant, ID: c.Refund, Payment: c.Payment, Amount: c.Amount, Currency: c.Currency, CreatedAt: c.CreatedAt,
+	}
+	if r.Status, r.ProviderReference, err = ending(o); err != nil {
+		return outbox.Settlement{}, err
+	}
+	writes := []idem.Write{FinishRefund{Tenant: r.Tenant, ID: r.ID, Status: r.Status, ProviderReference: r.ProviderReference}}
+	if r.Status != StatusSucceeded {
+		writes = append(writes, ReleaseRefund{Tenant: r.Tenant, Payment: r.Payment, Amount: r.Amount})
+	}
+	return settlement(r.Status, viewRefund(r), refundDeclined(), writes...)
+}
+
+// settleScreening goes on with the payout, or ends it where the destination did not pass. What the provider made is no
+// payout, so a payout that ends here has no reference.
+func settleScreening(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+	p, err := payoutIn(m)
+	if err != nil {
+		return outbox.Settlement{}, err
+	}
+	if _, passed := o.(outbox.Delivered); passed {
+		return outbox.Settlement{Next: &outbox.Next{Topic: payoutTopic(p.Destination), Payload: m.Payload}}, nil
+	}
+	if p.Status, _, err = ending(o); err != nil {
+		return outbox.Settlement{}, err
+	}
+	return endOfPayout(p, payoutDeclined("The destination did not pass the screening. The funds are back on the account."))
+}
+
+// settlePayout ends a payout.
+func settlePayout(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+	p, err := payoutIn(m)
+	if err != nil {
+		return outbox.Settlement{}, err
+	}
+	if p.Status, p.ProviderReference, err = ending(o); err != nil {
+		return outbox.Settlement{}, err
+	}
+	return endOfPayout(p, payoutDeclined("The provider declined the payout. The funds are back on the account."))
+}
+
+func payoutIn(m idem.Message) (Payout, error) {
+	c, err := decodePayload[payout](m.Payload)
+	return Payout{
+		Tenant: m.Tenant, ID: c.Payout, From: c.From, Amount: c.Amount, Currency: c.Currency, Destination: c.Destination,
+		CreatedAt: c.CreatedAt,
+	}, err
+}
+
+// endOfPayout gives the funds back, unless they have left.
+func endOfPayout(p Payout, declined idem.Problem) (outbox.Settlement, error) {
+	writes := []idem.Write{FinishPayout{Tenant: p.Tenant, ID: p.ID, Status: p.Status, ProviderReference: p.ProviderReference}}
+	if p.Status != StatusSucceeded {
+		writes = append(writes, Credit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency})
+	}
+	return settlement(p.Status, viewPayout(p), declined, writes...)
+}
+
+// ending is the final status by an outcome, and the provider's reference.
+func ending(o outbox.Outcome) (Status, string, error) {
+	switch o := o.(type) {
+	case outbox.Delivered:
+		return StatusSucceeded, o.Reference, nil
+	case outbox.Declined:
+		return StatusDeclined, o.Reference, nil
+	case outbox.NotExecuted:
+		return StatusFailed, "", nil
+	}
+	return "", "", fmt.Errorf("payments: nothing settles by %T", o)
+}
+
+// settlement answers 201 with the view or with the decline; the answer to what failed is the outbox's own.
+func settlement(status Status, view any, declined idem.Problem, writes ...idem.Write) (outbox.Settlement, error) {
+	s := outbox.Settlement{Writes: writes}
+	var err error
+	switch status {
+	case StatusSucceeded:
+		s.Response, err = idem.JSON(http.StatusCreated, view)
+	case StatusDeclined:
+		s.Response = declined.Response()
+	case StatusFailed, StatusPending, StatusUnknown:
+	}
+	return s, err
 }

@@ -33,7 +33,13 @@ func TestTranslatorsAreEqual(t *testing.T) {
 				}
 			}
 		}
-		for step := range rapid.IntRange(1, 6).Draw(t, "transactions") {
+		paid := payments.InsertPayment{Payment: payments.Payment{
+			Tenant: tenant, ID: "pay_4", Status: drawnStatus.Draw(t, "status"), Amount: 120, Currency: "EUR", Source: "card_ok", CreatedAt: noon, Message: "op_1.1",
+		}}
+		for _, b := range all {
+			commit(ctx, t, b, tenant, []idem.Write{paid})
+		}
+		for step := range rapid.IntRange(1, 10).Draw(t, "transactions") {
 			writes := drawWrites(t, tenant)
 			failed := make([][]int, len(all))
 			for i, b := range all {
@@ -51,38 +57,79 @@ func TestTranslatorsAreEqual(t *testing.T) {
 
 // drawWrites draws a transaction of the application's writes, no row twice.
 func drawWrites(t *rapid.T, tenant string) []idem.Write {
-	kinds := rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 1, 4, rapid.ID).Draw(t, "kinds")
-	status := rapid.SampledFrom([]payments.Status{payments.StatusSucceeded, payments.StatusDeclined, payments.StatusFailed})
-	currency := rapid.SampledFrom([]string{"EUR", "EUR", "EUR", "USD"})
-	text := rapid.SampledFrom([]string{"", "order-17", "naïve \u2028 \"x\""})
-	amount := rapid.Int64Range(1, 120)
 	var writes []idem.Write
+	if rapid.Bool().Draw(t, "refunds") { // alone, so that nothing else fails the transaction
+		return append(writes, drawPaymentWrite(t, tenant, "pay_4"))
+	}
+	kinds := rapid.SliceOfNDistinct(rapid.IntRange(0, 11), 1, 4, rapid.ID).Draw(t, "kinds")
 	for _, kind := range kinds {
 		switch kind {
 		case 0, 1, 2, 3: // acct_4 is not there
-			account := fmt.Sprintf("acct_%d", kind+1)
-			if rapid.Bool().Draw(t, "debit") {
-				writes = append(writes, payments.Debit{Tenant: tenant, Account: account, Amount: amount.Draw(t, "amount"), Currency: currency.Draw(t, "currency")})
-			} else {
-				writes = append(writes, payments.Credit{Tenant: tenant, Account: account, Amount: amount.Draw(t, "amount"), Currency: currency.Draw(t, "currency")})
-			}
+			writes = append(writes, drawBooking(t, tenant, fmt.Sprintf("acct_%d", kind+1)))
 		case 4, 5:
-			id := fmt.Sprintf("pay_%d", kind)
-			if rapid.Bool().Draw(t, "insert") {
-				writes = append(writes, payments.InsertPayment{Payment: payments.Payment{
-					Tenant: tenant, ID: id, Status: payments.StatusPending, Amount: amount.Draw(t, "amount"), Currency: currency.Draw(t, "currency"),
-					Source: "card_ok", Reference: text.Draw(t, "reference"), CreatedAt: noon.Add(time.Duration(kind) * time.Millisecond), Message: "op_1.1",
-				}})
-			} else {
-				writes = append(writes, payments.FinishPayment{Tenant: tenant, ID: id, Status: status.Draw(t, "status"), ProviderReference: text.Draw(t, "provider")})
-			}
+			writes = append(writes, drawPaymentWrite(t, tenant, fmt.Sprintf("pay_%d", kind)))
 		case 6, 7:
 			writes = append(writes, payments.InsertTransfer{Transfer: payments.Transfer{
-				Tenant: tenant, ID: fmt.Sprintf("tr_%d", kind), From: "acct_1", To: "acct_2", Amount: amount.Draw(t, "amount"), Currency: "EUR", CreatedAt: noon,
+				Tenant: tenant, ID: fmt.Sprintf("tr_%d", kind), From: "acct_1", To: "acct_2", Amount: drawnAmount.Draw(t, "amount"), Currency: "EUR", CreatedAt: noon,
 			}})
+		case 8, 9:
+			writes = append(writes, drawPayoutWrite(t, tenant, fmt.Sprintf("po_%d", kind)))
+		case 10, 11:
+			writes = append(writes, drawRefundWrite(t, tenant, fmt.Sprintf("re_%d", kind)))
 		}
 	}
 	return writes
+}
+
+var (
+	drawnStatus   = rapid.SampledFrom([]payments.Status{payments.StatusSucceeded, payments.StatusSucceeded, payments.StatusDeclined, payments.StatusFailed})
+	drawnCurrency = rapid.SampledFrom([]string{"EUR", "EUR", "EUR", "USD"})
+	drawnText     = rapid.SampledFrom([]string{"", "order-17", "naïve \u2028 \"x\""})
+	drawnAmount   = rapid.Int64Range(1, 120)
+	// drawnSum is what payments and their refunds are about: few values, so that some fit exactly.
+	drawnSum = rapid.SampledFrom([]int64{120, 80, 40})
+)
+
+func drawBooking(t *rapid.T, tenant, account string) idem.Write {
+	amount, currency := drawnAmount.Draw(t, "amount"), drawnCurrency.Draw(t, "currency")
+	if rapid.Bool().Draw(t, "debit") {
+		return payments.Debit{Tenant: tenant, Account: account, Amount: amount, Currency: currency}
+	}
+	return payments.Credit{Tenant: tenant, Account: account, Amount: amount, Currency: currency}
+}
+
+func drawPaymentWrite(t *rapid.T, tenant, id string) idem.Write {
+	switch rapid.IntRange(0, 5).Draw(t, "write") {
+	case 0:
+		return payments.InsertPayment{Payment: payments.Payment{
+			Tenant: tenant, ID: id, Status: payments.StatusPending, Amount: drawnSum.Draw(t, "sum"), Currency: drawnCurrency.Draw(t, "currency"),
+			Source: "card_ok", Reference: drawnText.Draw(t, "reference"), CreatedAt: noon.Add(time.Millisecond), Message: "op_1.1",
+		}}
+	case 1:
+		return payments.FinishPayment{Tenant: tenant, ID: id, Status: drawnStatus.Draw(t, "status"), ProviderReference: drawnText.Draw(t, "provider")}
+	case 2, 3:
+		return payments.ReserveRefund{Tenant: tenant, Payment: id, Amount: drawnSum.Draw(t, "amount"), Paid: rapid.SampledFrom([]int64{120, 120, 120, 80}).Draw(t, "paid")}
+	}
+	return payments.ReleaseRefund{Tenant: tenant, Payment: id, Amount: drawnSum.Draw(t, "amount")}
+}
+
+func drawPayoutWrite(t *rapid.T, tenant, id string) idem.Write {
+	if rapid.Bool().Draw(t, "insert") {
+		return payments.InsertPayout{Payout: payments.Payout{
+			Tenant: tenant, ID: id, Status: payments.StatusPending, From: "acct_1", Amount: drawnAmount.Draw(t, "amount"),
+			Currency: drawnCurrency.Draw(t, "currency"), Destination: "iban_ok", CreatedAt: noon, Message: "op_1.1",
+		}}
+	}
+	return payments.FinishPayout{Tenant: tenant, ID: id, Status: drawnStatus.Draw(t, "status"), ProviderReference: drawnText.Draw(t, "provider")}
+}
+
+func drawRefundWrite(t *rapid.T, tenant, id string) idem.Write {
+	if rapid.Bool().Draw(t, "insert") {
+		return payments.InsertRefund{Refund: payments.Refund{
+			Tenant: tenant, ID: id, Payment: "pay_4", Status: payments.StatusPending, Amount: drawnAmount.Draw(t, "amount"), Currency: "EUR", CreatedAt: noon,
+		}}
+	}
+	return payments.FinishRefund{Tenant: tenant, ID: id, Status: drawnStatus.Draw(t, "status"), ProviderReference: drawnText.Draw(t, "provider")}
 }
 
 // commit makes the transaction beside a new record, and returns which writes failed.
@@ -126,6 +173,13 @@ func rows(ctx context.Context, t *rapid.T, b backend, tenant string) []any {
 	}
 	for _, id := range []string{"pay_4", "pay_5"} {
 		p, err := b.ledger.Payment(ctx, tenant, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	for _, id := range []string{"po_8", "po_9"} {
+		p, err := b.ledger.Payout(ctx, tenant, id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,13 @@ func instantOrNil(t time.Time) *string {
 	return &s
 }
 
+func textOrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // paymentView is a payment as clients see it.
 type paymentView struct {
 	ID                string  `json:"id"`
@@ -31,25 +38,61 @@ type paymentView struct {
 	Source            string  `json:"source"`
 	Reference         string  `json:"reference"`
 	ProviderReference *string `json:"provider_reference"`
+	Refunded          int64   `json:"refunded"`
 	CreatedAt         string  `json:"created_at"`
 }
 
 func viewPayment(p Payment) paymentView {
-	v := paymentView{
+	return paymentView{
 		ID: p.ID, Status: p.Status, Amount: p.Amount, Currency: p.Currency, Source: p.Source, Reference: p.Reference,
-		CreatedAt: instant(p.CreatedAt),
+		ProviderReference: textOrNil(p.ProviderReference), Refunded: p.Refunded, CreatedAt: instant(p.CreatedAt),
 	}
-	if p.ProviderReference != "" {
-		v.ProviderReference = &p.ProviderReference
-	}
-	return v
 }
 
-// acceptedView is the body of a 202.
+// refundView is a refund as clients see it.
+type refundView struct {
+	ID                string  `json:"id"`
+	Payment           string  `json:"payment"`
+	Status            Status  `json:"status"`
+	Amount            int64   `json:"amount"`
+	Currency          string  `json:"currency"`
+	ProviderReference *string `json:"provider_reference"`
+	CreatedAt         string  `json:"created_at"`
+}
+
+func viewRefund(r Refund) refundView {
+	return refundView{
+		ID: r.ID, Payment: r.Payment, Status: r.Status, Amount: r.Amount, Currency: r.Currency,
+		ProviderReference: textOrNil(r.ProviderReference), CreatedAt: instant(r.CreatedAt),
+	}
+}
+
+// payoutView is a payout as clients see it.
+type payoutView struct {
+	ID                string  `json:"id"`
+	Status            Status  `json:"status"`
+	From              string  `json:"from"`
+	Amount            int64   `json:"amount"`
+	Currency          string  `json:"currency"`
+	Destination       string  `json:"destination"`
+	ProviderReference *string `json:"provider_reference"`
+	CreatedAt         string  `json:"created_at"`
+}
+
+func viewPayout(p Payout) payoutView {
+	return payoutView{
+		ID: p.ID, Status: p.Status, From: p.From, Amount: p.Amount, Currency: p.Currency, Destination: p.Destination,
+		ProviderReference: textOrNil(p.ProviderReference), CreatedAt: instant(p.CreatedAt),
+	}
+}
+
+// acceptedView is the body of a 202: the operation, and what it is about.
 type acceptedView struct {
 	Operation idem.OperationID `json:"operation"`
 	State     string           `json:"state"`
-	Payment   paymentView      `json:"payment"`
+	Payment   *paymentView     `json:"payment,omitzero"`
+	Refund    *refundView      `json:"refund,omitzero"`
+	Payout    *payoutView      `json:"payout,omitzero"`
 }
 
 type transferView struct {

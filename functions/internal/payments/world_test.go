@@ -56,6 +56,8 @@ type world struct {
 type options struct {
 	// callTimeout bounds a call to the provider, in real time: it is short where the simulator hangs.
 	callTimeout time.Duration
+	// workerOnly leaves every delivery to the worker: nothing is delivered inline.
+	workerOnly bool
 }
 
 // onBoth runs a scenario on the reference store and on DynamoDB: the two translators of the application's writes are
@@ -96,21 +98,31 @@ func (w *world) start(o options) {
 	w.sweep, err = outbox.NewSweep(w.store, topics, w.queue, w.queue)
 	w.ok(err)
 
-	app, err := newApp(w.store, w.backend.ledger, idem.Config{Now: w.clock.Now, Pause: w.pause})
+	delivery := w.worker
+	if o.workerOnly {
+		delivery = nil
+	}
+	app, err := newApp(w.store, w.backend.ledger, delivery, idem.Config{Now: w.clock.Now, Pause: w.pause})
 	w.ok(err)
 	w.api = httptest.NewServer(app)
 	w.Cleanup(w.api.Close)
 }
 
-// newApp makes the application as the api function does.
-func newApp(store *faulty.Store, ledger payments.Ledger, cfg idem.Config) (http.Handler, error) {
+// newApp makes the application as the api function does; without a worker nothing is delivered inline.
+func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, cfg idem.Config) (http.Handler, error) {
 	engine, err := idem.New(store, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return payments.New(payments.Config{
+	config := payments.Config{
 		Engine: engine, Ledger: ledger, Messages: store, Identify: identify, Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
-	})
+	}
+	if worker != nil {
+		if config.Courier, err = outbox.NewCourier(worker); err != nil {
+			return nil, err
+		}
+	}
+	return payments.New(config)
 }
 
 // identify takes the token for the tenant's name.
@@ -153,10 +165,17 @@ func (w *world) during(f func()) {
 	w.meanwhile = f
 }
 
-// deliver wakes the worker for the operation's message, as its stream record does, and demands that it has no trouble.
+// deliver wakes the worker for the operation's first message, as its stream record does, and demands that it has no
+// trouble.
 func (w *world) deliver(id idem.OperationID) {
 	w.Helper()
-	w.ok(w.worker.Deliver(w.Context(), id.Message(1)))
+	w.deliverMessage(id, 1)
+}
+
+// deliverMessage is deliver for the n-th message of the operation's chain.
+func (w *world) deliverMessage(id idem.OperationID, n int) {
+	w.Helper()
+	w.ok(w.worker.Deliver(w.Context(), id.Message(n)))
 }
 
 // drain lets time pass and serves every wake-up that becomes due.
@@ -199,6 +218,28 @@ func (w *world) charges() []provider.Object {
 	return charges
 }
 
+// refunds, screenings and payouts are likewise.
+func (w *world) refunds() []provider.Object {
+	w.Helper()
+	refunds, err := w.provider.Refunds(w.Context())
+	w.ok(err)
+	return refunds
+}
+
+func (w *world) screenings() []provider.Object {
+	w.Helper()
+	screenings, err := w.provider.Screenings(w.Context())
+	w.ok(err)
+	return screenings
+}
+
+func (w *world) payouts() []provider.Object {
+	w.Helper()
+	payouts, err := w.provider.Payouts(w.Context())
+	w.ok(err)
+	return payouts
+}
+
 // charged demands how many charges the provider ever made (docs/design.md I2).
 func (w *world) charged(n int) {
 	w.Helper()
@@ -216,10 +257,10 @@ func (w *world) balance(tenant, account string) int64 {
 	return view.Balance
 }
 
-// message is the operation's message as it stands.
+// message is the operation's open message, or its last one.
 func (w *world) message(id idem.OperationID) idem.Message {
 	w.Helper()
-	m, err := w.backend.store.Message(w.Context(), id.Message(1))
+	m, err := outbox.Open(w.Context(), w.backend.store, id)
 	w.ok(err)
 	if m == nil {
 		w.Fatalf("operation %s has no message", id)

@@ -102,6 +102,19 @@ func (s *Stage) Charges(t *testing.T) []provider.Object {
 	return charges
 }
 
+// Payouts returns the screenings and the payouts that the provider has made, newest first.
+func (s *Stage) Payouts(t *testing.T) (screenings, payouts []provider.Object) {
+	t.Helper()
+	screenings, err := s.Provider.Screenings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if payouts, err = s.Provider.Payouts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return screenings, payouts
+}
+
 // Sample returns a sample event of the folder events.
 func Sample(t *testing.T, name string) []byte {
 	t.Helper()

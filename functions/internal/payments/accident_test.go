@@ -1,0 +1,286 @@
+package payments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// mode is how a call goes wrong.
+type mode int
+
+const (
+	loseRequest mode = iota // the call is not made, and nobody hears
+	loseReply               // the call is made, and nobody hears
+	dieBefore               // the process dies before the call
+	dieAfter                // the process dies when the call is made
+	late                    // the call is still on the wire; the process goes on without a reply
+	dieLate                 // the call is still on the wire; the process dies
+	outage                  // the call is still on the wire; so long nothing else gets through that only a fence-off may
+	modes
+)
+
+// outageFor ends between an execution's last commit and its last write (idem.Config).
+const outageFor = 23_600 * time.Millisecond
+
+func (m mode) String() string {
+	return [...]string{"lose request", "lose reply", "die before", "die after", "late", "die, late", "outage"}[m]
+}
+
+// cut is where a process goes wrong.
+type cut struct {
+	at   int // counted from 1
+	mode mode
+}
+
+// life is one process of the application.
+type life struct {
+	*accident
+	cut   cut
+	begun time.Time
+	calls int
+	dead  bool
+
+	api    http.Handler
+	worker *outbox.Worker
+	sweep  *outbox.Sweep
+}
+
+// accident is one run: a fresh store and provider, and the processes one after the other.
+type accident struct {
+	clock  *clock
+	random io.Reader // seeded: an accident repeats
+	inner  *memstore.Store
+	rows   payments.Rows
+	queue  *memqueue.Queue
+	till   *till
+	// wire are requests that land when the next process makes its call with the number, or at the end.
+	wire   []func()
+	landAt int
+	request
+	answers []string
+}
+
+// request is what the client of an accident asks for, and who finishes it.
+type request struct {
+	path, body string
+	by         finisher
+}
+
+// finisher is who goes on after the first process: the client with its retries, the platform with its wake-ups and sweep
+// while the client is gone, or both.
+type finisher int
+
+const (
+	byBoth finisher = iota
+	byClient
+	byPlatform
+)
+
+// errCut is what a cut call's caller gets, and what a process dies of.
+var errCut = errors.New("cut")
+
+func newAccident(r request, landAt int) *accident {
+	a := &accident{clock: &clock{now: noon}, random: rand.NewChaCha8([32]byte{}), request: r, landAt: landAt, till: &till{}}
+	var err error
+	if a.inner, err = memstore.New(memstore.Config{Translate: payments.TranslateRow, Now: a.clock.Now}); err != nil {
+		panic(err)
+	}
+	a.rows, a.queue = payments.Rows{Store: a.inner}, memqueue.New(a.clock.Now)
+	a.rows.Open(payments.Account{Tenant: tenantA, ID: "acct_1", Currency: "EUR", Balance: seedBalance})
+	a.rows.Open(payments.Account{Tenant: tenantA, ID: "acct_2", Currency: "EUR"})
+	a.paid()
+	return a
+}
+
+// paid puts a payment there that succeeded, as the one to refund.
+func (a *accident) paid() {
+	w, err := payments.TranslateRow(payments.InsertPayment{Payment: payments.Payment{
+		Tenant: tenantA, ID: "pay_1", Status: payments.StatusSucceeded, Amount: 1999, Currency: "EUR", Source: "card_ok",
+		ProviderReference: "ch_1", CreatedAt: noon, Message: "op_1.1",
+	}})
+	if err != nil {
+		panic(err)
+	}
+	a.inner.PutRow(w.Key, w.Apply(nil))
+}
+
+// begin starts a process.
+func (a *accident) begin(c cut) *life {
+	l := &life{accident: a, cut: c, begun: a.clock.Now()}
+	store := faulty.New(a.inner)
+	store.All(l.through)
+	var err error
+	client, err := payments.NewProvider("http://provider.invalid")
+	if err != nil {
+		panic(err)
+	}
+	all := client.Topics(10)
+	for i := range all {
+		all[i].Call = l.call
+	}
+	topics, err := outbox.NewTopics(outbox.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random}, all...)
+	if err != nil {
+		panic(err)
+	}
+	if l.worker, err = outbox.NewWorker(store, topics, a.queue, a.queue); err != nil {
+		panic(err)
+	}
+	if l.sweep, err = outbox.NewSweep(store, topics, a.queue, a.queue); err != nil {
+		panic(err)
+	}
+	if l.api, err = newApp(store, cutLedger{l}, l.worker, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random}); err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// through makes one call of the process to the outside.
+func (l *life) through(ctx context.Context, run func(context.Context) error) error {
+	if l.dead {
+		panic(errCut)
+	}
+	l.calls++
+	if l.calls == l.landAt {
+		l.land()
+	}
+	switch {
+	case l.cut.mode == outage && l.calls > l.cut.at && l.cut.at > 0 && l.clock.Now().Before(l.begun.Add(outageFor)):
+		return &idem.OutcomeUnknownError{Cause: errCut}
+	case l.calls != l.cut.at:
+		return run(ctx)
+	}
+	switch l.cut.mode {
+	case loseReply, dieAfter:
+		_ = run(ctx) // nobody hears of it
+	case late, dieLate, outage:
+		l.wire = append(l.wire, func() { _ = run(context.WithoutCancel(ctx)) })
+	}
+	switch l.cut.mode {
+	case dieBefore, dieAfter, dieLate:
+		l.dead = true
+		panic(errCut)
+	}
+	return &idem.OutcomeUnknownError{Cause: errCut}
+}
+
+func (a *accident) land() {
+	wire := a.wire
+	a.wire = nil
+	for _, arrive := range wire {
+		arrive()
+	}
+}
+
+// cutLedger is the ledger as the process reads it.
+type cutLedger struct{ l *life }
+
+func (c cutLedger) Payment(ctx context.Context, tenant, id string) (*payments.Payment, error) {
+	return readRow(ctx, c.l, func() (*payments.Payment, error) { return c.l.rows.Payment(ctx, tenant, id) })
+}
+
+func (c cutLedger) Payout(ctx context.Context, tenant, id string) (*payments.Payout, error) {
+	return readRow(ctx, c.l, func() (*payments.Payout, error) { return c.l.rows.Payout(ctx, tenant, id) })
+}
+
+func (c cutLedger) Account(ctx context.Context, tenant, id string) (*payments.Account, error) {
+	return readRow(ctx, c.l, func() (*payments.Account, error) { return c.l.rows.Account(ctx, tenant, id) })
+}
+
+func readRow[T any](ctx context.Context, l *life, read func() (*T, error)) (*T, error) {
+	var row *T
+	err := l.through(ctx, func(context.Context) (err error) {
+		row, err = read()
+		return err
+	})
+	if err != nil {
+		return nil, &idem.UnavailableError{RetryAfter: time.Second, Cause: err}
+	}
+	return row, nil
+}
+
+// call is the process's call to the provider.
+func (l *life) call(ctx context.Context, m idem.Message) outbox.Outcome {
+	var outcome outbox.Outcome
+	if err := l.through(ctx, func(context.Context) error {
+		outcome = l.till.serve(m)
+		return nil
+	}); err != nil {
+		return outbox.Ambiguous{Cause: err}
+	}
+	return outcome
+}
+
+// till is the provider.
+type till struct{ made []idem.MessageID }
+
+// serve makes what is asked for; where keys are honoured, once for each.
+func (t *till) serve(m idem.Message) outbox.Outcome {
+	if keyless(m) || !slices.Contains(t.made, m.ID) {
+		t.made = append(t.made, m.ID)
+	}
+	return outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
+}
+
+func keyless(m idem.Message) bool { return strings.HasPrefix(m.Topic, "payments.legacy_") }
+
+// mortal runs a part of a process, which may die in it.
+func mortal(f func()) {
+	defer func() {
+		if p := recover(); p != nil && p != any(errCut) {
+			panic(p)
+		}
+	}()
+	f()
+}
+
+// post sends the client's request and notes a definite answer. A process that dies gives none.
+func (l *life) post() {
+	r := httptest.NewRequest(http.MethodPost, l.path, strings.NewReader(l.body))
+	r.Header.Set("Authorization", "Bearer "+tenantA)
+	r.Header.Set("Idempotency-Key", `"k"`)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	mortal(func() { l.api.ServeHTTP(w, r) })
+	if !l.dead {
+		l.answers = append(l.answers, fmt.Sprintf("%d %s", w.Code, w.Body))
+	}
+}
+
+// live is what happens while the process runs.
+func (l *life) live() {
+	if l.by != byPlatform || len(l.answers) == 0 && l.begun.Equal(noon) {
+		l.post()
+	}
+	if l.by != byClient {
+		l.serve()
+	}
+}
+
+// serve does what the platform does: stream records of new messages, due wake-ups, and the scheduled sweep.
+func (l *life) serve() {
+	ctx := context.Background()
+	for _, m := range l.inner.Messages() {
+		if m.State == idem.MessagePending {
+			mortal(func() { _ = l.worker.DeliverSeen(ctx, m) }) // its trouble is what this is about
+		}
+	}
+	mortal(func() { _, _ = l.sweep.Run(ctx) })
+	for _, id := range l.queue.Take() {
+		mortal(func() { _ = l.worker.Deliver(ctx, id) })
+	}
+}

@@ -1,0 +1,93 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// lookUpBytesMax bounds the provider's answer to a look-up.
+const lookUpBytesMax = 1 << 20
+
+// object is what is read of a charge, refund, screening or payout at the provider.
+type object struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+}
+
+var errNoID = errors.New("payments: the provider's answer has no id")
+
+func objectIn(body []byte) (object, error) {
+	var o object
+	if err := json.Unmarshal(body, &o); err != nil {
+		return o, err
+	}
+	if o.ID == "" {
+		return o, errNoID
+	}
+	return o, nil
+}
+
+func referenceIn(body []byte) (string, error) {
+	o, err := objectIn(body)
+	return o.ID, err
+}
+
+// find looks up what a call made by its downstream key. Nothing found is no proof yet: its caller knows when it is.
+func (p *Provider) find(ctx context.Context, path string, m idem.Message) outbox.Finding {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path+"?key="+url.QueryEscape(string(m.ID)), nil)
+	if err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	res, err := p.lookUp.Do(req)
+	if err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up answered with status %d", res.StatusCode)}
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, lookUpBytesMax))
+	if err != nil {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up: %w", err)}
+	}
+	return findingOf(body)
+}
+
+// findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there
+// are more, money that moved has moved, and a decline is an end only where nothing else is open.
+func findingOf(body []byte) outbox.Finding {
+	var objects []json.RawMessage
+	if err := json.Unmarshal(body, &objects); err != nil {
+		return outbox.Unclear{Cause: fmt.Errorf("payments: malformed look-up: %w", err)}
+	}
+	if objects == nil {
+		return outbox.Unclear{Cause: errors.New("payments: look-up answered null")}
+	}
+	var finding outbox.Finding = outbox.Absent{}
+	var unclear error
+	for _, raw := range objects {
+		o, err := objectIn(raw)
+		switch {
+		case err != nil:
+			unclear = err
+		case o.Status == "succeeded":
+			return outbox.Found{Outcome: outbox.Delivered{Reference: o.ID, Evidence: raw}}
+		case o.Status == "declined":
+			finding = outbox.Found{Outcome: outbox.Declined{Reference: o.ID, Evidence: raw}}
+		default:
+			unclear = fmt.Errorf("payments: an object with status %q", o.Status)
+		}
+	}
+	if unclear != nil {
+		return outbox.Unclear{Cause: unclear}
+	}
+	return finding
+}

@@ -1,0 +1,55 @@
+package payments
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// The business answers of the application. Each is stored and replayed like any result.
+
+func paymentDeclined() idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "payment_declined", "Payment declined",
+		"The payment source declined the charge.")
+}
+
+func paymentNotRefundable() idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "payment_not_refundable", "Payment not refundable",
+		"Only a payment that has succeeded can be refunded.")
+}
+
+func refundExceedsPayment() idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "refund_exceeds_payment", "Refund exceeds payment",
+		"The payment has less left to refund than the amount.")
+}
+
+func refundDeclined() idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "refund_declined", "Refund declined",
+		"The provider declined the refund.")
+}
+
+func payoutDeclined(detail string) idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "payout_declined", "Payout declined", detail)
+}
+
+func insufficientFunds() idem.Problem {
+	return idem.NewProblem(http.StatusPaymentRequired, "insufficient_funds", "Insufficient funds",
+		"The account does not hold the amount.")
+}
+
+func accountNotFound(member string) idem.Problem {
+	return idem.NewProblem(http.StatusNotFound, "account_not_found",
+		"Account not found", fmt.Sprintf("There is no account as named by %q.", member))
+}
+
+func currencyMismatch(member string) idem.Problem {
+	return idem.NewProblem(http.StatusBadRequest, "currency_mismatch",
+		"Currency mismatch", fmt.Sprintf("The account named by %q holds another currency.", member))
+}
+
+func notFound(what string) idem.Problem {
+	return idem.NewProblem(http.StatusNotFound, what+"_not_found", "Not Found", "There is no such "+what+".")
+}
+
+func reject(p idem.Problem) error { return &idem.RejectedError{Problem: p} }
