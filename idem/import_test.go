@@ -29,6 +29,8 @@ var mayImport = map[string][]string{
 	"idem/awslambda":         {},
 	"idem/function":          {"idem", "idem/canonical"},
 	"idem/function/jmespath": {"idem/function"},
+	"idem/breaker":           {"idem", "idem/outbox"},
+	"idem/cache":             {"idem"},
 	"idem/client":            {"idem", "idem/header"},
 	"idem/outbox":            {"idem"},
 	"idem/outbox/call":       {"idem", "idem/outbox"},

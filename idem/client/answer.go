@@ -14,9 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
-// codeExpired is the problem of a 410 or 412 that speaks of the key, and not of a resource.
-const codeExpired = "idempotency_key_expired"
-
 // answer is a response whose body was read, or the beginning of a longer one.
 type answer struct {
 	res  *http.Response
@@ -123,7 +120,7 @@ func (a *answer) judge() verdict {
 		return verdictUnknown
 	case (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) && mismatch:
 		return verdictMismatch
-	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == codeExpired:
+	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == idem.CodeKeyExpired:
 		return verdictExpired
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return verdictRefused

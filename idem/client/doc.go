@@ -18,5 +18,7 @@
 // (docs/peers.md H18). With a server that honours the key that is safe; still, requests with a body are sent so that it
 // can't happen, and where it can, without a body, [GaveUpError] and the log count what was written, not what was asked for.
 //
+// The same rules in TypeScript, to copy from: typescript/README.md.
+//
 // http.Client.Timeout replaces errors by its own, without the key. Bound a request by its context, or by Config.
 package client

@@ -66,9 +66,22 @@ func StaticcheckTool() Tool {
 	}
 }
 
-func npmInstall(ctx context.Context, directory, pinned string) error {
-	if err := Run(ctx, directory, nil, "npm", "install", "--prefix", directory, "--no-save", "--no-audit", "--no-fund", pinned); err != nil {
-		return fmt.Errorf("npm package %s: %w", pinned, err)
+// TypeScriptTool is the compiler that checks and builds the TypeScript client, with the types of the oldest Node that runs
+// it. The compiler is node_modules/typescript/bin/tsc below the tool's folder.
+func TypeScriptTool() Tool {
+	const version, nodeTypes = "7.0.2", "20.19.43"
+	return Tool{
+		Name: "typescript", Version: version, Check: RequireNode,
+		Install: func(ctx context.Context, directory string) error {
+			return npmInstall(ctx, directory, "typescript@"+version, "@types/node@"+nodeTypes)
+		},
+	}
+}
+
+func npmInstall(ctx context.Context, directory string, pinned ...string) error {
+	arguments := append([]string{"install", "--prefix", directory, "--no-save", "--no-audit", "--no-fund"}, pinned...)
+	if err := Run(ctx, directory, nil, "npm", arguments...); err != nil {
+		return fmt.Errorf("npm packages %v: %w", pinned, err)
 	}
 	return nil
 }

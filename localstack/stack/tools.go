@@ -16,7 +16,7 @@ func InstallTools(ctx context.Context, root string, out *progress.Printer) error
 	if err != nil {
 		return err
 	}
-	tools := []emulator.Tool{emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool()}
+	tools := []emulator.Tool{emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool()}
 	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), localstackhost.Tool()} {
 		missing := missingFor(ctx, root, optional)
 		if missing != nil {

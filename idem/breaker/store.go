@@ -1,0 +1,92 @@
+package breaker
+
+import (
+	"context"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Get implements idem.Store.
+func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		r, err = s.inner.Get(ctx, key)
+		return err
+	})
+	return r, err
+}
+
+// LoadResponse implements idem.Store.
+func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (loaded idem.Record, err error) {
+	err = s.end(ctx, func(ctx context.Context) (err error) {
+		loaded, err = s.inner.LoadResponse(ctx, r)
+		return err
+	})
+	return loaded, err
+}
+
+// Insert implements idem.Store.
+func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+	return s.writing(r)(ctx, func(ctx context.Context) error { return s.inner.Insert(ctx, r, now) })
+}
+
+// Update implements idem.Store.
+func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.writing(r)(ctx, func(ctx context.Context) error { return s.inner.Update(ctx, r, fence) })
+}
+
+// writing says what writing the record is: a reserve or a take-over begins, everything else ends.
+func (s *Store) writing(r idem.Record) func(context.Context, func(context.Context) error) error {
+	if r.State == idem.StateInProgress {
+		return s.begin
+	}
+	return s.end
+}
+
+// Prepare implements idem.Store.
+func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+	inner, err := s.inner.Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return s.end(ctx, inner) }, nil
+}
+
+// Message implements outbox.Store.
+func (s *Store) Message(ctx context.Context, id idem.MessageID) (m *idem.Message, err error) {
+	err = s.end(ctx, func(ctx context.Context) (err error) {
+		m, err = s.inner.Message(ctx, id)
+		return err
+	})
+	return m, err
+}
+
+// UpdateMessage implements outbox.Store. A claim begins: the call that follows it could not be settled.
+func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+	update := func(ctx context.Context) error { return s.inner.UpdateMessage(ctx, m, fence) }
+	if m.State == idem.MessageClaimed {
+		return s.begin(ctx, update)
+	}
+	return s.end(ctx, update)
+}
+
+// PrepareSettle implements outbox.Store.
+func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+	inner, err := s.inner.PrepareSettle(settlement)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return s.end(ctx, inner) }, nil
+}
+
+// QueuedMessages implements outbox.Store.
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		refs, next, err = s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
+		return err
+	})
+	return refs, next, err
+}
+
+// Shards implements outbox.Store. It makes no call.
+func (s *Store) Shards() int { return s.inner.Shards() }

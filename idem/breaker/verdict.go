@@ -1,0 +1,56 @@
+package breaker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// What a call says about the store, in gobreaker's form: nil is an answer.
+var (
+	errDown    = errors.New("breaker: the store did not answer")
+	errNothing = errors.New("breaker: the call says nothing about the store")
+)
+
+// verdict judges what a call came to. patient says that it had time enough for its time-out to mean something.
+func verdict(ctx context.Context, patient bool, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errNothing
+	case !noReply(err):
+		return nil
+	case ctx.Err() != nil && !patient:
+		return errNothing
+	}
+	return errDown
+}
+
+// noReply says whether an error is one of the way to the store. Stores say so of writes; the errors of reads are the
+// transport's own, told apart by what net and the AWS SDK make of them. Anything else is an answer, above all a row that
+// can't be read: asking for it again and again must not refuse everybody.
+func noReply(err error) bool {
+	var unknown *idem.OutcomeUnknownError
+	var network net.Error // context.DeadlineExceeded is one
+	var connection interface{ ConnectionError() bool }
+	var status interface{ HTTPStatusCode() int }
+	switch {
+	case errors.As(err, &unknown), errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	case errors.As(err, &connection) && connection.ConnectionError():
+		return true
+	}
+	return errors.As(err, &status) && status.HTTPStatusCode() >= http.StatusInternalServerError
+}
+
+// patient says whether the context leaves a call time enough; deadlines are in the platform's time.
+func (s *Store) patient(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= s.cfg.Patience
+}

@@ -1,0 +1,125 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Store is a store behind a cache of final records. It implements idem.Store and is safe for concurrent use.
+type Store struct {
+	inner idem.Store
+	cfg   Config
+
+	mu      sync.Mutex
+	entries *simplelru.LRU[idem.RecordKey, entry]
+	stats   Stats
+}
+
+// Stats is what a cache holds and what came of it.
+type Stats struct {
+	// Entries and Bytes are what is held now.
+	Entries, Bytes int
+	// Hits and Misses count the reads that were answered from memory, and those that the store was asked for.
+	Hits, Misses int64
+}
+
+// New returns an empty cache in front of the store, or an [*idem.ConfigError].
+func New(inner idem.Store, cfg Config) (*Store, error) {
+	if inner == nil {
+		return nil, &idem.ConfigError{Field: "inner", Value: nil, Rule: "must be given"}
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{inner: inner, cfg: cfg}
+	entries, err := simplelru.NewLRU(cfg.EntriesMax, func(_ idem.RecordKey, e entry) { s.stats.Bytes -= e.bytes })
+	if err != nil {
+		return nil, err
+	}
+	s.entries = entries
+	return s, nil
+}
+
+// Stats tells what the cache holds and what came of it.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Entries = s.entries.Len()
+	return stats
+}
+
+// Get implements idem.Store: from memory where the record is held, else strongly as the store does.
+func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+	asked := s.cfg.Now()
+	if e, ok := s.held(key, asked, func(e entry) bool { return e.read != nil }); ok {
+		r := clone(*e.read)
+		return &r, nil
+	}
+	r, err := s.inner.Get(ctx, key)
+	if err == nil && r != nil && holdable(*r) {
+		read := clone(*r)
+		s.hold(entry{read: &read, asked: asked})
+	}
+	return r, err
+}
+
+// LoadResponse implements idem.Store. A sealed response is always opened by the store.
+func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+	if r.Sealed || r.Chunks == 0 || !holdable(r) {
+		return s.inner.LoadResponse(ctx, r)
+	}
+	asked := s.cfg.Now()
+	if e, ok := s.held(r.Key, asked, func(e entry) bool { return e.loaded != nil && same(*e.loaded, r) }); ok {
+		loaded := clone(*e.loaded)
+		r.Response, r.Chunks = loaded.Response, loaded.Chunks
+		return r, nil
+	}
+	loaded, err := s.inner.LoadResponse(ctx, r)
+	if err == nil {
+		kept := clone(loaded)
+		s.hold(entry{loaded: &kept, asked: asked})
+	}
+	return loaded, err
+}
+
+// Insert implements idem.Store.
+func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+	return s.changing(r.Key, func() error { return s.inner.Insert(ctx, r, now) })
+}
+
+// Update implements idem.Store.
+func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.changing(r.Key, func() error { return s.inner.Update(ctx, r, fence) })
+}
+
+// Prepare implements idem.Store.
+func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+	inner, err := s.inner.Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		return s.changing(c.Record.Key, func() error { return inner(ctx) })
+	}, nil
+}
+
+// changing makes a write of the record, which is read anew afterwards: also what was read meanwhile, and also where
+// there was no reply. Only a lost condition may show that what is held still stands.
+func (s *Store) changing(key idem.RecordKey, write func() error) error {
+	err := write()
+	var conflict *idem.RecordConflictError
+	if errors.As(err, &conflict) && conflict.Existing != nil {
+		s.dropUnless(*conflict.Existing)
+	} else {
+		s.drop(key)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package cache
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// entry is what is held of one record.
+type entry struct {
+	// read is the record as Get returned it, and loaded as LoadResponse did; nil where that was not asked for.
+	read, loaded *idem.Record
+	// asked is when the older of the two was asked for.
+	asked time.Time
+	bytes int
+}
+
+// holdable says whether nothing but an operator can change the record until its expiry.
+func holdable(r idem.Record) bool {
+	return r.Readable() && r.State.Final() && !r.ExpiresAt.IsZero()
+}
+
+// same says whether two final records are of one execution. An operation id alone is not enough: a cache-bust may keep it.
+func same(a, b idem.Record) bool {
+	return a.OperationID == b.OperationID && a.Epoch == b.Epoch && a.Owner == b.Owner && a.State == b.State && a.DoneAt.Equal(b.DoneAt)
+}
+
+// record is either of the two: they are of one execution.
+func (e entry) record() idem.Record {
+	if e.read != nil {
+		return *e.read
+	}
+	return *e.loaded
+}
+
+// stale says whether the record has to be read again.
+func (e entry) stale(now time.Time, cfg Config) bool {
+	return now.Sub(e.asked) >= cfg.MaxAge || !now.Before(e.record().ExpiresAt.Add(-cfg.ClockSkew))
+}
+
+// held looks for an entry that has what is asked for, and drops one that is stale.
+func (s *Store) held(key idem.RecordKey, now time.Time, has func(entry) bool) (entry, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries.Get(key)
+	if ok && e.stale(now, s.cfg) {
+		s.entries.Remove(key)
+		ok = false
+	}
+	if !ok || !has(e) {
+		s.stats.Misses++
+		return entry{}, false
+	}
+	s.stats.Hits++
+	return e, true
+}
+
+// hold keeps an entry, together with the other half that is held of the same execution.
+func (s *Store) hold(e entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, now := e.record(), s.cfg.Now()
+	if other, ok := s.entries.Peek(r.Key); ok && !other.stale(now, s.cfg) && same(other.record(), r) {
+		e = e.joined(other)
+	}
+	s.entries.Remove(r.Key)
+	e.bytes = size(e.read) + size(e.loaded)
+	if e.bytes > s.cfg.BytesMax || e.stale(now, s.cfg) {
+		return
+	}
+	s.stats.Bytes += e.bytes
+	s.entries.Add(r.Key, e)
+	for s.stats.Bytes > s.cfg.BytesMax {
+		s.entries.RemoveOldest()
+	}
+}
+
+// joined is the entry with the half that it lacks, and then as old as that.
+func (e entry) joined(other entry) entry {
+	switch {
+	case e.read == nil && other.read != nil:
+		e.read = other.read
+	case e.loaded == nil && other.loaded != nil:
+		e.loaded = other.loaded
+	default:
+		return e
+	}
+	if other.asked.Before(e.asked) {
+		e.asked = other.asked
+	}
+	return e
+}
+
+func (s *Store) drop(key idem.RecordKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries.Remove(key)
+}
+
+// dropUnless drops what is no longer as it is stored, its expiry included: whoever lost reads again.
+func (s *Store) dropUnless(stored idem.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries.Peek(stored.Key)
+	if ok && !(same(e.record(), stored) && e.record().ExpiresAt.Equal(stored.ExpiresAt)) {
+		s.entries.Remove(stored.Key)
+	}
+}
+
+// clone shares no memory with the record: callers may change what they are given (peers.md P7).
+func clone(r idem.Record) idem.Record {
+	r.Response.Header, r.Response.Body = slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)
+	return r
+}
+
+// About what a record takes up besides its strings and its response, list and map included, and a header's two strings.
+const (
+	overheadBytes = 768
+	headerBytes   = 32
+)
+
+func size(r *idem.Record) int {
+	if r == nil {
+		return 0
+	}
+	return overheadBytes + len(r.Key) + len(r.OperationID) + len(r.Owner) + len(r.Tenant) + len(r.Operation) + len(r.Principal) +
+		len(r.LastError) + headerBytes*len(r.Response.Header) + r.Response.Bytes()
+}

@@ -1,0 +1,90 @@
+import { plainCode } from "./errors.ts";
+
+/** An answer that was read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** The code of a problem document, else "". */
+  readonly code: string;
+}
+
+/** An answer of more bytes than the client may hold. Asking again would not make it shorter. */
+export class AnswerTooLongError extends Error {
+  constructor(bytesMax: number) {
+    super(`the answer has more than ${bytesMax} bytes`);
+    this.name = "AnswerTooLongError";
+  }
+}
+
+/** Reads an answer to its end; one that is torn is rejected as the lost answer that it is. */
+export async function read(response: Response, bytesMax: number): Promise<Answer> {
+  const body = await readBody(response, bytesMax);
+  let code = "";
+  if (/^application\/problem\+json *(;|$)/i.test(response.headers.get("Content-Type") ?? "")) {
+    try {
+      code = plainCode((JSON.parse(new TextDecoder().decode(body)) as { code?: unknown } | null)?.code);
+    } catch {
+      code = ""; // whatever it is, it is no problem document
+    }
+  }
+  return { status: response.status, statusText: response.statusText, headers: response.headers, body, code };
+}
+
+async function readBody(response: Response, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (let next = await reader?.read(); next !== undefined && !next.done; next = await reader?.read()) {
+    size += next.value.byteLength;
+    if (size > bytesMax) {
+      await reader?.cancel();
+      throw new AnswerTooLongError(bytesMax);
+    }
+    chunks.push(next.value);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return body;
+}
+
+const bodyless = [101, 103, 204, 205, 304];
+
+/** Makes a response of an answer, for the caller. */
+export function respond(a: Omit<Answer, "code">): Response {
+  return new Response(bodyless.includes(a.status) ? null : a.body, { status: a.status, statusText: a.statusText, headers: a.headers });
+}
+
+/** What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at. */
+export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused";
+
+/** The statuses after which the same key is safe and may help. A 5xx other than these won't change. */
+export const retried = [408, 425, 429, 500, 502, 503, 504];
+
+/** Reads docs/semantics.md "On the wire" from the client's side. */
+export function judge({ status, headers, code }: Pick<Answer, "status" | "headers" | "code">): Verdict {
+  const kept = headers.get("Idempotency-Status") ?? ""; // says what the code says, also where the body was replaced
+  if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires")) {
+    return "answer"; // stored, whatever it says: asking again gets the same
+  }
+  if (kept === "unprotected" || kept === "ignored" || code === "idempotency_response_too_large") {
+    return "answer"; // the key protects nothing there, or asking again gets the same
+  }
+  if (retried.includes(status)) {
+    return "again";
+  }
+  if (status === 409) {
+    if (code === "idempotency_key_in_progress" || code === "idempotency_key_in_use" || kept === "in_progress") return "again";
+    if (code === "idempotency_outcome_unknown" || kept === "unknown") return "unknown";
+  }
+  const mismatch = code === "idempotency_key_reused_with_different_payload" || code === "idempotency_error" || kept === "mismatch";
+  if ((status === 422 || status === 400) && mismatch) return "mismatch";
+  if ((status === 410 || status === 412) && code === "idempotency_key_expired") return "expired";
+  if (status === 401 || status === 403) return "refused";
+  return "answer";
+}

@@ -1,0 +1,256 @@
+// A client of an API that honours Idempotency-Key, by the rules of docs/semantics.md and of package idem/client, in
+// TypeScript without dependencies: fetch, and nothing else that is not in every runtime. Use it only for such APIs:
+// elsewhere a second request may be a second execution.
+
+import { AnswerTooLongError, judge, read, respond, retried, type Answer } from "./answer.ts";
+import { ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, type Last, type Reason } from "./errors.ts";
+import { keyLine, mintKey, type Journal } from "./key.ts";
+import { Pace, pause, retryAfter, type Limits } from "./pace.ts";
+
+/** A client's configuration. Times are in milliseconds. */
+export interface Options extends Limits {
+  /** Where the API begins: the Location of a 202 is a path below it. Default: it is resolved against the request's URL. */
+  readonly baseURL?: string;
+  /** Keeps the keys of named operations across restarts. Default: there are no named operations. */
+  readonly journal?: Journal;
+  /** How long after its first use a journalled key is sent again; keep it below the server's retention. Default 23 h. */
+  readonly keyAgeMaxMs: number;
+  /** Bounds one attempt, until its answer is read. Default 35 s, which is longer than API Gateway waits. */
+  readonly attemptTimeoutMs: number;
+  /** Bounds `await`. Default 5 min. */
+  readonly awaitMaxMs: number;
+  /** Bounds an answer's body. Default 8 MiB. */
+  readonly answerBytesMax: number;
+  /** The platform's, unless a test has others. */
+  readonly fetch: typeof fetch;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly pause: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+const defaults: Options = {
+  keyAgeMaxMs: 23 * 3600_000, attemptsMax: 8, elapsedMaxMs: 120_000, attemptTimeoutMs: 35_000, backoffBaseMs: 200,
+  backoffMaxMs: 20_000, retryAfterMaxMs: 60_000, awaitMaxMs: 300_000, answerBytesMax: 8 << 20,
+  fetch: (...request) => fetch(...request), now: Date.now, random: Math.random, pause,
+};
+
+/**
+ * A request as fetch takes it, with a body that can be sent twice: no stream, and no form, whose boundary is another each
+ * time. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
+ * restart too, until `done`. Without it the key is the one given, or a new one.
+ */
+export interface Send extends Omit<RequestInit, "body" | "signal"> {
+  readonly body?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly key?: string;
+  readonly operation?: string;
+}
+
+/** What every attempt at an operation has in common. */
+interface Operation {
+  readonly url: URL;
+  readonly init: RequestInit;
+  readonly signal: AbortSignal | undefined;
+  readonly key: string;
+  /** The key was used before, perhaps by another process. */
+  readonly resumed: boolean;
+}
+
+export class Client {
+  readonly #options: Options;
+  readonly #sent = new WeakMap<Response, Operation>();
+
+  /** Throws a RangeError that names the option, its value and the rule. */
+  constructor(options: Partial<Options> = {}) {
+    this.#options = { ...defaults, ...options };
+    validate(this.#options);
+  }
+
+  /**
+   * Sends a POST or PATCH until it has an answer, with one key, and anything else as it is. A stored answer is an answer
+   * whatever its status, and a redirect is one, too. Rejects with a MismatchError, an OutcomeUnknownError, an ExpiredError
+   * or a GaveUpError; with a KeyError, a TypeError or the signal's reason where nothing was sent.
+   */
+  async fetch(url: string | URL, send: Send = {}): Promise<Response> {
+    const { key, operation, signal, body, ...init } = send;
+    const whole: RequestInit = { ...init, ...(signal && { signal }), ...(body !== undefined && { body: typeof body === "string" ? body : body.slice() }) };
+    if (!["POST", "PATCH"].includes((init.method ?? "GET").toUpperCase())) {
+      return this.#options.fetch(url, whole);
+    }
+    const op = await this.#begin(new URL(url), whole, key, operation);
+    signal?.throwIfAborted();
+    return this.#run(op);
+  }
+
+  /** Ends a named operation, once its answer is kept where a restart finds it: the same id then begins a new operation. */
+  async done(operation: string): Promise<void> {
+    await this.#journal().done(operation);
+  }
+
+  /** The key that the response's request was sent with. */
+  keyOf(response: Response): string | undefined {
+    return this.#sent.get(response)?.key;
+  }
+
+  #journal(): Journal {
+    if (!this.#options.journal) throw new KeyError("a named operation needs Options.journal");
+    return this.#options.journal;
+  }
+
+  /** Finds or makes the operation's key, and checks all that can be checked before anything is sent. */
+  async #begin(url: URL, whole: RequestInit, given: string | undefined, name: string | undefined): Promise<Operation> {
+    if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("the URL must be http or https");
+    const now = this.#options.now();
+    let entry = { key: given ?? mintKey(now), firstSent: now };
+    let resumed = false;
+    const line = keyLine(entry.key); // what can't be sent is not journalled
+    const headers = new Headers(whole.headers);
+    if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header");
+    new Request(url, whole); // throws for what fetch would refuse
+    if (name !== undefined) {
+      ({ entry, resumed } = await this.#journal().begin(name, entry));
+      if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
+      if (resumed && now - entry.firstSent > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
+    }
+    headers.set("Idempotency-Key", name === undefined ? line : keyLine(entry.key));
+    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed };
+  }
+
+  async #run(op: Operation): Promise<Response> {
+    const pace = new Pace(this.#options, this.#options.now, this.#options.random);
+    for (;;) {
+      pace.attempts++;
+      const first = pace.attempts === 1 && !op.resumed;
+      const { answer, last } = await this.#ask(op.url, op.init, op.signal);
+      const gaveUp = (reason: Reason, cause?: unknown) =>
+        new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
+      if (answer) {
+        const verdict = judge(answer);
+        if (verdict === "answer" || (verdict === "refused" && first)) return this.#handOver(op, answer);
+        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code);
+        if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
+        if (verdict === "expired") throw new ExpiredError(op.key, last.status);
+        if (verdict === "refused") throw gaveUp("refused");
+      } else {
+        if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
+        if (neverSent(last.cause) && first) throw last.cause;
+        if (permanent(last.cause)) throw gaveUp("permanent");
+      }
+      const wait = pace.next(last.retryAfterMs);
+      if (typeof wait !== "number") throw gaveUp(wait);
+      await this.#options.pause(wait, op.signal).catch((cause: unknown) => Promise.reject(gaveUp("canceled", cause)));
+    }
+  }
+
+  /** Asks once and reads the answer, all within attemptTimeoutMs. */
+  async #ask(url: URL, init: RequestInit, signal: AbortSignal | undefined): Promise<{ answer?: Answer; last: Last }> {
+    const timeout = AbortSignal.timeout(this.#options.attemptTimeoutMs);
+    try {
+      const bounded = { ...init, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
+      const answer = await read(await this.#options.fetch(url, bounded), this.#options.answerBytesMax);
+      return { answer, last: { status: answer.status, code: answer.code, retryAfterMs: retryAfter(answer.headers, this.#options.now()) } };
+    } catch (cause) {
+      return { last: { status: 0, code: "", retryAfterMs: 0, cause } };
+    }
+  }
+
+  #handOver(op: Operation, answer: Omit<Answer, "code">): Response {
+    const response = respond(answer);
+    this.#sent.set(response, op);
+    return response;
+  }
+
+  /**
+   * Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the request
+   * would get it; any other response as it is. It asks with the request's credentials, and only on the same origin. Rejects
+   * with an OutcomeUnknownError, an ExpiredError or a GaveUpError; after all but the second, sending the request again with
+   * the same key says as much as the Location does.
+   */
+  async await(accepted: Response): Promise<Response> {
+    const op = this.#sent.get(accepted);
+    if (accepted.status !== 202 || !op) return accepted;
+    const pace = new Pace({ ...this.#options, attemptsMax: Infinity, elapsedMaxMs: this.#options.awaitMaxMs }, this.#options.now, this.#options.random);
+    let state = "";
+    let last: Last = { status: 202, code: "", retryAfterMs: retryAfter(accepted.headers, this.#options.now()) };
+    const gaveUp = (reason: Reason, cause?: unknown) => new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
+    const location = this.#location(accepted, op);
+    if (!location) throw gaveUp("permanent", new Error("the 202 has no Location on the API's own origin"));
+    for (;;) {
+      const wait = pace.next(last.retryAfterMs);
+      if (typeof wait !== "number") throw state === "unknown" ? new OutcomeUnknownError(op.key, last.retryAfterMs) : gaveUp(wait);
+      await this.#options.pause(wait, op.signal).catch((cause: unknown) => Promise.reject(gaveUp("canceled", cause)));
+      pace.attempts++;
+      const asked = await this.#ask(location, { headers: question(op), redirect: "manual" }, op.signal);
+      last = asked.last;
+      if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
+      if (!asked.answer) {
+        if (permanent(last.cause)) throw gaveUp("permanent");
+        continue;
+      }
+      if (retried.includes(last.status)) continue;
+      if (last.status === 404 || last.status === 410) throw new ExpiredError(op.key, last.status);
+      const status = last.status === 200 ? parseStatus(asked.answer.body) : undefined;
+      if (!status) throw gaveUp("permanent", new Error("the Location answers with something else than an operation's status"));
+      if (status.final) return this.#handOver(op, status.final);
+      state = status.state;
+    }
+  }
+
+  #location(accepted: Response, op: Operation): URL | undefined {
+    const value = accepted.headers.get("Location");
+    if (!value) return undefined;
+    const below = this.#options.baseURL && /^\/(?!\/)/.test(value) ? this.#options.baseURL + value : value;
+    const location = URL.canParse(below, op.url) ? new URL(below, op.url) : undefined;
+    return location?.origin === op.url.origin ? location : undefined;
+  }
+}
+
+function validate(options: Options): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === "number" && !(value > 0)) throw new RangeError(`Options.${name} = ${value}: must be positive`);
+  }
+  const { backoffBaseMs, backoffMaxMs, elapsedMaxMs, attemptTimeoutMs, keyAgeMaxMs, baseURL } = options;
+  if (backoffMaxMs < backoffBaseMs) throw new RangeError(`Options.backoffMaxMs = ${backoffMaxMs}: must be at least backoffBaseMs = ${backoffBaseMs}`);
+  if (keyAgeMaxMs <= elapsedMaxMs + attemptTimeoutMs) {
+    throw new RangeError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
+  }
+  if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new RangeError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
+}
+
+/** The request's headers without those about its body, its key or the form of its answer. */
+function question(op: Operation): Headers {
+  const headers = new Headers(op.init.headers);
+  for (const name of [...headers.keys()]) {
+    if (/^(content-|idempotency-|if-|(accept-encoding|expect|prefer|range)$)/.test(name)) headers.delete(name);
+  }
+  return headers;
+}
+
+/** Reads the status of an operation (docs/payments-api.md); without `final` it is not final yet. */
+function parseStatus(body: Uint8Array): { state: string; final?: Omit<Answer, "code"> } | undefined {
+  try {
+    const { state, response } = JSON.parse(new TextDecoder().decode(body)) as {
+      state?: unknown;
+      response?: { status: number; headers?: Record<string, string>; body: string; body_encoding?: string } | null;
+    };
+    if (typeof state !== "string" || state === "") return undefined;
+    if (!response || (state !== "completed" && state !== "failed")) return { state };
+    const bytes = response.body_encoding === "base64" ? Uint8Array.from(atob(response.body), (c) => c.charCodeAt(0)) : new TextEncoder().encode(response.body);
+    return { state, final: { status: response.status, statusText: "", headers: new Headers(response.headers), body: bytes } };
+  } catch {
+    return undefined;
+  }
+}
+
+const certificate = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_(GET|VERIFY))/;
+
+/** Whether an attempt failed before anything was sent, in a way that another one would, too: the server's certificate. */
+function neverSent(cause: unknown): boolean {
+  const code = cause instanceof Error && cause.cause instanceof Error ? (cause.cause as Error & { code?: unknown }).code : undefined;
+  return typeof code === "string" && certificate.test(code);
+}
+
+/** Whether asking again can't help. */
+function permanent(cause: unknown): boolean {
+  return neverSent(cause) || cause instanceof AnswerTooLongError;
+}

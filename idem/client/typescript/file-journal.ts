@@ -1,0 +1,97 @@
+import { createHash, randomUUID } from "node:crypto";
+import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { Entry, Journal } from "./key.ts";
+
+const entriesMaxDefault = 4096;
+
+/**
+ * A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as far
+ * as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold operation ids
+ * and keys in the clear.
+ */
+export class FileJournal implements Journal {
+  readonly #directory: string;
+  readonly #entriesMax: number;
+
+  private constructor(directory: string, entriesMax: number) {
+    this.#directory = directory;
+    this.#entriesMax = entriesMax;
+  }
+
+  /** Opens the journal, for at most that many operations at once. */
+  static async open(directory: string, entriesMax = entriesMaxDefault): Promise<FileJournal> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const journal = new FileJournal(directory, entriesMax);
+    await journal.#sync();
+    return journal;
+  }
+
+  /** A file that can't be read is an error: a new key might execute again what the old one did. */
+  async begin(operation: string, fresh: Entry): Promise<{ entry: Entry; resumed: boolean }> {
+    const kept = await this.#read(operation);
+    if (kept) return { entry: kept, resumed: true };
+    if (await this.#write(operation, fresh)) return { entry: fresh, resumed: false };
+    const faster = await this.#read(operation); // another process was faster
+    if (!faster) throw new Error("journal: the operation was ended while it began");
+    return { entry: faster, resumed: true };
+  }
+
+  async done(operation: string): Promise<void> {
+    await unlink(this.#path(operation)).catch(unless("ENOENT"));
+    await this.#sync();
+  }
+
+  /** Hashed: any id is a file name then. */
+  #path(operation: string): string {
+    return join(this.#directory, `${createHash("sha256").update(operation).digest("hex")}.json`);
+  }
+
+  async #read(operation: string): Promise<Entry | undefined> {
+    const raw = await readFile(this.#path(operation), "utf8").catch(unless("ENOENT"));
+    if (raw === undefined) return undefined;
+    const kept = JSON.parse(raw) as { operation?: unknown; key?: unknown; first_sent?: unknown };
+    const firstSent = typeof kept.first_sent === "string" ? Date.parse(kept.first_sent) : NaN;
+    if (kept.operation !== operation || typeof kept.key !== "string" || Number.isNaN(firstSent)) {
+      throw new Error("journal: a file is not the operation's entry");
+    }
+    await this.#sync(); // the one who wrote it may not have got to this: what is used must be durable
+    return { key: kept.key, firstSent };
+  }
+
+  /** Written and synced beside, then linked into place: a rename would overwrite another process's entry. */
+  async #write(operation: string, entry: Entry): Promise<boolean> {
+    if ((await readdir(this.#directory)).length >= this.#entriesMax) throw new Error("journal: it is full");
+    const beside = join(this.#directory, `begin-${randomUUID()}`);
+    const file = await open(beside, "wx", 0o600);
+    try {
+      await file.writeFile(JSON.stringify({ operation, key: entry.key, first_sent: new Date(entry.firstSent).toISOString() }));
+      await file.sync();
+      const mine = await link(beside, this.#path(operation)).then(() => true, unless("EEXIST"));
+      await this.#sync();
+      return mine === true;
+    } finally {
+      await file.close();
+      await unlink(beside);
+    }
+  }
+
+  /** Makes the directory's names durable. */
+  async #sync(): Promise<void> {
+    const directory = await open(this.#directory, "r");
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+  }
+}
+
+/** Takes an error of the file system with this code for nothing, and passes any other on. */
+function unless(code: string): (error: NodeJS.ErrnoException) => undefined {
+  return (error) => {
+    if (error.code !== code) throw error;
+    return undefined;
+  };
+}
