@@ -51,6 +51,9 @@ func (x *execution) acquire(ctx context.Context, existing *Record) (*Result, err
 
 // reserve inserts a new incarnation and holds it; a kind without a lease only prepares one.
 func (x *execution) reserve(ctx context.Context) (verdict, error) {
+	if existing, err := x.mayBegin(ctx); err != nil || existing != nil {
+		return verdict{next: existing}, err
+	}
 	if existing, err := x.newKey(ctx); err != nil || existing != nil {
 		return verdict{next: existing}, err
 	}
@@ -116,9 +119,12 @@ func (x *execution) fresh() (Record, error) {
 	}
 	record := Record{
 		Key: x.key, State: StateInProgress, OperationID: id, Epoch: 1, Owner: x.owner, LeaseUntil: x.leaseUntil,
-		Tenant: x.req.Tenant, Operation: x.op.Name, Kind: x.op.Kind, SafeToRunAgain: x.op.SafeToRunAgain,
+		Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Kind: x.op.Kind, SafeToRunAgain: x.op.runsAgain(),
 		Fingerprint: x.fingerprint, CreatedAt: x.engine.now(), Retention: x.op.Policy.Retention, Attempts: 1,
 		SchemaVersion: SchemaVersion,
+	}
+	if !x.req.OneOff {
+		record.Expiry = x.op.Policy.expiry()
 	}
 	if x.op.Policy.BindPrincipal {
 		record.Principal = x.req.Principal
@@ -158,10 +164,11 @@ func (x *execution) meet(ctx context.Context, existing Record) (verdict, error) 
 
 // judge steps the record with this request, computing the fingerprint under the record's version where it differs.
 func (x *execution) judge(r Record) (Record, Effect, error) {
+	x.met = r.Attempts
 	for range 2 {
 		next, effect, err := Step(r, Arrived{
-			Owner: x.owner, LeaseUntil: x.leaseUntil, Kind: x.op.Kind, SafeToRunAgain: x.op.SafeToRunAgain,
-			Operation: x.op.Name, Fingerprint: x.seenAs, AnyPayload: x.op.Policy.Mismatch == MismatchReplay,
+			Owner: x.owner, LeaseUntil: x.leaseUntil, Kind: x.op.Kind, SafeToRunAgain: x.op.runsAgain(),
+			Operation: x.op.recordedAs(), Fingerprint: x.seenAs, AnyPayload: x.op.Policy.Mismatch == MismatchReplay,
 		}, x.engine.now())
 		if err != nil || effect != EffectRefingerprint {
 			return next, effect, err
@@ -192,6 +199,8 @@ func (x *execution) answer(ctx context.Context, r Record, effect Effect) (*Resul
 		result.Outcome, result.RetryAfter = OutcomeInProgress, x.registered.retryInProgress(r, x.engine.now())
 	case EffectUnknown:
 		result.Outcome, result.RetryAfter = OutcomeUnknown, retryUnknown
+	case EffectGone:
+		return nil, &ExpiredError{OperationID: r.OperationID}
 	case EffectMismatch:
 		// Nothing of the stored request is told to one that may not be its owner's.
 		return &Result{Outcome: OutcomeMismatch}, nil
@@ -209,7 +218,9 @@ func (x *execution) inProgress() *Result {
 func (x *execution) fail(err error) error {
 	var already *UnavailableError
 	var over *QuotaError
-	if errors.As(err, &already) || errors.As(err, &over) || errors.Is(err, ErrErased) {
+	var expired *ExpiredError
+	var keyTime *KeyTimeError
+	if errors.As(err, &already) || errors.As(err, &over) || errors.As(err, &expired) || errors.As(err, &keyTime) || errors.Is(err, ErrErased) {
 		return err
 	}
 	return unavailable(err)

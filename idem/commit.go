@@ -40,7 +40,7 @@ func (x *execution) after(tx *Tx, response Response) (Record, error) {
 	if n := response.Bytes(); n > x.engine.cfg.ResponseBytesMax {
 		return Record{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, x.engine.cfg.ResponseBytesMax)
 	}
-	var event Event = Completed{Owner: x.owner, Response: response}
+	var event Event = Completed{Owner: x.owner, Response: response, Alone: len(tx.writes)+len(tx.messages) == 0}
 	if x.op.Kind == KindDeferred {
 		if accepted := response.Status == 202; accepted != (len(tx.messages) == 1) {
 			return Record{}, fmt.Errorf("idem: a deferred operation answered %d with %d messages: a 202 and its message go together", response.Status, len(tx.messages))
@@ -93,7 +93,7 @@ func (x *execution) judgeWrites(ctx context.Context, tx *Tx, failed *WriteFailed
 // store stores a business answer with one write: fenced where a lease is held, else put if absent or expired.
 func (x *execution) store(ctx context.Context, response Response) (*RecordConflictError, *Result, error) {
 	now := x.engine.now()
-	next, _, err := Step(x.record, Completed{Owner: x.owner, Response: response}, now)
+	next, _, err := Step(x.record, Completed{Owner: x.owner, Response: response, Alone: true}, now)
 	if err != nil {
 		return nil, nil, x.giveUp(ctx, err)
 	}
@@ -128,6 +128,7 @@ func (x *execution) settled(ctx context.Context, next Record, err error) (*Recor
 func (x *execution) lost(ctx context.Context, conflict *RecordConflictError) (*RecordConflictError, *Result, error) {
 	r := conflict.Existing
 	if r == nil || r.OperationID != x.record.OperationID || r.Owner != x.owner || !r.Readable() || r.State != StatePending && !r.State.Final() {
+		x.tellZombie(ctx, conflict)
 		return conflict, nil, nil
 	}
 	loaded, err := x.engine.load(context.WithoutCancel(ctx), *r)

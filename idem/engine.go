@@ -57,11 +57,24 @@ func (e *Engine) Register(op Operation) (*Registered, error) {
 	if err := op.validate(e.cfg.ExecutionMax + e.cfg.WireMax); err != nil {
 		return nil, err
 	}
-	if _, ok := e.operations[op.Name]; ok {
-		return nil, &ConfigError{"Operation.Name", op.Name, "is registered twice"}
+	if err := e.unclaimed(op); err != nil {
+		return nil, err
 	}
 	e.operations[op.Name] = op
 	return &Registered{engine: e, op: op}, nil
+}
+
+// unclaimed rejects an operation with a name that another one has or had: their keys would be each other's.
+func (e *Engine) unclaimed(op Operation) error {
+	for _, other := range e.Operations() {
+		switch {
+		case slices.Contains(other.claims(), op.Name):
+			return &ConfigError{"Operation.Name", op.Name, fmt.Sprintf("is registered twice, or was the name of %s", other.Name)}
+		case op.RenamedFrom != "" && slices.Contains(other.claims(), op.RenamedFrom):
+			return &ConfigError{"Operation.RenamedFrom", op.RenamedFrom, fmt.Sprintf("is or was the name of %s too", other.Name)}
+		}
+	}
+	return nil
 }
 
 // Operations lists what is registered, by name.
@@ -121,20 +134,29 @@ func unavailable(cause error) error {
 // once to a committed end, whatever retries, races, crashes or lost replies happen.
 //
 // Errors: those of package canonical for a body that has no fingerprint; [*UnavailableError] (503); [ErrNoTime] inside
-// one; [*QuotaError]; [*HandlerError]; [ErrErased] for a response that nobody can open any more; [ErrResponseTooLarge], with
-// nothing committed.
+// one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError]; [ErrErased] for a
+// response that nobody can open any more; [ErrResponseTooLarge], with nothing committed.
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(ctx, req)
 	if err != nil {
+		o.tell(ctx, req, nil, nil, err)
 		return nil, err
 	}
+	result, err := x.do(ctx, handler)
+	o.tell(ctx, req, x, result, err)
+	return result, err
+}
+
+func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	result, err := x.run(ctx, handler)
 	switch {
 	case err != nil:
 		return nil, err
-	case result.Outcome == OutcomeInProgress && o.op.Policy.InFlight == InFlightWait:
+	case x.op.Policy.Observe && result.Outcome != OutcomeExecuted: // is to be told of, not to be waited for or finished
+		return result, nil
+	case result.Outcome == OutcomeInProgress && x.op.Policy.InFlight == InFlightWait:
 		return x.waitForWinner(ctx, handler, result)
-	case result.State == StatePending && o.op.Inline != nil:
+	case result.State == StatePending && x.op.Inline != nil:
 		return x.carryOn(ctx, result), nil
 	}
 	return result, nil
@@ -146,8 +168,17 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x, err := o.begin(ctx, req)
 	if err != nil {
+		o.tell(ctx, req, nil, nil, err)
 		return nil, err
 	}
+	result, err := x.lookup(ctx)
+	if result != nil || err != nil {
+		o.tell(ctx, req, x, result, err)
+	}
+	return result, err
+}
+
+func (x *execution) lookup(ctx context.Context) (*Result, error) {
 	existing, err := x.read(ctx)
 	if err != nil || existing == nil {
 		return nil, err
@@ -157,7 +188,7 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 		return nil, x.fail(err)
 	}
 	switch effect {
-	case EffectReserve, EffectTakeOver, EffectRun:
+	case EffectReserve, EffectTakeOver, EffectRun, EffectGone:
 		return nil, nil
 	case EffectStore: // a dead opaque lease, which a request that executes parks
 		effect = EffectUnknown
@@ -166,8 +197,17 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 }
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
-// or another incarnation's, or where it has expired. It returns an [*UnavailableError], a [*QuotaError] or [ErrErased].
+// or another incarnation's, or where it has expired. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
+// [*UnavailableError], a [*QuotaError] or [ErrErased].
 func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*Record, error) {
+	r, err := e.limitedStatus(ctx, tenant, id)
+	if err != nil {
+		e.tellStatus(ctx, tenant, id, err)
+	}
+	return r, err
+}
+
+func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationID) (*Record, error) {
 	if e.cfg.Quota != nil {
 		if err := e.cfg.Quota.LookUp(ctx, tenant); err != nil {
 			return nil, quotaError(err)
@@ -190,7 +230,7 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*Re
 		return nil, unavailable(&UnreadableError{r.SchemaVersion, r.State, r.Kind})
 	}
 	if r.Expired(e.now()) {
-		return nil, nil
+		return nil, r.gone(e.now())
 	}
 	loaded, err := e.load(ctx, *r)
 	if err != nil {

@@ -35,6 +35,8 @@ type execution struct {
 	// looked says that the record was read; giveBack returns the right to a new key, where one was taken.
 	looked   bool
 	giveBack func()
+	// met is how often the record that was judged last had been executed.
+	met int
 	// record is what is held (fence set), or what would be inserted (fence nil).
 	record Record
 	fence  *Fence
@@ -49,7 +51,7 @@ func (o *Registered) begin(ctx context.Context, req Request) (*execution, error)
 	if err := scope.validate(); err != nil {
 		return nil, err
 	}
-	req.Input.Operation = o.op.Name
+	req.Input.Operation = o.op.recordedAs()
 	fingerprint, err := e.cfg.Fingerprinter.Sum(req.Input)
 	if err != nil {
 		return nil, err
@@ -152,8 +154,7 @@ func (x *execution) execute(ctx context.Context, handler Handler) (*RecordConfli
 		case errors.As(err, &rejected):
 			return x.store(ctx, rejected.Problem.Response())
 		case err != nil && x.op.Policy.StoreServerErrors:
-			x.engine.cfg.Logger.ErrorContext(ctx, "handler failed", "operation", x.op.Name, "key_hash", x.key, "error", err)
-			return x.store(ctx, NewProblem(500, "internal_error", "Internal Server Error", "The request failed.").Response())
+			return x.store(ctx, x.serverError(ctx, err))
 		case err != nil:
 			return nil, nil, x.giveUp(ctx, err)
 		}
@@ -174,7 +175,7 @@ func (x *execution) execute(ctx context.Context, handler Handler) (*RecordConfli
 func (x *execution) newTx(attempt int) *Tx {
 	return &Tx{
 		operationID: x.record.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: x.engine.now(), attempt: attempt,
-		retention: x.op.Policy.Retention, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,
+		retention: x.op.Policy.Retention, expiry: x.record.Expiry, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,
 	}
 }
 
@@ -194,6 +195,13 @@ func (x *execution) call(ctx context.Context, handler Handler, tx *Tx) (response
 		err = &HandlerError{Cause: err}
 	}
 	return response, err
+}
+
+// serverError is the stored answer of a handler that failed, under a policy that stores those. It tells nothing: details
+// are the log's.
+func (x *execution) serverError(ctx context.Context, cause error) Response {
+	x.engine.cfg.Logger.ErrorContext(ctx, "handler failed", "operation", x.op.Name, "key_hash", x.key, "error", cause)
+	return NewProblem(500, "internal_error", "Internal Server Error", "The request failed.").Response()
 }
 
 // giveUp releases what is held, because provably nothing happened, and passes the error on.
@@ -223,7 +231,9 @@ func (x *execution) transition(ctx context.Context, event Event) error {
 	if err != nil {
 		return err
 	}
-	return x.send(ctx, x.storeUntil, func(ctx context.Context) error { return x.engine.store.Update(ctx, next, *x.fence) })
+	err = x.send(ctx, x.storeUntil, func(ctx context.Context) error { return x.engine.store.Update(ctx, next, *x.fence) })
+	x.tellZombie(ctx, err)
+	return err
 }
 
 // send is sendTries with the configured bound on contention.

@@ -19,19 +19,27 @@ var mayImport = map[string][]string{
 	"idem":                   {"idem/canonical"},
 	"idem/canonical":         {},
 	"idem/header":            {},
-	"idem/dynamo":            {"idem", "idem/canonical", "idem/dynamo/schema"},
+	"idem/codec":             {},
+	"idem/dynamo":            {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema"},
 	"idem/dynamo/schema":     {},
 	"idem/dynamo/dynamotest": {"idem/dynamo/schema", "localstack/emulator"},
+	"idem/telemetry":         {"idem", "idem/telemetry/metric"},
+	"idem/telemetry/metric":  {},
 	"idem/memstore":          {"idem"},
 	"idem/storetest":         {"idem", "idem/canonical", "idem/outbox"},
 	"idem/storetest/faulty":  {"idem", "idem/outbox"},
 	"idem/middleware":        {"idem", "idem/canonical", "idem/header"},
+	"idem/middleware/audit":  {"idem", "idem/middleware"},
+	"idem/middleware/cors":   {"idem", "idem/header"},
 	"idem/awslambda":         {},
 	"idem/function":          {"idem", "idem/canonical"},
 	"idem/function/jmespath": {"idem/function"},
 	"idem/breaker":           {"idem", "idem/outbox"},
 	"idem/cache":             {"idem"},
 	"idem/client":            {"idem", "idem/header"},
+	"idem/seal":              {"idem", "idem/codec", "idem/outbox"},
+	"idem/seal/awskms":       {"idem"},
+	"idem/seal/tablekeys":    {"idem", "idem/dynamo/schema", "idem/seal"},
 	"idem/outbox":            {"idem"},
 	"idem/outbox/call":       {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":   {"idem", "idem/outbox"},
@@ -39,7 +47,7 @@ var mayImport = map[string][]string{
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
-var mayUseAWS = []string{"idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue"}
+var mayUseAWS = []string{"idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
 var testSupport = []string{"idem/storetest", "idem/dynamo/dynamotest"}

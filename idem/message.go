@@ -41,6 +41,9 @@ type Message struct {
 	Tenant      string
 	Topic       string
 	Payload     []byte
+	// Sealed says that payload and evidence are encrypted. A store that encrypts opens them as it reads; where it still says
+	// so, nobody can open them any more.
+	Sealed bool
 
 	State      MessageState
 	Epoch      int64
@@ -60,6 +63,8 @@ type Message struct {
 	Attempts int
 	// Retention is the operation's: the final record expires that long after it is done.
 	Retention time.Duration
+	// Expiry is the record's, for the settlement that makes it final without reading it.
+	Expiry Expiry
 	// Detached messages belong to an operation that was complete without them: their settlement leaves the record alone.
 	Detached bool
 	// Reference is the provider's name for what it made.

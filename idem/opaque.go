@@ -9,17 +9,20 @@ import (
 // completeOpaque stores the response of a handler that wrote for itself. Its 5xx, its panic and its 408 prove nothing:
 // they park the record as unknown, unless the operation was declared safe to run again (peers.md H21).
 func (x *execution) completeOpaque(ctx context.Context, response Response, err error) (*RecordConflictError, *Result, error) {
-	if err != nil {
+	policy := x.op.Policy
+	switch {
+	case err != nil && policy.StoreServerErrors:
+		return x.complete(ctx, x.serverError(ctx, err))
+	case err != nil:
 		return nil, nil, x.parkOr(ctx, "the handler failed", err)
 	}
-	policy := x.op.Policy
 	ambiguous := response.Status >= http.StatusInternalServerError || response.Status == http.StatusRequestTimeout
 	if !policy.stores(response.Status) {
 		if !ambiguous {
 			return nil, x.answerUnstored(ctx, response), nil
 		}
 		state := StateFailedRetryable
-		if !x.op.SafeToRunAgain {
+		if !x.op.runsAgain() {
 			state = StateUnknown
 		}
 		x.parkOrRelease(ctx, "the handler's answer proves nothing")
@@ -80,7 +83,7 @@ func (x *execution) parkOr(ctx context.Context, reason string, cause error) erro
 
 // parkOrRelease is best effort: should it fail, the lease runs out and whoever meets it parks it.
 func (x *execution) parkOrRelease(ctx context.Context, reason string) {
-	if x.op.SafeToRunAgain {
+	if x.op.runsAgain() {
 		x.release(ctx, reason)
 		return
 	}

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -12,7 +13,11 @@ import (
 type Operation struct {
 	// Name is stable for ever: it is part of every key's scope. "payments.create", never the route's path.
 	Name string
-	Kind Kind
+	// RenamedFrom is the first name that the operation was released under, if it has another one now; it stays for ever,
+	// however often the operation is renamed. Scopes, fingerprints and records keep to it, so that releases before and
+	// after the rename share every key, side by side too; logs and the audit show Name.
+	RenamedFrom string
+	Kind        Kind
 	// Policy is the contract with the clients.
 	Policy Policy
 	// ReadFirst reads the record before anything else: replays cost a read (a fifth of a write's price) instead of a
@@ -35,6 +40,9 @@ func (o Operation) validate(unsettled time.Duration) error {
 	if !operationName.MatchString(o.Name) || len(o.Name) > operationNameBytesMax {
 		return &ConfigError{"Operation.Name", fmt.Sprintf("%q", o.Name), fmt.Sprintf("must match %s and have at most %d bytes", operationName, operationNameBytesMax)}
 	}
+	if o.RenamedFrom != "" && (!operationName.MatchString(o.RenamedFrom) || len(o.RenamedFrom) > operationNameBytesMax || o.RenamedFrom == o.Name) {
+		return &ConfigError{"Operation.RenamedFrom", fmt.Sprintf("%q", o.RenamedFrom), "must be another name than Operation.Name, and of its form"}
+	}
 	if !o.Kind.Known() {
 		return &ConfigError{"Operation.Kind", fmt.Sprintf("%q", o.Kind), "must be atomic, express, deferred or opaque"}
 	}
@@ -56,6 +64,23 @@ func (o Operation) validate(unsettled time.Duration) error {
 	return nil
 }
 
+// recordedAs is the name in scopes, fingerprints and records.
+func (o Operation) recordedAs() string { return cmp.Or(o.RenamedFrom, o.Name) }
+
+// claims are the names that no other operation may have, now or formerly.
+func (o Operation) claims() []string {
+	if o.RenamedFrom == "" {
+		return []string{o.Name}
+	}
+	return []string{o.Name, o.RenamedFrom}
+}
+
+// runsAgain says whether a dead lease may be taken over and a failure releases. An operation that is only observed locks
+// nothing: a wrapped handler that fails leaves its key free.
+func (o Operation) runsAgain() bool {
+	return o.SafeToRunAgain || o.Kind == KindOpaque && o.Policy.Observe
+}
+
 // reserves says whether the operation takes a lease before its handler runs.
 func (o Operation) reserves() bool { return o.Kind == KindAtomic || o.Kind == KindOpaque }
 
@@ -66,7 +91,7 @@ func (o Operation) readsFirst() bool { return o.ReadFirst || !o.reserves() }
 func (o Operation) scope(req Request) Scope {
 	scope := Scope{Tenant: req.Tenant, Key: req.Key}
 	if o.Policy.Scope == ScopeOperation {
-		scope.Operation = o.Name
+		scope.Operation = o.recordedAs()
 	}
 	if o.Policy.BindPrincipal {
 		scope.Principal = req.Principal
@@ -82,6 +107,10 @@ type Request struct {
 	Principal string
 	// Key is the client's key, as the header syntax yields it.
 	Key string
+	// OneOff says that the key was made for this request alone: nobody can come back with it.
+	OneOff bool
+	// FirstSent is when the client says that it sent the request for the first time; zero where it does not say.
+	FirstSent time.Time
 	// Input is what the fingerprint is taken of; its Operation is filled in by the engine.
 	Input canonical.Input
 }

@@ -31,11 +31,25 @@ type Policy struct {
 	Scope             ScopeRule
 	// BindPrincipal adds the caller's principal (session, token) to the scope.
 	BindPrincipal bool
-	// Retention is how long a final record answers, from completion: 1 h to 90 d.
-	Retention   time.Duration
-	AfterExpiry AfterExpiry
+	// Retention is how long a final record answers, from completion: 1 h to 90 d. [Engine.Extend] gives one record more.
+	Retention time.Duration
+	// ResourceBacked keeps the records of successes (2xx) for as long as the resources that they made: they expire when
+	// [Engine.End] says so, and carry no Idempotency-Expires before. Every other result expires after Retention.
+	ResourceBacked bool
+	AfterExpiry    AfterExpiry
+	// KeepFor is how long an expired record is kept, at most 10 years: with AfterExpiryGone it is the tombstone that
+	// answers 410, after which the key is new again; with AfterExpiryNew it is there to be read by an audit, until a new
+	// request with its key replaces it. Native TTL removes it later, never earlier.
+	KeepFor time.Duration
+	// KeyTime says that the time in a key counts as the time when its request was first sent.
+	KeyTime KeyTime
+	// KeyTimeRequired refuses keys without that time, unless they have a record: 400.
+	KeyTimeRequired bool
 	// ReplayHeaders are the names of response headers that are stored and replayed besides Content-Type and Location.
 	ReplayHeaders []string
+	// Observe records and reports what the policy finds and acts on nothing: each request executes, as without protection.
+	// For routes; see [Observe].
+	Observe bool
 }
 
 // MissingKey is what an unsafe request without the header gets.
@@ -115,10 +129,22 @@ const (
 	AfterExpiryGone AfterExpiry = "410"
 )
 
+// KeyTime is which keys carry the time when their request was first sent.
+type KeyTime string
+
+// The keys that carry a time.
+const (
+	KeyTimeNone   KeyTime = "" // keys are opaque
+	KeyTimeUUIDv7 KeyTime = "UUIDv7"
+	KeyTimeULID   KeyTime = "ULID"
+	KeyTimeEither KeyTime = "UUIDv7 or ULID"
+)
+
 // Bounds of a policy's durations.
 const (
 	RetentionMin = time.Hour
 	RetentionMax = 90 * 24 * time.Hour
+	keepForMax   = 10 * 365 * 24 * time.Hour
 	waitMaxBound = 25 * time.Second
 )
 
@@ -152,6 +178,14 @@ func Lenient() Policy {
 // Exempt is the policy of an unsafe route that needs no protection, with the reason that the audit shows.
 func Exempt(reason string) Policy { return Policy{Name: "exempt", ExemptReason: reason} }
 
+// Observe is the policy in observe mode, for teams that introduce keys: package middleware records first requests, reports
+// what it would have answered, and lets every request execute.
+func Observe(base Policy) Policy {
+	base.Name = "observe " + base.Name
+	base.Observe = true
+	return base
+}
+
 // ConfigError rejects a configuration: the field, its value and the rule that it breaks.
 type ConfigError struct {
 	Field string
@@ -173,6 +207,9 @@ var neverReplayed = []string{
 // Validate returns a [*ConfigError] that names the fields in contradiction.
 func (p Policy) Validate() error {
 	if p.ExemptReason != "" {
+		if p.Observe {
+			return &ConfigError{"Policy.Observe", true, "contradicts Policy.ExemptReason: an exempt route has nothing to observe"}
+		}
 		return nil
 	}
 	for _, check := range []error{
@@ -184,7 +221,9 @@ func (p Policy) Validate() error {
 		oneOf("Policy.ClientErrors", p.ClientErrors, ClientErrorsFinal, ClientErrorsAll),
 		oneOf("Policy.Scope", p.Scope, ScopeOperation, ScopeTenant),
 		oneOf("Policy.AfterExpiry", p.AfterExpiry, AfterExpiryNew, AfterExpiryGone),
+		oneOf("Policy.KeyTime", p.KeyTime, KeyTimeNone, KeyTimeUUIDv7, KeyTimeULID, KeyTimeEither),
 		p.validateRelations(),
+		p.validateExpiry(),
 	} {
 		if check != nil {
 			return check
@@ -203,13 +242,27 @@ func (p Policy) validateRelations() error {
 	if waits := p.InFlight == InFlightWait; waits != (p.WaitMax > 0) || p.WaitMax < 0 || p.WaitMax > waitMaxBound {
 		return &ConfigError{"Policy.WaitMax", p.WaitMax, fmt.Sprintf("must be above 0 and at most %v with Policy.InFlight = %s, else 0", waitMaxBound, InFlightWait)}
 	}
-	if p.AfterExpiry == AfterExpiryGone {
-		return &ConfigError{"Policy.AfterExpiry", p.AfterExpiry, "needs a tombstone or a time in the key, which Policy has no field for: after TTL the key could not be told from a new one"}
-	}
 	for _, name := range p.ReplayHeaders {
 		if slices.Contains(neverReplayed, textproto.CanonicalMIMEHeaderKey(name)) {
 			return &ConfigError{"Policy.ReplayHeaders", name, "is never stored: it belongs to one exchange"}
 		}
+	}
+	return nil
+}
+
+// validateExpiry rejects what could not be kept once a record has expired.
+func (p Policy) validateExpiry() error {
+	if p.KeepFor < 0 || p.KeepFor > keepForMax {
+		return &ConfigError{"Policy.KeepFor", p.KeepFor, fmt.Sprintf("must be 0..%v", keepForMax)}
+	}
+	if p.KeyTimeRequired && p.KeyTime == KeyTimeNone {
+		return &ConfigError{"Policy.KeyTimeRequired", true, "needs a Policy.KeyTime to require"}
+	}
+	if longest := p.KeyTime.bytesMax(); p.KeyTimeRequired && p.KeyBytesMin > longest {
+		return &ConfigError{"Policy.KeyBytesMin", p.KeyBytesMin, fmt.Sprintf("refuses every key that Policy.KeyTimeRequired admits: a %s has at most %d bytes", p.KeyTime, longest)}
+	}
+	if p.AfterExpiry == AfterExpiryGone && p.KeepFor == 0 && !p.KeyTimeRequired {
+		return &ConfigError{"Policy.AfterExpiry", p.AfterExpiry, "needs a tombstone (Policy.KeepFor) or a time in every key (Policy.KeyTimeRequired): else an expired key can't be told from a new one"}
 	}
 	return nil
 }

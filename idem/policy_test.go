@@ -31,7 +31,9 @@ func TestPolicyRejectsContradictionsByNamingTheField(t *testing.T) {
 		"Policy.ClientErrors":  func(p *idem.Policy) { p.ClientErrors = "" },
 		"Policy.Scope":         func(p *idem.Policy) { p.Scope = "key" },
 		"Policy.Retention":     func(p *idem.Policy) { p.Retention = 91 * 24 * time.Hour },
-		"Policy.AfterExpiry":   func(p *idem.Policy) { p.AfterExpiry = idem.AfterExpiryGone },
+		"Policy.AfterExpiry":   func(p *idem.Policy) { p.AfterExpiry = "404" },
+		"Policy.KeepFor":       func(p *idem.Policy) { p.KeepFor = -time.Second },
+		"Policy.KeyTime":       func(p *idem.Policy) { p.KeyTime = "UUIDv1" },
 		"Policy.ReplayHeaders": func(p *idem.Policy) { p.ReplayHeaders = []string{"X-Ok", "set-cookie"} },
 	} {
 		p := idem.IETF()
@@ -45,6 +47,65 @@ func TestPolicyRejectsContradictionsByNamingTheField(t *testing.T) {
 	waits.InFlight = idem.InFlightWait
 	if err := waits.Validate(); err == nil || !strings.Contains(err.Error(), "WaitMax") || !strings.Contains(err.Error(), "InFlight") {
 		t.Errorf("waiting for no time: %v, want both fields named", err)
+	}
+}
+
+// What expiry needs of other fields is said by naming both (semantics.md "Policies": 410 after expiry without a tombstone
+// or a time in the key).
+func TestPolicyRejectsExpiryThatCannotBeKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*idem.Policy)
+		fields []string
+	}{
+		"410 without tombstone or key time": {
+			func(p *idem.Policy) { p.AfterExpiry = idem.AfterExpiryGone },
+			[]string{"Policy.AfterExpiry", "Policy.KeepFor", "Policy.KeyTimeRequired"},
+		},
+		"410 with a time that keys need not have": {
+			func(p *idem.Policy) { p.AfterExpiry, p.KeyTime = idem.AfterExpiryGone, idem.KeyTimeULID },
+			[]string{"Policy.AfterExpiry", "Policy.KeyTimeRequired"},
+		},
+		"a time that no key has is required": {
+			func(p *idem.Policy) { p.KeyTimeRequired = true },
+			[]string{"Policy.KeyTimeRequired", "Policy.KeyTime"},
+		},
+		"keys longer than those with a time": {
+			func(p *idem.Policy) {
+				p.Syntax, p.KeyBytesMin, p.KeyTime, p.KeyTimeRequired = idem.SyntaxOpaque, 27, idem.KeyTimeULID, true
+			},
+			[]string{"Policy.KeyBytesMin", "Policy.KeyTimeRequired"},
+		},
+		"kept for ever": {
+			func(p *idem.Policy) { p.KeepFor = 11 * 365 * 24 * time.Hour },
+			[]string{"Policy.KeepFor"},
+		},
+	} {
+		p := idem.IETF()
+		c.change(&p)
+		err := p.Validate()
+		var broken *idem.ConfigError
+		if !errors.As(err, &broken) || broken.Field != c.fields[0] {
+			t.Errorf("%s: %v, want %s rejected", name, err, c.fields[0])
+			continue
+		}
+		for _, field := range c.fields {
+			if !strings.Contains(err.Error(), field) {
+				t.Errorf("%s: %v does not name %s", name, err, field)
+			}
+		}
+	}
+	for name, change := range map[string]func(*idem.Policy){
+		"tombstone": func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, time.Hour },
+		"time in the key": func(p *idem.Policy) {
+			p.AfterExpiry, p.KeyTime, p.KeyTimeRequired = idem.AfterExpiryGone, idem.KeyTimeEither, true
+		},
+		"audit":    func(p *idem.Policy) { p.KeepFor = 10 * 365 * 24 * time.Hour },
+		"resource": func(p *idem.Policy) { p.ResourceBacked = true },
+	} {
+		p := idem.IETF()
+		if change(&p); p.Validate() != nil {
+			t.Errorf("%s: %v", name, p.Validate())
+		}
 	}
 }
 

@@ -40,10 +40,11 @@ func quotaError(err error) error {
 }
 
 // newKey asks for the right to a new key before one is reserved. Where it is refused, a kind that reserves blindly looks
-// first whether it needs one: a replay is never refused. It returns the record that it then finds.
+// first whether it needs one: a replay is never refused. It returns the record that it then finds. What a policy in
+// observe mode executes besides is not asked for: it acts on nothing.
 func (x *execution) newKey(ctx context.Context) (*Record, error) {
 	quota := x.engine.cfg.Quota
-	if quota == nil || x.giveBack != nil {
+	if quota == nil || x.giveBack != nil || x.op.Policy.Observe && x.req.OneOff {
 		return nil, nil
 	}
 	giveBack, err := quota.NewKey(ctx, x.req.Tenant)

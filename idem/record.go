@@ -85,24 +85,24 @@ type Record struct {
 	Response Response
 	// Sealed says that the response's body is encrypted; the store opens it on demand.
 	Sealed bool
+	// Alone says that the commit that completed the record wrote nothing else: no business write, no message.
+	Alone bool
 	// Chunks counts the items beside the record that hold the response's body; the store reads them on demand.
 	Chunks int
 
 	CreatedAt time.Time
 	DoneAt    time.Time
-	// ExpiresAt stands only on completed and failed records.
+	// ExpiresAt is until when the record answers. It stands only on completed and failed records, and on those that are
+	// backed by a resource only once they were ended.
 	ExpiresAt time.Time
 	Retention time.Duration
+	// Expiry is how the record's life ends besides, by the policy that it was reserved under.
+	Expiry Expiry
 	// Attempts counts executions of this incarnation.
 	Attempts  int
 	LastError string
 
 	SchemaVersion int
-}
-
-// Expired says whether the record counts as absent at now. Only final records expire; native TTL removes them later.
-func (r Record) Expired(now time.Time) bool {
-	return r.State.Final() && !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
 }
 
 // Readable says whether this release may judge the record: an unknown schema, state or kind is answered with 503.
@@ -115,13 +115,13 @@ func (r Record) LeaseDead(now time.Time) bool {
 	return r.State == StateInProgress && !now.Before(r.LeaseUntil)
 }
 
-// RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records at their
-// expiry; those that were never finished a retention after their lease, if nothing can have happened or if running again
-// does no harm; pending, unknown and all other opaque ones never.
+// RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records once they
+// have expired and were kept; those that were never finished a retention after their lease, if nothing can have happened
+// or if running again does no harm; pending, unknown and all other opaque ones never.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():
-		return r.ExpiresAt, !r.ExpiresAt.IsZero()
+		return r.keptUntil(), !r.ExpiresAt.IsZero()
 	case r.mayRunAgain() && (r.State == StateInProgress || r.State == StateFailedRetryable):
 		return r.LeaseUntil.Add(r.Retention), true
 	}
@@ -160,6 +160,8 @@ type Fence struct {
 	Epoch       int64
 	// States lists the states that the record may be in; at least one.
 	States []State
+	// ExpiresAt, where set, is the ExpiresAt that the record must have; the zero time demands that it has none.
+	ExpiresAt *time.Time
 }
 
 // FenceOf returns the fence that demands the record exactly as it was seen.
@@ -170,6 +172,9 @@ func FenceOf(r Record) Fence {
 // Admits says whether a stored record satisfies the fence.
 func (f Fence) Admits(r Record) bool {
 	if r.OperationID != f.OperationID || r.Owner != f.Owner || r.Epoch != f.Epoch {
+		return false
+	}
+	if f.ExpiresAt != nil && !r.ExpiresAt.Equal(*f.ExpiresAt) {
 		return false
 	}
 	for _, state := range f.States {

@@ -8,7 +8,7 @@ import (
 )
 
 // Event is something that happens to a record: [Arrived], [Accepted], [Completed], [Released],
-// [FencedOff] or [Parked].
+// [FencedOff], [Parked], [Extended], [Ended] or [CacheBusted].
 type Event interface{ event() }
 
 // Arrived is a request that found the record in its way.
@@ -36,6 +36,8 @@ type Accepted struct {
 type Completed struct {
 	Owner    Owner
 	Response Response
+	// Alone says that nothing else is written with it.
+	Alone bool
 }
 
 // Released is the holder's proof that nothing happened.
@@ -80,9 +82,15 @@ const (
 	EffectMismatch
 	// EffectRefingerprint computes the request's fingerprint under the record's version and secret, and judges again.
 	EffectRefingerprint
+	// EffectGone answers that the record has expired and its key is not free yet.
+	EffectGone
+	// EffectNothing does nothing: the record is as the event would make it.
+	EffectNothing
 )
 
-var effectNames = [...]string{"", "store", "take over", "run", "reserve", "replay", "wait", "unknown", "mismatch", "refingerprint"}
+var effectNames = [...]string{
+	"", "store", "take over", "run", "reserve", "replay", "wait", "unknown", "mismatch", "refingerprint", "gone", "nothing",
+}
 
 // String names the effect.
 func (e Effect) String() string {
@@ -118,7 +126,7 @@ func (e *UnreadableError) Error() string {
 
 // Step is the whole state machine of a record: pure, without clock, randomness or I/O. It returns the record after the
 // event and what the engine has to do; the record is unchanged unless the effect is EffectStore or EffectTakeOver. It
-// returns an [*UnreadableError] or a [*TransitionError].
+// returns an [*UnreadableError], a [*TransitionError], an [*ExtendError], [ErrNotLive] or a [*CacheBustError].
 func Step(r Record, event Event, now time.Time) (Record, Effect, error) {
 	if !r.Readable() {
 		return r, 0, &UnreadableError{r.SchemaVersion, r.State, r.Kind}
@@ -136,6 +144,12 @@ func Step(r Record, event Event, now time.Time) (Record, Effect, error) {
 		return fencedOff(r, event, now)
 	case Parked:
 		return parked(r, event, now)
+	case Extended:
+		return extended(r, event, now)
+	case Ended:
+		return ended(r, event, now)
+	case CacheBusted:
+		return cacheBusted(r, event, now)
 	}
 	return r, 0, &TransitionError{r.State, event}
 }
@@ -143,6 +157,9 @@ func Step(r Record, event Event, now time.Time) (Record, Effect, error) {
 // arrived judges a request. The order is the contract: expiry, then the fingerprint in every unexpired state, then state.
 func arrived(r Record, e Arrived, now time.Time) (Record, Effect, error) {
 	if r.Expired(now) {
+		if !r.KeyFree(now) {
+			return r, EffectGone, nil
+		}
 		return r, EffectReserve, nil
 	}
 	if r.Operation != e.Operation {
@@ -206,13 +223,14 @@ func completed(r Record, e Completed, now time.Time) (Record, Effect, error) {
 	if r.Owner != e.Owner || r.State != StateInProgress && !evidence {
 		return r, 0, &TransitionError{r.State, e}
 	}
-	return finish(r, e.Response, now), EffectStore, nil
+	return finish(r, e, now), EffectStore, nil
 }
 
 // finish makes the record final: it alone starts the retention.
-func finish(r Record, resp Response, now time.Time) Record {
-	r.State, r.Response, r.LeaseUntil, r.LastError = StateCompleted, resp, time.Time{}, ""
-	r.DoneAt, r.ExpiresAt = now, now.Add(r.Retention)
+func finish(r Record, e Completed, now time.Time) Record {
+	r.State, r.Response, r.LeaseUntil, r.LastError = StateCompleted, e.Response, time.Time{}, ""
+	r.DoneAt, r.ExpiresAt = now, r.Expiry.At(now, r.Retention, e.Response.Status)
+	r.Alone = e.Alone
 	return r
 }
 

@@ -24,7 +24,8 @@ const stepProse = `# Every transition of a record, and no other (docs/semantics.
 #   - the fingerprint is judged before the state in every unexpired state,
 #   - only a dead lease of a kind that may run again, and failed_retryable, are taken over, epoch + 1,
 #   - a dead opaque lease becomes unknown, and unknown is left by its own holder's evidence only,
-#   - nobody but the owner completes, accepts, releases or fences off.
+#   - nobody but the owner completes, accepts, releases or fences off,
+#   - only final records are extended; how their life ends is told in expiry.txt.
 # Rewrite with: go test ./idem -run TestStep -update
 `
 
@@ -84,6 +85,9 @@ func TestStepEveryTransitionAndNoOther(t *testing.T) {
 		{"fenced off by holder", idem.FencedOff{Owner: "holder"}},
 		{"fenced off by other", idem.FencedOff{Owner: "guest"}},
 		{"parked", idem.Parked{}},
+		{"extended", idem.Extended{Until: noon.Add(time.Hour)}},
+		{"ended", idem.Ended{}},
+		{"cache-busted", idem.CacheBusted{Owner: "holder"}},
 	}
 	var out strings.Builder
 	out.WriteString(stepProse)

@@ -70,7 +70,11 @@ type Settlement struct {
 
 // MessageEnd is what a settlement makes of a message; the attributes that are not named here stay as they are.
 type MessageEnd struct {
-	ID          MessageID
+	ID MessageID
+	// Tenant is the message's and its record's, and Sealed as in [Message]: what an encrypting store goes by. They are not
+	// written.
+	Tenant      string
+	Sealed      bool
 	State       MessageState
 	DoneAt      time.Time
 	Retention   time.Duration
@@ -87,10 +91,14 @@ type RecordEnd struct {
 	Key         RecordKey
 	OperationID OperationID
 	// State is completed or failed.
-	State     State
-	Response  Response
+	State    State
+	Response Response
+	// Sealed is as in [Record].
+	Sealed    bool
 	DoneAt    time.Time
 	ExpiresAt time.Time
+	// Expiry is the record's, as its message carries it.
+	Expiry    Expiry
 	LastError string
 }
 

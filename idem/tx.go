@@ -23,6 +23,7 @@ type Tx struct {
 	now         time.Time
 	attempt     int
 	retention   time.Duration
+	expiry      Expiry
 	detached    bool
 	sweepGrace  time.Duration
 	writes      []Write
@@ -53,7 +54,7 @@ func (tx *Tx) Send(topic string, payload []byte) MessageID {
 		ID: id, Index: n, OperationID: tx.operationID, RecordKey: tx.recordKey, Tenant: tx.tenant,
 		Topic: topic, Payload: payload, State: MessagePending,
 		CreatedAt: tx.now, NextAttemptAt: tx.now, SweepAt: tx.now.Add(tx.sweepGrace),
-		Retention: tx.retention, Detached: tx.detached, SchemaVersion: SchemaVersion,
+		Retention: tx.retention, Expiry: tx.expiry, Detached: tx.detached, SchemaVersion: SchemaVersion,
 	})
 	return id
 }

@@ -8,11 +8,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 )
 
 // SQS gives each message of a batch to handle, up to Config.Concurrency at once, and reports those that failed or were not reached, so
@@ -90,24 +90,26 @@ type batch struct {
 	begun atomic.Int64
 }
 
-// run handles n records, as many at once as configured, and says which were. With halt, none is begun after a failure.
+// run handles n records, as many at once as configured, and says which were. They are begun in order, so that what is in
+// front of a failure is handled too; with halt, none is begun after a failure.
 func (b *batch) run(n int, halt bool, handle func(i int) bool) []bool {
 	done := make([]bool, n)
 	var failed atomic.Bool
-	var group errgroup.Group
-	group.SetLimit(b.cfg.Concurrency)
+	var group sync.WaitGroup
+	running := make(chan struct{}, b.cfg.Concurrency)
 	for i := range n {
-		group.Go(func() error {
-			if halt && failed.Load() {
-				return nil
-			}
+		running <- struct{}{}
+		if halt && failed.Load() {
+			break
+		}
+		group.Go(func() {
 			if done[i] = handle(i); !done[i] {
 				failed.Store(true)
 			}
-			return nil
+			<-running
 		})
 	}
-	_ = group.Wait() // no function of it fails
+	group.Wait()
 	return done
 }
 

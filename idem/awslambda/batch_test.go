@@ -331,28 +331,3 @@ func TestMalformedRecordFailsItself(t *testing.T) {
 		}
 	}
 }
-
-func FuzzBatches(f *testing.F) {
-	for _, name := range []string{"worker-queue", "worker-stream-insert", "worker-stream-modify", "worker-stream-ttl", "sweep-schedule"} {
-		f.Add(sample(f, name))
-	}
-	f.Add([]byte(`{"Records":[{"eventSource":"aws:dynamodb","dynamodb":{"SequenceNumber":"1","NewImage":{"a":{"BS":[5]}}}}]}`))
-	handler := Sources(map[string]Handler{
-		SourceSQS: SQS(func(context.Context, events.SQSMessage) error { return nil }, Config{}),
-		SourceDynamoDB: Stream(Inserted(func(_ context.Context, item map[string]types.AttributeValue) error {
-			if len(item) == 0 {
-				return errors.New("an empty item")
-			}
-			return nil
-		}), Config{}),
-	})
-	f.Fuzz(func(t *testing.T, event []byte) {
-		payload, err := handler.Invoke(context.Background(), event)
-		if err != nil && !errors.Is(err, ErrEvent) {
-			t.Fatal(err)
-		}
-		if err == nil && !json.Valid(payload) {
-			t.Fatalf("report %q", payload)
-		}
-	})
-}

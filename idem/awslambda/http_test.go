@@ -429,27 +429,3 @@ func TestFormsAreTheLibrarys(t *testing.T) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }
-
-func FuzzHTTP(f *testing.F) {
-	for _, name := range []string{"api-http-payment", "api-rest-payment", "api-url-payment", "api-alb-payment", "sweep-schedule"} {
-		f.Add(sample(f, name))
-	}
-	f.Add([]byte(`{"requestContext":{"http":{"method":"GET"}},"version":"2.0","rawPath":"%zz"}`))
-	handler := HTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(w, r.Body)
-		io.WriteString(w, r.URL.String()+r.Host+r.RemoteAddr)
-	}), Config{})
-	f.Fuzz(func(t *testing.T, event []byte) {
-		payload, err := handler.Invoke(context.Background(), event)
-		if err != nil {
-			if !errors.Is(err, ErrEvent) {
-				t.Fatal(err)
-			}
-			return
-		}
-		var out response
-		if err := json.Unmarshal(payload, &out); err != nil || out.StatusCode != 200 {
-			t.Fatalf("%s: %v", payload, err)
-		}
-	})
-}

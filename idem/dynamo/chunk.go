@@ -56,6 +56,9 @@ func (s *Store) chunkItems(r idem.Record, body encodedBody) []item {
 
 // LoadResponse implements idem.Store.
 func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+	if r.Sealed {
+		return r, fmt.Errorf("dynamo: load response %s: it is sealed, and only package seal opens it", r.Key)
+	}
 	if r.Chunks == 0 {
 		return r, nil
 	}
@@ -137,5 +140,5 @@ func (s *Store) joinChunks(items map[string]item, r idem.Record) ([]byte, error)
 	if sum := sha256.Sum256(joined.Bytes()); !bytes.Equal(sum[:], digest) {
 		return nil, fmt.Errorf("the %d chunks were not written together", r.Chunks)
 	}
-	return s.codec.decompress(joined.Bytes(), encoding)
+	return s.codec.Decompress(joined.Bytes(), encoding)
 }

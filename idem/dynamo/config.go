@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/codec"
 )
 
 // Limits of DynamoDB.
@@ -74,7 +75,7 @@ func New(client *dynamodb.Client, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	compressor, err := newCodec()
+	compressor, err := codec.New(responseBytesBound)
 	if err != nil {
 		return nil, err
 	}

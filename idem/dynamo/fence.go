@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -19,7 +20,7 @@ type condition struct {
 func absentOrExpired(now time.Time) condition {
 	e := newExpression()
 	expired := *all(
-		e.name(schema.ExpiresAt)+" <= "+e.value(numberValue(now.UnixMilli())),
+		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
 		e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed)),
 	)
 	text := e.absent(schema.RecordKey) + " OR (" + expired + ")"
@@ -40,9 +41,23 @@ func fenced(f idem.Fence) (condition, error) {
 		states[i] = string(state)
 	}
 	e := newExpression()
-	return condition{e, all(
+	conditions := []string{
 		e.is(schema.OperationID, w.item), e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), e.in(schema.State, states...),
-	)}, w.err
+	}
+	if f.ExpiresAt != nil {
+		conditions = append(conditions, e.expiresAt(*f.ExpiresAt))
+	}
+	return condition{e, all(conditions...)}, w.err
+}
+
+// expiresAt demands when the stored record expires: one that holds its key for longer says so in an attribute of its own.
+func (e *expression) expiresAt(at time.Time) string {
+	if at.IsZero() {
+		return e.absent(schema.FreeAt)
+	}
+	value := e.value(numberValue(at.UnixMilli()))
+	until, free := e.name(schema.AnswersUntil), e.name(schema.FreeAt)
+	return fmt.Sprintf("(%s = %s OR (%s AND %s = %s))", until, value, e.absent(schema.AnswersUntil), free, value)
 }
 
 // fencedMessage demands of the stored message what the fence says.

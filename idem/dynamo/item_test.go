@@ -14,12 +14,13 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
 func offline(t testing.TB) *Store {
 	t.Helper()
-	compressor, err := newCodec()
+	compressor, err := codec.New(responseBytesBound)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,19 +36,23 @@ func everyField() idem.Record {
 		Tenant: "tenant", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session", SafeToRunAgain: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
-		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Attempts: 3, LastError: "none",
-		SchemaVersion: idem.SchemaVersion,
+		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
+		Attempts: 3, LastError: "none", SchemaVersion: idem.SchemaVersion,
 	}
 }
+
+var everyExpiry = idem.Expiry{KeepFor: 2 * time.Hour, Gone: true, ResourceBacked: true}
 
 func everyFieldOfMessage() idem.Message {
 	return idem.Message{
 		ID: "op_1.1", Index: 1, OperationID: "op_1", RecordKey: "key", Tenant: "tenant", Topic: "orders.charge", Payload: []byte("{}"),
 		State: idem.MessageUnknown, Epoch: 2, Owner: "owner", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
-		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Detached: true,
+		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Expiry: everyExpiry, Detached: true,
 		Reference: "ch_1", LastOutcome: "ambiguous", Evidence: []byte("{}"), SchemaVersion: idem.SchemaVersion,
 	}
 }
+
+var yes = &types.AttributeValueMemberBOOL{Value: true}
 
 // Attribute names and units are what releases and other programs read: this list may grow and never changes.
 func TestARecordsItem(t *testing.T) {
@@ -58,12 +63,13 @@ func TestARecordsItem(t *testing.T) {
 	want := item{
 		"pk": stringValue("key"), "st": stringValue("completed"), "op": stringValue("op_1"), "ep": numberValue(2),
 		"ow": stringValue("owner"), "lu": numberValue(noon.UnixMilli()), "tn": stringValue("tenant"), "on": stringValue("orders.create"),
-		"kd": stringValue("opaque"), "pr": stringValue("session"), "sf": &types.AttributeValueMemberBOOL{Value: true},
+		"kd": stringValue("opaque"), "pr": stringValue("session"), "sf": yes,
 		"fv": numberValue(1), "fk": stringValue("k1"), "rs": numberValue(201),
 		"rh": &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("Location"), stringValue("/1")}},
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
-		"ea": numberValue(noon.Add(time.Hour).UnixMilli()), "rt": numberValue(3600_000), "an": numberValue(3), "le": stringValue("none"),
-		"sv": numberValue(1), "ttl": numberValue(noon.Unix() + 3600 + 1), // rounded up
+		"ea": numberValue(noon.Add(3 * time.Hour).UnixMilli()), "au": numberValue(noon.Add(time.Hour).UnixMilli()),
+		"rt": numberValue(3600_000), "kf": numberValue(7200_000), "gn": yes, "rl": yes, "al": yes, "an": numberValue(3),
+		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 3*3600 + 1), // rounded up
 	}
 	delete(it, "rb")
 	delete(it, "fp")
@@ -82,9 +88,9 @@ func TestAMessagesItem(t *testing.T) {
 		"id": stringValue("op_1.1"), "n": numberValue(1), "op": stringValue("op_1"), "pk": stringValue("key"), "tn": stringValue("tenant"),
 		"tp": stringValue("orders.charge"), "pl": &types.AttributeValueMemberB{Value: []byte("{}")}, "st": stringValue("unknown"),
 		"ep": numberValue(2), "ow": stringValue("owner"), "lu": ms, "ca": ms, "fc": ms, "na": ms, "os": ms, "da": ms,
-		"an": numberValue(3), "rt": numberValue(3600_000), "dt": &types.AttributeValueMemberBOOL{Value: true}, "ref": stringValue("ch_1"),
+		"an": numberValue(3), "rt": numberValue(3600_000), "dt": yes, "ref": stringValue("ch_1"),
 		"lo": stringValue("ambiguous"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}, "sv": numberValue(1),
-		"q": stringValue("unknown#0"), "qa": ms,
+		"q": stringValue("unknown#0"), "qa": ms, "kf": numberValue(7200_000), "gn": yes, "rl": yes,
 	}
 	if !reflect.DeepEqual(it, want) {
 		t.Errorf("got\n%s\nwant\n%s", fingerprintOf(it), fingerprintOf(want))

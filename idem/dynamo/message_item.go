@@ -23,6 +23,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.name(schema.Tenant, m.Tenant)
 	w.name(schema.Topic, m.Topic)
 	w.bytes(schema.Payload, m.Payload)
+	w.flag(schema.Sealed, m.Sealed)
 	w.name(schema.State, string(m.State))
 	w.number(schema.Epoch, m.Epoch)
 	w.name(schema.Owner, string(m.Owner))
@@ -34,6 +35,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.instant(schema.DoneAt, m.DoneAt)
 	w.number(schema.Attempts, int64(m.Attempts))
 	w.duration(schema.Retention, m.Retention)
+	w.lifeAfter(m.Expiry)
 	w.flag(schema.Detached, m.Detached)
 	w.note(schema.ProviderReference, m.Reference)
 	w.note(schema.LastOutcome, m.LastOutcome)
@@ -78,6 +80,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		Tenant:         r.text(schema.Tenant),
 		Topic:          r.text(schema.Topic),
 		Payload:        r.bytes(schema.Payload),
+		Sealed:         r.flag(schema.Sealed),
 		State:          idem.MessageState(r.text(schema.State)),
 		Epoch:          r.number(schema.Epoch),
 		Owner:          idem.Owner(r.text(schema.Owner)),
@@ -90,6 +93,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		DoneAt:         r.instant(schema.DoneAt),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		Retention:      r.duration(schema.Retention),
+		Expiry:         r.lifeAfter(),
 		Detached:       r.flag(schema.Detached),
 		Reference:      r.text(schema.ProviderReference),
 		LastOutcome:    r.text(schema.LastOutcome),

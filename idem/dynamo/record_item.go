@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
@@ -36,8 +37,10 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
 	w.instant(schema.DoneAt, r.DoneAt)
-	w.instant(schema.ExpiresAt, r.ExpiresAt)
+	w.expiresAt(r)
 	w.duration(schema.Retention, r.Retention)
+	w.lifeAfter(r.Expiry)
+	w.flag(schema.Alone, r.Alone)
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
@@ -85,8 +88,11 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		Fingerprint:    r.fingerprint(),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		DoneAt:         r.instant(schema.DoneAt),
-		ExpiresAt:      r.instant(schema.ExpiresAt),
+		ExpiresAt:      r.expiresAt(),
 		Retention:      r.duration(schema.Retention),
+		Expiry:         r.lifeAfter(),
+		Alone:          r.flag(schema.Alone),
+		Sealed:         r.flag(schema.Sealed),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),
 		SchemaVersion:  version,
@@ -103,6 +109,36 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		return nil, fmt.Errorf("the stored record can't be read: %w", r.err)
 	}
 	return &record, nil
+}
+
+// expiresAt writes when the record expires. Where it holds its key for longer, the attribute that conditions judge, and
+// that older releases know, says when the key is free: they go on answering rather than execute again (peers.md H17).
+func (w *writer) expiresAt(r idem.Record) {
+	free := r.FreeAt()
+	w.instant(schema.FreeAt, free)
+	if !free.Equal(r.ExpiresAt) {
+		w.instant(schema.AnswersUntil, r.ExpiresAt)
+	}
+}
+
+func (r *reader) expiresAt() time.Time {
+	until, free := r.instant(schema.AnswersUntil), r.instant(schema.FreeAt)
+	if until.IsZero() {
+		return free
+	}
+	return until
+}
+
+func (w *writer) lifeAfter(e idem.Expiry) {
+	w.duration(schema.KeepFor, e.KeepFor)
+	w.flag(schema.Gone, e.Gone)
+	w.flag(schema.ResourceBacked, e.ResourceBacked)
+}
+
+func (r *reader) lifeAfter() idem.Expiry {
+	return idem.Expiry{
+		KeepFor: r.duration(schema.KeepFor), Gone: r.flag(schema.Gone), ResourceBacked: r.flag(schema.ResourceBacked),
+	}
 }
 
 func (r *reader) fingerprint() canonical.Fingerprint {

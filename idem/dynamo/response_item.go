@@ -13,12 +13,13 @@ import (
 // responseAttributes are those that hold a response beside its chunks.
 var responseAttributes = []string{
 	schema.ResponseStatus, schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks,
+	schema.Sealed,
 }
 
 // writeResponse writes a record's response, and returns the part of its body that lies in chunks.
 //
-// Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they have a
-// ttl. A pending record's 202 is small by nature and lies in the item.
+// Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they get a
+// ttl with their record. A pending record's 202 is small by nature and lies in the item.
 func (s *Store) writeResponse(w *writer, r idem.Record) (body encodedBody, err error) {
 	if n := r.Response.Bytes(); n > s.cfg.ResponseBytesMax {
 		return encodedBody{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", idem.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
@@ -27,7 +28,11 @@ func (s *Store) writeResponse(w *writer, r idem.Record) (body encodedBody, err e
 	if len(r.Response.Header) > 0 {
 		w.item[schema.ResponseHeaders] = headerValue(r.Response.Header)
 	}
-	body.bytes, body.encoding = s.codec.compress(r.Response.Body)
+	w.flag(schema.Sealed, r.Sealed)
+	body.bytes = r.Response.Body
+	if !r.Sealed { // what is encrypted can't be compressed
+		body.bytes, body.encoding = s.codec.Compress(body.bytes)
+	}
 	if len(body.bytes) > s.cfg.InlineBytesMax && r.State.Final() {
 		w.number(schema.ResponseChunks, int64(body.chunks(s.cfg.ChunkBytes)))
 		return body, nil
@@ -42,7 +47,7 @@ func (s *Store) readResponse(r *reader) (response idem.Response, chunks int) {
 	response.Status = r.count(schema.ResponseStatus, 999)
 	response.Header = r.header(schema.ResponseHeaders)
 	chunks = r.count(schema.ResponseChunks, chunksMax)
-	body, err := s.codec.decompress(r.bytes(schema.ResponseBody), r.text(schema.ResponseEncoding))
+	body, err := s.codec.Decompress(r.bytes(schema.ResponseBody), r.text(schema.ResponseEncoding))
 	if err != nil {
 		r.malformed(schema.ResponseBody)
 	}

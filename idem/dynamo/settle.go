@@ -18,7 +18,7 @@ var (
 		schema.QueueAt, schema.TTL,
 	}
 	settledOfRecord = append(
-		[]string{schema.State, schema.DoneAt, schema.ExpiresAt, schema.LastError, schema.TTL}, responseAttributes...,
+		[]string{schema.State, schema.DoneAt, schema.FreeAt, schema.AnswersUntil, schema.LastError, schema.TTL}, responseAttributes...,
 	)
 )
 
@@ -92,8 +92,8 @@ func (t *transaction) endRecord(s *Store, end idem.RecordEnd) ([]item, error) {
 		return nil, fmt.Errorf("a settlement makes its record %s or %s, not %q", idem.StateCompleted, idem.StateFailed, end.State)
 	}
 	it, chunks, err := s.encodeRecord(idem.Record{
-		Key: end.Key, OperationID: end.OperationID, State: end.State, Response: end.Response, DoneAt: end.DoneAt,
-		ExpiresAt: end.ExpiresAt, LastError: end.LastError,
+		Key: end.Key, OperationID: end.OperationID, State: end.State, Response: end.Response, Sealed: end.Sealed, DoneAt: end.DoneAt,
+		ExpiresAt: end.ExpiresAt, Expiry: end.Expiry, LastError: end.LastError,
 	})
 	if err != nil {
 		return nil, err

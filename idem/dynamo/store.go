@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -19,7 +20,7 @@ import (
 type Store struct {
 	client *dynamodb.Client
 	cfg    Config
-	codec  codec
+	codec  *codec.Codec
 }
 
 // Keys of the two tables.

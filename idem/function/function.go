@@ -69,7 +69,7 @@ type Function struct {
 }
 
 // New registers the operation, or returns an [*idem.ConfigError]. Of the policy count Scope, Retention, Mismatch, InFlight
-// (wait, or not), WaitMax and AfterExpiry; the others are about HTTP, and those that would weaken a function are refused.
+// (wait, or not), WaitMax, ResourceBacked, AfterExpiry and KeepFor; the others are about HTTP, and those that would weaken a function are refused.
 func New(engine *idem.Engine, op idem.Operation, cfg Config) (*Function, error) {
 	if engine == nil {
 		return nil, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given"}
@@ -121,6 +121,8 @@ func validatePolicy(p idem.Policy) error {
 		return &idem.ConfigError{Field: "Policy.StoreServerErrors", Value: true, Rule: "is for routes: an error of a function is not stored"}
 	case p.BindPrincipal:
 		return &idem.ConfigError{Field: "Policy.BindPrincipal", Value: true, Rule: "is for routes: a function has no principal; make it a part of the key"}
+	case p.KeyTime != idem.KeyTimeNone:
+		return &idem.ConfigError{Field: "Policy.KeyTime", Value: p.KeyTime, Rule: "is for routes: a function's key is made of its input"}
 	}
 	return nil
 }
@@ -128,7 +130,8 @@ func validatePolicy(p idem.Policy) error {
 // Do executes the function for the input, or returns what an earlier call with its key left. The input is not changed.
 //
 // Errors, after which nothing was executed by this call: [*KeyError]; [ErrMismatch]; [*InProgressError]; [*UnknownError];
-// those of package canonical, for an input that has no fingerprint. [*StoredError] is the stored result, now or earlier.
+// [*idem.ExpiredError], where the policy keeps expired keys; those of package canonical, for an input that has no
+// fingerprint. [*StoredError] is the stored result, now or earlier.
 // [*idem.UnavailableError]: nothing is known to be committed, the same call may be made again. [*idem.HandlerError]: as
 // the handler's error, with nothing committed, except that an opaque operation is now unknown. [idem.ErrResponseTooLarge]:
 // the output doesn't fit, and nothing was committed.
@@ -158,6 +161,7 @@ func (f *Function) request(ctx context.Context, input []byte) (idem.Request, err
 		}
 	}
 	if f.cfg.DisabledForTests {
+		request.OneOff = true
 		request.Key, err = f.oneOff(ctx)
 	} else {
 		request.Key, err = f.cfg.Key.of(ctx, input)

@@ -38,6 +38,7 @@ func TestNewRefuses(t *testing.T) {
 		"Policy.StoreServerErrors": {op: idem.Operation{Policy: idem.Stripe()}},
 		"Policy.BindPrincipal":     {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.BindPrincipal = true })}},
 		"Policy.Retention":         {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.Retention = time.Second })}},
+		"Policy.KeyTime":           {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.KeyTime = idem.KeyTimeUUIDv7 })}},
 		"Operation.Name":           {op: idem.Operation{Name: "/charges"}},
 		"Operation.Kind":           {op: idem.Operation{Kind: "decorated"}},
 	} {

@@ -14,8 +14,13 @@ import (
 func copyRecord(r idem.Record) idem.Record {
 	r.Response = copyResponse(r.Response)
 	stamp(&r.LeaseUntil, &r.CreatedAt, &r.DoneAt, &r.ExpiresAt)
-	r.Retention = r.Retention.Truncate(time.Millisecond)
+	r.Retention, r.Expiry = r.Retention.Truncate(time.Millisecond), copyExpiry(r.Expiry)
 	return r
+}
+
+func copyExpiry(e idem.Expiry) idem.Expiry {
+	e.KeepFor = e.KeepFor.Truncate(time.Millisecond)
+	return e
 }
 
 func copyRecordEnd(e idem.RecordEnd) idem.RecordEnd {
@@ -27,7 +32,7 @@ func copyRecordEnd(e idem.RecordEnd) idem.RecordEnd {
 func copyMessage(m idem.Message) idem.Message {
 	m.Payload, m.Evidence = bytes.Clone(m.Payload), bytes.Clone(m.Evidence)
 	stamp(&m.LeaseUntil, &m.CreatedAt, &m.FirstClaimedAt, &m.NextAttemptAt, &m.SweepAt, &m.OpenSince, &m.DoneAt)
-	m.Retention = m.Retention.Truncate(time.Millisecond)
+	m.Retention, m.Expiry = m.Retention.Truncate(time.Millisecond), copyExpiry(m.Expiry)
 	return m
 }
 
@@ -46,7 +51,7 @@ func copyResponse(r idem.Response) idem.Response {
 func copyFence(f *idem.Fence) *idem.Fence {
 	f = copyPointer(f)
 	if f != nil {
-		f.States = slices.Clone(f.States)
+		f.States, f.ExpiresAt = slices.Clone(f.States), copyPointer(f.ExpiresAt)
 	}
 	return f
 }

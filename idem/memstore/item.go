@@ -32,7 +32,7 @@ func (p putRecord) validate(s *Store) error { return s.fits(p.Record.Response) }
 
 func (p putRecord) judge(s *Store) error {
 	stored, ok := s.records[p.Record.Key]
-	won := !ok || stored.Expired(p.Now)
+	won := !ok || stored.KeyFree(p.Now)
 	if p.Fence != nil {
 		won = ok && p.Fence.Admits(stored)
 	}
@@ -65,7 +65,7 @@ func (e endRecord) judge(s *Store) error {
 
 func (e endRecord) apply(s *Store) {
 	r := s.records[e.End.Key]
-	r.State, r.Response, r.LastError = e.End.State, e.End.Response, e.End.LastError
+	r.State, r.Response, r.Sealed, r.LastError = e.End.State, e.End.Response, e.End.Sealed, e.End.LastError
 	r.DoneAt, r.ExpiresAt = e.End.DoneAt, e.End.ExpiresAt
 	s.records[r.Key] = copyRecord(r)
 }

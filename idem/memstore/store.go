@@ -9,6 +9,7 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -82,6 +83,9 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	if err := ctx.Err(); err != nil {
 		return idem.Record{}, err
 	}
+	if r.Sealed {
+		return idem.Record{}, errSealed
+	}
 	if r.Chunks == 0 {
 		return r, nil
 	}
@@ -94,6 +98,8 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	r.Response, r.Chunks = copyResponse(stored.Response), 0
 	return r, nil
 }
+
+var errSealed = errors.New("memstore: the response is sealed, and only package seal opens it")
 
 // Insert implements idem.Store.
 func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {

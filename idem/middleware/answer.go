@@ -49,8 +49,14 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 			"An earlier request with this key may or may not have been executed. It is being resolved; the request is not executed again.").Response()
 	}
 	if c.oneOff {
-		a.status, a.replayed, a.expires = c.unprotected, false, time.Time{}
+		return a.without(c.unprotected)
 	}
+	return a
+}
+
+// without is the answer of an execution that nobody can come back to, with the Idempotency-Status that goes with it.
+func (a answer) without(status string) answer {
+	a.status, a.replayed, a.expires = status, false, time.Time{}
 	return a
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -43,6 +44,10 @@ type call struct {
 
 // ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e.observes(r) && e.passThrough != nil {
+		e.accompany(w, r)
+		return
+	}
 	pass := false
 	a := e.m.guard(r, func() (a answer) {
 		a, pass = e.take(w, r)
@@ -64,12 +69,15 @@ func (e *endpoint) take(w http.ResponseWriter, r *http.Request) (answer, bool) {
 	if refused != nil {
 		return answer{response: refused.response}, false
 	}
+	if e.observes(r) {
+		return e.observe(w, r, identity), false
+	}
 	key, unprotected, refused := e.key(r)
 	if refused != nil {
 		return answer{response: refused.response}, false
 	}
 	if unprotected == statusUnprotected {
-		e.m.cfg.Logger.InfoContext(r.Context(), "unprotected execution", "operation", e.operation.Operation().Name)
+		e.m.cfg.Logger.InfoContext(r.Context(), "idempotency.unprotected", "operation", e.operation.Operation().Name, "tenant", identity.Tenant)
 	}
 	if key == "" && e.passThrough != nil {
 		return answer{status: unprotected}, true
@@ -119,38 +127,72 @@ func ignored(r *http.Request) string {
 
 // answer takes an authenticated request with a valid key, or one that runs under a key of its own, to its answer.
 func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Identity, key, unprotected string) answer {
-	if e.policy.BindPrincipal && identity.Principal == "" {
-		// An empty principal would open one caller's answers to another (peers.md H15).
-		e.m.cfg.Logger.ErrorContext(r.Context(), "the policy binds keys to the principal, and there is none", "operation", e.operation.Operation().Name)
-		return answer{response: internalError().response}
-	}
 	request, refused := e.read(w, r, identity)
 	if refused != nil {
 		return answer{response: refused.response}
 	}
-	input, refused := e.input(request)
-	if refused != nil {
+	c := &call{endpoint: e, request: request, oneOff: key == "", unprotected: unprotected}
+	if refused := c.ask(key); refused != nil {
 		return answer{response: refused.response}
 	}
-	c := &call{endpoint: e, request: request, oneOff: key == "", unprotected: unprotected}
-	c.asked = idem.Request{Tenant: identity.Tenant, Principal: identity.Principal, Key: key, Input: input}
-	if e.route.Validate != nil {
-		if problem := e.route.Validate(request.copy(r.Context())); problem != nil {
-			return c.invalid(r.Context(), *problem)
-		}
+	return c.do(r.Context())
+}
+
+// ask fills in what the engine is asked for.
+func (c *call) ask(key string) *refusal {
+	e, r, identity := c.endpoint, c.request.HTTP, c.request.Identity
+	if e.policy.BindPrincipal && identity.Principal == "" {
+		// An empty principal would open one caller's answers to another (peers.md H15).
+		e.m.cfg.Logger.ErrorContext(r.Context(), "the policy binds keys to the principal, and there is none", "operation", e.operation.Operation().Name)
+		return internalError()
+	}
+	sent, refused := firstSent(r, key)
+	if refused != nil {
+		return refused
+	}
+	input, refused := e.input(c.request)
+	if refused != nil {
+		return refused
+	}
+	c.asked = idem.Request{Tenant: identity.Tenant, Principal: identity.Principal, Key: key, FirstSent: sent, Input: input}
+	return nil
+}
+
+// do asks the engine and answers.
+func (c *call) do(ctx context.Context) answer {
+	if problem := c.problem(ctx); problem != nil {
+		return c.invalid(ctx, *problem)
 	}
 	if c.oneOff {
-		random, err := e.m.oneOff()
+		random, err := c.endpoint.m.oneOff()
 		if err != nil {
-			return c.failed(r.Context(), err)
+			return c.failed(ctx, err)
 		}
-		c.asked.Key = random
+		c.asked.Key, c.asked.OneOff = random, true
 	}
-	result, err := e.operation.Do(r.Context(), c.asked, e.execute(c))
+	result, err := c.endpoint.operation.Do(ctx, c.asked, c.endpoint.execute(c))
 	if err != nil {
-		return c.failed(r.Context(), err)
+		return c.failed(ctx, err)
 	}
-	return c.answer(r.Context(), c.await(r.Context(), result))
+	return c.told(ctx, result)
+}
+
+// problem is what the route's validation has against the request; nil for nothing.
+func (c *call) problem(ctx context.Context) *idem.Problem {
+	if c.endpoint.route.Validate == nil {
+		return nil
+	}
+	return c.endpoint.route.Validate(c.request.copy(ctx))
+}
+
+// told is the answer to what became of the request, waited for as long as the client prefers.
+func (c *call) told(ctx context.Context, result *idem.Result) answer {
+	result = c.await(ctx, result)
+	a := c.answer(ctx, result)
+	if a.replayed {
+		a.response.Header = append(slices.Clone(a.response.Header), c.onReplay(ctx, result)...)
+	}
+	return a
 }
 
 // invalid answers a request that failed validation: by its stored twin where there is one, else by the problem.
@@ -161,7 +203,7 @@ func (c *call) invalid(ctx context.Context, problem idem.Problem) answer {
 			return c.failed(ctx, err)
 		}
 		if result != nil {
-			return c.answer(ctx, c.await(ctx, result))
+			return c.told(ctx, result)
 		}
 	}
 	return answer{response: problem.Response(), status: c.unprotected}

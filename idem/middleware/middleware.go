@@ -2,8 +2,12 @@
 // (docs/semantics.md "On the wire").
 //
 // [Middleware.Handle] is for transactional handlers, [Middleware.Wrap] for existing ones, [Middleware.Read] for safe
-// methods beside them. What they return is an http.Handler for any router; [Problems] gives http.ServeMux's own refusals
-// the form of the others.
+// methods beside them. What they return is an http.Handler for any router. [Router] registers them by pattern, so that
+// start-up fails for an unsafe route without a policy, and an audit can list them all.
+//
+// A policy made by [idem.Observe] changes nothing about an endpoint but what is recorded and reported of it: each request
+// executes, as without protection, and says "Idempotency-Status: unprotected". A transactional handler still needs the
+// store for its transaction; a wrapped one is served untouched, streams and all, when the store is down too.
 //
 // The order is the contract: authenticate, then the key's syntax, then media type and size, then the fingerprint, then
 // the engine. Validation that may change between releases is the route's Validate: a request that fails it is looked up
@@ -11,6 +15,7 @@
 package middleware
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -60,6 +65,9 @@ type Config struct {
 	// Random is a cryptographic source of randomness, for the one-off keys of unprotected executions. Default
 	// crypto/rand.Reader.
 	Random io.Reader
+	// Report is told what a policy in observe mode would have answered, where that is not what the request got; the log
+	// has a line of it too. It must not block.
+	Report func(context.Context, Observation)
 	// Logger gets what an operator should know; never bodies, keys or tokens. Default: discards.
 	Logger *slog.Logger
 }

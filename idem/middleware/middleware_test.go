@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
@@ -29,7 +30,14 @@ type api struct {
 	mux    *http.ServeMux
 	server *httptest.Server
 	log    *journal
+	// ahead is how far the engine's clock is ahead of the real one.
+	ahead atomic.Int64
 }
+
+func (a *api) now() time.Time { return time.Now().Add(time.Duration(a.ahead.Load())) }
+
+// later moves the engine's clock.
+func (a *api) later(d time.Duration) { a.ahead.Add(int64(d)) }
 
 // journal is a log that a test reads.
 type journal struct {
@@ -81,7 +89,7 @@ func newAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
 	}
 	a := &api{T: t, mem: mem, mux: http.NewServeMux(), log: &journal{}}
 	logger := slog.New(slog.NewJSONHandler(a.log, nil))
-	if a.engine, err = idem.New(store, idem.Config{Logger: logger}); err != nil {
+	if a.engine, err = idem.New(store, idem.Config{Logger: logger, Now: a.now}); err != nil {
 		t.Fatal(err)
 	}
 	a.mw, err = middleware.New(a.engine, middleware.Config{Identify: identify, DocsURL: "https://docs.example/idempotency", Logger: logger})

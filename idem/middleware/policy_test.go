@@ -55,7 +55,7 @@ func TestUnprotectedExecutions(t *testing.T) {
 	if row := a.mem.Row("runs"); len(row) != 12 { // all but the wrapped ones
 		t.Errorf("%d transactions", len(row))
 	}
-	if !strings.Contains(a.log.String(), "unprotected execution") {
+	if !strings.Contains(a.log.String(), "idempotency.unprotected") {
 		t.Error("not logged")
 	}
 }

@@ -62,6 +62,8 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	var unavailable *idem.UnavailableError
 	var handler *idem.HandlerError
 	var over *idem.QuotaError
+	var expiry *idem.ExpiredError
+	var untimed *idem.KeyTimeError
 	log := m.cfg.Logger.With(append(attributes, "error", err)...)
 	switch {
 	case errors.As(err, &rejected):
@@ -74,6 +76,10 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 		log.WarnContext(ctx, "quota used up", "limit", over.Limit)
 		return idem.NewProblem(http.StatusTooManyRequests, idem.CodeQuotaExceeded, "Quota exceeded",
 			"The limit of "+over.Limit+" is used up. Nothing was executed; send the request again after Retry-After.").Response(), over.RetryAfter
+	case errors.As(err, &expiry):
+		return expired(expiry), 0
+	case errors.As(err, &untimed):
+		return untimely(untimed), 0
 	case errors.Is(err, idem.ErrErased):
 		log.WarnContext(ctx, "stored response erased")
 		return idem.NewProblem(http.StatusGone, idem.CodeResponseErased, "Response erased",

@@ -25,6 +25,10 @@ type Route struct {
 	// Validate returns the problem with a request, nil for none. A request that fails is looked up first: it replays when
 	// its stored twin has the same fingerprint; else it gets the problem, and nothing is reserved or stored.
 	Validate func(*Request) *idem.Problem
+	// OnReplay returns headers for a replay besides the stored ones: a trace id, a deprecation. It can't touch the replay's
+	// status, body or stored headers, nor what would change their meaning: such headers are dropped, with a line in the
+	// log. It runs after the caller was authorised; its error or panic leaves the replay as it is.
+	OnReplay func(ctx context.Context, r *Request, replay Replay) (http.Header, error)
 }
 
 const anyMediaType = "*/*"

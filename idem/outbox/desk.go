@@ -152,6 +152,9 @@ func (d *desk) transact(ctx context.Context, s idem.Settlement, x *execution) er
 	return d.contended(ctx, until, func() error {
 		s.Token = x.token()
 		send, err := d.store.PrepareSettle(s)
+		if errors.Is(err, idem.ErrContention) { // something was in the way; nothing is wrong with the settlement
+			return err
+		}
 		if err != nil {
 			return &unpreparedError{err}
 		}

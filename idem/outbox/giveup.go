@@ -75,6 +75,8 @@ func (d *desk) tell(ctx context.Context, topic Topic, m idem.Message) {
 
 func deathOf(m idem.Message, topic Topic) string {
 	switch {
+	case m.Sealed:
+		return "payload can't be opened"
 	case m.LastOutcome == outcomeRefused:
 		return "refused"
 	case m.Attempts >= topic.AttemptsMax:

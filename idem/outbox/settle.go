@@ -112,6 +112,9 @@ func (d *desk) keep(ctx context.Context, topic Topic, m idem.Message, o Outcome,
 		return fmt.Errorf("outbox: keep evidence of %s: %w (its settlement failed: %v)", o.Name(), err, cause)
 	}
 	d.alarm(ctx, "outbox.settle_failed", next, "outcome", o.Name(), "error", cause)
+	if m.State != idem.MessageDead {
+		d.alarm(ctx, "outbox.dead", next, "reason", "settlement failed", "open", !next.OpenSince.IsZero())
+	}
 	d.bury(ctx, next, "settlement failed")
 	return nil
 }
@@ -119,7 +122,7 @@ func (d *desk) keep(ctx context.Context, topic Topic, m idem.Message, o Outcome,
 // endOf names what a settlement changes of a message.
 func endOf(m idem.Message) idem.MessageEnd {
 	return idem.MessageEnd{
-		ID: m.ID, State: m.State, DoneAt: m.DoneAt, Retention: m.Retention, Reference: m.Reference,
+		ID: m.ID, Tenant: m.Tenant, Sealed: m.Sealed, State: m.State, DoneAt: m.DoneAt, Retention: m.Retention, Reference: m.Reference,
 		LastOutcome: m.LastOutcome, Evidence: m.Evidence, SweepAt: m.SweepAt,
 	}
 }

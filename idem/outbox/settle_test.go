@@ -118,8 +118,8 @@ func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
 			if want := `{"id":"ch_` + string(id) + `"}`; string(m.Evidence) != want || m.Reference != "ch_"+string(id) || m.LastOutcome != "delivered" {
 				t.Errorf("kept %q, reference %q, outcome %q", m.Evidence, m.Reference, m.LastOutcome)
 			}
-			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.settle_failed") != 1 || w.provider.called() != 1 {
-				t.Errorf("letters %+v, %d alarms, %d calls", letters, w.logged("outbox.settle_failed"), w.provider.called())
+			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.settle_failed") != 1 || w.logged("outbox.dead") != 1 || w.provider.called() != 1 {
+				t.Errorf("letters %+v, %d and %d alarms, %d calls", letters, w.logged("outbox.settle_failed"), w.logged("outbox.dead"), w.provider.called())
 			}
 		})
 	}

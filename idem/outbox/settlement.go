@@ -55,6 +55,9 @@ func (d *desk) failure(topic Topic, seen, next idem.Message, answer idem.Problem
 
 // ask calls Settle; a panic is an error like any other.
 func (t Topic) ask(m idem.Message, o Outcome) (said Settlement, err error) {
+	if m.Sealed {
+		return Settlement{}, fmt.Errorf("outbox: settle of %s: the payload can't be opened any more", t.Name)
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("outbox: settle of %s panicked with a %T", t.Name, p)
@@ -66,7 +69,7 @@ func (t Topic) ask(m idem.Message, o Outcome) (said Settlement, err error) {
 func endOfRecord(m idem.Message, state idem.State, response idem.Response, now time.Time) *idem.RecordEnd {
 	return &idem.RecordEnd{
 		Key: m.RecordKey, OperationID: m.OperationID, State: state, Response: response,
-		DoneAt: now, ExpiresAt: now.Add(m.Retention),
+		DoneAt: now, ExpiresAt: m.Expiry.At(now, m.Retention, response.Status), Expiry: m.Expiry,
 	}
 }
 
@@ -86,7 +89,7 @@ func (d *desk) following(m idem.Message, next Next, now time.Time) (*idem.Messag
 		ID: id, Index: m.Index + 1, OperationID: m.OperationID, RecordKey: m.RecordKey, Tenant: m.Tenant,
 		Topic: next.Topic, Payload: next.Payload, State: idem.MessagePending,
 		CreatedAt: now, NextAttemptAt: now, SweepAt: now.Add(d.cfg.SweepGrace),
-		Retention: m.Retention, SchemaVersion: idem.SchemaVersion,
+		Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: idem.SchemaVersion,
 	}, nil
 }
 

@@ -188,6 +188,9 @@ func woken(m idem.Message, e Woken, rules Rules, now time.Time) (idem.Message, E
 		return m, EffectNone
 	case now.Before(Due(m)):
 		return m, EffectWait
+	case m.Sealed:
+		next, _ := giveUp(m, now)
+		return next, EffectStore // without its payload nobody can say what giving up means to its record
 	case !offerable(m, rules, now):
 		return park(m, rules, now), EffectStore
 	case over(m, rules, now):

@@ -42,12 +42,19 @@ func (w *Worker) Deliver(ctx context.Context, id idem.MessageID) error {
 	if err != nil || seen == nil {
 		return err
 	}
-	return w.DeliverSeen(ctx, *seen)
+	return w.begin(ctx, *seen)
 }
 
 // DeliverSeen is [Worker.Deliver] for a message whose row, perhaps stale, came with the wake-up: a stream's new image.
 // It saves the read; the claim is conditional on what was seen.
 func (w *Worker) DeliverSeen(ctx context.Context, seen idem.Message) error {
+	if seen.Sealed { // an image is as it is stored; reading opens it
+		return w.Deliver(ctx, seen.ID)
+	}
+	return w.begin(ctx, seen)
+}
+
+func (w *Worker) begin(ctx context.Context, seen idem.Message) error {
 	owner, err := w.mint.Owner()
 	if err != nil {
 		return err

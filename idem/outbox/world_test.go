@@ -115,7 +115,7 @@ func (w *world) accept(change ...func(*idem.Message)) idem.MessageID {
 	}
 	record := idem.Record{
 		Key: key, State: idem.StatePending, OperationID: operation, Epoch: 1, Owner: owner, Tenant: "t", Operation: "payments.create",
-		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now, Retention: m.Retention, SchemaVersion: idem.SchemaVersion,
+		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: idem.SchemaVersion,
 	}
 	if m.Detached {
 		record.State, record.ExpiresAt = idem.StateCompleted, now.Add(m.Retention)

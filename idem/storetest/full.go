@@ -28,9 +28,13 @@ func (e *env) full() idem.Record {
 			Body: []byte("\x00\xff\xfe not UTF-8"),
 		},
 		CreatedAt: base.Add(-time.Millisecond), DoneAt: base.Add(time.Millisecond), ExpiresAt: base.Add(1001 * time.Millisecond),
-		Retention: 90*24*time.Hour + time.Millisecond, Attempts: 3, LastError: "the lease ran out \u2014 twice",
+		Retention: 90*24*time.Hour + time.Millisecond, Expiry: fullExpiry(), Alone: true, Attempts: 3, LastError: "the lease ran out \u2014 twice",
 		SchemaVersion: idem.SchemaVersion,
 	}
+}
+
+func fullExpiry() idem.Expiry {
+	return idem.Expiry{KeepFor: 365*24*time.Hour + time.Millisecond, Gone: true, ResourceBacked: true}
 }
 
 // fullMessage is a parked message that uses every field.
@@ -43,7 +47,7 @@ func (e *env) fullMessage(r idem.Record) idem.Message {
 		CreatedAt: base.Add(-time.Millisecond), FirstClaimedAt: base.Add(2 * time.Millisecond),
 		NextAttemptAt: base.Add(3 * time.Millisecond), SweepAt: base.Add(4 * time.Millisecond),
 		OpenSince: base.Add(5 * time.Millisecond), DoneAt: base.Add(6 * time.Millisecond),
-		Attempts: 9, Retention: time.Hour + time.Millisecond, Detached: true,
+		Attempts: 9, Retention: time.Hour + time.Millisecond, Expiry: fullExpiry(), Detached: true,
 		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", Evidence: []byte("\x01\xfe"), SchemaVersion: idem.SchemaVersion,
 	}
 }

@@ -52,7 +52,7 @@ var insertTests = []test{
 		r := e.full()
 		e.insert(r)
 		bare := e.again(r)
-		e.ok(e.Store.Insert(e.ctx, bare, r.ExpiresAt))
+		e.ok(e.Store.Insert(e.ctx, bare, r.FreeAt()))
 		e.wantRecord(r.Key, &bare)
 	}},
 	{"keys don't touch each other", func(e *env) {

@@ -218,7 +218,7 @@ func (e *env) settleRefused(m idem.Message, end *idem.RecordEnd, existing *idem.
 // delivered ends the message with the provider's answer.
 func delivered(m idem.Message) idem.MessageEnd {
 	return idem.MessageEnd{
-		ID: m.ID, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Retention: m.Retention,
+		ID: m.ID, Tenant: m.Tenant, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Retention: m.Retention,
 		Reference: "ch_2", LastOutcome: "delivered",
 	}
 }
@@ -237,6 +237,6 @@ func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
 func recordEnd(done idem.Record) *idem.RecordEnd {
 	return &idem.RecordEnd{
 		Key: done.Key, OperationID: done.OperationID, State: done.State, Response: done.Response,
-		DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, LastError: done.LastError,
+		DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, Expiry: done.Expiry, LastError: done.LastError,
 	}
 }

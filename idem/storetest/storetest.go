@@ -49,6 +49,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"token", tokenTests},
 		{"message", messageTests},
 		{"settle", settleTests},
+		{"expiry", expiryTests},
 		{"queue", queueTests},
 		{"race", raceTests},
 	} {

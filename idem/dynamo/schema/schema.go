@@ -43,6 +43,14 @@ const (
 	TTL           = "ttl" // epoch s
 	Queue         = "q"   // partition key of the sparse index
 	QueueAt       = "qa"  // sort key of the sparse index, epoch ms
+
+	// The record's expiry, which its messages carry too.
+	KeepFor        = "kf" // ms
+	Gone           = "gn"
+	ResourceBacked = "rl"
+
+	// Sealed says that the record's response, or the message's payload, is encrypted.
+	Sealed = "sl"
 )
 
 // Attributes of the idempotency table.
@@ -61,7 +69,9 @@ const (
 	ResponseChunks     = "rc" // also on each chunk: how many there are
 	ChunkDigest        = "rx" // on chunks only: SHA-256 of all of them, joined
 	DoneAt             = "da" // epoch ms
-	ExpiresAt          = "ea" // epoch ms
+	FreeAt             = "ea" // epoch ms, from when a new request may replace the record
+	AnswersUntil       = "au" // epoch ms, where the record expires before FreeAt
+	Alone              = "al"
 	Retention          = "rt" // ms
 	LastError          = "le"
 	SafeToRunAgain     = "sf"

@@ -43,6 +43,9 @@ func TestKey(t *testing.T) {
 		{[]string{"lines[?n > `1`] | [0].id"}, `{"lines":[{"n":1,"id":"p"},{"n":2,"id":"q"}]}`, `{"lines":[{"n":3,"id":"q"}]}`, true},
 		{[]string{"length(lines)", "id"}, `{"id":"a","lines":[1,2]}`, `{"id":"a","lines":[3,4]}`, true},
 		{[]string{"id || other"}, `{"id":"a"}`, `{"other":"a"}`, true},
+		{[]string{"keys(@)[0]", "values(@)[1]"}, `{"b":1,"a":2,"c":3,"d":4,"e":5}`, `{"a":2,"b":1,"c":5,"d":4,"e":3}`, true},
+		{[]string{"to_string(sort_by(lines, &n))", "lines[0].n"}, `{"lines":[{"n":2},{"n":1}]}`, `{"lines":[{"n":1},{"n":2}]}`, false},
+		{[]string{"to_string(items(@))"}, `{"b":1,"a":2,"c":3,"d":4}`, `{"d":4,"c":3,"a":2,"b":1}`, true},
 	} {
 		fn, err := newFunction(t, jmespath.Key(test.expressions...))
 		if err != nil {
@@ -88,7 +91,7 @@ func TestNoKey(t *testing.T) {
 }
 
 func TestMalformedExpressionIsRefused(t *testing.T) {
-	for _, expression := range []string{"", "detail.", "[?", "nosuchfunction("} {
+	for _, expression := range []string{"", "detail.", "[?", "nosuchfunction(", "*", "detail.*.id", "length(*)", "[a, {b: b.*}]"} {
 		_, err := newFunction(t, jmespath.Key("id", expression))
 		var refused *idem.ConfigError
 		if !errors.As(err, &refused) || refused.Field != "Config.Key" {

@@ -1,0 +1,181 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+)
+
+// The messages of the engine's event lines. All but the last are names of metrics too (docs/semantics.md "Metrics"),
+// which package telemetry makes of the lines.
+const (
+	eventCreated       = "idempotency.reserve.created"
+	eventFailedRetry   = "idempotency.reserve.failed_retry"
+	eventReplay        = "idempotency.reserve.replay"
+	eventInProgress    = "idempotency.reserve.in_progress"
+	eventKeyMisuse     = "idempotency.reserve.key_misuse"
+	eventUnknown       = "idempotency.reserve.unknown"
+	eventStoreError    = "idempotency.store.error"
+	eventQuotaRejected = "idempotency.quota.rejected"
+	eventZombieKey     = "idempotency.zombie_key"
+	eventRefused       = "idempotency.refused"
+)
+
+// eventLevel is the level of an event line; none is below Info.
+func eventLevel(name string) slog.Level {
+	switch name {
+	case eventStoreError:
+		return slog.LevelError
+	case eventKeyMisuse, eventUnknown, eventZombieKey:
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// tell writes the one event line of a request: never its key, its body, or what is stored of another's. x is nil where the
+// request had no fingerprint or no time.
+func (o *Registered) tell(ctx context.Context, req Request, x *execution, result *Result, err error) {
+	name, outcome := x.event(result, err)
+	logger, level := o.engine.cfg.Logger, eventLevel(name)
+	if !logger.Enabled(ctx, level) || o.untold(req, name) {
+		return
+	}
+	line := []slog.Attr{slog.String("operation", o.op.Name), slog.String("tenant", req.Tenant)}
+	if x == nil {
+		line = append(line, slog.String("key_hash", string(o.RecordKey(req))), slog.String("outcome", outcome))
+	} else {
+		line = append(line, slog.String("key_hash", string(x.key)), slog.String("outcome", outcome),
+			slog.Int64("took_ms", x.engine.now().Sub(x.began).Milliseconds()), slog.Int("attempts", x.attempts(result)))
+		if id := x.operationID(result); id != "" {
+			line = append(line, slog.String("operation_id", string(id)))
+		}
+	}
+	if name == eventStoreError {
+		line = append(line, slog.Any("error", err))
+	}
+	logger.LogAttrs(ctx, level, name, line...)
+}
+
+// untold are the events that package middleware tells, being those of requests without protection: an execution under a
+// one-off key reserves nothing for anybody, and observe mode acts on nothing that it finds.
+func (o *Registered) untold(req Request, name string) bool {
+	switch name {
+	case eventStoreError:
+		return false
+	case eventQuotaRejected:
+		return o.op.Policy.Observe
+	case eventCreated, eventFailedRetry:
+		return req.OneOff
+	}
+	return req.OneOff || o.op.Policy.Observe
+}
+
+// event names what became of a request, and how.
+func (x *execution) event(result *Result, err error) (name, outcome string) {
+	if err != nil {
+		if name, outcome = failure(err); name == "" {
+			name = x.reserved()
+		}
+		return name, outcome
+	}
+	switch result.Outcome {
+	case OutcomeExecuted:
+		name = x.reserved()
+	case OutcomeReplayed:
+		name = eventReplay
+	case OutcomeInProgress:
+		name = eventInProgress
+	case OutcomeMismatch:
+		name = eventKeyMisuse
+	case OutcomeUnknown:
+		name = eventUnknown
+	}
+	return name, string(result.Outcome)
+}
+
+// reserved says how the request got the right to execute: a take-over of what is known not to have happened counts apart.
+func (x *execution) reserved() string {
+	switch {
+	case x == nil || x.record.OperationID == "":
+		return eventRefused
+	case x.record.Attempts > 1:
+		return eventFailedRetry
+	}
+	return eventCreated
+}
+
+// failure says how an error ended a request. The name is "" where the error is not the store's or the quota's.
+func failure(err error) (name, outcome string) {
+	var (
+		handler *HandlerError
+		over    *QuotaError
+		down    *UnavailableError
+		expired *ExpiredError
+		keyTime *KeyTimeError
+	)
+	switch {
+	case errors.As(err, &handler): // first: what it wraps is the handler's
+		return "", "handler_failed"
+	case errors.As(err, &over):
+		return eventQuotaRejected, "quota_exceeded"
+	case errors.Is(err, ErrNoTime):
+		return "", "no_time"
+	case errors.Is(err, context.Canceled): // the client hung up before anything was written
+		return "", "canceled"
+	case errors.As(err, &down):
+		return eventStoreError, "unavailable"
+	case errors.Is(err, ErrResponseTooLarge):
+		return "", "response_too_large"
+	case errors.Is(err, ErrErased):
+		return "", "erased"
+	case errors.As(err, &expired):
+		return "", "expired"
+	case errors.As(err, &keyTime):
+		return "", "key_time"
+	}
+	return "", "failed"
+}
+
+// attempts is how often the incarnation was executed by now: the execution's own, or the one that answered.
+func (x *execution) attempts(result *Result) int {
+	if result != nil && result.Outcome != OutcomeExecuted {
+		return x.met
+	}
+	return x.record.Attempts
+}
+
+func (x *execution) operationID(result *Result) OperationID {
+	if result != nil {
+		return result.OperationID
+	}
+	return x.record.OperationID
+}
+
+// tellZombie tells of a holder that found the record another's: its lease ran out while it was paused, or it ignored its
+// own deadline. Its write did nothing; what else it did under the lease is as its kind says.
+func (x *execution) tellZombie(ctx context.Context, err error) {
+	var conflict *RecordConflictError
+	if x.fence == nil || !errors.As(err, &conflict) {
+		return
+	}
+	if r := conflict.Existing; r != nil && r.OperationID == x.record.OperationID && r.Owner == x.owner {
+		return
+	}
+	x.engine.cfg.Logger.LogAttrs(ctx, eventLevel(eventZombieKey), eventZombieKey,
+		slog.String("operation", x.op.Name), slog.String("tenant", x.req.Tenant), slog.String("key_hash", string(x.key)),
+		slog.String("operation_id", string(x.record.OperationID)), slog.Int64("epoch", x.record.Epoch),
+		slog.Int64("overdue_ms", x.engine.now().Sub(x.record.LeaseUntil).Milliseconds()))
+}
+
+// tellStatus tells of a status that could not be read, or not any more within the tenant's limits.
+func (e *Engine) tellStatus(ctx context.Context, tenant string, id OperationID, err error) {
+	name, outcome := failure(err)
+	if name == "" {
+		return
+	}
+	line := []slog.Attr{slog.String("tenant", tenant), slog.String("operation_id", string(id)), slog.String("outcome", outcome)}
+	if name == eventStoreError {
+		line = append(line, slog.Any("error", err))
+	}
+	e.cfg.Logger.LogAttrs(ctx, eventLevel(name), name, line...)
+}

@@ -1,0 +1,147 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// passage is the one run of a wrapped handler that is only observed. The handler gets the client's own request and
+// writes to the client itself; whatever the engine does or fails to do about it changes nothing.
+type passage struct {
+	endpoint *endpoint
+	request  *http.Request
+	client   *tee
+	ran      bool
+	panicked any
+}
+
+// accompany serves a request at a wrapped handler in observe mode.
+func (e *endpoint) accompany(w http.ResponseWriter, r *http.Request) {
+	var p *passage
+	refused := e.m.guard(r, func() answer {
+		identity, refused := e.m.identify(r)
+		if refused != nil {
+			return answer{response: refused.response}
+		}
+		w.Header().Set(header.NameStatus, statusUnprotected)
+		// The body is put back after it was read: into a copy, because the request is the server's.
+		p = &passage{endpoint: e, request: r.WithContext(r.Context()), client: &tee{ResponseWriter: w, recorder: recorder{header: w.Header()}}}
+		p.observe(identity)
+		return answer{}
+	})
+	switch {
+	case p == nil:
+		e.m.write(w, refused)
+	case !p.ran:
+		e.passThrough.ServeHTTP(w, p.request)
+	case p.panicked != nil:
+		panic(p.panicked) // as it would have without anybody in between
+	}
+}
+
+// observe asks the engine to execute, which runs the handler where the key is free, and reports what the policy would
+// have answered instead of what the client gets.
+func (p *passage) observe(identity Identity) {
+	ctx := p.request.Context()
+	c := &call{endpoint: p.endpoint, request: &Request{HTTP: p.request, Identity: identity}}
+	var refused *refusal
+	if c.request.Body, refused = p.peek(); refused != nil {
+		c.report(ctx, answer{response: refused.response}, nil)
+		return
+	}
+	enforced, result, err := c.enforce(ctx, func(context.Context, *idem.Tx) (idem.Response, error) { return p.run(c) })
+	switch {
+	case !p.ran:
+		c.report(ctx, enforced, result)
+	case p.proves(result, err):
+		if enforced.response.Status != p.client.recorder.status {
+			c.report(ctx, enforced, result)
+		}
+	default:
+		parked := &idem.Result{Outcome: idem.OutcomeUnknown}
+		c.report(ctx, c.answer(ctx, parked), result)
+	}
+}
+
+// proves says whether the run leaves something to replay, or proof that nothing happened. After any other one every retry
+// would get the answer of an unknown outcome.
+func (p *passage) proves(result *idem.Result, err error) bool {
+	var handler *idem.HandlerError
+	if p.endpoint.operation.Operation().SafeToRunAgain {
+		return true
+	}
+	status := p.client.recorder.status
+	unstored := result != nil && result.State == idem.StateFailedRetryable
+	return !errors.As(err, &handler) && !(unstored && (status >= http.StatusInternalServerError || status == http.StatusRequestTimeout))
+}
+
+// run runs the handler, with what it would have without anybody in between: the client's context too.
+func (p *passage) run(c *call) (idem.Response, error) {
+	p.ran = true
+	defer func() {
+		if p.panicked = recover(); p.panicked != nil {
+			panic(p.panicked)
+		}
+	}()
+	p.endpoint.passThrough.ServeHTTP(p.client, p.request)
+	if err := p.request.Context().Err(); err != nil && p.client.recorder.status == 0 {
+		return idem.Response{}, errors.Join(errNoAnswer, err)
+	}
+	return c.keep(p.client.recorder.response(), p.client.recorder.truncated), nil
+}
+
+// peek reads the body as [endpoint.read] does, and puts it back for the handler, whole.
+func (p *passage) peek() ([]byte, *refusal) {
+	if refused := p.endpoint.checkMediaType(p.request); refused != nil {
+		return nil, refused
+	}
+	bytesMax, rest := p.endpoint.m.cfg.BodyBytesMax, p.request.Body
+	body, err := io.ReadAll(io.LimitReader(rest, int64(bytesMax)+1))
+	p.request.Body = putBack{io.MultiReader(bytes.NewReader(body), rest), rest}
+	switch {
+	case err != nil:
+		return nil, invalid("The request body could not be read.")
+	case len(body) > bytesMax:
+		return nil, tooLarge()
+	}
+	return bytes.Clone(body), nil
+}
+
+// putBack is a body that is read from its beginning again.
+type putBack struct {
+	io.Reader
+	io.Closer
+}
+
+// tee records what it passes on.
+type tee struct {
+	http.ResponseWriter
+	recorder recorder
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (t *tee) WriteHeader(status int) {
+	t.recorder.WriteHeader(status)
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (t *tee) Write(p []byte) (int, error) {
+	_, _ = t.recorder.Write(p) // where no body is allowed, the client's own writer says so
+	return t.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher; where the client's writer is none it does nothing.
+func (t *tee) Flush() {
+	t.recorder.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (t *tee) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -1,0 +1,175 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Router registers endpoints by the patterns of http.ServeMux, and knows all of them: a route that admits POST or PATCH
+// and has no policy fails start-up. What is wrong is collected and returned by [Router.Handler], so that registrations
+// read as a table. It is not safe for concurrent use; what Handler returns is.
+type Router struct {
+	m      *Middleware
+	mux    *http.ServeMux
+	routes []RouteInfo
+	errs   []error
+}
+
+// RouteInfo is one route, for an audit.
+type RouteInfo struct {
+	Pattern string
+	// Operation is the operation's name, RenamedFrom the first one that it was released under, if that is another. Both are
+	// empty for routes without an operation: reads, and methods that are idempotent by themselves.
+	Operation, RenamedFrom string
+	Kind                   idem.Kind
+	// Policy is the operation's; of an exempt route its ExemptReason alone.
+	Policy idem.Policy
+	// Unsafe says that the route admits POST or PATCH, and so needs a policy.
+	Unsafe bool
+}
+
+// Retention is how long a final record answers; 0 for routes without records.
+func (r RouteInfo) Retention() time.Duration {
+	if r.Policy.ExemptReason != "" {
+		return 0
+	}
+	return r.Policy.Retention
+}
+
+// NewRouter returns a router without routes.
+func (m *Middleware) NewRouter() *Router { return &Router{m: m, mux: http.NewServeMux()} }
+
+// Handle registers a transactional handler as [Middleware.Handle] does. Where the route says nothing of its path
+// parameters, the fingerprint includes all that the pattern has; an empty list that is not nil means none.
+func (r *Router) Handle(pattern string, op idem.Operation, route Route, h Handler) {
+	r.operation(pattern, op, route, func(route Route) (http.Handler, error) { return r.m.Handle(op, route, h) })
+}
+
+// Wrap registers an existing handler as [Middleware.Wrap] does; its path parameters count as with [Router.Handle].
+func (r *Router) Wrap(pattern string, op idem.Operation, route Route, h http.Handler) {
+	if op.Kind == "" {
+		op.Kind = idem.KindOpaque
+	}
+	r.operation(pattern, op, route, func(route Route) (http.Handler, error) { return r.m.Wrap(op, route, h) })
+}
+
+// Read registers what [Middleware.Read] makes of the handler, for a pattern with the method GET.
+func (r *Router) Read(pattern string, h func(ctx context.Context, r *Request) (idem.Response, error)) {
+	if method(pattern) != http.MethodGet {
+		r.fail("pattern", pattern, "must begin with GET: Read is for safe methods")
+		return
+	}
+	r.add(RouteInfo{Pattern: pattern}, r.m.Read(h))
+}
+
+// Idempotent registers a handler as it is, unauthenticated, for a pattern whose method is idempotent by itself
+// (RFC 9110 section 9.2.2) and so never needs a key.
+func (r *Router) Idempotent(pattern string, h http.Handler) {
+	if !slices.Contains(idempotent, method(pattern)) {
+		r.fail("pattern", pattern, fmt.Sprintf("must begin with one of %q: an unsafe route needs a policy, idem.Exempt(reason) where it needs no protection", idempotent))
+		return
+	}
+	r.add(RouteInfo{Pattern: pattern}, h)
+}
+
+// Exempt registers a handler of an unsafe route as it is, unauthenticated, with the reason why it needs no protection: a
+// webhook that knows its callers by their signature and its events by their ids. An exempt route of authenticated callers
+// is an operation with the policy [idem.Exempt].
+func (r *Router) Exempt(pattern, reason string, h http.Handler) {
+	if strings.TrimSpace(reason) == "" {
+		r.fail("reason", fmt.Sprintf("%q", reason), "must say why "+pattern+" needs no protection")
+		return
+	}
+	r.add(RouteInfo{Pattern: pattern, Policy: idem.Exempt(reason), Unsafe: admitsUnsafe(pattern)}, h)
+}
+
+// Handler returns all routes as one handler, with its own 404 and 405 as [Problems] has them, or every [*idem.ConfigError]
+// that the registrations led to. Nothing may be registered after it.
+func (r *Router) Handler() (http.Handler, error) {
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	return Problems(r.mux), nil
+}
+
+// Routes lists the routes in the order of their registration.
+func (r *Router) Routes() []RouteInfo { return slices.Clone(r.routes) }
+
+func (r *Router) operation(pattern string, op idem.Operation, route Route, endpoint func(Route) (http.Handler, error)) {
+	names := wildcards(pattern)
+	if route.Path == nil {
+		route.Path = names
+	}
+	for _, name := range route.Path {
+		if !slices.Contains(names, name) {
+			r.fail("Route.Path", fmt.Sprintf("%q", name), "must name a parameter of the pattern "+pattern)
+			return
+		}
+	}
+	if policyless(op.Policy) && admitsUnsafe(pattern) {
+		r.fail("Operation.Policy", "none", fmt.Sprintf("must be given for %s: it admits POST or PATCH; idem.Exempt(reason) where it needs no protection", pattern))
+		return
+	}
+	h, err := endpoint(route)
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("middleware: route %s: %w", pattern, err))
+		return
+	}
+	r.add(RouteInfo{
+		Pattern: pattern, Operation: op.Name, RenamedFrom: op.RenamedFrom, Kind: op.Kind, Policy: op.Policy, Unsafe: admitsUnsafe(pattern),
+	}, h)
+}
+
+func policyless(p idem.Policy) bool {
+	return p.ExemptReason == "" && p.MissingKey == "" && p.Retention == 0
+}
+
+func (r *Router) fail(field string, value any, rule string) {
+	r.errs = append(r.errs, &idem.ConfigError{Field: field, Value: value, Rule: rule})
+}
+
+// add registers the handler. The mux panics over a pattern that is malformed or in conflict with another one.
+func (r *Router) add(info RouteInfo, h http.Handler) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail("pattern", info.Pattern, fmt.Sprint(p))
+		}
+	}()
+	r.mux.Handle(info.Pattern, h)
+	r.routes = append(r.routes, info)
+}
+
+// idempotent are the methods that never need a key.
+var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions}
+
+// method is the method of a pattern, "" where it admits all.
+func method(pattern string) string {
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		return pattern[:i]
+	}
+	return ""
+}
+
+func admitsUnsafe(pattern string) bool {
+	m := method(pattern)
+	return m == "" || unsafe(m)
+}
+
+var wildcard = regexp.MustCompile(`\{([^{}$.]+)(\.\.\.)?\}`)
+
+// wildcards are the names of a pattern's parameters.
+func wildcards(pattern string) []string {
+	names := []string{}
+	for _, match := range wildcard.FindAllStringSubmatch(pattern, -1) {
+		names = append(names, match[1])
+	}
+	return names
+}
