@@ -17,7 +17,7 @@ const amendsMax = 5
 // record's messages, which stay as long as they would have. A response in chunks is written again with its record, in
 // one transaction: chunks never go before it (peers.md H13).
 //
-// Errors: [ErrNotLive]; [*ExtendError]; [*TransitionError] for a record that is not final; [ErrErased];
+// Errors: [ErrNotLive]; [*ExtendError]; [*TransitionError] for a record that is not final;
 // [*UnavailableError], after which it may be called again.
 func (e *Engine) Extend(ctx context.Context, tenant string, id OperationID, until time.Time) (time.Time, error) {
 	r, err := e.amend(ctx, tenant, id, Extended{until.UTC().Truncate(time.Millisecond)})
@@ -98,7 +98,7 @@ func (e *Engine) amend(ctx context.Context, tenant string, id OperationID, event
 
 func amendError(err error) error {
 	var already *UnavailableError
-	if errors.As(err, &already) || errors.Is(err, ErrErased) {
+	if errors.As(err, &already) {
 		return err
 	}
 	return unavailable(err)
@@ -109,10 +109,14 @@ func amendError(err error) error {
 func (e *Engine) replace(ctx context.Context, seen, next Record) error {
 	if next.State.Final() {
 		loaded, err := e.load(ctx, next)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrErased): // its life ends all the same; the store keeps saying that it was erased
+			next.Response.Header, next.Response.Body = nil, nil
+		case err != nil:
 			return err
+		default:
+			next = loaded
 		}
-		next = loaded
 	}
 	fence := FenceOf(seen)
 	fence.ExpiresAt = &seen.ExpiresAt

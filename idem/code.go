@@ -11,7 +11,7 @@ const (
 	CodeOutcomeUnknown   = "idempotency_outcome_unknown"                   // 409
 	CodeKeyExpired       = "idempotency_key_expired"                       // 410, 412
 	CodeQuotaExceeded    = "idempotency_quota_exceeded"                    // 429
-	CodeResponseErased   = "idempotency_response_erased"                   // 410: the tenant's encryption key is gone
+	CodeResponseErased   = "idempotency_response_erased"                   // 410: the tenant's encryption key was erased
 	CodeStoreUnavailable = "idempotency_store_unavailable"                 // 503
 	CodeResponseTooLarge = "idempotency_response_too_large"                // 500, before anything is committed
 )

@@ -83,7 +83,7 @@ type Record struct {
 	Fingerprint canonical.Fingerprint
 	// Response is the final answer, or while the record is pending the 202.
 	Response Response
-	// Sealed says that the response's body is encrypted; the store opens it on demand.
+	// Sealed says that the response's headers and body are encrypted; the store opens them on demand.
 	Sealed bool
 	// Alone says that the commit that completed the record wrote nothing else: no business write, no message.
 	Alone bool

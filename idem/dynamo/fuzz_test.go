@@ -1,13 +1,16 @@
 package dynamo
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
 // itemOf makes an item of whatever the fuzzer finds: a JSON object whose members become attributes of every type.
@@ -78,16 +81,30 @@ func FuzzDecodeRecord(f *testing.F) {
 		if r == nil || !r.Readable() || r.Chunks > 0 {
 			return
 		}
-		again, _, err := store.encodeRecord(*r)
+		again, chunks, err := store.encodeRecord(*r)
 		if err != nil {
-			return // what was stored by another program may be more than is stored here
+			if len(raw) < tooMuchToStore {
+				t.Errorf("it can't be stored again: %v", err)
+			}
+			return
+		}
+		if len(chunks) > 0 {
+			return // another program stored so much inline: what is read back lies beside the record
 		}
 		back, err := store.decodeRecord(again)
 		if err != nil || !reflect.DeepEqual(normal(*back), normal(*r)) {
 			t.Errorf("stored again it reads\n%+v, %v\nwant\n%+v", back, err, r)
+			return
+		}
+		if third, _, err := store.encodeRecord(*back); err != nil || !reflect.DeepEqual(third, again) {
+			t.Errorf("stored a third time it is\n%s, %v\nwant\n%s", fingerprintOf(third), err, fingerprintOf(again))
 		}
 	})
 }
+
+// tooMuchToStore is what no input stays below whose record does not fit in an item again: zstd makes a thousand times
+// more of a body at most, and that is stored in chunks.
+const tooMuchToStore = 1 << 10
 
 func normal(r idem.Record) idem.Record {
 	r.Response.Body = append([]byte(nil), r.Response.Body...)
@@ -120,6 +137,9 @@ func FuzzDecodeMessage(f *testing.F) {
 		}
 		again, err := store.encodeMessage(*m)
 		if err != nil {
+			if len(raw) < tooMuchToStore {
+				t.Errorf("it can't be stored again: %v", err)
+			}
 			return
 		}
 		back, err := store.decodeMessage(again)
@@ -131,6 +151,64 @@ func FuzzDecodeMessage(f *testing.F) {
 		}
 		if err != nil || !reflect.DeepEqual(back, m) {
 			t.Errorf("stored again it reads\n%+v, %v\nwant\n%+v", back, err, m)
+		}
+	})
+}
+
+// FuzzJoinChunks loses, damages, doubles or exchanges chunks of a body: it is put together as it was written, or not at
+// all (peers.md H13).
+func FuzzJoinChunks(f *testing.F) {
+	shared := offline(f)
+	f.Add([]byte("a body in chunks, one of which is exchanged"), []byte("another body, as long as the first one was."), uint8(4), uint8(1), uint8(1), uint8(0))
+	f.Add(bytes.Repeat([]byte("idem"), 1<<10), bytes.Repeat([]byte("idem "), 1<<10), uint8(9), uint8(0), uint8(2), uint8(7))
+	f.Add([]byte("x"), []byte("y"), uint8(1), uint8(3), uint8(0), uint8(0))
+	f.Fuzz(func(t *testing.T, body, other []byte, size, fault, at, by uint8) {
+		store := *shared
+		store.cfg.ChunkBytes, store.cfg.InlineBytesMax = max(int(size), len(body)/chunksMax+1), 0
+		chunksOf := func(body []byte) (idem.Record, []item) {
+			r := everyField()
+			r.Response.Body = body
+			it, chunks, err := store.encodeRecord(r)
+			if err != nil {
+				t.Skip(err)
+			}
+			stored, err := store.decodeRecord(it)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return *stored, chunks
+		}
+		r, chunks := chunksOf(body)
+		if len(chunks) == 0 {
+			return
+		}
+		found := map[string]item{}
+		for _, chunk := range chunks {
+			found[keyOf(chunk)] = chunk
+		}
+		if whole, err := store.joinChunks(found, r); err != nil || !bytes.Equal(whole, body) {
+			t.Fatalf("joined %q, %v, want %q", whole, err, body)
+		}
+		chosen := keyOf(chunks[int(at)%len(chunks)])
+		switch fault % 4 {
+		case 0:
+			delete(found, chosen)
+		case 1:
+			piece := bytes.Clone(found[chosen][schema.ResponseBody].(*types.AttributeValueMemberB).Value)
+			piece[int(by)%len(piece)] ^= 1 + by
+			found[chosen] = maps.Clone(found[chosen])
+			found[chosen][schema.ResponseBody] = &types.AttributeValueMemberB{Value: piece}
+		case 2:
+			found[chosen] = found[keyOf(chunks[int(by)%len(chunks)])]
+		case 3:
+			_, torn := chunksOf(other)
+			if len(chunks) == 1 || int(at)%len(chunks) >= len(torn) {
+				return // a whole body of one chunk
+			}
+			found[chosen] = torn[int(at)%len(chunks)]
+		}
+		if joined, err := store.joinChunks(found, r); err == nil && !bytes.Equal(joined, body) {
+			t.Fatalf("joined %q, want %q or an error", joined, body)
 		}
 	})
 }

@@ -117,6 +117,8 @@ func validatePolicy(p idem.Policy) error {
 	switch {
 	case p.ExemptReason != "":
 		return &idem.ConfigError{Field: "Policy.ExemptReason", Value: fmt.Sprintf("%q", p.ExemptReason), Rule: "is for routes: a function without protection is called without package function"}
+	case p.Observe:
+		return &idem.ConfigError{Field: "Policy.Observe", Value: true, Rule: "is for routes: nobody would be told what was found"}
 	case p.StoreServerErrors:
 		return &idem.ConfigError{Field: "Policy.StoreServerErrors", Value: true, Rule: "is for routes: an error of a function is not stored"}
 	case p.BindPrincipal:

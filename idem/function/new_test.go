@@ -35,6 +35,7 @@ func TestNewRefuses(t *testing.T) {
 		"Config.Raw":               {cfg: function.Config{Tenant: "t", Key: key, Raw: true}},
 		"Config.Raw ":              {cfg: function.Config{Tenant: "t", Key: function.KeyFunc(whole), Raw: true, Fields: fields}},
 		"Policy.ExemptReason":      {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.ExemptReason = "why" })}},
+		"Policy.Observe":           {op: idem.Operation{Policy: idem.Observe(idem.IETF())}},
 		"Policy.StoreServerErrors": {op: idem.Operation{Policy: idem.Stripe()}},
 		"Policy.BindPrincipal":     {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.BindPrincipal = true })}},
 		"Policy.Retention":         {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.Retention = time.Second })}},

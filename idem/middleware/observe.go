@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func (e *endpoint) observe(w http.ResponseWriter, r *http.Request, identity Iden
 	aside := &call{endpoint: e, request: request, oneOff: true, unprotected: statusUnprotected}
 	aside.asked = idem.Request{Tenant: identity.Tenant, Principal: identity.Principal, Input: canonical.Input{}}
 	given := aside.do(r.Context())
-	if enforced.status != "" || enforced.response.Status != given.response.Status {
+	if enforced.status != "" || enforced.response.Status != given.response.Status || !bytes.Equal(enforced.response.Body, given.response.Body) {
 		c.report(r.Context(), enforced, result)
 	}
 	return given
@@ -80,11 +81,15 @@ func (c *call) enforce(ctx context.Context, run idem.Handler) (answer, *idem.Res
 
 // refuses says whether the error is one of the idempotency of the request: it would execute without.
 func refuses(err error) bool {
+	var handler *idem.HandlerError // whose cause is the handler's own
 	var expired *idem.ExpiredError
 	var keyTime *idem.KeyTimeError
 	var over *idem.QuotaError
 	var unreadable *idem.UnreadableError
 	var malformed *canonical.SyntaxError
+	if errors.As(err, &handler) {
+		return false
+	}
 	return errors.As(err, &expired) || errors.As(err, &keyTime) || errors.As(err, &over) || errors.As(err, &unreadable) ||
 		errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, idem.ErrErased)
 }

@@ -83,7 +83,7 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	case errors.Is(err, idem.ErrErased):
 		log.WarnContext(ctx, "stored response erased")
 		return idem.NewProblem(http.StatusGone, idem.CodeResponseErased, "Response erased",
-			"The request was executed. Its stored response was erased, together with everything that was stored under the same encryption key.").Response(), 0
+			"What is stored for this tenant was encrypted under a key that was erased. Nothing is executed, and no earlier answer can be given.").Response(), 0
 	case errors.As(err, &handler) && len(handler.Stack) > 0:
 		log.ErrorContext(ctx, "handler panicked", "stack", string(handler.Stack))
 	default:

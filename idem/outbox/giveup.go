@@ -36,7 +36,7 @@ func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, x
 		d.tell(ctx, topic, next)
 		return nil
 	case errors.As(err, &conflict):
-		return d.failedAlready(ctx, seen, next, err)
+		return d.failedAlready(ctx, topic, seen, next, err)
 	case !settlementAtFault(err):
 		return fmt.Errorf("outbox: fail the record: %w", err)
 	}
@@ -49,13 +49,15 @@ func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, x
 	return nil
 }
 
-// failedAlready tells a lost reply of our own from another's doing.
-func (d *desk) failedAlready(ctx context.Context, seen, next idem.Message, conflict error) error {
+// failedAlready tells a lost reply of our own from another's doing. Two that gave up the same claim both tell of it: once
+// too often rather than never.
+func (d *desk) failedAlready(ctx context.Context, topic Topic, seen, next idem.Message, conflict error) error {
 	existing, err := d.message(ctx, seen.ID)
 	if err != nil {
 		return errors.Join(conflict, err)
 	}
 	if existing != nil && idem.FenceOfMessage(next).Admits(*existing) {
+		d.tell(ctx, topic, next)
 		return nil
 	}
 	return conflict

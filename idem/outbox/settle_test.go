@@ -280,6 +280,7 @@ func TestDetached(t *testing.T) {
 func TestGivingUpSurvivesFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  faulty.Fault
+		then   faulty.Fault
 		topic  func(*outbox.Topic)
 		record idem.State
 		status int
@@ -287,7 +288,11 @@ func TestGivingUpSurvivesFaults(t *testing.T) {
 	}{
 		"reply lost":   {fault: faulty.LoseReply(), record: idem.StateFailed, status: 502, row: "not_executed"},
 		"request lost": {fault: faulty.LoseRequest(), record: idem.StateFailed, status: 502, row: "not_executed"},
-		"contention":   {fault: faulty.Refuse(idem.ErrContention), record: idem.StateFailed, status: 502, row: "not_executed"},
+		// Under its second token it meets itself.
+		"reply lost, then contention": {
+			fault: faulty.LoseReply(), then: faulty.Refuse(idem.ErrContention), record: idem.StateFailed, status: 502, row: "not_executed",
+		},
+		"contention": {fault: faulty.Refuse(idem.ErrContention), record: idem.StateFailed, status: 502, row: "not_executed"},
 		"settle fails": {record: idem.StatePending, status: 202, topic: settling(
 			func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })},
 		"a business write fails": {record: idem.StatePending, status: 202, topic: settling(
@@ -300,6 +305,9 @@ func TestGivingUpSurvivesFaults(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
 			if c.fault != nil {
 				w.store.On(faulty.Settle, 1, c.fault)
+			}
+			if c.then != nil {
+				w.store.On(faulty.Settle, 2, c.then)
 			}
 			w.provider.script = []string{"400"}
 			id := w.accept()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -13,43 +14,54 @@ import (
 	"testing"
 )
 
-// Endpoint is a running DynamoDB emulator of this process.
+// Endpoint is a running emulator of this process.
 type Endpoint struct {
-	// Name of the emulator: Dynoxide or DynamoDBLocal.
+	// Name of the emulator: Dynoxide, DynamoDBLocal or Ministack.
 	Name string
 	// URL is its address on 127.0.0.1, without a trailing slash. Any credentials and any Region are accepted.
 	URL string
 
 	child *child
+	// scratch is a folder for what the emulator writes; it goes with it.
+	scratch string
 }
 
 // Names of the emulators that Open starts.
 const (
 	Dynoxide      = "dynoxide"
 	DynamoDBLocal = "dynamodb-local"
+	// Ministack has KMS and much else besides DynamoDB, and starts in 2 s.
+	Ministack = "ministack"
 )
 
-// Open starts the emulator called name (Dynoxide or DynamoDBLocal) from the tools of the checkout root, with an empty
-// in-memory database on a free port of 127.0.0.1, and waits until it answers. The caller stops it; on Linux it is also
-// killed when this process ends in any other way. A tool that is not installed is a *NotInstalledError.
+// Open starts the emulator called name (Dynoxide, DynamoDBLocal or Ministack) from the tools of the checkout root, empty
+// and in memory, on a free port of 127.0.0.1, and waits until it answers. The caller stops it; on Linux it is also killed
+// when this process ends in any other way. A tool that is not installed is a *NotInstalledError.
 func Open(ctx context.Context, root, name string) (*Endpoint, error) {
 	var tool Tool
-	var command func(directory string, port int) *exec.Cmd
+	var command func(directory, scratch string, port int) *exec.Cmd
 	switch name {
 	case Dynoxide:
 		tool, command = DynoxideTool(), dynoxideCommand
 	case DynamoDBLocal:
 		tool, command = DynamoDBLocalTool(), dynamoDBLocalCommand
+	case Ministack:
+		tool, command = MinistackTool(), ministackCommand
 	default:
-		return nil, fmt.Errorf("open emulator %q: the names are %s and %s", name, Dynoxide, DynamoDBLocal)
+		return nil, fmt.Errorf("open emulator %q: the names are %s, %s and %s", name, Dynoxide, DynamoDBLocal, Ministack)
 	}
 	if err := tool.Require(root); err != nil {
 		return nil, err
 	}
-	endpoint, err := open(ctx, name, func(port int) *exec.Cmd { return command(tool.Directory(root), port) })
+	scratch, err := os.MkdirTemp("", name+"-")
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
+	endpoint, err := open(ctx, name, func(port int) *exec.Cmd { return command(tool.Directory(root), scratch, port) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), os.RemoveAll(scratch))
+	}
+	endpoint.scratch = scratch
 	return endpoint, nil
 }
 
@@ -64,7 +76,7 @@ func open(ctx context.Context, name string, command func(port int) *exec.Cmd) (*
 			return nil, err
 		}
 		started := command(port)
-		started.Env = childEnvironment()
+		started.Env = append(childEnvironment(), started.Env...)
 		c, err := startChild(started)
 		if err != nil {
 			return nil, err
@@ -84,6 +96,7 @@ func open(ctx context.Context, name string, command func(port int) *exec.Cmd) (*
 // Stop ends the emulator and waits until its process is gone. It may be called more than once.
 func (e *Endpoint) Stop() {
 	e.child.stop()
+	_ = os.RemoveAll(e.scratch) // what is left is the temporary folder's
 }
 
 // probe asks for the list of tables: an answer to it, whatever it says, is DynamoDB's protocol at work.
@@ -117,17 +130,27 @@ func FreePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-func dynoxideCommand(directory string, port int) *exec.Cmd {
+func dynoxideCommand(directory, _ string, port int) *exec.Cmd {
 	binary := filepath.Join(directory, "node_modules", "@dynoxide", npmHost(), "dynoxide")
 	return exec.Command(binary, "serve", "--host", "127.0.0.1", "--port", strconv.Itoa(port))
 }
 
 // dynamoDBLocalCommand starts ServerRunner. It has no option for the address, so it listens on every interface, as
 // AWS documents it; its tables live in memory and its credentials mean nothing.
-func dynamoDBLocalCommand(directory string, port int) *exec.Cmd {
+func dynamoDBLocalCommand(directory, _ string, port int) *exec.Cmd {
 	libraries := filepath.Join(directory, "lib")
 	return exec.Command("java", "-Xmx512m", "-Djava.library.path="+libraries, "-cp", filepath.Join(libraries, "*"),
 		"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
+}
+
+func ministackCommand(directory, scratch string, port int) *exec.Cmd {
+	command := exec.Command(filepath.Join(directory, "venv", "bin", "python"), "-m", "ministack")
+	command.Dir = scratch
+	command.Env = []string{
+		"BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + strconv.Itoa(port), "TMPDIR=" + scratch,
+		"S3_DATA_DIR=" + filepath.Join(scratch, "s3"), "DOCKER_HOST=unix:///dev/null", "PYTHONUNBUFFERED=1",
+	}
+	return command
 }
 
 // Start is Open for tests: it finds the checkout, fails the test on any error and stops the emulator when the test ends.

@@ -24,7 +24,8 @@ func Key(expressions ...string) function.Key {
 	return function.Expressions(compile, expressions...)
 }
 
-func compile(expression string) (function.Expression, error) {
+func compile(expression string) (find function.Expression, err error) {
+	defer guard(&err)
 	node, err := jmespath.NewParser().Parse(expression)
 	if err != nil {
 		return nil, fmt.Errorf("must be JMESPath: %w", err)
@@ -36,7 +37,18 @@ func compile(expression string) (function.Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("must be JMESPath: %w", err)
 	}
-	return compiled.Search, nil
+	return func(document any) (part any, err error) {
+		defer guard(&err)
+		return compiled.Search(document)
+	}, nil
+}
+
+// guard makes an error of a panic: the library's parser panics on some expressions, and an input, which anybody may send,
+// must not end the process.
+func guard(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("must be JMESPath: %v", p)
+	}
 }
 
 // takesAnyOrder finds "*" over an object, which the interpreter takes in the order of a Go map: another one each time.

@@ -91,7 +91,7 @@ func TestNoKey(t *testing.T) {
 }
 
 func TestMalformedExpressionIsRefused(t *testing.T) {
-	for _, expression := range []string{"", "detail.", "[?", "nosuchfunction(", "*", "detail.*.id", "length(*)", "[a, {b: b.*}]"} {
+	for _, expression := range []string{"", "detail.", "[?", "nosuchfunction(", "*", "detail.*.id", "length(*)", "[a, {b: b.*}]", "A\u0080"} {
 		_, err := newFunction(t, jmespath.Key("id", expression))
 		var refused *idem.ConfigError
 		if !errors.As(err, &refused) || refused.Field != "Config.Key" {

@@ -1,0 +1,137 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+)
+
+// releaseConfig makes chunks of bodies that a person can still look at.
+var releaseConfig = dynamo.Config{ChunkBytes: 4 << 10, ResponseBytesMax: 64 << 10}
+
+// released is when release 1 wrote testdata/release-1.
+var released = time.Date(2101, 2, 3, 4, 5, 6, int(789*time.Millisecond), time.UTC)
+
+// noise is a body that can't be compressed, always the same.
+func noise(size int) []byte {
+	var body []byte
+	for sum := sha256.Sum256([]byte("release 1")); len(body) < size; sum = sha256.Sum256(sum[:]) {
+		body = append(body, sum[:]...)
+	}
+	return body[:size]
+}
+
+// doubled says everything twice, so that compression makes half of it.
+func doubled(body []byte) []byte {
+	var twice []byte
+	for piece := range slices.Chunk(body, 256) {
+		twice = append(append(twice, piece...), piece...)
+	}
+	return twice
+}
+
+// releaseRecord is a record as it is reserved, under a key that its name makes.
+func releaseRecord(t *testing.T, name string, kind idem.Kind) idem.Record {
+	t.Helper()
+	key := idem.Scope{Tenant: "tenant-a", Operation: "orders.create", Key: name}.RecordKey()
+	digest := sha256.Sum256([]byte(name))
+	id, err := idem.Mint{Random: bytes.NewReader(digest[:])}.OperationID(key)
+	must(t, err)
+	return idem.Record{
+		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: idem.Owner("owner-" + name), LeaseUntil: released.Add(time.Minute),
+		Tenant: "tenant-a", Operation: "orders.create", Kind: kind, Fingerprint: canonical.Fingerprint{Version: 1, Sum: digest},
+		CreatedAt: released, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: 1,
+	}
+}
+
+// releaseRecords are the records of testdata/release-1/records, by the name of their file: every state, and every way that
+// a response is stored.
+func releaseRecords(t *testing.T) map[string]idem.Record {
+	t.Helper()
+	records := map[string]idem.Record{}
+	add := func(name string, kind idem.Kind, change func(*idem.Record)) {
+		r := releaseRecord(t, name, kind)
+		change(&r)
+		records[name] = r
+	}
+	final := func(status int, body []byte) func(*idem.Record) {
+		return func(r *idem.Record) {
+			r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = idem.StateCompleted, time.Time{}, released.Add(time.Second), released.Add(24*time.Hour+time.Second)
+			r.Response = idem.Response{Status: status, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
+		}
+	}
+	add("in-progress-atomic", idem.KindAtomic, func(*idem.Record) {})
+	add("in-progress-opaque", idem.KindOpaque, func(*idem.Record) {})
+	add("in-progress-safe", idem.KindOpaque, func(r *idem.Record) {
+		r.SafeToRunAgain, r.Principal, r.Epoch, r.Attempts = true, "session-7", 3, 3
+		r.Fingerprint.KeyID = "2026-11"
+	})
+	add("pending", idem.KindDeferred, func(r *idem.Record) {
+		r.State, r.LeaseUntil = idem.StatePending, time.Time{}
+		r.Response = idem.Response{Status: 202, Header: []idem.Field{{Name: "Location", Value: "/v1/operations/" + string(r.OperationID)}}, Body: []byte(`{"state":"pending"}`)}
+	})
+	add("completed", idem.KindExpress, final(201, []byte(`{"id":"ord_1"}`)))
+	add("completed-empty", idem.KindAtomic, final(204, nil))
+	add("completed-compressed", idem.KindAtomic, final(200, bytes.Repeat([]byte(`{"id":"ord_1"},`), 200)))
+	add("completed-chunked", idem.KindAtomic, final(200, noise(9<<10)))
+	add("completed-chunked-compressed", idem.KindAtomic, final(200, doubled(noise(9<<10))))
+	add("completed-bytes", idem.KindOpaque, func(r *idem.Record) {
+		final(200, noise(100))(r)
+		r.Response.Header = []idem.Field{{Name: "X-Latin", Value: "caf\xe9"}, {Name: "Link", Value: "a"}, {Name: "Link", Value: "b"}}
+	})
+	add("failed", idem.KindDeferred, func(r *idem.Record) {
+		final(502, []byte(`{"code":"provider_unavailable"}`))(r)
+		r.State, r.LastError = idem.StateFailed, "attempts over"
+	})
+	add("failed-retryable", idem.KindAtomic, func(r *idem.Record) {
+		r.State, r.LastError, r.Epoch = idem.StateFailedRetryable, "the commit had no reply and was fenced off", 2
+	})
+	add("unknown", idem.KindOpaque, func(r *idem.Record) { r.State, r.LastError = idem.StateUnknown, "the lease ran out" })
+	return records
+}
+
+// releaseMessages are the messages of testdata/release-1/messages: every state.
+func releaseMessages(t *testing.T) map[string]idem.Message {
+	t.Helper()
+	messages := map[string]idem.Message{}
+	add := func(name string, state idem.MessageState, change func(*idem.Message)) {
+		r := releaseRecord(t, "message-"+name, idem.KindDeferred)
+		m := idem.Message{
+			ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant, Topic: "orders.charge",
+			Payload: []byte(`{"amount":1}`), State: state, CreatedAt: released, NextAttemptAt: released, SweepAt: released.Add(15 * time.Second),
+			Retention: r.Retention, SchemaVersion: 1,
+		}
+		change(&m)
+		messages[name] = m
+	}
+	claimed := func(m *idem.Message) {
+		m.Epoch, m.Owner, m.LeaseUntil, m.FirstClaimedAt, m.OpenSince = 1, "worker-1", released.Add(10*time.Second), released, released
+	}
+	done := func(outcome string) func(*idem.Message) {
+		return func(m *idem.Message) {
+			claimed(m)
+			m.OpenSince, m.DoneAt, m.Reference, m.LastOutcome, m.SweepAt = time.Time{}, released.Add(time.Second), "ch_1", outcome, time.Time{}
+		}
+	}
+	add("pending", idem.MessagePending, func(*idem.Message) {})
+	add("pending-again", idem.MessagePending, func(m *idem.Message) {
+		claimed(m)
+		m.Attempts, m.LastOutcome, m.NextAttemptAt = 1, "ambiguous", released.Add(2*time.Second)
+	})
+	add("claimed", idem.MessageClaimed, claimed)
+	add("unknown", idem.MessageUnknown, func(m *idem.Message) { claimed(m); m.Attempts, m.LastOutcome = 1, "ambiguous" })
+	add("dead", idem.MessageDead, func(m *idem.Message) {
+		claimed(m)
+		m.Index, m.ID, m.Attempts, m.LastOutcome, m.Evidence = 2, m.OperationID.Message(2), 10, "delivered", []byte(`{"id":"ch_1"}`)
+	})
+	add("delivered", idem.MessageDelivered, done("delivered"))
+	add("declined", idem.MessageDeclined, done("declined"))
+	add("cancelled", idem.MessageCancelled, func(m *idem.Message) { m.DoneAt, m.Detached, m.SweepAt = released.Add(time.Second), true, time.Time{} })
+	return messages
+}

@@ -1,0 +1,368 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/middleware"
+)
+
+// reports are what Config.Report was told.
+type reports struct {
+	mu  sync.Mutex
+	all []middleware.Observation
+}
+
+func (r *reports) add(_ context.Context, o middleware.Observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, o)
+}
+
+// take returns what was reported since the last call, as "status outcome code".
+func (r *reports) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var taken []string
+	for _, o := range r.all {
+		taken = append(taken, strings.TrimSpace(fmt.Sprintf("%d %s %s", o.Status, o.Outcome, o.Code)))
+	}
+	r.all = nil
+	return taken
+}
+
+// observing is a server whose policies in observe mode report to the returned list.
+func observing(t *testing.T, wrap func(idem.Store) idem.Store, report func(context.Context, middleware.Observation)) *api {
+	t.Helper()
+	a := newAPI(t, wrap)
+	mw, err := middleware.New(a.engine, middleware.Config{
+		Identify: identify, DocsURL: "https://docs.example/idempotency", Logger: slog.New(slog.NewJSONHandler(a.log, nil)), Report: report,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.mw = mw
+	return a
+}
+
+// observes checks that the request executed, marked as unprotected, and what was reported of it.
+func (a *api) observes(told *reports, q ask, status int, want ...string) *reply {
+	a.Helper()
+	r := a.do(q)
+	if r.StatusCode != status || r.Header.Get("Idempotency-Status") != "unprotected" || r.Header.Get("Idempotent-Replayed") != "" || r.Header.Get("Idempotency-Expires") != "" {
+		a.Errorf("got %d %s %v", r.StatusCode, r.body, r.Header)
+	}
+	if got := told.take(); fmt.Sprint(got) != fmt.Sprint(want) {
+		a.Errorf("reported %q, want %q", got, want)
+	}
+	return r
+}
+
+// semantics.md "Policies", observe mode: what is found is reported and not acted on, for transactional and wrapped handlers.
+func TestObserveReportsAndExecutes(t *testing.T) {
+	var runs atomic.Int64
+	for name, register := range map[string]func(*api, idem.Policy){
+		"handle": func(a *api, p idem.Policy) {
+			a.handle("POST /orders", idem.Operation{Policy: p}, middleware.Route{}, counting(&runs))
+		},
+		"handle express": func(a *api, p idem.Policy) {
+			a.handle("POST /orders", idem.Operation{Kind: idem.KindExpress, Policy: p}, middleware.Route{}, counting(&runs))
+		},
+		"wrap": func(a *api, p idem.Policy) {
+			a.wrap("POST /orders", idem.Operation{Policy: p}, func(w http.ResponseWriter, r *http.Request) {
+				if _, err := io.Copy(io.Discard, r.Body); err != nil {
+					t.Error(err)
+				}
+				w.WriteHeader(http.StatusCreated)
+				fmt.Fprint(w, runs.Add(1))
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := &reports{}
+			a := observing(t, nil, told.add)
+			register(a, idem.Observe(idem.IETF()))
+			runs.Store(0)
+			first := a.observes(told, key(ask{}), 201)
+			again := a.observes(told, key(ask{}), 201, "201 replayed")
+			if string(first.body) == string(again.body) {
+				t.Error("the duplicate was answered from the record")
+			}
+			a.observes(told, key(ask{body: `{"a":1}`}), 201, "422 mismatch "+idem.CodeKeyReused)
+			a.observes(told, ask{}, 201, "400  "+idem.CodeKeyMissing)
+			a.observes(told, ask{keys: []string{""}}, 201, "400  "+idem.CodeKeyInvalid)
+			a.observes(told, ask{keys: []string{"a", "b"}}, 201, "400  "+idem.CodeKeyInvalid)
+			a.observes(told, ask{keys: []string{"new"}, body: `{"a":1,"a":2}`}, 201, "400  request_invalid")
+			a.observes(told, sent(ask{keys: []string{"old"}}, "1994-11-06T08:49:37Z"), 201, "412  "+idem.CodeKeyExpired)
+			a.observes(told, sent(ask{keys: []string{"odd"}}, "yesterday"), 201, "400  "+idem.CodeKeyInvalid)
+			if runs.Load() != 9 {
+				t.Errorf("%d of 9 requests ran", runs.Load())
+			}
+			a.do(key(ask{tenant: "wrong"})).wants(t, 403, "")
+			if log := a.log.String(); !strings.Contains(log, `"idempotency.observed"`) || !strings.Contains(log, `"tenant":"tenant-a"`) || strings.Contains(log, `\"k\"`) {
+				t.Errorf("log: %s", log)
+			}
+		})
+	}
+}
+
+// Where the base policy lets a request without a key run unprotected, that is reported too: nobody else counts them.
+func TestObserveReportsMissingKeysOfEveryPolicy(t *testing.T) {
+	for _, base := range []idem.Policy{idem.Stripe(), idem.Lenient()} {
+		told := &reports{}
+		a := observing(t, nil, told.add)
+		a.handle("POST /orders", idem.Operation{Policy: idem.Observe(base)}, middleware.Route{}, counting(new(atomic.Int64)))
+		a.observes(told, ask{}, 201, "0 unprotected")
+		a.observes(told, key(ask{}), 201)
+		mismatch := []string{"400 mismatch " + idem.CodeError}
+		if base.Mismatch == idem.MismatchReplay {
+			mismatch = []string{"201 replayed"}
+		}
+		a.observes(told, key(ask{body: `{"a":1}`}), 201, mismatch...)
+	}
+}
+
+// A duplicate of a running request runs beside it: it neither waits nor is turned away, whatever the base says.
+func TestObserveDoesNotWait(t *testing.T) {
+	for _, base := range []idem.Policy{idem.IETF(), idem.Lenient()} {
+		told := &reports{}
+		a := observing(t, nil, told.add)
+		started, release := make(chan struct{}), make(chan struct{})
+		var runs atomic.Int64
+		a.handle("POST /orders", idem.Operation{Policy: idem.Observe(base)}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+			if runs.Add(1) == 1 {
+				close(started)
+				<-release
+			}
+			return idem.JSON(201, runs.Load())
+		})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if r, err := a.send(key(ask{})); err != nil || r.StatusCode != 201 {
+				t.Errorf("the first: %v, %v", r, err)
+			}
+		}()
+		<-started
+		a.observes(told, key(ask{}), 201, "409 in_progress "+idem.CodeInProgress)
+		close(release)
+		<-done
+	}
+}
+
+// What an enforcing endpoint would park as unknown locks nothing, and is told of when it happens.
+func TestObservedFailureLocksNothing(t *testing.T) {
+	for name, fail := range map[string]func(http.ResponseWriter){
+		"500": func(w http.ResponseWriter) { w.WriteHeader(500) },
+		"408": func(w http.ResponseWriter) { w.WriteHeader(408) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := &reports{}
+			a := observing(t, nil, told.add)
+			var failing atomic.Bool
+			failing.Store(true)
+			a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+				if failing.Load() {
+					fail(w)
+					return
+				}
+				w.WriteHeader(201)
+			})
+			status := map[string]int{"500": 500, "408": 408}[name]
+			a.observes(told, key(ask{}), status, "409 unknown "+idem.CodeOutcomeUnknown)
+			failing.Store(false)
+			a.observes(told, key(ask{}), 201)
+			a.observes(told, key(ask{}), 201, "201 replayed")
+			for _, r := range a.mem.Records() {
+				if _, removable := r.RemoveAfter(); !removable || r.State == idem.StateUnknown {
+					t.Errorf("left %+v", r)
+				}
+			}
+		})
+	}
+}
+
+// The handler's panic reaches whoever stands outside, as it would have without the middleware.
+func TestObservedPanicPassesThrough(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", Policy: idem.Observe(idem.IETF())}, middleware.Route{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic("boom")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		func() {
+			defer func() {
+				if p := recover(); p != "boom" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			r := httptest.NewRequest("POST", "/orders", strings.NewReader("{}"))
+			r.Header.Set("Authorization", "Bearer tenant-a")
+			r.Header.Set("Idempotency-Key", "k")
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		if got := told.take(); fmt.Sprint(got) != "[409 unknown "+idem.CodeOutcomeUnknown+"]" {
+			t.Errorf("reported %q", got)
+		}
+	}
+}
+
+// Observing changes nothing about a wrapped handler's exchange: it streams, its body has no bound, its client's context is
+// its own.
+func TestObservedExchangeIsUntouched(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	large := strings.Repeat("a", 300<<10)
+	flushed := make(chan struct{})
+	a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != large && string(body) != "{}" {
+			t.Errorf("read %d bytes, %v", len(body), err)
+		}
+		if _, bounded := r.Context().Deadline(); bounded {
+			t.Error("the handler has a deadline")
+		}
+		w.Header().Set("Set-Cookie", "session=1")
+		io.WriteString(w, "first ")
+		w.(http.Flusher).Flush()
+		<-flushed
+		w.Write(make([]byte, 5<<20))
+	})
+	for _, test := range []struct {
+		body string
+		want string
+	}{{"{}", "[500 executed " + idem.CodeResponseTooLarge + "]"}, {large, "[413  request_too_large]"}} {
+		r, err := http.NewRequest("POST", a.server.URL+"/orders", strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer tenant-a"}, "Idempotency-Key": {"k"}}
+		response, err := a.server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beginning := make([]byte, 6)
+		if _, err := io.ReadFull(response.Body, beginning); err != nil || string(beginning) != "first " {
+			t.Errorf("%q, %v", beginning, err)
+		}
+		flushed <- struct{}{} // only now may the handler go on
+		rest, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || len(rest) != 5<<20 || response.Header.Get("Set-Cookie") == "" || response.Header.Get("Idempotency-Status") != "unprotected" {
+			t.Errorf("%d bytes, %v, %v", len(rest), err, response.Header)
+		}
+		if got := fmt.Sprint(told.take()); got != test.want {
+			t.Errorf("reported %s, want %s", got, test.want)
+		}
+	}
+}
+
+// A store that is down breaks no wrapped handler; a transactional one has nothing to commit to.
+func TestObserveWithTheStoreDown(t *testing.T) {
+	told := &reports{}
+	var store *outage
+	a := observing(t, func(s idem.Store) idem.Store { store = &outage{Store: s}; return store }, told.add)
+	var runs atomic.Int64
+	a.wrap("POST /wrapped", idem.Operation{Name: "orders.wrap", Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+		runs.Add(1)
+		w.WriteHeader(201)
+	})
+	a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, counting(&runs))
+	store.down.Store(true)
+	a.observes(told, key(ask{path: "/wrapped"}), 201, "503  "+idem.CodeStoreUnavailable)
+	if r := a.do(key(ask{})); r.StatusCode != 503 || r.code(t) != idem.CodeStoreUnavailable || runs.Load() != 1 {
+		t.Errorf("%d %s, %d runs", r.StatusCode, r.body, runs.Load())
+	}
+}
+
+// A failure of the route's own validation is the answer, as without protection, and what a look-up found is reported.
+func TestObserveValidates(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	var tightened atomic.Bool
+	a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{Validate: func(*middleware.Request) *idem.Problem {
+		if !tightened.Load() {
+			return nil
+		}
+		problem := idem.NewProblem(400, "request_invalid", "Invalid request", "The request is not valid.")
+		return &problem
+	}}, counting(new(atomic.Int64)))
+	a.observes(told, key(ask{}), 201)
+	tightened.Store(true)
+	a.observes(told, key(ask{}), 400, "201 replayed")
+	a.observes(told, ask{keys: []string{"new"}}, 400)
+	a.observes(told, ask{}, 400, "400  "+idem.CodeKeyMissing)
+}
+
+// Expired keys and quotas refuse nothing either, and a one-off execution counts against no quota.
+func TestObserveRefusesNothing(t *testing.T) {
+	told := &reports{}
+	gone := idem.IETF()
+	gone.AfterExpiry, gone.KeepFor = idem.AfterExpiryGone, day
+	a := observing(t, nil, told.add)
+	a.handle("POST /orders", idem.Operation{Policy: idem.Observe(gone)}, middleware.Route{}, counting(new(atomic.Int64)))
+	a.observes(told, key(ask{}), 201)
+	a.later(day + time.Minute)
+	a.observes(told, key(ask{}), 201, "410  "+idem.CodeKeyExpired)
+
+	var err error
+	if a.engine, err = idem.New(a.mem, idem.Config{Quota: usedUp{}}); err != nil {
+		t.Fatal(err)
+	}
+	if a.mw, err = middleware.New(a.engine, middleware.Config{Identify: identify, Report: told.add}); err != nil {
+		t.Fatal(err)
+	}
+	a.handle("POST /refunds", idem.Operation{Name: "refunds.create", Policy: idem.Observe(idem.IETF())}, middleware.Route{}, counting(new(atomic.Int64)))
+	a.observes(told, key(ask{path: "/refunds"}), 201, "429  "+idem.CodeQuotaExceeded)
+}
+
+// usedUp is a quota without room.
+type usedUp struct{}
+
+func (usedUp) NewKey(context.Context, string) (func(), error) {
+	return nil, &idem.QuotaError{Limit: "new keys per second", RetryAfter: time.Second}
+}
+
+func (usedUp) LookUp(context.Context, string) error { return nil }
+
+func TestReportMayPanic(t *testing.T) {
+	a := observing(t, nil, func(context.Context, middleware.Observation) { panic("boom") })
+	a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, counting(new(atomic.Int64)))
+	a.wrap("POST /wrapped", idem.Operation{Name: "orders.wrap", Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(201)
+	})
+	for _, path := range []string{"/orders", "/wrapped"} {
+		if r := a.do(ask{path: path}); r.StatusCode != 201 {
+			t.Errorf("%s: %d", path, r.StatusCode)
+		}
+	}
+	if !strings.Contains(a.log.String(), "Config.Report panicked") {
+		t.Error("not logged")
+	}
+}
+
+// Methods that need no key are not observed, and a policy that stores 5xx of a wrapped handler is as contradictory as ever.
+func TestObserveKeepsToItsPolicy(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	a.wrap("/orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) })
+	if r := a.do(key(ask{method: "PUT"})); r.StatusCode != 201 || r.Header.Get("Idempotency-Status") != "ignored" || len(told.take()) > 0 {
+		t.Errorf("%d %v", r.StatusCode, r.Header)
+	}
+	if _, err := a.mw.Wrap(idem.Operation{Name: "orders.stripe", Policy: idem.Observe(idem.Stripe())}, middleware.Route{}, http.NotFoundHandler()); err == nil {
+		t.Error("a wrapped handler whose 5xx are stored is accepted")
+	}
+}

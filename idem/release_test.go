@@ -1,0 +1,47 @@
+package idem_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+)
+
+// peers.md H17: whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
+// answers 503; the release that wrote it goes on where it stopped.
+func TestRecordsOfALaterReleaseAreUnavailable(t *testing.T) {
+	for name, change := range map[string]func(*idem.Record){
+		"schema":              func(r *idem.Record) { r.SchemaVersion++ },
+		"state":               func(r *idem.Record) { r.State = "suspended" },
+		"kind":                func(r *idem.Record) { r.Kind = "durable" },
+		"fingerprint version": func(r *idem.Record) { r.Fingerprint.Version = canonical.Version + 1 },
+		"fingerprint secret":  func(r *idem.Record) { r.Fingerprint.KeyID = "2027-01" },
+	} {
+		for _, op := range append([]idem.Operation{{Kind: idem.KindOpaque}}, kinds...) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				orders, handler := w.register(op), w.handler(201)
+				if op.Kind == idem.KindOpaque {
+					handler = w.effect(201, "")
+				}
+				w.do(orders, request(`{}`), handler)
+				later := w.mem.Records()[0]
+				fence := idem.FenceOf(later)
+				change(&later)
+				if err := w.mem.Update(w.Context(), later, fence); err != nil {
+					w.Fatal(err)
+				}
+				var unavailable *idem.UnavailableError
+				if result, err := orders.Do(w.Context(), request(`{}`), handler); !errors.As(err, &unavailable) || unavailable.RetryAfter < time.Second {
+					t.Errorf("%s, %s: %+v, %v, want an UnavailableError", name, op.Kind, result, err)
+				}
+				if records := w.mem.Records(); w.runs != 1 || len(records) != 1 || !reflect.DeepEqual(records[0], later) {
+					t.Errorf("%s, %s: %d runs, records %+v", name, op.Kind, w.runs, records)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Package awskms wraps the data keys of package seal with AWS KMS: one symmetric key for all tenants, and the tenant as
+// encryption context, so that a wrapped key opens for its own tenant alone and CloudTrail tells whose it was.
+//
+// A role that seals and opens needs kms:Encrypt and kms:Decrypt on the key. KMS's own rotation keeps the key's id and needs
+// nothing else.
+package awskms
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Wrapper is a seal.Wrapper on AWS KMS. It is safe for concurrent use.
+type Wrapper struct {
+	client *kms.Client
+	keyID  string
+}
+
+// New returns a wrapper under the symmetric KMS key with that id, ARN or alias, or an [*idem.ConfigError].
+func New(client *kms.Client, keyID string) (*Wrapper, error) {
+	switch {
+	case client == nil:
+		return nil, &idem.ConfigError{Field: "client", Value: nil, Rule: "must be a KMS client"}
+	case keyID == "":
+		return nil, &idem.ConfigError{Field: "keyID", Value: `""`, Rule: "must be a KMS key's id, ARN or alias"}
+	}
+	return &Wrapper{client, keyID}, nil
+}
+
+// boundTo is the encryption context. It never changes: what was wrapped under another one would not open.
+func boundTo(tenant string) map[string]string { return map[string]string{"tenant": tenant} }
+
+// Wrap implements seal.Wrapper. It returns the SDK's errors.
+func (w *Wrapper) Wrap(ctx context.Context, tenant string, secret []byte) ([]byte, error) {
+	out, err := w.client.Encrypt(ctx, &kms.EncryptInput{KeyId: &w.keyID, Plaintext: secret, EncryptionContext: boundTo(tenant)})
+	if err != nil {
+		return nil, fmt.Errorf("awskms: encrypt: %w", err)
+	}
+	return out.CiphertextBlob, nil
+}
+
+// Unwrap implements seal.Wrapper. It returns the SDK's errors. It names the key, so that nobody can slip in a data key that
+// was wrapped under one of his own.
+func (w *Wrapper) Unwrap(ctx context.Context, tenant string, wrapped []byte) ([]byte, error) {
+	out, err := w.client.Decrypt(ctx, &kms.DecryptInput{KeyId: &w.keyID, CiphertextBlob: wrapped, EncryptionContext: boundTo(tenant)})
+	if err != nil {
+		return nil, fmt.Errorf("awskms: decrypt: %w", err)
+	}
+	return out.Plaintext, nil
+}

@@ -1,0 +1,58 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// KeyBytes is the size of a data key.
+const KeyBytes = 32
+
+// Key is a data key of one tenant.
+type Key struct {
+	// ID names the key among the tenant's own, from 1.
+	ID uint32
+	// Secret is the key itself.
+	Secret [KeyBytes]byte
+	// Current says that it is the one to seal under now.
+	Current bool
+}
+
+// Keys are the data keys of the tenants. They need not cache: [Store] does.
+//
+// Both methods return an [idem.ErrErased] where the tenant's keys, or the one that is asked for, were erased. Any other
+// error means that the key can't be told for the time being.
+type Keys interface {
+	// Current returns the key that the tenant's data is sealed under now. A tenant that never had one gets its first.
+	Current(ctx context.Context, tenant string) (Key, error)
+	// Open returns the tenant's key with that id.
+	Open(ctx context.Context, tenant string, id uint32) (Key, error)
+}
+
+// Wrapper encrypts data keys under a key that never leaves it: a KMS. Package awskms has AWS's, [NewStatic] makes one for
+// local use.
+type Wrapper interface {
+	// Wrap encrypts a data key, bound to the tenant.
+	Wrap(ctx context.Context, tenant string, secret []byte) (wrapped []byte, err error)
+	// Unwrap returns what Wrap was given for the same tenant. It fails for any other.
+	Unwrap(ctx context.Context, tenant string, wrapped []byte) (secret []byte, err error)
+}
+
+// ErrNotAuthentic: what is stored is not what was sealed for this place. It was damaged, or put there by somebody else.
+var ErrNotAuthentic = errors.New("seal: not what was sealed for this place")
+
+// KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [idem.ErrThrottled], so that
+// whoever meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
+// trouble with the keys for trouble with the store.
+type KeysError struct{ Cause error }
+
+// Error implements error.
+func (e *KeysError) Error() string {
+	return fmt.Sprintf("seal: the tenant's key can't be fetched: %v", e.Cause)
+}
+
+// Unwrap returns [idem.ErrThrottled].
+func (e *KeysError) Unwrap() error { return idem.ErrThrottled }

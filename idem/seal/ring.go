@@ -1,0 +1,126 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// ring holds keys in memory, each for a bounded time.
+type ring struct {
+	cfg     Config
+	fetches singleflight.Group
+
+	mu   sync.Mutex
+	held *simplelru.LRU[keyName, heldKey]
+}
+
+// keyName names a key; id 0 is the tenant's current one.
+type keyName struct {
+	tenant string
+	id     uint32
+}
+
+type heldKey struct {
+	key Key
+	// asked is when it was asked for: an erasure before that is known.
+	asked time.Time
+}
+
+const currentKey uint32 = 0
+
+func newRing(cfg Config) (*ring, error) {
+	held, err := simplelru.NewLRU[keyName, heldKey](cfg.KeysMax, nil)
+	if err != nil {
+		return nil, fmt.Errorf("seal: key cache: %w", err)
+	}
+	return &ring{cfg: cfg, held: held}, nil
+}
+
+// get returns the tenant's key with that id, or its current one: an [idem.ErrErased], or a [*KeysError] where it is not
+// held and can't be fetched.
+func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
+	name := keyName{tenant, id}
+	held, ok := r.look(name)
+	age := r.cfg.Now().Sub(held.asked)
+	if ok && age < r.cfg.KeyAgeMax/2 {
+		return held.key, nil
+	}
+	key, err := r.fetch(ctx, name)
+	switch {
+	case err == nil:
+		return key, nil
+	case errors.Is(err, idem.ErrErased):
+		r.drop(name)
+		return Key{}, err
+	case ok && age < r.cfg.KeyAgeMax:
+		return held.key, nil
+	}
+	return Key{}, &KeysError{err}
+}
+
+// fetch asks once for all who wait for the same key. Whoever gives up waiting changes nothing for the others.
+func (r *ring) fetch(ctx context.Context, name keyName) (Key, error) {
+	fetched := r.fetches.DoChan(fmt.Sprintf("%d %s", name.id, name.tenant), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.KeyTimeout)
+		defer cancel()
+		asked := r.cfg.Now()
+		key, err := r.ask(ctx, name)
+		if err == nil {
+			r.hold(name.tenant, heldKey{key, asked})
+		}
+		return key, err
+	})
+	select {
+	case <-ctx.Done():
+		return Key{}, ctx.Err()
+	case result := <-fetched:
+		return result.Val.(Key), result.Err
+	}
+}
+
+func (r *ring) ask(ctx context.Context, name keyName) (Key, error) {
+	if name.id == currentKey {
+		key, err := r.cfg.Keys.Current(ctx, name.tenant)
+		if err == nil && key.ID == currentKey {
+			err = errors.New("the current key has no id")
+		}
+		key.Current = true
+		return key, err
+	}
+	key, err := r.cfg.Keys.Open(ctx, name.tenant, name.id)
+	if err == nil && key.ID != name.id {
+		err = fmt.Errorf("asked for key %d and got %d", name.id, key.ID)
+	}
+	return key, err
+}
+
+func (r *ring) look(name keyName) (heldKey, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held.Get(name)
+}
+
+func (r *ring) hold(tenant string, held heldKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held.Add(keyName{tenant, held.key.ID}, held)
+	if held.key.Current {
+		r.held.Add(keyName{tenant, currentKey}, held)
+	}
+}
+
+// drop forgets an erased key, and the current one with it: what is erased first may be any of a tenant's.
+func (r *ring) drop(name keyName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held.Remove(name)
+	r.held.Remove(keyName{name.tenant, currentKey})
+}

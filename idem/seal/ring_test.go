@@ -1,0 +1,126 @@
+package seal_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/seal"
+)
+
+// use reads one record of the tenant.
+func use(t *testing.T, v *vault, r idem.Record) error {
+	t.Helper()
+	_, err := load(t, v, r.Key)
+	return err
+}
+
+// A key is fetched once, however many need it, and again at half its age.
+func TestAKeyIsFetchedRarely(t *testing.T) {
+	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
+	r := completed(t, "ada", "{}")
+	ok(t, v.Insert(t.Context(), r, base))
+	asked := v.keys.count()
+	for _, step := range []struct {
+		pass time.Duration
+		more int
+	}{{0, 0}, {5*time.Minute - time.Millisecond, 0}, {time.Millisecond, 1}, {time.Minute, 0}} {
+		v.clock.Add(step.pass)
+		ok(t, use(t, v, r))
+		if more := v.keys.count() - asked; more != step.more {
+			t.Errorf("after %v: fetched %d times, want %d", step.pass, more, step.more)
+		}
+		asked = v.keys.count()
+	}
+}
+
+func TestWhoeverNeedsAKeyAtOnceFetchesItOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVault(t, seal.Config{KeyTimeout: time.Minute})
+		v.keys.takes = time.Second
+		hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var all sync.WaitGroup
+		for n := range 20 {
+			r := completed(t, "ada", "{}")
+			all.Go(func() {
+				if n == 0 { // its giving up is nobody else's
+					wantNoKey(t, v.Insert(hurried, r, base))
+				} else if err := v.Insert(t.Context(), r, base); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := v.keys.count(); n != 1 {
+			t.Errorf("fetched %d times", n)
+		}
+	})
+}
+
+func TestAKeyThatTakesTooLongIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVault(t, seal.Config{})
+		v.keys.takes = time.Hour
+		began := time.Now()
+		_, err := v.Prepare(idem.Commit{Record: completed(t, "ada", "{}"), Now: base, Token: "token"})
+		wantNoKey(t, err)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("given up after %v", took)
+		}
+	})
+}
+
+// From half its age on a key is used only because no other can be had; past it, not at all.
+func TestAKeyOutlivesTroubleUntilItsAge(t *testing.T) {
+	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
+	r := completed(t, "ada", "{}")
+	ok(t, v.Insert(t.Context(), r, base))
+	v.keys.answers(false)
+	v.clock.Add(10*time.Minute - time.Millisecond)
+	ok(t, use(t, v, r))
+	ok(t, v.Insert(t.Context(), completed(t, "ada", "{}"), base))
+	v.clock.Add(time.Millisecond)
+	wantNoKey(t, use(t, v, r))
+	wantNoKey(t, v.Insert(t.Context(), completed(t, "ada", "{}"), base))
+	v.keys.answers(true)
+	ok(t, use(t, v, r))
+}
+
+// An erasure is seen within the age of a key: at once by who has to fetch it, and by half its age where the keys answer.
+func TestAnErasureTakesEffectWithinAKeysAge(t *testing.T) {
+	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
+	r := completed(t, "ada", "{}")
+	ok(t, v.Insert(t.Context(), r, base))
+	v.keys.erase("ada")
+	wantErased(t, func() error { _, err := load(t, v.with(t, seal.Config{}), r.Key); return err }())
+	v.clock.Add(5*time.Minute - time.Millisecond)
+	ok(t, use(t, v, r))
+	v.clock.Add(time.Millisecond)
+	wantErased(t, use(t, v, r))
+
+	other := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
+	ok(t, other.Insert(t.Context(), r, base))
+	other.keys.erase("ada")
+	other.keys.answers(false) // nobody can be told
+	other.clock.Add(10 * time.Minute)
+	wantNoKey(t, use(t, other, r))
+}
+
+func TestKeysAreBounded(t *testing.T) {
+	v := newVault(t, seal.Config{KeysMax: 2}) // one tenant's: its current one, and the same by its id
+	first := completed(t, "tenant-0", "{}")
+	ok(t, v.Insert(t.Context(), first, base))
+	for n := range 5 {
+		ok(t, v.Insert(t.Context(), completed(t, fmt.Sprint("tenant-", n), "{}"), base))
+	}
+	asked := v.keys.count()
+	ok(t, use(t, v, first))
+	if v.keys.count() != asked+1 {
+		t.Error("a key that was dropped was not fetched again")
+	}
+}

@@ -1,0 +1,144 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// sealing is the sealing of what one call writes for one tenant. The key is fetched when something needs it: what is
+// sealed still, because nobody could open it, goes back as it came.
+type sealing struct {
+	store  *Store
+	tenant string
+	// happened says that what is to be written tells of what has happened, and must be stored although the tenant's key
+	// is erased: then without what should have been sealed.
+	happened bool
+	key      *Key
+}
+
+func (s *Store) sealing(tenant string, happened bool) *sealing {
+	return &sealing{store: s, tenant: tenant, happened: happened}
+}
+
+var errNoTenant = errors.New("seal: nothing can be sealed for nobody: the tenant is not given")
+
+// current fetches the key; without an id it is an erased one's.
+func (x *sealing) current(ctx context.Context) (Key, error) {
+	if x.key != nil {
+		return *x.key, nil
+	}
+	if x.tenant == "" {
+		return Key{}, errNoTenant
+	}
+	key, err := x.store.keys.get(ctx, x.tenant, currentKey)
+	if x.happened && errors.Is(err, idem.ErrErased) {
+		key, err = Key{}, nil
+	}
+	if err != nil {
+		return Key{}, err
+	}
+	x.key = &key
+	return key, nil
+}
+
+func (x *sealing) text(ctx context.Context, p place, plain []byte) ([]byte, error) {
+	key, err := x.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if key.ID == currentKey {
+		return header(erased, currentKey), nil
+	}
+	return x.store.envelope.seal(key, p, plain)
+}
+
+// response seals a response; was says that it is one that could not be opened, if it lies in an envelope.
+func (x *sealing) response(ctx context.Context, p place, r idem.Response, was bool) (idem.Response, bool, error) {
+	switch {
+	case was && sealed(r.Body):
+		return r, true, nil
+	case empty(r) || x.store.cfg.OpenOnly:
+		return r, false, nil
+	}
+	body, err := x.text(ctx, p, pack(r))
+	return idem.Response{Status: r.Status, Body: body}, true, err
+}
+
+func (x *sealing) record(ctx context.Context, r idem.Record) (_ idem.Record, err error) {
+	p := place{aResponse, r.Tenant, r.Key, string(r.OperationID)}
+	r.Response, r.Sealed, err = x.response(ctx, p, r.Response, r.Sealed)
+	return r, err
+}
+
+// part seals a payload or evidence.
+func (x *sealing) part(ctx context.Context, p place, plain []byte, was bool) (_ []byte, is bool, err error) {
+	switch {
+	case was && sealed(plain):
+		return plain, true, nil
+	case len(plain) == 0 || x.store.cfg.OpenOnly:
+		return plain, false, nil
+	}
+	text, err := x.text(ctx, p, plain)
+	return text, true, err
+}
+
+func (x *sealing) message(ctx context.Context, m idem.Message) (idem.Message, error) {
+	payload, one, err := x.part(ctx, placeIn(m, aPayload), m.Payload, m.Sealed)
+	if err != nil {
+		return m, err
+	}
+	kept, other, err := x.part(ctx, placeIn(m, evidence), m.Evidence, m.Sealed)
+	if err != nil {
+		return m, err
+	}
+	m.Payload, m.Evidence, m.Sealed = payload, kept, one || other
+	return m, nil
+}
+
+func placeIn(m idem.Message, w what) place { return place{w, m.Tenant, m.RecordKey, string(m.ID)} }
+
+func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem.Message, error) {
+	all := make([]idem.Message, len(messages))
+	for i, m := range messages {
+		var err error
+		if all[i], err = x.message(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// settlement seals everything that a settlement writes.
+func (x *sealing) settlement(ctx context.Context, s idem.Settlement) (idem.Settlement, error) {
+	operation, _, err := s.Message.ID.Operation()
+	if err != nil {
+		return s, fmt.Errorf("seal: message %q: %w", s.Message.ID, err)
+	}
+	record, err := operation.RecordKey()
+	if err != nil {
+		return s, err
+	}
+	p := place{evidence, x.tenant, record, string(s.Message.ID)}
+	if s.Message.Evidence, _, err = x.part(ctx, p, s.Message.Evidence, s.Message.Sealed); err != nil {
+		return s, err
+	}
+	if s.Record != nil {
+		end := *s.Record
+		p := place{aResponse, x.tenant, end.Key, string(end.OperationID)}
+		if end.Response, end.Sealed, err = x.response(ctx, p, end.Response, end.Sealed); err != nil {
+			return s, err
+		}
+		s.Record = &end
+	}
+	if s.Next != nil {
+		next, err := x.message(ctx, *s.Next)
+		if err != nil {
+			return s, err
+		}
+		s.Next = &next
+	}
+	return s, nil
+}

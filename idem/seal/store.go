@@ -1,0 +1,209 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Store is a store that seals. It implements idem.Store and outbox.Store and is safe for concurrent use.
+type Store struct {
+	inner    Inner
+	cfg      Config
+	envelope envelope
+	keys     *ring
+}
+
+// Get implements idem.Store. A sealed response stays sealed until LoadResponse.
+func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+	return s.inner.Get(ctx, key)
+}
+
+// LoadResponse implements idem.Store. Besides what the inner store returns: [idem.ErrErased], [ErrNotAuthentic], and a
+// [*KeysError].
+func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+	if !r.Sealed {
+		return s.inner.LoadResponse(ctx, r)
+	}
+	whole := r
+	whole.Sealed = false // the inner store hands out bytes, whatever they are
+	whole, err := s.inner.LoadResponse(ctx, whole)
+	if err != nil {
+		return r, err
+	}
+	plain, err := s.open(ctx, place{aResponse, r.Tenant, r.Key, string(r.OperationID)}, whole.Response.Body)
+	if err != nil {
+		return r, fmt.Errorf("seal: load response %s: %w", r.Key, err)
+	}
+	if whole.Response, err = unpack(r.Response.Status, plain); err != nil {
+		return r, fmt.Errorf("seal: load response %s: %w", r.Key, err)
+	}
+	whole.Chunks = 0
+	return whole, nil
+}
+
+// open opens what lies at a place.
+func (s *Store) open(ctx context.Context, p place, b []byte) ([]byte, error) {
+	id, err := keyOf(b)
+	if err == nil {
+		var key Key
+		if key, err = s.keys.get(ctx, p.tenant, id); err == nil {
+			var plain []byte
+			if plain, err = s.envelope.open(key, p, b); err == nil {
+				return plain, nil
+			}
+		}
+	}
+	if errors.Is(err, ErrNotAuthentic) {
+		s.cfg.Logger.ErrorContext(ctx, "seal.not_authentic", "what", string(p.what), "key_hash", p.record, "id", p.id, "alarm", true)
+	}
+	return nil, err
+}
+
+// Insert implements idem.Store. The tenant's key must be there even where nothing is sealed yet, so that no handler runs
+// whose response could not be stored. Where it is not, a record that is in the way is still told of: it can be judged.
+func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+	sealed, err := s.beginning(ctx, r)
+	if err == nil {
+		return s.inner.Insert(ctx, sealed, now)
+	}
+	existing, lookErr := s.inner.Get(ctx, r.Key)
+	if lookErr == nil && existing != nil && !existing.KeyFree(now) {
+		return &idem.RecordConflictError{Existing: existing}
+	}
+	return fmt.Errorf("seal: insert %s: %w", r.Key, err)
+}
+
+// Update implements idem.Store. A take-over demands the tenant's key as Insert does; anything else tells of what has
+// happened, and is stored although the key is erased.
+func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	seal := s.ended
+	if r.State == idem.StateInProgress {
+		seal = s.beginning
+	}
+	sealed, err := seal(ctx, r)
+	if err != nil {
+		return fmt.Errorf("seal: update %s: %w", r.Key, err)
+	}
+	return s.inner.Update(ctx, sealed, fence)
+}
+
+func (s *Store) beginning(ctx context.Context, r idem.Record) (idem.Record, error) {
+	x := s.sealing(r.Tenant, false)
+	if !s.cfg.OpenOnly {
+		if _, err := x.current(ctx); err != nil {
+			return r, err
+		}
+	}
+	return x.record(ctx, r)
+}
+
+func (s *Store) ended(ctx context.Context, r idem.Record) (idem.Record, error) {
+	return s.sealing(r.Tenant, true).record(ctx, r)
+}
+
+// Prepare implements idem.Store. Everything is sealed here, once: sending again sends the same bytes. A key that is not
+// held is fetched within Config.KeyTimeout; a [*KeysError] says that it could not be, and that nothing was sent.
+func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+	ctx, x := context.Background(), s.sealing(c.Record.Tenant, false)
+	if c.Record, err = x.record(ctx, c.Record); err != nil {
+		return nil, fmt.Errorf("seal: commit %s: %w", c.Record.Key, err)
+	}
+	if c.Messages, err = x.messages(ctx, c.Messages); err != nil {
+		return nil, fmt.Errorf("seal: commit %s: %w", c.Record.Key, err)
+	}
+	inner, err := s.inner.Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.opening(inner), nil
+}
+
+// PrepareSettle implements outbox.Store, as Prepare does. It tells of what has happened, and is stored although the
+// tenant's key is erased.
+func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+	sealed, err := s.sealing(settlement.Message.Tenant, true).settlement(context.Background(), settlement)
+	if err != nil {
+		return nil, fmt.Errorf("seal: settle %s: %w", settlement.Message.ID, err)
+	}
+	inner, err := s.inner.PrepareSettle(sealed)
+	if err != nil {
+		return nil, err
+	}
+	return s.opening(inner), nil
+}
+
+// opening opens the message that a sending found in its way.
+func (s *Store) opening(send func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error { return s.opened(ctx, send(ctx)) }
+}
+
+func (s *Store) opened(ctx context.Context, err error) error {
+	var conflict *idem.MessageConflictError
+	if !errors.As(err, &conflict) || conflict.Existing == nil {
+		return err
+	}
+	existing, err := s.OpenMessage(ctx, *conflict.Existing)
+	if err != nil {
+		return err // nothing happened, and what was in the way can't be told
+	}
+	return &idem.MessageConflictError{Existing: &existing}
+}
+
+// Message implements outbox.Store. A message that nobody can open any more is returned as it is stored, and says so.
+func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+	m, err := s.inner.Message(ctx, id)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	opened, err := s.OpenMessage(ctx, *m)
+	if err != nil {
+		return nil, err
+	}
+	return &opened, nil
+}
+
+// OpenMessage opens a message that came another way than through this store: an image of the outbox table's stream. One
+// whose key is erased, or that is not authentic, is returned as it is: Sealed. Other errors: a [*KeysError].
+func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, error) {
+	opened := m
+	opened.Sealed = false
+	for _, part := range []struct {
+		what  what
+		bytes *[]byte
+	}{{aPayload, &opened.Payload}, {evidence, &opened.Evidence}} {
+		if !sealed(*part.bytes) {
+			continue
+		}
+		plain, err := s.open(ctx, placeIn(m, part.what), *part.bytes)
+		switch {
+		case errors.Is(err, idem.ErrErased), errors.Is(err, ErrNotAuthentic):
+			m.Sealed = true
+			return m, nil
+		case err != nil:
+			return m, fmt.Errorf("seal: message %s: %w", m.ID, err)
+		}
+		*part.bytes = plain
+	}
+	return opened, nil
+}
+
+// UpdateMessage implements outbox.Store. It is written although the tenant's key is erased.
+func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+	sealed, err := s.sealing(m.Tenant, true).message(ctx, m)
+	if err != nil {
+		return fmt.Errorf("seal: update message %s: %w", m.ID, err)
+	}
+	return s.opened(ctx, s.inner.UpdateMessage(ctx, sealed, fence))
+}
+
+// QueuedMessages implements outbox.Store.
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+	return s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
+}
+
+// Shards implements outbox.Store.
+func (s *Store) Shards() int { return s.inner.Shards() }

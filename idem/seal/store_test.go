@@ -1,0 +1,254 @@
+package seal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/seal"
+)
+
+// A record that is copied to another tenant, or to another scope of its own, does not open.
+func TestACopiedRecordDoesNotOpen(t *testing.T) {
+	var log bytes.Buffer
+	v := newVault(t, seal.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r, other := completed(t, "ada", "ada's answer"), completed(t, "bob", "bob's answer")
+	ok(t, v.Insert(t.Context(), r, base))
+	ok(t, v.Insert(t.Context(), other, base))
+	stored, err := v.inner.Get(t.Context(), r.Key)
+	ok(t, err)
+	for name, to := range map[string]idem.Record{
+		"another tenant": other, "another scope": completed(t, "ada", ""), "another incarnation": {Tenant: r.Tenant, Key: r.Key, OperationID: other.OperationID},
+	} {
+		copied := *stored
+		copied.Tenant, copied.Key, copied.OperationID = to.Tenant, to.Key, to.OperationID
+		if got, err := v.LoadResponse(t.Context(), copied); !errors.Is(err, seal.ErrNotAuthentic) {
+			t.Errorf("%s: %q, %v", name, got.Response.Body, err)
+		}
+	}
+	if !strings.Contains(log.String(), "seal.not_authentic") || !strings.Contains(log.String(), "alarm=true") {
+		t.Errorf("no alarm: %s", log.String())
+	}
+	wantBody(t, v, r.Key, "ada's answer")
+}
+
+// A payload that is copied to another message is not delivered there.
+func TestACopiedPayloadDoesNotOpen(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "pay ada")
+	commit(t, v, r, m)
+	ok(t, v.Insert(t.Context(), completed(t, "bob", "{}"), base))
+	stored, err := v.inner.Message(t.Context(), m.ID)
+	ok(t, err)
+	_, elsewhere := accepted(t, "bob", "")
+	elsewhere.Payload, elsewhere.Sealed = stored.Payload, true
+	opened, err := v.OpenMessage(t.Context(), elsewhere)
+	if err != nil || !opened.Sealed || !bytes.Equal(opened.Payload, stored.Payload) {
+		t.Errorf("got %q, sealed %v, %v", opened.Payload, opened.Sealed, err)
+	}
+	if opened, err = v.OpenMessage(t.Context(), *stored); err != nil || opened.Sealed || string(opened.Payload) != "pay ada" {
+		t.Errorf("at its own place: %q, %v", opened.Payload, err)
+	}
+}
+
+// What is sealed tells the state machines all they need: everything but headers, body, payload and evidence.
+func TestOnlyContentIsSealed(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", "secret")
+	ok(t, v.Insert(t.Context(), r, base))
+	got, err := v.Get(t.Context(), r.Key)
+	ok(t, err)
+	if !got.Sealed || len(got.Response.Header) != 0 || got.Response.Status != 201 || got.State != r.State || got.Fingerprint != r.Fingerprint {
+		t.Errorf("got %+v", got)
+	}
+	reserved := completed(t, "ada", "")
+	reserved.State, reserved.Response = idem.StateInProgress, idem.Response{}
+	ok(t, v.Insert(t.Context(), reserved, base))
+	if got, err = v.Get(t.Context(), reserved.Key); err != nil || got.Sealed || len(got.Response.Body) != 0 {
+		t.Errorf("no response was sealed as %+v, %v", got, err)
+	}
+}
+
+// A record that nobody opened goes back as it was; a response that follows one is sealed anew, whatever the flag says.
+func TestWhatIsSealedIsNotSealedTwice(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", "secret")
+	ok(t, v.Insert(t.Context(), r, base))
+	got, err := v.Get(t.Context(), r.Key)
+	ok(t, err)
+	asked := v.keys.count()
+	later := *got
+	later.Attempts++
+	ok(t, v.Update(t.Context(), later, idem.FenceOf(*got)))
+	wantBody(t, v, r.Key, "secret")
+	later.Response = idem.Response{Status: 200, Body: []byte("another")}
+	ok(t, v.Update(t.Context(), later, idem.FenceOf(later)))
+	wantBody(t, v, r.Key, "another")
+	if stored, err := v.inner.Get(t.Context(), r.Key); err != nil || bytes.Contains(stored.Response.Body, []byte("another")) {
+		t.Errorf("stored as %q, %v", stored.Response.Body, err)
+	}
+	if v.keys.count() != asked {
+		t.Errorf("keys were fetched %d times more", v.keys.count()-asked)
+	}
+}
+
+// Sending again sends identical bytes (design.md "Commit"), and the same amendment writes the same chunks, so that none is
+// ever torn under a reader (peers.md H13).
+func TestTheSameIsSealedToTheSameBytes(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", strings.Repeat("secret", 1000))
+	send, err := v.Prepare(idem.Commit{Record: r, Now: base, Token: "token"})
+	ok(t, err)
+	ok(t, send(t.Context()))
+	first := v.inner.Records()[0].Response.Body
+	ok(t, send(t.Context())) // the reference store compares a token's content
+	loaded, err := load(t, v, r.Key)
+	ok(t, err)
+	ok(t, v.Update(t.Context(), loaded, idem.FenceOf(loaded)))
+	if again := v.inner.Records()[0].Response.Body; !bytes.Equal(first, again) {
+		t.Error("sealed again it differs")
+	}
+}
+
+// After a rotation the old opens and the new is sealed under the new key.
+func TestRotation(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	old, next := completed(t, "ada", "old"), completed(t, "ada", "new")
+	ok(t, v.Insert(t.Context(), old, base))
+	v.keys.rotate("ada")
+	v.clock.Add(3 * time.Minute)
+	ok(t, v.Insert(t.Context(), next, base))
+	restarted := v.with(t, seal.Config{})
+	wantBody(t, restarted, old.Key, "old")
+	wantBody(t, restarted, next.Key, "new")
+	one, two := stored(t, v, old.Key), stored(t, v, next.Key)
+	if keyID(one) != 1 || keyID(two) != 2 {
+		t.Errorf("sealed under keys %d and %d", keyID(one), keyID(two))
+	}
+}
+
+func stored(t *testing.T, v *vault, key idem.RecordKey) []byte {
+	t.Helper()
+	r, err := v.inner.Get(t.Context(), key)
+	ok(t, err)
+	return r.Response.Body
+}
+
+// keyID is the last byte of an envelope's header.
+func keyID(envelope []byte) byte { return envelope[9] }
+
+// Sealing is switched on over what was stored before, and off again by a release that still opens.
+func TestSwitchingItOnAndOff(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "pay ada")
+	commit(t, v.inner, r, m)
+	wantBody(t, v, r.Key, "accepted")
+	got, err := v.Message(t.Context(), m.ID)
+	if err != nil || got.Sealed || string(got.Payload) != "pay ada" {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	claimed := *got
+	claimed.State, claimed.Epoch = idem.MessageClaimed, 1
+	ok(t, v.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(*got)))
+	if sealed, err := v.inner.Message(t.Context(), m.ID); err != nil || !sealed.Sealed || bytes.Contains(sealed.Payload, []byte("pay")) {
+		t.Errorf("after a claim: %q, %v", sealed.Payload, err)
+	}
+
+	off := v.with(t, seal.Config{OpenOnly: true})
+	got, err = off.Message(t.Context(), m.ID)
+	if err != nil || got.Sealed || string(got.Payload) != "pay ada" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	plain := completed(t, "bob", "bob's answer")
+	ok(t, off.Insert(t.Context(), plain, base))
+	if body := stored(t, v, plain.Key); string(body) != "bob's answer" {
+		t.Errorf("stored as %q", body)
+	}
+}
+
+// Without this package what is sealed is not mistaken for an answer.
+func TestAPlainStoreReplaysNothingSealed(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", "secret")
+	ok(t, v.Insert(t.Context(), r, base))
+	if got, err := load(t, v.inner, r.Key); err == nil {
+		t.Errorf("got %q", got.Response.Body)
+	}
+}
+
+// Evidence is sealed as it is kept, opens with its message, and is told to whoever meets it.
+func TestEvidenceIsSealed(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "pay ada")
+	commit(t, v, r, m)
+	settle := func(end idem.MessageEnd) error {
+		send, err := v.PrepareSettle(idem.Settlement{Message: end, Token: string(owner(t))})
+		ok(t, err)
+		return send(t.Context())
+	}
+	dead := idem.MessageEnd{ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, Evidence: []byte("charged ada"), Retention: m.Retention}
+	ok(t, settle(dead))
+	if stored, err := v.inner.Message(t.Context(), m.ID); err != nil || bytes.Contains(stored.Evidence, []byte("charged")) {
+		t.Errorf("stored as %q, %v", stored.Evidence, err)
+	}
+	got, err := v.Message(t.Context(), m.ID)
+	if err != nil || string(got.Evidence) != "charged ada" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	final := dead
+	final.State, final.Evidence = idem.MessageCancelled, nil
+	ok(t, settle(final))
+	var conflict *idem.MessageConflictError
+	if err := settle(dead); !errors.As(err, &conflict) || string(conflict.Existing.Evidence) != "charged ada" || string(conflict.Existing.Payload) != "pay ada" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNothingIsSealedForNobody(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	if err := v.Insert(t.Context(), completed(t, "", "{}"), base); err == nil {
+		t.Error("a record without a tenant was sealed")
+	}
+	if _, err := v.PrepareSettle(idem.Settlement{Message: idem.MessageEnd{ID: "m", Tenant: "ada", State: idem.MessageDead}, Token: "t"}); !errors.Is(err, idem.ErrOperationID) {
+		t.Errorf("a message without an operation: %v", err)
+	}
+}
+
+func TestNewNamesWhatItRefuses(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	for field, cfg := range map[string]seal.Config{
+		"Config.Keys": {}, "Config.KeyAgeMax": {Keys: v.keys, KeyAgeMax: time.Second}, "Config.KeysMax": {Keys: v.keys, KeysMax: -1},
+		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1},
+	} {
+		var rejected *idem.ConfigError
+		if _, err := seal.New(v.inner, cfg); !errors.As(err, &rejected) || rejected.Field != field {
+			t.Errorf("got %v, want %s rejected", err, field)
+		}
+	}
+	var rejected *idem.ConfigError
+	if _, err := seal.New(nil, seal.Config{Keys: v.keys}); !errors.As(err, &rejected) {
+		t.Errorf("no store: %v", err)
+	}
+}
+
+// A message in the way of a commit that can't be opened for want of a key leaves the caller to try again.
+func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "pay ada")
+	commit(t, v, r, m)
+	restarted := v.with(t, seal.Config{})
+	v.keys.answers(false)
+	bare := m
+	bare.Payload, bare.Epoch = nil, 9
+	wantNoKey(t, restarted.UpdateMessage(context.Background(), bare, idem.FenceOfMessage(bare)))
+	v.keys.answers(true)
+	var conflict *idem.MessageConflictError
+	if err := restarted.UpdateMessage(context.Background(), bare, idem.FenceOfMessage(bare)); !errors.As(err, &conflict) || string(conflict.Existing.Payload) != "pay ada" {
+		t.Errorf("got %v", err)
+	}
+}
