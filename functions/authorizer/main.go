@@ -23,7 +23,7 @@ func main() {
 	aws := config.Must(config.AWS(context.Background()))
 	a := authorizer{
 		keys: apikey.Authenticator{Client: dynamodb.NewFromConfig(aws), Table: cfg.PaymentsTable},
-		log:  cfg.Logger(),
+		log:  config.Must(cfg.Logger()),
 	}
 	lambda.Start(a.authorize)
 }

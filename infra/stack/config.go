@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -60,6 +61,11 @@ type Config struct {
 	ProviderURL string
 	// DynamoDBEndpoint redirects the functions' DynamoDB calls, to a fault proxy. Only with Local. Default: none.
 	DynamoDBEndpoint string
+	// AlarmTopic is the ARN of the SNS topic that alarms are sent to. Default: none, and alarms only show.
+	AlarmTopic string
+	// Insights adds a Contributor Insights rule, duplicates by tenant, which costs by matching log line. Default: true; false
+	// with Local, because emulators refuse it.
+	Insights bool
 	// Build is the folder of the functions' binaries, <Build>/<Arch>/<function>/bootstrap. Default: ../.local/build.
 	Build string
 	// Account is the AWS account, twelve digits. Default: the command line's; 000000000000 with Local.
@@ -77,6 +83,7 @@ type form struct {
 var (
 	stackForm   = form{regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,99}$`), "a letter, then up to 99 letters, digits and -"}
 	accountForm = form{regexp.MustCompile(`^[0-9]{12}$`), "twelve digits; by default the account of your credentials"}
+	topicForm   = form{regexp.MustCompile(`^(arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256})?$`), "an SNS topic's ARN, not a FIFO topic's"}
 	regionForm  = form{regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`), "as eu-central-1; by default your credentials' Region"}
 )
 
@@ -92,8 +99,10 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Local:            choice(&r, "local", "false", "true") == "true",
 		ProviderURL:      r.url("providerUrl"),
 		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
+		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Build:            r.text("build", "../.local/build"),
 	}
+	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
 	}

@@ -21,7 +21,7 @@ func TestReadDefaults(t *testing.T) {
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build",
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -37,7 +37,7 @@ func TestReadLocalIsNeverARealAccount(t *testing.T) {
 		},
 		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-west-1"},
 	)
-	if err != nil || got.Account != "000000000000" || got.Region != "us-east-1" {
+	if err != nil || got.Account != "000000000000" || got.Region != "us-east-1" || got.Insights {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -61,6 +61,9 @@ func TestReadRefuses(t *testing.T) {
 		{"providerUrl", "https://user:secret@provider.example", "http[s]://host"},
 		{"dynamodbEndpoint", "127.0.0.1:8000", "http[s]://host"},
 		{"dynamodbEndpoint", "http://127.0.0.1:8000", "unless local=true"},
+		{"alarmTopic", "oncall", "ARN"},
+		{"alarmTopic", "arn:aws:sns:eu-central-1:111122223333:oncall.fifo", "ARN"},
+		{"insights", "yes", "true, false"},
 		{"account", "12345", "twelve digits"},
 		{"region", "Frankfurt", "eu-central-1"},
 	} {

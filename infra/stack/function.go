@@ -64,6 +64,7 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 		},
 	})
 	environment := maps.Clone(f.environment)
+	maps.Copy(environment, metricsEnvironment(config))
 	if config.DynamoDBEndpoint != "" {
 		environment["AWS_ENDPOINT_URL_DYNAMODB"] = jsii.String(config.DynamoDBEndpoint)
 	}

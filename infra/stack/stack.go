@@ -88,6 +88,10 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep,
 	})
+	addAlarms(stack, config)
+	if config.Insights {
+		addInsights(stack, config, api.LogGroup())
+	}
 
 	output(stack, "ApiUrl", gateway(stack, config, api, authorizer))
 	output(stack, "IdempotencyTable", p.tables.Idempotency.TableName())

@@ -115,6 +115,7 @@ func TestFunctions(t *testing.T) {
 			if variant == "rest-function" {
 				want.environment["AWS_ENDPOINT_URL_DYNAMODB"] = "http://127.0.0.1:8100"
 			}
+			want.environment["METRICS_NAMESPACE"], want.environment["METRICS_SERVICE"] = "idem", stackName(variant)
 			got := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
 			if fmt.Sprint(got["Architectures"]) != "["+arch+"]" || got["Runtime"] != "provided.al2023" ||
 				got["Handler"] != "bootstrap" || got["Timeout"] != want.timeout || got["MemorySize"] != want.memory {

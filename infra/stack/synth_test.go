@@ -21,13 +21,16 @@ import (
 // and for an emulator, on both architectures.
 var variants = map[string]map[string]any{
 	"http-gateway":  {"account": "111122223333", "region": "eu-central-1"},
-	"rest-gateway":  {"account": "111122223333", "region": "eu-central-1", "api": "rest"},
+	"rest-gateway":  {"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false"},
 	"http-function": {"local": true, "arch": "amd64", "auth": "function"},
 	"rest-function": {
 		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
 		"dynamodbEndpoint": "http://127.0.0.1:8100",
 	},
 }
+
+// alarmTopic is where one of them sends its alarms.
+const alarmTopic = "arn:aws:sns:eu-central-1:111122223333:oncall"
 
 // resource is one resource of a CloudFormation template.
 type resource struct {

@@ -15,16 +15,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/caarlos0/env/v11"
+
+	"github.com/idem-go/idem-aws/idem/telemetry"
 )
 
 // Log is what every function logs by.
 type Log struct {
 	Level slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`
+	// MetricsNamespace is CloudWatch's, for the metrics that lines carry; MetricsService is the value of their one
+	// dimension. Default: none.
+	MetricsNamespace string `env:"METRICS_NAMESPACE" envDefault:"idem"`
+	MetricsService   string `env:"METRICS_SERVICE"`
 }
 
-// Logger writes JSON lines to stdout, where Lambda collects them.
-func (l Log) Logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l.Level}))
+// Logger writes JSON lines to stdout, where Lambda collects them, and with them the metrics, which no level filters.
+func (l Log) Logger() (*slog.Logger, error) {
+	lines := slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l.Level})
+	handler, err := telemetry.NewHandler(lines, telemetry.Config{Namespace: l.MetricsNamespace, Service: l.MetricsService})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: METRICS_NAMESPACE, METRICS_SERVICE: %w", err)
+	}
+	return slog.New(handler), nil
 }
 
 // Payments is the application's own table.
@@ -69,6 +80,8 @@ type API struct {
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.
 	BodyBytesMax int `env:"BODY_BYTES_MAX" envDefault:"262144"`
+	// CORSOrigins are the origins whose pages may call, separated by commas. Default: none, and nothing is said of CORS.
+	CORSOrigins []string `env:"CORS_ORIGINS"`
 }
 
 // Worker is the configuration of the worker and sweep functions.

@@ -20,6 +20,7 @@ var variables = map[string]string{
 // optional are the other variables that functions read.
 var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
+	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS",
 }
 
 // environment sets the variables, and for this test only takes away what the process may have of its own.
@@ -61,10 +62,11 @@ func TestReadFillsDefaults(t *testing.T) {
 	}
 	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second}
 	delivery := config.Worker{
+		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, RetryQueueURL: "https://sqs.example/retry", DeadLetterQueueURL: "https://sqs.example/dead",
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10,
 	}
-	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); api != want {
+	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); !reflect.DeepEqual(api, want) {
 		t.Errorf("api: %+v, want %+v", api, want)
 	}
 	if worker, err := config.Read[config.Worker](); err != nil || worker != delivery {
@@ -129,11 +131,31 @@ func check[T any]() error {
 	return err
 }
 
+// The variables of the metrics are judged by the handler that makes them.
+func TestLoggerNamesWhatIsWrong(t *testing.T) {
+	environment(t, "METRICS_NAMESPACE=AWS/Lambda")
+	worker, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Logger(); err == nil || !strings.Contains(err.Error(), "METRICS_NAMESPACE") || !strings.Contains(err.Error(), "AWS/Lambda") {
+		t.Errorf("%v", err)
+	}
+}
+
 // AuthFunction is the other place (docs/payments-api.md "Seeded").
 func TestReadAuth(t *testing.T) {
 	environment(t, "AUTH=function")
 	if api, err := config.Read[config.API](); err != nil || api.Auth != config.AuthFunction {
 		t.Errorf("%+v, %v", api, err)
+	}
+}
+
+func TestReadOrigins(t *testing.T) {
+	environment(t, "CORS_ORIGINS=https://shop.example,http://localhost:3000")
+	want := []string{"https://shop.example", "http://localhost:3000"}
+	if api, err := config.Read[config.API](); err != nil || !slices.Equal(api.CORSOrigins, want) {
+		t.Errorf("%q, %v, want %q", api.CORSOrigins, err, want)
 	}
 }
 

@@ -39,7 +39,10 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	logger := cfg.Logger()
+	logger, err := cfg.Logger()
+	if err != nil {
+		return Parts{}, err
+	}
 	topics, err := outbox.NewTopics(outbox.Config{
 		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
 		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
