@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/middleware/cors"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
@@ -53,7 +54,22 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if app, err = crossOrigin(app, cfg.CORSOrigins); err != nil {
+		return nil, err
+	}
 	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger}), nil
+}
+
+// crossOrigin answers browsers before anybody is authenticated: a preflight carries no credentials.
+func crossOrigin(app http.Handler, origins []string) (http.Handler, error) {
+	if len(origins) == 0 {
+		return app, nil
+	}
+	allow, err := cors.New(cors.Config{Origins: origins})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: CORS_ORIGINS: %w", err)
+	}
+	return allow(app), nil
 }
 
 // courier delivers within the request by the worker's means.

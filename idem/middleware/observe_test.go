@@ -270,6 +270,30 @@ func TestObservedExchangeIsUntouched(t *testing.T) {
 	}
 }
 
+// What an enforcing endpoint could not fingerprint or bind goes through as well.
+func TestObserveReportsWhatItCouldNotProtect(t *testing.T) {
+	told := &reports{}
+	a := observing(t, nil, told.add)
+	bound := idem.Observe(idem.IETF())
+	bound.BindPrincipal = true
+	a.wrap("POST /orders", idem.Operation{Policy: bound}, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != "{}" {
+			t.Errorf("read %q, %v", body, err)
+		}
+		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+			t.Errorf("the connection is out of reach: %v", err)
+		}
+		w.WriteHeader(201)
+	})
+	coded := key(ask{tenant: "tenant-a/session-1", header: map[string]string{"Content-Encoding": "gzip"}})
+	a.observes(told, coded, 201, "415  unsupported_media_type")
+	a.observes(told, key(ask{}), 201, "500  internal_error") // no principal
+	a.observes(told, key(ask{tenant: "tenant-a/session-1"}), 201)
+	a.observes(told, key(ask{tenant: "tenant-a/session-1"}), 201, "201 replayed")
+	a.observes(told, key(ask{tenant: "tenant-a/session-2"}), 201)
+}
+
 // A store that is down breaks no wrapped handler; a transactional one has nothing to commit to.
 func TestObserveWithTheStoreDown(t *testing.T) {
 	told := &reports{}

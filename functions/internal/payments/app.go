@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
@@ -45,6 +46,37 @@ const (
 
 // New returns the application, or a [*idem.ConfigError].
 func New(cfg Config) (http.Handler, error) {
+	router, err := route(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return router.Handler()
+}
+
+// Routes lists the application's routes for an audit, without anything that they would need to serve.
+func Routes(retention time.Duration) ([]middleware.RouteInfo, error) {
+	store, err := memstore.New(memstore.Config{Translate: TranslateRow})
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		return nil, err
+	}
+	nobody := func(*http.Request) (middleware.Identity, error) {
+		return middleware.Identity{}, middleware.ErrUnauthenticated
+	}
+	router, err := route(Config{Engine: engine, Ledger: Rows{Store: store}, Messages: store, Identify: nobody, Retention: retention})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := router.Handler(); err != nil {
+		return nil, err
+	}
+	return router.Routes(), nil
+}
+
+func route(cfg Config) (*middleware.Router, error) {
 	mw, err := middleware.New(cfg.Engine, middleware.Config{
 		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, DocsURL: docsURL,
 		Logger: cfg.Logger,
@@ -54,59 +86,42 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	policy := idem.IETF()
 	policy.Retention = cfg.Retention
+	read := reader{ledger: cfg.Ledger, messages: cfg.Messages, engine: cfg.Engine}
 
-	createPayments, err := endpoint(mw, idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy}, parsePayment,
+	r := mw.NewRouter()
+	handle(r, "POST /v1/payments", idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy}, parsePayment,
 		func(_ context.Context, tx *idem.Tx, _ *middleware.Request, req paymentRequest) (idem.Response, error) {
 			return createPayment(tx, req)
 		})
-	if err != nil {
-		return nil, err
-	}
-	createRefunds, err := endpoint(mw, idem.Operation{Name: operationRefunds, Kind: idem.KindDeferred, Policy: policy}, parseRefund,
+	handle(r, "POST /v1/payments/{id}/refunds", idem.Operation{Name: operationRefunds, Kind: idem.KindDeferred, Policy: policy}, parseRefund,
 		func(ctx context.Context, tx *idem.Tx, r *middleware.Request, req refundRequest) (idem.Response, error) {
 			return createRefund(ctx, cfg.Ledger, tx, r.PathValue("id"), req)
-		}, "id")
-	if err != nil {
-		return nil, err
-	}
-	createPayouts, err := endpoint(mw, idem.Operation{Name: operationPayouts, Kind: idem.KindDeferred, Policy: policy, Inline: cfg.Courier}, parsePayout,
+		})
+	handle(r, "POST /v1/payouts", idem.Operation{Name: operationPayouts, Kind: idem.KindDeferred, Policy: policy, Inline: cfg.Courier}, parsePayout,
 		func(ctx context.Context, tx *idem.Tx, _ *middleware.Request, req payoutRequest) (idem.Response, error) {
 			return createPayout(ctx, cfg.Ledger, tx, req)
 		})
-	if err != nil {
-		return nil, err
-	}
-	createTransfers, err := endpoint(mw, idem.Operation{Name: operationTransfers, Kind: idem.KindAtomic, Policy: policy}, parseTransfer,
+	handle(r, "POST /v1/transfers", idem.Operation{Name: operationTransfers, Kind: idem.KindAtomic, Policy: policy}, parseTransfer,
 		func(ctx context.Context, tx *idem.Tx, _ *middleware.Request, req transferRequest) (idem.Response, error) {
 			return createTransfer(ctx, cfg.Ledger, tx, req)
 		})
-	if err != nil {
-		return nil, err
-	}
-	read := reader{ledger: cfg.Ledger, messages: cfg.Messages, engine: cfg.Engine}
-	mux := http.NewServeMux()
-	mux.Handle("POST /v1/payments", createPayments)
-	mux.Handle("GET /v1/payments/{id}", mw.Read(read.getPayment))
-	mux.Handle("POST /v1/payments/{id}/refunds", createRefunds)
-	mux.Handle("POST /v1/transfers", createTransfers)
-	mux.Handle("GET /v1/accounts/{id}", mw.Read(read.getAccount))
-	mux.Handle("POST /v1/payouts", createPayouts)
-	mux.Handle("GET /v1/payouts/{id}", mw.Read(read.getPayout))
-	mux.Handle("GET "+operationsPath+"{id}", mw.Read(read.getOperation))
-	return middleware.Problems(mux), nil
+	r.Read("GET /v1/payments/{id}", read.getPayment)
+	r.Read("GET /v1/payouts/{id}", read.getPayout)
+	r.Read("GET /v1/accounts/{id}", read.getAccount)
+	r.Read("GET "+operationsPath+"{id}", read.getOperation)
+	return r, nil
 }
 
-// endpoint protects an operation whose body is parsed, first as its validation and then for its handler. The path
-// parameters are what is acted on.
-func endpoint[T any](
-	mw *middleware.Middleware, op idem.Operation, parse func([]byte) (T, *idem.Problem),
-	run func(context.Context, *idem.Tx, *middleware.Request, T) (idem.Response, error), path ...string,
-) (http.Handler, error) {
+// handle protects an operation whose body is parsed, first as its validation and then for its handler.
+func handle[T any](
+	r *middleware.Router, pattern string, op idem.Operation, parse func([]byte) (T, *idem.Problem),
+	run func(context.Context, *idem.Tx, *middleware.Request, T) (idem.Response, error),
+) {
 	validate := func(r *middleware.Request) *idem.Problem {
 		_, problem := parse(r.Body)
 		return problem
 	}
-	return mw.Handle(op, middleware.Route{Validate: validate, Path: path},
+	r.Handle(pattern, op, middleware.Route{Validate: validate},
 		func(ctx context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
 			req, problem := parse(r.Body)
 			if problem != nil {

@@ -48,6 +48,7 @@ func (w *world) send(method, tenant, path, body string, headers ...string) answe
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	w.ok(err)
+	w.documented(req, body, res, raw)
 	return answer{t: w.T, status: res.StatusCode, header: res.Header, body: string(raw)}
 }
 

@@ -3,6 +3,7 @@ package payments_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,6 +51,8 @@ type world struct {
 	mu sync.Mutex
 	// meanwhile is what happens while the application waits for something.
 	meanwhile func()
+	// given are the answers that clients got so far.
+	given []givenAnswer
 }
 
 // options vary a world; the zero value is the one of the local stack.
@@ -125,11 +128,25 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 	return payments.New(config)
 }
 
+// Tokens that are no tenant's.
+const (
+	strangerToken  = "stranger"  // is refused
+	namelessToken  = "nameless"  // a fault of the configuration: nobody, and no error
+	uncertainToken = "uncertain" // nobody can be asked whose it is
+)
+
 // identify takes the token for the tenant's name.
 func identify(r *http.Request) (middleware.Identity, error) {
 	tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	switch {
+	case !ok:
 		return middleware.Identity{}, middleware.ErrUnauthenticated
+	case tenant == strangerToken:
+		return middleware.Identity{}, middleware.ErrForbidden
+	case tenant == namelessToken:
+		return middleware.Identity{}, nil
+	case tenant == uncertainToken:
+		return middleware.Identity{}, errors.New("the keys can't be read")
 	}
 	return middleware.Identity{Tenant: tenant}, nil
 }
