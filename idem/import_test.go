@@ -35,6 +35,8 @@ var mayImport = map[string][]string{
 	"idem/function":          {"idem", "idem/canonical"},
 	"idem/function/jmespath": {"idem/function"},
 	"idem/breaker":           {"idem", "idem/outbox"},
+	"idem/quota":             {"idem"},
+	"idem/quota/dynamoquota": {"idem", "idem/dynamo/schema"},
 	"idem/cache":             {"idem"},
 	"idem/client":            {"idem", "idem/header"},
 	"idem/seal":              {"idem", "idem/codec", "idem/outbox"},
@@ -47,7 +49,7 @@ var mayImport = map[string][]string{
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
-var mayUseAWS = []string{"idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/seal/awskms", "idem/seal/tablekeys"}
+var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
 var testSupport = []string{"idem/storetest", "idem/dynamo/dynamotest"}

@@ -93,6 +93,12 @@ const (
 	Detached          = "dt"
 )
 
+// CounterName is the key of the table of quota counters, whose other attributes are TTL and a counter's fields.
+const CounterName = "pk"
+
+// Quota is the table of counters that quotas are enforced by.
+func Quota() Table { return Table{Key: CounterName, TTL: TTL} }
+
 // MessageStatePending is the value of State that the stream mapping filters for.
 const MessageStatePending = "pending"
 

@@ -1,0 +1,88 @@
+package quota
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Limits are what one tenant may ask for; 0 is no limit.
+type Limits struct {
+	// NewKeysPerSecond bounds new keys, averaged over a second.
+	NewKeysPerSecond int64
+	// ActiveKeys bounds the keys of the last Config.ActiveFor.
+	ActiveKeys int64
+	// LookUpsPerSecond bounds reads of an operation's status.
+	LookUpsPerSecond int64
+}
+
+// Counters are shared by all instances. [Memory] has them for one process, package dynamoquota in DynamoDB.
+type Counters interface {
+	// Add adds n, which may be negative, to a field of a counter, and returns what the field is then. An absent one is 0.
+	// The counter may be removed after the given time. An addition whose reply is lost may count twice.
+	Add(ctx context.Context, counter, field string, n int64, removeAfter time.Time) (int64, error)
+	// Read returns the fields of each counter, in the same order; an absent one has none. At most [ReadMax] at once.
+	Read(ctx context.Context, counters []string) ([]map[string]int64, error)
+}
+
+// ReadMax is how many counters are read at once at most: 90 days and the present one.
+const ReadMax = 91
+
+// ShardRate is how much of a rate one counter takes, per second. A DynamoDB partition takes 1,000 writes a second, and
+// an instance adds at least one right at a time.
+const ShardRate = 500
+
+// Config is what New takes besides the counters. The zero value of each field means its default.
+type Config struct {
+	// Limits are a tenant's. It is asked often and must not block. Required.
+	Limits func(tenant string) Limits
+	// ActiveFor is how long a key counts as active: the longest retention of the operations, in whole hours. 1 h to
+	// 90 d. Default 24 h.
+	ActiveFor time.Duration
+	// TenantsMax bounds how many tenants an instance remembers; the least recently seen is forgotten, and with it the
+	// rights in hand. Default 10,000.
+	TenantsMax int
+	// CallTimeout bounds one call of the counters. Default 1 s.
+	CallTimeout time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Random spreads instances over the counters of a high rate. Default crypto/rand.Reader.
+	Random io.Reader
+}
+
+const (
+	activeForMin = time.Hour
+	activeForMax = 90 * 24 * time.Hour
+)
+
+func (c Config) withDefaults() Config {
+	c.ActiveFor = cmp.Or(c.ActiveFor, 24*time.Hour)
+	c.TenantsMax = cmp.Or(c.TenantsMax, 10_000)
+	c.CallTimeout = cmp.Or(c.CallTimeout, time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Limits == nil:
+		return &idem.ConfigError{Field: "Config.Limits", Value: nil, Rule: "must be given"}
+	case c.ActiveFor < activeForMin || c.ActiveFor > activeForMax || c.ActiveFor%time.Hour != 0:
+		return &idem.ConfigError{Field: "Config.ActiveFor", Value: c.ActiveFor, Rule: fmt.Sprintf("must be whole hours, %v to %v", activeForMin, activeForMax)}
+	case c.TenantsMax < 1:
+		return &idem.ConfigError{Field: "Config.TenantsMax", Value: c.TenantsMax, Rule: "must be positive, or 0 for its default"}
+	case c.CallTimeout < 0:
+		return &idem.ConfigError{Field: "Config.CallTimeout", Value: c.CallTimeout, Rule: "must be positive, or 0 for its default"}
+	}
+	return nil
+}

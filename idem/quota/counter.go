@@ -1,0 +1,44 @@
+package quota
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"io"
+	"time"
+)
+
+// What is counted; part of the counters' names.
+const (
+	countsKeys    = "new keys per second"
+	countsActive  = "active keys"
+	countsLookUps = "look-ups per second"
+)
+
+// count is the field of a rate's counter.
+const count = "n"
+
+// counterName hashes what a counter is about: it spreads counters evenly over partitions, and shows no tenant.
+func counterName(limit, tenant string, window int64, shard int) string {
+	h := sha256.New()
+	for _, part := range []string{limit, tenant} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		io.WriteString(h, part)
+	}
+	var numbers [16]byte
+	binary.BigEndian.PutUint64(numbers[:8], uint64(window))
+	binary.BigEndian.PutUint64(numbers[8:], uint64(shard))
+	h.Write(numbers[:])
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:24])
+}
+
+// within is what of a block of n lies within the limit, sum being the counter with the block.
+func within(limit, sum, n int64) int64 { return min(max(limit-(sum-n), 0), n) }
+
+// block is how many rights are asked for at once: an eighth of what was given out lately, and little of the limit.
+func block(limit, lately int64) int64 { return max(1, min(lately/8, limit/20)) }
+
+// rateKeptFor is how long after its second a counter of a rate may be removed: past every clock's difference.
+const rateKeptFor = time.Hour

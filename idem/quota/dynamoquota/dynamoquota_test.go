@@ -1,0 +1,172 @@
+package dynamoquota_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/quota"
+	"github.com/idem-go/idem-aws/idem/quota/dynamoquota"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+var _ quota.Counters = (*dynamoquota.Counters)(nil)
+
+// table makes an empty table of counters.
+func table(t *testing.T) (*dynamodb.Client, string) {
+	t.Helper()
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	name := "quota-" + t.Name()
+	if err := dynamotest.CreateTable(t.Context(), client, name, schema.Quota()); err != nil {
+		t.Fatal(err)
+	}
+	return client, name
+}
+
+func counters(t *testing.T) (*dynamoquota.Counters, *dynamodb.Client, string) {
+	t.Helper()
+	client, name := table(t)
+	c, err := dynamoquota.New(client, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, client, name
+}
+
+func add(t *testing.T, c *dynamoquota.Counters, counter, field string, n, want int64) {
+	t.Helper()
+	if sum, err := c.Add(t.Context(), counter, field, n, time.Unix(1800000000, 0)); err != nil || sum != want {
+		t.Errorf("add %d to %s %s: %d, %v; want %d", n, counter, field, sum, err, want)
+	}
+}
+
+// What quota.Counters says, on a real endpoint: the sums, absence, order, and the time of removal.
+func TestCountersAddAndRead(t *testing.T) {
+	c, client, name := counters(t)
+	add(t, c, "a", "h1", 5, 5)
+	add(t, c, "a", "h1", 2, 7)
+	add(t, c, "a", "h2", 1, 1)
+	add(t, c, "a", "h1", -3, 4)
+	add(t, c, "b", "n", 9, 9)
+	all, err := c.Read(t.Context(), []string{"b", "none", "a"})
+	if err != nil || len(all) != 3 || all[0]["n"] != 9 || len(all[1]) != 0 || all[2]["h1"] != 4 || all[2]["h2"] != 1 || len(all[2]) != 2 {
+		t.Errorf("%v, %v", all, err)
+	}
+	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{
+		schema.CounterName: &types.AttributeValueMemberS{Value: "a"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ttl, ok := out.Item[schema.TTL].(*types.AttributeValueMemberN); !ok || ttl.Value != "1800000000" {
+		t.Errorf("ttl %v", out.Item[schema.TTL])
+	}
+}
+
+// Ninety days are one call.
+func TestCountersReadAsManyAsThereCanBe(t *testing.T) {
+	c, _, _ := counters(t)
+	names := make([]string, quota.ReadMax)
+	for i := range names {
+		names[i] = string(rune('A'+i%26)) + string(rune('a'+i/26))
+	}
+	add(t, c, names[len(names)-1], "h0", 1, 1)
+	if all, err := c.Read(t.Context(), names); err != nil || len(all) != len(names) || all[len(names)-1]["h0"] != 1 {
+		t.Errorf("%d, %v", len(all), err)
+	}
+}
+
+func TestConcurrentAdditionsAreAllCounted(t *testing.T) {
+	c, _, _ := counters(t)
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			if _, err := c.Add(context.WithoutCancel(t.Context()), "a", "n", 1, time.Unix(1800000000, 0)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	add(t, c, "a", "n", 0, 50)
+}
+
+// Two instances with real time and a real table; one tenant at three times its limit, the other within it.
+func TestTwoInstancesShareALimit(t *testing.T) {
+	c, _, _ := counters(t)
+	const limit, modest, seconds = 20, 5, 4
+	instances := make([]*quota.Quota, 2)
+	for i := range instances {
+		q, err := quota.New(c, quota.Config{Limits: func(string) quota.Limits { return quota.Limits{NewKeysPerSecond: limit} }, CallTimeout: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances[i] = q
+	}
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // whole windows only
+	var greedy, others atomic.Int64
+	ask := func(tenant string, perSecond int, admitted *atomic.Int64) {
+		ticker := time.NewTicker(time.Second / time.Duration(perSecond))
+		defer ticker.Stop()
+		for n := 0; n < perSecond*seconds; n++ {
+			_, err := instances[n%2].NewKey(context.WithoutCancel(t.Context()), tenant)
+			var over *idem.QuotaError
+			switch {
+			case err == nil:
+				admitted.Add(1)
+			case !errors.As(err, &over):
+				t.Error(err)
+			}
+			<-ticker.C
+		}
+	}
+	began := time.Now()
+	var group sync.WaitGroup
+	group.Go(func() { ask("greedy", 3*limit, &greedy) })
+	group.Go(func() { ask("modest", modest, &others) })
+	group.Wait()
+	// A busy machine may take longer than planned: the limit holds for the windows that there were.
+	windows := int64(time.Since(began).Seconds()) + 1
+	t.Logf("%d of the greedy tenant's in %v, %d of the modest one's", greedy.Load(), time.Since(began), others.Load())
+	if n := greedy.Load(); n > windows*limit*11/10 || n < seconds*limit*9/10 {
+		t.Errorf("%d admitted, want %d to %d", n, seconds*limit*9/10, windows*limit*11/10)
+	}
+	if n := others.Load(); n != modest*seconds {
+		t.Errorf("%d of the modest tenant's, want all %d", n, modest*seconds)
+	}
+}
+
+func TestNewRejectsItsArguments(t *testing.T) {
+	var rejected *idem.ConfigError
+	if _, err := dynamoquota.New(nil, "t"); !errors.As(err, &rejected) || rejected.Field != "client" {
+		t.Errorf("%v", err)
+	}
+	if _, err := dynamoquota.New(&dynamodb.Client{}, ""); !errors.As(err, &rejected) || rejected.Field != "table" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A table that is not there is an error, not a refusal and not a permission.
+func TestAnUnreadableTableIsAnError(t *testing.T) {
+	client, _ := table(t)
+	c, err := dynamoquota.New(client, "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Add(t.Context(), "a", "n", 1, time.Unix(1800000000, 0)); err == nil {
+		t.Error("an addition to no table")
+	}
+	if _, err := c.Read(t.Context(), []string{"a"}); err == nil {
+		t.Error("a read of no table")
+	}
+}
