@@ -41,6 +41,16 @@ func troubled(name string, rules ...provider.Rule) string {
 	return source
 }
 
+// hindered is a destination that the provider's faults meet; the prefix means the same.
+func hindered(name string, rules ...provider.Rule) string {
+	destination := name + "_" + run
+	for _, rule := range rules {
+		rule.Destination = destination
+		laidOut.provider = append(laidOut.provider, rule)
+	}
+	return destination
+}
+
 // lossy lays out faults that meet the DynamoDB requests about tenant A's key of that name, and returns the name.
 func lossy(operation, name string, rules ...faultproxy.Rule) string {
 	for _, rule := range rules {
@@ -76,14 +86,14 @@ func met(t *testing.T, text string) int {
 	return applied
 }
 
-// providerMet returns how often the provider's faults for a source have applied.
-func providerMet(t *testing.T, source string) int {
+// providerMet returns how often the provider's faults for a source or destination have applied.
+func providerMet(t *testing.T, who string) int {
 	t.Helper()
 	rules, err := deployed.provider.Rules(t.Context())
 	must(t, err)
 	applied := 0
 	for _, rule := range rules {
-		if rule.Source == source {
+		if who == rule.Source || who == rule.Destination {
 			applied += rule.Applied
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // leftovers are everything that the stack holds after a run.
 type leftovers struct {
 	records, messages, rows []item
-	charges                 []provider.Object
+	objects                 []provider.Object
 }
 
 // brokenInvariants waits until everything has come to its end, with no client left, and returns what is wrong with what
@@ -35,7 +35,7 @@ func brokenInvariants(ctx context.Context) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return slices.Concat(unfinished, left.money(), left.chargedOnce(), left.together(), left.payments(), logged)
+	return slices.Concat(unfinished, left.money(), left.refunds(), left.madeOnce(), left.together(), left.statuses(), logged)
 }
 
 // quiet collects what is there once nothing is under way. Sweep and worker have to manage alone (I9): what does not end,
@@ -79,8 +79,16 @@ func collect(ctx context.Context) (left leftovers, err error) {
 			return left, err
 		}
 	}
-	left.charges, err = deployed.provider.Charges(ctx)
-	return left, err
+	for _, list := range []func(context.Context) ([]provider.Object, error){
+		deployed.provider.Charges, deployed.provider.Refunds, deployed.provider.Screenings, deployed.provider.Payouts,
+	} {
+		objects, err := list(ctx)
+		if err != nil {
+			return left, err
+		}
+		left.objects = append(left.objects, objects...)
+	}
+	return left, nil
 }
 
 // by indexes items by an attribute.
@@ -118,7 +126,8 @@ func (l leftovers) unfinished() []string {
 func ended(record item, messages map[string]item) bool {
 	switch state := idem.State(text(record, schema.State)); state {
 	case idem.StatePending:
-		return parked(messages[string(idem.OperationID(text(record, schema.OperationID)).Message(1))])
+		all := chain(messages, idem.OperationID(text(record, schema.OperationID)))
+		return len(all) > 0 && parked(all[len(all)-1])
 	case idem.StateInProgress, idem.StateFailedRetryable:
 		free := state == idem.StateFailedRetryable || time.UnixMilli(number(record, schema.LeaseUntil)).Before(time.Now())
 		return free && number(record, schema.TTL) > 0
@@ -127,8 +136,8 @@ func ended(record item, messages map[string]item) bool {
 	}
 }
 
-// money is conserved: each seeded account and each of this run's holds what it began with and what its transfers moved
-// (I6).
+// money is conserved: each seeded account and each of this run's holds what it began with and what its transfers moved,
+// less what its payouts have taken and not given back (I6).
 func (l leftovers) money() (broken []string) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -138,9 +147,12 @@ func (l leftovers) money() (broken []string) {
 	}
 	maps.Copy(began, opened.balances)
 	for _, it := range l.rows {
-		if strings.HasPrefix(text(it, attributeKey), transferKeys) {
-			prefix := accountKeys + text(it, attributeTenant) + "/"
+		key, prefix := text(it, attributeKey), accountKeys+text(it, attributeTenant)+"/"
+		transferred := strings.HasPrefix(key, transferKeys)
+		if transferred || strings.HasPrefix(key, payoutKeys) && kept(it) {
 			moved[prefix+text(it, attributeFrom)] -= number(it, attributeAmount)
+		}
+		if transferred {
 			moved[prefix+text(it, attributeTo)] += number(it, attributeAmount)
 		}
 	}
@@ -153,81 +165,32 @@ func (l leftovers) money() (broken []string) {
 	return broken
 }
 
-// chargedOnce: at the provider at most one object for each downstream key, none that no message asked for, and at most one
-// request for each claim (I2; peers.md H18).
-func (l leftovers) chargedOnce() (broken []string) {
-	messages, made := by(l.messages, schema.MessageID), map[string]int{}
-	for _, charge := range l.charges {
-		if made[charge.Key]++; made[charge.Key] > 1 {
-			broken = append(broken, fmt.Sprintf("I2: %d charges with the key %s", made[charge.Key], charge.Key))
-		}
-		m, known := messages[charge.Key]
-		if !known {
-			broken = append(broken, fmt.Sprintf("I2: charge %s has a key that no message has", charge.ID))
-		}
-		if claims := number(m, schema.Epoch); int64(charge.Attempts) > claims {
-			broken = append(broken, fmt.Sprintf("H18: %d claims of %s sent %d requests", claims, charge.Key, charge.Attempts))
-		}
-	}
-	return broken
+// kept says that a payout or refund has its money: it left, or may have.
+func kept(it item) bool {
+	status := text(it, attributeStatus)
+	return status == "succeeded" || status == "pending"
 }
 
-// together: a payment's record, its message and its row are all there, or none is (I1).
-func (l leftovers) together() (broken []string) {
-	sets := map[string]map[string]bool{"record": {}, "message": {}, "payment": {}}
-	for _, r := range l.records {
-		if text(r, schema.OperationName) == operationPayments {
-			sets["record"][string(idem.OperationID(text(r, schema.OperationID)).Message(1))] = true
+// refunds: of each payment that much is refunded as its refunds say, and never more than was paid (I6).
+func (l leftovers) refunds() (broken []string) {
+	sums := map[string]int64{}
+	for _, it := range l.rows {
+		if strings.HasPrefix(text(it, attributeKey), refundKeys) && kept(it) {
+			sums[paymentKeys+text(it, attributeTenant)+"/"+text(it, attributePayment)] += number(it, attributeAmount)
 		}
-	}
-	for _, m := range l.messages {
-		sets["message"][text(m, schema.MessageID)] = true
 	}
 	for _, it := range l.rows {
-		if strings.HasPrefix(text(it, attributeKey), paymentKeys) {
-			sets["payment"][text(it, attributeMessage)] = true
-		}
-	}
-	for name, set := range sets {
-		for other, there := range sets {
-			for id := range set {
-				if !there[id] {
-					broken = append(broken, fmt.Sprintf("I1: %s has a %s and no %s", id, name, other))
-				}
-			}
-		}
-	}
-	return broken
-}
-
-// payments have the status that their message and the provider's object have, and the provider has no other (I2).
-func (l leftovers) payments() (broken []string) {
-	messages := by(l.messages, schema.MessageID)
-	charges := map[string]provider.Object{}
-	for _, charge := range l.charges {
-		charges[charge.Key] = charge
-	}
-	for _, it := range l.rows {
-		if !strings.HasPrefix(text(it, attributeKey), paymentKeys) {
+		key := text(it, attributeKey)
+		if !strings.HasPrefix(key, paymentKeys) {
 			continue
 		}
-		id := text(it, attributeMessage)
-		charge, charged := charges[id]
-		state := text(messages[id], schema.State)
-		consistent := false
-		switch status := text(it, attributeStatus); status {
-		case "succeeded", "declined":
-			messageState := map[string]string{"succeeded": "delivered", "declined": "declined"}[status]
-			consistent = charged && string(charge.Status) == status && text(it, attributeProvider) == charge.ID && state == messageState
-		case "failed":
-			consistent = !charged
-		case "pending":
-			consistent = parked(messages[id])
+		if got, most := number(it, attributeRefunded), number(it, attributeAmount); got != sums[key] || got > most {
+			broken = append(broken, fmt.Sprintf("I6: %d of the %d of %s are refunded, its refunds say %d", got, most, key, sums[key]))
 		}
-		if !consistent {
-			broken = append(broken, fmt.Sprintf("I2: payment %s is %s, its message %s, its charge %+v",
-				text(it, attributeID), text(it, attributeStatus), state, charge))
-		}
+		delete(sums, key)
+	}
+	if len(sums) > 0 {
+		broken = append(broken, fmt.Sprintf("I6: refunds of payments that are not there: %v", sums))
 	}
 	return broken
 }

@@ -14,9 +14,12 @@ import (
 // The application's paths and operations (docs/payments-api.md).
 const (
 	payments  = "/v1/payments"
+	payouts   = "/v1/payouts"
 	transfers = "/v1/transfers"
 
 	operationPayments  = "payments.create"
+	operationRefunds   = "refunds.create"
+	operationPayouts   = "payouts.create"
 	operationTransfers = "transfers.create"
 )
 
@@ -29,14 +32,17 @@ type payment struct {
 	Source            string  `json:"source"`
 	Reference         string  `json:"reference"`
 	ProviderReference *string `json:"provider_reference"`
+	Refunded          int64   `json:"refunded"`
 	CreatedAt         string  `json:"created_at"`
 }
 
-// accepted is the body of a 202.
+// accepted is the body of a 202; it is about one of the three.
 type accepted struct {
 	Operation idem.OperationID `json:"operation"`
 	State     string           `json:"state"`
 	Payment   payment          `json:"payment"`
+	Refund    refund           `json:"refund"`
+	Payout    payout           `json:"payout"`
 }
 
 // operation is what GET /v1/operations/{id} shows.

@@ -110,7 +110,7 @@ func TestH19AttemptsOverAfterALostAnswerIsNotAFailure(t *testing.T) { // peers.m
 		return ""
 	})
 	// Ten attempts take minutes. The row is made to have had all but one.
-	eventually(t, delivered, func() string { return exhaust(t, body) })
+	eventually(t, delivered, func() string { return exhaust(t, body.Operation.Message(1)) })
 	eventually(t, delivered, func() string {
 		wake(t, body)
 		if state := text(messageRow(t, body), schema.State); state != "dead" {
@@ -129,7 +129,7 @@ func TestH19AttemptsOverAfterALostAnswerIsNotAFailure(t *testing.T) { // peers.m
 		t.Errorf("the record is %s, want it pending", state)
 	}
 	chargedOnce(t, r, provider.Succeeded)
-	buried(t, body)
+	buried(t, body.Operation.Message(1))
 }
 
 func TestProviderThatRefusesFailsThePayment(t *testing.T) { // design.md "Messages": refused (other 4xx) → dead at once

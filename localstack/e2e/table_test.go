@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -37,6 +38,8 @@ func number(it item, name string) int64 {
 // Attributes and keys of the payments table.
 const (
 	paymentKeys  = "payment#"
+	refundKeys   = "refund#"
+	payoutKeys   = "payout#"
 	accountKeys  = "account#"
 	transferKeys = "transfer#"
 
@@ -48,7 +51,8 @@ const (
 	attributeCurrency = "cur"
 	attributeBalance  = "bal"
 	attributeProvider = "prv"
-	attributeMessage  = "msg"
+	attributeRefunded = "rfd"
+	attributePayment  = "pay"
 	attributeFrom     = "frm"
 	attributeTo       = "to"
 )
@@ -86,10 +90,16 @@ func record(t *testing.T, operation, name string) item {
 	return row(t, "IDEMPOTENCY", schema.RecordKey, string(scopeOf(operation, name)))
 }
 
-// messageRow is the first message of a payment's operation.
+// messageRow is the first message of an operation.
 func messageRow(t *testing.T, a accepted) item {
 	t.Helper()
-	return row(t, "OUTBOX", schema.MessageID, string(a.Operation.Message(1)))
+	return phaseRow(t, a.Operation, 1)
+}
+
+// phaseRow is the n-th message of an operation; nil where there is none.
+func phaseRow(t *testing.T, operation idem.OperationID, n int) item {
+	t.Helper()
+	return row(t, "OUTBOX", schema.MessageID, string(operation.Message(n)))
 }
 
 // opened are the accounts that tests of this run have opened, with their first balances.
@@ -101,13 +111,23 @@ var opened struct {
 // accountName is the id of the account that a test opens under a name; it is known before the account is there.
 func accountName(name string) string { return "acct_" + run + "_" + name }
 
-// open makes an account of tenant A in EUR, as the stack's seed does, and returns its id.
+// open makes an account of tenant A in EUR, as the stack's seed does, and returns its id. Its put is unconditional: the
+// SDK may send it again after a lost answer.
 func open(t *testing.T, name string, balance int64) string {
 	t.Helper()
 	id := accountName(name)
 	key := accountKeys + "tenant-a/" + id
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.balances == nil {
+		opened.balances = map[string]int64{}
+	}
+	if _, twice := opened.balances[key]; twice {
+		t.Fatalf("two tests have opened the account %q", name)
+	}
+	opened.balances[key] = balance
 	_, err := deployed.tables.PutItem(t.Context(), &dynamodb.PutItemInput{
-		TableName: aws.String(deployed.table("PAYMENTS")), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+		TableName: aws.String(deployed.table("PAYMENTS")),
 		Item: item{
 			attributeKey:      &types.AttributeValueMemberS{Value: key},
 			attributeTenant:   &types.AttributeValueMemberS{Value: "tenant-a"},
@@ -117,12 +137,6 @@ func open(t *testing.T, name string, balance int64) string {
 		},
 	})
 	must(t, err)
-	opened.Lock()
-	defer opened.Unlock()
-	if opened.balances == nil {
-		opened.balances = map[string]int64{}
-	}
-	opened.balances[key] = balance
 	return id
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -37,17 +38,17 @@ func sweep(t *testing.T) {
 // wake gives the worker a wake-up for a payment's message, as the retry queue does.
 func wake(t *testing.T, a accepted) {
 	t.Helper()
-	must(t, wakeWorker(t.Context(), a))
+	must(t, wakeWorker(t.Context(), a.Operation.Message(1)))
 }
 
 // wakeWorker returns when the worker has ended, whatever became of it.
-func wakeWorker(ctx context.Context, a accepted) error {
-	body, err := json.Marshal(map[string]any{"message": a.Operation.Message(1)})
+func wakeWorker(ctx context.Context, message idem.MessageID) error {
+	body, err := json.Marshal(map[string]any{"message": message})
 	if err != nil {
 		return err
 	}
 	event, err := json.Marshal(map[string]any{"Records": []map[string]any{{
-		"messageId": "wake-" + string(a.Operation), "receiptHandle": "none", "body": string(body), "eventSource": "aws:sqs",
+		"messageId": "wake-" + string(message), "receiptHandle": "none", "body": string(body), "eventSource": "aws:sqs",
 		"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:retry", "awsRegion": "us-east-1", "attributes": map[string]string{},
 	}}})
 	if err != nil {
@@ -60,11 +61,11 @@ func wakeWorker(ctx context.Context, a accepted) error {
 }
 
 // exhaust makes a message that waits for its next attempt have had all but one; it returns what is in the way.
-func exhaust(t *testing.T, a accepted) (missing string) {
+func exhaust(t *testing.T, message idem.MessageID) (missing string) {
 	t.Helper()
 	_, err := deployed.tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName:                aws.String(deployed.table("OUTBOX")),
-		Key:                      item{schema.MessageID: &types.AttributeValueMemberS{Value: string(a.Operation.Message(1))}},
+		Key:                      item{schema.MessageID: &types.AttributeValueMemberS{Value: string(message)}},
 		UpdateExpression:         aws.String("SET #attempts = :nine"),
 		ConditionExpression:      aws.String("#state = :pending AND #attempts > :none"),
 		ExpressionAttributeNames: map[string]string{"#attempts": schema.Attempts, "#state": schema.State},
@@ -81,7 +82,7 @@ func exhaust(t *testing.T, a accepted) (missing string) {
 }
 
 // buried waits for the copy of a dead message in the dead-letter queue.
-func buried(t *testing.T, a accepted) {
+func buried(t *testing.T, message idem.MessageID) {
 	t.Helper()
 	eventually(t, soon, func() string {
 		out, err := deployed.queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
@@ -89,7 +90,7 @@ func buried(t *testing.T, a accepted) {
 		})
 		must(t, err)
 		for _, letter := range out.Messages {
-			if strings.Contains(aws.ToString(letter.Body), string(a.Operation.Message(1))) {
+			if strings.Contains(aws.ToString(letter.Body), string(message)) {
 				return ""
 			}
 		}
@@ -97,23 +98,35 @@ func buried(t *testing.T, a accepted) {
 	})
 }
 
-// streamMapping finds the mapping from the outbox's stream to the worker.
-func streamMapping(t *testing.T) string {
+// mappings are what wakes the worker: of the outbox's stream and of the retry queue.
+func mappings(t *testing.T) (stream, queue string) {
 	t.Helper()
 	out, err := deployed.functions.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{
 		FunctionName: aws.String(deployed.variables["FUNCTION_WORKER"]),
 	})
 	must(t, err)
 	for _, mapping := range out.EventSourceMappings {
-		if strings.Contains(aws.ToString(mapping.EventSourceArn), ":dynamodb:") {
-			return aws.ToString(mapping.UUID)
+		switch source := aws.ToString(mapping.EventSourceArn); {
+		case strings.Contains(source, ":dynamodb:"):
+			stream = aws.ToString(mapping.UUID)
+		case strings.Contains(source, ":sqs:"):
+			queue = aws.ToString(mapping.UUID)
 		}
 	}
-	t.Fatal("the worker has no stream mapping")
-	return ""
+	if stream == "" || queue == "" {
+		t.Fatalf("the worker has not both mappings: %q and %q", stream, queue)
+	}
+	return stream, queue
 }
 
-// listen switches the worker's stream mapping on or off, and waits until it is.
+// deafen keeps the worker from hearing of anything through the mapping until the test is over.
+func deafen(t *testing.T, mapping string) {
+	t.Helper()
+	listen(t.Context(), t, mapping, false)
+	t.Cleanup(func() { listen(context.WithoutCancel(t.Context()), t, mapping, true) })
+}
+
+// listen switches a mapping of the worker's on or off, and waits until it is.
 func listen(ctx context.Context, t *testing.T, mapping string, on bool) {
 	t.Helper()
 	_, err := deployed.functions.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: aws.String(mapping), Enabled: aws.Bool(on)})
@@ -123,7 +136,7 @@ func listen(ctx context.Context, t *testing.T, mapping string, on bool) {
 		out, err := deployed.functions.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String(mapping)})
 		must(t, err)
 		if state := aws.ToString(out.State); state != wanted {
-			return fmt.Sprintf("the stream mapping is %s, not %s", state, wanted)
+			return fmt.Sprintf("the worker's mapping is %s, not %s", state, wanted)
 		}
 		return ""
 	})
@@ -135,9 +148,8 @@ var abandoned = troubled("card_abandoned", provider.Rule{On: provider.Charge, Fa
 // TestLostWakeUps runs alone, with the worker deaf to the stream: nothing that is accepted meanwhile is ever delivered by
 // it. What must be seen before a worker comes is seen here; then the sweep alone brings everything to its end.
 func TestLostWakeUps(t *testing.T) { // I9; design.md "Messages": the row is the truth
-	mapping := streamMapping(t)
-	listen(t.Context(), t, mapping, false)
-	t.Cleanup(func() { listen(context.WithoutCancel(t.Context()), t, mapping, true) })
+	stream, _ := mappings(t)
+	deafen(t, stream)
 
 	claimed := pay("abandoned", abandoned)
 	_, body := accept(t, claimed)
@@ -171,7 +183,7 @@ func TestLostWakeUps(t *testing.T) { // I9; design.md "Messages": the row is the
 func claimAndDie(t *testing.T, a accepted) {
 	t.Helper()
 	done, ctx := make(chan error, 1), t.Context()
-	go func() { done <- wakeWorker(ctx, a) }()
+	go func() { done <- wakeWorker(ctx, a.Operation.Message(1)) }()
 	eventually(t, soon, func() string {
 		if providerMet(t, abandoned) == 0 {
 			return "the worker has not called the provider"

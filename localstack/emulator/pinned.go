@@ -11,6 +11,9 @@ import (
 //go:embed ministack-requirements.txt
 var ministackRequirements []byte
 
+//go:embed schemathesis-requirements.txt
+var schemathesisRequirements []byte
+
 // DynoxideTool is the DynamoDB emulator that starts in milliseconds: a native binary inside an npm package.
 func DynoxideTool() Tool {
 	const version = "1.2.1"
@@ -50,6 +53,29 @@ func MinistackTool() Tool {
 				return err
 			}
 			return VirtualEnvironment(ctx, directory, ministackPythonMinor, "-r", requirements)
+		},
+	}
+}
+
+// schemathesisPythonMinor is what the package's metadata ask for: Python 3.11 or newer.
+const schemathesisPythonMinor = 11
+
+// SchemathesisTool looks for answers of the API that its OpenAPI document does not have, in a virtual environment. The
+// program is venv/bin/schemathesis below the tool's folder. It is locked with the hashes of all that it needs:
+// `uv pip compile --universal --python-version 3.11 --generate-hashes`.
+func SchemathesisTool() Tool {
+	return Tool{
+		Name: "schemathesis", Version: "4.32.5",
+		Check: func(ctx context.Context) error {
+			_, err := Python(ctx, schemathesisPythonMinor)
+			return err
+		},
+		Install: func(ctx context.Context, directory string) error {
+			requirements := filepath.Join(directory, "requirements.txt")
+			if err := os.WriteFile(requirements, schemathesisRequirements, 0o644); err != nil {
+				return err
+			}
+			return VirtualEnvironment(ctx, directory, schemathesisPythonMinor, "--require-hashes", "-r", requirements)
 		},
 	}
 }

@@ -24,8 +24,8 @@ type story struct {
 	keys     string // makes the keys of this telling its own
 }
 
-// Story tells what the stack does with a payment, its retry, duplicates, a mismatch and a dropped connection. The stack
-// has to be up. An answer that breaks a promise is an error.
+// Story tells what the stack does with a payment, its retry, duplicates, a mismatch and a dropped connection, and with a
+// payout. The stack has to be up. An answer that breaks a promise is an error.
 func (s *Stack) Story(ctx context.Context) error {
 	variables, err := ReadVariables(s.options.EnvFile)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Stack) Story(ctx context.Context) error {
 		out: s.out, keys: strings.ToLower(rand.Text()[:8]),
 	}
 	t.out.Line("\nThe story: one tenant, its keys, and what they are worth. API_URL=%s", variables[variableAPI])
-	for _, chapter := range []func(context.Context) error{t.payment, t.duplicates, t.droppedConnection} {
+	for _, chapter := range []func(context.Context) error{t.payment, t.duplicates, t.droppedConnection, t.payout} {
 		if err := chapter(ctx); err != nil {
 			return fmt.Errorf("story: %w", err)
 		}
@@ -50,7 +50,7 @@ func (t *story) payment(ctx context.Context) error {
 	key := t.keys + "-first"
 	body := fmt.Sprintf(`{"amount":1999,"currency":"EUR","source":"card_ok","reference":%q}`, key)
 	t.out.Line("\n1. A payment. It is accepted at once; a worker charges the card afterwards.")
-	first, err := t.post(ctx, key, body, http.StatusAccepted)
+	first, err := t.post(ctx, paymentsPath, key, body, http.StatusAccepted)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (t *story) payment(ctx context.Context) error {
 	t.out.Line("\n2. The same request again, as a client sends it that lost the answer: the stored answer, nothing is charged.")
 	var bodies []string
 	for range 2 {
-		retry, err := t.post(ctx, key, body, http.StatusCreated)
+		retry, err := t.post(ctx, paymentsPath, key, body, http.StatusCreated)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (t *story) payment(ctx context.Context) error {
 		return err
 	}
 	t.out.Line("\n3. The same key for another amount: a mistake of the client, told as such.")
-	_, err = t.post(ctx, key, strings.Replace(body, "1999", "2999", 1), http.StatusUnprocessableEntity)
+	_, err = t.post(ctx, paymentsPath, key, strings.Replace(body, "1999", "2999", 1), http.StatusUnprocessableEntity)
 	return err
 }
 
@@ -89,7 +89,7 @@ func (t *story) duplicates(ctx context.Context) error {
 	var group sync.WaitGroup
 	answers, failed := make([]answer, duplicateCount), make([]error, duplicateCount)
 	for i := range duplicateCount {
-		group.Go(func() { answers[i], failed[i] = t.client.post(ctx, "/v1/payments", key, body) })
+		group.Go(func() { answers[i], failed[i] = t.client.post(ctx, paymentsPath, key, body) })
 	}
 	group.Wait()
 	counts := map[string]int{}
@@ -125,7 +125,7 @@ func (t *story) droppedConnection(ctx context.Context) error {
 		return err
 	}
 	body := fmt.Sprintf(`{"amount":700,"currency":"EUR","source":%q,"reference":%q}`, source, key)
-	first, err := t.post(ctx, key, body, http.StatusAccepted)
+	first, err := t.post(ctx, paymentsPath, key, body, http.StatusAccepted)
 	if err != nil {
 		return err
 	}
@@ -137,22 +137,66 @@ func (t *story) droppedConnection(ctx context.Context) error {
 	return t.charges(ctx, key)
 }
 
-// post sends a payment, tells the answer, and fails where its status is another than want.
-func (t *story) post(ctx context.Context, key, body string, want int) (answer, error) {
-	got, err := t.client.post(ctx, "/v1/payments", key, body)
+// payout goes through both of its phases within its own request.
+func (t *story) payout(ctx context.Context) error {
+	key, destination := t.keys+"-payout", "iban_"+t.keys
+	t.out.Line("\n6. A payout: a screening and a payment out, two calls to the provider, in one request. A worker finishes what is left.")
+	body := fmt.Sprintf(`{"from":"acct_1","amount":500,"currency":"EUR","destination":%q}`, destination)
+	first, err := t.post(ctx, "/v1/payouts", key, body, http.StatusCreated)
+	if err != nil {
+		return err
+	}
+	retry, err := t.post(ctx, "/v1/payouts", key, body, http.StatusCreated)
+	if err != nil {
+		return err
+	}
+	if string(retry.body) != string(first.body) {
+		return fmt.Errorf("a replay differs: %s and %s", first.body, retry.body)
+	}
+	return t.paidOut(ctx, first.text("id"))
+}
+
+// paidOut tells how many screenings and payouts the provider has made for a payout, and fails where it is not one of each.
+func (t *story) paidOut(ctx context.Context, payout string) error {
+	screenings, err := t.provider.Screenings(ctx)
+	if err != nil {
+		return err
+	}
+	payouts, err := t.provider.Payouts(ctx)
+	if err != nil {
+		return err
+	}
+	screened, paid := madeFor(screenings, payout), madeFor(payouts, payout)
+	t.out.Line("   provider: screenings made: %d, payouts made: %d", len(screened), len(paid))
+	if len(screened) != 1 || len(paid) != 1 {
+		return fmt.Errorf("the provider made %d screenings and %d payouts for %s, expected one of each", len(screened), len(paid), payout)
+	}
+	return nil
+}
+
+// madeFor are the objects with the reference.
+func madeFor(objects []provider.Object, reference string) []provider.Object {
+	return slices.DeleteFunc(objects, func(o provider.Object) bool { return o.Reference != reference })
+}
+
+const paymentsPath = "/v1/payments"
+
+// post sends a request, tells the answer, and fails where its status is another than want.
+func (t *story) post(ctx context.Context, path, key, body string, want int) (answer, error) {
+	got, err := t.client.post(ctx, path, key, body)
 	if err != nil {
 		return answer{}, err
 	}
-	t.out.Line("   POST /v1/payments  Idempotency-Key: %q  %s", key, body)
+	t.out.Line("   POST %s  Idempotency-Key: %q  %s", path, key, body)
 	t.out.Line("   → %d %s  %s", got.status, got.header.Get("Idempotency-Status"), abridged(got.body))
 	if got.status != want {
-		return got, fmt.Errorf("POST /v1/payments answered %d, expected %d: %s", got.status, want, got.body)
+		return got, fmt.Errorf("POST %s answered %d, expected %d: %s", path, got.status, want, got.body)
 	}
 	return got, nil
 }
 
 func (t *story) paymentPath(accepted answer) string {
-	return "/v1/payments/" + accepted.text("payment", "id")
+	return paymentsPath + "/" + accepted.text("payment", "id")
 }
 
 // Bounds of the wait for a worker: the emulators poll streams about once a second; a lost answer costs a lease on top.
@@ -191,16 +235,13 @@ func (t *story) charges(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	made, attempts := 0, 0
-	for _, charge := range all {
-		if charge.Reference == reference {
-			made++
-			attempts += charge.Attempts
-		}
+	made, attempts := madeFor(all, reference), 0
+	for _, charge := range made {
+		attempts += charge.Attempts
 	}
-	t.out.Line("   provider: charges made: %d, requests for them: %d", made, attempts)
-	if made != 1 {
-		return fmt.Errorf("the provider made %d charges for %s, expected one", made, reference)
+	t.out.Line("   provider: charges made: %d, requests for them: %d", len(made), attempts)
+	if len(made) != 1 {
+		return fmt.Errorf("the provider made %d charges for %s, expected one", len(made), reference)
 	}
 	return nil
 }

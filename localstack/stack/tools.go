@@ -9,15 +9,15 @@ import (
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
-// InstallTools installs every pinned tool. What needs Java, Maven or Python 3.13 is optional: where they are missing, one
-// line says what is left out. Anything else that is missing is an error that names it.
+// InstallTools installs every pinned tool. What needs Java, Maven or a newer Python than ministack is optional: where they
+// are missing, one line says what is left out. Anything else that is missing is an error that names it.
 func InstallTools(ctx context.Context, root string, out *progress.Printer) error {
 	cdk, err := emulator.CDKTool(root)
 	if err != nil {
 		return err
 	}
 	tools := []emulator.Tool{emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool()}
-	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), localstackhost.Tool()} {
+	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), localstackhost.Tool()} {
 		missing := missingFor(ctx, root, optional)
 		if missing != nil {
 			out.Line("           %s %s left out: %v", optional.Name, optional.Version, missing)

@@ -1,0 +1,136 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// payout is a payout as GET and the final answer show it.
+type payout struct {
+	ID                string  `json:"id"`
+	Status            string  `json:"status"`
+	From              string  `json:"from"`
+	Amount            int64   `json:"amount"`
+	Currency          string  `json:"currency"`
+	Destination       string  `json:"destination"`
+	ProviderReference *string `json:"provider_reference"`
+	CreatedAt         string  `json:"created_at"`
+}
+
+// order is a payout of a test. Account and destination are its own, so that what became of the money shows.
+type order struct{ name, from, destination string }
+
+// What an order's account holds at first, and what is paid out.
+const (
+	orderFunds  = 1000
+	orderAmount = 300
+)
+
+// iban is a destination that no fault meets.
+func iban(name string) string { return "iban_" + name + "_" + run }
+
+// placeable opens the account of an order.
+func placeable(t *testing.T, name, destination string) order {
+	t.Helper()
+	return order{name, open(t, name, orderFunds), destination}
+}
+
+func (o order) request() request { return send(o.name, o.from, o.destination, orderAmount) }
+
+// send is the request of a payout; its key is the name.
+func send(name, from, destination string, amount int64) request {
+	body := fmt.Sprintf(`{"from":%q,"amount":%d,"currency":"EUR","destination":%q}`, from, amount, destination)
+	return request{method: http.MethodPost, path: payouts, key: named(name), body: body}
+}
+
+// operation is the id of the order's operation, known without asking the API; "" where there is none.
+func (o order) operation(t *testing.T) idem.OperationID {
+	t.Helper()
+	return idem.OperationID(text(record(t, operationPayouts, o.name), schema.OperationID))
+}
+
+// made are the objects that the order has at the provider: its screenings and its payouts.
+func (o order) made(t *testing.T) (screened, paid []provider.Object) {
+	t.Helper()
+	screenings, err := deployed.provider.Screenings(t.Context())
+	must(t, err)
+	payouts, err := deployed.provider.Payouts(t.Context())
+	must(t, err)
+	return o.among(screenings), o.among(payouts)
+}
+
+func (o order) among(objects []provider.Object) (its []provider.Object) {
+	for _, object := range objects {
+		if object.Destination == o.destination {
+			its = append(its, object)
+		}
+	}
+	return its
+}
+
+// cost fails the test unless the provider has made that many objects of each kind, and the account holds that much less
+// than at first.
+func (o order) cost(t *testing.T, screenings, payouts int, spent int64) {
+	t.Helper()
+	if screened, paid := o.made(t); len(screened) != screenings || len(paid) != payouts {
+		t.Errorf("the provider made %+v and %+v, want %d screenings and %d payouts", screened, paid, screenings, payouts)
+	}
+	if got := balance(t, o.from); got != orderFunds-spent {
+		t.Errorf("the account holds %d, want %d", got, orderFunds-spent)
+	}
+}
+
+// readPayout is the payout as it stands.
+func (a api) readPayout(t *testing.T, id string) payout {
+	t.Helper()
+	return decode[payout](t, a.get(t, payouts+"/"+id).is(t, http.StatusOK))
+}
+
+// ended fails the test unless the order's operation and its payout say that they have ended by the answer, with the
+// payout's status, and the answer is replayed byte for byte.
+func (o order) ended(t *testing.T, payoutID, status string, final reply) {
+	t.Helper()
+	for range 2 {
+		same(t, deployed.tenantA.do(t, o.request()).says(t, "replayed"), final)
+	}
+	if now := deployed.tenantA.readPayout(t, payoutID); now.Status != status {
+		t.Errorf("GET shows %+v, want it %s", now, status)
+	}
+	op := deployed.tenantA.readOperation(t, o.operation(t))
+	if op.CompletedAt == nil || op.Response == nil || op.Response.Status != final.status || op.Response.Body != string(final.body) {
+		t.Errorf("operation %+v, want it ended by %v", op, final)
+	}
+}
+
+// paidOnce takes the order to its end and fails the test unless it was screened once and paid out once, under the ids of
+// its messages, and every way to ask says so. It returns the final answer and the two objects.
+func (o order) paidOnce(t *testing.T) (final reply, screened, paid provider.Object) {
+	t.Helper()
+	final = deployed.tenantA.settle(t, o.request()).is(t, http.StatusCreated)
+	o.cost(t, 1, 1, orderAmount)
+	screenings, paidOut := o.made(t)
+	if t.Failed() {
+		t.FailNow()
+	}
+	screened, paid = screenings[0], paidOut[0]
+	told := decode[payout](t, final)
+	for n, object := range []provider.Object{screened, paid} {
+		if key := o.operation(t).Message(n + 1); object.Key != string(key) || object.Reference != told.ID ||
+			object.Amount != orderAmount || object.Status != provider.Succeeded {
+			t.Errorf("phase %d made %+v, want %s under the key %s", n+1, object, told.ID, key)
+		}
+	}
+	if told.ProviderReference == nil || *told.ProviderReference != paid.ID || told.Status != "succeeded" ||
+		told.From != o.from || told.Amount != orderAmount || told.Currency != "EUR" || told.Destination != o.destination {
+		t.Errorf("final answer %s, want it succeeded by %s", final.body, paid.ID)
+	}
+	o.ended(t, told.ID, "succeeded", final)
+	return final, screened, paid
+}

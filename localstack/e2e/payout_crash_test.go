@@ -1,0 +1,261 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/localstack/faultproxy"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// moment is when the API function dies on its way through a payout, and what is there then.
+type moment struct {
+	at string
+	// dynamodb and provider hold it back at that moment.
+	dynamodb []faultproxy.Rule
+	provider provider.Rule
+	// open is the message that waits: 0 before the commit, 3 when all is done.
+	open int
+	// screenings and payouts are what the provider has made.
+	screenings, payouts int
+}
+
+// payoutMoments lie before and after each call of each phase.
+var payoutMoments = []moment{
+	{"before the read", before("GetItem", 0), provider.Rule{}, 0, 0, 0},
+	{"after the read", after("GetItem", 0), provider.Rule{}, 0, 0, 0},
+	{"before the commit", before("TransactWriteItems", 0), provider.Rule{}, 0, 0, 0},
+	{"after the commit", after("TransactWriteItems", 0), provider.Rule{}, 1, 0, 0},
+	{"before the screening", nil, provider.Rule{On: provider.Screening, Fault: provider.HangBefore}, 1, 0, 0},
+	{"after the screening", nil, provider.Rule{On: provider.Screening, Fault: provider.HangAfter}, 1, 1, 0},
+	{"before the first settlement", before("TransactWriteItems", 1), provider.Rule{}, 1, 1, 0},
+	{"after the first settlement", after("TransactWriteItems", 1), provider.Rule{}, 2, 1, 0},
+	{"before the payout", nil, provider.Rule{On: provider.Payout, Fault: provider.HangBefore}, 2, 1, 0},
+	{"after the payout", nil, provider.Rule{On: provider.Payout, Fault: provider.HangAfter}, 2, 1, 1},
+	{"before the last settlement", before("TransactWriteItems", 2), provider.Rule{}, 2, 1, 1},
+	{"after the last settlement", after("TransactWriteItems", 2), provider.Rule{}, 3, 1, 1},
+}
+
+// before holds back the n-th request of its kind, from 0, and what follows.
+func before(operation string, n int) []faultproxy.Rule {
+	return []faultproxy.Rule{{Operation: operation, Fault: faultproxy.Pause, After: n}}
+}
+
+// after lets the n-th request of its kind happen, loses the answer, and holds its sender back when it asks again.
+func after(operation string, n int) []faultproxy.Rule {
+	return append([]faultproxy.Rule{{Operation: operation, Fault: faultproxy.DropReply, After: n, Times: 1}}, before(operation, n)...)
+}
+
+// finisher goes on where the function died.
+type finisher string
+
+const (
+	byClient   finisher = "client"   // its retry, with no worker about
+	byPlatform finisher = "platform" // sweep and worker, with no client about
+)
+
+// death is a payout whose API function dies.
+type death struct {
+	order
+	moment
+	by finisher
+	// keyless says that the provider honours no keys for the destination.
+	keyless bool
+}
+
+// deaths are every moment with each finisher; and, without keys, those at which nobody can know what happened.
+var deaths = func() (all []death) {
+	for n, m := range payoutMoments {
+		for _, keyless := range []bool{false, true} {
+			for _, by := range []finisher{byClient, byPlatform} {
+				if keyless && m.open != 2 {
+					continue
+				}
+				d := death{moment: m, by: by, keyless: keyless}
+				d.order = order{name: fmt.Sprintf("die-%d-%s-%t", n, by, keyless), destination: d.hold(fmt.Sprintf("die_%d_%s", n, by))}
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}()
+
+// hold returns the destination of the death, with the provider's hindrance for it.
+func (d death) hold(name string) string {
+	name = map[bool]string{false: "iban_", true: "legacy_"}[d.keyless] + name
+	if d.provider.Fault == "" {
+		return hindered(name)
+	}
+	rule := d.provider
+	rule.Times = 1
+	if d.keyless && rule.On == provider.Payout {
+		rule.On = provider.LegacyPayout
+	}
+	return hindered(name, rule)
+}
+
+func (d death) String() string {
+	return map[bool]string{false: "", true: "keyless "}[d.keyless] + d.at + ", then the " + string(d.by)
+}
+
+// held says whether the function has come to its moment.
+func (d death) held(t *testing.T, rules []faultproxy.RuleState) bool {
+	t.Helper()
+	if d.provider.Fault != "" {
+		return providerMet(t, d.destination) > 0
+	}
+	return slices.ContainsFunc(rules, func(r faultproxy.RuleState) bool {
+		return r.Contains == trace(operationPayouts, d.name) && r.Fault == faultproxy.Pause && r.Applied > 0
+	})
+}
+
+// deathsAtOnce is how many functions are brought to their moments before all are killed: each has to stay there until
+// the last has come, and a call to the provider lasts five seconds.
+const deathsAtOnce = 4
+
+// TestPayoutWhoseAPIFunctionDies runs alone until every function is dead and the clients' retries, with the worker deaf,
+// have finished what is theirs. The platform finishes the rest beside other tests.
+func TestPayoutWhoseAPIFunctionDies(t *testing.T) { // I1, I2, I6, I9; design.md: there is one recovery mechanism; peers.md H4
+	mine := slices.Clone(deaths)
+	for i := range mine {
+		mine[i].from = open(t, mine[i].name, orderFunds)
+	}
+	for some := range slices.Chunk(mine, deathsAtOnce) {
+		dieTogether(t, some)
+	}
+	for _, d := range mine {
+		d.left(t)
+	}
+	t.Run("client", func(t *testing.T) {
+		stream, queue := mappings(t)
+		deafen(t, stream)
+		deafen(t, queue)
+		for _, d := range mine {
+			if d.by == byClient {
+				t.Run(d.String(), func(t *testing.T) { t.Parallel(); d.finish(t) })
+			}
+		}
+	})
+	t.Parallel()
+	eventually(t, delivered, func() string {
+		sweep(t)
+		for _, d := range mine {
+			if d.by == byPlatform && d.unfinished(t) != "" {
+				return d.String() + ": " + d.unfinished(t)
+			}
+		}
+		return ""
+	})
+	for _, d := range mine {
+		if d.by == byPlatform {
+			t.Run(d.String(), func(t *testing.T) { t.Parallel(); d.finish(t) })
+		}
+	}
+}
+
+// dieTogether brings the API function to the moment of each death, all at once, and kills it there.
+func dieTogether(t *testing.T, some []death) {
+	t.Helper()
+	var rules []faultproxy.Rule
+	for _, d := range some {
+		for _, rule := range d.dynamodb {
+			rule.Contains = trace(operationPayouts, d.name)
+			rules = append(rules, rule)
+		}
+	}
+	calm := disturb(t, rules...)
+	answers := make([]<-chan outcome, len(some))
+	for i, d := range some {
+		answers[i] = deployed.tenantA.begin(t, d.request())
+	}
+	eventually(t, soon, func() string {
+		now, err := deployed.dynamodb.Rules(t.Context())
+		must(t, err)
+		for _, d := range some {
+			if !d.held(t, now) {
+				return "the function does not die " + d.String()
+			}
+		}
+		return ""
+	})
+	kill(t, deployed.variables["FUNCTION_API"])
+	for i, answer := range answers {
+		if got := <-answer; got.err == nil && got.status < 500 {
+			t.Errorf("%s: a function that died answered %v", some[i], got.reply)
+		}
+	}
+	calm()
+}
+
+// left fails the test unless the dead function has left what its moment says: the whole commit or nothing, and the
+// chain's open message claimed.
+func (d death) left(t *testing.T) {
+	t.Helper()
+	id := d.operation(t)
+	if (id != "") != (d.open > 0) {
+		t.Errorf("%s: operation %q, want one after the commit only", d, id)
+	}
+	for n := 1; n <= 2; n++ {
+		want := ""
+		switch {
+		case n < d.open:
+			want = "delivered"
+		case n == d.open:
+			want = "claimed"
+		}
+		if got := text(phaseRow(t, id, n), schema.State); got != want {
+			t.Errorf("%s: message %d is %q, want it %q", d, n, got, want)
+		}
+	}
+	if screened, paid := d.made(t); len(screened) != d.screenings || len(paid) != d.payouts {
+		t.Errorf("%s: the provider made %+v and %+v, want %d and %d", d, screened, paid, d.screenings, d.payouts)
+	}
+}
+
+// ambiguous says that nobody can know any more whether the payout was made.
+func (d death) ambiguous() bool { return d.keyless && d.open == 2 }
+
+// unfinished is what the platform has still to do for the operation; "" where nothing was committed.
+func (d death) unfinished(t *testing.T) string {
+	t.Helper()
+	r := record(t, operationPayouts, d.name)
+	if r == nil {
+		return ""
+	}
+	id := idem.OperationID(text(r, schema.OperationID))
+	message, state := text(phaseRow(t, id, 2), schema.State), text(r, schema.State)
+	switch {
+	case d.ambiguous() && message == string(idem.MessageUnknown):
+	case !d.ambiguous() && state == string(idem.StateCompleted):
+	default:
+		return fmt.Sprintf("the record is %s, the second message %q", state, message)
+	}
+	return ""
+}
+
+// finish takes the payout to its end by the client's requests, or finds it there.
+func (d death) finish(t *testing.T) {
+	t.Helper()
+	if d.open == 0 && d.by == byPlatform {
+		d.cost(t, 0, 0, 0)
+	}
+	if !d.ambiguous() {
+		d.paidOnce(t)
+		if m := phaseRow(t, d.operation(t), d.open); m != nil && number(m, schema.Epoch) < 2 {
+			t.Errorf("message %v, want it claimed by another than the dead", m)
+		}
+		return
+	}
+	var first reply
+	eventually(t, delivered, func() string {
+		first = deployed.tenantA.do(t, d.request()).is(t, http.StatusAccepted).says(t, "replayed")
+		return d.unfinished(t)
+	})
+	d.staysUnknown(t, decode[accepted](t, first), first, d.payouts)
+}

@@ -1,0 +1,242 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+func TestPayoutIsDoneInOneRequest(t *testing.T) { // payments-api.md: 201 in one request when all goes well
+	t.Parallel()
+	o := placeable(t, "payout", iban("payout"))
+	first := deployed.tenantA.do(t, o.request()).is(t, http.StatusCreated).says(t, "executed")
+	if got := first.header.Get("Idempotency-Expires"); got == "" || first.header.Get("Location") != "" || first.header.Get("Retry-After") != "" {
+		t.Errorf("headers %v, want those of a final answer", first.header)
+	}
+	final, screened, paid := o.paidOnce(t)
+	same(t, final, first)
+	if id := decode[payout](t, first).ID; !strings.HasPrefix(id, "po_") || screened.Attempts != 1 || paid.Attempts != 1 {
+		t.Errorf("payout %s by %+v and %+v, want one request for each", id, screened, paid)
+	}
+	for n := 1; n <= 2; n++ {
+		if m := phaseRow(t, o.operation(t), n); text(m, schema.State) != "delivered" || number(m, schema.Epoch) != 1 {
+			t.Errorf("message %d is %v, want it delivered by the claim of its request", n, m)
+		}
+	}
+	if third := phaseRow(t, o.operation(t), 3); third != nil {
+		t.Errorf("a third message: %v", third)
+	}
+}
+
+// refusals are what a provider says no to, and how many payouts it has made then.
+var refusals = map[string]struct {
+	destination string
+	payouts     int
+}{
+	"screening": {hindered("iban_refused_1", provider.Rule{On: provider.Screening, Fault: provider.Decline}), 0},
+	"payout":    {hindered("iban_refused_2", provider.Rule{On: provider.Payout, Fault: provider.Decline}), 1},
+	"keyless":   {hindered("legacy_refused", provider.Rule{On: provider.LegacyPayout, Fault: provider.Decline}), 1},
+}
+
+func TestPayoutDeclinedGivesTheFundsBack(t *testing.T) { // payments-api.md: 402 payout_declined (funds given back)
+	t.Parallel()
+	for phase, refusal := range refusals {
+		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
+			o := placeable(t, "payout-declined-"+phase, refusal.destination)
+			final := deployed.tenantA.do(t, o.request()).says(t, "executed")
+			final.isProblem(t, http.StatusPaymentRequired, "payout_declined")
+			o.cost(t, 1, refusal.payouts, 0)
+			screened, paid := o.made(t)
+			id := screened[0].Reference
+			o.ended(t, id, "declined", final)
+			if now := deployed.tenantA.readPayout(t, id); (now.ProviderReference != nil) != (len(paid) > 0) {
+				t.Errorf("GET shows %+v, want a reference to %+v", now, paid)
+			}
+			if op := deployed.tenantA.readOperation(t, o.operation(t)); op.State != "completed" {
+				t.Errorf("operation %+v, want it completed: a decline is a result", op)
+			}
+			o.cost(t, 1, refusal.payouts, 0) // whoever asked gave nothing back twice
+		})
+	}
+}
+
+func TestPayoutThatIsNotPossible(t *testing.T) { // payments-api.md: 402 insufficient_funds; a stored answer stays
+	t.Parallel()
+	o := placeable(t, "payout-poor", iban("poor"))
+	beyond := send(o.name, o.from, o.destination, orderFunds+1)
+	first := deployed.tenantA.do(t, beyond).says(t, "executed")
+	first.isProblem(t, http.StatusPaymentRequired, "insufficient_funds")
+	rich := open(t, "payout-rich", 1)
+	deployed.tenantA.do(t, move("payout-fund", rich, o.from, 1)).is(t, http.StatusCreated)
+	same(t, deployed.tenantA.do(t, beyond).says(t, "replayed"), first)
+	deployed.tenantA.do(t, o.request()).says(t, "mismatch").
+		isProblem(t, http.StatusUnprocessableEntity, "idempotency_key_reused_with_different_payload")
+	deployed.tenantA.do(t, send("payout-of-nobody", "acct_nobody", o.destination, 1)).isProblem(t, http.StatusNotFound, "account_not_found")
+	o.cost(t, 0, 0, -1)
+}
+
+func TestPayoutIsSeenByItsTenantOnly(t *testing.T) { // I5
+	t.Parallel()
+	o := placeable(t, "payout-private", iban("private"))
+	final, _, _ := o.paidOnce(t)
+	id := decode[payout](t, final).ID
+	deployed.tenantB.get(t, payouts+"/"+id).isProblem(t, http.StatusNotFound, "payout_not_found")
+	deployed.tenantB.get(t, "/v1/operations/"+string(o.operation(t))).isProblem(t, http.StatusNotFound, "operation_not_found")
+	deployed.tenantB.do(t, o.request()).says(t, "executed").isProblem(t, http.StatusNotFound, "account_not_found")
+	deployed.tenantA.get(t, payouts+"/po_nobody").isProblem(t, http.StatusNotFound, "payout_not_found")
+}
+
+func TestTwentySimultaneousPayoutsAreOne(t *testing.T) { // semantics.md "States of a record": pending
+	t.Parallel()
+	o := placeable(t, "twenty-payouts", iban("twenty"))
+	first, final := storm(t, copies(t, o.request(), duplicateCount))
+	oneExecuted(t, first, http.StatusCreated)
+	for _, got := range final {
+		same(t, got.is(t, http.StatusCreated), final[0])
+	}
+	if _, screened, paid := o.paidOnce(t); screened.Attempts != 1 || paid.Attempts != 1 {
+		t.Errorf("the payout took %d and %d requests, want one each", screened.Attempts, paid.Attempts)
+	}
+}
+
+func TestBalanceHoldsUnderConcurrentPayouts(t *testing.T) { // I6; the balance is a condition in the commit
+	t.Parallel()
+	const affordable, asked = orderFunds / orderAmount, 8
+	o := placeable(t, "payout-race", iban("race"))
+	requests := make([]request, asked)
+	for i := range requests {
+		requests[i] = send(fmt.Sprintf("payout-race-%d", i), o.from, o.destination, orderAmount)
+	}
+	counts := map[int]int{}
+	for _, got := range together(t, requests, deployed.tenantA.resolve) {
+		counts[got.status]++
+	}
+	if counts[http.StatusCreated] != affordable || counts[http.StatusPaymentRequired] != asked-affordable {
+		t.Errorf("answers by status: %v, want %d of 201, all others 402", counts, affordable)
+	}
+	o.cost(t, affordable, affordable, affordable*orderAmount)
+}
+
+// payoutPhases are the provider's calls of a payout, in their order.
+var payoutPhases = []provider.Kind{provider.Screening, provider.Payout}
+
+// hindrance is what the provider does to the first call of one phase.
+type hindrance struct {
+	phase       int
+	fault       provider.Fault
+	destination string
+}
+
+var hindrances = func() (all []hindrance) {
+	for n, kind := range payoutPhases {
+		for _, fault := range []provider.Fault{
+			provider.RateLimit, provider.ErrorBefore, provider.ErrorAfter, provider.DropAfter, provider.HangBefore, provider.HangAfter,
+		} {
+			name := fmt.Sprintf("iban_%s_%d", fault, n+1)
+			all = append(all, hindrance{n + 1, fault, hindered(name, provider.Rule{On: kind, Fault: fault, Times: 1})})
+		}
+	}
+	return all
+}()
+
+// TestPayoutLeftUnfinishedIsFinishedByTheWorker has its clients gone with their 202.
+func TestPayoutLeftUnfinishedIsFinishedByTheWorker(t *testing.T) { // payments-api.md: else 202 and later the same 201; I2
+	t.Parallel()
+	for _, h := range hindrances {
+		t.Run(fmt.Sprintf("%s/%s", payoutPhases[h.phase-1], h.fault), func(t *testing.T) {
+			t.Parallel()
+			o := placeable(t, h.destination, h.destination)
+			first := deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted).says(t, "executed").comesBack(t)
+			body := decode[accepted](t, first)
+			if got := first.header.Get("Location"); got != "/v1/operations/"+string(body.Operation) || body.State != "pending" || body.Payout.Status != "pending" {
+				t.Errorf("202 at %q: %s", got, first.body)
+			}
+			eventually(t, delivered, func() string {
+				if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "completed" {
+					return "the operation is " + state + ", not completed"
+				}
+				return ""
+			})
+			final, screened, paid := o.paidOnce(t)
+			if got := decode[payout](t, final).ID; got != body.Payout.ID {
+				t.Errorf("the final answer is about %s, the 202 was about %s", got, body.Payout.ID)
+			}
+			attempts := []int{screened.Attempts, paid.Attempts}
+			if attempts[h.phase-1] != 2 || attempts[2-h.phase] != 1 {
+				t.Errorf("the phases took %v requests, want two for phase %d and one for the other", attempts, h.phase)
+			}
+		})
+	}
+}
+
+// starved are destinations for which the provider has no time in one phase.
+var starved = []string{
+	hindered("iban_starved_1", provider.Rule{On: provider.Screening, Fault: provider.RateLimit}),
+	hindered("iban_starved_2", provider.Rule{On: provider.Payout, Fault: provider.RateLimit}),
+}
+
+func TestH20APhaseThatIsGivenUpFailsWithItsBusinessWrites(t *testing.T) { // peers.md H20
+	t.Parallel()
+	for n, destination := range starved {
+		t.Run(string(payoutPhases[n]), func(t *testing.T) {
+			t.Parallel()
+			o := placeable(t, destination, destination)
+			body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted))
+			message := body.Operation.Message(n + 1)
+			o.cost(t, n, 0, orderAmount)
+			eventually(t, delivered, func() string { return exhaust(t, message) })
+			eventually(t, delivered, func() string {
+				must(t, wakeWorker(t.Context(), message))
+				if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "failed" {
+					return "the operation is " + state + ", not failed"
+				}
+				return ""
+			})
+			final := deployed.tenantA.do(t, o.request()).says(t, "replayed")
+			final.isProblem(t, http.StatusBadGateway, "provider_unavailable")
+			o.ended(t, body.Payout.ID, "failed", final)
+			o.cost(t, n, 0, 0)
+			buried(t, message)
+		})
+	}
+}
+
+// unanswered pays out and loses the answer; no key is honoured there.
+var unanswered = hindered("legacy_unanswered", provider.Rule{On: provider.LegacyPayout, Fault: provider.DropAfter})
+
+func TestKeylessPayoutWithoutAnswerIsUnknownAndNeverPaidAgain(t *testing.T) { // promise 2; peers.md H4
+	t.Parallel()
+	o := placeable(t, "payout-keyless", unanswered)
+	first := deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted).says(t, "executed")
+	o.staysUnknown(t, decode[accepted](t, first), first, 1)
+}
+
+// staysUnknown fails the test unless the order's payout is unknown, to whoever asks, and nothing executes it again: no
+// retry, no sweep, no wake-up. The funds stay taken until somebody knows.
+func (o order) staysUnknown(t *testing.T, body accepted, first reply, payouts int) {
+	t.Helper()
+	sweep(t)
+	must(t, wakeWorker(t.Context(), body.Operation.Message(1)))
+	must(t, wakeWorker(t.Context(), body.Operation.Message(2)))
+	for range 2 {
+		same(t, deployed.tenantA.do(t, o.request()).says(t, "replayed").comesBack(t), first)
+	}
+	if op := deployed.tenantA.readOperation(t, body.Operation); op.State != "unknown" || op.Response != nil {
+		t.Errorf("operation %+v, want it unknown and without an answer", op)
+	}
+	if now := deployed.tenantA.readPayout(t, body.Payout.ID); now.Status != "unknown" || now.ProviderReference != nil {
+		t.Errorf("GET shows %+v, want it unknown", now)
+	}
+	if m := phaseRow(t, body.Operation, 2); text(m, schema.State) != string(idem.MessageUnknown) || number(m, schema.Epoch) != 1 {
+		t.Errorf("message %v, want it unknown and claimed once", m)
+	}
+	o.cost(t, 1, payouts, orderAmount)
+}
