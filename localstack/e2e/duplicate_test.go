@@ -60,10 +60,11 @@ func copies(t *testing.T, r request, n int) []request {
 }
 
 // oneExecuted judges what simultaneous duplicates got at first: one executed, and each other got the replay, the 202 or
-// 409 with Retry-After.
+// 409 with Retry-After. On a busy machine a few may find the store too slow, which is an honest 503 with Retry-After; the
+// one that executed may be among them.
 func oneExecuted(t *testing.T, first []reply, final int) {
 	t.Helper()
-	executed := 0
+	executed, unavailable := 0, 0
 	for _, got := range first {
 		switch status := got.header.Get("Idempotency-Status"); {
 		case status == "executed" && (got.status == final || got.status == http.StatusAccepted):
@@ -74,12 +75,16 @@ func oneExecuted(t *testing.T, first []reply, final int) {
 		case status == "in_progress" && got.status == http.StatusConflict:
 			got.isProblem(t, http.StatusConflict, "idempotency_key_in_progress")
 			got.comesBack(t)
+		case got.status == http.StatusServiceUnavailable:
+			unavailable++
+			got.isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
+			got.comesBack(t)
 		default:
 			t.Errorf("a duplicate got %v", got)
 		}
 	}
-	if executed != 1 {
-		t.Errorf("%d of the duplicates say that they executed, want one", executed)
+	if executed > 1 || executed == 0 && unavailable == 0 || unavailable > len(first)/10 {
+		t.Errorf("%d of the duplicates say that they executed, want one; %d of %d found no store", executed, unavailable, len(first))
 	}
 }
 
