@@ -11,7 +11,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint audit prove bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint audit openapi prove bench fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ lint: stack ## gofmt, go vet, staticcheck
 
 audit: ## list every route with its operation, policy and retention; fail on a gap or a released name that vanished
 	@go run ./functions/cmd/audit
+
+openapi: ## hold functions/api/openapi.yaml against OpenAPI's schema and the application
+	@go test ./functions/internal/openapi && go test ./functions/internal/payments -run Document
 
 prove: ## check the protocol's model exhaustively: 8 minutes, 15 GB; ONLY=express for a part
 	@cd docs/model && GOWORK=off go run . $(if $(ONLY),-run "$(ONLY)")
