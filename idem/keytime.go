@@ -78,7 +78,11 @@ func ulidTime(key string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	var ms int64
-	for i, c := range []byte(strings.ToUpper(key)) {
+	for i := range ulidBytes {
+		c := key[i]
+		if 'a' <= c && c <= 'z' { // not by strings.ToUpper: other letters become these, of another length
+			c -= 'a' - 'A'
+		}
 		digit := strings.IndexByte(crockford, c)
 		if digit < 0 {
 			return time.Time{}, false

@@ -140,5 +140,5 @@ func (s *Store) joinChunks(items map[string]item, r idem.Record) ([]byte, error)
 	if sum := sha256.Sum256(joined.Bytes()); !bytes.Equal(sum[:], digest) {
 		return nil, fmt.Errorf("the %d chunks were not written together", r.Chunks)
 	}
-	return s.codec.Decompress(joined.Bytes(), encoding)
+	return s.decode(joined.Bytes(), encoding)
 }

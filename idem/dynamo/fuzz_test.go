@@ -66,6 +66,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		`{}`, `{"pk":"key","op":"op_1","sv":1,"st":"completed","kd":"atomic","ea":1,"rs":201,"rh":["A","b"],"rb":"b:{}"}`,
 		`{"pk":"key","op":"op_1","sv":2,"st":7,"kd":[]}`, `{"sv":"1"}`, `{"pk":"key","op":"op_1","sv":1,"re":"z","rb":"b:(\u00b5/\u00fd"}`,
 		`{"pk":"key","op":"op_1","sv":1,"st":"unknown","kd":"opaque","ep":"n:1e3","rt":-5,"fp":"b:x","rc":3,"an":1}`,
+		`{"pk":"key","op":"op_1","sv":1,"st":"completed","kd":"atomic","ea":2,"au":1,"gn":true,"rl":true,"kf":1,"al":true,"re":"s","sl":true,"rb":"b:x"}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -120,6 +121,7 @@ func FuzzDecodeMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"id":"op_1.1","n":1,"op":"op_1","pk":"key","sv":1,"st":"pending","qa":5,"q":"offer#0","pl":"b:{}","rt":1}`,
 		`{"id":"op_1.1","sv":3,"st":[],"qa":"x"}`, `{"id":"op_1.1","sv":1,"st":"dead","qa":0,"dt":true,"ev":"b:x","ref":"ch_1"}`,
+		`{"id":"op_1.1","sv":101,"st":"pending","sl":true,"pl":"b:x","kf":1,"gn":true,"rl":true}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -164,7 +166,7 @@ func FuzzJoinChunks(f *testing.F) {
 	f.Add([]byte("x"), []byte("y"), uint8(1), uint8(3), uint8(0), uint8(0))
 	f.Fuzz(func(t *testing.T, body, other []byte, size, fault, at, by uint8) {
 		store := *shared
-		store.cfg.ChunkBytes, store.cfg.InlineBytesMax = max(int(size), len(body)/chunksMax+1), 0
+		store.cfg.ChunkBytes, store.cfg.InlineBytesMax = max(int(size), max(len(body), len(other))/chunksMax+1), 0
 		chunksOf := func(body []byte) (idem.Record, []item) {
 			r := everyField()
 			r.Response.Body = body

@@ -10,6 +10,10 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
+// schemaSealed is the schema version of the row of a sealed message, which is otherwise as any: a release that can't open
+// it leaves it alone, rather than call with what it can't read (peers.md H17).
+const schemaSealed = 100 + idem.SchemaVersion
+
 // encodeMessage makes the message's item.
 func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	if m.ID == "" {
@@ -40,7 +44,11 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.note(schema.ProviderReference, m.Reference)
 	w.note(schema.LastOutcome, m.LastOutcome)
 	w.bytes(schema.Evidence, m.Evidence)
-	w.number(schema.SchemaVersion, int64(m.SchemaVersion))
+	version := m.SchemaVersion
+	if m.Sealed && version == idem.SchemaVersion {
+		version = schemaSealed
+	}
+	w.number(schema.SchemaVersion, int64(version))
 	s.writeQueue(w, m)
 	removeAfter, may := m.RemoveAfter()
 	w.expiry(schema.TTL, removeAfter, may)
@@ -71,6 +79,9 @@ func (s *Store) writeQueue(w *writer, m idem.Message) {
 func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 	r := &reader{item: it}
 	version := r.count(schema.SchemaVersion, math.MaxInt32)
+	if version == schemaSealed {
+		version = idem.SchemaVersion
+	}
 	r.lenient = version != idem.SchemaVersion && r.err == nil
 	message := idem.Message{
 		ID:             idem.MessageID(r.text(schema.MessageID)),

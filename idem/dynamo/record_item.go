@@ -92,7 +92,7 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		Retention:      r.duration(schema.Retention),
 		Expiry:         r.lifeAfter(),
 		Alone:          r.flag(schema.Alone),
-		Sealed:         r.flag(schema.Sealed),
+		Sealed:         r.sealed(),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),
 		SchemaVersion:  version,

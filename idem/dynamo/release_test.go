@@ -323,6 +323,53 @@ func TestRelease1AnswersTodaysPolicies(t *testing.T) {
 	}
 }
 
+// What is sealed release 1 can't open: it reads neither the record, whole or in chunks, by an encoding that it doesn't know,
+// nor the message, by its schema. Where it ends a record whose 202 was sealed, what it stores is not.
+func TestRelease1LeavesWhatIsSealedAlone(t *testing.T) {
+	for name, size := range map[string]int{"inline": 100, "chunked": 9 << 10} {
+		b := besideRelease1(t)
+		r := releaseRecords(t)["completed"]
+		r.Sealed, r.Response = true, idem.Response{Status: 201, Body: noise(size)}
+		must(t, b.Insert(t.Context(), r, released))
+		for _, it := range b.items(t, b.tables.Idempotency) {
+			if encoding := text(it["re"]); encoding == "" || encoding == "z" {
+				t.Errorf("%s: %v has the encoding %q", name, it["pk"], encoding)
+			}
+		}
+		stored, err := b.Get(t.Context(), r.Key)
+		if must(t, err); !stored.Sealed {
+			t.Errorf("%s: it is not sealed any more", name)
+		}
+		stored.Sealed = false // as package seal reads it
+		if whole, err := b.LoadResponse(t.Context(), *stored); err != nil || !bytes.Equal(whole.Response.Body, r.Response.Body) {
+			t.Errorf("%s: %d bytes, %v", name, len(whole.Response.Body), err)
+		}
+	}
+	b := besideRelease1(t)
+	r, m := releaseRecords(t)["pending"], releaseMessages(t)["pending"]
+	r.Sealed, m.Sealed = true, true
+	send, err := b.Prepare(idem.Commit{Record: r, Now: released, Token: string(owner(t)), Messages: []idem.Message{m}})
+	must(t, err)
+	must(t, send(t.Context()))
+	if version := b.items(t, b.tables.Outbox)[0]["sv"]; numberOf(t, version) == 1 {
+		t.Errorf("a sealed message is of schema %v", version)
+	}
+	if back, err := b.Message(t.Context(), m.ID); err != nil || !back.Sealed || !back.Readable() {
+		t.Errorf("a sealed message reads %+v, %v", back, err)
+	}
+	ended := b.items(t, b.tables.Idempotency)[0]
+	for _, attribute := range []string{"st", "da", "ea", "le", "ttl", "rs", "rh", "rb", "re", "rc"} { // what release 1 settles
+		delete(ended, attribute)
+		if value, ok := fixture(t, "records/completed")[0][attribute]; ok {
+			ended[attribute] = value
+		}
+	}
+	b.put(t, b.tables.Idempotency, []attributes{ended})
+	if back := got(t, b.Store, r.Key); back.Sealed || string(back.Response.Body) != `{"id":"ord_1"}` {
+		t.Errorf("ended by release 1 it reads %+v", back)
+	}
+}
+
 // A row of a later release, whatever of it has changed, is never guessed at.
 func TestRowsOfALaterReleaseAreUnreadable(t *testing.T) {
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }

@@ -16,6 +16,10 @@ var responseAttributes = []string{
 	schema.Sealed,
 }
 
+// encodingSealed is of what package seal has encrypted. Release 1 does not know it, so it answers 503 where it would replay
+// what it can't open (peers.md H17).
+const encodingSealed = "s"
+
 // writeResponse writes a record's response, and returns the part of its body that lies in chunks.
 //
 // Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they get a
@@ -29,9 +33,11 @@ func (s *Store) writeResponse(w *writer, r idem.Record) (body encodedBody, err e
 		w.item[schema.ResponseHeaders] = headerValue(r.Response.Header)
 	}
 	w.flag(schema.Sealed, r.Sealed)
-	body.bytes = r.Response.Body
-	if !r.Sealed { // what is encrypted can't be compressed
-		body.bytes, body.encoding = s.codec.Compress(body.bytes)
+	if r.Sealed { // what is encrypted can't be compressed
+		body = encodedBody{r.Response.Body, encodingSealed}
+		w.name(schema.ResponseEncoding, encodingSealed) // chunked or not
+	} else {
+		body.bytes, body.encoding = s.codec.Compress(r.Response.Body)
 	}
 	if len(body.bytes) > s.cfg.InlineBytesMax && r.State.Final() {
 		w.number(schema.ResponseChunks, int64(body.chunks(s.cfg.ChunkBytes)))
@@ -47,12 +53,29 @@ func (s *Store) readResponse(r *reader) (response idem.Response, chunks int) {
 	response.Status = r.count(schema.ResponseStatus, 999)
 	response.Header = r.header(schema.ResponseHeaders)
 	chunks = r.count(schema.ResponseChunks, chunksMax)
-	body, err := s.codec.Decompress(r.bytes(schema.ResponseBody), r.text(schema.ResponseEncoding))
+	body, err := s.decode(r.bytes(schema.ResponseBody), r.text(schema.ResponseEncoding))
 	if err != nil {
 		r.malformed(schema.ResponseBody)
 	}
 	response.Body = body
 	return response, chunks
+}
+
+// decode undoes the encoding of a body, except that what is sealed stays so.
+func (s *Store) decode(body []byte, encoding string) ([]byte, error) {
+	if encoding == encodingSealed {
+		return body, nil
+	}
+	return s.codec.Decompress(body, encoding)
+}
+
+// sealed says whether a record's response is sealed. The flag alone doesn't: release 1 leaves it where it ends a record.
+func (r *reader) sealed() bool {
+	sealed := r.text(schema.ResponseEncoding) == encodingSealed
+	if sealed && !r.flag(schema.Sealed) {
+		r.malformed(schema.Sealed)
+	}
+	return sealed
 }
 
 // headerValue makes the most compact form that keeps order and repetition: name, value, name, value. A value that is not

@@ -3,6 +3,9 @@ package header
 import (
 	"errors"
 	"math"
+	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -98,18 +101,62 @@ func TestFormatExpires(t *testing.T) {
 	}
 }
 
+// FuzzParseFirstSent: what is taken for a time is a date of RFC 9110 or RFC 3339, in UTC, and the same time however it is
+// written again; everything else is refused.
 func FuzzParseFirstSent(f *testing.F) {
-	for _, seed := range []string{"", "1994-11-06T08:49:37.5+01:00", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "\xff"} {
+	for _, seed := range []string{"", "1994-11-06T08:49:37.5+01:00", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "\xff", "9999-12-31T23:59:60-23:59"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		got, err := ParseFirstSent([]string{line})
 		if err != nil {
+			var invalid *InvalidError
+			if !got.IsZero() || !errors.Is(err, ErrEmpty) && (!errors.As(err, &invalid) || invalid.Reason != ReasonTime) {
+				t.Fatalf("%q: %v, %v", line, got, err)
+			}
 			return
 		}
-		again, err := ParseFirstSent([]string{got.Format(time.RFC3339Nano)})
-		if err != nil && got.Year() >= 0 && got.Year() <= 9999 || err == nil && !again.Equal(got) {
-			t.Fatalf("%q is %v, then %v (%v)", line, got, again, err)
+		if got.Location() != time.UTC || got.Year() < -1 || got.Year() > 10000 {
+			t.Fatalf("%q is %v", line, got)
+		}
+		if got.Year() < 0 || got.Year() > 9999 { // an offset leads out of the years that can be written
+			return
+		}
+		for _, form := range []string{time.RFC3339Nano, http.TimeFormat, time.RFC850, time.ANSIC} {
+			want := got
+			if form != time.RFC3339Nano {
+				want = got.Truncate(time.Second)
+			}
+			text := strings.Replace(got.Format(form), "UTC", "GMT", 1)
+			again, err := ParseFirstSent([]string{" " + text + "\t"})
+			if form == time.RFC850 && (got.Year() < 1969 || got.Year() > 2068) { // its years have two digits
+				continue
+			}
+			if err != nil || !again.Equal(want) {
+				t.Fatalf("%q is %v, then as %q %v (%v)", line, got, text, again, err)
+			}
+		}
+	})
+}
+
+// FuzzFormat: a client that waits as it is told never comes too early, nor a second late; and what it is told of the expiry
+// it reads as the stored time.
+func FuzzFormat(f *testing.F) {
+	f.Add(int64(1_500_000_000), int64(1_795_222_800_005))
+	f.Add(int64(math.MaxInt64), int64(-62_135_596_800_000))
+	f.Add(int64(-1), int64(253_402_300_799_999))
+	f.Fuzz(func(t *testing.T, nanoseconds, milliseconds int64) {
+		wait := time.Duration(nanoseconds)
+		seconds, err := strconv.ParseInt(FormatRetryAfter(wait), 10, 64)
+		if err != nil || seconds < 1 || float64(seconds) < wait.Seconds() || wait > 0 && float64(seconds) >= wait.Seconds()+1 {
+			t.Errorf("%v is %d s, %v", wait, seconds, err)
+		}
+		at := time.UnixMilli(milliseconds)
+		if year := at.UTC().Year(); year < 0 || year > 9999 {
+			return
+		}
+		if again, err := ParseFirstSent([]string{FormatExpires(at)}); err != nil || !again.Equal(at) {
+			t.Errorf("%v is written %s and read %v, %v", at, FormatExpires(at), again, err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // chaos makes a world in which, around each call to the store and to the provider, anything may happen that a seed says:
-// replies and requests get lost or land later, processes die, time passes, other workers and sweeps run in between.
+// replies and requests get lost or land later, processes die, time passes, other workers, sweeps and reconcilers run in between.
 type chaos struct {
 	*world
 	random *rand.Rand
@@ -22,6 +22,8 @@ type chaos struct {
 	late  []func()
 	depth int
 	calm  bool
+	// probed says that the provider can be asked; elsewhere what is unknown stays so.
+	probed bool
 
 	made map[idem.MessageID]madeCharge
 }
@@ -53,6 +55,8 @@ func (c *chaos) meanwhile() {
 		_ = mortal(func() error { return c.worker.Deliver(c.Context(), id) }) // trouble with the store is what this is about
 	case c.chance(5):
 		_ = mortal(func() error { _, err := c.sweep.Run(c.Context()); return err })
+	case c.chance(5):
+		_ = mortal(func() error { _, err := c.reconciler.Run(c.Context()); return err })
 	case c.chance(10) && len(c.late) > 0:
 		c.land(c.random.IntN(len(c.late)))
 	}
@@ -182,6 +186,24 @@ func (c *chaos) call(_ context.Context, m idem.Message) outbox.Outcome {
 	return outbox.Delivered{Reference: "ch_" + string(m.ID)}
 }
 
+// probe looks, and what it saw may be old when its caller hears of it.
+func (c *chaos) probe(_ context.Context, m idem.Message) outbox.Finding {
+	c.meanwhile()
+	made, ok := c.made[m.ID]
+	c.meanwhile()
+	switch {
+	case c.chance(15):
+		return outbox.Unclear{Cause: errors.New("503")}
+	case c.chance(5):
+		panic("a bug in the topic")
+	case !ok:
+		return outbox.Absent{}
+	case made.outcome == "declined":
+		return outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
+	}
+	return outbox.Found{Outcome: outbox.Delivered{Reference: "ch_" + string(m.ID)}}
+}
+
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{random: rand.New(rand.NewPCG(seed, 1)), made: map[idem.MessageID]madeCharge{}}
 	c.world = newWorld(t, options{seed: seed, topic: func(topic *outbox.Topic) {
@@ -189,16 +211,22 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			keyless(topic)
 		}
 	}})
-	cfg := outbox.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: c.clock.Pause}
+	cfg := outbox.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: c.clock.Pause, ProbeBackoffMax: 5 * time.Minute}
 	keys := outbox.Keys{Honoured: true, Retention: time.Hour}
 	if !c.provider.keyed {
 		keys = outbox.Keys{}
 	}
-	topics, err := outbox.NewTopics(cfg, outbox.Topic{Name: topicName, Call: c.call, Settle: settle, Keys: keys, AttemptsMax: 4, AgeMax: 2 * time.Hour})
+	topic := outbox.Topic{Name: topicName, Call: c.call, Settle: settle, Keys: keys, AttemptsMax: 4, AgeMax: 2 * time.Hour}
+	if c.probed = seed%3 != 0; c.probed {
+		topic.Probe = c.probe
+	}
+	topics, err := outbox.NewTopics(cfg, topic)
 	c.ok(err)
 	c.worker, err = outbox.NewWorker(c, topics, c.queue, c.queue)
 	c.ok(err)
 	c.sweep, err = outbox.NewSweep(c, topics, c.queue, c.queue)
+	c.ok(err)
+	c.reconciler, err = outbox.NewReconciler(c, topics, c.queue, c.queue)
 	c.ok(err)
 	for range 3 {
 		c.ids = append(c.ids, c.accept())
@@ -206,7 +234,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// run lets chaos reign, then lets sweeps, wake-ups and time alone bring everything to an end (docs/design.md I9).
+// run lets chaos reign, then lets sweeps, reconcilers, wake-ups and time alone bring everything to an end (docs/design.md I9).
 func (c *chaos) run() {
 	for range 60 {
 		for _, id := range append(c.queue.Take(), c.ids[c.random.IntN(len(c.ids))]) {
@@ -214,6 +242,8 @@ func (c *chaos) run() {
 			c.depth = 0
 		}
 		_ = mortal(func() error { _, err := c.sweep.Run(c.Context()); return err })
+		c.depth = 0
+		_ = mortal(func() error { _, err := c.reconciler.Run(c.Context()); return err })
 		c.depth = 0
 		c.clock.Add(time.Duration(c.random.IntN(8)) * time.Second)
 	}
@@ -224,6 +254,8 @@ func (c *chaos) run() {
 	for range 30 {
 		c.clock.Add(time.Minute)
 		_, err := c.sweep.Run(c.Context())
+		c.ok(err)
+		_, err = c.reconciler.Run(c.Context())
 		c.ok(err)
 		for _, id := range c.queue.Take() {
 			c.ok(c.worker.Deliver(c.Context(), id))
@@ -240,6 +272,8 @@ func (c *chaos) check(id idem.MessageID) error {
 		return errors.New("I2, charged twice: " + told)
 	case m.State == idem.MessagePending || m.State == idem.MessageClaimed:
 		return errors.New("I9, stuck: " + told)
+	case m.State == idem.MessageUnknown && c.probed:
+		return errors.New("I9, unknown for ever: " + told)
 	case r.State == idem.StateFailed && (made.charges > 0 || row != "not_executed"):
 		return errors.New("I4/I6, told failed: " + told)
 	case r.State == idem.StateCompleted && (r.Response.Status == 201) != (made.charges == 1):

@@ -12,11 +12,11 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Config is the configuration of workers and sweeps. The zero value of each field means its default.
+// Config is the configuration of workers, sweeps and reconcilers. The zero value of each field means its default.
 type Config struct {
 	// ClaimLease is how long a claim is the right to call the provider. Default 10 s.
 	ClaimLease time.Duration
-	// CallTimeout bounds one call of a topic. Default 5 s.
+	// CallTimeout bounds one call, or one probe, of a topic. Default 5 s.
 	CallTimeout time.Duration
 	// SettleMargin is the end of a lease in which no call may run any more: it is for settling. Default 2 s.
 	SettleMargin time.Duration
@@ -28,11 +28,14 @@ type Config struct {
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
 	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.
 	BackoffMin, BackoffMax time.Duration
+	// ProbeBackoffMin and ProbeBackoffMax bound the pause after a probe that decided nothing; it grows with the time that
+	// probes have been in vain. Defaults 1 min and 1 h.
+	ProbeBackoffMin, ProbeBackoffMax time.Duration
 	// SweepGrace is how long the sweep leaves a due message to its wake-up. Default 15 s.
 	SweepGrace time.Duration
-	// SweepPage is how many messages the sweep lists at once. Default 100.
+	// SweepPage is how many messages the sweep, or the reconciler, lists at once. Default 100.
 	SweepPage int
-	// SweepMax bounds how many messages one run of the sweep looks at; the next run goes on there. Default 10,000.
+	// SweepMax bounds how many messages one run of either looks at; the next run goes on there. Default 10,000.
 	SweepMax int
 	// StoreTimeout bounds one call to the store; past it the call counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
@@ -64,6 +67,8 @@ func (c Config) withDefaults() Config {
 	c.ClockSkew = cmp.Or(c.ClockSkew, 2*time.Second)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, 30*time.Second)
+	c.ProbeBackoffMin = cmp.Or(c.ProbeBackoffMin, time.Minute)
+	c.ProbeBackoffMax = cmp.Or(c.ProbeBackoffMax, time.Hour)
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.SweepPage = cmp.Or(c.SweepPage, 100)
 	c.SweepMax = cmp.Or(c.SweepMax, 10_000)
@@ -91,7 +96,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"ClaimLease", c.ClaimLease}, {"CallTimeout", c.CallTimeout}, {"SettleMargin", c.SettleMargin}, {"SettleMax", c.SettleMax},
-		{"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
+		{"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
 	} {
 		if d.value < time.Millisecond {
 			return &idem.ConfigError{Field: "Config." + d.field, Value: d.value, Rule: "must be at least 1 ms, the resolution that is stored"}
@@ -105,6 +110,8 @@ func (c Config) validate() error {
 		return broken("ClaimLease", c.ClaimLease, "must be at least CallTimeout + SettleMargin = %v: a call must end within its caller's lease", c.CallTimeout+c.SettleMargin)
 	case c.BackoffMax < c.BackoffMin:
 		return broken("BackoffMax", c.BackoffMax, "must be at least BackoffMin = %v", c.BackoffMin)
+	case c.ProbeBackoffMax < c.ProbeBackoffMin:
+		return broken("ProbeBackoffMax", c.ProbeBackoffMax, "must be at least ProbeBackoffMin = %v", c.ProbeBackoffMin)
 	case c.SweepPage < 1 || c.SweepMax < 1:
 		return broken("SweepPage, SweepMax", fmt.Sprintf("%d, %d", c.SweepPage, c.SweepMax), "must be at least 1")
 	case c.ContentionTries < 1:

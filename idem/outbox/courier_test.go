@@ -376,3 +376,43 @@ func TestInlineIsForDeferredOperationsOnly(t *testing.T) {
 		t.Errorf("no worker: %v, want a ConfigError", err)
 	}
 }
+
+// peers.md H3: once a 202 is committed the operation never becomes failed_retryable, whatever becomes of its message: no second
+// execution, no second id, and the same bytes until there is a final answer.
+func TestH3A202IsNeverExecutedAgain(t *testing.T) {
+	for name, script := range map[string][]string{
+		"given up":            {"429", "429", "429", "429", "429"},
+		"refused":             {"409"},
+		"unknown":             {"lost", "lost", "lost", "lost", "lost"},
+		"declined at last":    {"429", "402"},
+		"a panic":             {"panic", "500 before", "402"},
+		"an answer of no use": {"nil"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChain(t, nil)
+			c.provider.script = script
+			op := c.operation(false)
+			first, err := c.request(op, "k")
+			c.ok(err)
+			for range 4 {
+				again, err := c.request(op, "k")
+				c.ok(err)
+				if again.Outcome != idem.OutcomeReplayed || again.OperationID != first.OperationID {
+					t.Errorf("%s of %s, want a replay of %s", again.Outcome, again.OperationID, first.OperationID)
+				}
+				if again.Response.Status == 202 && string(again.Response.Body) != string(first.Response.Body) {
+					t.Errorf("another 202: %s, then %s", first.Response.Body, again.Response.Body)
+				}
+				for _, r := range c.inner.Records() {
+					if r.State == idem.StateFailedRetryable || r.Epoch != 1 {
+						t.Errorf("the record is %s in epoch %d", r.State, r.Epoch)
+					}
+				}
+				c.wake()
+			}
+			if rows := c.inner.Row("reserved " + string(first.OperationID)); string(rows) != "1" || len(c.inner.Records()) != 1 {
+				t.Errorf("reserved %q, %d records", rows, len(c.inner.Records()))
+			}
+		})
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// desk is what workers and sweeps share: how a transition is written, settled, logged and told to the queues.
+// desk is what workers, sweeps and reconcilers share: how a transition is written, settled, logged and told to the queues.
 type desk struct {
 	store       Store
 	topics      *Topics

@@ -81,6 +81,8 @@ func deathOf(m idem.Message, topic Topic) string {
 		return "payload can't be opened"
 	case m.LastOutcome == outcomeRefused:
 		return "refused"
+	case m.LastOutcome == outcomeUnclear:
+		return "undecided for too long"
 	case m.Attempts >= topic.AttemptsMax:
 		return "attempts over"
 	}

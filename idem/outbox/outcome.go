@@ -60,6 +60,7 @@ const (
 	outcomeAmbiguous   = "ambiguous"
 	outcomeRefused     = "refused"
 	outcomeAbsent      = "absent"
+	outcomeUnclear     = "unclear"
 )
 
 // Name implements Outcome.

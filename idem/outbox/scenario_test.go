@@ -13,7 +13,7 @@ import (
 // scenario interprets the commands of testdata/step/*.txt on one message:
 //
 //	topic keys=1h|none attempts=3 age=24h   the topic's promises and bounds
-//	insert                                  a new message, now
+//	insert [index=2] [detached]             a new message, now: of a later phase, or of a record that is complete already
 //	at 3s                                   the time, since the start
 //	wake W1                                 a wake-up of worker W1, which claims where it may
 //	W1 not_executed [retry=20s]             the answer to the call that W1's last claim led to
@@ -21,6 +21,7 @@ import (
 //	evidence delivered|declined             a definite answer, from whatever source
 //	unsettled                               evidence whose settlement failed
 //	absent [epoch=1] | abandon | close
+//	undecided [epoch=1] [unasked]           a probe that decided nothing, or nobody to ask; it backs off for 2m
 type scenario struct {
 	rules  outbox.Rules
 	now    time.Time
@@ -44,6 +45,10 @@ func (s *scenario) run(t *testing.T, words []string) string {
 			ID: "op_1.1", Index: 1, OperationID: "op_1", Topic: "a.b", State: idem.MessagePending, CreatedAt: s.now,
 			NextAttemptAt: s.now, SweepAt: s.now.Add(s.rules.SweepGrace), Retention: time.Hour, SchemaVersion: idem.SchemaVersion,
 		}
+		if index, ok := options["index"]; ok {
+			fmt.Sscan(index, &s.m.Index)
+		}
+		_, s.m.Detached = options["detached"]
 		s.claims, s.before = map[string]idem.Message{}, map[string]bool{}
 		return s.show()
 	case "at":
@@ -61,6 +66,13 @@ func (s *scenario) run(t *testing.T, words []string) string {
 			fmt.Sscan(value, &epoch)
 		}
 		return s.step(outbox.ProvenAbsent{Epoch: epoch})
+	case "undecided":
+		undecided := outbox.Undecided{Epoch: s.m.Epoch, Backoff: 2 * time.Minute}
+		if value, ok := options["epoch"]; ok {
+			fmt.Sscan(value, &undecided.Epoch)
+		}
+		_, undecided.Unasked = options["unasked"]
+		return s.step(undecided)
 	case "abandon":
 		return s.step(outbox.Abandoned{})
 	case "close":

@@ -20,6 +20,8 @@ type Rules struct {
 	AbsentAfter time.Duration
 	AttemptsMax int
 	AgeMax      time.Duration
+	// UnknownMax is how long probes may leave a message undecided, from when its absence could first have been proven.
+	UnknownMax time.Duration
 	// SweepGrace is how long the sweep leaves a due message to its wake-up.
 	SweepGrace time.Duration
 }
@@ -52,10 +54,20 @@ type Evidence struct{ Outcome Outcome }
 // Unsettled is evidence whose settlement failed, or came too late for the record: it is kept on the message.
 type Unsettled struct{ Outcome Outcome }
 
-// ProvenAbsent is a probe that found nothing.
+// ProvenAbsent is a probe that found nothing. It is judged by the time at which the probe began.
 type ProvenAbsent struct {
 	// Epoch was read before the probe began.
 	Epoch int64
+}
+
+// Undecided is a probe that decided nothing.
+type Undecided struct {
+	// Epoch was read before the probe began.
+	Epoch int64
+	// Unasked says that there is nobody to ask: the message waits for a webhook or an operator, however long.
+	Unasked bool
+	// Backoff is the pause before the next probe. It never ends before absence can be proven.
+	Backoff time.Duration
 }
 
 // Abandoned gives up an operation whose first message was never claimed.
@@ -69,6 +81,7 @@ func (Answered) event()     {}
 func (Evidence) event()     {}
 func (Unsettled) event()    {}
 func (ProvenAbsent) event() {}
+func (Undecided) event()    {}
 func (Abandoned) event()    {}
 func (Closed) event()       {}
 
@@ -147,6 +160,8 @@ func Step(m idem.Message, event Event, rules Rules, now time.Time) (idem.Message
 		return unsettled(m, event, now)
 	case ProvenAbsent:
 		return provenAbsent(m, event, rules, now)
+	case Undecided:
+		return undecided(m, event, rules, now)
 	case Abandoned:
 		return abandoned(m, now)
 	case Closed:
@@ -219,7 +234,7 @@ func claim(m idem.Message, e Woken, now time.Time) idem.Message {
 func park(m idem.Message, rules Rules, now time.Time) idem.Message {
 	m.Attempts = attempts(m)
 	m.State = idem.MessageUnknown
-	m.SweepAt = later(now, m.LeaseUntil.Add(rules.AbsentAfter))
+	m.SweepAt = later(now, provable(m, rules))
 	return m
 }
 
@@ -329,12 +344,30 @@ func keepable(evidence []byte) []byte {
 	return evidence
 }
 
+// provable is from when absence is proof: no request can be under way any more, and all that was made is listed.
+func provable(m idem.Message, rules Rules) time.Time { return m.LeaseUntil.Add(rules.AbsentAfter) }
+
 func provenAbsent(m idem.Message, e ProvenAbsent, rules Rules, now time.Time) (idem.Message, Effect, error) {
-	if m.State != idem.MessageUnknown || m.Epoch != e.Epoch || now.Before(m.LeaseUntil.Add(rules.AbsentAfter)) {
+	if m.State != idem.MessageUnknown || m.Epoch != e.Epoch || now.Before(provable(m, rules)) {
 		return m, 0, &TransitionError{m.State, e}
 	}
 	m.State, m.OpenSince, m.LastOutcome = idem.MessagePending, time.Time{}, outcomeAbsent
 	m.NextAttemptAt, m.SweepAt = now, now.Add(rules.SweepGrace)
+	return m, EffectStore, nil
+}
+
+// undecided makes a message dead when its time is over, or when nobody could settle it anyway because its payload can't be
+// opened. Its call stays open, so its record stays pending.
+func undecided(m idem.Message, e Undecided, rules Rules, now time.Time) (idem.Message, Effect, error) {
+	if m.State != idem.MessageUnknown || m.Epoch != e.Epoch {
+		return m, 0, &TransitionError{m.State, e}
+	}
+	from := provable(m, rules)
+	if m.Sealed || !e.Unasked && !now.Before(from.Add(rules.UnknownMax)) {
+		m.State, m.SweepAt, m.LastOutcome = idem.MessageDead, now, outcomeUnclear
+		return m, EffectStore, nil
+	}
+	m.SweepAt = later(now.Add(e.Backoff), from)
 	return m, EffectStore, nil
 }
 
@@ -349,7 +382,7 @@ func abandoned(m idem.Message, now time.Time) (idem.Message, Effect, error) {
 // closed waits as long as proof of absence does: a request may still be under way.
 func closed(m idem.Message, rules Rules, now time.Time) (idem.Message, Effect, error) {
 	parked := m.State == idem.MessageUnknown || m.State == idem.MessageDead
-	if !parked || now.Before(m.LeaseUntil.Add(rules.AbsentAfter)) {
+	if !parked || now.Before(provable(m, rules)) {
 		return m, 0, &TransitionError{m.State, Closed{}}
 	}
 	m.State, m.DoneAt = idem.MessageCancelled, now

@@ -26,7 +26,7 @@ const (
 func keyed() outbox.Rules {
 	return outbox.Rules{
 		KeysHonoured: true, KeyRetention: time.Hour, Margin: 72 * time.Second, AbsentAfter: 62 * time.Second,
-		AttemptsMax: 3, AgeMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+		AttemptsMax: 3, AgeMax: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
 	}
 }
 
@@ -38,6 +38,7 @@ const transitionsProse = `# Every transition of a message, and no other (docs/se
 #     nothing open before it, or by proven absence,
 #   - evidence settles every state that is not final, and from no state is it refused for its epoch,
 #   - backing off and parking need state claimed, owner and epoch; "absent" needs the epoch that was read,
+#   - what probes leave undecided waits, and is dead when its time is over, unless there is nobody to ask,
 #   - a record fails only with nothing open; else the message is dead and the record left alone,
 #   - only a first message that was never claimed is abandoned; only a parked one is closed.
 # Rewrite with: go test ./idem/outbox -run TestStep -update
@@ -81,6 +82,7 @@ func stepMessages() []struct {
 		{"dead claim, last", with(idem.MessageClaimed, func(m *idem.Message) { open(m); m.Attempts = 2 })},
 		{"parked", with(idem.MessageUnknown, open)},
 		{"parked just now", with(idem.MessageUnknown, func(m *idem.Message) { open(m); m.LeaseUntil = noon.Add(-time.Minute) })},
+		{"parked for a day", with(idem.MessageUnknown, func(m *idem.Message) { open(m); m.LeaseUntil = noon.Add(-25 * time.Hour) })},
 		{"given up", with(idem.MessageDead, nil)},
 		{"given up, open", with(idem.MessageDead, open)},
 		{"final", with(idem.MessageDelivered, nil)},
@@ -151,6 +153,9 @@ func TestStepEveryTransitionAndNoOther(t *testing.T) {
 		{"unsettled", outbox.Unsettled{Outcome: evidence}},
 		{"absent", outbox.ProvenAbsent{Epoch: 3}},
 		{"absent, older epoch", outbox.ProvenAbsent{Epoch: 2}},
+		{"undecided", outbox.Undecided{Epoch: 3, Backoff: time.Minute}},
+		{"undecided, older epoch", outbox.Undecided{Epoch: 2, Backoff: time.Minute}},
+		{"nobody to ask", outbox.Undecided{Epoch: 3, Unasked: true, Backoff: time.Minute}},
 		{"abandoned", outbox.Abandoned{}},
 		{"closed", outbox.Closed{}},
 	}

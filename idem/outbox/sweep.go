@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -16,10 +14,7 @@ import (
 // sweeps may run beside each other and beside workers: the fences decide.
 type Sweep struct {
 	*desk
-	// mu guards where the next run begins: what is always due must not keep the rest from being looked at.
-	mu     sync.Mutex
-	shard  int
-	cursor string
+	walk walk
 }
 
 // NewSweep returns a sweep, or an [*idem.ConfigError] for an argument that is nil.
@@ -28,7 +23,7 @@ func NewSweep(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLett
 	if err != nil {
 		return nil, err
 	}
-	return &Sweep{desk: d}, nil
+	return &Sweep{desk: d, walk: walk{queue: idem.QueueOffer, lookTime: d.cfg.StoreTimeout}}, nil
 }
 
 // Report counts what a run of the sweep did.
@@ -47,72 +42,14 @@ type Report struct {
 	Unfinished bool `json:"unfinished"`
 }
 
-func (r Report) seen() int { return r.Offered + r.Parked + r.Dead + r.Skipped + r.Errors }
-
 // Run looks once at everything that is due, within Config.SweepMax and the context's deadline; the next run goes on
 // where it stopped. It returns an error only where listing failed for every shard.
 func (s *Sweep) Run(ctx context.Context) (Report, error) {
-	s.mu.Lock()
-	first, cursor := s.shard, s.cursor
-	s.mu.Unlock()
-	var (
-		report Report
-		failed []error
-		shards = s.store.Shards()
-	)
-	for i := 0; i < shards; i++ {
-		shard := (first + i) % shards
-		stopped, err := s.sweepShard(ctx, shard, cursor, &report)
-		if err != nil {
-			report.Errors++
-			failed = append(failed, fmt.Errorf("outbox: list shard %d: %w", shard, err))
-			s.cfg.Logger.ErrorContext(ctx, "outbox.sweep_failed", "shard", shard, "error", err)
-		}
-		if cursor = ""; report.Unfinished {
-			s.resumeAt(shard, stopped)
-			return report, nil
-		}
-	}
-	s.resumeAt(0, "")
-	if len(failed) == shards {
-		return report, errors.Join(failed...)
-	}
-	return report, nil
-}
-
-func (s *Sweep) resumeAt(shard int, cursor string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shard, s.cursor = shard, cursor
-}
-
-// sweepShard goes through one shard, page by page. It returns where it stopped, if the report says that it did not finish.
-func (s *Sweep) sweepShard(ctx context.Context, shard int, cursor string, report *Report) (string, error) {
-	until := s.now()
-	for {
-		room := s.cfg.SweepMax - report.seen()
-		if left, ok := remaining(ctx); room <= 0 || ctx.Err() != nil || ok && left < s.cfg.StoreTimeout {
-			report.Unfinished = true
-			return cursor, nil
-		}
-		refs, next, err := s.list(ctx, shard, until, min(s.cfg.SweepPage, room), cursor)
-		if err != nil {
-			return "", err
-		}
-		for _, ref := range refs {
-			s.look(ctx, ref.ID, report)
-		}
-		if next == "" {
-			return "", nil
-		}
-		cursor = next
-	}
-}
-
-func (s *Sweep) list(ctx context.Context, shard int, until time.Time, limit int, cursor string) ([]idem.MessageRef, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.StoreTimeout)
-	defer cancel()
-	return s.store.QueuedMessages(ctx, idem.QueueOffer, shard, until, limit, cursor)
+	var report Report
+	unfinished, failed, err := s.walk.run(ctx, s.desk, "outbox.sweep_failed", func(id idem.MessageID) { s.look(ctx, id, &report) })
+	report.Unfinished = unfinished
+	report.Errors += failed
+	return report, err
 }
 
 // look reads one message, because the index is stale, and does what it asks for.

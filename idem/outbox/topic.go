@@ -22,7 +22,8 @@ type Topic struct {
 	// count as [Ambiguous].
 	Call func(ctx context.Context, m idem.Message) Outcome
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
-	// offers no look-up: then only a webhook or an operator resolves what is unknown.
+	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
+	// Config.CallTimeout; nil and a panic count as [Unclear].
 	Probe func(ctx context.Context, m idem.Message) Finding
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
@@ -45,11 +46,16 @@ type Topic struct {
 	AttemptsMax int
 	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
 	AgeMax time.Duration
+	// UnknownMax bounds how long probes may leave a message undecided before it is dead, from when its absence could first
+	// have been proven. Default 24 h. Without Probe there is no bound: it stays unknown until somebody knows.
+	UnknownMax time.Duration
 }
 
 // Keys is a provider's promise: a request with a key that it has seen is answered with the first one's result.
 type Keys struct {
-	// Honoured says that the promise is made. Without it a call whose outcome is open is never followed by another.
+	// Honoured says that the promise is made. Without it a call whose outcome is open is never followed by another, unless
+	// its absence is proven. A risk remains there that no protocol removes: a request that comes later than LongestRequest
+	// says, or an effect that is listed later than ListingDelay says, happens twice.
 	Honoured bool
 	// Retention is how long the provider remembers a key, from its first request.
 	Retention time.Duration
@@ -87,7 +93,10 @@ type Found struct {
 type Absent struct{}
 
 // Unclear says that the provider could not be asked, or that its answer decides nothing.
-type Unclear struct{ Cause error }
+type Unclear struct {
+	// Cause is for the log; it must not hold payloads or keys.
+	Cause error
+}
 
 func (Found) finding()   {}
 func (Absent) finding()  {}
@@ -138,6 +147,7 @@ func (t Topic) withDefaults(cfg Config) Topic {
 	t.LongestRequest = cmp.Or(t.LongestRequest, time.Minute)
 	t.AttemptsMax = cmp.Or(t.AttemptsMax, 10)
 	t.AgeMax = cmp.Or(t.AgeMax, 24*time.Hour)
+	t.UnknownMax = cmp.Or(t.UnknownMax, 24*time.Hour)
 	return t
 }
 
@@ -160,6 +170,8 @@ func (t Topic) validate(cfg Config) error {
 		return broken("AttemptsMax", t.AttemptsMax, "must be at least 1")
 	case t.AgeMax < cfg.ClaimLease:
 		return broken("AgeMax", t.AgeMax, fmt.Sprintf("must be at least Config.ClaimLease = %v", cfg.ClaimLease))
+	case t.UnknownMax < cfg.ProbeBackoffMin:
+		return broken("UnknownMax", t.UnknownMax, fmt.Sprintf("must be at least Config.ProbeBackoffMin = %v", cfg.ProbeBackoffMin))
 	case !t.Keys.Honoured && t.Keys.Retention != 0:
 		return broken("Keys.Retention", t.Keys.Retention, "must be 0 where Keys.Honoured is false")
 	case t.Keys.Honoured && t.Keys.Retention <= margin+cfg.BackoffMax:
@@ -179,6 +191,6 @@ func (t Topic) rules(cfg Config) Rules {
 	return Rules{
 		KeysHonoured: t.Keys.Honoured, KeyRetention: t.Keys.Retention, Margin: t.margin(cfg),
 		AbsentAfter: t.LongestRequest + t.ListingDelay + cfg.ClockSkew,
-		AttemptsMax: t.AttemptsMax, AgeMax: t.AgeMax, SweepGrace: cfg.SweepGrace,
+		AttemptsMax: t.AttemptsMax, AgeMax: t.AgeMax, UnknownMax: t.UnknownMax, SweepGrace: cfg.SweepGrace,
 	}
 }

@@ -42,6 +42,9 @@ func TestNewTopicsRejectsContradictions(t *testing.T) {
 		"keys without retention":      {func(topic *outbox.Topic) { topic.Keys.Honoured = true }, outbox.Config{}, "Keys.Retention"},
 		"retention within the margin": {func(topic *outbox.Topic) { keys(topic); topic.Keys.Retention = 102 * time.Second }, outbox.Config{}, "Keys.Retention"},
 		"lease shorter than a call":   {keys, outbox.Config{CallTimeout: 9 * time.Second}, "ClaimLease"},
+		"unknown for no time":         {func(topic *outbox.Topic) { topic.UnknownMax = time.Second }, outbox.Config{}, "UnknownMax"},
+		"probes upside down":          {keys, outbox.Config{ProbeBackoffMin: 2 * time.Hour}, "ProbeBackoffMax"},
+		"probes without a pause":      {keys, outbox.Config{ProbeBackoffMin: time.Microsecond}, "ProbeBackoffMin"},
 		"back-off upside down":        {keys, outbox.Config{BackoffMin: time.Minute}, "BackoffMax"},
 		"negative skew":               {keys, outbox.Config{ClockSkew: -1}, "ClockSkew"},
 		"below the resolution":        {keys, outbox.Config{BackoffMin: time.Microsecond}, "BackoffMin"},
@@ -75,7 +78,7 @@ func TestNewTopicsDefaults(t *testing.T) {
 	rules, ok := topics.Rules(topicName)
 	want := outbox.Rules{
 		KeysHonoured: true, KeyRetention: 24 * time.Hour, Margin: 72 * time.Second, AbsentAfter: 122 * time.Second,
-		AttemptsMax: 10, AgeMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+		AttemptsMax: 10, AgeMax: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
 	}
 	if !ok || rules != want {
 		t.Errorf("rules %+v, want %+v", rules, want)

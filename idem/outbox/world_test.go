@@ -32,8 +32,10 @@ type world struct {
 	topics   *outbox.Topics
 	worker   *outbox.Worker
 	sweep    *outbox.Sweep
-	log      *syncBuffer
-	mint     idem.Mint
+	// reconciler asks the provider by provider.probe.
+	reconciler *outbox.Reconciler
+	log        *syncBuffer
+	mint       idem.Mint
 }
 
 // options vary a world; the zero value is a provider that honours keys.
@@ -68,7 +70,7 @@ func newWorld(t *testing.T, o options) *world {
 		o.config(&cfg)
 	}
 	topic := outbox.Topic{
-		Name: topicName, Call: w.provider.call, Settle: settle,
+		Name: topicName, Call: w.provider.call, Probe: w.provider.probe, Settle: settle,
 		Keys: outbox.Keys{Honoured: true, Retention: time.Hour}, AttemptsMax: 3,
 	}
 	if o.topic != nil {
@@ -83,6 +85,8 @@ func newWorld(t *testing.T, o options) *world {
 	w.worker, err = outbox.NewWorker(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
 	w.sweep, err = outbox.NewSweep(w.store, w.topics, o.wakes, w.queue)
+	w.ok(err)
+	w.reconciler, err = outbox.NewReconciler(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
 	return w
 }
@@ -227,6 +231,12 @@ type provider struct {
 	calls   int
 	// during runs within each call, after the charge.
 	during func()
+
+	// answers script the probes, probe by probe; past them a probe tells the truth.
+	answers []string
+	probes  int
+	// probing runs within each probe, after the provider looked.
+	probing func()
 }
 
 func (p *provider) made(id idem.MessageID) int {
@@ -291,6 +301,50 @@ func (p *provider) call(ctx context.Context, m idem.Message) outbox.Outcome {
 		panic("secret")
 	}
 	return outbox.Delivered{Reference: "ch_" + string(m.ID), Evidence: fmt.Appendf(nil, `{"id":"ch_%s"}`, m.ID)}
+}
+
+func (p *provider) probed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.probes
+}
+
+func (p *provider) answer() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.probes++
+	if len(p.answers) == 0 {
+		return ""
+	}
+	answer := p.answers[0]
+	p.answers = p.answers[1:]
+	return answer
+}
+
+func (p *provider) probe(ctx context.Context, m idem.Message) outbox.Finding {
+	answer, made := p.answer(), p.made(m.ID)
+	if _, ok := ctx.Deadline(); !ok {
+		panic("a probe without a deadline")
+	}
+	if p.probing != nil {
+		p.probing()
+	}
+	switch answer {
+	case "unclear":
+		return outbox.Unclear{Cause: errors.New("503")}
+	case "panic":
+		panic("secret")
+	case "nil":
+		return nil
+	case "no evidence":
+		return outbox.Found{Outcome: outbox.Ambiguous{}}
+	case "declined":
+		return outbox.Found{Outcome: outbox.Declined{Reference: "ch_no", Evidence: []byte(`{"id":"ch_no"}`)}}
+	}
+	if made == 0 {
+		return outbox.Absent{}
+	}
+	return outbox.Found{Outcome: outbox.Delivered{Reference: "ch_" + string(m.ID), Evidence: fmt.Appendf(nil, `{"id":"ch_%s"}`, m.ID)}}
 }
 
 type clock struct {

@@ -1,0 +1,179 @@
+package idem_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const statesFile = "../docs/states.md"
+
+const statesProse = "# States\n" +
+	"Generated from the two `Step` functions, which are the only code that decides what a record or a message becomes: they were\n" +
+	"given every event in every situation that can arise, and each arrow is a transition that they made. There is no other: a test\n" +
+	"fails as soon as this file says anything else; write it anew with `go test ./idem -run TestStateDiagrams -update`.\n" +
+	"What a state means, and what a request that meets it gets, is in [semantics.md](semantics.md); single steps, with what they\n" +
+	"change besides the state, are in `idem/testdata/step.txt`, `idem/testdata/expiry.txt` and `idem/outbox/testdata`.\n\n"
+
+// An edge is a transition: "event / effect", as UML has it.
+type edge struct{ from, to, label string }
+
+// A diagram holds, for each edge, the situations that it was seen in: by dimension, the values of it.
+type diagram struct {
+	edges      map[edge]map[string]map[string]bool
+	dimensions []dimension
+}
+
+// A dimension of a situation is named on an edge only where the edge depends on it.
+type dimension struct {
+	name   string
+	values []string
+	// say words the values that an edge was seen with, where those are not all; "" says nothing.
+	say func(seen []string) string
+}
+
+func (d *diagram) add(from, to, label string, situation map[string]string) {
+	e := edge{from, to, label}
+	if d.edges == nil {
+		d.edges = map[edge]map[string]map[string]bool{}
+	}
+	if d.edges[e] == nil {
+		d.edges[e] = map[string]map[string]bool{}
+	}
+	for name, value := range situation {
+		if d.edges[e][name] == nil {
+			d.edges[e][name] = map[string]bool{}
+		}
+		d.edges[e][name][value] = true
+	}
+}
+
+// mermaid draws the diagram, with one arrow between two states, whose lines are the edges.
+func (d *diagram) mermaid(states []string) string {
+	lines := map[[2]string][]string{}
+	for e, seen := range d.edges {
+		var when []string
+		for _, dimension := range d.dimensions {
+			values := slices.DeleteFunc(slices.Clone(dimension.values), func(v string) bool { return !seen[dimension.name][v] })
+			if len(values) > 0 && len(values) < len(dimension.values) {
+				if said := dimension.say(values); said != "" {
+					when = append(when, said)
+				}
+			}
+		}
+		label := e.label
+		if len(when) > 0 {
+			label += " [" + strings.Join(when, ", ") + "]"
+		}
+		lines[[2]string{e.from, e.to}] = append(lines[[2]string{e.from, e.to}], label)
+	}
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	for _, from := range states {
+		for _, to := range states {
+			if labels := lines[[2]string{from, to}]; labels != nil {
+				slices.Sort(labels)
+				fmt.Fprintf(&b, "    %s --> %s: %s\n", from, to, strings.Join(labels, "<br>"))
+				delete(lines, [2]string{from, to})
+			}
+		}
+	}
+	for arrow := range lines {
+		panic(fmt.Sprintf("an arrow %v between states that are not drawn", arrow))
+	}
+	b.WriteString("```\n")
+	return b.String()
+}
+
+// only says a text where that one value alone was seen.
+func only(text string, value string) func([]string) string {
+	return func(seen []string) string {
+		if slices.Equal(seen, []string{value}) {
+			return text
+		}
+		return ""
+	}
+}
+
+// product calls visit with every situation that the dimensions have.
+func product(dimensions []dimension, visit func(situation map[string]string)) {
+	situation := map[string]string{}
+	var choose func(rest []dimension)
+	choose = func(rest []dimension) {
+		if len(rest) == 0 {
+			visit(maps.Clone(situation))
+			return
+		}
+		for _, value := range rest[0].values {
+			situation[rest[0].name] = value
+			choose(rest[1:])
+		}
+	}
+	choose(dimensions)
+}
+
+// declared reads from a package's source what is there to be tried: the types that have the method, and the constants of
+// the types.
+func declared(t *testing.T, dir, method string, constantsOf ...string) (types, constants []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv == nil || n.Name.Name != method {
+					return true
+				}
+				if of, ok := n.Recv.List[0].Type.(*ast.Ident); ok {
+					types = append(types, of.Name)
+				}
+			case *ast.ValueSpec:
+				if of, ok := n.Type.(*ast.Ident); ok && slices.Contains(constantsOf, of.Name) {
+					constants = append(constants, strings.Trim(n.Values[0].(*ast.BasicLit).Value, `"`))
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(types)
+	slices.Sort(constants)
+	return types, constants
+}
+
+// wantAll wants every one that is declared to have been tried, and no other.
+func wantAll[V any](t *testing.T, what string, declared []string, tried []V, name func(V) string) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, v := range tried {
+		names[name(v)] = true
+	}
+	if got := slices.Sorted(maps.Keys(names)); !slices.Equal(got, declared) {
+		t.Errorf("%s: tried %v, declared are %v", what, got, declared)
+	}
+}
+
+func typeName[V any](v V) string { return reflect.TypeOf(v).Name() }
+
+func TestStateDiagramsShowEveryTransition(t *testing.T) {
+	records, messages := recordDiagram(t), messageDiagram(t)
+	golden(t, statesFile, statesProse+
+		"## A record\n"+recordProse+records+
+		"\n## A message\n"+messageProse+messages)
+}

@@ -1,0 +1,473 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// absentAfter is how long after its last lease a message's absence is proof in these worlds: LongestRequest + ClockSkew.
+const absentAfter = 62 * time.Second
+
+// parked is a message whose only call may have happened; its lease ended 10 s after its commit.
+func parked(m *idem.Message) {
+	claimed(lease)(m)
+	m.State, m.Attempts, m.LastOutcome = idem.MessageUnknown, 1, "ambiguous"
+	m.SweepAt = m.LeaseUntil.Add(absentAfter)
+}
+
+func (w *world) reconciled(want outbox.ReconcileReport) {
+	w.Helper()
+	got, err := w.reconciler.Run(w.Context())
+	if err != nil || got != want {
+		w.Errorf("reconcile: %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func (w *world) decided(id idem.MessageID, want outbox.Decision) {
+	w.Helper()
+	if got, err := w.reconciler.Reconcile(w.Context(), id); err != nil || got != want {
+		w.Errorf("reconcile: %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestReconcileJudgesEachFinding(t *testing.T) {
+	undecided := outbox.ReconcileReport{Undecided: 1}
+	for name, c := range map[string]struct {
+		answer  string
+		charged bool
+		change  func(*idem.Message)
+		topic   func(*outbox.Topic)
+		want    outbox.ReconcileReport
+		state   idem.MessageState
+		record  idem.State
+		status  int
+		row     string
+	}{
+		"found":            {charged: true, want: outbox.ReconcileReport{Settled: 1}, state: idem.MessageDelivered, record: idem.StateCompleted, status: 201, row: "delivered"},
+		"declined":         {answer: "declined", want: outbox.ReconcileReport{Settled: 1}, state: idem.MessageDeclined, record: idem.StateCompleted, status: 402, row: "declined"},
+		"absent":           {want: outbox.ReconcileReport{Offered: 1}, state: idem.MessagePending, record: idem.StatePending, status: 202},
+		"unclear":          {answer: "unclear", want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"panic":            {answer: "panic", want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"nothing at all":   {answer: "nil", want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"no evidence":      {answer: "no evidence", charged: true, want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"nobody to ask":    {topic: func(topic *outbox.Topic) { topic.Probe = nil }, want: outbox.ReconcileReport{Unasked: 1}, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"not due":          {change: func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) }, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"not unknown":      {change: func(m *idem.Message) { m.State = idem.MessageDead }, state: idem.MessageDead, record: idem.StatePending, status: 202},
+		"another release":  {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.ReconcileReport{Errors: 1}, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
+		"sealed for ever":  {change: func(m *idem.Message) { m.Sealed = true }, want: outbox.ReconcileReport{Dead: 1}, state: idem.MessageDead, record: idem.StatePending, status: 202},
+		"found, no settle": {charged: true, topic: unsettling, want: outbox.ReconcileReport{Dead: 1}, state: idem.MessageDead, record: idem.StatePending, status: 202},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: c.topic})
+			change := c.change
+			if change == nil {
+				change = func(*idem.Message) {}
+			}
+			id := w.accept(parked, change)
+			charges := 0
+			if c.charged {
+				w.provider.charge(id)
+				charges = 1
+			}
+			if c.answer != "" {
+				w.provider.answers = []string{c.answer}
+			}
+			w.clock.Add(lease + absentAfter)
+			w.reconciled(c.want)
+			w.want(id, c.state, c.record, c.status, c.row, charges)
+			if w.provider.called() != 0 {
+				t.Error("the reconciler caused an effect")
+			}
+			resolved, failed := c.want.Settled+c.want.Offered, c.want.Unasked+c.want.Dead
+			if w.logged("idempotency.reconcile.resolved") != resolved || w.logged("idempotency.reconcile.failed") != failed {
+				t.Errorf("want %d resolved and %d failed:\n%s", resolved, failed, w.log)
+			}
+			if got := w.logged("outbox.dead"); got != c.want.Dead {
+				t.Errorf("%d alarms of dead messages, want %d", got, c.want.Dead)
+			}
+			if again := (outbox.ReconcileReport{Errors: c.want.Errors}); c.want != again {
+				w.reconciled(again)
+			}
+		})
+	}
+}
+
+func unsettling(topic *outbox.Topic) {
+	topic.Settle = func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
+		return outbox.Settlement{}, errors.New("no such payment")
+	}
+}
+
+// A provider without keys: the ambiguous call is probed and never repeated blindly.
+func TestReconcileWithoutKeysChargesOnce(t *testing.T) {
+	for name, call := range map[string]string{"reply lost": "lost", "topic panicked": "panic", "never arrived": "500 before"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: keyless})
+			w.provider.script = []string{call}
+			id := w.accept()
+			w.deliver(id)
+			if m := w.message(id); m.State != idem.MessageUnknown {
+				t.Fatalf("message is %s", m.State)
+			}
+			for range 5 {
+				w.deliver(id) // whatever wakes a worker
+				w.clock.Add(10 * time.Second)
+				w.reconciled(outbox.ReconcileReport{})
+			}
+			if w.provider.called() != 1 || w.provider.probed() != 0 {
+				t.Fatalf("%d calls, %d probes before absence could be proven", w.provider.called(), w.provider.probed())
+			}
+			w.clock.Add(absentAfter - 40*time.Second)
+			if _, err := w.reconciler.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.drain(time.Minute)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
+// peers.md H2: a worker charges for longer than its lease; whoever looks meanwhile, sweep or reconciler, never answers for
+// the record that nothing happened, and the worker's own settlement finds nothing to add.
+func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept()
+	w.provider.during = func() {
+		w.clock.Add(lease + absentAfter)
+		w.swept(outbox.Report{Parked: 1})
+		w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+		w.reconciled(outbox.ReconcileReport{Settled: 1})
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	}
+	w.deliver(id)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	if w.logged("outbox.delivered") != 1 || w.logged("outbox.evidence_differs") != 0 {
+		t.Errorf("want one settlement, and evidence that agrees:\n%s", w.log)
+	}
+}
+
+// peers.md H4: redriven on day 3, when the provider has long forgotten the key, a message is asked about and not sent.
+func TestH4RedriveOnDayThree(t *testing.T) {
+	for name, charged := range map[string]bool{"charged then": true, "never charged": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept(parked)
+			if charged {
+				w.provider.charge(id)
+			}
+			w.provider.keyed = false // a second request would be a second charge
+			w.clock.Add(3 * 24 * time.Hour)
+			w.deliver(id)
+			if w.provider.called() != 0 {
+				t.Fatal("what is unknown was sent again")
+			}
+			if charged {
+				w.reconciled(outbox.ReconcileReport{Settled: 1})
+				w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+				return
+			}
+			// Proven absent, but too old to be wanted any more: given up, with nothing open.
+			w.reconciled(outbox.ReconcileReport{Offered: 1})
+			w.drain(time.Second)
+			w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+		})
+	}
+}
+
+// peers.md H5: a probe that begins too early proves nothing, however long its answer takes; the zombie that lands after it is
+// found later.
+func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.clock.Add(lease + absentAfter - time.Millisecond)
+	w.provider.probing = func() {
+		w.provider.charge(id) // after the provider looked
+		w.clock.Add(4 * time.Second)
+	}
+	w.decided(id, outbox.DecisionEarly)
+	w.provider.probing = nil
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	w.reconciled(outbox.ReconcileReport{Settled: 1})
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// peers.md H5: where keys are honoured, even a zombie that lands after absence was proven makes no second charge, and a
+// worker's evidence that comes after it settles.
+func TestH5ZombieLandsAfterProvenAbsence(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	w.clock.Add(lease + absentAfter)
+	w.reconciled(outbox.ReconcileReport{Offered: 1})
+	w.provider.charge(id)
+	w.drain(time.Second)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// A claim between probe and answer: the absence of an older epoch counts for nothing.
+func TestReconcileIsFencedByTheEpochBeforeItsProbe(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.clock.Add(lease + absentAfter)
+	w.provider.probing = func() {
+		w.provider.probing = nil
+		w.reconciled(outbox.ReconcileReport{Offered: 1}) // another reconciler, faster
+		w.provider.script = []string{"lost"}
+		w.drain(time.Second) // and a worker, whose charge nobody saw
+	}
+	w.decided(id, outbox.DecisionNone)
+	m := w.message(id)
+	if m.State != idem.MessageUnknown || m.Epoch != 2 || m.OpenSince.IsZero() {
+		t.Fatalf("%s, epoch %d, open since %v: the older absence was believed", m.State, m.Epoch, m.OpenSince)
+	}
+	w.clock.Add(lease + absentAfter)
+	w.reconciled(outbox.ReconcileReport{Settled: 1})
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// Unclear for a day: few probes, ever further apart, then dead, its record still pending; late evidence settles it.
+func TestReconcileUnclearUntilDead(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	w.provider.charge(id)
+	for range 1000 {
+		w.provider.answers = append(w.provider.answers, "unclear")
+	}
+	w.clock.Add(lease + absentAfter)
+	var pauses []time.Duration
+	for w.message(id).State == idem.MessageUnknown && len(pauses) < 1000 {
+		w.reconciled(outbox.ReconcileReport{Undecided: 1})
+		pause := w.message(id).SweepAt.Sub(w.clock.Now())
+		if pause < time.Minute || pause > time.Hour {
+			t.Fatalf("pause %v", pause)
+		}
+		pauses = append(pauses, pause)
+		w.clock.Add(pause - time.Millisecond)
+		w.reconciled(outbox.ReconcileReport{})
+		if w.clock.Add(time.Millisecond); w.clock.Now().Sub(noon) >= 24*time.Hour+lease+absentAfter {
+			break
+		}
+	}
+	if n := len(pauses); n < 24 || n > 60 || pauses[n-1] < 30*time.Minute {
+		t.Errorf("%d probes in a day, pauses %v", n, pauses)
+	}
+	w.reconciled(outbox.ReconcileReport{Dead: 1})
+	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+	letters := w.queue.Letters()
+	if len(letters) != 1 || letters[0].Message != id || !letters[0].Open || letters[0].Reason != "undecided for too long" {
+		t.Errorf("dead letters %+v", letters)
+	}
+	if w.logged("outbox.dead") != 1 || w.logged("idempotency.reconcile.failed") != 1 || w.logged("idempotency.reconcile.scheduled") != len(pauses)+1 {
+		t.Errorf("log:\n%s", w.log)
+	}
+}
+
+// Nobody to ask: no busy loop, one reminder a day, unknown for as long as it takes.
+func TestReconcileWithNobodyToAsk(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Probe = nil }})
+	id := w.accept(parked)
+	w.clock.Add(lease + absentAfter)
+	for range 3 * 24 {
+		if _, err := w.reconciler.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Add(time.Hour)
+	}
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 0)
+	if got := w.logged("idempotency.reconcile.failed"); got != 3 {
+		t.Errorf("%d reminders in 3 days", got)
+	}
+}
+
+// The process dies before, or after, each call to the store, or hears nothing of it: the next run brings the message to
+// the same end, with one charge.
+func TestReconcileKilledAtEachCall(t *testing.T) {
+	faults := map[string]faulty.Fault{"refused": faulty.Refuse(errDown), "request lost": faulty.LoseRequest(), "reply lost": faulty.LoseReply()}
+	for _, charged := range []bool{true, false} {
+		for _, call := range []faulty.Call{faulty.QueuedMessages, faulty.Message, faulty.UpdateMessage, faulty.Settle} {
+			for kind, fault := range faults {
+				t.Run(fmt.Sprintf("charged %v/%s %s", charged, call, kind), func(t *testing.T) {
+					w := newWorld(t, options{topic: keyless})
+					id := w.accept(parked)
+					if charged {
+						w.provider.charge(id)
+					}
+					w.clock.Add(lease + absentAfter)
+					w.store.On(call, 1, faulty.Before(func() { w.store.All(faulty.Refuse(errDown)) })) // and no call after it
+					w.store.On(call, 1, fault)
+					_, _ = w.reconciler.Run(t.Context()) // killed
+					w.store.Clear()
+					for range 5 {
+						w.clock.Add(time.Minute)
+						_, err := w.reconciler.Run(t.Context())
+						w.ok(err)
+						_, err = w.sweep.Run(t.Context())
+						w.ok(err)
+						w.drain(time.Minute)
+					}
+					w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+				})
+			}
+		}
+	}
+}
+
+func TestReconcileGoesOnWhereItStopped(t *testing.T) {
+	w := newWorld(t, options{store: memstore.Config{Shards: 3}, config: func(c *outbox.Config) { c.SweepPage, c.SweepMax = 2, 5 }})
+	var ids []idem.MessageID
+	for range 12 {
+		ids = append(ids, w.accept(func(m *idem.Message) { parked(m); m.Topic = "other.topic" })) // always due
+	}
+	w.clock.Add(time.Hour)
+	for run := range 3 {
+		if got, err := w.reconciler.Run(t.Context()); err != nil || got != (outbox.ReconcileReport{Errors: 5, Unfinished: true}) {
+			t.Errorf("run %d: %+v, %v", run, got, err)
+		}
+	}
+	for _, id := range ids {
+		if !strings.Contains(w.log.String(), string(id)) {
+			t.Errorf("%s was not looked at in 3 runs of 5", id)
+		}
+	}
+}
+
+// A deadline in the midst of a page: the rest of the page comes first in the next run.
+func TestReconcileStopsBeforeItsDeadlineAndTakesUpTheRest(t *testing.T) {
+	w := newWorld(t, options{store: memstore.Config{Shards: 1}})
+	ids := map[idem.MessageID]bool{w.accept(parked): true, w.accept(parked): true, w.accept(parked): true}
+	w.clock.Add(lease + absentAfter)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.provider.probing = cancel
+	if got, err := w.reconciler.Run(ctx); err != nil || got != (outbox.ReconcileReport{Offered: 1, Unfinished: true}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	w.provider.probing = nil
+	late := w.accept(parked, func(m *idem.Message) { m.SweepAt = noon }) // before all that was listed
+	w.reconciled(outbox.ReconcileReport{Offered: 2})
+	w.reconciled(outbox.ReconcileReport{Offered: 1})
+	for _, id := range w.queue.Take() {
+		delete(ids, id)
+	}
+	if len(ids) > 0 || w.message(late).State != idem.MessagePending {
+		t.Errorf("not offered: %v, the late one is %s", ids, w.message(late).State)
+	}
+	short, cancelShort := context.WithTimeout(t.Context(), time.Second)
+	defer cancelShort()
+	if got, err := w.reconciler.Run(short); err != nil || got != (outbox.ReconcileReport{Unfinished: true}) {
+		t.Errorf("a second left: %+v, %v", got, err)
+	}
+	id := w.accept(parked)
+	if _, err := w.reconciler.Reconcile(short, id); !errors.Is(err, outbox.ErrNoTime) {
+		t.Errorf("a second left: %v, want ErrNoTime", err)
+	}
+}
+
+// A probe that our own end cut short says nothing about the provider.
+func TestReconcileCancelledDecidesNothing(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	w.clock.Add(48 * time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.provider.answers, w.provider.probing = []string{"unclear"}, cancel
+	if got, err := w.reconciler.Reconcile(ctx, id); got != outbox.DecisionNone || !errors.Is(err, context.Canceled) {
+		t.Errorf("%s, %v", got, err)
+	}
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 0)
+}
+
+func TestReconcileCostsWhatIsUnknown(t *testing.T) {
+	w := newWorld(t, options{})
+	for range 200 {
+		w.accept()
+		w.accept(parked, func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) })
+	}
+	for range 3 {
+		w.accept(parked)
+	}
+	w.clock.Add(lease + absentAfter)
+	w.reconciled(outbox.ReconcileReport{Offered: 3})
+	if lists, reads, writes := w.store.Count(faulty.QueuedMessages), w.store.Count(faulty.Message), w.store.Count(faulty.UpdateMessage); lists != w.inner.Shards() || reads != 3 || writes != 3 {
+		t.Errorf("%d listings, %d reads, %d writes for 3 messages", lists, reads, writes)
+	}
+}
+
+func TestReconcileAndTrouble(t *testing.T) {
+	w := newWorld(t, options{wakes: deaf{}, store: memstore.Config{Shards: 2}})
+	id := w.accept(parked)
+	w.clock.Add(time.Hour)
+	w.store.All(faulty.Refuse(errDown))
+	if _, err := w.reconciler.Run(t.Context()); !errors.Is(err, errDown) {
+		t.Errorf("store down: %v", err)
+	}
+	if _, err := w.reconciler.Reconcile(t.Context(), id); !errors.Is(err, errDown) {
+		t.Errorf("store down: %v", err)
+	}
+	w.store.Clear()
+	w.decided(id+"0", outbox.DecisionNone) // no such message
+	w.decided(id, outbox.DecisionOffered)  // a lost wake-up costs until the sweep
+	var config *idem.ConfigError
+	if _, err := outbox.NewReconciler(nil, w.topics, w.queue, w.queue); !errors.As(err, &config) {
+		t.Errorf("without a store: %v", err)
+	}
+}
+
+// Two reconcilers, two sweeps and workers at once, at a provider without keys: one charge each.
+func TestReconcilersSweepsAndWorkersBesideEachOther(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	second, err := outbox.NewReconciler(w.store, w.topics, w.queue, w.queue)
+	w.ok(err)
+	var ids []idem.MessageID
+	for i := range 40 {
+		change := parked
+		if i%2 == 1 {
+			change = claimed(lease) // a dead claim, which the sweep parks
+		}
+		ids = append(ids, w.accept(change))
+		if i%4 < 2 {
+			w.provider.charge(ids[i])
+		}
+	}
+	w.clock.Add(lease + absentAfter + time.Minute)
+	var group sync.WaitGroup
+	for _, reconciler := range []*outbox.Reconciler{w.reconciler, second, second} {
+		group.Go(func() {
+			for range 3 {
+				if _, err := reconciler.Run(t.Context()); err != nil {
+					t.Errorf("reconcile: %v", err)
+				}
+			}
+		})
+		group.Go(func() {
+			for range 3 {
+				if _, err := w.sweep.Run(t.Context()); err != nil {
+					t.Errorf("sweep: %v", err)
+				}
+			}
+		})
+		group.Go(func() {
+			for range 3 {
+				for _, id := range ids {
+					if err := w.worker.Deliver(t.Context(), id); err != nil {
+						t.Errorf("deliver: %v", err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	_, err = w.reconciler.Run(t.Context())
+	w.ok(err)
+	w.drain(time.Minute)
+	for _, id := range ids {
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	}
+}
