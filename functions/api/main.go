@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,10 +17,13 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/cache"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/middleware/cors"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/quota"
+	"github.com/idem-go/idem-aws/idem/quota/dynamoquota"
 )
 
 func main() {
@@ -35,11 +39,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	fingerprints, err := canonical.New(canonical.Config{BodyBytesMax: cfg.BodyBytesMax})
-	if err != nil {
-		return nil, err
-	}
-	engine, err := idem.New(parts.Store, idem.Config{ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Logger: parts.Logger})
+	engine, err := engine(cfg, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +58,44 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 		return nil, err
 	}
 	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger}), nil
+}
+
+// engine reads final records from memory where that is configured; whatever decides by writing asks the store.
+func engine(cfg config.API, parts delivery.Parts) (*idem.Engine, error) {
+	fingerprints, err := canonical.New(canonical.Config{Secrets: cfg.FingerprintSecrets, BodyBytesMax: cfg.BodyBytesMax})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: FINGERPRINT_SECRETS, BODY_BYTES_MAX: %w", err)
+	}
+	limits, err := limits(cfg, parts)
+	if err != nil {
+		return nil, err
+	}
+	var store idem.Store = parts.Store
+	if cfg.RecordCache {
+		if store, err = cache.New(parts.Store, cache.Config{}); err != nil {
+			return nil, err
+		}
+	}
+	return idem.New(store, idem.Config{
+		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger,
+	})
+}
+
+// limits are every tenant's, where there are any. A key counts as active for its retention, in whole hours.
+func limits(cfg config.API, parts delivery.Parts) (idem.Quota, error) {
+	if !cfg.Limited() {
+		return nil, nil
+	}
+	counters, err := dynamoquota.New(parts.Client, cfg.Quota.Table)
+	if err != nil {
+		return nil, err
+	}
+	all := quota.Limits{
+		NewKeysPerSecond: cfg.NewKeysPerSecond, ActiveKeys: cfg.ActiveKeys, LookUpsPerSecond: cfg.LookUpsPerSecond,
+	}
+	return quota.New(counters, quota.Config{
+		Limits: func(string) quota.Limits { return all }, ActiveFor: (cfg.Retention + time.Hour - 1).Truncate(time.Hour),
+	})
 }
 
 // crossOrigin answers browsers before anybody is authenticated: a preflight carries no credentials.

@@ -42,11 +42,11 @@ func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) 
 // inserted delivers a new message as its stream record shows it: no read is needed, the fence tells if it is stale.
 func inserted(parts delivery.Parts, worker *outbox.Worker) func(context.Context, map[string]types.AttributeValue) error {
 	return func(ctx context.Context, image map[string]types.AttributeValue) error {
-		m, err := parts.Store.DecodeImage(image)
+		m, err := parts.Store.Image(ctx, image)
 		if err != nil {
 			return err
 		}
-		return worker.DeliverSeen(ctx, *m)
+		return worker.DeliverSeen(ctx, m)
 	}
 }
 

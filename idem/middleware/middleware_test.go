@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-// api is a real server on the reference store.
+// api is a server on the reference store: a real one, or none but its handler where server is nil.
 type api struct {
 	*testing.T
 	mem    *memstore.Store
@@ -79,6 +80,15 @@ func identify(r *http.Request) (middleware.Identity, error) {
 // newAPI starts a server. wrap, where given, stands between the engine and the store.
 func newAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
 	t.Helper()
+	a := newLocalAPI(t, wrap)
+	a.server = httptest.NewServer(middleware.Problems(a.mux))
+	t.Cleanup(a.server.Close)
+	return a
+}
+
+// newLocalAPI is newAPI without a network: in a bubble of synctest the clocks are its own.
+func newLocalAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
+	t.Helper()
 	mem, err := memstore.New(memstore.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +106,6 @@ func newAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.server = httptest.NewServer(middleware.Problems(a.mux))
-	t.Cleanup(a.server.Close)
 	return a
 }
 
@@ -159,7 +167,7 @@ func (a *api) send(q ask) (*reply, error) {
 	if q.ctx == nil {
 		q.ctx = context.Background()
 	}
-	r, err := http.NewRequestWithContext(q.ctx, q.method, a.server.URL+q.path, strings.NewReader(q.body))
+	r, err := http.NewRequestWithContext(q.ctx, q.method, q.path, strings.NewReader(q.body))
 	if err != nil {
 		return nil, err
 	}
@@ -175,13 +183,27 @@ func (a *api) send(q ask) (*reply, error) {
 	for name, value := range q.header {
 		r.Header.Set(name, value)
 	}
-	response, err := a.server.Client().Do(r)
+	response, err := a.exchange(r)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	return &reply{response, body}, err
+}
+
+func (a *api) exchange(r *http.Request) (*http.Response, error) {
+	if a.server == nil {
+		w := httptest.NewRecorder()
+		middleware.Problems(a.mux).ServeHTTP(w, r)
+		return w.Result(), nil
+	}
+	base, err := url.Parse(a.server.URL)
+	if err != nil {
+		return nil, err
+	}
+	r.URL.Scheme, r.URL.Host = base.Scheme, base.Host
+	return a.server.Client().Do(r)
 }
 
 func (a *api) do(q ask) *reply {

@@ -19,6 +19,8 @@ import (
 type TablesProps struct {
 	// Disposable tables go with their stack: no deletion protection, no point-in-time recovery.
 	Disposable bool
+	// Unrecoverable tables have no point-in-time recovery, so that what is erased is gone.
+	Unrecoverable bool
 }
 
 // Tables are the two tables of idem, in the shape that package schema gives them.
@@ -52,7 +54,7 @@ func NewTable(scope constructs.Construct, id string, shape schema.Table, props T
 		Billing:            awsdynamodb.Billing_OnDemand(nil),
 		DeletionProtection: jsii.Bool(!props.Disposable),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
-			PointInTimeRecoveryEnabled: jsii.Bool(!props.Disposable),
+			PointInTimeRecoveryEnabled: jsii.Bool(!props.Disposable && !props.Unrecoverable),
 		},
 		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	}

@@ -38,6 +38,17 @@ const (
 	AMD64 Arch = "amd64"
 )
 
+// Encryption says what becomes of stored responses and payloads.
+type Encryption string
+
+// The kinds of encryption. With On they are encrypted, per tenant; with Open only what is encrypted already is read: for the
+// deployment before the first with On, because functions of both run beside each other for a while, and for giving it up.
+const (
+	Off  Encryption = "off"
+	Open Encryption = "open"
+	On   Encryption = "on"
+)
+
 // The account and Region that emulators know. A local stack names them explicitly, so that the CDK command line refuses
 // to deploy one with credentials of a real account.
 const (
@@ -61,6 +72,12 @@ type Config struct {
 	ProviderURL string
 	// DynamoDBEndpoint redirects the functions' DynamoDB calls, to a fault proxy. Only with Local. Default: none.
 	DynamoDBEndpoint string
+	// Encryption says whether stored responses and payloads are encrypted per tenant. Default: Off.
+	Encryption Encryption
+	// Quota is what each tenant may ask for. Default: no limits.
+	Quota Quota
+	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
+	CORSOrigins string
 	// AlarmTopic is the ARN of the SNS topic that alarms are sent to. Default: none, and alarms only show.
 	AlarmTopic string
 	// Insights adds a Contributor Insights rule, duplicates by tenant, which costs by matching log line. Default: true; false
@@ -84,6 +101,7 @@ var (
 	stackForm   = form{regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,99}$`), "a letter, then up to 99 letters, digits and -"}
 	accountForm = form{regexp.MustCompile(`^[0-9]{12}$`), "twelve digits; by default the account of your credentials"}
 	topicForm   = form{regexp.MustCompile(`^(arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256})?$`), "an SNS topic's ARN, not a FIFO topic's"}
+	originForm  = form{regexp.MustCompile(`^(\*|(https?://[^/?#@,\s*]+)(,https?://[^/?#@,\s*]+)*)?$`), "http[s]://host[:port], separated by commas, or * alone"}
 	regionForm  = form{regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`), "as eu-central-1; by default your credentials' Region"}
 )
 
@@ -99,6 +117,9 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Local:            choice(&r, "local", "false", "true") == "true",
 		ProviderURL:      r.url("providerUrl"),
 		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
+		Encryption:       choice(&r, "encryption", Off, Open, On),
+		Quota:            r.quota(),
+		CORSOrigins:      r.matching("corsOrigins", "", originForm),
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Build:            r.text("build", "../.local/build"),
 	}

@@ -21,7 +21,7 @@ func TestReadDefaults(t *testing.T) {
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, Encryption: stack.Off,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -61,6 +61,14 @@ func TestReadRefuses(t *testing.T) {
 		{"providerUrl", "https://user:secret@provider.example", "http[s]://host"},
 		{"dynamodbEndpoint", "127.0.0.1:8000", "http[s]://host"},
 		{"dynamodbEndpoint", "http://127.0.0.1:8000", "unless local=true"},
+		{"encryption", "yes", "off, open, on"},
+		{"quotaNewKeys", "-1", "0 to 1000000000"},
+		{"quotaActiveKeys", "many", "0 to 1000000000"},
+		{"quotaLookUps", "1.5", "0 to 1000000000"},
+		{"corsOrigins", "shop.example", "http[s]://host"},
+		{"corsOrigins", "https://shop.example/", "http[s]://host"},
+		{"corsOrigins", "https://shop.example, https://other.example", "http[s]://host"},
+		{"corsOrigins", "*,https://shop.example", "* alone"},
 		{"alarmTopic", "oncall", "ARN"},
 		{"alarmTopic", "arn:aws:sns:eu-central-1:111122223333:oncall.fifo", "ARN"},
 		{"insights", "yes", "true, false"},

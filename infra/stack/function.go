@@ -32,6 +32,10 @@ type function struct {
 	statements []awsiam.PolicyStatement
 }
 
+// proxiedFailuresMax is for a fault proxy, which fails single requests again and again: no reason to take the tables for down
+// and to refuse the others.
+const proxiedFailuresMax = "1000"
+
 // binary is the folder that holds the bootstrap of a function.
 func (c Config) binary(name string) string {
 	return filepath.Join(c.Build, string(c.Arch), name)
@@ -67,6 +71,7 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 	maps.Copy(environment, metricsEnvironment(config))
 	if config.DynamoDBEndpoint != "" {
 		environment["AWS_ENDPOINT_URL_DYNAMODB"] = jsii.String(config.DynamoDBEndpoint)
+		environment["BREAKER_FAILURES_MAX"] = jsii.String(proxiedFailuresMax)
 	}
 	props := &awslambda.FunctionProps{
 		Description:  jsii.String(f.description),

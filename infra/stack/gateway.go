@@ -23,9 +23,9 @@ const authorizationCacheSeconds = 0
 
 // httpAPI routes everything to the application, so that 404 and 405 are the application's own, and returns the URL
 // without a trailing slash. A nil authorizer means that there is none.
-func httpAPI(scope constructs.Construct, name string, application, authorizer awslambda.IFunction) *string {
+func httpAPI(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
 	props := &awsapigatewayv2.HttpApiProps{
-		ApiName: jsii.String(name),
+		ApiName: jsii.String(config.Stack),
 		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(
 			jsii.String("Application"), application, nil),
 	}
@@ -39,13 +39,23 @@ func httpAPI(scope constructs.Construct, name string, application, authorizer aw
 				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
 			})
 	}
-	return awsapigatewayv2.NewHttpApi(scope, jsii.String("HttpApi"), props).ApiEndpoint()
+	api := awsapigatewayv2.NewHttpApi(scope, jsii.String("HttpApi"), props)
+	if authorizer != nil && config.CORSOrigins != "" {
+		// A preflight carries no credentials: the application answers it, and nothing else, to anybody.
+		for _, path := range []string{"/", "/{proxy+}"} {
+			api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+				Path: jsii.String(path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod_OPTIONS},
+				Integration: props.DefaultIntegration, Authorizer: awsapigatewayv2.NewHttpNoneAuthorizer(),
+			})
+		}
+	}
+	return api.ApiEndpoint()
 }
 
 // restAPI is httpAPI for a REST API.
-func restAPI(scope constructs.Construct, name string, application, authorizer awslambda.IFunction) *string {
+func restAPI(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
 	api := awsapigateway.NewRestApi(scope, jsii.String("RestApi"), &awsapigateway.RestApiProps{
-		RestApiName: jsii.String(name),
+		RestApiName: jsii.String(config.Stack),
 		EndpointConfiguration: &awsapigateway.EndpointConfiguration{
 			Types: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
 		},
@@ -72,11 +82,15 @@ func restAPI(scope constructs.Construct, name string, application, authorizer aw
 		problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
 			"forbidden", "The token is not valid.")
 	}
-	api.Root().AddMethod(jsii.String("ANY"), integration, method)
-	api.Root().AddProxy(&awsapigateway.ProxyResourceOptions{
-		DefaultIntegration:   integration,
-		DefaultMethodOptions: method,
-	})
+	below := api.Root().AddProxy(&awsapigateway.ProxyResourceOptions{AnyMethod: jsii.Bool(false)})
+	for _, resource := range []awsapigateway.IResource{api.Root(), below} {
+		resource.AddMethod(jsii.String("ANY"), integration, method)
+		if authorizer != nil && config.CORSOrigins != "" {
+			resource.AddMethod(jsii.String("OPTIONS"), integration, &awsapigateway.MethodOptions{
+				AuthorizationType: awsapigateway.AuthorizationType_NONE,
+			})
+		}
+	}
 	return awscdk.Fn_Join(jsii.String(""), &[]*string{
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),

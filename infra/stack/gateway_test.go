@@ -8,10 +8,11 @@ import (
 )
 
 func TestHTTPAPIRoutesEverythingToTheApplication(t *testing.T) {
-	for _, variant := range []string{"http-gateway", "http-function"} {
+	for variant, routes := range map[string]int{"http-gateway": 1, "http-origins-gateway": 3, "http-function": 1} {
 		t.Run(variant, func(t *testing.T) {
 			template := synthesize(t, variant)
-			template.counts(t, "AWS::ApiGatewayV2::Route", 1)
+			template.counts(t, "AWS::ApiGatewayV2::Route", routes)
+			template.counts(t, "AWS::ApiGatewayV2::Integration", 1)
 			template.counts(t, "AWS::ApiGateway::RestApi", 0)
 			template.has(t, "AWS::ApiGatewayV2::Integration", map[string]any{
 				"IntegrationType": "AWS_PROXY", "PayloadFormatVersion": "2.0",
@@ -42,16 +43,18 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 		t.Run(variant, func(t *testing.T) {
 			template := synthesize(t, variant)
 			template.counts(t, "AWS::ApiGatewayV2::Api", 0)
-			template.counts(t, "AWS::ApiGateway::Method", 2)
+			template.counts(t, "AWS::ApiGateway::Method", map[string]int{"rest-gateway": 4, "rest-function": 2}[variant])
 			template.has(t, "AWS::ApiGateway::RestApi", map[string]any{"BinaryMediaTypes": []string{"*/*"}})
 			template.has(t, "AWS::ApiGateway::Stage", map[string]any{"StageName": "prod"})
 			template.has(t, "AWS::ApiGateway::Resource", map[string]any{"PathPart": "{proxy+}"})
 			authorization := map[string]string{"rest-gateway": "CUSTOM", "rest-function": "NONE"}[variant]
 			holds(t, func() {
 				template.AllResourcesProperties(jsii.String("AWS::ApiGateway::Method"), map[string]any{
-					"HttpMethod": "ANY", "AuthorizationType": authorization,
 					"Integration": assertions.Match_ObjectLike(&map[string]any{"Type": "AWS_PROXY"}),
 				})
+				template.ResourcePropertiesCountIs(jsii.String("AWS::ApiGateway::Method"), map[string]any{
+					"HttpMethod": "ANY", "AuthorizationType": authorization,
+				}, jsii.Number(2))
 			})
 			if variant == "rest-function" {
 				template.counts(t, "AWS::ApiGateway::Authorizer", 0)
@@ -65,6 +68,20 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A preflight carries no credentials, so an authorizer would refuse it: it goes to the application by itself.
+func TestPreflightsPassTheAuthorizer(t *testing.T) {
+	for _, path := range []string{"/", "/{proxy+}"} {
+		synthesize(t, "http-origins-gateway").has(t, "AWS::ApiGatewayV2::Route", map[string]any{
+			"RouteKey": "OPTIONS " + path, "AuthorizationType": "NONE", "AuthorizerId": assertions.Match_Absent(),
+		})
+	}
+	holds(t, func() {
+		synthesize(t, "rest-gateway").ResourcePropertiesCountIs(jsii.String("AWS::ApiGateway::Method"), map[string]any{
+			"HttpMethod": "OPTIONS", "AuthorizationType": "NONE", "AuthorizerId": assertions.Match_Absent(),
+		}, jsii.Number(2))
+	})
 }
 
 func TestGatewayRefusesWithAProblemDocument(t *testing.T) {

@@ -2,6 +2,7 @@
 package stack
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +37,7 @@ const (
 	backoffMin       = "1s"
 	backoffMax       = "30s"
 	attemptsMax      = "10"
+	localKeyAgeMax   = "1m" // the least there is, so that tests see an erasure soon
 )
 
 // paymentsKey is the partition key of the application's table, and apiKeyItems the keys of the only items in it that an
@@ -51,6 +53,10 @@ type parts struct {
 	tables   *idemconstruct.Tables
 	queues   *idemconstruct.Queues
 	payments awsdynamodb.TableV2
+	// keys are nil where nothing is encrypted.
+	keys *idemconstruct.Keys
+	// quota is nil where nothing is limited.
+	quota awsdynamodb.TableV2
 }
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
@@ -76,6 +82,12 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		}),
 		payments: idemconstruct.NewTable(stack, "Payments", schema.Table{Key: paymentsKey}, protection),
 	}
+	if config.Encryption != Off {
+		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local})
+		output(stack, "KeysTable", p.keys.Table.TableName())
+		output(stack, "KmsKeyId", p.keys.Key.KeyId())
+	}
+	p.quota = config.Quota.table(stack)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
@@ -108,9 +120,9 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 func gateway(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
 	switch config.API {
 	case HTTP:
-		return httpAPI(scope, config.Stack, application, authorizer)
+		return httpAPI(scope, config, application, authorizer)
 	case REST:
-		return restAPI(scope, config.Stack, application, authorizer)
+		return restAPI(scope, config, application, authorizer)
 	}
 	panic("stack: api " + string(config.API))
 }
@@ -125,13 +137,19 @@ func (p parts) api() function {
 	environment["AUTH"] = jsii.String(string(p.config.Auth))
 	environment["BODY_BYTES_MAX"] = jsii.String(bodyBytesMax)
 	environment["RESPONSE_BYTES_MAX"] = jsii.String(responseBytesMax)
-	payments := idemconstruct.Allow([]string{
+	if p.config.CORSOrigins != "" {
+		environment["CORS_ORIGINS"] = jsii.String(p.config.CORSOrigins)
+	}
+	own := []awsiam.PolicyStatement{idemconstruct.Allow([]string{
 		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
-	}, p.payments.TableArn())
+	}, p.payments.TableArn())}
+	if p.quota != nil {
+		maps.Copy(environment, p.config.Quota.environment(p.quota))
+		own = append(own, quotaStatement(p.quota))
+	}
 	return function{
 		name: "api", id: "Api", description: "The payments API", memoryMiB: 512, timeout: apiTimeout, environment: environment,
-		statements: slices.Concat(p.tables.ExecuteStatements(), p.tables.InlineStatements(), p.queues.SendStatements(),
-			[]awsiam.PolicyStatement{payments}),
+		statements: slices.Concat(p.tables.ExecuteStatements(), p.tables.InlineStatements(), p.queues.SendStatements(), p.seal(), own),
 	}
 }
 
@@ -168,12 +186,20 @@ func (p parts) sweep() function {
 func (p parts) deliver() []awsiam.PolicyStatement {
 	payments := idemconstruct.Allow(
 		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
-	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), []awsiam.PolicyStatement{payments})
+	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), p.seal(), []awsiam.PolicyStatement{payments})
+}
+
+// seal is what those may do who read and write what is encrypted.
+func (p parts) seal() []awsiam.PolicyStatement {
+	if p.keys == nil {
+		return nil
+	}
+	return p.keys.SealStatements()
 }
 
 // deliverEnvironment is what every function that delivers is told.
 func (p parts) deliverEnvironment() map[string]*string {
-	return map[string]*string{
+	environment := map[string]*string{
 		"IDEMPOTENCY_TABLE":     p.tables.Idempotency.TableName(),
 		"OUTBOX_TABLE":          p.tables.Outbox.TableName(),
 		"PAYMENTS_TABLE":        p.payments.TableName(),
@@ -187,4 +213,14 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"ATTEMPTS_MAX":          jsii.String(attemptsMax),
 		"RETENTION":             jsii.String(retention),
 	}
+	if p.keys != nil {
+		environment["KEYS_TABLE"], environment["KMS_KEY_ID"] = p.keys.Table.TableName(), p.keys.Key.KeyId()
+		if p.config.Encryption == Open {
+			environment["SEAL_OPEN_ONLY"] = jsii.String("true")
+		}
+		if p.config.Local {
+			environment["KEY_AGE_MAX"] = jsii.String(localKeyAgeMax)
+		}
+	}
+	return environment
 }

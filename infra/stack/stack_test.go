@@ -16,15 +16,24 @@ import (
 func TestTablesHaveTheShapeOfSchema(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
 		production := strings.HasSuffix(variant, "gateway")
-		template.counts(t, "AWS::DynamoDB::GlobalTable", 3)
-		for prefix, shape := range map[string]schema.Table{
+		shapes := map[string]schema.Table{
 			"TablesIdempotency": schema.Idempotency(),
 			"TablesOutbox":      schema.Outbox(),
 			"Payments":          {Key: "pk"},
-		} {
-			template.has(t, "AWS::DynamoDB::GlobalTable", tableProperties(shape, production))
+		}
+		if chosen(variant, "encryption") {
+			shapes["KeysTable"] = schema.Keys()
+		}
+		if chosen(variant, "quotaNewKeys") {
+			shapes["Quota"] = schema.Quota()
+		}
+		template.counts(t, "AWS::DynamoDB::GlobalTable", len(shapes))
+		for prefix, shape := range shapes {
+			// Erased keys must not come back by a recovery.
+			kept := production && prefix != "Quota" // counters are gone within hours
+			template.has(t, "AWS::DynamoDB::GlobalTable", tableProperties(shape, kept, kept && prefix != "KeysTable"))
 			table := template.only(t, "AWS::DynamoDB::GlobalTable", prefix)
-			if policy := retained(production); table.DeletionPolicy != policy || table.UpdateReplacePolicy != policy {
+			if policy := retained(kept); table.DeletionPolicy != policy || table.UpdateReplacePolicy != policy {
 				t.Errorf("%s is %s, %s; want %s", prefix, table.DeletionPolicy, table.UpdateReplacePolicy, policy)
 			}
 		}
@@ -40,13 +49,13 @@ func retained(production bool) string {
 }
 
 // tableProperties is what a table of this shape must be, present and absent.
-func tableProperties(shape schema.Table, production bool) map[string]any {
+func tableProperties(shape schema.Table, protected, recoverable bool) map[string]any {
 	want := map[string]any{
 		"BillingMode": "PAY_PER_REQUEST",
 		"KeySchema":   []any{map[string]any{"AttributeName": shape.Key, "KeyType": "HASH"}},
 		"Replicas": []any{map[string]any{
-			"DeletionProtectionEnabled":        production,
-			"PointInTimeRecoverySpecification": map[string]any{"PointInTimeRecoveryEnabled": production},
+			"DeletionProtectionEnabled":        protected,
+			"PointInTimeRecoverySpecification": map[string]any{"PointInTimeRecoveryEnabled": recoverable},
 		}},
 		"StreamSpecification":     assertions.Match_Absent(),
 		"TimeToLiveSpecification": assertions.Match_Absent(),
@@ -76,6 +85,21 @@ func tableProperties(shape schema.Table, production bool) map[string]any {
 	return want
 }
 
+func TestKeyOfTheKeys(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		if !chosen(variant, "encryption") {
+			template.counts(t, "AWS::KMS::Key", 0)
+			return
+		}
+		template.counts(t, "AWS::KMS::Key", 1)
+		template.has(t, "AWS::KMS::Key", map[string]any{"EnableKeyRotation": true, "KeySpec": assertions.Match_Absent()})
+		key, policy := template.only(t, "AWS::KMS::Key", "KeysKey"), retained(strings.HasSuffix(variant, "gateway"))
+		if key.DeletionPolicy != policy || key.UpdateReplacePolicy != policy {
+			t.Errorf("the key is %s, %s; want %s", key.DeletionPolicy, key.UpdateReplacePolicy, policy)
+		}
+	})
+}
+
 // functionSettings is what a function must be.
 type functionSettings struct {
 	timeout, memory float64
@@ -102,9 +126,28 @@ func functions() map[string]functionSettings {
 
 func TestFunctions(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		auth := strings.SplitN(variant, "-", 2)[1]
+		auth := variant[strings.LastIndex(variant, "-")+1:]
 		wanted := functions()
 		wanted["Api"].environment["AUTH"] = auth
+		if chosen(variant, "corsOrigins") {
+			wanted["Api"].environment["CORS_ORIGINS"] = origins
+		}
+		if chosen(variant, "quotaNewKeys") {
+			maps.Copy(wanted["Api"].environment, map[string]any{
+				"QUOTA_TABLE": "Quota", "QUOTA_NEW_KEYS_PER_SECOND": "50", "QUOTA_ACTIVE_KEYS": "100000", "QUOTA_LOOK_UPS_PER_SECOND": "0",
+			})
+		}
+		if chosen(variant, "encryption") {
+			for _, name := range []string{"Api", "Worker", "Sweep"} {
+				wanted[name].environment["KEYS_TABLE"], wanted[name].environment["KMS_KEY_ID"] = "KeysTable", "KeysKey"
+				if variants[variant]["encryption"] == "open" {
+					wanted[name].environment["SEAL_OPEN_ONLY"] = "true"
+				}
+				if auth == "function" {
+					wanted[name].environment["KEY_AGE_MAX"] = "1m"
+				}
+			}
+		}
 		arch, days := "arm64", 90.0
 		if auth == "function" {
 			delete(wanted, "Authorizer")
@@ -114,6 +157,7 @@ func TestFunctions(t *testing.T) {
 		for name, want := range wanted {
 			if variant == "rest-function" {
 				want.environment["AWS_ENDPOINT_URL_DYNAMODB"] = "http://127.0.0.1:8100"
+				want.environment["BREAKER_FAILURES_MAX"] = "1000"
 			}
 			want.environment["METRICS_NAMESPACE"], want.environment["METRICS_SERVICE"] = "idem", stackName(variant)
 			got := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
@@ -259,6 +303,9 @@ func TestOutputs(t *testing.T) {
 		if strings.HasPrefix(variant, "rest") {
 			want["ApiUrl"] = "https://RestApi.execute-api.AWS::Region.AWS::URLSuffix/prod"
 		}
+		if chosen(variant, "encryption") {
+			want["KeysTable"], want["KmsKeyId"] = "KeysTable", "KeysKey"
+		}
 		got := map[string]string{}
 		for name, output := range template.Outputs {
 			got[name] = plain(output.Value)
@@ -272,7 +319,11 @@ func TestOutputs(t *testing.T) {
 func TestLogicalNamesOfWhatHoldsDataStay(t *testing.T) {
 	// A new name is a new, empty table beside a retained one.
 	stable := []string{"QueuesDeadLetterA4947A69", "TablesIdempotency498FF680", "TablesOutboxD51CD487", "Payments130453D3"}
-	each(t, func(t *testing.T, _ string, template *synthesized) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		stable := stable
+		if chosen(variant, "encryption") {
+			stable = append(slices.Clone(stable), "KeysTableF42AC009", "KeysKeyFE944A9C")
+		}
 		names := slices.Collect(maps.Keys(template.Resources))
 		for _, name := range stable {
 			if !slices.Contains(names, name) {

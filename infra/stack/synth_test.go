@@ -18,16 +18,28 @@ import (
 )
 
 // variants are the stacks that the tests look at: every kind of API with every place of authentication, in production
-// and for an emulator, on both architectures.
+// and for an emulator, on both architectures; with encryption, limits and for pages of other origins, and without.
 var variants = map[string]map[string]any{
-	"http-gateway":  {"account": "111122223333", "region": "eu-central-1"},
-	"rest-gateway":  {"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false"},
-	"http-function": {"local": true, "arch": "amd64", "auth": "function"},
+	"http-gateway": {"account": "111122223333", "region": "eu-central-1"},
+	"rest-gateway": {
+		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
+		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000,
+	},
+	"http-origins-gateway": {
+		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open",
+	},
+	"http-function":        {"local": true, "arch": "amd64", "auth": "function"},
 	"rest-function": {
 		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
-		"dynamodbEndpoint": "http://127.0.0.1:8100",
+		"dynamodbEndpoint": "http://127.0.0.1:8100", "encryption": "on", "corsOrigins": origins,
 	},
 }
+
+// origins are whose pages may call, in some of them.
+const origins = "https://shop.example,http://localhost:3000"
+
+// chosen tells whether a variant has something that is off by default.
+func chosen(variant, key string) bool { return variants[variant][key] != nil }
 
 // alarmTopic is where one of them sends its alarms.
 const alarmTopic = "arn:aws:sns:eu-central-1:111122223333:oncall"

@@ -205,6 +205,7 @@ func (c *Check) e2eOn(ctx context.Context, on Emulator) (err error) {
 	state := filepath.Join(".local", "test-"+string(on))
 	s, err := New(Options{
 		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on, FaultProxy: true,
+		Encryption: on == LocalStack, // so that the tests hold with it and without
 	}, c.Out)
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func (e Emulator) auth() string {
 	return "gateway"
 }
 
+// Origin is the one whose pages may call the API of a local stack.
+const Origin = "https://shop.example"
+
 // Options say which stack, and where. New fills in nothing: the command line has the defaults.
 type Options struct {
 	// Root is the checkout, an absolute path.
@@ -50,6 +53,8 @@ type Options struct {
 	ProviderPort int
 	// FaultProxy puts the fault proxy between the functions and DynamoDB, on a free port.
 	FaultProxy bool
+	// Encryption encrypts stored responses and payloads per tenant.
+	Encryption bool
 }
 
 // Stack is one local stack. Its methods are not safe for concurrent use with each other.

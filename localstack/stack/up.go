@@ -42,6 +42,10 @@ func (s *Stack) Up(ctx context.Context) error {
 	contexts := map[string]string{
 		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
 		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider.URL(),
+		"corsOrigins": Origin,
+	}
+	if s.options.Encryption {
+		contexts["encryption"] = "on"
 	}
 	if s.options.FaultProxy {
 		proxy, err := s.ensureProgram(ctx, daemonFaultProxy, "/control/log", 0, "", "--target", running.URL())
@@ -133,11 +137,19 @@ var outputVariables = map[string]string{
 	"RetryQueueUrl": "RETRY_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL",
 }
 
+// optionalVariables are those of what a stack has with encryption only.
+var optionalVariables = map[string]string{"KeysTable": "KEYS_TABLE", "KmsKeyId": "KMS_KEY_ID"}
+
 // addOutputs adds what the deployment made. An output that is missing is an error.
 func (v Variables) addOutputs(endpoint string, result outputs) error {
 	for output, variable := range outputVariables {
 		if v[variable] = result[output]; v[variable] == "" {
 			return fmt.Errorf("the stack has no output %s", output)
+		}
+	}
+	for output, variable := range optionalVariables {
+		if value, made := result[output]; made {
+			v[variable] = value
 		}
 	}
 	for output, value := range result {

@@ -22,6 +22,13 @@ func TestAddOutputs(t *testing.T) {
 			t.Errorf("%s = %q, want %q", name, variables[name], want)
 		}
 	}
+	if _, encrypted := variables["KEYS_TABLE"]; encrypted {
+		t.Error("a stack without encryption has KEYS_TABLE")
+	}
+	result["KeysTable"], result["KmsKeyId"] = "k", "key"
+	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil || variables["KEYS_TABLE"] != "k" || variables["KMS_KEY_ID"] != "key" {
+		t.Errorf("with encryption: %v, %v", variables, err)
+	}
 	delete(result, "OutboxTable")
 	if err := (Variables{}).addOutputs("http://127.0.0.1:4566", result); err == nil || !strings.Contains(err.Error(), "OutboxTable") {
 		t.Errorf("error without an output = %v, want one that names it", err)

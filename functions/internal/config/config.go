@@ -52,6 +52,8 @@ type Tables struct {
 	ResponseBytesMax int `env:"RESPONSE_BYTES_MAX" envDefault:"3145728"`
 	// Retention is how long a final record answers.
 	Retention time.Duration `env:"RETENTION" envDefault:"24h"`
+	// BreakerFailuresMax is after how many calls in a row without a reply the tables count as down.
+	BreakerFailuresMax int `env:"BREAKER_FAILURES_MAX" envDefault:"5"`
 }
 
 // Provider is where money moves and what one call may take.
@@ -59,6 +61,31 @@ type Provider struct {
 	URL string `env:"PROVIDER_URL,notEmpty"`
 	// Timeout bounds one call.
 	Timeout time.Duration `env:"PROVIDER_TIMEOUT" envDefault:"5s"`
+}
+
+// Sealing is what stored responses, payloads and evidence are encrypted with.
+type Sealing struct {
+	// KeysTable keeps the tenants' data keys, and KMSKeyID names what wraps them. Default: none, and nothing is encrypted.
+	KeysTable string `env:"KEYS_TABLE"`
+	KMSKeyID  string `env:"KMS_KEY_ID"`
+	// SealOpenOnly opens what is encrypted and encrypts nothing: for the release before the first that does, and after it
+	// was given up.
+	SealOpenOnly bool `env:"SEAL_OPEN_ONLY"`
+	// KeyAgeMax is for how long an erased key may still be used by a process that holds it.
+	KeyAgeMax time.Duration `env:"KEY_AGE_MAX" envDefault:"5m"`
+}
+
+// Seals says that sealing is configured.
+func (s Sealing) Seals() bool { return s.KeysTable != "" }
+
+func (s Sealing) check() error {
+	switch {
+	case s.Seals() != (s.KMSKeyID != ""):
+		return fmt.Errorf("configuration: KEYS_TABLE = %q, KMS_KEY_ID = %q: both must be set, or neither", s.KeysTable, s.KMSKeyID)
+	case s.SealOpenOnly && !s.Seals():
+		return errors.New("configuration: SEAL_OPEN_ONLY = true: needs KEYS_TABLE and KMS_KEY_ID")
+	}
+	return nil
 }
 
 // Authorizer is the configuration of the authorizer function.
@@ -76,12 +103,25 @@ const (
 // API is the configuration of the api function, which is a worker for what it delivers inline.
 type API struct {
 	Worker
+	Quota
 	// Auth says who authenticates: the gateway's authorizer, whose context names the tenant, or this function.
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.
 	BodyBytesMax int `env:"BODY_BYTES_MAX" envDefault:"262144"`
 	// CORSOrigins are the origins whose pages may call, separated by commas. Default: none, and nothing is said of CORS.
 	CORSOrigins []string `env:"CORS_ORIGINS"`
+	// RecordCache answers replays of final records from memory for a minute. Default: no.
+	RecordCache bool `env:"RECORD_CACHE"`
+	// FingerprintSecrets key the fingerprints: the newest first, older ones for as long as records hold theirs. Default:
+	// none, and fingerprints are plain hashes.
+	FingerprintSecrets Secrets `env:"FINGERPRINT_SECRETS"`
+}
+
+func (a API) check() error {
+	if a.Auth != AuthGateway && a.Auth != AuthFunction {
+		return fmt.Errorf("configuration: AUTH = %q: must be %s or %s", a.Auth, AuthGateway, AuthFunction)
+	}
+	return errors.Join(a.Sealing.check(), a.Quota.check())
 }
 
 // Worker is the configuration of the worker and sweep functions.
@@ -89,6 +129,7 @@ type Worker struct {
 	Log
 	Tables
 	Provider
+	Sealing
 	RetryQueueURL      string        `env:"RETRY_QUEUE_URL,notEmpty"`
 	DeadLetterQueueURL string        `env:"DEAD_LETTER_QUEUE_URL,notEmpty"`
 	ClaimLease         time.Duration `env:"CLAIM_LEASE" envDefault:"10s"`
@@ -103,8 +144,8 @@ func Read[T any]() (T, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("configuration: %w", named[T](err))
 	}
-	if api, ok := any(cfg).(API); ok && api.Auth != AuthGateway && api.Auth != AuthFunction {
-		return cfg, fmt.Errorf("configuration: AUTH = %q: must be %s or %s", api.Auth, AuthGateway, AuthFunction)
+	if related, ok := any(cfg).(interface{ check() error }); ok {
+		return cfg, related.check()
 	}
 	return cfg, nil
 }

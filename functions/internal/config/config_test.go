@@ -20,7 +20,9 @@ var variables = map[string]string{
 // optional are the other variables that functions read.
 var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
-	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS",
+	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS",
+	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "BREAKER_FAILURES_MAX",
+	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
 }
 
 // environment sets the variables, and for this test only takes away what the process may have of its own.
@@ -58,12 +60,13 @@ func TestReadFillsDefaults(t *testing.T) {
 	}
 	tables := config.Tables{
 		Payments: config.Payments{PaymentsTable: "payments"}, IdempotencyTable: "idempotency", OutboxTable: "outbox",
-		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour,
+		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour, BreakerFailuresMax: 5,
 	}
 	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second}
 	delivery := config.Worker{
 		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, RetryQueueURL: "https://sqs.example/retry", DeadLetterQueueURL: "https://sqs.example/dead",
+		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10,
 	}
 	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); !reflect.DeepEqual(api, want) {
@@ -102,6 +105,19 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"ATTEMPTS_MAX=1.5", []func() error{api, worker}},
 		{"BODY_BYTES_MAX=256KiB", []func() error{api}},
 		{"RESPONSE_BYTES_MAX=0x10", []func() error{api, worker}},
+		{"KEYS_TABLE=keys", []func() error{api, worker}},
+		{"KMS_KEY_ID=alias/keys", []func() error{api, worker}},
+		{"SEAL_OPEN_ONLY=true", []func() error{api, worker}},
+		{"SEAL_OPEN_ONLY=yes", []func() error{api, worker}},
+		{"KEY_AGE_MAX=5", []func() error{api, worker}},
+		{"BREAKER_FAILURES_MAX=few", []func() error{api, worker}},
+		{"RECORD_CACHE=on", []func() error{api}},
+		{"FINGERPRINT_SECRETS=c2VjcmV0", []func() error{api}},
+		{"FINGERPRINT_SECRETS=a:c2VjcmV0,", []func() error{api}},
+		{"FINGERPRINT_SECRETS=a:not base64", []func() error{api}},
+		{"QUOTA_NEW_KEYS_PER_SECOND=10", []func() error{api}}, // without a table
+		{"QUOTA_ACTIVE_KEYS=-1", []func() error{api}},
+		{"QUOTA_LOOK_UPS_PER_SECOND=many", []func() error{api}},
 		{"LOG_LEVEL=loud", []func() error{api, worker, authorizer}},
 	} {
 		t.Run(c.change, func(t *testing.T) {
@@ -156,6 +172,31 @@ func TestReadOrigins(t *testing.T) {
 	want := []string{"https://shop.example", "http://localhost:3000"}
 	if api, err := config.Read[config.API](); err != nil || !slices.Equal(api.CORSOrigins, want) {
 		t.Errorf("%q, %v, want %q", api.CORSOrigins, err, want)
+	}
+}
+
+func TestReadSealing(t *testing.T) {
+	environment(t, "KEYS_TABLE=keys", "KMS_KEY_ID=alias/keys", "SEAL_OPEN_ONLY=true", "KEY_AGE_MAX=1m")
+	want := config.Sealing{KeysTable: "keys", KMSKeyID: "alias/keys", SealOpenOnly: true, KeyAgeMax: time.Minute}
+	if worker, err := config.Read[config.Worker](); err != nil || worker.Sealing != want || !worker.Seals() {
+		t.Errorf("%+v, %v, want %+v", worker.Sealing, err, want)
+	}
+	// Half of it is a mistake that must not end in plaintext: both names are said.
+	environment(t, "KEYS_TABLE=keys", "KMS_KEY_ID")
+	if err := check[config.API](); err == nil || !strings.Contains(err.Error(), "KEYS_TABLE") || !strings.Contains(err.Error(), "KMS_KEY_ID") {
+		t.Errorf("%v, want both named", err)
+	}
+}
+
+func TestReadFingerprintSecrets(t *testing.T) {
+	environment(t, "FINGERPRINT_SECRETS=2027:bmV3,2026:b2xk")
+	want := config.Secrets{{ID: "2027", Key: []byte("new")}, {ID: "2026", Key: []byte("old")}}
+	if api, err := config.Read[config.API](); err != nil || !reflect.DeepEqual(api.FingerprintSecrets, want) {
+		t.Errorf("%+v, %v, want %+v", api.FingerprintSecrets, err, want)
+	}
+	environment(t, "FINGERPRINT_SECRETS=2027:c2VjcmV0,2026=c2VjcmV0")
+	if err := check[config.API](); err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
+		t.Errorf("%v, want an error that does not show a secret", err)
 	}
 }
 

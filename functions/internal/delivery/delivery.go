@@ -10,7 +10,6 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
@@ -18,7 +17,7 @@ import (
 // Parts are what a worker, a sweep or a courier is made of.
 type Parts struct {
 	Client *dynamodb.Client
-	Store  *dynamo.Store
+	Store  *Store
 	Topics *outbox.Topics
 	Queue  *sqsqueue.Queue
 	Logger *slog.Logger
@@ -31,15 +30,15 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	client := dynamodb.NewFromConfig(aws)
-	store, err := Store(client, cfg.Tables)
+	logger, err := cfg.Logger()
+	if err != nil {
+		return Parts{}, err
+	}
+	store, err := newStore(aws, client, cfg, logger)
 	if err != nil {
 		return Parts{}, err
 	}
 	provider, err := payments.NewProvider(cfg.Provider.URL)
-	if err != nil {
-		return Parts{}, err
-	}
-	logger, err := cfg.Logger()
 	if err != nil {
 		return Parts{}, err
 	}
@@ -55,12 +54,4 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	return Parts{Client: client, Store: store, Topics: topics, Queue: queue, Logger: logger}, nil
-}
-
-// Store is the store of the functions, with the application's writes.
-func Store(client *dynamodb.Client, tables config.Tables) (*dynamo.Store, error) {
-	return dynamo.New(client, dynamo.Config{
-		IdempotencyTable: tables.IdempotencyTable, OutboxTable: tables.OutboxTable, ResponseBytesMax: tables.ResponseBytesMax,
-		Translate: payments.Items(tables.PaymentsTable),
-	})
 }

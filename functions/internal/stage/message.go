@@ -14,7 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
-	"github.com/idem-go/idem-aws/idem/dynamo"
 )
 
 // Accepted is the payment of the sample events of the worker, as its request left it.
@@ -25,7 +24,7 @@ type Accepted struct {
 	Stream, Queue []byte
 
 	stage *Stage
-	store *dynamo.Store
+	store *delivery.Store
 }
 
 // The instant in the sample events.
@@ -39,10 +38,11 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Accepted{stage: s, Queue: Sample(t, "worker-queue")}
-	if a.store, err = delivery.Store(s.Client, cfg.Tables); err != nil {
+	parts, err := delivery.New(t.Context(), cfg)
+	if err != nil {
 		t.Fatal(err)
 	}
+	a := &Accepted{stage: s, store: parts.Store, Queue: Sample(t, "worker-queue")}
 	now := time.Now().Add(-age).UTC().Truncate(time.Millisecond)
 	a.Stream = []byte(strings.ReplaceAll(string(Sample(t, "worker-stream-insert")), sampled, fmt.Sprint(now.UnixMilli())))
 	var event events.DynamoDBEvent
@@ -53,17 +53,18 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.store.DecodeImage(image)
+	m, err := a.store.Image(t.Context(), image)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.SweepAt = m.CreatedAt.Add(15 * time.Second)
-	a.Message = *m
+	a.Message = m
 	a.Payment = payments.Payment{
 		Tenant: Tenant, ID: "pay_gAAQIDBAUGBwgJCgsMDQ4P", Status: payments.StatusPending, Amount: 1999, Currency: "EUR", Source: "card_ok",
 		Reference: "order-17", CreatedAt: now, Message: m.ID,
 	}
 	a.commit(t, now)
+	a.seal(t)
 	return a
 }
 

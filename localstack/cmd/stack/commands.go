@@ -118,7 +118,7 @@ func (c testCommand) Run(s call) error {
 // target are the options of a stack in AWS.
 type target struct {
 	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`
-	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch."`
+	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch, encryption, corsOrigins."`
 }
 
 func (t target) of(root string) stack.Target {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// Limits hold across the functions that share a table, for new keys and look-ups of one tenant, and never for replays.
+func TestQuotaAcrossFunctions(t *testing.T) {
+	s := stage.New(t)
+	table := s.Idempotency + "-quota"
+	if err := dynamotest.CreateTable(t.Context(), s.Client, table, schema.Quota()); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"QUOTA_TABLE": table, "QUOTA_NEW_KEYS_PER_SECOND": "1000", "QUOTA_ACTIVE_KEYS": "2", "QUOTA_LOOK_UPS_PER_SECOND": "1000",
+	} {
+		t.Setenv(name, value)
+	}
+	one, other := started(t), started(t)
+	payment := func(key, tenant string) []byte {
+		event := strings.Replace(string(stage.Sample(t, "api-http-payment")), "order-17", key, 1)
+		return []byte(strings.Replace(event, `"tenant": "tenant-a"`, `"tenant": "`+tenant+`"`, 1))
+	}
+	first := invoke(t, one, payment("order-1", "tenant-a"))
+	second := invoke(t, other, payment("order-2", "tenant-a"))
+	third := invoke(t, one, payment("order-3", "tenant-a"))
+	if first.StatusCode != 202 || second.StatusCode != 202 {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	if third.StatusCode != 429 || !strings.Contains(third.Body, `"idempotency_quota_exceeded"`) || third.header("Retry-After") == "" {
+		t.Errorf("a third key got %+v", third)
+	}
+	if again := invoke(t, one, payment("order-2", "tenant-a")); again.StatusCode != 202 || again.Body != second.Body {
+		t.Errorf("a replay got %+v", again)
+	}
+	if bystander := invoke(t, one, payment("order-3", "tenant-b")); bystander.StatusCode != 202 {
+		t.Errorf("another tenant got %+v", bystander)
+	}
+	if items := s.Items(t, s.Outbox); len(items) != 3 {
+		t.Errorf("%d messages, want 3: what is refused writes nothing", len(items))
+	}
+	status := strings.ReplaceAll(string(stage.Sample(t, "api-http-account")), "/v1/accounts/acct_1", first.header("Location"))
+	if got := invoke(t, one, []byte(status)); got.StatusCode != 200 {
+		t.Errorf("a look-up got %+v", got)
+	}
+	t.Setenv("QUOTA_LOOK_UPS_PER_SECOND", "1")
+	slow := started(t)
+	refused := 0
+	for range 20 {
+		if got := invoke(t, slow, []byte(status)); got.StatusCode == 429 {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("20 look-ups passed a limit of one per second")
+	}
+}

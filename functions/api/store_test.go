@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// semantics.md "What is never cached or trusted": neither record nor message shows what was stored, and an erased tenant's
+// answers are 410, whoever asks, by key or by operation.
+func TestSealedAndErased(t *testing.T) {
+	s := stage.New(t)
+	keys := s.Seal(t)
+	h := started(t)
+	payment := stage.Sample(t, "api-http-payment")
+	first, second := invoke(t, h, payment), invoke(t, h, payment)
+	if first.StatusCode != 202 || second.Body != first.Body || second.header("Idempotent-Replayed") != "true" {
+		t.Fatalf("%+v, then %+v", first, second)
+	}
+	for _, item := range append(s.Items(t, s.Idempotency), s.Items(t, s.Outbox)...) {
+		for name, value := range item {
+			if b, ok := value.(*types.AttributeValueMemberB); ok && bytes.Contains(b.Value, []byte("order-17")) {
+				t.Errorf("attribute %s is in clear: %s", name, b.Value)
+			}
+		}
+		if item[schema.Sealed] == nil {
+			t.Errorf("not sealed: %v", item)
+		}
+	}
+
+	if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	h = started(t) // a process that holds the key may use it for KEY_AGE_MAX
+	status := strings.ReplaceAll(string(stage.Sample(t, "api-http-account")), "/v1/accounts/acct_1", first.header("Location"))
+	other := strings.ReplaceAll(string(payment), "order-17", "order-18")
+	for name, event := range map[string]string{"replay": string(payment), "new operation": other} {
+		if got := invoke(t, h, []byte(event)); got.StatusCode != 410 || !strings.Contains(got.Body, "idempotency_response_erased") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := invoke(t, h, []byte(status)); got.StatusCode != 410 || !strings.Contains(got.Body, "idempotency_response_erased") {
+		t.Errorf("status: %+v", got)
+	}
+	if records := s.Items(t, s.Idempotency); len(records) != 1 {
+		t.Errorf("%d records, want none of the refused operation", len(records))
+	}
+}
+
+// The breaker is always there: once the tables are known to be down, nothing is sent any more, and clients are told when
+// to come back (docs/semantics.md: store trouble fails closed).
+func TestBreakerStandsBeforeTheTables(t *testing.T) {
+	stage.New(t)
+	stage.Unreachable(t)
+	log := stage.Log(t)
+	t.Setenv("LOG_LEVEL", "ERROR")
+	h := started(t)
+	for range 6 {
+		if got := invoke(t, h, stage.Sample(t, "api-http-payment")); got.StatusCode != 503 || got.header("Retry-After") == "" {
+			t.Errorf("%+v", got)
+		}
+	}
+	opened := 0
+	for _, line := range log() {
+		if strings.Contains(line.Message, "circuit breaker opened") {
+			opened++
+		}
+	}
+	if opened != 1 {
+		t.Errorf("the breaker opened %d times, want once", opened)
+	}
+}
+
+// RECORD_CACHE: a replay that reads first is answered from memory, even where the tables are gone.
+func TestRecordCacheAnswersReplays(t *testing.T) {
+	for _, cached := range []bool{false, true} {
+		s := stage.New(t)
+		s.Account(t, stage.Tenant, "acct_1", 1000)
+		t.Setenv("RECORD_CACHE", map[bool]string{true: "true", false: "false"}[cached])
+		h := started(t)
+		first := invoke(t, h, stage.Sample(t, "api-http-payout"))
+		if again := invoke(t, h, stage.Sample(t, "api-http-payout")); first.StatusCode != 201 || again.Body != first.Body {
+			t.Fatalf("%+v, then %+v", first, again)
+		}
+		empty(t, s)
+		again := invoke(t, h, stage.Sample(t, "api-http-payout"))
+		if held := again.StatusCode == 201 && again.Body == first.Body; held != cached {
+			t.Errorf("cache %v: %+v", cached, again)
+		}
+	}
+}
+
+// FINGERPRINT_SECRETS: records name the secret of their fingerprint, and a retry is compared under the one that it was
+// stored with, after another became the newest.
+func TestFingerprintsAreKeyed(t *testing.T) {
+	s := stage.New(t)
+	secret := func(id string) string {
+		return id + ":" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(id), 32))
+	}
+	t.Setenv("FINGERPRINT_SECRETS", secret("a"))
+	first := invoke(t, started(t), stage.Sample(t, "api-http-payment"))
+	t.Setenv("FINGERPRINT_SECRETS", secret("b")+","+secret("a"))
+	again := invoke(t, started(t), stage.Sample(t, "api-http-payment"))
+	if first.StatusCode != 202 || again.Body != first.Body || again.header("Idempotent-Replayed") != "true" {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	records := s.Items(t, s.Idempotency)
+	if id, ok := records[0][schema.FingerprintKeyID].(*types.AttributeValueMemberS); len(records) != 1 || !ok || id.Value != "a" {
+		t.Errorf("records %v", records)
+	}
+	t.Setenv("FINGERPRINT_SECRETS", "short:"+base64.StdEncoding.EncodeToString([]byte("short")))
+	cfg, err := config.Read[config.API]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := handler(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "FINGERPRINT_SECRETS") {
+		t.Errorf("a short secret: %v", err)
+	}
+}
+
+// empty takes every record away.
+func empty(t *testing.T, s *stage.Stage) {
+	t.Helper()
+	for _, record := range s.Items(t, s.Idempotency) {
+		_, err := s.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+			TableName: &s.Idempotency, Key: map[string]types.AttributeValue{schema.RecordKey: record[schema.RecordKey]},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

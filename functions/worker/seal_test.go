@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// Where encryption is on, the stream shows a payload that nobody else can read; the worker opens and delivers it.
+func TestSealedMessageIsDeliveredAsTheStreamShowsIt(t *testing.T) {
+	s := stage.New(t)
+	s.Seal(t)
+	a, h := s.Accept(t, 0), started(t)
+	if bytes.Equal(a.Stream, stage.Sample(t, "worker-stream-insert")) || bytes.Contains(a.Stream, []byte("order-17")) {
+		t.Fatalf("the payload is not sealed: %s", a.Stream)
+	}
+	none(t, failures(t, h, a.Stream))
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	if charge := s.Charges(t)[0]; charge.Amount != 1999 || charge.Reference != "order-17" {
+		t.Errorf("charge %+v", charge)
+	}
+}
+
+// semantics.md "What is never cached or trusted": an erased tenant's messages end dead, and nothing of it is executed. Only
+// the payload could say what that means to the record, which stands before the operator with it.
+func TestErasedTenantsMessageEndsDead(t *testing.T) {
+	s := stage.New(t)
+	keys := s.Seal(t)
+	a, h := s.Accept(t, 0), started(t)
+	if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	none(t, failures(t, h, a.Stream))
+	a.Want(t, idem.MessageDead, idem.StatePending, payments.StatusPending, 0)
+	if sent := s.Queues.Dead(); len(sent) != 1 {
+		t.Errorf("dead-letter queue %+v", sent)
+	}
+}
+
+// Trouble with the keys loses nothing: the record comes again.
+func TestKeysThatCannotBeFetchedFailTheRecord(t *testing.T) {
+	s := stage.New(t)
+	s.Seal(t)
+	a := s.Accept(t, 0)
+	working := started(t)
+	t.Setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
+	if failed := failures(t, started(t), a.Stream); len(failed) != 1 {
+		t.Errorf("failed %q, want the record", failed)
+	}
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	none(t, failures(t, working, a.Stream))
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// SEAL_OPEN_ONLY: the release before the first that seals reads what the next one stores.
+func TestOpenOnlyOpensAndDoesNotSeal(t *testing.T) {
+	s := stage.New(t)
+	s.Seal(t)
+	sealed := s.Accept(t, time.Second)
+	t.Setenv("SEAL_OPEN_ONLY", "true")
+	none(t, failures(t, started(t), sealed.Stream))
+	sealed.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	for _, record := range s.Items(t, s.Idempotency) {
+		if record[schema.Sealed] != nil {
+			t.Errorf("a record was sealed: %v", record)
+		}
+	}
+}

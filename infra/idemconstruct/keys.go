@@ -1,0 +1,55 @@
+package idemconstruct
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// KeysProps are the choices for Keys. The zero value is for production.
+type KeysProps struct {
+	// Disposable keys go with their stack.
+	Disposable bool
+}
+
+// Keys are what tenants' data is encrypted with: a table of data keys, one item for each tenant, and the KMS key that wraps
+// them. Whoever loses either has lost what is encrypted.
+type Keys struct {
+	constructs.Construct
+	// Table is the table of wrapped data keys. It has no point-in-time recovery, which would bring erased keys back.
+	Table awsdynamodb.TableV2
+	// Key is the symmetric KMS key, rotated every year. Rotation changes nothing for what is wrapped.
+	Key awskms.Key
+}
+
+// NewKeys adds the table and the KMS key to scope under id.
+func NewKeys(scope constructs.Construct, id string, props KeysProps) *Keys {
+	self := constructs.NewConstruct(scope, jsii.String(id))
+	policy := awscdk.RemovalPolicy_RETAIN
+	if props.Disposable {
+		policy = awscdk.RemovalPolicy_DESTROY
+	}
+	return &Keys{
+		Construct: self,
+		Table:     NewTable(self, "Table", schema.Keys(), TablesProps{Disposable: props.Disposable, Unrecoverable: true}),
+		Key: awskms.NewKey(self, jsii.String("Key"), &awskms.KeyProps{
+			Description:       jsii.String("Wraps the tenants' data keys of idem"),
+			EnableKeyRotation: jsii.Bool(true),
+			RemovalPolicy:     policy,
+		}),
+	}
+}
+
+// SealStatements is what a function needs that encrypts and decrypts: each that executes operations, delivers messages or
+// reads either. A tenant's first key is written by whoever meets the tenant first; to rotate, renew or erase one is an operator's.
+func (k *Keys) SealStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem"}, k.Table.TableArn()),
+		Allow([]string{"kms:Encrypt", "kms:Decrypt"}, k.Key.KeyArn()),
+	}
+}
