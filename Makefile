@@ -7,7 +7,9 @@ STACK    := .local/build/bin/stack
 EMULATOR ?= ministack
 ARCH     ?= arm64
 NAME     ?= idem-payments
-CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) -c arch=$(ARCH)
+CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) \
+            $(if $(ENCRYPTION),-c encryption=$(ENCRYPTION)) $(if $(CORS_ORIGINS),-c corsOrigins=$(CORS_ORIGINS)) \
+            $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) -c arch=$(ARCH)
 export EMULATOR
 
 .DEFAULT_GOAL := help
@@ -15,7 +17,7 @@ export EMULATOR
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack."
+	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant."
 
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
@@ -74,7 +76,7 @@ bench: ## costs by path of a request, start times of the functions
 fmt: ## format the Go code
 	@go fmt ./... && cd infra && go fmt ./...
 
-deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH=]
+deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on CORS_ORIGINS= ALARM_TOPIC=]
 	@$(STACK) deploy --name $(NAME) $(CONTEXT)
 
 destroy: stack ## remove the stack from AWS: [NAME=]
