@@ -28,7 +28,7 @@ var variants = map[string]map[string]any{
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open",
 	},
-	"http-function":        {"local": true, "arch": "amd64", "auth": "function"},
+	"http-function": {"local": true, "arch": "amd64", "auth": "function"},
 	"rest-function": {
 		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
 		"dynamodbEndpoint": "http://127.0.0.1:8100", "encryption": "on", "corsOrigins": origins,
