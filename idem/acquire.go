@@ -230,9 +230,9 @@ func (x *execution) fail(err error) error {
 func (x *execution) waitForWinner(ctx context.Context, handler Handler, last *Result) (*Result, error) {
 	until := x.engine.now().Add(x.op.Policy.WaitMax)
 	for try := 0; ; try++ {
-		pause := x.engine.jitter(pollPause(try))
-		end := x.engine.now().Add(pause)
-		if end.After(until) || end.After(x.handlerUntil) || x.engine.cfg.Pause(ctx, pause) != nil {
+		now := x.engine.now()
+		pause := min(x.engine.jitter(pollPause(try)), until.Sub(now)) // for the whole wait, to look once more at its end
+		if pause <= 0 || now.Add(pause).After(x.handlerUntil) || x.engine.cfg.Pause(ctx, pause) != nil {
 			return last, nil
 		}
 		existing, err := x.read(ctx)

@@ -4,7 +4,7 @@ package idem
 const (
 	CodeKeyMissing       = "idempotency_key_missing"                       // 400
 	CodeKeyInvalid       = "idempotency_key_invalid"                       // 400
-	CodeKeyReused        = "idempotency_key_reused_with_different_payload" // 422, by policy 400
+	CodeKeyReused        = "idempotency_key_reused_with_different_payload" // 422
 	CodeError            = "idempotency_error"                             // 400: Stripe's mismatch
 	CodeInProgress       = "idempotency_key_in_progress"                   // 409
 	CodeInUse            = "idempotency_key_in_use"                        // 409: Stripe's in flight

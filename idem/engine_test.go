@@ -200,6 +200,7 @@ func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) { // peers.md P4
 	})
 }
 
+// peers.md, seen elsewhere: "check-then-act".
 func TestDoTwentySimultaneousDuplicates(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {

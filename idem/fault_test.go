@@ -201,6 +201,7 @@ func TestContentionIsTriedAgainUnderANewToken(t *testing.T) {
 	}
 }
 
+// peers.md, seen elsewhere: "success sent to the client before the commit is known".
 func TestContentionForEverReleasesWith503(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
@@ -285,7 +286,8 @@ func TestTwoHoldersAHandlerThatOverstaysAnswersWithTheWinnersResult(t *testing.T
 	}
 }
 
-func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) { // peers.md P10
+// peers.md P10, seen elsewhere: "unlock, complete and heartbeat by anybody".
+func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -302,7 +304,8 @@ func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) { // peers.md P10
 	})
 }
 
-func TestClientThatHangsUpChangesNothing(t *testing.T) { // peers.md "Seen elsewhere": idempotency-guard
+// peers.md, seen elsewhere: "a client disconnect cancels the save and releases the claim".
+func TestClientThatHangsUpChangesNothing(t *testing.T) {
 	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -96,7 +96,8 @@ func TestH9OpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
 	})
 }
 
-func TestOpaqueDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) { // peers.md P9 and the crash of a holder
+// peers.md P9 and the crash of a holder; seen elsewhere: "lease expiry treated as permission to run an ambiguous withdrawal again".
+func TestOpaqueDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindOpaque})

@@ -12,7 +12,7 @@ import (
 
 // peers.md H17: whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
 // answers 503; the release that wrote it goes on where it stopped.
-func TestRecordsOfALaterReleaseAreUnavailable(t *testing.T) {
+func TestH17RecordsOfALaterReleaseAreUnavailable(t *testing.T) {
 	for name, change := range map[string]func(*idem.Record){
 		"schema":              func(r *idem.Record) { r.SchemaVersion++ },
 		"state":               func(r *idem.Record) { r.State = "suspended" },

@@ -8,7 +8,8 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) { // peers.md P14 and "Seen elsewhere": nestarc
+// peers.md P14, seen elsewhere: "delimiter injection in composed keys".
+func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) {
 	seen := map[idem.RecordKey]idem.Scope{}
 	for _, s := range []idem.Scope{
 		{Tenant: "a", Operation: "b.c", Key: "d"}, {Tenant: "ab", Operation: ".c", Key: "d"}, {Tenant: "a", Operation: "b.cd", Key: ""},

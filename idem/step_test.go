@@ -175,7 +175,8 @@ func TestRecordStandsInTheSweepIndexOnlyWhereNobodyElseResolvesIt(t *testing.T) 
 	}
 }
 
-func TestRecordRemovedByTTLOnlyWhenFinishedOrNotOpaque(t *testing.T) { // docs/design.md "Tables"
+// docs/design.md "Tables"; peers.md, seen elsewhere: "unfinished keys deleted by the reaper".
+func TestRecordRemovedByTTLOnlyWhenFinishedOrNotOpaque(t *testing.T) {
 	for _, c := range []struct {
 		kind  idem.Kind
 		state idem.State

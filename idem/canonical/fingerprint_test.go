@@ -63,8 +63,8 @@ func TestSameRequest(t *testing.T) {
 	}
 }
 
-// Every input here is another request than every other one. Among them are peers.md's collisions: integers above 2^53,
-// {"a":1} and {"a":"1"}, and composed keys with delimiters inside.
+// Every input here is another request than every other one. Among them are peers.md's collisions, {"a":1} and {"a":"1"} and
+// composed keys with delimiters inside; seen elsewhere: "integers above 2^53 collide", "query string and path left out".
 func TestDifferentRequests(t *testing.T) {
 	body := func(mediaType, body string) Input {
 		return Input{Operation: "op", MediaType: mediaType, Body: []byte(body)}

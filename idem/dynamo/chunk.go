@@ -132,10 +132,15 @@ func (s *Store) joinChunks(items map[string]item, r idem.Record) ([]byte, error)
 			return nil, fmt.Errorf("chunk %d is one of %d, not of %d", n, count, r.Chunks)
 		}
 		joined.Write(chunk.bytes(schema.ResponseBody))
-		encoding, digest = chunk.text(schema.ResponseEncoding), chunk.bytes(schema.ChunkDigest)
+		written := chunk.bytes(schema.ChunkDigest)
+		encoding = chunk.text(schema.ResponseEncoding)
 		if chunk.err != nil {
 			return nil, fmt.Errorf("chunk %d: %w", n, chunk.err)
 		}
+		if n > 0 && !bytes.Equal(written, digest) {
+			return nil, fmt.Errorf("chunk %d was not written with those before it", n)
+		}
+		digest = written
 	}
 	if sum := sha256.Sum256(joined.Bytes()); !bytes.Equal(sum[:], digest) {
 		return nil, fmt.Errorf("the %d chunks were not written together", r.Chunks)

@@ -49,8 +49,8 @@ func numberOf(t *testing.T, v types.AttributeValue) int {
 	return n
 }
 
-// A chunk that is gone, damaged, or of another writing is never replayed as the answer.
-func TestAnIncompleteResponseIsNeverReplayed(t *testing.T) {
+// peers.md H13: a chunk that is gone, damaged, or of another writing is never replayed as the answer.
+func TestH13AnIncompleteResponseIsNeverReplayed(t *testing.T) {
 	store, client, tables := onDynoxide(t, dynamo.Config{ChunkBytes: 64 << 10, ResponseBytesMax: 1<<20 + 1<<10})
 	other := completed(reserved(t), random(256<<10))
 	must(t, store.Insert(t.Context(), other, base))
@@ -99,7 +99,8 @@ func TestAnIncompleteResponseIsNeverReplayed(t *testing.T) {
 	}
 }
 
-// A batch that is answered in part is a success to the SDK: what is left is read on its own.
+// A batch that is answered in part is a success to the SDK: what is left is read on its own (peers.md, seen elsewhere:
+// "FailedEntryCount ignored: silent loss" is the same of another service).
 func TestUnprocessedKeysAreRead(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	tables := createTables(t, client)

@@ -151,7 +151,7 @@ func TestTombstoneAcrossDaysWithAndWithoutTTL(t *testing.T) {
 }
 
 // peers.md H13: chunks outlive their record, also where its end is moved, or comes with its resource.
-func TestChunksOutliveAnAmendedRecord(t *testing.T) {
+func TestH13ChunksOutliveAnAmendedRecord(t *testing.T) {
 	s := newShop(t, dynamo.Config{ChunkBytes: 64 << 10, ResponseBytesMax: 1<<20 + 1<<10})
 	extended, backed := completed(reserved(t), random(200<<10)), completed(reserved(t), random(200<<10))
 	backed.Expiry.ResourceBacked, backed.ExpiresAt = true, time.Time{}

@@ -163,6 +163,7 @@ func FuzzJoinChunks(f *testing.F) {
 	shared := offline(f)
 	f.Add([]byte("a body in chunks, one of which is exchanged"), []byte("another body, as long as the first one was."), uint8(4), uint8(1), uint8(1), uint8(0))
 	f.Add(bytes.Repeat([]byte("idem"), 1<<10), bytes.Repeat([]byte("idem "), 1<<10), uint8(9), uint8(0), uint8(2), uint8(7))
+	f.Add(bytes.Repeat([]byte("0"), 22), bytes.Repeat([]byte("0"), 23), uint8(21), uint8(3), uint8(1), uint8(0)) // but for one chunk the same
 	f.Add([]byte("x"), []byte("y"), uint8(1), uint8(3), uint8(0), uint8(0))
 	f.Fuzz(func(t *testing.T, body, other []byte, size, fault, at, by uint8) {
 		store := *shared

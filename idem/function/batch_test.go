@@ -80,7 +80,7 @@ func wantFailed(t *testing.T, got []string, want ...string) {
 
 // peers.md H16: the duplicate of what is in progress is not acknowledged. Its holder hangs until its lease is over; the
 // next delivery executes, and what the first holder does afterwards changes nothing (P1).
-func TestInProgressDuplicateFailsItsItem(t *testing.T) {
+func TestH16InProgressDuplicateFailsItsItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, idem.Config{})
 		fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
@@ -110,7 +110,7 @@ func TestInProgressDuplicateFailsItsItem(t *testing.T) {
 }
 
 // peers.md H16, on a FIFO queue: nothing of the batch goes past the duplicate.
-func TestFIFOStopsAtTheInProgressDuplicate(t *testing.T) {
+func TestH16FIFOStopsAtTheInProgressDuplicate(t *testing.T) {
 	w := newWorld(t, idem.Config{})
 	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
 	batch := awslambda.SQS(function.Each(fn, body, w.returning(idem.KindAtomic, "done")), awslambda.Config{})

@@ -166,8 +166,9 @@ func TestMismatch(t *testing.T) {
 	w.ran(1)
 }
 
-// peers.md P11: what failed is not replayed for the whole window. An error leaves nothing of an atomic function; an opaque
-// one may have had its effect, and is never executed again.
+// peers.md P11: what failed is not replayed for the whole window, nor is it done with (seen elsewhere: "processed marker
+// before handling: a nack loses the message"). An error leaves nothing of an atomic function; an opaque one may have had its
+// effect, and is never executed again.
 func TestErrorIsNotStored(t *testing.T) {
 	trouble := errors.New("provider: 500")
 	panicking := func(context.Context, *idem.Tx, []byte) ([]byte, error) { panic("boom") }

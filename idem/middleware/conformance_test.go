@@ -1,192 +1,202 @@
 package middleware_test
 
 import (
-	"context"
-	"net/http"
+	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-// contract is an API whose two operations follow one policy. Its handler answers as the request's X-Answer says.
-type contract struct {
-	*api
-	policy idem.Policy
-	runs   atomic.Int64
-	// held, where set, is reached by each run, which then waits for its release.
-	reached, release chan struct{}
+// cell is one cell of the contract: what it says, word for word, and what proves it.
+type cell struct {
+	says  string
+	prove func(*testing.T, idem.Policy)
 }
 
-func newContract(t *testing.T, policy idem.Policy, change ...func(*idem.Policy)) *contract {
-	t.Helper()
-	for _, f := range change {
-		f(&policy)
-	}
-	c := &contract{api: newAPI(t, nil), policy: policy}
-	for _, name := range []string{"orders", "refunds"} {
-		c.handle("POST /"+name, idem.Operation{Name: name + ".create", Policy: policy}, middleware.Route{Validate: validate}, c.execute)
-	}
-	return c
+// row is one row of the contract: a cell for each published policy, and what is left of it where nothing is acted on.
+type row struct {
+	name                  string
+	ietf, stripe, lenient cell
+	// passes are requests at a route that is exempt, or only observed; reports is what the observed route reports of them,
+	// as "status outcome code".
+	passes  func(*contract)
+	reports []string
 }
 
-// validate refuses a body with "invalid" in it, before anything executes.
-func validate(r *middleware.Request) *idem.Problem {
-	if !strings.Contains(string(r.Body), "invalid") {
-		return nil
-	}
-	p := idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The body is not valid.")
-	return &p
+// rows is the table "Policies" of docs/semantics.md.
+var rows = []row{
+	{
+		"missing key on an unsafe method",
+		cell{"400", missingIsRefused},
+		cell{"executes without protection, marked so in header and metric", missingIsUnprotected},
+		cell{"as without header", missingIsUnprotected},
+		passMissing, []string{"400  idempotency_key_missing"},
+	},
+	{
+		"empty header",
+		cell{"400", emptyIsRefused},
+		cell{"as missing", emptyIsMissing},
+		cell{"as absent", emptyIsMissing},
+		passEmpty, []string{"400  idempotency_key_invalid"},
+	},
+	{
+		"syntax",
+		cell{"structured-field string, quoted; a bare value is the same key unless strict", syntaxStructured},
+		cell{"opaque, 1..255, minimum length by choice", syntaxOpaqueBounded},
+		cell{"opaque, any", syntaxOpaqueAny},
+		passSyntax, []string{"400  idempotency_key_invalid"},
+	},
+	{
+		"other payload",
+		cell{"422", payload422},
+		cell{"400 `idempotency_error`", payload400},
+		cell{"replays the first result", payloadReplays},
+		passPayload, []string{"422 mismatch idempotency_key_reused_with_different_payload"},
+	},
+	{
+		"in flight",
+		cell{"409 + Retry-After", flight(idem.CodeInProgress)},
+		cell{"409 `idempotency_key_in_use`", flight(idem.CodeInUse)},
+		cell{"waits, then replays the winner's response; 409 only when the wait budget is over", flightWaits},
+		passFlight, []string{"409 in_progress idempotency_key_in_progress"},
+	},
+	{
+		"5xx result",
+		cell{"not stored; retry executes", serverErrorReleases},
+		cell{"stored and replayed once execution began", serverErrorIsStored},
+		cell{"not stored", serverErrorReleases},
+		passServerError, nil,
+	},
+	{
+		"4xx result",
+		cell{"stored, except validation before execution and 401, 403, 408, 409, 425, 429 (the layer's own or a handler's, unless it declared them by Reject)", clientErrorsFinal},
+		cell{"same", clientErrorsFinal},
+		cell{"stored", clientErrorsAll},
+		passClientError, []string{"402 replayed"},
+	},
+	{
+		"scope",
+		cell{"tenant + operation + key", scopeOperation},
+		cell{"tenant + key; another operation = mismatch", scopeTenant(400, idem.CodeError)},
+		cell{"tenant + key; another operation = mismatch, never a replay", scopeTenant(422, idem.CodeKeyReused)},
+		passScope, nil,
+	},
+	{
+		"retention",
+		cell{"24 h, per operation 1 h .. 90 d", retentionChosen},
+		cell{"24 h", retentionOfADay},
+		cell{"24 h, or the resource's lifetime", retentionOrLifetime},
+		passRetention, []string{"201 replayed"},
+	},
+	{
+		"after expiry",
+		cell{"new request, or 410 by tombstone or a time in every key", expiredIsNewOrGone},
+		cell{"new request", expiredIsNew},
+		cell{"new request", expiredIsNew},
+		passExpiry, nil,
+	},
 }
-
-func (c *contract) execute(_ context.Context, _ *idem.Tx, r *middleware.Request) (idem.Response, error) {
-	run := c.runs.Add(1)
-	if c.reached != nil {
-		c.reached <- struct{}{}
-		<-c.release
-	}
-	status, err := strconv.Atoi(r.HTTP.Header.Get("X-Answer"))
-	if err != nil {
-		status = http.StatusCreated
-	}
-	if r.HTTP.Header.Get("X-Declared") != "" {
-		return idem.Response{}, &idem.RejectedError{Problem: idem.NewProblem(status, "declared", "Declared", "By Reject.")}
-	}
-	return idem.JSON(status, run)
-}
-
-// post sends an order with a key and a body, to which the handler shall answer with the status.
-func (c *contract) post(key string, answer int, more ...func(*ask)) *reply {
-	c.Helper()
-	q := ask{keys: []string{key}, header: map[string]string{"X-Answer": strconv.Itoa(answer)}}
-	for _, f := range more {
-		f(&q)
-	}
-	return c.do(q)
-}
-
-func body(text string) func(*ask) { return func(q *ask) { q.body = text } }
-func at(path string) func(*ask)   { return func(q *ask) { q.path = path } }
-func by(tenant string) func(*ask) { return func(q *ask) { q.tenant = tenant } }
-func without(q *ask)              { q.keys = nil }
-func declared(q *ask)             { q.header["X-Declared"] = "1" }
-func sentAt(at time.Time) func(*ask) {
-	return func(q *ask) { q.header["Idempotency-First-Sent"] = at.Format(time.RFC3339) }
-}
-func (c *contract) executed(n int64) {
-	c.Helper()
-	if got := c.runs.Load(); got != n {
-		c.Errorf("executed %d times, want %d", got, n)
-	}
-}
-
-// is demands a status, the Idempotency-Status that goes with it, and a problem's code ("" for none).
-func (r *reply) is(t *testing.T, status int, became, code string) *reply {
-	t.Helper()
-	got := ""
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/problem+json") {
-		got = r.code(t)
-	}
-	if r.StatusCode != status || r.Header.Get("Idempotency-Status") != became || got != code {
-		t.Errorf("%d %q %q: %s; want %d %q %q", r.StatusCode, r.Header.Get("Idempotency-Status"), got, r.body, status, became, code)
-	}
-	return r
-}
-
-// comesBack demands a Retry-After.
-func (r *reply) comesBack(t *testing.T) {
-	t.Helper()
-	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || seconds < 1 {
-		t.Errorf("Retry-After %q, want seconds", r.Header.Get("Retry-After"))
-	}
-}
-
-// replays demands that the same request gets the stored answer, and that nothing executes again.
-func (c *contract) replays(first *reply, again *reply) {
-	c.Helper()
-	runs := c.runs.Load()
-	if again.StatusCode != first.StatusCode || string(again.body) != string(first.body) || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Idempotency-Status") != "replayed" {
-		c.Errorf("%d %s %v; want a replay of %d %s", again.StatusCode, again.body, again.Header, first.StatusCode, first.body)
-	}
-	c.executed(runs)
-}
-
-const (
-	executed    = "executed"
-	mismatch    = "mismatch"
-	inProgress  = "in_progress"
-	unprotected = "unprotected"
-)
-
-// cells are the table "Policies" of docs/semantics.md: row, policy, and what proves the cell.
-var cells = map[string]map[string]func(*testing.T, idem.Policy){
-	"missing key on an unsafe method": {"IETF": missingIsRefused, "Stripe": missingIsUnprotected, "Lenient": missingIsUnprotected},
-	"empty header":                    {"IETF": emptyIsRefused, "Stripe": emptyIsMissing, "Lenient": emptyIsMissing},
-	"syntax":                          {"IETF": syntaxStructured, "Stripe": syntaxOpaqueBounded, "Lenient": syntaxOpaqueAny},
-	"other payload":                   {"IETF": payload422, "Stripe": payload400, "Lenient": payloadReplays},
-	"in flight":                       {"IETF": flight409, "Stripe": flightInUse, "Lenient": flightWaits},
-	"5xx result":                      {"IETF": serverErrorReleases, "Stripe": serverErrorIsStored, "Lenient": serverErrorReleases},
-	"4xx result":                      {"IETF": clientErrorsFinal, "Stripe": clientErrorsFinal, "Lenient": clientErrorsAll},
-	"scope":                           {"IETF": scopeOperation, "Stripe": scopeTenant(400, "idempotency_error"), "Lenient": scopeTenant(422, "idempotency_key_reused_with_different_payload")},
-	"retention":                       {"IETF": retentionChosen, "Stripe": retentionOfADay, "Lenient": retentionOrLifetime},
-	"after expiry":                    {"IETF": expiredIsNewOrGone, "Stripe": expiredIsNew, "Lenient": expiredIsNew},
-}
-
-var presets = map[string]func() idem.Policy{"IETF": idem.IETF, "Stripe": idem.Stripe, "Lenient": idem.Lenient}
 
 func TestConformance(t *testing.T) { // docs/semantics.md "Policies"
-	for row, policies := range cells {
-		t.Run(row, func(t *testing.T) {
-			for name, prove := range policies {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					prove(t, presets[name]())
-				})
-			}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			proves(t, "IETF", func(t *testing.T) { row.ietf.prove(t, idem.IETF()) })
+			proves(t, "Stripe", func(t *testing.T) { row.stripe.prove(t, idem.Stripe()) })
+			proves(t, "Lenient", func(t *testing.T) { row.lenient.prove(t, idem.Lenient()) })
+			proves(t, "Exempt", func(t *testing.T) { passes(t, idem.Exempt("a search"), row.passes, nil) })
+			proves(t, "Observe", func(t *testing.T) { passes(t, idem.Observe(idem.IETF()), row.passes, row.reports) })
 		})
 	}
 }
 
-// The table of the contract and that of the tests have the same rows and columns.
-func TestConformanceCoversTheContract(t *testing.T) {
+// proves runs a subtest in a bubble, whose time passes when nobody has anything else to do.
+func proves(t *testing.T, name string, prove func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, prove)
+	})
+}
+
+// The tests have the rows, columns and words of the contract: who changes one sees the other.
+func TestConformanceIsTheContract(t *testing.T) {
+	want := [][]string{{"", "IETF (default)", "Stripe", "Lenient"}}
+	for _, r := range rows {
+		want = append(want, []string{r.name, r.ietf.says, r.stripe.says, r.lenient.says})
+	}
+	sameTable(t, table(t, "Policies"), want)
+}
+
+// Every field of a policy is a row of the contract or a variant that no published policy uses.
+func TestEveryFieldOfAPolicyIsProven(t *testing.T) {
+	proven := map[string]string{
+		"ExemptReason": "Exempt", "Observe": "Observe",
+		"MissingKey": "missing key on an unsafe method", "EmptyKey": "empty header", "Syntax": "syntax", "KeyBytesMin": "syntax",
+		"Mismatch": "other payload", "InFlight": "in flight", "WaitMax": "in flight", "StoreServerErrors": "5xx result",
+		"ClientErrors": "4xx result", "Scope": "scope", "Retention": "retention", "ResourceBacked": "retention",
+		"AfterExpiry": "after expiry", "KeepFor": "after expiry", "KeyTime": "after expiry", "KeyTimeRequired": "after expiry",
+		"BindPrincipal": "BindPrincipal", "ReplayHeaders": "ReplayHeaders",
+	}
+	tests := slices.AppendSeq([]string{"Exempt", "Observe"}, maps.Keys(variants))
+	for _, r := range rows {
+		tests = append(tests, r.name)
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[idem.Policy]()) {
+		if field.Name != "Name" && !slices.Contains(tests, proven[field.Name]) {
+			t.Errorf("Policy.%s is proven by %q, which is no row and no variant", field.Name, proven[field.Name])
+		}
+	}
+}
+
+// section is the text of the contract below a heading.
+func section(t *testing.T, heading string) string {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/semantics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(text), "\n## Policies\n")
+	_, after, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	if !found {
-		t.Fatal("docs/semantics.md has no section Policies")
+		t.Fatalf("docs/semantics.md has no section %q", heading)
 	}
-	lines := regexp.MustCompile(`(?m)^\|.*\|$`).FindAllString(table, -1)
-	var rows []string
-	for i, line := range lines {
+	below, _, _ := strings.Cut(after, "\n## ")
+	return below
+}
+
+var tableLine = regexp.MustCompile(`(?m)^\|.*\|$`)
+
+// table is the one table of a section, without the line below its head.
+func table(t *testing.T, heading string) [][]string {
+	t.Helper()
+	var lines [][]string
+	for i, line := range tableLine.FindAllString(section(t, heading), -1) {
 		fields := strings.Split(strings.Trim(line, "|"), "|")
-		for j := range fields {
-			fields[j] = strings.TrimSpace(fields[j])
+		for j, field := range fields {
+			fields[j] = strings.TrimSpace(field)
 		}
-		switch {
-		case i == 0:
-			columns := []string{"IETF (default)", "Stripe", "Lenient"}
-			if !slices.Equal(fields[1:], columns) {
-				t.Errorf("columns %q, want %q", fields[1:], columns)
-			}
-		case i > 1 && len(fields) == 4:
-			rows = append(rows, fields[0])
+		if i != 1 {
+			lines = append(lines, fields)
 		}
 	}
-	if len(rows) != len(cells) {
-		t.Errorf("%d rows %q, and %d with tests", len(rows), rows, len(cells))
+	return lines
+}
+
+func sameTable(t *testing.T, document, tests [][]string) {
+	t.Helper()
+	for _, line := range document {
+		if !slices.ContainsFunc(tests, func(tested []string) bool { return slices.Equal(line, tested) }) {
+			t.Errorf("docs/semantics.md says what no test does: %q", line)
+		}
 	}
-	for _, row := range rows {
-		if len(cells[row]) != len(presets) {
-			t.Errorf("row %q has %d cells with a test", row, len(cells[row]))
+	for _, tested := range tests {
+		if !slices.ContainsFunc(document, func(line []string) bool { return slices.Equal(line, tested) }) {
+			t.Errorf("docs/semantics.md does not say what a test does: %q", tested)
 		}
 	}
 }

@@ -93,16 +93,7 @@ func TestGoneAfterExpiry(t *testing.T) {
 		return &p
 	}
 	a.handle("POST /orders", idem.Operation{Policy: policy}, middleware.Route{Validate: validate}, counting(&runs))
-	a.mux.Handle("GET /v1/operations/{id}", a.mw.Read(func(ctx context.Context, r *middleware.Request) (idem.Response, error) {
-		record, err := a.engine.Status(ctx, r.Identity.Tenant, idem.OperationID(r.PathValue("id")))
-		switch {
-		case err != nil:
-			return idem.Response{}, err
-		case record == nil:
-			return idem.NewProblem(404, "not_found", "Not Found", "There is no such operation.").Response(), nil
-		}
-		return idem.JSON(200, record.State)
-	}))
+	a.showOperations()
 	first := a.do(key(ask{}))
 	first.wants(t, 201, "executed")
 	status := ask{method: "GET", path: "/v1/operations/" + string(a.mem.Records()[0].OperationID)}
@@ -129,6 +120,20 @@ func TestGoneAfterExpiry(t *testing.T) {
 	if runs.Load() != 2 {
 		t.Errorf("%d runs, want 2", runs.Load())
 	}
+}
+
+// showOperations serves the states of operations.
+func (a *api) showOperations() {
+	a.mux.Handle("GET /v1/operations/{id}", a.mw.Read(func(ctx context.Context, r *middleware.Request) (idem.Response, error) {
+		record, err := a.engine.Status(ctx, r.Identity.Tenant, idem.OperationID(r.PathValue("id")))
+		switch {
+		case err != nil:
+			return idem.Response{}, err
+		case record == nil:
+			return idem.NewProblem(404, "not_found", "Not Found", "There is no such operation.").Response(), nil
+		}
+		return idem.JSON(200, record.State)
+	}))
 }
 
 func keyAt(at time.Time) ask {

@@ -28,70 +28,6 @@ func (g *gate) handle(ctx context.Context, _ *idem.Tx, _ *middleware.Request) (i
 	return idem.JSON(http.StatusCreated, map[string]any{"run": g.runs.Add(1), "canceled": ctx.Err() != nil})
 }
 
-// semantics.md "Policies": a duplicate in flight, by policy; always Retry-After.
-func TestInFlight(t *testing.T) {
-	accepted := idem.IETF()
-	accepted.InFlight = idem.InFlightAccepted
-	for name, test := range map[string]struct {
-		policy idem.Policy
-		status int
-		code   string
-	}{
-		"ietf": {idem.IETF(), 409, idem.CodeInProgress}, "stripe": {idem.Stripe(), 409, idem.CodeInUse}, "202": {accepted, 202, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, g := newAPI(t, nil), newGate()
-			a.handle("POST /orders", idem.Operation{Policy: test.policy}, middleware.Route{}, g.handle)
-			var first *reply
-			var wg sync.WaitGroup
-			wg.Go(func() { first, _ = a.send(key(ask{})) })
-			<-g.started
-			r := a.do(key(ask{}))
-			r.wants(t, test.status, "in_progress")
-			if test.code != "" && r.code(t) != test.code {
-				t.Errorf("code %s", r.code(t))
-			}
-			if test.status == 202 {
-				var body struct{ Operation, State string }
-				if err := json.Unmarshal(r.body, &body); err != nil || body.State != "in_progress" || r.Header.Get("Location") != "/v1/operations/"+body.Operation {
-					t.Errorf("202 with %s, Location %q", r.body, r.Header.Get("Location"))
-				}
-			}
-			a.do(key(ask{body: `{"a":1}`})).wants(t, map[idem.Mismatch]int{idem.Mismatch422: 422, idem.Mismatch400: 400}[test.policy.Mismatch], "mismatch")
-			close(g.release)
-			wg.Wait()
-			first.wants(t, 201, "executed")
-			a.do(key(ask{})).wants(t, 201, "replayed")
-		})
-	}
-}
-
-// semantics.md "Policies": Lenient's duplicates wait for the winner and replay its response.
-func TestInFlightWaits(t *testing.T) {
-	a, g := newAPI(t, nil), newGate()
-	a.handle("POST /orders", idem.Operation{Policy: idem.Lenient()}, middleware.Route{}, g.handle)
-	replies := make([]*reply, 4)
-	var wg sync.WaitGroup
-	for i := range replies {
-		wg.Go(func() { replies[i], _ = a.send(key(ask{})) })
-	}
-	<-g.started
-	time.AfterFunc(100*time.Millisecond, func() { close(g.release) })
-	wg.Wait()
-	executed := 0
-	for _, r := range replies {
-		if r == nil || r.StatusCode != 201 || string(r.body) != string(replies[0].body) {
-			t.Fatalf("got %+v", r)
-		}
-		if r.Header.Get("Idempotency-Status") == "executed" {
-			executed++
-		}
-	}
-	if executed != 1 || g.runs.Load() != 1 {
-		t.Errorf("%d executed, %d runs", executed, g.runs.Load())
-	}
-}
-
 // watched tells when the server has noticed that a client is gone, and when its request was served to the end.
 func watched(h http.Handler, noticed, served chan<- struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,19 +87,19 @@ func TestClientHangsUp(t *testing.T) {
 }
 
 // deferred registers an operation that accepts, and returns what settles it.
-func deferred(a *api) (settle func(final idem.Response)) {
+func deferred(a *api) (settle func(state idem.State, final idem.Response)) {
 	a.handle("POST /orders", idem.Operation{Kind: idem.KindDeferred}, middleware.Route{}, func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
 		tx.Send("orders.ship", []byte("parcel"))
 		response, err := idem.JSON(http.StatusAccepted, map[string]any{"operation": tx.OperationID(), "state": "pending"})
 		return response.With("X-Once", "1"), err
 	})
-	return func(final idem.Response) {
+	return func(state idem.State, final idem.Response) {
 		m := a.mem.Messages()[0]
-		now := time.Now()
+		now := a.now()
 		send, err := a.mem.PrepareSettle(idem.Settlement{
 			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now, Retention: m.Retention},
 			Record: &idem.RecordEnd{
-				Key: m.RecordKey, OperationID: m.OperationID, State: idem.StateCompleted, Response: final, DoneAt: now, ExpiresAt: now.Add(m.Retention),
+				Key: m.RecordKey, OperationID: m.OperationID, State: state, Response: final, DoneAt: now, ExpiresAt: now.Add(m.Retention),
 			},
 			Token: "settle",
 		})
@@ -172,41 +108,6 @@ func deferred(a *api) (settle func(final idem.Response)) {
 		}
 		if err != nil {
 			a.Error(err)
-		}
-	}
-}
-
-// semantics.md "States of a record", pending: the stored 202, byte for byte, + Retry-After + Location.
-func TestDeferred(t *testing.T) {
-	a := newAPI(t, nil)
-	settle := deferred(a)
-	first := a.do(key(ask{}))
-	first.wants(t, 202, "executed")
-	if first.Header.Get("X-Once") != "1" {
-		t.Errorf("first answer: %v", first.Header)
-	}
-	var body struct{ Operation string }
-	if err := json.Unmarshal(first.body, &body); err != nil || first.Header.Get("Location") != "/v1/operations/"+body.Operation {
-		t.Errorf("202 with %s, Location %q", first.body, first.Header.Get("Location"))
-	}
-	again := a.do(key(ask{}))
-	again.wants(t, 202, "replayed")
-	for _, name := range []string{"Location", "Retry-After", "Content-Type"} {
-		if again.Header.Get(name) != first.Header.Get(name) {
-			t.Errorf("%s: %q, then %q", name, first.Header.Get(name), again.Header.Get(name))
-		}
-	}
-	if string(again.body) != string(first.body) || again.Header.Get("Idempotency-Expires") != "" || again.Header.Get("X-Once") != "" {
-		t.Errorf("%s %v, then %s %v", first.body, first.Header, again.body, again.Header)
-	}
-	a.do(key(ask{body: `{"a":1}`})).wants(t, 422, "mismatch")
-
-	settle(idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`{"id":1}`)})
-	for range 2 {
-		final := a.do(key(ask{}))
-		final.wants(t, 201, "replayed")
-		if string(final.body) != `{"id":1}` || final.Header.Get("Idempotency-Expires") == "" || final.Header.Get("Location") != "" {
-			t.Errorf("final: %s %v", final.body, final.Header)
 		}
 	}
 }
@@ -224,7 +125,7 @@ func TestPreferWait(t *testing.T) {
 	for _, malformed := range []string{"0", "-1", "x"} {
 		a.do(wait(malformed)).wants(t, 202, "replayed")
 	}
-	time.AfterFunc(100*time.Millisecond, func() { settle(idem.Response{Status: 201, Body: []byte("final")}) })
+	time.AfterFunc(100*time.Millisecond, func() { settle(idem.StateCompleted, idem.Response{Status: 201, Body: []byte("final")}) })
 	r := a.do(wait("20"))
 	r.wants(t, 201, "replayed")
 	if string(r.body) != "final" || r.Header.Get("Idempotency-Expires") == "" || r.Header.Get("Location") != "" {
@@ -253,7 +154,7 @@ func TestPreferWaitAnswersItsOwnRequest(t *testing.T) {
 	store := &afterCommit{}
 	a := newAPI(t, func(s idem.Store) idem.Store { store.Store = s; return store })
 	settle := deferred(a)
-	store.then = func() { go settle(idem.Response{Status: 201, Body: []byte("final")}) }
+	store.then = func() { go settle(idem.StateCompleted, idem.Response{Status: 201, Body: []byte("final")}) }
 	r := a.do(key(ask{header: map[string]string{"Prefer": "wait=10"}}))
 	r.wants(t, 201, "executed")
 	if r.Header.Get("X-Once") != "" {

@@ -41,18 +41,23 @@ func (r *reports) take() []string {
 	return taken
 }
 
-// observing is a server whose policies in observe mode report to the returned list.
+// observing is a server whose policies in observe mode report to the function.
 func observing(t *testing.T, wrap func(idem.Store) idem.Store, report func(context.Context, middleware.Observation)) *api {
 	t.Helper()
 	a := newAPI(t, wrap)
+	a.reportTo(report)
+	return a
+}
+
+func (a *api) reportTo(report func(context.Context, middleware.Observation)) {
+	a.Helper()
 	mw, err := middleware.New(a.engine, middleware.Config{
 		Identify: identify, DocsURL: "https://docs.example/idempotency", Logger: slog.New(slog.NewJSONHandler(a.log, nil)), Report: report,
 	})
 	if err != nil {
-		t.Fatal(err)
+		a.Fatal(err)
 	}
 	a.mw = mw
-	return a
 }
 
 // observes checks that the request executed, marked as unprotected, and what was reported of it.

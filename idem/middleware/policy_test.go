@@ -110,32 +110,3 @@ func TestReadAnswersErrors(t *testing.T) {
 		r.code(t)
 	}
 }
-
-// semantics.md "Policies": another payload, by policy.
-func TestMismatchByPolicy(t *testing.T) {
-	for name, test := range map[string]struct {
-		policy idem.Policy
-		status int
-		code   string
-	}{
-		"ietf": {idem.IETF(), 422, idem.CodeKeyReused}, "stripe": {idem.Stripe(), 400, idem.CodeError},
-	} {
-		a := newAPI(t, nil)
-		a.handle("POST /orders", idem.Operation{Policy: test.policy}, middleware.Route{}, counting(new(atomic.Int64)))
-		a.do(key(ask{body: `{"secret":1}`})).wants(t, 201, "executed")
-		r := a.do(key(ask{body: `{"a":1}`}))
-		r.wants(t, test.status, "mismatch")
-		if r.code(t) != test.code || strings.Contains(string(r.body), "secret") {
-			t.Errorf("%s: %s", name, r.body)
-		}
-		if !strings.Contains(a.log.String(), "key misuse") {
-			t.Errorf("%s: key misuse is not logged", name)
-		}
-	}
-	a := newAPI(t, nil)
-	a.handle("POST /orders", idem.Operation{Policy: idem.Lenient()}, middleware.Route{}, counting(new(atomic.Int64)))
-	a.handle("POST /refunds", idem.Operation{Name: "refunds.create", Policy: idem.Lenient()}, middleware.Route{}, counting(new(atomic.Int64)))
-	a.do(key(ask{})).wants(t, 201, "executed")
-	a.do(key(ask{body: `{"a":1}`})).wants(t, 201, "replayed")
-	a.do(key(ask{path: "/refunds"})).wants(t, 422, "mismatch") // another operation is never a replay
-}

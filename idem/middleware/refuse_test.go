@@ -114,7 +114,7 @@ func TestRouterRefusalsAreProblems(t *testing.T) {
 }
 
 // peers.md H14: the retry of a completed request replays although a release tightened validation meanwhile.
-func TestValidationLooksUpFirst(t *testing.T) {
+func TestH14ValidationLooksUpFirst(t *testing.T) {
 	a := newAPI(t, nil)
 	var runs atomic.Int64
 	var tightened atomic.Bool

@@ -21,10 +21,10 @@ func storeAll() idem.Policy {
 
 // semantics.md "Policies", 4xx and 5xx results: a policy that stores all stores the 401, 409 and 429 of a handler and its
 // 5xx too, its panic among them; what was refused before execution began is never stored.
-func TestStoreAll(t *testing.T) {
+func storesAll(t *testing.T) {
 	const panics, fails = -1, -2
 	for _, status := range []int{200, 401, 403, 404, 408, 409, 422, 425, 429, 500, 502, 503, panics, fails} {
-		a := newAPI(t, nil)
+		a := newLocalAPI(t, nil)
 		var runs atomic.Int64
 		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred} {
 			a.handle("POST /"+string(kind), idem.Operation{Name: "orders." + string(kind), Kind: kind, Policy: storeAll()}, middleware.Route{},

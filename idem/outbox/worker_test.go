@@ -149,7 +149,8 @@ func TestSettleWithoutAnyReply(t *testing.T) {
 	}
 }
 
-// A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again.
+// A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again (peers.md, seen
+// elsewhere: "effect first, record afterwards").
 func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept()
@@ -296,7 +297,7 @@ func TestH19KeyRetentionEnds(t *testing.T) {
 
 // 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed"
 // (peers.md H20), in one transaction.
-func TestAttemptsOverWithNothingOpen(t *testing.T) {
+func TestH20AttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})
 	w.provider.script = []string{"429", "429", "429"}
 	id := w.accept()

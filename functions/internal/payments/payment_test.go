@@ -78,7 +78,7 @@ func TestPaymentThatIsDeclined(t *testing.T) {
 }
 
 // The fingerprint is of the canonical body: order and space don't matter, values do; a key belongs to one tenant and one
-// operation (docs/semantics.md "Fingerprint", "Policies").
+// operation (docs/semantics.md "Fingerprint", "Policies"; peers.md, seen elsewhere: "key ignored the payment method").
 func TestPaymentKeys(t *testing.T) {
 	onBoth(t, func(w *world) {
 		a := w.pay("k", "card_ok")
@@ -88,6 +88,7 @@ func TestPaymentKeys(t *testing.T) {
 			w.Errorf("another order of members made another payment: %+v", same)
 		}
 		w.post(tenantA, "/v1/payments", "k", strings.Replace(order("card_ok"), "1999", "2000", 1)).problem(422, "idempotency_key_reused_with_different_payload")
+		w.post(tenantA, "/v1/payments", "k", order("card_poor")).problem(422, "idempotency_key_reused_with_different_payload")
 		var other accepted
 		w.post(tenantB, "/v1/payments", "k", order("card_ok")).want(202, "Idempotency-Status: executed").decode(&other)
 		if other.Operation == a.Operation || other.Payment.ID == a.Payment.ID {

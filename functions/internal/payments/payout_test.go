@@ -41,7 +41,8 @@ func (w *world) made(screenings, payouts int, left int64) {
 	}
 }
 
-// docs/payments-api.md "Endpoints": 201 in one request when all goes well, and then for ever.
+// docs/payments-api.md "Endpoints": 201 in one request when all goes well, and then for ever. Each phase has its key (peers.md,
+// seen elsewhere: "key sent on one endpoint of the flow, not on the next").
 func TestPayoutIsDoneInOneRequest(t *testing.T) {
 	onBoth(t, func(w *world) {
 		first := w.payOut("k", "iban_ok").want(201, "Content-Type: application/json", "Idempotency-Status: executed", "Idempotency-Expires: 2101-02-04T12:00:00.789Z",
@@ -242,7 +243,7 @@ func TestProviderFaultsEndInOnePayout(t *testing.T) {
 
 // peers.md H20: given up in either phase while provably nothing of it happened, the operation fails with its business
 // writes: the funds are back, once.
-func TestPayoutThatIsGivenUp(t *testing.T) {
+func TestH20PayoutThatIsGivenUp(t *testing.T) {
 	for n, phase := range phases {
 		t.Run(string(phase), func(t *testing.T) {
 			onBoth(t, func(w *world) {
