@@ -13,7 +13,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint audit openapi prove bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint audit openapi fuzz prove bench fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,13 @@ lint: stack ## gofmt, go vet, staticcheck
 
 audit: ## list every route with its operation, policy and retention; fail on a gap or a released name that vanished
 	@go run ./functions/cmd/audit
+
+fuzz: ## fuzz every target of the library in turn: TIME=10m each (default 1m), ONLY=Decode for a part
+	@go test -list '^Fuzz' ./idem/... | awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | grep '$(ONLY)' | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(TIME),1m) -fuzzminimizetime 1s -parallel 1 || exit 1; \
+	done
 
 openapi: ## hold functions/api/openapi.yaml against OpenAPI's schema and the application
 	@go test ./functions/internal/openapi && go test ./functions/internal/payments -run Document
