@@ -2,82 +2,106 @@ package quota
 
 import (
 	"context"
-	"strconv"
 	"time"
 )
 
 // active is an instance's part of a limit on keys that are remembered.
 type active struct {
-	// hour is the one that the rest is about, in hours since 1970.
-	hour int64
-	// have are rights in hand, given were given out in this hour.
-	have, given int64
-	// past is the sum of the hours before that still count, as it was read at readAt.
-	past   int64
-	readAt time.Time
-	// fullUntil is until when nobody needs to ask again.
+	// have are rights in hand until haveUntil, counted in the hour, in hours since 1970.
+	have, hour int64
+	haveUntil  time.Time
+	// pace counts by minutes: an instance holds what it gives out in seconds, so little is lost with it, and how often a
+	// counter is added to grows with instances, not with keys.
+	pace pace
+	// past is the sum of the hours before readHour that still count, as it was at readAt.
+	past, readHour int64
+	readAt         time.Time
+	// met says that the limit was met when last asked; until fullUntil nobody needs to ask again.
+	met       bool
 	fullUntil time.Time
 }
 
 const (
-	// pastFor is how long the sum of the past is believed. It only shrinks, but for the last blocks of other instances.
-	pastFor = time.Minute
+	// pastFor is how long the sum of the past is believed: by then it has what clocks that are behind added to it, and
+	// what came back.
+	pastFor = 5 * time.Minute
 	// fullFor is for how long an instance that has met the limit asks nobody.
-	fullFor     = 10 * time.Second
-	hoursPerDay = 24
+	fullFor = 10 * time.Second
+	// Rights outlive their hour by outliveMin to outliveMax, at random, so that not all instances ask in its first second.
+	// Their keys count so much too short.
+	outliveMin = time.Minute
+	outliveMax = 10 * time.Minute
 )
 
-// counters are how an instance reaches a tenant's counters.
-type counters struct {
-	// read sums the hours [from, to).
-	read func(ctx context.Context, from, to int64) (int64, error)
+// hours are how an instance reaches the counters of a tenant's active keys.
+type hours struct {
+	// limit bounds the keys of the present hour and of so many before it.
+	limit, before int64
+	// draw returns a number below n at random.
+	draw func(n int) int
+	// read sums the hours [from, to), and to itself apart.
+	read func(ctx context.Context, from, to int64) (past, present int64, err error)
 	// add adds to an hour and returns its sum.
 	add func(ctx context.Context, hour, n int64) (int64, error)
 }
 
 // take gives out one right, or says for how long there is none.
-func (a *active) take(ctx context.Context, now time.Time, limit, horizon int64, c counters) (time.Duration, error) {
-	if hour := now.Unix() / 3600; hour != a.hour {
-		*a = active{hour: hour}
+func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duration, error) {
+	hour := now.Unix() / secondsPerHour
+	a.pace.turn(now.Unix() / 60)
+	if a.have > 0 && !now.Before(a.haveUntil) {
+		a.bringBack(ctx, hour, h)
 	}
-	if a.have == 0 {
+	if untilNext := startOf(hour + 1).Sub(now); a.have == 0 {
 		if now.Before(a.fullUntil) {
-			return untilNextHour(now), nil
+			return untilNext, nil
 		}
-		if err := a.ask(ctx, now, limit, horizon, c); err != nil {
+		if err := a.ask(ctx, now, hour, h); err != nil {
+			a.pace.given, a.pace.before = 0, 0 // what is asked for in vain may count: no more than one by one
 			return 0, err
 		}
 		if a.have == 0 {
-			a.fullUntil = now.Add(fullFor)
-			return untilNextHour(now), nil
+			a.fullUntil = now.Add(min(fullFor, untilNext))
+			return untilNext, nil
 		}
 	}
 	a.have--
-	a.given++
+	a.pace.given++
 	return 0, nil
 }
 
-// ask gets a block of rights. What lies beyond the limit is given back, because the hour's counter says later how many
-// keys there are; that failing, it counts too many for a while.
-func (a *active) ask(ctx context.Context, now time.Time, limit, horizon int64, c counters) error {
-	if now.Sub(a.readAt) >= pastFor || a.readAt.IsZero() {
-		past, err := c.read(ctx, a.hour-horizon, a.hour)
+// bringBack returns the rights in hand to their hour, unless that counts no longer and its counter may be gone. That
+// failing, the hour counts too many until it is over.
+func (a *active) bringBack(ctx context.Context, hour int64, h hours) {
+	if a.hour >= hour-h.before {
+		_, _ = h.add(ctx, a.hour, -a.have)
+	}
+	a.have = 0
+}
+
+// ask gets a block of rights. What lies beyond the limit goes back, because the counter says later how many keys there
+// are; that failing, it counts too many.
+func (a *active) ask(ctx context.Context, now time.Time, hour int64, h hours) error {
+	if a.met || a.readHour != hour || now.Sub(a.readAt) >= pastFor {
+		past, present, err := h.read(ctx, hour-h.before, hour)
 		if err != nil {
 			return err
 		}
-		a.past, a.readAt = past, now
+		a.past, a.readHour, a.readAt, a.met = past, hour, now, past+present >= h.limit
 	}
-	left := limit - a.past
-	if left <= 0 {
+	if a.met {
 		return nil
 	}
-	n := block(limit, a.given)
-	sum, err := c.add(ctx, a.hour, n)
+	n := a.pace.block(h.limit)
+	n -= int64(h.draw(int(n/2 + 1))) // instances that began together don't ask together for long
+	sum, err := h.add(ctx, hour, n)
 	if err != nil {
 		return err
 	}
-	if a.have = within(left, sum, n); a.have < n {
-		_, _ = c.add(ctx, a.hour, a.have-n)
+	a.hour, a.have = hour, within(h.limit-a.past, sum, n)
+	a.haveUntil = startOf(hour + 1).Add(outliveMin + time.Duration(h.draw(int(outliveMax-outliveMin))))
+	if a.met = a.have < n; a.met {
+		_, _ = h.add(ctx, hour, a.have-n)
 	}
 	return nil
 }
@@ -85,16 +109,6 @@ func (a *active) ask(ctx context.Context, now time.Time, limit, horizon int64, c
 func (a *active) giveBack(hour int64) {
 	if a.hour == hour {
 		a.have++
-		a.given--
+		a.pace.given--
 	}
 }
-
-// untilNextHour is when the oldest hour stops counting.
-func untilNextHour(now time.Time) time.Duration {
-	return now.Truncate(time.Hour).Add(time.Hour).Sub(now)
-}
-
-// dayOf and fieldOf say where an hour is counted: its day's counter, a field for each hour.
-func dayOf(hour int64) int64 { return hour / hoursPerDay }
-
-func fieldOf(hour int64) string { return "h" + strconv.FormatInt(hour%hoursPerDay, 10) }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"io"
+	"strconv"
 	"time"
 )
 
@@ -19,7 +20,7 @@ const (
 const count = "n"
 
 // counterName hashes what a counter is about: it spreads counters evenly over partitions, and shows no tenant.
-func counterName(limit, tenant string, window int64, shard int) string {
+func counterName(limit, tenant string, begins int64, shard int) string {
 	h := sha256.New()
 	for _, part := range []string{limit, tenant} {
 		var size [8]byte
@@ -28,7 +29,7 @@ func counterName(limit, tenant string, window int64, shard int) string {
 		io.WriteString(h, part)
 	}
 	var numbers [16]byte
-	binary.BigEndian.PutUint64(numbers[:8], uint64(window))
+	binary.BigEndian.PutUint64(numbers[:8], uint64(begins))
 	binary.BigEndian.PutUint64(numbers[8:], uint64(shard))
 	h.Write(numbers[:])
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:24])
@@ -37,8 +38,17 @@ func counterName(limit, tenant string, window int64, shard int) string {
 // within is what of a block of n lies within the limit, sum being the counter with the block.
 func within(limit, sum, n int64) int64 { return min(max(limit-(sum-n), 0), n) }
 
-// block is how many rights are asked for at once: an eighth of what was given out lately, and little of the limit.
-func block(limit, lately int64) int64 { return max(1, min(lately/8, limit/20)) }
-
-// rateKeptFor is how long after its second a counter of a rate may be removed: past every clock's difference.
+// rateKeptFor is how long after its window a counter of a rate may be removed: past every clock's difference.
 const rateKeptFor = time.Hour
+
+const (
+	secondsPerHour = 3600
+	hoursPerDay    = 24
+)
+
+// dayOf and fieldOf say where an hour is counted: its day's counter, a field for each hour.
+func dayOf(hour int64) int64 { return hour / hoursPerDay }
+
+func fieldOf(hour int64) string { return "h" + strconv.FormatInt(hour%hoursPerDay, 10) }
+
+func startOf(hour int64) time.Time { return time.Unix(hour*secondsPerHour, 0) }

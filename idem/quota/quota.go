@@ -17,40 +17,9 @@ import (
 type Quota struct {
 	counters Counters
 	cfg      Config
-	// mu guards tenants; a tenant's own mutex is held while its counters are asked, so that simultaneous requests share a
-	// block.
+	// mu guards tenants.
 	mu      sync.Mutex
 	tenants *simplelru.LRU[string, *tenant]
-}
-
-type tenant struct {
-	mu            sync.Mutex
-	keys, lookUps rate
-	active        active
-
-	// backMu guards what was given back and waits for the next request: giving back waits for nobody's call.
-	backMu sync.Mutex
-	back   []right
-}
-
-// right is one that was taken: the window and the hour that it belongs to.
-type right struct{ window, hour int64 }
-
-func (t *tenant) giveBack(r right) {
-	t.backMu.Lock()
-	defer t.backMu.Unlock()
-	t.back = append(t.back, r)
-}
-
-// collect puts what was given back into hand.
-func (t *tenant) collect() {
-	t.backMu.Lock()
-	defer t.backMu.Unlock()
-	for _, r := range t.back {
-		t.keys.giveBack(r.window)
-		t.active.giveBack(r.hour)
-	}
-	t.back = t.back[:0]
 }
 
 // New returns a quota that counts in the counters, or an [*idem.ConfigError].
@@ -75,46 +44,58 @@ func (q *Quota) tenant(name string) *tenant {
 	if t, ok := q.tenants.Get(name); ok {
 		return t
 	}
-	t := &tenant{}
+	t := newTenant()
 	q.tenants.Add(name, t)
 	return t
 }
 
 // NewKey implements [idem.Quota].
 func (q *Quota) NewKey(ctx context.Context, name string) (giveBack func(), err error) {
-	limits, now, t := q.cfg.Limits(name), q.cfg.Now(), q.tenant(name)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.collect()
-	if limits.NewKeysPerSecond > 0 {
-		wait, err := t.keys.take(ctx, now, limits.NewKeysPerSecond, q.pick, q.rateOf(countsKeys, name))
-		if err = refusal(countsKeys, wait, err); err != nil {
-			return nil, err
-		}
+	t := q.tenant(name)
+	var taken right
+	err = t.alone(ctx, func() (err error) {
+		taken, err = q.take(ctx, t, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	taken := right{window: t.keys.window}
-	if limits.ActiveKeys > 0 {
-		wait, err := t.active.take(ctx, now, limits.ActiveKeys, int64(q.cfg.ActiveFor/time.Hour), q.hoursOf(name))
+	return func() { t.giveBack(taken) }, nil
+}
+
+// take takes a right of both limits, or of none.
+func (q *Quota) take(ctx context.Context, t *tenant, name string) (right, error) {
+	limits, now, taken := q.cfg.Limits(name), q.cfg.Now(), right{none, none}
+	t.collect()
+	if limits.NewKeysPerSecond != 0 {
+		wait, err := t.keys.take(ctx, now, q.windows(countsKeys, name, limits.NewKeysPerSecond))
+		if err = refusal(countsKeys, wait, err); err != nil {
+			return taken, err
+		}
+		taken.window = t.keys.pace.span
+	}
+	if limits.ActiveKeys != 0 {
+		wait, err := t.active.take(ctx, now, q.hours(name, limits.ActiveKeys))
 		if err = refusal(countsActive, wait, err); err != nil {
 			t.keys.giveBack(taken.window)
-			return nil, err
+			return taken, err
 		}
+		taken.hour = t.active.hour
 	}
-	taken.hour = t.active.hour
-	return func() { t.giveBack(taken) }, nil
+	return taken, nil
 }
 
 // LookUp implements [idem.Quota].
 func (q *Quota) LookUp(ctx context.Context, name string) error {
 	limit := q.cfg.Limits(name).LookUpsPerSecond
-	if limit <= 0 {
+	if limit == 0 {
 		return nil
 	}
 	t := q.tenant(name)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	wait, err := t.lookUps.take(ctx, q.cfg.Now(), limit, q.pick, q.rateOf(countsLookUps, name))
-	return refusal(countsLookUps, wait, err)
+	return t.alone(ctx, func() error {
+		wait, err := t.lookUps.take(ctx, q.cfg.Now(), q.windows(countsLookUps, name, limit))
+		return refusal(countsLookUps, wait, err)
+	})
 }
 
 func refusal(limit string, wait time.Duration, err error) error {
@@ -124,36 +105,58 @@ func refusal(limit string, wait time.Duration, err error) error {
 	return err
 }
 
-// rateOf reaches the counters of a tenant's rate.
-func (q *Quota) rateOf(limit, tenant string) add {
-	return func(ctx context.Context, window int64, shard int, n int64) (int64, error) {
-		return q.add(ctx, counterName(limit, tenant, window, shard), count, n, time.Unix(window, 0).Add(rateKeptFor))
+// limitMax is what limits beyond are taken for, so that no sum overflows.
+const limitMax = 1 << 40
+
+// windows reaches the counters of a tenant's rate.
+func (q *Quota) windows(counts, tenant string, perSecond int64) windows {
+	seconds := int64(q.cfg.Window / time.Second)
+	name := func(window int64, shard int) string { return counterName(counts, tenant, window*seconds, shard) }
+	return windows{
+		limit: min(max(perSecond, 0), limitMax) * seconds, seconds: seconds, draw: q.draw,
+		add: func(ctx context.Context, window int64, shard int, n int64) (int64, error) {
+			return q.add(ctx, name(window, shard), count, n, time.Unix((window+1)*seconds, 0).Add(rateKeptFor))
+		},
+		look: func(ctx context.Context, window int64, shards []int) ([]int64, error) {
+			names, sums := make([]string, len(shards)), make([]int64, len(shards))
+			for i, shard := range shards {
+				names[i] = name(window, shard)
+			}
+			found, err := q.read(ctx, names)
+			if err != nil {
+				return nil, err
+			}
+			for i := range sums {
+				sums[i] = found[i][count]
+			}
+			return sums, nil
+		},
 	}
 }
 
-// hoursOf reaches the counters of a tenant's active keys.
-func (q *Quota) hoursOf(tenant string) counters {
+// hours reaches the counters of a tenant's active keys.
+func (q *Quota) hours(tenant string, limit int64) hours {
 	name := func(day int64) string { return counterName(countsActive, tenant, day, 0) }
-	return counters{
+	return hours{
+		limit: min(limit, limitMax), before: int64(q.cfg.ActiveFor / time.Hour), draw: q.draw,
 		add: func(ctx context.Context, hour, n int64) (int64, error) {
 			day := dayOf(hour)
-			end := time.Unix((day+1)*hoursPerDay*3600, 0)
-			return q.add(ctx, name(day), fieldOf(hour), n, end.Add(q.cfg.ActiveFor))
+			return q.add(ctx, name(day), fieldOf(hour), n, startOf((day+1)*hoursPerDay).Add(q.cfg.ActiveFor))
 		},
-		read: func(ctx context.Context, from, to int64) (int64, error) {
+		read: func(ctx context.Context, from, to int64) (past, present int64, err error) {
 			var names []string
-			for day := dayOf(from); day <= dayOf(to-1); day++ {
+			for day := dayOf(from); day <= dayOf(to); day++ {
 				names = append(names, name(day))
 			}
 			days, err := q.read(ctx, names)
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
-			var sum int64
+			at := func(hour int64) int64 { return days[dayOf(hour)-dayOf(from)][fieldOf(hour)] }
 			for hour := from; hour < to; hour++ {
-				sum += days[dayOf(hour)-dayOf(from)][fieldOf(hour)]
+				past += at(hour)
 			}
-			return sum, nil
+			return past, at(to), nil
 		},
 	}
 }
@@ -178,14 +181,14 @@ func (q *Quota) read(ctx context.Context, names []string) ([]map[string]int64, e
 	return fields, nil
 }
 
-// pick draws the shard that a window begins with. A source that fails is no reason to refuse anybody.
-func (q *Quota) pick(shards int) int {
+// draw returns a number below n. A source that fails is no reason to refuse anybody.
+func (q *Quota) draw(n int) int {
 	var raw [8]byte
-	if shards < 2 {
+	if n < 2 {
 		return 0
 	}
 	if _, err := io.ReadFull(q.cfg.Random, raw[:]); err != nil {
 		return 0
 	}
-	return int(binary.BigEndian.Uint64(raw[:]) % uint64(shards))
+	return int(binary.BigEndian.Uint64(raw[:]) % uint64(n))
 }

@@ -1,8 +1,9 @@
 // Package dynamoquota keeps the counters of package quota in a DynamoDB table, as schema.Quota has it: an item for each
 // counter, removed by native TTL.
 //
-// An addition is one UpdateItem: a write unit. It is not idempotent: where its reply is lost and the SDK sends it again, it counts
-// twice, and a tenant gets so much less for a second or an hour. A read is one BatchGetItem: a read unit for each day.
+// An addition is one UpdateItem: a write unit. It is not idempotent: where its reply is lost and the SDK sends it again, it
+// counts twice, and a tenant gets so much less for a window or an hour. A read is one BatchGetItem, eventually consistent:
+// half a read unit for each counter.
 package dynamoquota
 
 import (
@@ -76,7 +77,7 @@ func (c *Counters) Read(ctx context.Context, counters []string) ([]map[string]in
 	found := make(map[string]map[string]int64, len(counters))
 	for range readTries {
 		out, err := c.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems: map[string]types.KeysAndAttributes{c.table: {Keys: ask, ConsistentRead: aws.Bool(true)}},
+			RequestItems: map[string]types.KeysAndAttributes{c.table: {Keys: ask}},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("dynamoquota: read counters: %w", err)

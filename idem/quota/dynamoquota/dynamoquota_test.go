@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +25,7 @@ var _ quota.Counters = (*dynamoquota.Counters)(nil)
 // table makes an empty table of counters.
 func table(t *testing.T) (*dynamodb.Client, string) {
 	t.Helper()
-	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), metered)
 	name := "quota-" + t.Name()
 	if err := dynamotest.CreateTable(t.Context(), client, name, schema.Quota()); err != nil {
 		t.Fatal(err)
@@ -99,51 +98,6 @@ func TestConcurrentAdditionsAreAllCounted(t *testing.T) {
 	}
 	group.Wait()
 	add(t, c, "a", "n", 0, 50)
-}
-
-// Two instances with real time and a real table; one tenant at three times its limit, the other within it.
-func TestTwoInstancesShareALimit(t *testing.T) {
-	c, _, _ := counters(t)
-	const limit, modest, seconds = 20, 5, 4
-	instances := make([]*quota.Quota, 2)
-	for i := range instances {
-		q, err := quota.New(c, quota.Config{Limits: func(string) quota.Limits { return quota.Limits{NewKeysPerSecond: limit} }, CallTimeout: 5 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		instances[i] = q
-	}
-	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // whole windows only
-	var greedy, others atomic.Int64
-	ask := func(tenant string, perSecond int, admitted *atomic.Int64) {
-		ticker := time.NewTicker(time.Second / time.Duration(perSecond))
-		defer ticker.Stop()
-		for n := 0; n < perSecond*seconds; n++ {
-			_, err := instances[n%2].NewKey(context.WithoutCancel(t.Context()), tenant)
-			var over *idem.QuotaError
-			switch {
-			case err == nil:
-				admitted.Add(1)
-			case !errors.As(err, &over):
-				t.Error(err)
-			}
-			<-ticker.C
-		}
-	}
-	began := time.Now()
-	var group sync.WaitGroup
-	group.Go(func() { ask("greedy", 3*limit, &greedy) })
-	group.Go(func() { ask("modest", modest, &others) })
-	group.Wait()
-	// A busy machine may take longer than planned: the limit holds for the windows that there were.
-	windows := int64(time.Since(began).Seconds()) + 1
-	t.Logf("%d of the greedy tenant's in %v, %d of the modest one's", greedy.Load(), time.Since(began), others.Load())
-	if n := greedy.Load(); n > windows*limit*11/10 || n < seconds*limit*9/10 {
-		t.Errorf("%d admitted, want %d to %d", n, seconds*limit*9/10, windows*limit*11/10)
-	}
-	if n := others.Load(); n != modest*seconds {
-		t.Errorf("%d of the modest tenant's, want all %d", n, modest*seconds)
-	}
 }
 
 func TestNewRejectsItsArguments(t *testing.T) {
