@@ -31,6 +31,9 @@ var messageDimensions = []dimension{
 		}
 		return "over or refused"
 	}},
+	{"probe", []string{"yes", "no"}, func(seen []string) string {
+		return map[string]string{"yes": "probed", "no": "nobody to ask"}[seen[0]]
+	}},
 	{"sealed", []string{"no", "yes"}, only("sealed", "yes")},
 	{"claim", []string{"never", "before"}, only("never claimed", "never")},
 	{"place", []string{"first", "later", "detached"}, only("the first message", "first")},
@@ -95,7 +98,8 @@ func sayOpen(seen []string) string {
 func messageRules(situation map[string]string) outbox.Rules {
 	return outbox.Rules{
 		KeysHonoured: situation["keys"] == "honoured", KeyRetention: time.Hour, Margin: time.Minute, AbsentAfter: time.Minute,
-		AttemptsMax: 3, AgeMax: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+		AttemptsMax: 3, AgeMax: 24 * time.Hour, AbandonAfter: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+		Probed: situation["probe"] == "yes",
 	}
 }
 
@@ -145,7 +149,7 @@ func messageEvents(situation map[string]string) map[string]outbox.Event {
 		"woken":  outbox.Woken{Owner: "guest", LeaseUntil: noon.Add(time.Minute)},
 		"absent": outbox.ProvenAbsent{Epoch: 3}, "absent (another epoch)": outbox.ProvenAbsent{Epoch: 2},
 		"undecided": outbox.Undecided{Epoch: 3, Backoff: time.Minute}, "undecided (nobody to ask)": outbox.Undecided{Epoch: 3, Unasked: true, Backoff: time.Minute},
-		"abandoned": outbox.Abandoned{}, "closed": outbox.Closed{},
+		"abandoned": outbox.Abandoned{}, "closed": outbox.Closed{}, "redriven": outbox.Redriven{},
 		"not_executed (another owner)": stranger, "not_executed (another epoch)": stale,
 		"answered with nothing": of(nil), "refused without proof": of(outbox.Refused{Unproven: true}),
 	}

@@ -59,6 +59,8 @@ type Message struct {
 	// OpenSince is when the first call whose outcome is not known was allowed: what "may have happened" means.
 	OpenSince time.Time
 	DoneAt    time.Time
+	// RedrivenAt is when an operator last started the message anew: its age counts from then.
+	RedrivenAt time.Time
 
 	Attempts int
 	// Retention is the operation's: the final record expires that long after it is done.

@@ -50,13 +50,14 @@ func TestSweepLeavesWhatIsNotDue(t *testing.T) {
 	}
 }
 
-func TestSweepGivesUpWhatIsTooOld(t *testing.T) {
+// What nobody has claimed in time is cancelled, and its payment with it: answered with 408, and nobody has to look.
+func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
 	s := stage.New(t)
 	a := s.Accept(t, 25*time.Hour)
-	if report, err := swept(t); err != nil || report != (outbox.Report{Dead: 1}) || len(s.Queues.Dead()) != 1 {
+	if report, err := swept(t); err != nil || report != (outbox.Report{Abandoned: 1}) || len(s.Queues.Dead()) != 0 {
 		t.Errorf("%+v, %v, dead letters %+v", report, err, s.Queues.Dead())
 	}
-	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusFailed, 0)
+	a.Want(t, idem.MessageCancelled, idem.StateFailed, payments.StatusFailed, 0)
 }
 
 // An invocation that could look at nothing fails, so that its metric shows it.

@@ -188,10 +188,10 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	}
 }
 
-// A message that is older than a topic's bound is given up by whoever is woken for it.
+// A message that nobody has claimed within a topic's bound is cancelled by whoever is woken for it.
 func TestMessageThatIsTooOld(t *testing.T) {
 	s := stage.New(t)
 	a, h := s.Accept(t, 25*time.Hour), started(t)
 	none(t, failures(t, h, a.Queue))
-	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusFailed, 0)
+	a.Want(t, idem.MessageCancelled, idem.StateFailed, payments.StatusFailed, 0)
 }

@@ -37,6 +37,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.instant(schema.NextAttemptAt, m.NextAttemptAt)
 	w.instant(schema.OpenSince, m.OpenSince)
 	w.instant(schema.DoneAt, m.DoneAt)
+	w.instant(schema.RedrivenAt, m.RedrivenAt)
 	w.number(schema.Attempts, int64(m.Attempts))
 	w.duration(schema.Retention, m.Retention)
 	w.lifeAfter(m.Expiry)
@@ -102,6 +103,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		SweepAt:        r.queueAt(),
 		OpenSince:      r.instant(schema.OpenSince),
 		DoneAt:         r.instant(schema.DoneAt),
+		RedrivenAt:     r.instant(schema.RedrivenAt),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		Retention:      r.duration(schema.Retention),
 		Expiry:         r.lifeAfter(),

@@ -175,6 +175,8 @@ type execution struct {
 	owner idem.Owner
 	// sends counts transactions: no two of any executions carry the same token (peers.md H7).
 	sends int
+	// fence, where set, is the message as a person saw it: their evidence is about nothing else.
+	fence *idem.MessageFence
 	// claimNext, where set, claims the next message of a chain as it is inserted, if there is time for its call.
 	claimNext func(idem.Message) idem.Message
 }
@@ -189,7 +191,7 @@ func (x *execution) token() string {
 // schedule asks for a wake-up. Failing to is fine: the sweep does the rest.
 func (d *desk) schedule(ctx context.Context, m idem.Message, at time.Time) error {
 	delay := min(max(at.Sub(d.now()), 0), WakeUpDelayMax)
-	err := d.wakeUps.Schedule(ctx, m.ID, delay)
+	err := d.wakeUps.Schedule(ctx, m.Tenant, m.ID, delay)
 	if err != nil {
 		d.log(ctx, slog.LevelWarn, "outbox.wake_up_lost", m, "error", err)
 	}

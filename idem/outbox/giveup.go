@@ -4,27 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 )
 
 // carry carries out what a wake-up or an answer made of a message, except claims: a back-off, a parking, a death. A
-// conflict (an [*idem.MessageConflictError]) means that the message is another's business by now.
-func (d *desk) carry(ctx context.Context, topic Topic, seen, next idem.Message, effect Effect, x *execution) error {
+// conflict (an [*idem.MessageConflictError]) means that the message is another's business by now. It returns what the message
+// is then.
+func (d *desk) carry(ctx context.Context, topic Topic, seen, next idem.Message, effect Effect, x *execution) (idem.MessageState, error) {
 	if effect == EffectFail {
 		return d.fail(ctx, topic, seen, next, x)
 	}
 	if err := d.write(ctx, d.until(ctx), seen, next); err != nil {
-		return fmt.Errorf("outbox: write %s: %w", next.State, err)
+		return "", fmt.Errorf("outbox: write %s: %w", next.State, err)
 	}
 	d.tell(ctx, topic, next)
-	return nil
+	return next.State, nil
 }
 
 // fail gives a message up together with its record. Where that can't be written, the message is dead all the same and
 // the record stays pending: a person decides.
-func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, x *execution) error {
-	settlement, err := d.failure(topic, seen, next, unavailable())
+func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, x *execution) (idem.MessageState, error) {
+	settlement, err := d.failure(topic, seen, next, answerOf(next))
 	if err == nil {
 		err = d.transact(ctx, settlement, x)
 	} else {
@@ -34,19 +36,26 @@ func (d *desk) fail(ctx context.Context, topic Topic, seen, next idem.Message, x
 	switch {
 	case err == nil:
 		d.tell(ctx, topic, next)
-		return nil
+		return next.State, nil
 	case errors.As(err, &conflict):
-		return d.failedAlready(ctx, topic, seen, next, err)
+		return next.State, d.failedAlready(ctx, topic, seen, next, err)
 	case !settlementAtFault(err):
-		return fmt.Errorf("outbox: fail the record: %w", err)
+		return "", fmt.Errorf("outbox: fail the record: %w", err)
 	}
 	cause := err
+	next = unfailed(next, d.now())
 	if err := d.write(ctx, d.until(ctx), seen, next); err != nil {
-		return fmt.Errorf("outbox: write %s: %w", next.State, err)
+		return "", fmt.Errorf("outbox: write %s: %w", next.State, err)
 	}
 	d.alarm(ctx, "outbox.settle_failed", next, "outcome", outcomeNotExecuted, "error", cause)
 	d.tell(ctx, topic, next)
-	return nil
+	return next.State, nil
+}
+
+// unfailed is a message that was given up while its record, or what that means to the application, could not be written.
+func unfailed(m idem.Message, now time.Time) idem.Message {
+	m.State, m.SweepAt, m.DoneAt, m.LastOutcome = idem.MessageDead, now, time.Time{}, outcomeUnfailed
+	return m
 }
 
 // failedAlready tells a lost reply of our own from another's doing. Two that gave up the same claim both tell of it: once
@@ -68,6 +77,8 @@ func (d *desk) tell(ctx context.Context, topic Topic, m idem.Message) {
 	switch m.State {
 	case idem.MessageUnknown:
 		d.alarm(ctx, "outbox.unknown", m, "last_outcome", m.LastOutcome)
+	case idem.MessageCancelled:
+		d.alarm(ctx, "outbox.abandoned", m)
 	case idem.MessageDead:
 		reason := deathOf(m, topic)
 		d.alarm(ctx, "outbox.dead", m, "reason", reason, "open", !m.OpenSince.IsZero())
@@ -81,6 +92,8 @@ func deathOf(m idem.Message, topic Topic) string {
 		return "payload can't be opened"
 	case m.LastOutcome == outcomeRefused:
 		return "refused"
+	case m.LastOutcome == outcomeUnfailed:
+		return "settlement failed"
 	case m.LastOutcome == outcomeUnclear:
 		return "undecided for too long"
 	case m.Attempts >= topic.AttemptsMax:

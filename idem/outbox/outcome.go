@@ -61,6 +61,7 @@ const (
 	outcomeRefused     = "refused"
 	outcomeAbsent      = "absent"
 	outcomeUnclear     = "unclear"
+	outcomeUnfailed    = "unfailed"
 )
 
 // Name implements Outcome.
@@ -94,4 +95,13 @@ func causeOf(o Outcome) error {
 		return o.Cause
 	}
 	return nil
+}
+
+// definite says whether an outcome is evidence.
+func definite(o Outcome) bool {
+	switch o.(type) {
+	case Delivered, Declined:
+		return true
+	}
+	return false
 }

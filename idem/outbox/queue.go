@@ -10,8 +10,9 @@ import (
 // WakeUps is a queue of wake-ups: hints, which may be late, doubled or lost. Package sqsqueue keeps them in SQS, package
 // memqueue in memory.
 type WakeUps interface {
-	// Schedule has the message delivered to a worker after the delay, or earlier where the queue can't wait so long.
-	Schedule(ctx context.Context, id idem.MessageID, delay time.Duration) error
+	// Schedule has the tenant's message delivered to a worker after the delay, or earlier where the queue can't wait so
+	// long. A queue may use the tenant to share its consumers fairly; it changes nothing about what is delivered.
+	Schedule(ctx context.Context, tenant string, id idem.MessageID, delay time.Duration) error
 }
 
 // DeadLetters takes copies of what stands before an operator. The outbox row stays the truth. Implementations: as with

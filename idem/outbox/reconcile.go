@@ -17,7 +17,7 @@ import (
 // each other, and beside workers and sweeps: the fences decide.
 type Reconciler struct {
 	*desk
-	walk walk
+	rounds *rounds
 }
 
 // NewReconciler returns a reconciler, or an [*idem.ConfigError] for an argument that is nil.
@@ -27,7 +27,7 @@ func NewReconciler(store Store, topics *Topics, wakeUps WakeUps, deadLetters Dea
 		return nil, err
 	}
 	look := d.cfg.StoreTimeout + d.cfg.CallTimeout + d.cfg.SettleMargin
-	return &Reconciler{desk: d, walk: walk{queue: idem.QueueUnknown, lookTime: look}}, nil
+	return &Reconciler{desk: d, rounds: newRounds(d, idem.QueueUnknown, look, "outbox.reconcile_failed")}, nil
 }
 
 // Decision is what became of a message that was unknown.
@@ -92,7 +92,7 @@ func (r *ReconcileReport) count(decision Decision) {
 // goes on where it stopped. It returns an error only where listing failed for every shard.
 func (r *Reconciler) Run(ctx context.Context) (ReconcileReport, error) {
 	var report ReconcileReport
-	unfinished, failed, err := r.walk.run(ctx, r.desk, "outbox.reconcile_failed", func(id idem.MessageID) {
+	unfinished, failed, err := r.rounds.run(ctx, func(id idem.MessageID) {
 		decision, err := r.reconcile(ctx, id, true)
 		if err != nil {
 			report.Errors++
@@ -112,6 +112,34 @@ func (r *Reconciler) Run(ctx context.Context) (ReconcileReport, error) {
 // before the provider answered; an [*UnreadableError] or a [*TopicError] for what this release can't judge.
 func (r *Reconciler) Reconcile(ctx context.Context, id idem.MessageID) (Decision, error) {
 	return r.reconcile(ctx, id, false)
+}
+
+// Settle ends a message with evidence that came by another way than its call: [Delivered] or [Declined], from the
+// provider's own webhook. It does what the worker would have done, from any state that is not final and from any epoch, and
+// is harmless to repeat. DecisionNone: there is no such message, or it is final already; evidence that contradicts what is
+// final is an alarm.
+//
+// Errors: as with [Reconciler.Reconcile], and one for an outcome that is no evidence.
+func (r *Reconciler) Settle(ctx context.Context, id idem.MessageID, o Outcome) (Decision, error) {
+	if !definite(o) {
+		return DecisionNone, fmt.Errorf("outbox: a %T is no evidence", o)
+	}
+	seen, err := r.message(ctx, id)
+	if err != nil || seen == nil {
+		return DecisionNone, err
+	}
+	topic, err := r.topic(*seen)
+	if err != nil {
+		return DecisionNone, err
+	}
+	if seen.State.Final() {
+		return DecisionNone, r.settledAlready(ctx, *seen, o)
+	}
+	owner, err := r.mint.Owner()
+	if err != nil {
+		return DecisionNone, err
+	}
+	return r.found(ctx, topic, *seen, o, &execution{owner: owner})
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, id idem.MessageID, onlyDue bool) (Decision, error) {
@@ -196,8 +224,7 @@ func (r *Reconciler) ask(ctx context.Context, topic Topic, m idem.Message) (find
 	}()
 	switch finding := topic.Probe(ctx, m).(type) {
 	case Found:
-		switch finding.Outcome.(type) {
-		case Delivered, Declined:
+		if definite(finding.Outcome) {
 			return finding
 		}
 		return Unclear{Cause: fmt.Errorf("outbox: probe found a %T, which is no evidence", finding.Outcome)}
@@ -225,9 +252,10 @@ func (r *Reconciler) found(ctx context.Context, topic Topic, m idem.Message, o O
 			r.log(ctx, slog.LevelWarn, "idempotency.reconcile.failed", *existing, "outcome", o.Name())
 			return DecisionDead, nil
 		}
-		m = *existing
 	}
-	r.log(ctx, slog.LevelInfo, "idempotency.reconcile.resolved", m, "outcome", o.Name())
+	if m.State == idem.MessageUnknown || m.State == idem.MessageDead {
+		r.log(ctx, slog.LevelInfo, "idempotency.reconcile.resolved", m, "outcome", o.Name())
+	}
 	return DecisionSettled, nil
 }
 

@@ -12,7 +12,8 @@ import (
 
 // scenario interprets the commands of testdata/step/*.txt on one message:
 //
-//	topic keys=1h|none attempts=3 age=24h   the topic's promises and bounds
+//	topic keys=1h|none attempts=3 age=24h [abandon=1h] [probed]
+//	                                        the topic's promises and bounds
 //	insert [index=2] [detached]             a new message, now: of a later phase, or of a record that is complete already
 //	at 3s                                   the time, since the start
 //	wake W1                                 a wake-up of worker W1, which claims where it may
@@ -20,7 +21,7 @@ import (
 //	W1 ambiguous | W1 refused [unproven]
 //	evidence delivered|declined             a definite answer, from whatever source
 //	unsettled                               evidence whose settlement failed
-//	absent [epoch=1] | abandon | close
+//	absent [epoch=1] | abandon | close | redrive
 //	undecided [epoch=1] [unasked]           a probe that decided nothing, or nobody to ask; it backs off for 2m
 type scenario struct {
 	rules  outbox.Rules
@@ -77,6 +78,8 @@ func (s *scenario) run(t *testing.T, words []string) string {
 		return s.step(outbox.Abandoned{})
 	case "close":
 		return s.step(outbox.Closed{})
+	case "redrive":
+		return s.step(outbox.Redriven{})
 	}
 	claim, ok := s.claims[words[0]]
 	if !ok {
@@ -95,6 +98,11 @@ func (s *scenario) topic(t *testing.T, options map[string]string) string {
 	if value, ok := options["age"]; ok {
 		s.rules.AgeMax = duration(t, value)
 	}
+	s.rules.AbandonAfter = s.rules.AgeMax
+	if value, ok := options["abandon"]; ok {
+		s.rules.AbandonAfter = duration(t, value)
+	}
+	_, s.rules.Probed = options["probed"]
 	return fmt.Sprintf("margin %v, absence after %v", s.rules.Margin, s.rules.AbsentAfter)
 }
 

@@ -21,6 +21,7 @@ func (d *desk) settle(ctx context.Context, topic Topic, m idem.Message, o Outcom
 	if err != nil {
 		return nil, d.keep(ctx, topic, m, o, x, err)
 	}
+	settlement.Fence = x.fence
 	if settlement.Next != nil && x.claimNext != nil {
 		claimed := x.claimNext(*settlement.Next)
 		settlement.Next = &claimed
@@ -33,6 +34,10 @@ func (d *desk) settle(ctx context.Context, topic Topic, m idem.Message, o Outcom
 	if err == nil {
 		d.log(ctx, slog.LevelInfo, "outbox."+o.Name(), next)
 		return &settlement, nil
+	}
+	var conflict *idem.MessageConflictError
+	if x.fence != nil && errors.As(err, &conflict) {
+		return nil, fmt.Errorf("outbox: settle %s: %w", o.Name(), err)
 	}
 	return nil, d.unsettled(ctx, topic, m, o, x, err)
 }
@@ -100,13 +105,13 @@ func (d *desk) keep(ctx context.Context, topic Topic, m idem.Message, o Outcome,
 	if err != nil {
 		return err
 	}
-	err = d.transact(ctx, idem.Settlement{Message: endOf(next)}, x)
+	err = d.transact(ctx, idem.Settlement{Message: endOf(next), Fence: x.fence}, x)
 	var conflict *idem.MessageConflictError
 	switch {
 	case errors.As(err, &conflict) && conflict.Existing == nil:
 		d.alarm(ctx, "outbox.message_gone", m, "outcome", o.Name())
 		return nil
-	case errors.As(err, &conflict):
+	case errors.As(err, &conflict) && x.fence == nil:
 		return d.settledAlready(ctx, *conflict.Existing, o)
 	case err != nil:
 		return fmt.Errorf("outbox: keep evidence of %s: %w (its settlement failed: %v)", o.Name(), err, cause)

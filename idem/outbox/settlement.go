@@ -138,8 +138,18 @@ func referenceOf(o Outcome) string {
 	return ""
 }
 
-// unavailable is the stored answer of an operation that was given up.
-func unavailable() idem.Problem {
+// answerOf is the stored answer of an operation whose message was given up.
+func answerOf(m idem.Message) idem.Problem {
+	if m.State == idem.MessageCancelled {
+		return idem.NewProblem(http.StatusRequestTimeout, "operation_abandoned", "Operation Abandoned",
+			"Nobody began to execute the operation in time. Nothing was executed.")
+	}
 	return idem.NewProblem(http.StatusBadGateway, "provider_unavailable", "Provider Unavailable",
 		"The provider could not be reached in time. Nothing was executed.")
+}
+
+// operationClosed is the stored answer of an operation that an operator ended.
+func operationClosed() idem.Problem {
+	return idem.NewProblem(http.StatusBadGateway, "operation_closed", "Operation Closed",
+		"The provider's answer could not be had, and the operation was closed. Nothing was executed.")
 }

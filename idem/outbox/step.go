@@ -20,8 +20,12 @@ type Rules struct {
 	AbsentAfter time.Duration
 	AttemptsMax int
 	AgeMax      time.Duration
+	// AbandonAfter is how long an operation's first message waits for its first claim, at most.
+	AbandonAfter time.Duration
 	// UnknownMax is how long probes may leave a message undecided, from when its absence could first have been proven.
 	UnknownMax time.Duration
+	// Probed says that the provider can be asked what became of a call.
+	Probed bool
 	// SweepGrace is how long the sweep leaves a due message to its wake-up.
 	SweepGrace time.Duration
 }
@@ -76,6 +80,9 @@ type Abandoned struct{}
 // Closed is an operator's end of a message that is unknown or dead, without evidence of an effect.
 type Closed struct{}
 
+// Redriven is an operator's new start of a message that is dead.
+type Redriven struct{}
+
 func (Woken) event()        {}
 func (Answered) event()     {}
 func (Evidence) event()     {}
@@ -84,6 +91,7 @@ func (ProvenAbsent) event() {}
 func (Undecided) event()    {}
 func (Abandoned) event()    {}
 func (Closed) event()       {}
+func (Redriven) event()     {}
 
 // Effect is what has to be done after a step.
 type Effect int
@@ -166,6 +174,8 @@ func Step(m idem.Message, event Event, rules Rules, now time.Time) (idem.Message
 		return abandoned(m, now)
 	case Closed:
 		return closed(m, rules, now)
+	case Redriven:
+		return redriven(m, rules, now)
 	}
 	return m, 0, &TransitionError{m.State, event}
 }
@@ -187,7 +197,8 @@ func offerable(m idem.Message, rules Rules, now time.Time) bool {
 // over says that no further attempt is wanted. A claim that died was an attempt too, so that a message that kills its
 // workers comes to an end.
 func over(m idem.Message, rules Rules, now time.Time) bool {
-	return attempts(m) >= rules.AttemptsMax || !now.Before(m.CreatedAt.Add(rules.AgeMax)) || m.LastOutcome == outcomeRefused
+	born := later(m.CreatedAt, m.RedrivenAt)
+	return attempts(m) >= rules.AttemptsMax || !now.Before(born.Add(rules.AgeMax)) || m.LastOutcome == outcomeRefused
 }
 
 func attempts(m idem.Message) int {
@@ -204,12 +215,14 @@ func woken(m idem.Message, e Woken, rules Rules, now time.Time) (idem.Message, E
 	case now.Before(Due(m)):
 		return m, EffectWait
 	case m.Sealed:
-		next, _ := giveUp(m, now)
+		next, _ := giveUp(m, rules, now)
 		return next, EffectStore // without its payload nobody can say what giving up means to its record
+	case abandonable(m) && !now.Before(m.CreatedAt.Add(rules.AbandonAfter)):
+		return cancel(m, now), EffectFail
 	case !offerable(m, rules, now):
 		return park(m, rules, now), EffectStore
 	case over(m, rules, now):
-		return giveUp(m, now)
+		return giveUp(m, rules, now)
 	}
 	return claim(m, e, now), EffectClaim
 }
@@ -238,15 +251,20 @@ func park(m idem.Message, rules Rules, now time.Time) idem.Message {
 	return m
 }
 
-// giveUp makes a message dead. Its record fails only when no call is open: else an effect may have happened, and the
-// record stays pending (peers.md H19).
-func giveUp(m idem.Message, now time.Time) (idem.Message, Effect) {
+// giveUp ends the attempts. What is open is left to probes, where there are any: they settle it, or prove that its record
+// can fail (ADR 0015). Else the message is dead; its record fails only when no call is open: an effect may have happened,
+// and the record stays pending (peers.md H19).
+func giveUp(m idem.Message, rules Rules, now time.Time) (idem.Message, Effect) {
+	open := !m.OpenSince.IsZero()
+	if open && rules.Probed && !m.Sealed {
+		return park(m, rules, now), EffectStore
+	}
 	m.Attempts = attempts(m)
 	m.State, m.SweepAt = idem.MessageDead, now
-	if m.OpenSince.IsZero() {
-		return m, EffectFail
+	if open {
+		return m, EffectStore
 	}
-	return m, EffectStore
+	return m, EffectFail
 }
 
 func answered(m idem.Message, e Answered, rules Rules, now time.Time) (idem.Message, Effect, error) {
@@ -269,7 +287,7 @@ func answered(m idem.Message, e Answered, rules Rules, now time.Time) (idem.Mess
 		return next, EffectStore, nil
 	case Refused:
 		if outcome.Unproven || e.OpenBefore {
-			next, _ = giveUp(next, now)
+			next, _ = giveUp(next, rules, now)
 			return next, EffectStore, nil
 		}
 		// Nothing is open any more, so the record can fail: what is due now and refused is given up by whoever meets it,
@@ -362,7 +380,7 @@ func undecided(m idem.Message, e Undecided, rules Rules, now time.Time) (idem.Me
 	if m.State != idem.MessageUnknown || m.Epoch != e.Epoch {
 		return m, 0, &TransitionError{m.State, e}
 	}
-	from := provable(m, rules)
+	from := later(provable(m, rules), m.RedrivenAt)
 	if m.Sealed || !e.Unasked && !now.Before(from.Add(rules.UnknownMax)) {
 		m.State, m.SweepAt, m.LastOutcome = idem.MessageDead, now, outcomeUnclear
 		return m, EffectStore, nil
@@ -372,11 +390,15 @@ func undecided(m idem.Message, e Undecided, rules Rules, now time.Time) (idem.Me
 }
 
 func abandoned(m idem.Message, now time.Time) (idem.Message, Effect, error) {
-	if m.State != idem.MessagePending || m.Index != 1 || m.Detached || !m.FirstClaimedAt.IsZero() {
+	if !abandonable(m) {
 		return m, 0, &TransitionError{m.State, Abandoned{}}
 	}
-	m.State, m.DoneAt = idem.MessageCancelled, now
-	return m, EffectFail, nil
+	return cancel(m, now), EffectFail, nil
+}
+
+// abandonable says that nothing of the operation can have happened: nobody has ever had the right to call.
+func abandonable(m idem.Message) bool {
+	return m.State == idem.MessagePending && m.Index == 1 && !m.Detached && m.FirstClaimedAt.IsZero()
 }
 
 // closed waits as long as proof of absence does: a request may still be under way.
@@ -385,8 +407,33 @@ func closed(m idem.Message, rules Rules, now time.Time) (idem.Message, Effect, e
 	if !parked || now.Before(provable(m, rules)) {
 		return m, 0, &TransitionError{m.State, Closed{}}
 	}
+	return cancel(m, now), EffectFail, nil
+}
+
+func cancel(m idem.Message, now time.Time) idem.Message {
 	m.State, m.DoneAt = idem.MessageCancelled, now
-	return m, EffectFail, nil
+	return m
+}
+
+// redriven has what is open probed, at once, and what is not delivered, with attempts and age counted anew. The epoch
+// grows, so that nothing that was under way when the message died can still match its fence.
+func redriven(m idem.Message, rules Rules, now time.Time) (idem.Message, Effect, error) {
+	if m.State != idem.MessageDead || evidenced(m) {
+		return m, 0, &TransitionError{m.State, Redriven{}}
+	}
+	m.Epoch++
+	m.Attempts, m.LastOutcome, m.RedrivenAt = 0, "", now
+	if !m.OpenSince.IsZero() {
+		m.State, m.SweepAt = idem.MessageUnknown, now
+		return m, EffectStore, nil
+	}
+	m.State, m.NextAttemptAt, m.SweepAt = idem.MessagePending, now, now.Add(rules.SweepGrace)
+	return m, EffectStore, nil
+}
+
+// evidenced says that the message keeps evidence that could not be settled.
+func evidenced(m idem.Message) bool {
+	return m.LastOutcome == outcomeDelivered || m.LastOutcome == outcomeDeclined
 }
 
 func later(a, b time.Time) time.Time {

@@ -26,7 +26,7 @@ const (
 func keyed() outbox.Rules {
 	return outbox.Rules{
 		KeysHonoured: true, KeyRetention: time.Hour, Margin: 72 * time.Second, AbsentAfter: 62 * time.Second,
-		AttemptsMax: 3, AgeMax: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+		AttemptsMax: 3, AgeMax: 24 * time.Hour, AbandonAfter: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
 	}
 }
 
@@ -40,7 +40,8 @@ const transitionsProse = `# Every transition of a message, and no other (docs/se
 #   - backing off and parking need state claimed, owner and epoch; "absent" needs the epoch that was read,
 #   - what probes leave undecided waits, and is dead when its time is over, unless there is nobody to ask,
 #   - a record fails only with nothing open; else the message is dead and the record left alone,
-#   - only a first message that was never claimed is abandoned; only a parked one is closed.
+#   - only a first message that was never claimed is abandoned; only a parked one is closed,
+#   - only a dead one is redriven, epoch + 1: to unknown where a call is open, and never past evidence that it keeps.
 # Rewrite with: go test ./idem/outbox -run TestStep -update
 `
 
@@ -76,6 +77,10 @@ func stepMessages() []struct {
 		{"open too long", with(idem.MessagePending, func(m *idem.Message) { m.OpenSince = noon.Add(-time.Hour + 72*time.Second) })},
 		{"attempts over", with(idem.MessagePending, func(m *idem.Message) { m.Attempts = 3 })},
 		{"attempts over, open", with(idem.MessagePending, func(m *idem.Message) { m.Attempts = 3; open(m) })},
+		{"new, age over", with(idem.MessagePending, func(m *idem.Message) {
+			m.Owner, m.Epoch, m.Attempts, m.FirstClaimedAt, m.LeaseUntil = "", 0, 0, time.Time{}, time.Time{}
+			m.CreatedAt = noon.Add(-24 * time.Hour)
+		})},
 		{"age over", with(idem.MessagePending, func(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) })},
 		{"live, only call", with(idem.MessageClaimed, func(m *idem.Message) { open(m); m.LeaseUntil = noon.Add(time.Second) })},
 		{"dead claim", with(idem.MessageClaimed, open)},
@@ -85,6 +90,7 @@ func stepMessages() []struct {
 		{"parked for a day", with(idem.MessageUnknown, func(m *idem.Message) { open(m); m.LeaseUntil = noon.Add(-25 * time.Hour) })},
 		{"given up", with(idem.MessageDead, nil)},
 		{"given up, open", with(idem.MessageDead, open)},
+		{"given up, evidence", with(idem.MessageDead, func(m *idem.Message) { open(m); m.LastOutcome = outbox.Delivered{}.Name() })},
 		{"final", with(idem.MessageDelivered, nil)},
 		{"final", with(idem.MessageDeclined, nil)},
 		{"final", with(idem.MessageCancelled, nil)},
@@ -158,6 +164,7 @@ func TestStepEveryTransitionAndNoOther(t *testing.T) {
 		{"nobody to ask", outbox.Undecided{Epoch: 3, Unasked: true, Backoff: time.Minute}},
 		{"abandoned", outbox.Abandoned{}},
 		{"closed", outbox.Closed{}},
+		{"redriven", outbox.Redriven{}},
 	}
 	var b strings.Builder
 	b.WriteString(transitionsProse)

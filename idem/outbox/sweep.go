@@ -14,7 +14,7 @@ import (
 // sweeps may run beside each other and beside workers: the fences decide.
 type Sweep struct {
 	*desk
-	walk walk
+	rounds *rounds
 }
 
 // NewSweep returns a sweep, or an [*idem.ConfigError] for an argument that is nil.
@@ -23,7 +23,7 @@ func NewSweep(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLett
 	if err != nil {
 		return nil, err
 	}
-	return &Sweep{desk: d, walk: walk{queue: idem.QueueOffer, lookTime: d.cfg.StoreTimeout}}, nil
+	return &Sweep{desk: d, rounds: newRounds(d, idem.QueueOffer, d.cfg.StoreTimeout, "outbox.sweep_failed")}, nil
 }
 
 // Report counts what a run of the sweep did.
@@ -34,6 +34,8 @@ type Report struct {
 	Parked int `json:"parked"`
 	// Dead messages were given up.
 	Dead int `json:"dead"`
+	// Abandoned operations were cancelled, whose first message nobody had claimed in time.
+	Abandoned int `json:"abandoned"`
 	// Skipped messages needed nothing by the time they were read.
 	Skipped int `json:"skipped"`
 	// Errors counts messages, and listings, that met one; each is in the log.
@@ -46,7 +48,7 @@ type Report struct {
 // where it stopped. It returns an error only where listing failed for every shard.
 func (s *Sweep) Run(ctx context.Context) (Report, error) {
 	var report Report
-	unfinished, failed, err := s.walk.run(ctx, s.desk, "outbox.sweep_failed", func(id idem.MessageID) { s.look(ctx, id, &report) })
+	unfinished, failed, err := s.rounds.run(ctx, func(id idem.MessageID) { s.look(ctx, id, &report) })
 	report.Unfinished = unfinished
 	report.Errors += failed
 	return report, err
@@ -68,6 +70,8 @@ func (s *Sweep) look(ctx context.Context, id idem.MessageID, report *Report) {
 		report.Parked++
 	case did == idem.MessageDead:
 		report.Dead++
+	case did == idem.MessageCancelled:
+		report.Abandoned++
 	default:
 		report.Skipped++
 	}
@@ -99,7 +103,7 @@ func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (idem.Messa
 		if err != nil {
 			return "", err
 		}
-		return next.State, s.carry(ctx, topic, *seen, next, effect, &execution{owner: owner})
+		return s.carry(ctx, topic, *seen, next, effect, &execution{owner: owner})
 	}
 	return "", nil
 }

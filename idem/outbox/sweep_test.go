@@ -16,7 +16,7 @@ import (
 // deaf is a queue that can't be reached.
 type deaf struct{}
 
-func (deaf) Schedule(context.Context, idem.MessageID, time.Duration) error {
+func (deaf) Schedule(context.Context, string, idem.MessageID, time.Duration) error {
 	return errors.New("queue: connection refused")
 }
 
@@ -54,15 +54,26 @@ func TestSweepJudgesEachMessage(t *testing.T) {
 		state  idem.MessageState
 		record idem.State
 	}{
-		"due":          {want: outbox.Report{Offered: 1}, state: idem.MessagePending, record: idem.StatePending},
-		"not due":      {change: func(m *idem.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: idem.MessagePending, record: idem.StatePending},
-		"live claim":   {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: idem.MessageClaimed, record: idem.StatePending},
-		"dead claim":   {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: idem.MessageClaimed, record: idem.StatePending},
-		"without keys": {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
-		"age over":     {change: func(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) }, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StateFailed},
+		"due":           {want: outbox.Report{Offered: 1}, state: idem.MessagePending, record: idem.StatePending},
+		"not due":       {change: func(m *idem.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: idem.MessagePending, record: idem.StatePending},
+		"live claim":    {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: idem.MessageClaimed, record: idem.StatePending},
+		"dead claim":    {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: idem.MessageClaimed, record: idem.StatePending},
+		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
+		"never claimed": {change: old, want: outbox.Report{Abandoned: 1}, state: idem.MessageCancelled, record: idem.StateFailed},
+		"never claimed, no settle": {
+			topic: unsettling, change: old, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending,
+		},
+		"age over": {change: func(m *idem.Message) {
+			old(m)
+			m.FirstClaimedAt = noon
+		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StateFailed},
 		"age over, open": {change: func(m *idem.Message) {
 			claimed(time.Second)(m)
-			m.CreatedAt = noon.Add(-24 * time.Hour)
+			old(m)
+		}, want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
+		"age over, open, nobody to ask": {topic: unprobed, change: func(m *idem.Message) {
+			claimed(time.Second)(m)
+			old(m)
 		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending},
 		"parked":        {change: func(m *idem.Message) { m.State = idem.MessageUnknown }, want: outbox.Report{}, state: idem.MessageUnknown, record: idem.StatePending},
 		"unknown topic": {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.Report{Errors: 1}, state: idem.MessagePending, record: idem.StatePending},
@@ -85,6 +96,10 @@ func TestSweepJudgesEachMessage(t *testing.T) {
 		})
 	}
 }
+
+func old(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) }
+
+func unprobed(topic *outbox.Topic) { topic.Probe = nil }
 
 func claimed(lease time.Duration) func(*idem.Message) {
 	return func(m *idem.Message) {

@@ -46,6 +46,9 @@ type Topic struct {
 	AttemptsMax int
 	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
 	AgeMax time.Duration
+	// AbandonAfter bounds how long an operation whose first message nobody has claimed stays open: then it is cancelled, and
+	// answered with 408. Default AgeMax.
+	AbandonAfter time.Duration
 	// UnknownMax bounds how long probes may leave a message undecided before it is dead, from when its absence could first
 	// have been proven. Default 24 h. Without Probe there is no bound: it stays unknown until somebody knows.
 	UnknownMax time.Duration
@@ -147,6 +150,7 @@ func (t Topic) withDefaults(cfg Config) Topic {
 	t.LongestRequest = cmp.Or(t.LongestRequest, time.Minute)
 	t.AttemptsMax = cmp.Or(t.AttemptsMax, 10)
 	t.AgeMax = cmp.Or(t.AgeMax, 24*time.Hour)
+	t.AbandonAfter = cmp.Or(t.AbandonAfter, t.AgeMax)
 	t.UnknownMax = cmp.Or(t.UnknownMax, 24*time.Hour)
 	return t
 }
@@ -170,6 +174,8 @@ func (t Topic) validate(cfg Config) error {
 		return broken("AttemptsMax", t.AttemptsMax, "must be at least 1")
 	case t.AgeMax < cfg.ClaimLease:
 		return broken("AgeMax", t.AgeMax, fmt.Sprintf("must be at least Config.ClaimLease = %v", cfg.ClaimLease))
+	case t.AbandonAfter < cfg.ClaimLease || t.AbandonAfter > t.AgeMax:
+		return broken("AbandonAfter", t.AbandonAfter, fmt.Sprintf("must be Config.ClaimLease..AgeMax = %v..%v", cfg.ClaimLease, t.AgeMax))
 	case t.UnknownMax < cfg.ProbeBackoffMin:
 		return broken("UnknownMax", t.UnknownMax, fmt.Sprintf("must be at least Config.ProbeBackoffMin = %v", cfg.ProbeBackoffMin))
 	case !t.Keys.Honoured && t.Keys.Retention != 0:
@@ -191,6 +197,6 @@ func (t Topic) rules(cfg Config) Rules {
 	return Rules{
 		KeysHonoured: t.Keys.Honoured, KeyRetention: t.Keys.Retention, Margin: t.margin(cfg),
 		AbsentAfter: t.LongestRequest + t.ListingDelay + cfg.ClockSkew,
-		AttemptsMax: t.AttemptsMax, AgeMax: t.AgeMax, UnknownMax: t.UnknownMax, SweepGrace: cfg.SweepGrace,
+		AttemptsMax: t.AttemptsMax, AgeMax: t.AgeMax, AbandonAfter: t.AbandonAfter, UnknownMax: t.UnknownMax, Probed: t.Probe != nil, SweepGrace: cfg.SweepGrace,
 	}
 }

@@ -27,30 +27,32 @@ func TestNewTopicsRejectsContradictions(t *testing.T) {
 		config outbox.Config
 		field  string
 	}{
-		"no name":                     {func(topic *outbox.Topic) { topic.Name = "" }, outbox.Config{}, "Name"},
-		"name without a dot":          {func(topic *outbox.Topic) { topic.Name = "charge" }, outbox.Config{}, "Name"},
-		"name too long":               {func(topic *outbox.Topic) { topic.Name = "a." + strings.Repeat("b", 63) }, outbox.Config{}, "Name"},
-		"no call":                     {func(topic *outbox.Topic) { topic.Call = nil }, outbox.Config{}, "Call"},
-		"no settle":                   {func(topic *outbox.Topic) { topic.Settle = nil }, outbox.Config{}, "Settle"},
-		"response bound too small":    {func(topic *outbox.Topic) { topic.ResponseBytesMax = 100 }, outbox.Config{}, "ResponseBytesMax"},
-		"response bound too large":    {func(topic *outbox.Topic) { topic.ResponseBytesMax = 4 << 20 }, outbox.Config{}, "ResponseBytesMax"},
-		"requests shorter than calls": {func(topic *outbox.Topic) { topic.LongestRequest = time.Second }, outbox.Config{}, "LongestRequest"},
-		"negative listing delay":      {func(topic *outbox.Topic) { topic.ListingDelay = -1 }, outbox.Config{}, "ListingDelay"},
-		"no attempts":                 {func(topic *outbox.Topic) { topic.AttemptsMax = -1 }, outbox.Config{}, "AttemptsMax"},
-		"dead before its lease ends":  {func(topic *outbox.Topic) { topic.AgeMax = time.Second }, outbox.Config{}, "AgeMax"},
-		"retention without keys":      {func(topic *outbox.Topic) { keys(topic); topic.Keys.Honoured = false }, outbox.Config{}, "Keys.Retention"},
-		"keys without retention":      {func(topic *outbox.Topic) { topic.Keys.Honoured = true }, outbox.Config{}, "Keys.Retention"},
-		"retention within the margin": {func(topic *outbox.Topic) { keys(topic); topic.Keys.Retention = 102 * time.Second }, outbox.Config{}, "Keys.Retention"},
-		"lease shorter than a call":   {keys, outbox.Config{CallTimeout: 9 * time.Second}, "ClaimLease"},
-		"unknown for no time":         {func(topic *outbox.Topic) { topic.UnknownMax = time.Second }, outbox.Config{}, "UnknownMax"},
-		"probes upside down":          {keys, outbox.Config{ProbeBackoffMin: 2 * time.Hour}, "ProbeBackoffMax"},
-		"probes without a pause":      {keys, outbox.Config{ProbeBackoffMin: time.Microsecond}, "ProbeBackoffMin"},
-		"back-off upside down":        {keys, outbox.Config{BackoffMin: time.Minute}, "BackoffMax"},
-		"negative skew":               {keys, outbox.Config{ClockSkew: -1}, "ClockSkew"},
-		"below the resolution":        {keys, outbox.Config{BackoffMin: time.Microsecond}, "BackoffMin"},
-		"no page":                     {keys, outbox.Config{SweepPage: -1}, "SweepPage"},
-		"no tries":                    {keys, outbox.Config{ContentionTries: -1}, "ContentionTries"},
-		"responses beyond the store":  {keys, outbox.Config{ResponseBytesMax: 4 << 20}, "ResponseBytesMax"},
+		"no name":                         {func(topic *outbox.Topic) { topic.Name = "" }, outbox.Config{}, "Name"},
+		"name without a dot":              {func(topic *outbox.Topic) { topic.Name = "charge" }, outbox.Config{}, "Name"},
+		"name too long":                   {func(topic *outbox.Topic) { topic.Name = "a." + strings.Repeat("b", 63) }, outbox.Config{}, "Name"},
+		"no call":                         {func(topic *outbox.Topic) { topic.Call = nil }, outbox.Config{}, "Call"},
+		"no settle":                       {func(topic *outbox.Topic) { topic.Settle = nil }, outbox.Config{}, "Settle"},
+		"response bound too small":        {func(topic *outbox.Topic) { topic.ResponseBytesMax = 100 }, outbox.Config{}, "ResponseBytesMax"},
+		"response bound too large":        {func(topic *outbox.Topic) { topic.ResponseBytesMax = 4 << 20 }, outbox.Config{}, "ResponseBytesMax"},
+		"requests shorter than calls":     {func(topic *outbox.Topic) { topic.LongestRequest = time.Second }, outbox.Config{}, "LongestRequest"},
+		"negative listing delay":          {func(topic *outbox.Topic) { topic.ListingDelay = -1 }, outbox.Config{}, "ListingDelay"},
+		"no attempts":                     {func(topic *outbox.Topic) { topic.AttemptsMax = -1 }, outbox.Config{}, "AttemptsMax"},
+		"abandoned before its lease ends": {func(topic *outbox.Topic) { topic.AbandonAfter = time.Second }, outbox.Config{}, "AbandonAfter"},
+		"abandoned after its age":         {func(topic *outbox.Topic) { topic.AbandonAfter = 25 * time.Hour }, outbox.Config{}, "AbandonAfter"},
+		"dead before its lease ends":      {func(topic *outbox.Topic) { topic.AgeMax = time.Second }, outbox.Config{}, "AgeMax"},
+		"retention without keys":          {func(topic *outbox.Topic) { keys(topic); topic.Keys.Honoured = false }, outbox.Config{}, "Keys.Retention"},
+		"keys without retention":          {func(topic *outbox.Topic) { topic.Keys.Honoured = true }, outbox.Config{}, "Keys.Retention"},
+		"retention within the margin":     {func(topic *outbox.Topic) { keys(topic); topic.Keys.Retention = 102 * time.Second }, outbox.Config{}, "Keys.Retention"},
+		"lease shorter than a call":       {keys, outbox.Config{CallTimeout: 9 * time.Second}, "ClaimLease"},
+		"unknown for no time":             {func(topic *outbox.Topic) { topic.UnknownMax = time.Second }, outbox.Config{}, "UnknownMax"},
+		"probes upside down":              {keys, outbox.Config{ProbeBackoffMin: 2 * time.Hour}, "ProbeBackoffMax"},
+		"probes without a pause":          {keys, outbox.Config{ProbeBackoffMin: time.Microsecond}, "ProbeBackoffMin"},
+		"back-off upside down":            {keys, outbox.Config{BackoffMin: time.Minute}, "BackoffMax"},
+		"negative skew":                   {keys, outbox.Config{ClockSkew: -1}, "ClockSkew"},
+		"below the resolution":            {keys, outbox.Config{BackoffMin: time.Microsecond}, "BackoffMin"},
+		"no page":                         {keys, outbox.Config{SweepPage: -1}, "SweepPage"},
+		"no tries":                        {keys, outbox.Config{ContentionTries: -1}, "ContentionTries"},
+		"responses beyond the store":      {keys, outbox.Config{ResponseBytesMax: 4 << 20}, "ResponseBytesMax"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := minimal()
@@ -78,7 +80,7 @@ func TestNewTopicsDefaults(t *testing.T) {
 	rules, ok := topics.Rules(topicName)
 	want := outbox.Rules{
 		KeysHonoured: true, KeyRetention: 24 * time.Hour, Margin: 72 * time.Second, AbsentAfter: 122 * time.Second,
-		AttemptsMax: 10, AgeMax: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+		AttemptsMax: 10, AgeMax: 24 * time.Hour, AbandonAfter: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
 	}
 	if !ok || rules != want {
 		t.Errorf("rules %+v, want %+v", rules, want)

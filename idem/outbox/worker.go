@@ -97,7 +97,8 @@ func (w *Worker) judge(ctx context.Context, seen idem.Message, x *execution) (*i
 		_ = w.schedule(ctx, seen, Due(seen)) // logged; the sweep does the rest
 		return nil, nil
 	case EffectStore, EffectFail:
-		return nil, w.carry(ctx, topic, seen, next, effect, x)
+		_, err := w.carry(ctx, topic, seen, next, effect, x)
+		return nil, err
 	case EffectClaim:
 		return w.claim(ctx, topic, seen, next, x)
 	}
@@ -174,7 +175,7 @@ func (w *Worker) answered(ctx context.Context, topic Topic, m idem.Message, o Ou
 	if err != nil {
 		return err
 	}
-	err = w.carry(ctx, topic, m, next, effect, x)
+	_, err = w.carry(ctx, topic, m, next, effect, x)
 	var conflict *idem.MessageConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -197,7 +198,7 @@ func (w *Worker) afterwards(ctx context.Context, topic Topic, m idem.Message, x 
 		_ = w.schedule(ctx, m, m.NextAttemptAt) // logged; the sweep does the rest
 		return nil
 	}
-	err = w.carry(ctx, topic, m, next, effect, x)
+	_, err = w.carry(ctx, topic, m, next, effect, x)
 	var conflict *idem.MessageConflictError
 	if errors.As(err, &conflict) {
 		return nil

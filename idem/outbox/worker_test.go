@@ -259,7 +259,7 @@ func TestLateBackOffIsFencedOff(t *testing.T) {
 
 // peers.md H19: a charge with a lost reply, a 429 for the second attempt, attempts over.
 func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
-	w := newWorld(t, options{})
+	w := newWorld(t, options{topic: unprobed})
 	w.provider.script = []string{"lost", "429", "429"}
 	id := w.accept()
 	w.deliver(id)
@@ -271,6 +271,41 @@ func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
 	}
 	if w.logged("outbox.dead") != 1 {
 		t.Error("no alarm")
+	}
+}
+
+// peers.md H19: the same, where the provider can be asked: nobody has to look, and nobody is told "failed" whose card was
+// charged (ADR 0015).
+func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
+	for name, c := range map[string]struct {
+		first   string
+		message idem.MessageState
+		record  idem.State
+		status  int
+		row     string
+		charges int
+	}{
+		"charged":       {"lost", idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1},
+		"never charged": {"500 before", idem.MessageDead, idem.StateFailed, 502, "not_executed", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			w.provider.script = []string{c.first, "429", "429"}
+			id := w.accept()
+			w.deliver(id)
+			w.drain(time.Hour)
+			w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", c.charges)
+			if len(w.queue.Letters()) != 0 || w.logged("outbox.unknown") != 1 {
+				t.Errorf("letters %+v", w.queue.Letters())
+			}
+			_, err := w.reconciler.Run(t.Context())
+			w.ok(err)
+			w.drain(time.Minute)
+			w.want(id, c.message, c.record, c.status, c.row, c.charges)
+			if w.provider.called() != 3 {
+				t.Errorf("%d calls, want 3", w.provider.called())
+			}
+		})
 	}
 }
 
@@ -329,7 +364,7 @@ func TestRefusedIsDeadAtOnce(t *testing.T) {
 		"after an open one": {[]string{"500 before", "400"}, idem.StatePending, 202, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, options{})
+			w := newWorld(t, options{topic: unprobed})
 			w.provider.script = slices.Clone(c.script)
 			id := w.accept()
 			w.deliver(id)

@@ -34,6 +34,7 @@ type world struct {
 	sweep    *outbox.Sweep
 	// reconciler asks the provider by provider.probe.
 	reconciler *outbox.Reconciler
+	operator   *outbox.Operator
 	log        *syncBuffer
 	mint       idem.Mint
 }
@@ -87,6 +88,8 @@ func newWorld(t *testing.T, o options) *world {
 	w.sweep, err = outbox.NewSweep(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
 	w.reconciler, err = outbox.NewReconciler(w.store, w.topics, o.wakes, w.queue)
+	w.ok(err)
+	w.operator, err = outbox.NewOperator(w.store, w.topics, o.wakes, w.queue, w.store)
 	w.ok(err)
 	return w
 }

@@ -23,8 +23,8 @@ const (
 	// record then blocks its shard for a day. The sweep has offered the message again long before they are over.
 	streamRetriesMax = 5
 	streamAgeMax     = 15 * time.Minute
-	// sweepPeriod is what a lost wake-up costs.
-	sweepPeriod = time.Minute
+	// schedulePeriod is what a lost wake-up costs, and for how long what is unknown waits for a probe.
+	schedulePeriod = time.Minute
 )
 
 // DeliveryProps are the parts that Delivery wires. All are required.
@@ -34,19 +34,19 @@ type DeliveryProps struct {
 	// Worker takes records of the outbox stream and messages of the retry queue. Its role needs StreamStatements,
 	// ConsumeStatements and SendStatements.
 	Worker awslambda.IFunction
-	// Sweep is called once a minute, with the schedule's event.
-	Sweep awslambda.IFunction
+	// Sweep and Reconcile are called once a minute, with the schedule's event. Their roles need SweepStatements.
+	Sweep, Reconcile awslambda.IFunction
 }
 
 // Delivery makes sure that every message of the outbox reaches the worker: at once through the stream, later through the
-// retry queue, and in any case through the sweep.
+// retry queue, and in any case through the sweep; and that what is unknown is asked about.
 type Delivery struct {
 	constructs.Construct
 	// Stream is the mapping from the outbox stream to the worker.
 	Stream awslambda.EventSourceMapping
 	// Retry is the mapping from the retry queue to the worker.
 	Retry awslambda.EventSourceMapping
-	// Schedule is the sweep's.
+	// Schedule is the sweep's and the reconciler's.
 	Schedule awsevents.Rule
 }
 
@@ -75,16 +75,19 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 	})
 	// A Rule and not a Scheduler schedule: emulators run rules.
 	schedule := awsevents.NewRule(self, jsii.String("Schedule"), &awsevents.RuleProps{
-		Description: jsii.String("Offers due and abandoned messages to the worker again"),
-		Schedule:    awsevents.Schedule_Rate(seconds(sweepPeriod)),
-		Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(props.Sweep,
-			&awseventstargets.LambdaFunctionProps{
-				// A sweep that was not delivered in its minute is the next one's work.
-				MaxEventAge:   seconds(sweepPeriod),
-				RetryAttempts: jsii.Number(0),
-			})},
+		Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
+		Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
+		Targets:     &[]awsevents.IRuleTarget{once(props.Sweep), once(props.Reconcile)},
 	})
 	return &Delivery{Construct: self, Stream: stream, Retry: retry, Schedule: schedule}
+}
+
+// once calls a function with the schedule's event, and not again: what was not delivered in its minute is the next one's
+// work.
+func once(function awslambda.IFunction) awsevents.IRuleTarget {
+	return awseventstargets.NewLambdaFunction(function, &awseventstargets.LambdaFunctionProps{
+		MaxEventAge: seconds(schedulePeriod), RetryAttempts: jsii.Number(0),
+	})
 }
 
 // insertOfPending selects the birth of a message that nobody has claimed. Everything else on the stream is the worker's

@@ -10,7 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
-// A stack of one's own: two tables, two queues, and the outbox wired to a worker and a sweep.
+// A stack of one's own: two tables, two queues, and the outbox wired to a worker, a sweep and a reconciler.
 func Example() {
 	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
 	tables := idemconstruct.NewTables(stack, "Tables", idemconstruct.TablesProps{})
@@ -24,18 +24,20 @@ func Example() {
 			Timeout: awscdk.Duration_Minutes(jsii.Number(1)),
 		})
 	}
-	worker, sweep := function("worker"), function("sweep")
+	worker, sweep, reconcile := function("worker"), function("sweep"), function("reconcile")
 	for _, statement := range tables.DeliverStatements() {
 		worker.AddToRolePolicy(statement)
 		sweep.AddToRolePolicy(statement)
+		reconcile.AddToRolePolicy(statement)
 	}
 	for _, statement := range tables.StreamStatements() {
 		worker.AddToRolePolicy(statement)
 	}
 	for _, statement := range tables.SweepStatements() {
 		sweep.AddToRolePolicy(statement)
+		reconcile.AddToRolePolicy(statement)
 	}
 	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
-		Tables: tables, Queues: queues, Worker: worker, Sweep: sweep,
+		Tables: tables, Queues: queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
 	})
 }

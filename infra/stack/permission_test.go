@@ -34,6 +34,11 @@ var permissions = map[string][]string{
 		"dynamodb:Query on TablesOutbox.Arn/index/queue",
 		"logs:CreateLogStream logs:PutLogEvents on SweepLogs.Arn",
 	}, deliver...),
+	"Reconcile": append([]string{
+		"dynamodb:Query on TablesIdempotency.Arn/index/sweep",
+		"dynamodb:Query on TablesOutbox.Arn/index/queue",
+		"logs:CreateLogStream logs:PutLogEvents on ReconcileLogs.Arn",
+	}, deliver...),
 }
 
 var deliver = []string{

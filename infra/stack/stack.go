@@ -25,6 +25,7 @@ const (
 	authorizerTimeout = 5 * time.Second
 	workerTimeout     = time.Minute
 	sweepTimeout      = 55 * time.Second
+	reconcileTimeout  = 55 * time.Second
 )
 
 // What the functions are told about sizes and spans, in Go's notation for durations.
@@ -37,6 +38,9 @@ const (
 	backoffMin       = "1s"
 	backoffMax       = "30s"
 	attemptsMax      = "10"
+	longestRequest   = "1m"
+	// localLongestRequest is the simulator's: it hangs for as long as a test says, and tests wait for proof of absence.
+	localLongestRequest = "15s"
 	localKeyAgeMax   = "1m" // the least there is, so that tests see an erasure soon
 )
 
@@ -61,7 +65,7 @@ type parts struct {
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
 func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
-	names := []string{"api", "worker", "sweep"}
+	names := []string{"api", "worker", "sweep", "reconcile"}
 	if config.Auth == Gateway {
 		names = append(names, "authorizer")
 	}
@@ -91,6 +95,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
+	reconcile := p.reconcile().add(stack, config)
 	// An interface, so that absence is nil and not a nil of a type.
 	var authorizer awslambda.IFunction
 	if config.Auth == Gateway {
@@ -98,7 +103,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		output(stack, "FunctionAuthorizer", authorizer.FunctionName())
 	}
 	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
-		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep,
+		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
 	})
 	addAlarms(stack, config)
 	if config.Insights {
@@ -114,6 +119,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	output(stack, "FunctionApi", api.FunctionName())
 	output(stack, "FunctionWorker", worker.FunctionName())
 	output(stack, "FunctionSweep", sweep.FunctionName())
+	output(stack, "FunctionReconcile", reconcile.FunctionName())
 	return stack, nil
 }
 
@@ -182,7 +188,15 @@ func (p parts) sweep() function {
 	}
 }
 
-// deliver is what worker and sweep may do alike: both claim messages and settle them.
+func (p parts) reconcile() function {
+	return function{
+		name: "reconcile", id: "Reconcile", description: "Asks the provider what became of unknown messages", memoryMiB: 256,
+		timeout: reconcileTimeout, environment: p.deliverEnvironment(), once: true,
+		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+	}
+}
+
+// deliver is what worker, sweep and reconciler may do alike: all of them end messages.
 func (p parts) deliver() []awsiam.PolicyStatement {
 	payments := idemconstruct.Allow(
 		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
@@ -212,6 +226,10 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"BACKOFF_MAX":           jsii.String(backoffMax),
 		"ATTEMPTS_MAX":          jsii.String(attemptsMax),
 		"RETENTION":             jsii.String(retention),
+		"LONGEST_REQUEST":       jsii.String(longestRequest),
+	}
+	if p.config.Local {
+		environment["LONGEST_REQUEST"] = jsii.String(localLongestRequest)
 	}
 	if p.keys != nil {
 		environment["KEYS_TABLE"], environment["KMS_KEY_ID"] = p.keys.Table.TableName(), p.keys.Key.KeyId()

@@ -112,7 +112,7 @@ func functions() map[string]functionSettings {
 		"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
 		"RETRY_QUEUE_URL": "QueuesRetry", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
-		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10",
+		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10", "LONGEST_REQUEST": "1m",
 	}
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
 	maps.Copy(api, deliver)
@@ -121,6 +121,7 @@ func functions() map[string]functionSettings {
 		"Authorizer": {5, 256, map[string]any{"PAYMENTS_TABLE": "Payments"}},
 		"Worker":     {60, 512, deliver},
 		"Sweep":      {55, 256, deliver},
+		"Reconcile":  {55, 256, deliver},
 	}
 }
 
@@ -138,7 +139,7 @@ func TestFunctions(t *testing.T) {
 			})
 		}
 		if chosen(variant, "encryption") {
-			for _, name := range []string{"Api", "Worker", "Sweep"} {
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile"} {
 				wanted[name].environment["KEYS_TABLE"], wanted[name].environment["KMS_KEY_ID"] = "KeysTable", "KeysKey"
 				if variants[variant]["encryption"] == "open" {
 					wanted[name].environment["SEAL_OPEN_ONLY"] = "true"
@@ -158,6 +159,9 @@ func TestFunctions(t *testing.T) {
 			if variant == "rest-function" {
 				want.environment["AWS_ENDPOINT_URL_DYNAMODB"] = "http://127.0.0.1:8100"
 				want.environment["BREAKER_FAILURES_MAX"] = "1000"
+			}
+			if _, delivers := want.environment["LONGEST_REQUEST"]; delivers && auth == "function" {
+				want.environment["LONGEST_REQUEST"] = "15s"
 			}
 			want.environment["METRICS_NAMESPACE"], want.environment["METRICS_SERVICE"] = "idem", stackName(variant)
 			got := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
@@ -276,12 +280,14 @@ func TestQueues(t *testing.T) {
 	})
 }
 
-func TestSweepRunsEveryMinute(t *testing.T) {
+func TestSweepAndReconcileRunEveryMinute(t *testing.T) {
 	each(t, func(t *testing.T, _ string, template *synthesized) {
 		rule := template.only(t, "AWS::Events::Rule", "DeliverySchedule").Properties
-		target := rule["Targets"].([]any)[0].(map[string]any)
-		if rule["ScheduleExpression"] != "rate(1 minute)" || plain(target["Arn"]) != "SweepFunction.Arn" {
-			t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
+		for i, function := range []string{"SweepFunction.Arn", "ReconcileFunction.Arn"} {
+			target := rule["Targets"].([]any)[i].(map[string]any)
+			if rule["ScheduleExpression"] != "rate(1 minute)" || plain(target["Arn"]) != function {
+				t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
+			}
 		}
 		template.has(t, "AWS::Lambda::EventInvokeConfig", map[string]any{
 			"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60,
@@ -294,7 +300,7 @@ func TestOutputs(t *testing.T) {
 		want := map[string]string{
 			"IdempotencyTable": "TablesIdempotency", "OutboxTable": "TablesOutbox", "PaymentsTable": "Payments",
 			"RetryQueueUrl": "QueuesRetry", "DeadLetterQueueUrl": "QueuesDeadLetter",
-			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction",
+			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"ApiUrl": "HttpApi.ApiEndpoint",
 		}
 		if strings.HasSuffix(variant, "gateway") {

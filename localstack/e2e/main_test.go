@@ -107,10 +107,12 @@ func (d deployment) gatewayAuthenticates() bool { return d.variables["FUNCTION_A
 func (d deployment) table(name string) string { return d.variables[name+"_TABLE"] }
 
 // Bounds of waiting. A wake-up costs about a second, a dead worker a claim's lease (10 s), a dead API function the lease
-// of its execution (30 s); the emulators work through a batch one message after the other, slow ones included.
+// of its execution (30 s); the emulators work through a batch one message after the other, slow ones included. A wake-up
+// that dies with a worker, as tests kill them, is made good by the sweep, 15 to 75 s after it was due: twice in a row is
+// still no loss.
 const (
 	soon      = 20 * time.Second
-	delivered = 90 * time.Second
+	delivered = 3 * time.Minute
 	poll      = 50 * time.Millisecond
 )
 

@@ -61,6 +61,10 @@ type Provider struct {
 	URL string `env:"PROVIDER_URL,notEmpty"`
 	// Timeout bounds one call.
 	Timeout time.Duration `env:"PROVIDER_TIMEOUT" envDefault:"5s"`
+	// LongestRequest is the longest time that a request can be under way, its caller being gone or not, and ListingDelay the
+	// longest until what was made is listed: absence proves something only after both.
+	LongestRequest time.Duration `env:"LONGEST_REQUEST" envDefault:"1m"`
+	ListingDelay   time.Duration `env:"LISTING_DELAY" envDefault:"0s"`
 }
 
 // Sealing is what stored responses, payloads and evidence are encrypted with.
@@ -124,7 +128,7 @@ func (a API) check() error {
 	return errors.Join(a.Sealing.check(), a.Quota.check())
 }
 
-// Worker is the configuration of the worker and sweep functions.
+// Worker is the configuration of the functions that deliver messages or decide what became of them.
 type Worker struct {
 	Log
 	Tables

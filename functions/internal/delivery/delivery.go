@@ -14,7 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
 
-// Parts are what a worker, a sweep or a courier is made of.
+// Parts are what a worker, a sweep, a reconciler or a courier is made of.
 type Parts struct {
 	Client *dynamodb.Client
 	Store  *Store
@@ -45,7 +45,9 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	topics, err := outbox.NewTopics(outbox.Config{
 		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
 		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
-	}, provider.Topics(cfg.AttemptsMax)...)
+	}, provider.Topics(payments.Bounds{
+		AttemptsMax: cfg.AttemptsMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
+	})...)
 	if err != nil {
 		return Parts{}, err
 	}

@@ -129,7 +129,7 @@ func (a *accident) begin(c cut) *life {
 	if err != nil {
 		panic(err)
 	}
-	all := client.Topics(10)
+	all := client.Topics(payments.Bounds{AttemptsMax: 10})
 	for i := range all {
 		all[i].Call = l.call
 	}

@@ -95,7 +95,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	given := map[givenAnswer]bool{}
 	for _, scenario := range []func(*world){
-		(*world).refuseRequests, (*world).refuseCallers, (*world).fail, (*world).giveFinalAnswers, (*world).giveUp,
+		(*world).refuseRequests, (*world).refuseCallers, (*world).fail, (*world).giveFinalAnswers, (*world).giveUp, (*world).giveUpUnclaimed,
 		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch,
 	} {
 		w := &world{T: t, clock: &clock{now: noon}}
@@ -268,6 +268,27 @@ func (w *world) giveUp() {
 		w.deliver(a.Operation)
 		w.drain(time.Hour)
 		w.post(tenantA, asks[i].path, "k", asks[i].body).problem(502, "provider_unavailable")
+	}
+}
+
+// giveUpUnclaimed: nobody begins in time, or an operator ends what nobody has begun. Payouts have no courier here: an API
+// function that has no time left for a call leaves its message to the worker, too.
+func (w *world) giveUpUnclaimed() {
+	refunded := w.paid("paid", "card_ok").ID
+	app, err := newApp(w.store, w.backend.ledger, nil, idem.Config{Now: w.clock.Now, Pause: w.pause})
+	w.ok(err)
+	w.api = httptest.NewServer(app)
+	w.Cleanup(w.api.Close)
+	for _, a := range w.asks(refunded)[:3] {
+		var abandoned, closed accepted
+		w.post(tenantA, a.path, "abandoned", a.body).want(202).decode(&abandoned)
+		w.post(tenantA, a.path, "closed", a.body).want(202).decode(&closed)
+		m := w.message(closed.Operation)
+		w.ok(w.operator.Close(w.Context(), m.ID, idem.FenceOfMessage(m)))
+		w.post(tenantA, a.path, "closed", a.body).problem(502, "operation_closed").want(502, "Idempotent-Replayed: true")
+		w.clock.Add(24 * time.Hour)
+		w.deliver(abandoned.Operation)
+		w.post(tenantA, a.path, "abandoned", a.body).problem(408, "operation_abandoned").want(408, "Idempotent-Replayed: true")
 	}
 }
 

@@ -75,12 +75,19 @@ func TestProviderThatNeverAnswersNothingIsOpen(t *testing.T) {
 	})
 }
 
-// docs/design.md "Messages": given up while a call is open, nobody is told that it failed; a person decides.
+// Given up while a call is open, nobody is told that it failed; a probe decides (ADR 0015).
 func TestProviderThatNeverAnswersAndMayHaveCharged(t *testing.T) {
-	for name, fault := range map[string]provider.Fault{"charged": provider.ErrorAfter, "not charged": provider.ErrorBefore} {
+	for name, c := range map[string]struct {
+		fault   provider.Fault
+		status  int
+		message idem.MessageState
+	}{
+		"charged":     {provider.ErrorAfter, 201, idem.MessageDelivered},
+		"not charged": {provider.ErrorBefore, 502, idem.MessageDead},
+	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(w *world) {
-				w.faults(provider.Rule{On: provider.Charge, Fault: fault})
+				w.faults(provider.Rule{On: provider.Charge, Fault: c.fault})
 				a := w.pay("k", "card_ok")
 				first := w.again("k", "card_ok")
 				w.deliver(a.Operation)
@@ -88,16 +95,16 @@ func TestProviderThatNeverAnswersAndMayHaveCharged(t *testing.T) {
 				w.faults()
 				w.swept()
 				w.drain(time.Hour)
-				if m := w.message(a.Operation); m.State != idem.MessageDead || m.OpenSince.IsZero() {
-					w.Errorf("message %+v, want it dead and open", m)
+				if m := w.message(a.Operation); m.State != idem.MessageUnknown || m.OpenSince.IsZero() {
+					w.Errorf("message is %s, open since %v, want it unknown and open", m.State, m.OpenSince)
 				}
 				w.again("k", "card_ok").want(202, "Idempotent-Replayed: true", "Retry-After").same(first)
 				w.status(a, "unknown", "unknown")
-				if letters := w.queue.Letters(); len(letters) != 1 || !letters[0].Open {
-					w.Errorf("dead letters %+v", letters)
-				}
-				if charges := w.charges(); len(charges) > 1 {
-					w.Errorf("charges %+v", charges)
+				charged := len(w.charges())
+				w.reconciled()
+				w.again("k", "card_ok").want(c.status, "Idempotent-Replayed: true")
+				if m, charges := w.message(a.Operation), w.charges(); m.State != c.message || len(charges) != charged || charged > 1 {
+					w.Errorf("message is %s, charges %+v", m.State, charges)
 				}
 			})
 		})

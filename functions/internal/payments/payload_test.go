@@ -106,7 +106,7 @@ func TestPayloadOfAnotherVersionIsLeftToItsRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, topic := range provider.Topics(10) {
+	for _, topic := range provider.Topics(Bounds{AttemptsMax: 10}) {
 		v1 := string(contract(t, topic.Name))
 		for name, payload := range map[string]string{
 			"version 2":      strings.Replace(v1, `"version":1`, `"version":2`, 1),

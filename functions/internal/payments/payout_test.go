@@ -269,7 +269,7 @@ func TestH20PayoutThatIsGivenUp(t *testing.T) {
 	}
 }
 
-// Given up while a call is open, nobody is told that it failed, and the funds stay reserved; a person decides.
+// Given up while a call is open, nobody is told that it failed, and the funds stay reserved; a probe decides (ADR 0015).
 func TestPayoutThatIsGivenUpAndMayHaveHappened(t *testing.T) {
 	for n, phase := range phases {
 		t.Run(string(phase), func(t *testing.T) {
@@ -284,12 +284,15 @@ func TestPayoutThatIsGivenUpAndMayHaveHappened(t *testing.T) {
 				w.drain(time.Hour)
 				w.payOut("k", "iban_ok").want(202, "Idempotent-Replayed: true").same(first)
 				w.made(1, n, 500)
-				if m := w.message(a.Operation); m.ID != a.Operation.Message(n+1) || m.State != idem.MessageDead || m.OpenSince.IsZero() {
-					w.Errorf("message %+v, want that of phase %d dead and open", m, n+1)
+				if m := w.message(a.Operation); m.ID != a.Operation.Message(n+1) || m.State != idem.MessageUnknown || m.OpenSince.IsZero() {
+					w.Errorf("message %s is %s, want that of phase %d unknown and open", m.ID, m.State, n+1)
 				}
 				if p, o := w.payout(a.Payout.ID).Status, w.operation(a.Operation).State; p != "unknown" || o != "unknown" {
 					w.Errorf("payout is %s, operation %s", p, o)
 				}
+				w.reconciled()
+				w.payOut("k", "iban_ok").want(201, "Idempotent-Replayed: true")
+				w.made(1, 1, 500)
 			})
 		})
 	}

@@ -23,7 +23,7 @@ func topics(t *testing.T, url string) map[string]outbox.Topic {
 		t.Fatal(err)
 	}
 	byName := map[string]outbox.Topic{}
-	for _, topic := range client.Topics(10) {
+	for _, topic := range client.Topics(payments.Bounds{AttemptsMax: 10}) {
 		byName[topic.Name] = topic
 	}
 	return byName

@@ -17,8 +17,14 @@ import (
 // keyRetention is how long the provider remembers a key (docs/payments-api.md: key_ttl_ms).
 const keyRetention = 24 * time.Hour
 
-// longestRequest bounds how long a request can be under way at the provider, its caller being gone or not.
-const longestRequest = time.Minute
+// Bounds are what the topics are bounded by.
+type Bounds struct {
+	// AttemptsMax is how often a message is claimed before it is given up.
+	AttemptsMax int
+	// LongestRequest bounds how long a request can be under way at the provider, its caller being gone or not, and
+	// ListingDelay how long what was made is not found yet. Only after both does absence prove that nothing happened.
+	LongestRequest, ListingDelay time.Duration
+}
 
 // Provider is where money moves: what is made there, and looked up. It is safe for concurrent use.
 type Provider struct {
@@ -78,7 +84,7 @@ func effects() []effect {
 }
 
 // Topics are the application's topics. An open call is repeated only where the provider honours keys.
-func (p *Provider) Topics(attemptsMax int) []outbox.Topic {
+func (p *Provider) Topics(b Bounds) []outbox.Topic {
 	var topics []outbox.Topic
 	for _, e := range effects() {
 		calls, keys := p.keyed, outbox.Keys{Honoured: true, Retention: keyRetention}
@@ -91,8 +97,9 @@ func (p *Provider) Topics(attemptsMax int) []outbox.Topic {
 			Probe:          func(ctx context.Context, m idem.Message) outbox.Finding { return p.find(ctx, e.listed, m) },
 			Settle:         e.settle,
 			Keys:           keys,
-			LongestRequest: longestRequest,
-			AttemptsMax:    attemptsMax,
+			LongestRequest: b.LongestRequest,
+			ListingDelay:   b.ListingDelay,
+			AttemptsMax:    b.AttemptsMax,
 		})
 	}
 	return topics

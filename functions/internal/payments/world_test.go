@@ -39,14 +39,16 @@ const (
 // only the test moves.
 type world struct {
 	*testing.T
-	clock    *clock
-	store    *faulty.Store
-	backend  backend
-	queue    *memqueue.Queue
-	worker   *outbox.Worker
-	sweep    *outbox.Sweep
-	api      *httptest.Server
-	provider provider.Control
+	clock      *clock
+	store      *faulty.Store
+	backend    backend
+	queue      *memqueue.Queue
+	worker     *outbox.Worker
+	sweep      *outbox.Sweep
+	operator   *outbox.Operator
+	reconciler *outbox.Reconciler
+	api        *httptest.Server
+	provider   provider.Control
 
 	mu sync.Mutex
 	// meanwhile is what happens while the application waits for something.
@@ -94,9 +96,13 @@ func (w *world) start(o options) {
 
 	client, err := payments.NewProvider(server.URL)
 	w.ok(err)
-	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(attemptsMax)...)
+	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: attemptsMax})...)
 	w.ok(err)
 	w.worker, err = outbox.NewWorker(w.store, topics, w.queue, w.queue)
+	w.ok(err)
+	w.reconciler, err = outbox.NewReconciler(w.store, topics, w.queue, w.queue)
+	w.ok(err)
+	w.operator, err = outbox.NewOperator(w.store, topics, w.queue, w.queue, w.store)
 	w.ok(err)
 	w.sweep, err = outbox.NewSweep(w.store, topics, w.queue, w.queue)
 	w.ok(err)
@@ -193,6 +199,14 @@ func (w *world) deliver(id idem.OperationID) {
 func (w *world) deliverMessage(id idem.OperationID, n int) {
 	w.Helper()
 	w.ok(w.worker.Deliver(w.Context(), id.Message(n)))
+}
+
+// reconciled lets the reconciler ask about everything, and what it offers be delivered.
+func (w *world) reconciled() {
+	w.Helper()
+	_, err := w.reconciler.Run(w.Context())
+	w.ok(err)
+	w.drain(time.Minute)
 }
 
 // drain lets time pass and serves every wake-up that becomes due.

@@ -3,6 +3,7 @@ package stage
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,37 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 	a.commit(t, now)
 	a.seal(t)
 	return a
+}
+
+// Park leaves the message as a worker does that called, and whose lease ended, at once after its request: unknown.
+func (a *Accepted) Park(t *testing.T) {
+	t.Helper()
+	m := a.Message
+	m.State, m.Epoch, m.Owner, m.Attempts = idem.MessageUnknown, 1, "BBBBBBBBBBBBBBBBBBBBBB", 1
+	m.FirstClaimedAt, m.OpenSince, m.LeaseUntil, m.SweepAt = m.CreatedAt, m.CreatedAt, m.CreatedAt, m.CreatedAt
+	if err := a.store.UpdateMessage(t.Context(), m, idem.FenceOfMessage(a.Message)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Charge makes the provider charge what the message asks for, under its key.
+func (a *Accepted) Charge(t *testing.T) {
+	t.Helper()
+	body := strings.NewReader(`{"amount":1999,"currency":"EUR","source":"card_ok","reference":"order-17"}`)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.stage.Provider.URL+"/charges", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", string(a.Message.ID))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		t.Fatalf("charge: %s", resp.Status)
+	}
 }
 
 func (a *Accepted) commit(t *testing.T, now time.Time) {

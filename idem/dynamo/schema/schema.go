@@ -87,6 +87,7 @@ const (
 	FirstClaimedAt    = "fc" // epoch ms
 	NextAttemptAt     = "na" // epoch ms
 	OpenSince         = "os" // epoch ms
+	RedrivenAt        = "rd" // epoch ms
 	ProviderReference = "ref"
 	LastOutcome       = "lo"
 	Evidence          = "ev"

@@ -29,8 +29,8 @@ type wakeUp struct {
 // New returns an empty queue whose delays are measured by the clock.
 func New(now func() time.Time) *Queue { return &Queue{now: now} }
 
-// Schedule implements [outbox.WakeUps]; it never fails.
-func (q *Queue) Schedule(_ context.Context, id idem.MessageID, delay time.Duration) error {
+// Schedule implements [outbox.WakeUps]; it never fails. Tenants are served in the order in which wake-ups are due.
+func (q *Queue) Schedule(_ context.Context, _ string, id idem.MessageID, delay time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waking = append(q.waking, wakeUp{id, q.now().Add(delay)})

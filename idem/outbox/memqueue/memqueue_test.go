@@ -17,7 +17,7 @@ func TestQueueWakesInTime(t *testing.T) {
 		t.Error("an empty queue has something")
 	}
 	for id, delay := range map[idem.MessageID]time.Duration{"late": time.Minute, "soon": time.Second, "now": 0} {
-		if err := q.Schedule(t.Context(), id, delay); err != nil {
+		if err := q.Schedule(t.Context(), "tenant-a", id, delay); err != nil {
 			t.Fatal(err)
 		}
 	}

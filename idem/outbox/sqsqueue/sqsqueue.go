@@ -36,26 +36,27 @@ type wakeUp struct {
 
 // Schedule implements [outbox.WakeUps]. SQS delays end at 15 minutes, so a longer one wakes the message early; fractions
 // of a second are rounded up, so that none comes before its time.
-func (q *Queue) Schedule(ctx context.Context, id idem.MessageID, delay time.Duration) error {
+func (q *Queue) Schedule(ctx context.Context, tenant string, id idem.MessageID, delay time.Duration) error {
 	delay = min(max(delay, 0), outbox.WakeUpDelayMax)
 	seconds := int32((delay + time.Second - 1) / time.Second)
-	return q.send(ctx, q.retryURL, wakeUp{id}, seconds)
+	return q.send(ctx, q.retryURL, Group(tenant), wakeUp{id}, seconds)
 }
 
 // Bury implements [outbox.DeadLetters].
 func (q *Queue) Bury(ctx context.Context, letter outbox.DeadLetter) error {
-	return q.send(ctx, q.deadURL, letter, 0)
+	return q.send(ctx, q.deadURL, "", letter, 0)
 }
 
-func (q *Queue) send(ctx context.Context, url string, body any, delaySeconds int32) error {
+func (q *Queue) send(ctx context.Context, url, group string, body any, delaySeconds int32) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("sqsqueue: encode: %w", err)
 	}
-	_, err = q.client.SendMessage(ctx, &sqs.SendMessageInput{
-		QueueUrl: aws.String(url), MessageBody: aws.String(string(raw)), DelaySeconds: delaySeconds,
-	})
-	if err != nil {
+	input := &sqs.SendMessageInput{QueueUrl: aws.String(url), MessageBody: aws.String(string(raw)), DelaySeconds: delaySeconds}
+	if group != "" {
+		input.MessageGroupId = aws.String(group)
+	}
+	if _, err := q.client.SendMessage(ctx, input); err != nil {
 		return fmt.Errorf("sqsqueue: send: %w", err)
 	}
 	return nil

@@ -60,7 +60,7 @@ func TestScheduleRoundsDelaysUpAndEndsThemAt15Minutes(t *testing.T) {
 		delay   time.Duration
 		seconds int
 	}{{-time.Second, 0}, {0, 0}, {time.Millisecond, 1}, {30 * time.Second, 30}, {30*time.Second + 1, 31}, {16 * time.Minute, 900}} {
-		if err := q.Schedule(t.Context(), id, c.delay); err != nil {
+		if err := q.Schedule(t.Context(), "tenant-a", id, c.delay); err != nil {
 			t.Fatal(err)
 		}
 		got := (*all)[i]
@@ -90,7 +90,7 @@ func TestBuryWritesALetterThatIsAWakeUp(t *testing.T) {
 
 func TestTroubleIsAnError(t *testing.T) {
 	q, _ := newQueue(t, http.StatusForbidden)
-	if err := q.Schedule(t.Context(), id, 0); err == nil {
+	if err := q.Schedule(t.Context(), "tenant-a", id, 0); err == nil {
 		t.Error("a refused wake-up is no error")
 	}
 	var rejected *idem.ConfigError

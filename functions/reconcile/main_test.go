@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// reconciled runs the function as its environment makes it.
+func reconciled(t *testing.T) (outbox.ReconcileReport, error) {
+	t.Helper()
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := handler(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t.Context())
+}
+
+func want(t *testing.T, want outbox.ReconcileReport) {
+	t.Helper()
+	if report, err := reconciled(t); err != nil || report != want {
+		t.Errorf("%+v, %v, want %+v", report, err, want)
+	}
+}
+
+// What the provider has is settled as the worker would have, and only once (docs/design.md "Reconciler").
+func TestReconcileSettlesWhatTheProviderHas(t *testing.T) {
+	s := stage.New(t)
+	a := s.Accept(t, time.Hour)
+	a.Park(t)
+	a.Charge(t)
+	want(t, outbox.ReconcileReport{Settled: 1})
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	want(t, outbox.ReconcileReport{})
+}
+
+// What provably never happened is offered again with the same key; the reconciler itself charges nobody.
+func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
+	s := stage.New(t)
+	a := s.Accept(t, time.Hour)
+	a.Park(t)
+	want(t, outbox.ReconcileReport{Offered: 1})
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	if sent := s.Queues.Retry(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` {
+		t.Errorf("retry queue %+v", sent)
+	}
+}
+
+// LONGEST_REQUEST and LISTING_DELAY reach the topics: before they are over, absence proves nothing (peers.md H5).
+func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
+	for name, value := range map[string]string{"LONGEST_REQUEST": "59m", "LISTING_DELAY": "59m"} {
+		t.Run(name, func(t *testing.T) {
+			s := stage.New(t)
+			t.Setenv(name, value)
+			a := s.Accept(t, 58*time.Minute)
+			a.Park(t)
+			want(t, outbox.ReconcileReport{Undecided: 1})
+			a.Want(t, idem.MessageUnknown, idem.StatePending, payments.StatusPending, 0)
+		})
+	}
+}
+
+// A provider that can't be asked leaves the message as it is.
+func TestReconcileWhileTheProviderIsDown(t *testing.T) {
+	s := stage.New(t)
+	a := s.Accept(t, time.Hour)
+	a.Park(t)
+	a.Charge(t)
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.List, Fault: provider.ErrorBefore}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, outbox.ReconcileReport{Undecided: 1})
+	a.Want(t, idem.MessageUnknown, idem.StatePending, payments.StatusPending, 1)
+}
+
+// An invocation that could look at nothing fails, so that its metric shows it.
+func TestReconcileWhileTheStoreIsDown(t *testing.T) {
+	stage.New(t)
+	stage.Unreachable(t)
+	if report, err := reconciled(t); err == nil {
+		t.Errorf("%+v, want an error", report)
+	}
+}

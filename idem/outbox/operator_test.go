@@ -1,0 +1,396 @@
+package outbox_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// seen is the message as an operator sees it.
+func (w *world) seen(id idem.MessageID) idem.MessageFence {
+	w.Helper()
+	return idem.FenceOfMessage(w.message(id))
+}
+
+// refusedWith demands a refusal that gives the reason.
+func refusedWith(t *testing.T, err error, reason string) {
+	t.Helper()
+	var refusal *outbox.RefusalError
+	if !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, reason) {
+		t.Errorf("%v, want a refusal because of %q", err, reason)
+	}
+}
+
+func stale(t *testing.T, err error) {
+	t.Helper()
+	var conflict *idem.MessageConflictError
+	if !errors.As(err, &conflict) {
+		t.Errorf("%v, want what is there instead", err)
+	}
+}
+
+// dead is a message that was given up with its call open.
+func dead(m *idem.Message) {
+	parked(m)
+	m.State, m.Attempts = idem.MessageDead, 3
+}
+
+var charged = outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
+
+func TestOperatorSettlesWithEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		change   func(*idem.Message)
+		evidence outbox.Outcome
+		state    idem.MessageState
+		status   int
+		row      string
+	}{
+		"unknown, delivered": {parked, charged, idem.MessageDelivered, 201, "delivered"},
+		"unknown, declined":  {parked, outbox.Declined{Reference: "ch_no"}, idem.MessageDeclined, 402, "declined"},
+		"dead, delivered":    {dead, charged, idem.MessageDelivered, 201, "delivered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept(c.change)
+			fence := w.seen(id)
+			if got, err := w.operator.Settle(t.Context(), id, fence, c.evidence); err != nil || got != outbox.DecisionSettled {
+				t.Fatalf("%s, %v", got, err)
+			}
+			w.want(id, c.state, idem.StateCompleted, c.status, c.row, 0)
+			_, err := w.operator.Settle(t.Context(), id, fence, c.evidence)
+			stale(t, err)
+		})
+	}
+}
+
+// What an operator decides is about what they saw: anything else by now is refused, and nothing changes.
+func TestOperatorIsFencedByWhatWasSeen(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(dead)
+	for name, spoil := range map[string]func(*idem.MessageFence){
+		"state": func(f *idem.MessageFence) { f.State = idem.MessageUnknown },
+		"epoch": func(f *idem.MessageFence) { f.Epoch++ },
+		"owner": func(f *idem.MessageFence) { f.Owner = "somebody" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, fence := w.message(id), w.seen(id)
+			spoil(&fence)
+			_, err := w.operator.Settle(t.Context(), id, fence, charged)
+			stale(t, err)
+			stale(t, w.operator.Close(t.Context(), id, fence))
+			_, err = w.operator.Redrive(t.Context(), id, fence)
+			stale(t, err)
+			if after := w.message(id); after.State != before.State || after.Epoch != before.Epoch {
+				t.Errorf("%+v became %+v", before, after)
+			}
+		})
+	}
+	_, err := w.operator.Redrive(t.Context(), "op_nobody.1", w.seen(id))
+	stale(t, err)
+}
+
+// Between the operator's look and their write a probe settles: the write meets the fence, not the other way round.
+func TestOperatorLosesToWhoeverWasFaster(t *testing.T) {
+	for name, decide := range map[string]func(*world, idem.MessageID, idem.MessageFence) error{
+		"settle": func(w *world, id idem.MessageID, seen idem.MessageFence) error {
+			_, err := w.operator.Settle(w.Context(), id, seen, outbox.Declined{})
+			return err
+		},
+		"close": func(w *world, id idem.MessageID, seen idem.MessageFence) error {
+			return w.operator.Close(w.Context(), id, seen)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept(parked)
+			w.provider.charge(id)
+			w.clock.Add(lease + absentAfter)
+			fence := w.seen(id)
+			w.store.On(faulty.Settle, 1, faulty.Before(func() {
+				got, err := w.reconciler.Settle(t.Context(), id, outbox.Delivered{})
+				if err != nil || got != outbox.DecisionSettled {
+					t.Errorf("%s, %v", got, err)
+				}
+			}))
+			stale(t, decide(w, id, fence))
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
+func TestOperatorSettleRefuses(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept()
+	_, err := w.operator.Settle(t.Context(), id, w.seen(id), charged)
+	refusedWith(t, err, "pending")
+	_, err = w.operator.Settle(t.Context(), id, w.seen(id), outbox.Ambiguous{})
+	refusedWith(t, err, "no evidence")
+	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+}
+
+// Closed: nothing happened and nobody shall execute it. It waits as long as proof of absence does (docs/design.md
+// "Messages"), and gives no final answer without its business writes (peers.md H20).
+func TestOperatorCloses(t *testing.T) {
+	for name, change := range map[string]func(*idem.Message){"unknown": parked, "dead": dead} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept(change)
+			w.clock.Add(lease + absentAfter - time.Millisecond)
+			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "under way until 2026-11-21T12:01:12Z")
+			w.clock.Add(time.Millisecond)
+			w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
+			w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+			if code := w.record(id).LastError; code != "operation_closed" {
+				t.Errorf("record failed with %q", code)
+			}
+			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "cancelled")
+		})
+	}
+	t.Run("never claimed", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept()
+		w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
+		w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+		w.deliver(id)
+		w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+	})
+	t.Run("claimed", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept(claimed(time.Hour))
+		refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "claimed")
+	})
+}
+
+// A message whose record has failed already only leaves the operator's queue: what giving it up means was written then.
+func TestOperatorClosesWhatHasFailed(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"400"}
+	id := w.accept()
+	w.deliver(id)
+	w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	w.inner.PutRow("payment "+string(id), []byte("mended by hand"))
+	w.clock.Add(time.Hour)
+	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
+	refusedWith(t, err, "final answer")
+	w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
+	w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "mended by hand", 0)
+}
+
+// Evidence is never discarded: what could not be settled is redriven, which settles it once the reason is gone.
+func TestOperatorRedrivesKeptEvidence(t *testing.T) {
+	for name, o := range map[string]outbox.Outcome{"delivered": charged, "declined": outbox.Declined{Reference: "ch_no"}} {
+		t.Run(name, func(t *testing.T) {
+			broken := true
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+				topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+					if broken {
+						return outbox.Settlement{}, errors.New("a bug")
+					}
+					return settle(m, o)
+				}
+			}})
+			id := w.accept(parked)
+			if got, err := w.reconciler.Settle(t.Context(), id, o); err != nil || got != outbox.DecisionDead {
+				t.Fatalf("%s, %v", got, err)
+			}
+			w.clock.Add(time.Hour)
+			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "evidence")
+			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || got != idem.MessageDead {
+				t.Errorf("still broken: %s, %v", got, err)
+			}
+			broken = false
+			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || string(got) != o.Name() {
+				t.Fatalf("%s, %v", got, err)
+			}
+			if r := w.record(id); r.State != idem.StateCompleted || w.provider.called() != 0 {
+				t.Errorf("record %s, %d calls", r.State, w.provider.called())
+			}
+		})
+	}
+}
+
+// peers.md H4: what is open is asked about when it is redriven, and not sent.
+func TestH4RedrivenByAnOperatorIsAskedAbout(t *testing.T) {
+	for name, happened := range map[string]bool{"charged then": true, "never charged": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: keyless})
+			id := w.accept(dead)
+			if happened {
+				w.provider.charge(id)
+			}
+			w.clock.Add(3 * 24 * time.Hour)
+			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || got != idem.MessageUnknown {
+				t.Fatalf("%s, %v", got, err)
+			}
+			w.deliver(id)
+			if w.provider.called() != 0 {
+				t.Fatal("what is open was sent again")
+			}
+			_, err := w.reconciler.Run(t.Context())
+			w.ok(err)
+			w.drain(time.Second)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
+// The epoch grows with a redrive: what a worker has to say from before the death is fenced off, whatever state it meets.
+func TestRedriveFencesOffWhatWasUnderWay(t *testing.T) {
+	w := newWorld(t, options{topic: unsettlingOnce()})
+	w.provider.script = []string{"429", "429", "429"}
+	id := w.accept()
+	w.deliver(id)
+	w.drain(time.Hour)
+	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0) // failing it could not be written
+	before := w.seen(id)
+	if got, err := w.operator.Redrive(t.Context(), id, before); err != nil || got != idem.MessagePending {
+		t.Fatalf("%s, %v", got, err)
+	}
+	if m := w.message(id); m.Epoch != before.Epoch+1 || m.Attempts != 0 || m.RedrivenAt.IsZero() {
+		t.Errorf("%+v", m)
+	}
+	_, err := w.operator.Redrive(t.Context(), id, before)
+	stale(t, err)
+	w.drain(time.Second)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+func unsettlingOnce() func(*outbox.Topic) {
+	failed := false
+	return func(topic *outbox.Topic) {
+		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			if !failed {
+				failed = true
+				return outbox.Settlement{}, errors.New("a bug")
+			}
+			return settle(m, o)
+		}
+	}
+}
+
+// A message beside a complete operation is sent anew, unless the application wrote down that it never will be.
+func TestOperatorRedrivesADetachedMessage(t *testing.T) {
+	quiet := func(topic *outbox.Topic) {
+		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			if _, ok := o.(outbox.NotExecuted); ok {
+				return outbox.Settlement{}, nil
+			}
+			return settle(m, o)
+		}
+	}
+	for name, c := range map[string]struct {
+		topic func(*outbox.Topic)
+		want  idem.MessageState
+	}{"nothing was written": {quiet, idem.MessageDelivered}, "it was written": {nil, idem.MessageDead}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: c.topic})
+			w.provider.script = []string{"429", "429", "429"}
+			id := w.accept(func(m *idem.Message) { m.Detached = true })
+			w.deliver(id)
+			w.drain(48 * time.Hour)
+			if m := w.message(id); m.State != idem.MessageDead {
+				t.Fatalf("message is %s", m.State)
+			}
+			got, err := w.operator.Redrive(t.Context(), id, w.seen(id))
+			if c.want == idem.MessageDead {
+				refusedWith(t, err, "given up")
+			} else if err != nil || got != idem.MessagePending {
+				t.Fatalf("%s, %v", got, err)
+			}
+			w.drain(time.Second)
+			if m := w.message(id); m.State != c.want {
+				t.Errorf("message is %s (%s), want %s", m.State, m.LastOutcome, c.want)
+			}
+		})
+	}
+}
+
+// Whatever call to the store gets no reply, a change is made once or not at all, and says which.
+func TestOperatorAndLostReplies(t *testing.T) {
+	for _, call := range []faulty.Call{faulty.Message, faulty.Get, faulty.Settle, faulty.UpdateMessage} {
+		for name, lost := range map[string]faulty.Fault{"reply": faulty.LoseReply(), "request": faulty.LoseRequest()} {
+			w := newWorld(t, options{})
+			closed, redriven := w.accept(dead), w.accept(dead)
+			w.clock.Add(time.Hour)
+			w.store.On(call, 1, lost)
+			if err := w.operator.Close(t.Context(), closed, w.seen(closed)); err != nil {
+				w.ok(w.operator.Close(t.Context(), closed, w.seen(closed)))
+			}
+			w.want(closed, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+			w.store.On(call, 1, lost)
+			if _, err := w.operator.Redrive(t.Context(), redriven, w.seen(redriven)); err != nil {
+				_, err := w.operator.Redrive(t.Context(), redriven, w.seen(redriven))
+				w.ok(err)
+			}
+			if m := w.message(redriven); m.State != idem.MessageUnknown || m.Epoch != 2 {
+				t.Errorf("%s of %s lost: %s, epoch %d", name, call, m.State, m.Epoch)
+			}
+		}
+	}
+}
+
+func TestNewOperatorNeedsItsParts(t *testing.T) {
+	w := newWorld(t, options{})
+	for _, err := range []error{
+		second(outbox.NewOperator(nil, w.topics, w.queue, w.queue, w.store)),
+		second(outbox.NewOperator(w.store, w.topics, w.queue, w.queue, nil)),
+	} {
+		var config *idem.ConfigError
+		if !errors.As(err, &config) {
+			t.Errorf("%v, want a ConfigError", err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A webhook's evidence settles from any state that is not final, and is no news after that.
+func TestSettleFromElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*idem.Message)
+		want   outbox.Decision
+		state  idem.MessageState
+		alarms string
+	}{
+		"never claimed":     {func(*idem.Message) {}, outbox.DecisionSettled, idem.MessageDelivered, ""},
+		"claimed, alive":    {claimed(time.Hour), outbox.DecisionSettled, idem.MessageDelivered, ""},
+		"claimed, dead":     {claimed(time.Second), outbox.DecisionSettled, idem.MessageDelivered, ""},
+		"unknown":           {parked, outbox.DecisionSettled, idem.MessageDelivered, ""},
+		"dead":              {dead, outbox.DecisionSettled, idem.MessageDelivered, ""},
+		"delivered already": {func(m *idem.Message) { m.State, m.Reference = idem.MessageDelivered, "ch_1" }, outbox.DecisionNone, idem.MessageDelivered, ""},
+		"declined already":  {func(m *idem.Message) { m.State = idem.MessageDeclined }, outbox.DecisionNone, idem.MessageDeclined, "outbox.evidence_differs"},
+		"cancelled":         {func(m *idem.Message) { m.State = idem.MessageCancelled }, outbox.DecisionNone, idem.MessageCancelled, "outbox.evidence_late"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept(c.change)
+			if got, err := w.reconciler.Settle(t.Context(), id, charged); err != nil || got != c.want {
+				t.Errorf("%s, %v, want %s", got, err, c.want)
+			}
+			if m := w.message(id); m.State != c.state {
+				t.Errorf("message is %s, want %s", m.State, c.state)
+			}
+			for _, alarm := range []string{"outbox.evidence_differs", "outbox.evidence_late"} {
+				want := 0
+				if alarm == c.alarms {
+					want = 1
+				}
+				if got := w.logged(alarm); got != want {
+					t.Errorf("%d of %s, want %d", got, alarm, want)
+				}
+			}
+		})
+	}
+	w := newWorld(t, options{})
+	if got, err := w.reconciler.Settle(t.Context(), "op_nobody.1", charged); err != nil || got != outbox.DecisionNone {
+		t.Errorf("unknown id: %s, %v", got, err)
+	}
+	if _, err := w.reconciler.Settle(t.Context(), w.accept(), outbox.NotExecuted{}); err == nil {
+		t.Error("what is no evidence was taken for some")
+	}
+}
