@@ -200,3 +200,25 @@ func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
 		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 	}
 }
+
+// With its client and its worker gone, and wake-ups lost, a message is resolved within its lease and a minute, wherever
+// in its minute the sweep runs; one that nobody could claim, within the grace of its wake-up and a minute.
+func TestWhatDiedIsResolvedWithinItsLeaseAndAMinute(t *testing.T) {
+	for phase := time.Duration(0); phase < time.Minute; phase += 7 * time.Second {
+		w := newWorld(t, options{})
+		claimedOnce, neverClaimed := w.accept(claimed(lease)), w.accept()
+		for run := noon.Add(phase); run.Before(noon.Add(3 * time.Minute)); run = run.Add(time.Minute) {
+			w.clock.Set(run)
+			_, err := w.sweep.Run(t.Context())
+			w.ok(err)
+			w.drain(0)
+		}
+		for id, bound := range map[idem.MessageID]time.Duration{claimedOnce: lease + time.Minute, neverClaimed: 15*time.Second + time.Minute} {
+			m := w.message(id)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			if took := m.DoneAt.Sub(noon); took > bound {
+				t.Errorf("sweeps from %v on: resolved after %v, want %v at most", phase, took, bound)
+			}
+		}
+	}
+}

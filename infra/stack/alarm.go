@@ -46,7 +46,11 @@ var alarms = []alarm{
 	},
 	{
 		id: "OutboxUnknown", metric: metric.OutboxUnknown, threshold: 1, period: time.Minute, periods: 1, ofLast: 5,
-		description: "An effect may or may not have happened, and its message is parked: nothing calls again. Ask the provider for the message's id.",
+		description: "An effect may or may not have happened, and its message is parked: nothing calls again. The reconciler asks the provider every minute; what it can't decide is dead after a day.",
+	},
+	{
+		id: "OutboxAbandoned", metric: metric.OutboxAbandoned, threshold: 1, period: time.Minute, periods: 1, ofLast: 5,
+		description: "Nobody has claimed a message since it was accepted, for as long as its topic allows: no worker runs. The operation was answered with 408, and nothing happened.",
 	},
 }
 

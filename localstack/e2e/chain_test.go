@@ -137,7 +137,7 @@ func (c chained) wrong(it item, all []item, objects map[string]provider.Object) 
 		case "declined":
 			consistent = made && object.Status == provider.Declined && state == idem.MessageDeclined
 		case "failed":
-			consistent = !made && state == idem.MessageDead
+			consistent = !made && (state == idem.MessageDead || state == idem.MessageCancelled)
 		case "pending":
 			consistent = parked(m)
 		}

@@ -38,8 +38,8 @@ func brokenInvariants(ctx context.Context) []string {
 	return slices.Concat(unfinished, left.money(), left.refunds(), left.madeOnce(), left.together(), left.statuses(), logged)
 }
 
-// quiet collects what is there once nothing is under way. Sweep and worker have to manage alone (I9): what does not end,
-// and does not stand before an operator either, is returned as unfinished.
+// quiet collects what is there once nothing is under way. Sweep, worker and reconciler have to manage alone (I9): what does
+// not end, and does not stand before an operator either, is returned as unfinished.
 func quiet(ctx context.Context) (left leftovers, unfinished []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, delivered)
 	defer cancel()
@@ -58,9 +58,11 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 		if err == nil && len(unfinished) == 0 && waiting.Delayed+waiting.Late+waiting.Paused == 0 {
 			return left, nil, nil
 		}
-		_, err = deployed.functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(deployed.variables["FUNCTION_SWEEP"]), Payload: []byte(`{}`)})
-		if err != nil && ctx.Err() == nil {
-			return left, nil, fmt.Errorf("sweep: %w", err)
+		for _, name := range []string{"FUNCTION_SWEEP", "FUNCTION_RECONCILE"} {
+			_, err = deployed.functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(deployed.variables[name]), Payload: []byte(`{}`)})
+			if err != nil && ctx.Err() == nil {
+				return left, nil, fmt.Errorf("%s: %w", name, err)
+			}
 		}
 		select {
 		case <-ticker.C:
@@ -100,9 +102,9 @@ func by(items []item, attribute string) map[string]item {
 	return index
 }
 
+// parked says that a message stands before an operator. What is unknown does not: a probe decides it.
 func parked(message item) bool {
-	state := idem.MessageState(text(message, schema.State))
-	return state == idem.MessageUnknown || state == idem.MessageDead
+	return idem.MessageState(text(message, schema.State)) == idem.MessageDead
 }
 
 // unfinished are messages neither final nor parked, and records that nobody will end without a client (I3, I9).

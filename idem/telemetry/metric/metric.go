@@ -57,6 +57,8 @@ const (
 	OutboxUnknown = "outbox.unknown"
 	// OutboxDead: given up, or its settlement failed; a person must look.
 	OutboxDead = "outbox.dead"
+	// OutboxAbandoned: nobody claimed an operation's first message in time, and it was cancelled.
+	OutboxAbandoned = "outbox.abandoned"
 	// OutboxAge is the time from a message's creation to its delivered or declined, in milliseconds.
 	OutboxAge = "outbox.age"
 )
