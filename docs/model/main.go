@@ -92,7 +92,7 @@ func table() []run {
 		deferred("fixed, two incarnations, no keys", true, twoBare, nothing),
 		opaque("fixed", true, fixed()),
 		// each change alone taken back
-		deferred("without fix: dead → failed asks open_since", false, keyed, func(r *Rules) { r.FixOpenDead = false }),
+		deferred("without fix: dead → failed asks open_since", false, keyed, func(r *Rules) { r.FixOpenDead, r.FixProbeFirst = false, false }),
 		deferred("without fix: every claim asks open_since", false, keyed, func(r *Rules) { r.FixOpenClaim = false }),
 		deferred("without fix: 408 only before the first message", false, chain, func(r *Rules) { r.FixFirstOnly = false }),
 		deferred("without fix: ends run Settle", false, keyed, func(r *Rules) { r.FixOutcome = false }),
