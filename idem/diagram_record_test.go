@@ -99,7 +99,7 @@ func recordEvents() map[string]idem.Event {
 		"completed": idem.Completed{Owner: "holder"}, "completed (stranger)": idem.Completed{Owner: "guest"},
 		"released": idem.Released{Owner: "holder"}, "released (stranger)": idem.Released{Owner: "guest"},
 		"fenced off": idem.FencedOff{Owner: "holder"}, "fenced off (stranger)": idem.FencedOff{Owner: "guest"},
-		"parked": idem.Parked{}, "extended": idem.Extended{Until: noon.Add(time.Hour)}, "ended": idem.Ended{},
+		"parked": idem.Parked{}, "resolved": idem.Resolved{}, "freed": idem.Freed{}, "extended": idem.Extended{Until: noon.Add(time.Hour)}, "ended": idem.Ended{},
 		"cache-busted": idem.CacheBusted{Owner: "holder"}, "cache-busted (stranger)": idem.CacheBusted{Owner: "guest"},
 	}
 }
@@ -150,10 +150,10 @@ func shortened(name string) string {
 	return name[:form]
 }
 
-// relevant drops what a state can't depend on: only a record in progress has a lease, only a final one a life.
+// relevant drops what a state can't depend on: only a record in progress, or parked, has a lease, only a final one a life.
 func relevant(situation map[string]string, state idem.State) map[string]string {
 	dimensions := map[string]string{"kind": situation["kind"]}
-	if state == idem.StateInProgress {
+	if state == idem.StateInProgress || state == idem.StateUnknown {
 		dimensions["lease"] = situation["lease"]
 	}
 	if state.Final() {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// The messages of the engine's event lines. All but the last are names of metrics too (docs/semantics.md "Metrics"),
+// The messages of the engine's event lines. All but the last two are names of metrics too (docs/semantics.md "Metrics"),
 // which package telemetry makes of the lines.
 const (
 	eventCreated       = "idempotency.reserve.created"
@@ -18,7 +18,9 @@ const (
 	eventStoreError    = "idempotency.store.error"
 	eventQuotaRejected = "idempotency.quota.rejected"
 	eventZombieKey     = "idempotency.zombie_key"
+	eventReconciled    = "idempotency.reconcile.resolved"
 	eventRefused       = "idempotency.refused"
+	eventSwept         = "idempotency.swept"
 )
 
 // eventLevel is the level of an event line; none is below Info.
@@ -26,7 +28,7 @@ func eventLevel(name string) slog.Level {
 	switch name {
 	case eventStoreError:
 		return slog.LevelError
-	case eventKeyMisuse, eventUnknown, eventZombieKey:
+	case eventKeyMisuse, eventUnknown, eventZombieKey, eventSwept:
 		return slog.LevelWarn
 	}
 	return slog.LevelInfo
@@ -152,13 +154,15 @@ func (x *execution) operationID(result *Result) OperationID {
 }
 
 // tellZombie tells of a holder that found the record another's: its lease ran out while it was paused, or it ignored its
-// own deadline. Its write did nothing; what else it did under the lease is as its kind says.
+// own deadline. Its write did nothing; what else it did under the lease is as its kind says. An opaque holder was freed by
+// another where the epoch alone is not its own: the others fence themselves off.
 func (x *execution) tellZombie(ctx context.Context, err error) {
 	var conflict *RecordConflictError
 	if x.fence == nil || !errors.As(err, &conflict) {
 		return
 	}
-	if r := conflict.Existing; r != nil && r.OperationID == x.record.OperationID && r.Owner == x.owner {
+	if r := conflict.Existing; r != nil && r.OperationID == x.record.OperationID && r.Owner == x.owner &&
+		(r.Epoch == x.record.Epoch || x.op.Kind != KindOpaque) {
 		return
 	}
 	x.engine.cfg.Logger.LogAttrs(ctx, eventLevel(eventZombieKey), eventZombieKey,

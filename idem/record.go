@@ -152,6 +152,15 @@ func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	return "", time.Time{}, false
 }
 
+// RecordRef is what the sparse index tells of a record: what never changes, and when to look. The rest is in the row.
+type RecordRef struct {
+	Key         RecordKey
+	OperationID OperationID
+	Tenant      string
+	// At is when somebody should look at it.
+	At time.Time
+}
+
 // Fence is what a conditional write on a record demands of the stored one. The operation id is in every condition, so a
 // zombie of an earlier incarnation can't touch a later one.
 type Fence struct {

@@ -21,6 +21,7 @@ import (
 //	request W2 [payload=other] [version=2]           a request, which takes over where it may
 //	W1 completes 201 | W1 accepts | W1 releases | W1 fences_off | W1 parks
 //	extend 72h | end | bust W1
+//	resolve 201 | free            a probe, or a person, by another way than the holder
 type scenario struct {
 	now time.Time
 	r   idem.Record
@@ -50,6 +51,10 @@ func (s *scenario) run(t *testing.T, words []string) string {
 		return s.step(idem.Extended{Until: noon.Add(span(t, words[1]))})
 	case "end":
 		return s.step(idem.Ended{})
+	case "resolve":
+		return s.step(idem.Resolved{Response: idem.Response{Status: number(t, words[1]), Body: []byte("found")}})
+	case "free":
+		return s.step(idem.Freed{Reason: "proven absent"})
 	case "bust":
 		return s.step(idem.CacheBusted{Owner: idem.Owner(words[1]), Reason: "asked for"})
 	}
@@ -75,11 +80,7 @@ func (s *scenario) holder(t *testing.T, owner idem.Owner, words []string) string
 	t.Helper()
 	switch words[0] {
 	case "completes":
-		status, err := strconv.Atoi(words[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.step(idem.Completed{Owner: owner, Response: idem.Response{Status: status, Body: []byte("by " + string(owner))}, Alone: len(words) > 2})
+		return s.step(idem.Completed{Owner: owner, Response: idem.Response{Status: number(t, words[1]), Body: []byte("by " + string(owner))}, Alone: len(words) > 2})
 	case "accepts":
 		return s.step(idem.Accepted{Owner: owner, Response: idem.Response{Status: 202, Body: []byte("by " + string(owner))}})
 	case "releases":
@@ -133,6 +134,15 @@ func (s *scenario) show() string {
 		parts = append(parts, r.LastError)
 	}
 	return strings.Join(parts, ", ")
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func span(t *testing.T, text string) time.Duration {

@@ -8,7 +8,7 @@ import (
 )
 
 // Event is something that happens to a record: [Arrived], [Accepted], [Completed], [Released],
-// [FencedOff], [Parked], [Extended], [Ended] or [CacheBusted].
+// [FencedOff], [Parked], [Resolved], [Freed], [Extended], [Ended] or [CacheBusted].
 type Event interface{ event() }
 
 // Arrived is a request that found the record in its way.
@@ -144,6 +144,10 @@ func Step(r Record, event Event, now time.Time) (Record, Effect, error) {
 		return fencedOff(r, event, now)
 	case Parked:
 		return parked(r, event, now)
+	case Resolved:
+		return resolved(r, event, now)
+	case Freed:
+		return freed(r, event, now)
 	case Extended:
 		return extended(r, event, now)
 	case Ended:
@@ -196,7 +200,7 @@ func arrivedInProgress(r Record, e Arrived, now time.Time) (Record, Effect, erro
 		return takeOver(r, e), EffectTakeOver, nil
 	}
 	// A dead opaque lease is no permission to run again: whoever meets it writes unknown.
-	return park(r, "the lease ran out"), EffectStore, nil
+	return park(r, leaseRanOut), EffectStore, nil
 }
 
 // takeOver keeps the operation id, so that an earlier holder's messages and writes stay within the incarnation's fence.

@@ -23,7 +23,8 @@ const stepProse = `# Every transition of a record, and no other (docs/semantics.
 # Each line is one call of Step: the record's kind, state and lease, the event, and what came of it. Proves that
 #   - the fingerprint is judged before the state in every unexpired state,
 #   - only a dead lease of a kind that may run again, and failed_retryable, are taken over, epoch + 1,
-#   - a dead opaque lease becomes unknown, and unknown is left by its own holder's evidence only,
+#   - a dead opaque lease becomes unknown, and unknown is left by evidence or proof only: its own holder's, or another's,
+#   - an opaque lease is freed by nobody while it lives, parked or not; any other is fenced off, epoch + 1,
 #   - nobody but the owner completes, accepts, releases or fences off,
 #   - only final records are extended; how their life ends is told in expiry.txt.
 # Rewrite with: go test ./idem -run TestStep -update
@@ -85,6 +86,8 @@ func TestStepEveryTransitionAndNoOther(t *testing.T) {
 		{"fenced off by holder", idem.FencedOff{Owner: "holder"}},
 		{"fenced off by other", idem.FencedOff{Owner: "guest"}},
 		{"parked", idem.Parked{}},
+		{"resolved", idem.Resolved{Response: idem.Response{Status: 201}}},
+		{"freed", idem.Freed{Reason: "proven"}},
 		{"extended", idem.Extended{Until: noon.Add(time.Hour)}},
 		{"ended", idem.Ended{}},
 		{"cache-busted", idem.CacheBusted{Owner: "holder"}},
@@ -94,7 +97,7 @@ func TestStepEveryTransitionAndNoOther(t *testing.T) {
 	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred, idem.KindOpaque} {
 		for _, state := range []idem.State{idem.StateInProgress, idem.StatePending, idem.StateCompleted, idem.StateFailed, idem.StateFailedRetryable, idem.StateUnknown} {
 			for _, lease := range []string{"live", "dead"} {
-				if lease == "dead" && state != idem.StateInProgress {
+				if lease == "dead" && state != idem.StateInProgress && state != idem.StateUnknown {
 					continue
 				}
 				out.WriteByte('\n')

@@ -1,32 +1,63 @@
-// Command reconcile decides what is unknown by asking the provider: once a minute, by schedule.
+// Command reconcile decides what is unknown by asking the provider: once a minute, by schedule, and whenever it is invoked.
 package main
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 func main() {
 	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Worker]()))))
 }
 
-func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (outbox.ReconcileReport, error), error) {
+// report counts what a run decided.
+type report struct {
+	Messages outbox.ReconcileReport   `json:"messages"`
+	Records  recovery.ReconcileReport `json:"records"`
+}
+
+// probes are those of opaque operations, of which the application has none: one that is unknown all the same, another
+// release's, is a person's.
+var probes map[string]recovery.Probe
+
+func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (report, error), error) {
 	parts, err := delivery.New(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	reconciler, err := outbox.NewReconciler(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	messages, err := outbox.NewReconciler(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (outbox.ReconcileReport, error) {
-		report, err := reconciler.Run(ctx)
-		parts.Logger.InfoContext(ctx, "reconciled", "report", report)
-		return report, err
+	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	records, err := recovery.NewReconciler(engine, parts.Store, probes, recovery.Config{
+		LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay, Logger: parts.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (report, error) {
+		var (
+			both                    sync.WaitGroup // so that neither waits for the other's end
+			did                     report
+			messagesErr, recordsErr error
+		)
+		both.Go(func() { did.Messages, messagesErr = messages.Run(ctx) })
+		both.Go(func() { did.Records, recordsErr = records.Run(ctx) })
+		both.Wait()
+		parts.Logger.InfoContext(ctx, "reconciled", "report", did)
+		return did, errors.Join(messagesErr, recordsErr)
 	}, nil
 }

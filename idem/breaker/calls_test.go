@@ -43,6 +43,10 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 			_, _, err := s.QueuedMessages(ctx, idem.QueueOffer, 0, time.Now(), 1, "")
 			return err
 		}, faulty.QueuedMessages, false},
+		"a listing of records": {func(ctx context.Context, s *breaker.Store) error {
+			_, _, err := s.QueuedRecords(ctx, idem.QueueLease, 0, time.Now(), 1, "")
+			return err
+		}, faulty.QueuedRecords, false},
 		"store a decline": {insert(idem.StateCompleted), faulty.Insert, true},
 		"complete":        {update(idem.StateCompleted), faulty.Update, true},
 		"release":         {update(idem.StateFailedRetryable), faulty.Update, true},

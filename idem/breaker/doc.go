@@ -6,7 +6,7 @@
 // is sent always, because only the store can tell what becomes of an effect that may have happened:
 //
 //	refused while open                  sent always
-//	Get, QueuedMessages                 Message (evidence is judged by it), LoadResponse (its record was just read)
+//	Get, QueuedMessages, QueuedRecords  Message (evidence is judged by it), LoadResponse (its record was just read)
 //	Insert, Update to in_progress       Insert, Update to anything else: complete, reject, release, fence off, park
 //	UpdateMessage to claimed            UpdateMessage to anything else: back off, park, offer
 //	                                    commits (their handler has run) and settlements

@@ -88,5 +88,14 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	return refs, next, err
 }
 
-// Shards implements outbox.Store. It makes no call.
+// QueuedRecords implements recovery.Store.
+func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.RecordRef, next string, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		refs, next, err = s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
+		return err
+	})
+	return refs, next, err
+}
+
+// Shards implements outbox.Store and recovery.Store. It makes no call.
 func (s *Store) Shards() int { return s.inner.Shards() }

@@ -86,7 +86,11 @@ func (w *world) reads(gets, loads int) {
 	}
 }
 
-type messages = outbox.Store
+// messages is what a cache leaves to the store behind it.
+type messages interface {
+	outbox.Store
+	QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]idem.RecordRef, string, error)
+}
 
 func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {

@@ -280,6 +280,10 @@ func TestReadsFailPlainly(t *testing.T) {
 			_, _, err := store.QueuedMessages(ctx, idem.QueueOffer, 0, base, 1, "")
 			return err
 		}},
+		"queue of records": {"Query", func(ctx context.Context) error {
+			_, _, err := store.QueuedRecords(ctx, idem.QueueLease, 0, base, 1, "")
+			return err
+		}},
 	} {
 		for _, row := range faultTable {
 			t.Run(name+"/"+row.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
-// Shards implements outbox.Store.
+// Shards implements outbox.Store and recovery.Store.
 func (s *Store) Shards() int { return s.cfg.Shards }
 
 // queueKey is the sparse index's partition key of an item.
@@ -34,13 +34,45 @@ func shardKey(queue string, shard int) string { return queue + "#" + strconv.Ito
 // did not return.
 func (s *Store) QueuedMessages(
 	ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string,
-) (refs []idem.MessageRef, next string, err error) {
-	doing := fmt.Sprintf("dynamo: messages queued in %s", shardKey(queue, shard))
+) ([]idem.MessageRef, string, error) {
+	in := listing{"messages", s.cfg.OutboxTable, schema.Outbox(), shardKey(queue, shard)}
+	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) idem.MessageRef {
+		return idem.MessageRef{
+			ID: idem.MessageID(r.text(schema.MessageID)), Tenant: r.text(schema.Tenant), Topic: r.text(schema.Topic), At: r.queueAt(),
+		}
+	})
+}
+
+// QueuedRecords implements recovery.Store. It refuses what QueuedMessages does.
+func (s *Store) QueuedRecords(
+	ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string,
+) ([]idem.RecordRef, string, error) {
+	in := listing{"records", s.cfg.IdempotencyTable, schema.Idempotency(), shardKey(queue, shard)}
+	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) idem.RecordRef {
+		return idem.RecordRef{
+			Key: idem.RecordKey(r.text(schema.RecordKey)), OperationID: idem.OperationID(r.text(schema.OperationID)),
+			Tenant: r.text(schema.Tenant), At: r.queueAt(),
+		}
+	})
+}
+
+// listing is the partition of a table's sparse index that is listed.
+type listing struct {
+	what, table string
+	shape       schema.Table
+	partition   string
+}
+
+// queued lists one page of a partition, oldest first, and decodes what the index has of each item.
+func queued[Ref any](
+	ctx context.Context, s *Store, in listing, shard int, until time.Time, limit int, cursor string, decode func(*reader) Ref,
+) (refs []Ref, next string, err error) {
+	doing := fmt.Sprintf("dynamo: %s queued in %s", in.what, in.partition)
 	if shard < 0 || shard >= s.cfg.Shards || limit < 1 || limit > math.MaxInt32 {
 		return nil, "", fmt.Errorf("%s: shard %d of %d, limit %d", doing, shard, s.cfg.Shards, limit)
 	}
-	partition := item{schema.Queue: stringValue(shardKey(queue, shard))}
-	start, err := parseCursor(cursor, partition)
+	partition := item{schema.Queue: stringValue(in.partition)}
+	start, err := in.parseCursor(cursor)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", doing, err)
 	}
@@ -48,7 +80,7 @@ func (s *Store) QueuedMessages(
 	condition := all(e.is(schema.Queue, partition), e.name(schema.QueueAt)+" <= "+e.value(numberValue(until.UnixMilli())))
 	c := s.begin("Query")
 	out, err := s.client.Query(ctx, &dynamodb.QueryInput{
-		TableName: &s.cfg.OutboxTable, IndexName: aws.String(schema.Outbox().Index.Name), KeyConditionExpression: condition,
+		TableName: &in.table, IndexName: aws.String(in.shape.Index.Name), KeyConditionExpression: condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, Limit: aws.Int32(int32(limit)),
 		ExclusiveStartKey: start, ReturnConsumedCapacity: s.capacityMode(),
 	}, c.watch)
@@ -58,36 +90,25 @@ func (s *Store) QueuedMessages(
 	}
 	c.meter(nil, true, consumed(out.ConsumedCapacity)...)
 	for _, it := range out.Items {
-		ref, err := decodeRef(it)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", doing, err)
+		r := &reader{item: it}
+		refs = append(refs, decode(r))
+		if r.err != nil {
+			return nil, "", fmt.Errorf("%s: %w", doing, r.err)
 		}
-		refs = append(refs, ref)
 	}
-	return refs, formatCursor(out.LastEvaluatedKey), nil
-}
-
-func decodeRef(it item) (idem.MessageRef, error) {
-	r := &reader{item: it}
-	ref := idem.MessageRef{
-		ID:     idem.MessageID(r.text(schema.MessageID)),
-		Tenant: r.text(schema.Tenant),
-		Topic:  r.text(schema.Topic),
-		At:     r.queueAt(),
-	}
-	return ref, r.err
+	return refs, in.formatCursor(out.LastEvaluatedKey), nil
 }
 
 // A cursor holds what of the last key the query doesn't say: time and id. It is opaque so that it may change.
-func formatCursor(last item) string {
+func (in listing) formatCursor(last item) string {
 	if len(last) == 0 {
 		return ""
 	}
 	r := &reader{item: last}
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.number(schema.QueueAt), 10) + " " + r.text(schema.MessageID)))
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.number(schema.QueueAt), 10) + " " + r.text(in.shape.Key)))
 }
 
-func parseCursor(cursor string, partition item) (item, error) {
+func (in listing) parseCursor(cursor string) (item, error) {
 	if cursor == "" {
 		return nil, nil
 	}
@@ -98,8 +119,8 @@ func parseCursor(cursor string, partition item) (item, error) {
 		return nil, errors.New("a cursor that no page returned")
 	}
 	return item{
-		schema.Queue:     partition[schema.Queue],
-		schema.QueueAt:   numberValue(ms),
-		schema.MessageID: stringValue(id),
+		schema.Queue:   stringValue(in.partition),
+		schema.QueueAt: numberValue(ms),
+		in.shape.Key:   stringValue(id),
 	}, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
-// Store keeps records and messages in DynamoDB. It implements idem.Store and outbox.Store, has no state of its own, and
-// is safe for concurrent use.
+// Store keeps records and messages in DynamoDB. It implements idem.Store, outbox.Store and recovery.Store, has no state of
+// its own, and is safe for concurrent use.
 type Store struct {
 	client *dynamodb.Client
 	cfg    Config

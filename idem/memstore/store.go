@@ -32,7 +32,7 @@ type Config struct {
 	ResponseBytesMax int
 }
 
-// Store is a store in memory. It implements idem.Store and outbox.Store and is safe for concurrent use.
+// Store is a store in memory. It implements idem.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
 type Store struct {
 	cfg Config
 

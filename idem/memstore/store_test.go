@@ -270,15 +270,3 @@ func TestTimesAreKeptInMilliseconds(t *testing.T) {
 		t.Errorf("created at %v", got)
 	}
 }
-
-func TestQueuedMessagesRefusesWhatMakesNoSense(t *testing.T) {
-	store := newStore(t, memstore.Config{Shards: 2})
-	for _, call := range []struct {
-		shard, limit int
-		cursor       string
-	}{{-1, 1, ""}, {2, 1, ""}, {0, 0, ""}, {0, 1, "yesterday"}} {
-		if _, _, err := store.QueuedMessages(t.Context(), idem.QueueOffer, call.shard, start, call.limit, call.cursor); err == nil {
-			t.Errorf("%+v was answered", call)
-		}
-	}
-}

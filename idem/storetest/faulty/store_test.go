@@ -60,7 +60,7 @@ var every = []struct {
 	{faulty.Update, func(ctx context.Context, s *faulty.Store) error { return s.Update(ctx, record, idem.FenceOf(record)) }},
 	{faulty.Insert, func(ctx context.Context, s *faulty.Store) error {
 		r := record
-		r.Key = "other"
+		r.Key, r.State, r.Kind, r.LeaseUntil = "other", idem.StateInProgress, idem.KindOpaque, start
 		return s.Insert(ctx, r, start)
 	}},
 	{faulty.Message, func(ctx context.Context, s *faulty.Store) error {
@@ -72,6 +72,10 @@ var every = []struct {
 	}},
 	{faulty.QueuedMessages, func(ctx context.Context, s *faulty.Store) error {
 		refs, _, err := s.QueuedMessages(ctx, idem.QueueOffer, s.Shards()-1, start, 10, "")
+		return found(len(refs) == 1, err)
+	}},
+	{faulty.QueuedRecords, func(ctx context.Context, s *faulty.Store) error {
+		refs, _, err := s.QueuedRecords(ctx, idem.QueueLease, s.Shards()-1, start, 10, "")
 		return found(len(refs) == 1, err)
 	}},
 	{faulty.Settle, func(ctx context.Context, s *faulty.Store) error {

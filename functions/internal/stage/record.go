@@ -1,0 +1,69 @@
+package stage
+
+import (
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Die leaves the record of an opaque operation whose holder died, its lease having ended the given time ago.
+func (s *Stage) Die(t *testing.T, ago time.Duration) idem.RecordKey {
+	t.Helper()
+	return s.opaque(t, idem.StateInProgress, ago)
+}
+
+// Unknown leaves the record of an opaque operation that was parked, its lease having ended the given time ago.
+func (s *Stage) Unknown(t *testing.T, ago time.Duration) idem.RecordKey {
+	t.Helper()
+	return s.opaque(t, idem.StateUnknown, ago)
+}
+
+func (s *Stage) opaque(t *testing.T, state idem.State, ago time.Duration) idem.RecordKey {
+	t.Helper()
+	key := idem.Scope{Tenant: Tenant, Operation: "orders.import", Key: "order-17"}.RecordKey()
+	id, err := idem.Mint{Random: rand.Reader}.OperationID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(-ago).UTC().Truncate(time.Millisecond)
+	r := idem.Record{
+		Key: key, State: state, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", LeaseUntil: end, Tenant: Tenant,
+		Operation: "orders.import", Kind: idem.KindOpaque, CreatedAt: end.Add(-30 * time.Second), Retention: 24 * time.Hour,
+		Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	}
+	if err := s.store(t).Insert(t.Context(), r, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// RecordState is the state of a record, "" where there is none.
+func (s *Stage) RecordState(t *testing.T, key idem.RecordKey) idem.State {
+	t.Helper()
+	r, err := s.store(t).Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r == nil {
+		return ""
+	}
+	return r.State
+}
+
+// store is the functions' own, as the environment makes it.
+func (s *Stage) store(t *testing.T) *delivery.Store {
+	t.Helper()
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := delivery.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts.Store
+}

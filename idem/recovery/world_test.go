@@ -1,0 +1,239 @@
+package recovery_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+const (
+	operation = "orders.create"
+	tenant    = "t"
+	lease     = 10 * time.Second
+	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest and ClockSkew.
+	absentAfter = 62 * time.Second
+	day         = 24 * time.Hour
+)
+
+var (
+	errDown = errors.New("down")
+	mint    = idem.Mint{Random: rand.Reader}
+)
+
+// world is an engine on the reference store with its sweep, in a bubble whose clock the test owns.
+type world struct {
+	*testing.T
+	mem    *memstore.Store
+	store  *faulty.Store
+	engine *idem.Engine
+	orders *idem.Registered
+	cfg    recovery.Config
+	log    *log
+	// runs counts executions.
+	runs int
+}
+
+// log is safe for concurrent use.
+type log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func bubble(t *testing.T, cfg recovery.Config, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		mem, err := memstore.New(memstore.Config{Shards: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{T: t, mem: mem, store: faulty.New(mem), log: &log{}, cfg: cfg}
+		w.cfg.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
+		w.engine, err = idem.New(w.store, idem.Config{Logger: w.cfg.Logger})
+		w.ok(err)
+		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindOpaque, Policy: idem.IETF()})
+		w.ok(err)
+		test(t, w)
+	})
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) sweep() *recovery.Sweep {
+	w.Helper()
+	s, err := recovery.NewSweep(w.engine, w.store, w.cfg)
+	w.ok(err)
+	return s
+}
+
+func (w *world) swept(s *recovery.Sweep, want recovery.Report) {
+	w.Helper()
+	if got, err := s.Run(w.Context()); err != nil || got != want {
+		w.Errorf("sweep: %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// reconciler asks the probe about orders; nil registers none.
+func (w *world) reconciler(probe recovery.Probe) *recovery.Reconciler {
+	w.Helper()
+	probes := map[string]recovery.Probe{}
+	if probe != nil {
+		probes[operation] = probe
+	}
+	r, err := recovery.NewReconciler(w.engine, w.store, probes, w.cfg)
+	w.ok(err)
+	return r
+}
+
+func (w *world) reconciled(r *recovery.Reconciler, want recovery.ReconcileReport) {
+	w.Helper()
+	if got, err := r.Run(w.Context()); err != nil || got != want {
+		w.Errorf("reconcile: %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// reserved inserts a record as the reserve of a process does that died then; its lease begins now.
+func (w *world) reserved(key string, change ...func(*idem.Record)) idem.Record {
+	w.Helper()
+	r := reserved(w.T, key, time.Now())
+	for _, f := range change {
+		f(&r)
+	}
+	w.ok(w.mem.Insert(w.Context(), r, time.Now()))
+	return w.record(r.Key)
+}
+
+func reserved(t *testing.T, key string, now time.Time) idem.Record {
+	t.Helper()
+	pk := idem.Scope{Tenant: tenant, Operation: operation, Key: key}.RecordKey()
+	id, err := mint.OperationID(pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := mint.Owner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return idem.Record{
+		Key: pk, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner, LeaseUntil: now.Add(lease),
+		Tenant: tenant, Operation: operation, Kind: idem.KindOpaque, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	}
+}
+
+// parked inserts a record that is unknown, its lease over now.
+func (w *world) parked(key string, change ...func(*idem.Record)) idem.Record {
+	w.Helper()
+	return w.reserved(key, append([]func(*idem.Record){func(r *idem.Record) {
+		r.State, r.LeaseUntil, r.LastError = idem.StateUnknown, time.Now(), "the lease ran out"
+	}}, change...)...)
+}
+
+func (w *world) record(key idem.RecordKey) idem.Record {
+	w.Helper()
+	r, err := w.mem.Get(w.Context(), key)
+	w.ok(err)
+	if r == nil {
+		w.Fatal("the record is gone")
+	}
+	loaded, err := w.mem.LoadResponse(w.Context(), *r)
+	w.ok(err)
+	return loaded
+}
+
+func (w *world) want(r idem.Record, state idem.State, status int, epoch int64) {
+	w.Helper()
+	if got := w.record(r.Key); got.State != state || got.Response.Status != status || got.Epoch != epoch {
+		w.Errorf("%s with status %d in epoch %d, want %s, %d, %d", got.State, got.Response.Status, got.Epoch, state, status, epoch)
+	}
+}
+
+// request asks with the key, as any client; the handler answers 201 with the number of its run.
+func (w *world) request(key string) *idem.Result {
+	w.Helper()
+	result, err := w.orders.Do(w.Context(), asking(key), func(context.Context, *idem.Tx) (idem.Response, error) {
+		w.runs++
+		return idem.JSON(201, w.runs)
+	})
+	w.ok(err)
+	return result
+}
+
+func asking(key string) idem.Request {
+	return idem.Request{Tenant: tenant, Key: key, Input: canonical.Input{MediaType: "application/json", Body: []byte("{}")}}
+}
+
+// lines counts the log's lines of an event, and those among them that raise an alarm.
+func (w *world) lines(event string) (n, alarms int) {
+	w.Helper()
+	for line := range strings.Lines(w.log.String()) {
+		var told struct {
+			Msg   string `json:"msg"`
+			Alarm bool   `json:"alarm"`
+		}
+		w.ok(json.Unmarshal([]byte(line), &told))
+		if told.Msg == event {
+			n++
+			if told.Alarm {
+				alarms++
+			}
+		}
+	}
+	return n, alarms
+}
+
+// asked counts a probe's calls and answers each with the finding.
+type asked struct {
+	n       int
+	finding recovery.Finding
+}
+
+func (a *asked) probe(context.Context, idem.Record) recovery.Finding {
+	a.n++
+	return a.finding
+}
+
+func (a *asked) want(t *testing.T, n int) {
+	t.Helper()
+	if a.n != n {
+		t.Errorf("asked %d times, want %d", a.n, n)
+	}
+}
+
+var charged = recovery.Found{Response: idem.Response{Status: 201, Body: []byte("charged")}}
+
+func keyOf(i int) string { return fmt.Sprintf("key-%d", i) }

@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// recordQueueTests: an opaque record stands in a queue from its reserve until it is decided, and no other record ever does
+// (docs/adr/0009). As with messages, each test waits for what it demands of an index.
+var recordQueueTests = []test{
+	{"an opaque record stands in the lease's queue, then in that of what is unknown, and then in none", func(e *env) {
+		for _, end := range []idem.State{idem.StateCompleted, idem.StateFailed, idem.StateFailedRetryable} {
+			r := e.insert(e.opaque())
+			at := r.LeaseUntil
+			e.wantQueuedRecords(idem.QueueLease, at, []idem.RecordRef{recordRef(r)}, r)
+			e.wantQueuedRecords(idem.QueueUnknown, at.AddDate(1, 0, 0), nil, r)
+			unknown := r
+			unknown.State, unknown.LastError = idem.StateUnknown, "the lease ran out"
+			e.ok(e.Store.Update(e.ctx, unknown, idem.FenceOf(r)))
+			e.wantQueuedRecords(idem.QueueUnknown, at, []idem.RecordRef{recordRef(r)}, r)
+			e.wantQueuedRecords(idem.QueueLease, at.AddDate(1, 0, 0), nil, r)
+			decided := completed(unknown, "{}")
+			decided.State = end
+			if !end.Final() {
+				decided.Response, decided.DoneAt, decided.ExpiresAt, decided.LeaseUntil = idem.Response{}, time.Time{}, time.Time{}, at
+				decided.Epoch++
+			}
+			e.ok(e.Store.Update(e.ctx, decided, idem.FenceOf(unknown)))
+			for _, queue := range []string{idem.QueueLease, idem.QueueUnknown} {
+				e.wantQueuedRecords(queue, at.AddDate(1, 0, 0), nil, r)
+			}
+		}
+	}},
+	{"an opaque record that completes at once leaves its queue", func(e *env) {
+		r := e.insert(e.opaque())
+		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
+		e.ok(e.Store.Update(e.ctx, completed(r, "{}"), idem.FenceOf(r)))
+		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil.AddDate(1, 0, 0), nil, r)
+	}},
+	{"no other record stands in a queue", func(e *env) {
+		safe := e.opaque()
+		safe.SafeToRunAgain = true
+		records := []idem.Record{e.insert(safe)}
+		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred} {
+			r := e.reserved()
+			r.Kind = kind
+			records = append(records, e.insert(r))
+		}
+		deferred, _ := e.deferred()
+		records = append(records, deferred)
+		for _, queue := range []string{idem.QueueLease, idem.QueueUnknown} {
+			e.wantQueuedRecords(queue, base.AddDate(1, 0, 0), nil, records...)
+		}
+	}},
+	{"a record is due from its millisecond on, not before", func(e *env) {
+		r := e.insert(e.opaque())
+		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
+		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil.Add(-time.Millisecond), nil, r)
+	}},
+	{"pages of records are bounded, oldest first, and miss nothing in any shard", func(e *env) {
+		var records []idem.Record
+		var want []idem.RecordRef
+		for i := range 8 + 4*e.Store.Shards() {
+			r := e.opaque()
+			r.LeaseUntil = base.Add(time.Duration(i*7%5) * time.Millisecond) // out of order, some at the same time
+			records, want = append(records, e.insert(r)), append(want, recordRef(r))
+		}
+		e.wantQueuedRecords(idem.QueueLease, base.Add(time.Second), want, records...)
+		for _, limit := range []int{1, 3} {
+			if diff := diff(byKey(e.pagedRecords(idem.QueueLease, base.Add(time.Second), limit, records)), byKey(want)); diff != "" {
+				e.Errorf("in pages of %d: %s", limit, diff)
+			}
+		}
+	}},
+	{"a listing refuses a shard that does not exist, a limit below 1 and a cursor that no page returned", func(e *env) {
+		for _, call := range []struct {
+			shard, limit int
+			cursor       string
+		}{{-1, 1, ""}, {e.Store.Shards(), 1, ""}, {0, 0, ""}, {0, 1, "yesterday"}} {
+			if _, _, err := e.Store.QueuedRecords(e.ctx, idem.QueueLease, call.shard, base, call.limit, call.cursor); err == nil {
+				e.Errorf("records: %+v was answered", call)
+			}
+			if _, _, err := e.Store.QueuedMessages(e.ctx, idem.QueueOffer, call.shard, base, call.limit, call.cursor); err == nil {
+				e.Errorf("messages: %+v was answered", call)
+			}
+		}
+	}},
+}
+
+// opaque is a record as a reserve of an opaque operation inserts it.
+func (e *env) opaque() idem.Record {
+	e.Helper()
+	r := e.reserved()
+	r.Kind = idem.KindOpaque
+	return r
+}
+
+func recordRef(r idem.Record) idem.RecordRef {
+	return idem.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: r.LeaseUntil}
+}
+
+// wantQueuedRecords waits until exactly want of the given records are due in the queue.
+func (e *env) wantQueuedRecords(queue string, until time.Time, want []idem.RecordRef, records ...idem.Record) {
+	e.Helper()
+	for {
+		diff := diff(byKey(e.pagedRecords(queue, until, 100, records)), byKey(want))
+		if diff == "" {
+			return
+		}
+		if err := idem.Pause(e.ctx, 20*time.Millisecond); err != nil {
+			e.Fatalf("queue %s until %v: %s", queue, until, diff)
+		}
+	}
+}
+
+func byKey(refs []idem.RecordRef) map[idem.RecordKey]idem.RecordRef {
+	all := make(map[idem.RecordKey]idem.RecordRef, len(refs))
+	for _, r := range refs {
+		all[r.Key] = r
+	}
+	return all
+}
+
+// pagedRecords reads all shards of a queue to their end, keeping what the test inserted; none may come twice.
+func (e *env) pagedRecords(queue string, until time.Time, limit int, records []idem.Record) []idem.RecordRef {
+	e.Helper()
+	var mine []idem.RecordRef
+	for shard := range e.Store.Shards() {
+		last := time.Time{}
+		for cursor, more := "", true; more; more = cursor != "" {
+			refs, next, err := e.Store.QueuedRecords(e.ctx, queue, shard, until, limit, cursor)
+			e.ok(err)
+			if len(refs) > limit {
+				e.Fatalf("queue %s: a page of %d records, the limit is %d", queue, len(refs), limit)
+			}
+			for _, r := range refs {
+				if r.At.Before(last) || r.At.After(until) {
+					e.Fatalf("queue %s: a record at %v after one at %v, until %v", queue, r.At, last, until)
+				}
+				last = r.At
+				if slices.ContainsFunc(records, func(mine idem.Record) bool { return mine.Key == r.Key }) {
+					mine = append(mine, r)
+				}
+			}
+			cursor = next
+		}
+	}
+	if len(byKey(mine)) != len(mine) {
+		e.Fatalf("queue %s: a record comes twice: %v", queue, mine)
+	}
+	return mine
+}
