@@ -112,12 +112,12 @@ func TestSamplePayoutIsDeliveredInline(t *testing.T) {
 	if screenings, payouts := s.Payouts(t); len(screenings) != 1 || len(payouts) != 1 || payouts[0].Amount != 500 || payouts[0].Attempts != 1 {
 		t.Errorf("provider made %+v and %+v", screenings, payouts)
 	}
-	if sent := s.Queues.Retry(); len(sent) > 0 {
-		t.Errorf("retry queue %+v", sent)
+	if sent := s.Queues.WakeUps(); len(sent) > 0 {
+		t.Errorf("queue of wake-ups %+v", sent)
 	}
 }
 
-// What the function can't finish it leaves to the worker: a delayed wake-up stands in the retry queue, or a copy of what is
+// What the function can't finish it leaves to the worker: a delayed wake-up stands in the queue of wake-ups, or a copy of what is
 // given up in the dead-letter queue, with the final answer told at once and the funds back.
 func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
 	s := stage.New(t)
@@ -130,8 +130,8 @@ func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
 	if err := json.Unmarshal([]byte(left.Body), &accepted); err != nil || left.StatusCode != 202 || left.header("Location") != "/v1/operations/"+accepted.Operation {
 		t.Errorf("%+v, %v", left, err)
 	}
-	if sent := s.Queues.Retry(); len(sent) != 1 || sent[0].Body != `{"message":"`+accepted.Operation+`.2"}` || sent[0].DelaySeconds < 19 {
-		t.Errorf("retry queue %+v", sent)
+	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+accepted.Operation+`.2"}` || sent[0].DelaySeconds < 19 {
+		t.Errorf("queue of wake-ups %+v", sent)
 	}
 	if screenings, payouts := s.Payouts(t); len(screenings) != 1 || len(payouts) != 0 {
 		t.Errorf("provider made %+v and %+v", screenings, payouts)

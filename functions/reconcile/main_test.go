@@ -11,13 +11,14 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // reconciled runs the function as its environment makes it.
-func reconciled(t *testing.T) (outbox.ReconcileReport, error) {
+func reconciled(t *testing.T) (report, error) {
 	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
@@ -32,8 +33,8 @@ func reconciled(t *testing.T) (outbox.ReconcileReport, error) {
 
 func want(t *testing.T, want outbox.ReconcileReport) {
 	t.Helper()
-	if report, err := reconciled(t); err != nil || report != want {
-		t.Errorf("%+v, %v, want %+v", report, err, want)
+	if did, err := reconciled(t); err != nil || did != (report{Messages: want}) {
+		t.Errorf("%+v, %v, want %+v", did, err, want)
 	}
 }
 
@@ -55,8 +56,8 @@ func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
 	a.Park(t)
 	want(t, outbox.ReconcileReport{Offered: 1})
 	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
-	if sent := s.Queues.Retry(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` {
-		t.Errorf("retry queue %+v", sent)
+	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` {
+		t.Errorf("queue of wake-ups %+v", sent)
 	}
 }
 
@@ -91,7 +92,19 @@ func TestReconcileWhileTheProviderIsDown(t *testing.T) {
 func TestReconcileWhileTheStoreIsDown(t *testing.T) {
 	stage.New(t)
 	stage.Unreachable(t)
-	if report, err := reconciled(t); err == nil {
-		t.Errorf("%+v, want an error", report)
+	if did, err := reconciled(t); err == nil {
+		t.Errorf("%+v, want an error", did)
+	}
+}
+
+// An opaque operation without a Probe stays unknown, and a person is told.
+func TestReconcileLeavesWhatNobodyCanBeAskedAbout(t *testing.T) {
+	s := stage.New(t)
+	key := s.Unknown(t, time.Hour)
+	if did, err := reconciled(t); err != nil || did != (report{Records: recovery.ReconcileReport{Unasked: 1}}) {
+		t.Errorf("%+v, %v, want one unasked", did, err)
+	}
+	if state := s.RecordState(t, key); state != idem.StateUnknown {
+		t.Errorf("the record is %s", state)
 	}
 }

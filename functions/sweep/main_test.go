@@ -11,12 +11,13 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // swept runs the function as its environment makes it.
-func swept(t *testing.T) (outbox.Report, error) {
+func swept(t *testing.T) (report, error) {
 	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
@@ -33,11 +34,11 @@ func swept(t *testing.T) (outbox.Report, error) {
 func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 	s := stage.New(t)
 	a := s.Accept(t, time.Minute)
-	if report, err := swept(t); err != nil || report != (outbox.Report{Offered: 1}) {
-		t.Errorf("%+v, %v, want one offered", report, err)
+	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{Offered: 1}}) {
+		t.Errorf("%+v, %v, want one offered", did, err)
 	}
-	if sent := s.Queues.Retry(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds != 0 {
-		t.Errorf("retry queue %+v", sent)
+	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds != 0 {
+		t.Errorf("queue of wake-ups %+v", sent)
 	}
 	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
 }
@@ -45,8 +46,8 @@ func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 func TestSweepLeavesWhatIsNotDue(t *testing.T) {
 	s := stage.New(t)
 	s.Accept(t, 0)
-	if report, err := swept(t); err != nil || report != (outbox.Report{}) || len(s.Queues.Retry()) > 0 {
-		t.Errorf("%+v, %v, queue %+v", report, err, s.Queues.Retry())
+	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{}}) || len(s.Queues.WakeUps()) > 0 {
+		t.Errorf("%+v, %v, queue %+v", did, err, s.Queues.WakeUps())
 	}
 }
 
@@ -54,8 +55,8 @@ func TestSweepLeavesWhatIsNotDue(t *testing.T) {
 func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
 	s := stage.New(t)
 	a := s.Accept(t, 25*time.Hour)
-	if report, err := swept(t); err != nil || report != (outbox.Report{Abandoned: 1}) || len(s.Queues.Dead()) != 0 {
-		t.Errorf("%+v, %v, dead letters %+v", report, err, s.Queues.Dead())
+	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{Abandoned: 1}}) || len(s.Queues.Dead()) != 0 {
+		t.Errorf("%+v, %v, dead letters %+v", did, err, s.Queues.Dead())
 	}
 	a.Want(t, idem.MessageCancelled, idem.StateFailed, payments.StatusFailed, 0)
 }
@@ -64,7 +65,22 @@ func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
 func TestSweepWhileTheStoreIsDown(t *testing.T) {
 	stage.New(t)
 	stage.Unreachable(t)
-	if report, err := swept(t); err == nil {
-		t.Errorf("%+v, want an error", report)
+	if did, err := swept(t); err == nil {
+		t.Errorf("%+v, want an error", did)
+	}
+}
+
+// An opaque execution that died is unknown to everybody, without a client: another release's, since this one has none.
+func TestSweepParksWhatDied(t *testing.T) {
+	s := stage.New(t)
+	key := s.Die(t, time.Minute)
+	if did, err := swept(t); err != nil || did != (report{Records: recovery.Report{Parked: 1}}) {
+		t.Errorf("%+v, %v, want one parked", did, err)
+	}
+	if state := s.RecordState(t, key); state != idem.StateUnknown {
+		t.Errorf("the record is %s", state)
+	}
+	if did, err := swept(t); err != nil || did != (report{}) {
+		t.Errorf("again: %+v, %v", did, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Command worker delivers messages of the outbox: it is woken by the table's stream and by the retry queue.
+// Command worker delivers messages of the outbox: it is woken by the table's stream and by the queue of wake-ups.
 package main
 
 import (

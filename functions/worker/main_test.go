@@ -84,7 +84,7 @@ func TestEitherWakeUpDelivers(t *testing.T) {
 }
 
 // Trouble with the provider is none of the batch's: the message waits in its row, and a delayed wake-up stands in the
-// retry queue.
+// queue of wake-ups.
 func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
 	s := stage.New(t)
 	a, h := s.Accept(t, 0), started(t)
@@ -93,9 +93,9 @@ func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
 	}
 	none(t, failures(t, h, a.Stream))
 	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
-	sent := s.Queues.Retry()
+	sent := s.Queues.WakeUps()
 	if len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds < 19 || sent[0].DelaySeconds > 20 {
-		t.Errorf("retry queue %+v", sent)
+		t.Errorf("queue of wake-ups %+v", sent)
 	}
 	none(t, failures(t, h, a.Queue)) // early: it is not due
 	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)

@@ -55,15 +55,9 @@ func SQS(handle func(ctx context.Context, message events.SQSMessage) error, cfg 
 // can't be asked: one slow provider must never be one.
 func Stream(handle func(ctx context.Context, record events.DynamoDBEventRecord) error, cfg Config) Handler {
 	return batches(cfg, func(ctx context.Context, b *batch, records []json.RawMessage) ([]string, error) {
-		places := make([]string, len(records))
-		for i, raw := range records {
-			var record struct {
-				DynamoDB struct{ SequenceNumber string } `json:"dynamodb"`
-			}
-			if err := json.Unmarshal(raw, &record); err != nil || record.DynamoDB.SequenceNumber == "" {
-				return nil, fmt.Errorf("%w: record %d is no stream record", ErrEvent, i)
-			}
-			places[i] = record.DynamoDB.SequenceNumber
+		places, err := sequenceNumbers(records)
+		if err != nil {
+			return nil, err
 		}
 		done := b.run(len(records), true, func(i int) bool {
 			return b.do(ctx, i, places[i], func(ctx context.Context) error { return decoded(ctx, records[i], handle) })
@@ -73,6 +67,21 @@ func Stream(handle func(ctx context.Context, record events.DynamoDBEventRecord) 
 		}
 		return nil, nil
 	})
+}
+
+// sequenceNumbers are what the report names stream records by.
+func sequenceNumbers(records []json.RawMessage) ([]string, error) {
+	places := make([]string, len(records))
+	for i, raw := range records {
+		var record struct {
+			DynamoDB struct{ SequenceNumber string } `json:"dynamodb"`
+		}
+		if err := json.Unmarshal(raw, &record); err != nil || record.DynamoDB.SequenceNumber == "" {
+			return nil, fmt.Errorf("%w: record %d is no stream record", ErrEvent, i)
+		}
+		places[i] = record.DynamoDB.SequenceNumber
+	}
+	return places, nil
 }
 
 // decoded decodes a record inside the guard of its own handling: the decoder panics on some malformed sets.

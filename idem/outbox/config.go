@@ -31,7 +31,9 @@ type Config struct {
 	// ProbeBackoffMin and ProbeBackoffMax bound the pause after a probe that decided nothing; it grows with the time that
 	// probes have been in vain. Defaults 1 min and 1 h.
 	ProbeBackoffMin, ProbeBackoffMax time.Duration
-	// SweepGrace is how long the sweep leaves a due message to its wake-up. Default 15 s.
+	// SweepGrace is by how much a message's place in the sweep's queue is later than it is due. What it exceeds ClaimLease by,
+	// the sweep looks ahead: a due message is left to its wake-up for the shorter of the two. Default 15 s, so that a first
+	// claim within 5 s moves no place.
 	SweepGrace time.Duration
 	// SweepPage is how many messages the sweep, or the reconciler, lists at once. Default 100.
 	SweepPage int

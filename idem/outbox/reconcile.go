@@ -27,7 +27,7 @@ func NewReconciler(store Store, topics *Topics, wakeUps WakeUps, deadLetters Dea
 		return nil, err
 	}
 	look := d.cfg.StoreTimeout + d.cfg.CallTimeout + d.cfg.SettleMargin
-	return &Reconciler{desk: d, rounds: newRounds(d, idem.QueueUnknown, look, "outbox.reconcile_failed")}, nil
+	return &Reconciler{desk: d, rounds: newRounds(d, idem.QueueUnknown, look, 0, "outbox.reconcile_failed")}, nil
 }
 
 // Decision is what became of a message that was unknown.

@@ -23,7 +23,10 @@ func NewSweep(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLett
 	if err != nil {
 		return nil, err
 	}
-	return &Sweep{desk: d, rounds: newRounds(d, idem.QueueOffer, d.cfg.StoreTimeout, "outbox.sweep_failed")}, nil
+	// Places are SweepGrace late, so that a first claim, which comes seconds later, need not move its message (ADR 0004). A claim
+	// that died is looked at when its lease is over all the same.
+	ahead := max(0, d.cfg.SweepGrace-d.cfg.ClaimLease)
+	return &Sweep{desk: d, rounds: newRounds(d, idem.QueueOffer, d.cfg.StoreTimeout, ahead, "outbox.sweep_failed")}, nil
 }
 
 // Report counts what a run of the sweep did.

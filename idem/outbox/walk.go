@@ -16,11 +16,12 @@ type rounds struct {
 	event string
 }
 
-// newRounds goes through a queue whose looks need so much of the context's time; the event is the log's for what fails.
-func newRounds(d *desk, queue string, lookTime time.Duration, event string) *rounds {
+// newRounds goes through a queue whose looks need so much of the context's time; the event is the log's for what fails. It
+// looks ahead by what the queue's places are later than somebody should look.
+func newRounds(d *desk, queue string, lookTime, ahead time.Duration, event string) *rounds {
 	return &rounds{desk: d, event: event, walk: walk.New(walk.Queue[idem.MessageRef]{
 		Shards: d.store.Shards(), Page: d.cfg.SweepPage, Max: d.cfg.SweepMax,
-		ListTimeout: d.cfg.StoreTimeout, LookTime: lookTime, Now: d.cfg.Now,
+		ListTimeout: d.cfg.StoreTimeout, LookTime: lookTime, Now: func() time.Time { return d.cfg.Now().Add(ahead) },
 		List: func(ctx context.Context, shard int, until time.Time, limit int, cursor string) ([]idem.MessageRef, string, error) {
 			return d.store.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 		},

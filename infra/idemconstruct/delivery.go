@@ -3,10 +3,12 @@ package idemconstruct
 import (
 	"time"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awspipes"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -14,7 +16,8 @@ import (
 )
 
 const (
-	// batchRecords is Lambda's most without a batching window, which would delay every first delivery.
+	// batchRecords is Lambda's most without a batching window, which would delay every first delivery, and SQS's most for one
+	// request of a relay or a Pipe.
 	batchRecords = 10
 	// shardBatches lets ten batches of one shard run at once: wake-ups have no order to keep, and one provider that
 	// answers slowly must not hold up the messages behind it.
@@ -27,34 +30,100 @@ const (
 	schedulePeriod = time.Minute
 )
 
-// DeliveryProps are the parts that Delivery wires. All are required.
+// Path is how new messages reach the worker. Whatever the path, the row is the truth and the sweep offers what got lost.
+type Path string
+
+// The paths.
+const (
+	// PathStream calls the worker with the records of the stream: the fewest requests and the shortest way, and a message
+	// need not be read before it is claimed. A slow batch holds up its shard, whichever tenants are in it.
+	PathStream Path = "stream"
+	// PathPipe has an EventBridge Pipe put a wake-up for each record into the queue of wake-ups, from which tenants are
+	// served fairly and by a bounded number of workers. A tenant that SQS does not take as a message group (1 to 128 letters,
+	// digits and punctuation of ASCII; package sqsqueue, Group) is woken by the sweep only: choose PathRelay for such.
+	PathPipe Path = "pipe"
+	// PathRelay has a function do what the Pipe does: for tenants of any name, and for emulators, whose Pipes don't deliver.
+	PathRelay Path = "relay"
+)
+
+// DeliveryProps are the parts that Delivery wires. Those without a default are required.
 type DeliveryProps struct {
 	Tables *Tables
 	Queues *Queues
-	// Worker takes records of the outbox stream and messages of the retry queue. Its role needs StreamStatements,
-	// ConsumeStatements and SendStatements.
+	// Worker takes messages of the queue of wake-ups, and by PathStream records of the outbox stream. Its role needs
+	// ConsumeStatements, SendStatements and, by PathStream, StreamStatements.
 	Worker awslambda.IFunction
 	// Sweep and Reconcile are called once a minute, with the schedule's event. Their roles need SweepStatements.
 	Sweep, Reconcile awslambda.IFunction
+	// Path is how new messages reach the worker. Default: PathStream.
+	Path Path
+	// Relay takes records of the outbox stream by PathRelay; by other paths there is none. Its role needs StreamStatements
+	// and SendStatements.
+	Relay awslambda.IFunction
+	// ConcurrencyMax bounds how many workers take wake-ups at once, 2 to 1000, so that a long queue leaves the account's
+	// concurrency to others. Default: no bound.
+	ConcurrencyMax int
 }
 
-// Delivery makes sure that every message of the outbox reaches the worker: at once through the stream, later through the
-// retry queue, and in any case through the sweep; and that what is unknown is asked about.
+// Delivery makes sure that every message of the outbox reaches the worker: at once by its path, later through the
+// queue of wake-ups, and in any case through the sweep; and that what is unknown is asked about.
 type Delivery struct {
 	constructs.Construct
-	// Stream is the mapping from the outbox stream to the worker.
+	// Stream is the mapping from the outbox stream to the worker or the relay; nil by PathPipe.
 	Stream awslambda.EventSourceMapping
-	// Retry is the mapping from the retry queue to the worker.
-	Retry awslambda.EventSourceMapping
+	// Pipe is nil by other paths.
+	Pipe awspipes.CfnPipe
+	// WakeUps is the mapping from the queue of wake-ups to the worker.
+	WakeUps awslambda.EventSourceMapping
 	// Schedule is the sweep's and the reconciler's.
 	Schedule awsevents.Rule
 }
 
-// NewDelivery adds the two mappings and the schedule to scope under id.
+// NewDelivery adds the path, the mapping of the queue and the schedule to scope under id. Props that contradict each other
+// are an error of the synthesis.
 func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *Delivery {
 	self := constructs.NewConstruct(scope, jsii.String(id))
-	stream := awslambda.NewEventSourceMapping(self, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
+	d := &Delivery{Construct: self}
+	if (props.Path == PathRelay) != (props.Relay != nil) {
+		awscdk.Annotations_Of(self).AddError(jsii.String("DeliveryProps.Relay: must be given by PathRelay, and by no other path"))
+		return d
+	}
+	switch props.Path {
+	case "", PathStream:
+		d.Stream = newStream(self, props, props.Worker)
+	case PathRelay:
+		d.Stream = newStream(self, props, props.Relay)
+	case PathPipe:
+		d.Pipe = newPipe(self, props)
+	default:
+		awscdk.Annotations_Of(self).AddError(jsii.String("DeliveryProps.Path: there is no path " + string(props.Path)))
+	}
+	wakeUps := &awslambda.EventSourceMappingProps{
 		Target:         props.Worker,
+		EventSourceArn: props.Queues.WakeUps.QueueArn(),
+		// A whole batch runs at once in one worker, so a larger one saves invocations and costs no time; more than this needs
+		// a window, which would delay each wake-up.
+		BatchSize:               jsii.Number(batchRecords),
+		ReportBatchItemFailures: jsii.Bool(true),
+	}
+	if props.ConcurrencyMax != 0 {
+		wakeUps.MaxConcurrency = jsii.Number(props.ConcurrencyMax)
+	}
+	d.WakeUps = awslambda.NewEventSourceMapping(self, jsii.String("WakeUps"), wakeUps)
+	// A Rule and not a Scheduler schedule: emulators run rules.
+	d.Schedule = awsevents.NewRule(self, jsii.String("Schedule"), &awsevents.RuleProps{
+		Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
+		Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
+		Targets:     &[]awsevents.IRuleTarget{once(props.Sweep), once(props.Reconcile)},
+	})
+	return d
+}
+
+// newStream maps the outbox stream to a function. The mapping keeps its name, and so its place in the stream, when its
+// function changes.
+func newStream(scope constructs.Construct, props DeliveryProps, target awslambda.IFunction) awslambda.EventSourceMapping {
+	return awslambda.NewEventSourceMapping(scope, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
+		Target:         target,
 		EventSourceArn: props.Tables.Outbox.TableStreamArn(),
 		// LATEST can miss records for minutes while the mapping is created.
 		StartingPosition:        awslambda.StartingPosition_TRIM_HORIZON,
@@ -67,19 +136,6 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 		MaxRecordAge:            seconds(streamAgeMax),
 		OnFailure:               awslambdaeventsources.NewSqsDlq(props.Queues.DeadLetter),
 	})
-	retry := awslambda.NewEventSourceMapping(self, jsii.String("Retry"), &awslambda.EventSourceMappingProps{
-		Target:                  props.Worker,
-		EventSourceArn:          props.Queues.Retry.QueueArn(),
-		BatchSize:               jsii.Number(batchRecords),
-		ReportBatchItemFailures: jsii.Bool(true),
-	})
-	// A Rule and not a Scheduler schedule: emulators run rules.
-	schedule := awsevents.NewRule(self, jsii.String("Schedule"), &awsevents.RuleProps{
-		Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
-		Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
-		Targets:     &[]awsevents.IRuleTarget{once(props.Sweep), once(props.Reconcile)},
-	})
-	return &Delivery{Construct: self, Stream: stream, Retry: retry, Schedule: schedule}
 }
 
 // once calls a function with the schedule's event, and not again: what was not delivered in its minute is the next one's

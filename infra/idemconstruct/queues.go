@@ -11,28 +11,34 @@ import (
 )
 
 const (
-	// retryReceivesMax is AWS's floor for a queue behind Lambda: fewer, and throttling alone dead-letters messages.
-	retryReceivesMax = 5
-	// visibilityTimeouts is AWS's rule for a queue behind Lambda: visibility of six function timeouts, so that a
-	// throttled batch is not received again while it is still being retried.
+	// receivesMax is AWS's floor for a queue behind Lambda: fewer, and throttling alone dead-letters messages.
+	receivesMax = 5
+	// visibilityTimeouts is AWS's rule for a queue behind Lambda: visibility of six function timeouts (plus the mapping's
+	// batching window, which there is none of), so that a throttled batch is not received again while it is still being
+	// retried. A wake-up that died with its worker comes again after it at the earliest; the sweep is there before.
 	visibilityTimeouts = 6
-	// deadLetterRetention is SQS's maximum: a person has to look first.
+	// wakeUpRetention is longer than any wake-up is worth: after a minute or two the sweep sends another. The queue's
+	// default, four days, would have a worker that was down for a day hear of everything once for each sweep.
+	wakeUpRetention = time.Hour
+	// deadLetterRetention is SQS's maximum: a person has to look first. It counts from when a wake-up was first sent.
 	deadLetterRetention = 14 * 24 * time.Hour
 )
 
 // QueuesProps are the choices for Queues.
 type QueuesProps struct {
-	// WorkerTimeout is the time-out of the function that consumes the retry queue. Required, whole seconds.
+	// WorkerTimeout is the time-out of the function that consumes the queue of wake-ups. Required, whole seconds.
 	WorkerTimeout time.Duration
 	// Disposable queues go with their stack. The zero value keeps the dead-letter queue.
 	Disposable bool
 }
 
-// Queues are the wake-ups of messages that have to wait, and the place for what a person must look at.
+// Queues are the wake-ups of messages, and the place for what a person must look at.
 type Queues struct {
 	constructs.Construct
-	// Retry carries delayed wake-ups. Losing one costs a minute, because the sweep offers the message again.
-	Retry awssqs.Queue
+	// WakeUps carries every wake-up that does not come from the stream itself: delayed ones of what has to wait, the sweep's,
+	// and, by the path of a Pipe or a relay, those of new messages. Each stands in its tenant's message group, by which a
+	// standard queue shares its consumers fairly. Losing one costs a minute, because the sweep offers the message again.
+	WakeUps awssqs.Queue
 	// DeadLetter receives copies of dead messages, wake-ups that failed too often, and what the stream gave up.
 	DeadLetter awssqs.Queue
 }
@@ -50,28 +56,29 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		RetentionPeriod: seconds(deadLetterRetention),
 		RemovalPolicy:   removal,
 	})
-	retry := awssqs.NewQueue(self, jsii.String("Retry"), &awssqs.QueueProps{
+	wakeUps := awssqs.NewQueue(self, jsii.String("WakeUps"), &awssqs.QueueProps{
 		Encryption:        awssqs.QueueEncryption_SQS_MANAGED,
 		EnforceSSL:        jsii.Bool(true),
 		VisibilityTimeout: seconds(visibilityTimeouts * props.WorkerTimeout),
-		DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(retryReceivesMax)},
+		RetentionPeriod:   seconds(wakeUpRetention),
+		DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(receivesMax)},
 		RemovalPolicy:     awscdk.RemovalPolicy_DESTROY,
 	})
-	return &Queues{Construct: self, Retry: retry, DeadLetter: dead}
+	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead}
 }
 
 // SendStatements is what a function needs that puts wake-ups and dead letters.
 func (q *Queues) SendStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
-		Allow([]string{"sqs:SendMessage"}, q.Retry.QueueArn(), q.DeadLetter.QueueArn()),
+		Allow([]string{"sqs:SendMessage"}, q.WakeUps.QueueArn(), q.DeadLetter.QueueArn()),
 	}
 }
 
-// ConsumeStatements is what the function behind the retry queue needs for Lambda to poll it.
+// ConsumeStatements is what the function behind the queue of wake-ups needs for Lambda to poll it.
 func (q *Queues) ConsumeStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{Allow(
 		[]string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
-		q.Retry.QueueArn(),
+		q.WakeUps.QueueArn(),
 	)}
 }
 

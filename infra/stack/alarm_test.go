@@ -18,7 +18,7 @@ func stackName(variant string) string {
 // docs/semantics.md "Metrics". An alarm on a metric that nobody makes never rings: its coordinates must be the functions'.
 func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		template.counts(t, "AWS::CloudWatch::Alarm", 5)
+		template.counts(t, "AWS::CloudWatch::Alarm", 7)
 		variables := environment(template.only(t, "AWS::Lambda::Function", "ApiFunction").Properties)
 		for id, metric := range map[string]string{
 			"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error",
@@ -50,6 +50,31 @@ func TestWhatWantsAPersonRingsAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", id, got)
 		}
 	}
+}
+
+// A letter wants somebody, and a wake-up that is older than any that only waits.
+func TestAlarmsWatchTheQueues(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		visible := template.only(t, "AWS::SQS::Queue", "QueuesWakeUps").Properties["VisibilityTimeout"].(float64)
+		for id, want := range map[string]struct {
+			metric, queue string
+			threshold     float64
+		}{
+			"DeadLetters": {"ApproximateNumberOfMessagesVisible", "QueuesDeadLetter.QueueName", 1},
+			"WakeUpsLate": {"ApproximateAgeOfOldestMessage", "QueuesWakeUps.QueueName", 15*60 + visible},
+		} {
+			got := template.only(t, "AWS::CloudWatch::Alarm", "QueueAlarms"+id).Properties
+			dimension := got["Dimensions"].([]any)[0].(map[string]any)
+			if got["Namespace"] != "AWS/SQS" || got["MetricName"] != want.metric || dimension["Name"] != "QueueName" || plain(dimension["Value"]) != want.queue ||
+				got["Statistic"] != "Maximum" || got["Threshold"] != want.threshold || got["ComparisonOperator"] != "GreaterThanOrEqualToThreshold" ||
+				got["TreatMissingData"] != "notBreaching" || got["DatapointsToAlarm"] != 2.0 || got["EvaluationPeriods"] != 3.0 || got["Period"] != 60.0 {
+				t.Errorf("%s: %v", id, got)
+			}
+			if rings := got["AlarmActions"] != nil; rings != chosen(variant, "alarmTopic") {
+				t.Errorf("%s: actions %v", id, got["AlarmActions"])
+			}
+		}
+	})
 }
 
 // docs/semantics.md "Metrics": duplicates by tenant come from the log. Emulators refuse the rule.

@@ -74,8 +74,21 @@ type Config struct {
 	DynamoDBEndpoint string
 	// Encryption says whether stored responses and payloads are encrypted per tenant. Default: Off.
 	Encryption Encryption
+	// Outbox says how new messages reach the worker. Default: Streams.
+	Outbox Outbox
+	// Relay says what fills the queue. Only with SQS; default then: PipeRelay; FunctionRelay with Local, because emulators'
+	// pipes don't deliver.
+	Relay Relay
+	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: 0, no bound: what
+	// leaves enough to others depends on the account.
+	WorkerConcurrency int
 	// Quota is what each tenant may ask for. Default: no limits.
 	Quota Quota
+	// WebhookSecret is the name or ARN of the secret in AWS Secrets Manager that the provider signs its webhooks with; a list
+	// separated by commas while one replaces another. Default: none, and no webhooks are taken.
+	WebhookSecret string
+	// LocalWebhookSecret is that secret itself. Only with Local. Default: none.
+	LocalWebhookSecret string
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
 	// AlarmTopic is the ARN of the SNS topic that alarms are sent to. Default: none, and alarms only show.
@@ -118,12 +131,15 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		ProviderURL:      r.url("providerUrl"),
 		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
 		Encryption:       choice(&r, "encryption", Off, Open, On),
+		Outbox:           choice(&r, "outbox", Streams, SQS),
 		Quota:            r.quota(),
 		CORSOrigins:      r.matching("corsOrigins", "", originForm),
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Build:            r.text("build", "../.local/build"),
 	}
+	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
+	config.Relay, config.WorkerConcurrency = r.relay(config), r.concurrency("workerConcurrency")
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
 	}

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestReadDefaults(t *testing.T) {
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, Encryption: stack.Off,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, Encryption: stack.Off, Outbox: stack.Streams,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -62,6 +63,11 @@ func TestReadRefuses(t *testing.T) {
 		{"dynamodbEndpoint", "127.0.0.1:8000", "http[s]://host"},
 		{"dynamodbEndpoint", "http://127.0.0.1:8000", "unless local=true"},
 		{"encryption", "yes", "off, open, on"},
+		{"outbox", "kinesis", "streams, sqs"},
+		{"relay", "pipe", "unless outbox=sqs"},
+		{"workerConcurrency", "1", "2 to 1000"},
+		{"workerConcurrency", 1001, "2 to 1000"},
+		{"workerConcurrency", "many", "0 to"},
 		{"quotaNewKeys", "-1", "0 to 1000000000"},
 		{"quotaActiveKeys", "many", "0 to 1000000000"},
 		{"quotaLookUps", "1.5", "0 to 1000000000"},
@@ -71,6 +77,12 @@ func TestReadRefuses(t *testing.T) {
 		{"corsOrigins", "*,https://shop.example", "* alone"},
 		{"alarmTopic", "oncall", "ARN"},
 		{"alarmTopic", "arn:aws:sns:eu-central-1:111122223333:oncall.fifo", "ARN"},
+		{"webhookSecret", "whsec secret", "the name or the whole ARN"},
+		{"webhookSecret", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:webhook", "the name or the whole ARN"},
+		{"webhookSecret", "arn:aws:ssm:eu-central-1:111122223333:parameter/webhook", "the name or the whole ARN"},
+		{"localWebhookSecret", "short", "16 to 128"},
+		{"localWebhookSecret", "whsec_0123456789,whsec_9876543210", "16 to 128"},
+		{"localWebhookSecret", "whsec_0123456789", "unless local=true"},
 		{"insights", "yes", "true, false"},
 		{"account", "12345", "twelve digits"},
 		{"region", "Frankfurt", "eu-central-1"},
@@ -96,6 +108,23 @@ func TestReadNamesEveryRefusal(t *testing.T) {
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
+		}
+	}
+}
+
+// A secret of webhooks stands in one place, and no error shows it.
+func TestReadWebhookSecrets(t *testing.T) {
+	const secret = "whsec_0123456789"
+	local := map[string]any{"providerUrl": "http://127.0.0.1:9000", "local": true, "localWebhookSecret": secret}
+	if got, err := read(local, nil); err != nil || got.LocalWebhookSecret != secret || got.WebhookSecret != "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for key, value := range map[string]any{"webhookSecret": "payments/webhook", "local": false, "localWebhookSecret": secret + "!"} {
+		context := maps.Clone(local)
+		context[key] = value
+		_, err := read(context, nil)
+		if err == nil || !strings.Contains(err.Error(), "localWebhookSecret") || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s=%v: %v", key, value, err)
 		}
 	}
 }

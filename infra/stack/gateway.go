@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
@@ -21,17 +22,17 @@ const restStage = "prod"
 // not pay once more, and one invocation with one GetItem per request is the price.
 const authorizationCacheSeconds = 0
 
-// httpAPI routes everything to the application, so that 404 and 405 are the application's own, and returns the URL
-// without a trailing slash. A nil authorizer means that there is none.
-func httpAPI(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
+// httpAPI routes everything to the application, so that 404 and 405 are the application's own, but for the provider's
+// webhooks, which no authorizer knows: they are signed. It returns the URL without a trailing slash.
+func httpAPI(scope constructs.Construct, config Config, served behind) *string {
 	props := &awsapigatewayv2.HttpApiProps{
 		ApiName: jsii.String(config.Stack),
 		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(
-			jsii.String("Application"), application, nil),
+			jsii.String("Application"), served.application, nil),
 	}
-	if authorizer != nil {
+	if served.authorizer != nil {
 		props.DefaultAuthorizer = awsapigatewayv2authorizers.NewHttpLambdaAuthorizer(
-			jsii.String("Authorizer"), authorizer, &awsapigatewayv2authorizers.HttpLambdaAuthorizerProps{
+			jsii.String("Authorizer"), served.authorizer, &awsapigatewayv2authorizers.HttpLambdaAuthorizerProps{
 				IdentitySource: jsii.Strings("$request.header.Authorization"),
 				ResponseTypes: &[]awsapigatewayv2authorizers.HttpLambdaResponseType{
 					awsapigatewayv2authorizers.HttpLambdaResponseType_SIMPLE,
@@ -40,7 +41,14 @@ func httpAPI(scope constructs.Construct, config Config, application, authorizer 
 			})
 	}
 	api := awsapigatewayv2.NewHttpApi(scope, jsii.String("HttpApi"), props)
-	if authorizer != nil && config.CORSOrigins != "" {
+	if served.webhook != nil {
+		api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+			Path: jsii.String(webhookPath), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod_ANY},
+			Integration: awsapigatewayv2integrations.NewHttpLambdaIntegration(jsii.String("Webhook"), served.webhook, nil),
+			Authorizer:  awsapigatewayv2.NewHttpNoneAuthorizer(),
+		})
+	}
+	if served.authorizer != nil && config.CORSOrigins != "" {
 		// A preflight carries no credentials: the application answers it, and nothing else, to anybody.
 		for _, path := range []string{"/", "/{proxy+}"} {
 			api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
@@ -53,7 +61,7 @@ func httpAPI(scope constructs.Construct, config Config, application, authorizer 
 }
 
 // restAPI is httpAPI for a REST API.
-func restAPI(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
+func restAPI(scope constructs.Construct, config Config, served behind) *string {
 	api := awsapigateway.NewRestApi(scope, jsii.String("RestApi"), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(config.Stack),
 		EndpointConfiguration: &awsapigateway.EndpointConfiguration{
@@ -66,15 +74,15 @@ func restAPI(scope constructs.Construct, config Config, application, authorizer 
 	})
 	// CDK's own output of the URL, with a name nobody asked for and a trailing slash.
 	api.Node().TryRemoveChild(jsii.String("Endpoint"))
-	integration := awsapigateway.NewLambdaIntegration(application, &awsapigateway.LambdaIntegrationOptions{
+	integration := awsapigateway.NewLambdaIntegration(served.application, &awsapigateway.LambdaIntegrationOptions{
 		AllowTestInvoke: jsii.Bool(false),
 	})
 	method := &awsapigateway.MethodOptions{}
-	if authorizer != nil {
+	if served.authorizer != nil {
 		method.AuthorizationType = awsapigateway.AuthorizationType_CUSTOM
 		method.Authorizer = awsapigateway.NewTokenAuthorizer(api, jsii.String("Authorizer"),
 			&awsapigateway.TokenAuthorizerProps{
-				Handler:         authorizer,
+				Handler:         served.authorizer,
 				ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(authorizationCacheSeconds)),
 			})
 		problemResponse(api, "Unauthorized", awsapigateway.ResponseType_UNAUTHORIZED(), http.StatusUnauthorized,
@@ -82,10 +90,13 @@ func restAPI(scope constructs.Construct, config Config, application, authorizer 
 		problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
 			"forbidden", "The token is not valid.")
 	}
-	below := api.Root().AddProxy(&awsapigateway.ProxyResourceOptions{AnyMethod: jsii.Bool(false)})
-	for _, resource := range []awsapigateway.IResource{api.Root(), below} {
+	resources := []awsapigateway.IResource{api.Root(), proxyBelow(api.Root())}
+	if served.webhook != nil {
+		resources = append(resources, restWebhook(api.Root(), served.webhook)...)
+	}
+	for _, resource := range resources {
 		resource.AddMethod(jsii.String("ANY"), integration, method)
-		if authorizer != nil && config.CORSOrigins != "" {
+		if served.authorizer != nil && config.CORSOrigins != "" {
 			resource.AddMethod(jsii.String("OPTIONS"), integration, &awsapigateway.MethodOptions{
 				AuthorizationType: awsapigateway.AuthorizationType_NONE,
 			})
@@ -95,6 +106,27 @@ func restAPI(scope constructs.Construct, config Config, application, authorizer 
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
 	})
+}
+
+func proxyBelow(resource awsapigateway.IResource) awsapigateway.IResource {
+	return resource.AddProxy(&awsapigateway.ProxyResourceOptions{AnyMethod: jsii.Bool(false)})
+}
+
+// restWebhook gives the provider's webhooks their function, and returns what stands beside their path: a resource's siblings
+// are none of the root's proxy any more, and stay the application's.
+func restWebhook(root awsapigateway.IResource, webhook awslambda.IFunction) []awsapigateway.IResource {
+	var beside []awsapigateway.IResource
+	resource, segments := root, strings.Split(strings.Trim(webhookPath, "/"), "/")
+	for i, segment := range segments {
+		resource = resource.AddResource(jsii.String(segment), nil)
+		if i < len(segments)-1 {
+			beside = append(beside, resource, proxyBelow(resource))
+		}
+	}
+	resource.AddMethod(jsii.String("ANY"), awsapigateway.NewLambdaIntegration(webhook, &awsapigateway.LambdaIntegrationOptions{
+		AllowTestInvoke: jsii.Bool(false),
+	}), &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_NONE})
+	return beside
 }
 
 // problem is RFC 9457's document with the stable code of this application's errors.

@@ -8,11 +8,11 @@ import (
 )
 
 func TestHTTPAPIRoutesEverythingToTheApplication(t *testing.T) {
-	for variant, routes := range map[string]int{"http-gateway": 1, "http-origins-gateway": 3, "http-function": 1} {
+	for variant, routes := range map[string]int{"http-gateway": 1, "http-origins-gateway": 4, "http-function": 2} {
 		t.Run(variant, func(t *testing.T) {
 			template := synthesize(t, variant)
 			template.counts(t, "AWS::ApiGatewayV2::Route", routes)
-			template.counts(t, "AWS::ApiGatewayV2::Integration", 1)
+			template.counts(t, "AWS::ApiGatewayV2::Integration", map[bool]int{false: 1, true: 2}[webhooks(variant)])
 			template.counts(t, "AWS::ApiGateway::RestApi", 0)
 			template.has(t, "AWS::ApiGatewayV2::Integration", map[string]any{
 				"IntegrationType": "AWS_PROXY", "PayloadFormatVersion": "2.0",
@@ -43,7 +43,7 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 		t.Run(variant, func(t *testing.T) {
 			template := synthesize(t, variant)
 			template.counts(t, "AWS::ApiGatewayV2::Api", 0)
-			template.counts(t, "AWS::ApiGateway::Method", map[string]int{"rest-gateway": 4, "rest-function": 2}[variant])
+			template.counts(t, "AWS::ApiGateway::Method", map[string]int{"rest-gateway": 13, "rest-function": 7}[variant])
 			template.has(t, "AWS::ApiGateway::RestApi", map[string]any{"BinaryMediaTypes": []string{"*/*"}})
 			template.has(t, "AWS::ApiGateway::Stage", map[string]any{"StageName": "prod"})
 			template.has(t, "AWS::ApiGateway::Resource", map[string]any{"PathPart": "{proxy+}"})
@@ -54,7 +54,7 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 				})
 				template.ResourcePropertiesCountIs(jsii.String("AWS::ApiGateway::Method"), map[string]any{
 					"HttpMethod": "ANY", "AuthorizationType": authorization,
-				}, jsii.Number(2))
+				}, jsii.Number(map[string]int{"rest-gateway": 6, "rest-function": 7}[variant]))
 			})
 			if variant == "rest-function" {
 				template.counts(t, "AWS::ApiGateway::Authorizer", 0)
@@ -80,7 +80,7 @@ func TestPreflightsPassTheAuthorizer(t *testing.T) {
 	holds(t, func() {
 		synthesize(t, "rest-gateway").ResourcePropertiesCountIs(jsii.String("AWS::ApiGateway::Method"), map[string]any{
 			"HttpMethod": "OPTIONS", "AuthorizationType": "NONE", "AuthorizerId": assertions.Match_Absent(),
-		}, jsii.Number(2))
+		}, jsii.Number(6))
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
 // permissions is everything that each function may do: actions on one resource, in the words of its template.
@@ -14,7 +16,7 @@ var permissions = map[string][]string{
 	"Api": {
 		"dynamodb:BatchGetItem dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
-		"sqs:SendMessage on QueuesRetry.Arn",
+		"sqs:SendMessage on QueuesWakeUps.Arn",
 		"sqs:SendMessage on QueuesDeadLetter.Arn",
 		"dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on Payments.Arn",
 		"logs:CreateLogStream logs:PutLogEvents on ApiLogs.Arn",
@@ -23,12 +25,24 @@ var permissions = map[string][]string{
 		"dynamodb:GetItem on Payments.Arn if map[ForAllValues:StringLike:map[dynamodb:LeadingKeys:[apikey#*]]]",
 		"logs:CreateLogStream logs:PutLogEvents on AuthorizerLogs.Arn",
 	},
+	"Webhook": {
+		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
+		"dynamodb:UpdateItem on Payments.Arn",
+		"sqs:SendMessage on QueuesDeadLetter.Arn",
+		"logs:CreateLogStream logs:PutLogEvents on WebhookLogs.Arn",
+	},
 	"Worker": append([]string{
-		"dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
-		"dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
-		"sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage on QueuesRetry.Arn",
+		"sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage on QueuesWakeUps.Arn",
 		"logs:CreateLogStream logs:PutLogEvents on WorkerLogs.Arn",
 	}, deliver...),
+	"Relay": {
+		"dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
+		"dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
+		"sqs:SendMessage on QueuesWakeUps.Arn",
+		"sqs:SendMessage on QueuesDeadLetter.Arn",
+		"logs:CreateLogStream logs:PutLogEvents on RelayLogs.Arn",
+	},
 	"Sweep": append([]string{
 		"dynamodb:Query on TablesIdempotency.Arn/index/sweep",
 		"dynamodb:Query on TablesOutbox.Arn/index/queue",
@@ -41,11 +55,23 @@ var permissions = map[string][]string{
 	}, deliver...),
 }
 
+// webhookMay is what the webhook function may by its secret.
+var webhookMay = map[string]string{
+	"payments/webhook": "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/webhook-??????",
+	secretARN:          "secretsmanager:GetSecretValue on " + secretARN,
+}
+
+// streamed is what the worker may besides where it is called with the stream's records.
+var streamed = []string{
+	"dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
+	"dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
+}
+
 var deliver = []string{
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on Payments.Arn",
-	"sqs:SendMessage on QueuesRetry.Arn",
+	"sqs:SendMessage on QueuesWakeUps.Arn",
 	"sqs:SendMessage on QueuesDeadLetter.Arn",
 }
 
@@ -61,7 +87,19 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			if name == "Authorizer" && strings.HasSuffix(variant, "-function") {
 				continue
 			}
-			if name != "Authorizer" && chosen(variant, "encryption") {
+			if name == "Webhook" && !webhooks(variant) {
+				continue
+			}
+			if secret, ok := variants[variant]["webhookSecret"].(string); ok && name == "Webhook" {
+				want = slices.Concat(want, []string{webhookMay[secret]})
+			}
+			if name == "Relay" && path(variant) != idemconstruct.PathRelay {
+				continue
+			}
+			if name == "Worker" && path(variant) == idemconstruct.PathStream {
+				want = slices.Concat(want, streamed)
+			}
+			if name != "Authorizer" && name != "Relay" && chosen(variant, "encryption") {
 				want = slices.Concat(want, seal)
 			}
 			if name == "Api" && chosen(variant, "quotaNewKeys") {
@@ -164,7 +202,9 @@ func checkStatement(t *testing.T, name string, statement map[string]any) {
 		}
 	}
 	if principal := statement["Principal"]; principal != nil {
-		if fmt.Sprint(principal) != "map[Service:lambda.amazonaws.com]" || statement["Action"] != "sts:AssumeRole" {
+		lambda := fmt.Sprint(principal) == "map[Service:lambda.amazonaws.com]"
+		pipe := fmt.Sprint(principal) == "map[Service:pipes.amazonaws.com]" && statement["Condition"] != nil
+		if !lambda && !pipe || statement["Action"] != "sts:AssumeRole" {
 			t.Errorf("%s: %v may %v", name, principal, statement["Action"])
 		}
 		return // a trust policy has no resource
@@ -199,7 +239,7 @@ func checkInvoke(t *testing.T, name string, permission map[string]any) {
 
 func TestQueuesRefusePlainHTTP(t *testing.T) {
 	each(t, func(t *testing.T, _ string, template *synthesized) {
-		for _, queue := range []string{"QueuesRetry", "QueuesDeadLetter"} {
+		for _, queue := range []string{"QueuesWakeUps", "QueuesDeadLetter"} {
 			policy := template.only(t, "AWS::SQS::QueuePolicy", queue+"Policy").Properties
 			statement := policy["PolicyDocument"].(map[string]any)["Statement"].([]any)[0].(map[string]any)
 			if statement["Effect"] != "Deny" ||

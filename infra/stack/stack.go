@@ -26,6 +26,7 @@ const (
 	workerTimeout     = time.Minute
 	sweepTimeout      = 55 * time.Second
 	reconcileTimeout  = 55 * time.Second
+	relayTimeout      = 30 * time.Second // one request to SQS
 )
 
 // What the functions are told about sizes and spans, in Go's notation for durations.
@@ -41,7 +42,7 @@ const (
 	longestRequest   = "1m"
 	// localLongestRequest is the simulator's: it hangs for as long as a test says, and tests wait for proof of absence.
 	localLongestRequest = "15s"
-	localKeyAgeMax   = "1m" // the least there is, so that tests see an erasure soon
+	localKeyAgeMax      = "1m" // the least there is, so that tests see an erasure soon
 )
 
 // paymentsKey is the partition key of the application's table, and apiKeyItems the keys of the only items in it that an
@@ -68,6 +69,12 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	names := []string{"api", "worker", "sweep", "reconcile"}
 	if config.Auth == Gateway {
 		names = append(names, "authorizer")
+	}
+	if config.takesWebhooks() {
+		names = append(names, "webhook")
+	}
+	if config.Relay == FunctionRelay {
+		names = append(names, "relay")
 	}
 	if err := config.checkBinaries(names); err != nil {
 		return nil, err
@@ -96,25 +103,36 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
-	// An interface, so that absence is nil and not a nil of a type.
-	var authorizer awslambda.IFunction
+	served := behind{application: api}
 	if config.Auth == Gateway {
-		authorizer = p.authorizer().add(stack, config)
-		output(stack, "FunctionAuthorizer", authorizer.FunctionName())
+		served.authorizer = p.authorizer().add(stack, config)
+		output(stack, "FunctionAuthorizer", served.authorizer.FunctionName())
 	}
-	idemconstruct.NewDelivery(stack, "Delivery", idemconstruct.DeliveryProps{
+	if config.takesWebhooks() {
+		served.webhook = p.webhook().add(stack, config)
+		output(stack, "FunctionWebhook", served.webhook.FunctionName())
+	}
+	delivery := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
-	})
+		Path: config.path(), ConcurrencyMax: config.WorkerConcurrency,
+	}
+	if config.Relay == FunctionRelay {
+		relay := p.relay().add(stack, config)
+		output(stack, "FunctionRelay", relay.FunctionName())
+		delivery.Relay = relay
+	}
+	idemconstruct.NewDelivery(stack, "Delivery", delivery)
 	addAlarms(stack, config)
+	addQueueAlarms(stack, config, p.queues)
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
 	}
 
-	output(stack, "ApiUrl", gateway(stack, config, api, authorizer))
+	output(stack, "ApiUrl", gateway(stack, config, served))
 	output(stack, "IdempotencyTable", p.tables.Idempotency.TableName())
 	output(stack, "OutboxTable", p.tables.Outbox.TableName())
 	output(stack, "PaymentsTable", p.payments.TableName())
-	output(stack, "RetryQueueUrl", p.queues.Retry.QueueUrl())
+	output(stack, "WakeUpQueueUrl", p.queues.WakeUps.QueueUrl())
 	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
 	output(stack, "FunctionApi", api.FunctionName())
 	output(stack, "FunctionWorker", worker.FunctionName())
@@ -123,12 +141,15 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	return stack, nil
 }
 
-func gateway(scope constructs.Construct, config Config, application, authorizer awslambda.IFunction) *string {
+// behind are the functions behind the gateway. Authorizer and webhook are nil where there is none.
+type behind struct{ application, authorizer, webhook awslambda.IFunction }
+
+func gateway(scope constructs.Construct, config Config, served behind) *string {
 	switch config.API {
 	case HTTP:
-		return httpAPI(scope, config, application, authorizer)
+		return httpAPI(scope, config, served)
 	case REST:
-		return restAPI(scope, config, application, authorizer)
+		return restAPI(scope, config, served)
 	}
 	panic("stack: api " + string(config.API))
 }
@@ -173,10 +194,13 @@ func (p parts) authorizer() function {
 }
 
 func (p parts) worker() function {
+	statements := slices.Concat(p.deliver(), p.queues.ConsumeStatements())
+	if p.config.Outbox == Streams {
+		statements = append(statements, p.tables.StreamStatements()...)
+	}
 	return function{
 		name: "worker", id: "Worker", description: "Delivers messages of the outbox", memoryMiB: 512,
-		timeout: workerTimeout, environment: p.deliverEnvironment(),
-		statements: slices.Concat(p.deliver(), p.tables.StreamStatements(), p.queues.ConsumeStatements()),
+		timeout: workerTimeout, environment: p.deliverEnvironment(), statements: statements,
 	}
 }
 
@@ -218,7 +242,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"OUTBOX_TABLE":          p.tables.Outbox.TableName(),
 		"PAYMENTS_TABLE":        p.payments.TableName(),
 		"PROVIDER_URL":          jsii.String(p.config.ProviderURL),
-		"RETRY_QUEUE_URL":       p.queues.Retry.QueueUrl(),
+		"WAKE_UP_QUEUE_URL":     p.queues.WakeUps.QueueUrl(),
 		"DEAD_LETTER_QUEUE_URL": p.queues.DeadLetter.QueueUrl(),
 		"PROVIDER_TIMEOUT":      jsii.String(providerTimeout),
 		"CLAIM_LEASE":           jsii.String(claimLease),

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
 func TestTablesHaveTheShapeOfSchema(t *testing.T) {
@@ -111,7 +112,7 @@ func functions() map[string]functionSettings {
 	deliver := map[string]any{
 		"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
-		"RETRY_QUEUE_URL": "QueuesRetry", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
+		"WAKE_UP_QUEUE_URL": "QueuesWakeUps", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
 		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10", "LONGEST_REQUEST": "1m",
 	}
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
@@ -122,6 +123,8 @@ func functions() map[string]functionSettings {
 		"Worker":     {60, 512, deliver},
 		"Sweep":      {55, 256, deliver},
 		"Reconcile":  {55, 256, deliver},
+		"Webhook":    {15, 256, maps.Clone(deliver)},
+		"Relay":      {30, 256, map[string]any{"WAKE_UP_QUEUE_URL": "QueuesWakeUps"}},
 	}
 }
 
@@ -139,7 +142,7 @@ func TestFunctions(t *testing.T) {
 			})
 		}
 		if chosen(variant, "encryption") {
-			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile"} {
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
 				wanted[name].environment["KEYS_TABLE"], wanted[name].environment["KMS_KEY_ID"] = "KeysTable", "KeysKey"
 				if variants[variant]["encryption"] == "open" {
 					wanted[name].environment["SEAL_OPEN_ONLY"] = "true"
@@ -153,6 +156,18 @@ func TestFunctions(t *testing.T) {
 		if auth == "function" {
 			delete(wanted, "Authorizer")
 			arch, days = "x86_64", 1
+		}
+		// The secret is not in a template that goes to AWS, only where it is; without one nothing is deployed that needs it.
+		for key, name := range map[string]string{"webhookSecret": "WEBHOOK_SECRET_ID", "localWebhookSecret": "WEBHOOK_SECRET"} {
+			if chosen(variant, key) {
+				wanted["Webhook"].environment[name] = variants[variant][key]
+			}
+		}
+		if !webhooks(variant) {
+			delete(wanted, "Webhook")
+		}
+		if path(variant) != idemconstruct.PathRelay {
+			delete(wanted, "Relay")
 		}
 		template.counts(t, "AWS::Lambda::Function", len(wanted))
 		for name, want := range wanted {
@@ -213,71 +228,10 @@ func TestTimesFit(t *testing.T) {
 	if span("CLAIM_LEASE") <= span("PROVIDER_TIMEOUT") {
 		t.Error("a claim ends before the call that it covers")
 	}
-	retry := template.only(t, "AWS::SQS::Queue", "QueuesRetry").Properties
-	if visible := time.Duration(retry["VisibilityTimeout"].(float64)) * time.Second; visible < 6*timeout {
+	wakeUps := template.only(t, "AWS::SQS::Queue", "QueuesWakeUps").Properties
+	if visible := time.Duration(wakeUps["VisibilityTimeout"].(float64)) * time.Second; visible < 6*timeout {
 		t.Errorf("visibility %v is less than six time-outs of %v", visible, timeout)
 	}
-}
-
-func TestStreamMapping(t *testing.T) {
-	each(t, func(t *testing.T, _ string, template *synthesized) {
-		got := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryStream").Properties
-		destination := got["DestinationConfig"].(map[string]any)["OnFailure"].(map[string]any)["Destination"]
-		for name, pair := range map[string][2]string{
-			"source":      {plain(got["EventSourceArn"]), "TablesOutbox.StreamArn"},
-			"function":    {plain(got["FunctionName"]), "WorkerFunction"},
-			"destination": {plain(destination), "QueuesDeadLetter.Arn"},
-		} {
-			if pair[0] != pair[1] {
-				t.Errorf("%s is %s, want %s", name, pair[0], pair[1])
-			}
-		}
-		template.has(t, "AWS::Lambda::EventSourceMapping", map[string]any{
-			"StartingPosition":           "TRIM_HORIZON",
-			"BatchSize":                  10,
-			"ParallelizationFactor":      10,
-			"BisectBatchOnFunctionError": true,
-			"MaximumRetryAttempts":       5,
-			"MaximumRecordAgeInSeconds":  900,
-			"FunctionResponseTypes":      []string{"ReportBatchItemFailures"},
-			"FilterCriteria": map[string]any{"Filters": []any{map[string]any{
-				"Pattern": assertions.Match_SerializedJson(map[string]any{
-					"eventName": []string{"INSERT"},
-					"dynamodb": map[string]any{"NewImage": map[string]any{
-						schema.State: map[string]any{"S": []string{schema.MessageStatePending}},
-					}},
-				}),
-			}}},
-		})
-	})
-}
-
-func TestQueues(t *testing.T) {
-	each(t, func(t *testing.T, variant string, template *synthesized) {
-		template.counts(t, "AWS::SQS::Queue", 2)
-		retry := template.only(t, "AWS::SQS::Queue", "QueuesRetry").Properties
-		redrive := retry["RedrivePolicy"].(map[string]any)
-		if plain(redrive["deadLetterTargetArn"]) != "QueuesDeadLetter.Arn" || redrive["maxReceiveCount"] != 5.0 {
-			t.Errorf("redrive %v", redrive)
-		}
-		mapping := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryRetry").Properties
-		if plain(mapping["EventSourceArn"]) != "QueuesRetry.Arn" || plain(mapping["FunctionName"]) != "WorkerFunction" ||
-			fmt.Sprint(mapping["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" {
-			t.Errorf("mapping %v", mapping)
-		}
-		dead := template.only(t, "AWS::SQS::Queue", "QueuesDeadLetter")
-		if dead.Properties["MessageRetentionPeriod"] != (14 * 24 * time.Hour).Seconds() {
-			t.Errorf("dead letters are kept for %v s", dead.Properties["MessageRetentionPeriod"])
-		}
-		if policy := retained(strings.HasSuffix(variant, "gateway")); dead.DeletionPolicy != policy {
-			t.Errorf("dead letters: %s, want %s", dead.DeletionPolicy, policy)
-		}
-		for _, queue := range []map[string]any{retry, dead.Properties} {
-			if queue["SqsManagedSseEnabled"] != true {
-				t.Errorf("not encrypted: %v", queue)
-			}
-		}
-	})
 }
 
 func TestSweepAndReconcileRunEveryMinute(t *testing.T) {
@@ -299,7 +253,7 @@ func TestOutputs(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
 		want := map[string]string{
 			"IdempotencyTable": "TablesIdempotency", "OutboxTable": "TablesOutbox", "PaymentsTable": "Payments",
-			"RetryQueueUrl": "QueuesRetry", "DeadLetterQueueUrl": "QueuesDeadLetter",
+			"WakeUpQueueUrl": "QueuesWakeUps", "DeadLetterQueueUrl": "QueuesDeadLetter",
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"ApiUrl": "HttpApi.ApiEndpoint",
 		}
@@ -311,6 +265,12 @@ func TestOutputs(t *testing.T) {
 		}
 		if chosen(variant, "encryption") {
 			want["KeysTable"], want["KmsKeyId"] = "KeysTable", "KeysKey"
+		}
+		if path(variant) == idemconstruct.PathRelay {
+			want["FunctionRelay"] = "RelayFunction"
+		}
+		if webhooks(variant) {
+			want["FunctionWebhook"] = "WebhookFunction"
 		}
 		got := map[string]string{}
 		for name, output := range template.Outputs {

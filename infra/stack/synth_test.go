@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 	"github.com/idem-go/idem-aws/infra/stack"
 )
 
@@ -23,16 +24,40 @@ var variants = map[string]map[string]any{
 	"http-gateway": {"account": "111122223333", "region": "eu-central-1"},
 	"rest-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
-		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000,
+		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
+		"outbox": "sqs", "workerConcurrency": "20",
 	},
 	"http-origins-gateway": {
-		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open",
+		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
 	},
-	"http-function": {"local": true, "arch": "amd64", "auth": "function"},
+	"http-function": {"local": true, "arch": "amd64", "auth": "function", "localWebhookSecret": localSecret},
 	"rest-function": {
 		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
-		"dynamodbEndpoint": "http://127.0.0.1:8100", "encryption": "on", "corsOrigins": origins,
+		"dynamodbEndpoint": "http://127.0.0.1:8100", "encryption": "on", "corsOrigins": origins, "localWebhookSecret": localSecret,
+		"outbox": "sqs",
 	},
+}
+
+// The secret of the provider's webhooks, where it is and as it is; one of them has none.
+const (
+	secretARN   = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:webhook-AbCdEf"
+	localSecret = "whsec_of_a_local_stack"
+)
+
+// webhooks tells whether a variant takes the provider's webhooks.
+func webhooks(variant string) bool {
+	return chosen(variant, "webhookSecret") || chosen(variant, "localWebhookSecret")
+}
+
+// path is how new messages reach the worker in a variant.
+func path(variant string) idemconstruct.Path {
+	switch {
+	case !chosen(variant, "outbox"):
+		return idemconstruct.PathStream
+	case variants[variant]["local"] != nil:
+		return idemconstruct.PathRelay
+	}
+	return idemconstruct.PathPipe
 }
 
 // origins are whose pages may call, in some of them.
@@ -119,7 +144,7 @@ func buildFolder(t *testing.T) string {
 	t.Helper()
 	build := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
-		for _, name := range []string{"api", "authorizer", "worker", "sweep", "reconcile"} {
+		for _, name := range []string{"api", "authorizer", "worker", "sweep", "reconcile", "webhook", "relay"} {
 			folder := filepath.Join(build, arch, name)
 			if err := os.MkdirAll(folder, 0o755); err != nil {
 				t.Fatal(err)

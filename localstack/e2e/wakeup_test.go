@@ -35,7 +35,7 @@ func sweep(t *testing.T) {
 	}
 }
 
-// wake gives the worker a wake-up for a payment's message, as the retry queue does.
+// wake gives the worker a wake-up for a payment's message, as the queue of wake-ups does.
 func wake(t *testing.T, a accepted) {
 	t.Helper()
 	must(t, wakeWorker(t.Context(), a.Operation.Message(1)))
@@ -49,7 +49,7 @@ func wakeWorker(ctx context.Context, message idem.MessageID) error {
 	}
 	event, err := json.Marshal(map[string]any{"Records": []map[string]any{{
 		"messageId": "wake-" + string(message), "receiptHandle": "none", "body": string(body), "eventSource": "aws:sqs",
-		"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:retry", "awsRegion": "us-east-1", "attributes": map[string]string{},
+		"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:wake-ups", "awsRegion": "us-east-1", "attributes": map[string]string{},
 	}}})
 	if err != nil {
 		return err
@@ -98,35 +98,41 @@ func buried(t *testing.T, message idem.MessageID) {
 	})
 }
 
-// mappings are what wakes the worker: of the outbox's stream and of the retry queue.
+// mappings are what wakes the worker: that of the outbox's stream, which is the relay's where there is one, and that of the
+// queue of wake-ups.
 func mappings(t *testing.T) (stream, queue string) {
 	t.Helper()
-	out, err := deployed.functions.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{
-		FunctionName: aws.String(deployed.variables["FUNCTION_WORKER"]),
-	})
-	must(t, err)
-	for _, mapping := range out.EventSourceMappings {
-		switch source := aws.ToString(mapping.EventSourceArn); {
-		case strings.Contains(source, ":dynamodb:"):
-			stream = aws.ToString(mapping.UUID)
-		case strings.Contains(source, ":sqs:"):
-			queue = aws.ToString(mapping.UUID)
+	for _, function := range []string{"FUNCTION_WORKER", "FUNCTION_RELAY"} {
+		if deployed.variables[function] == "" {
+			continue
+		}
+		out, err := deployed.functions.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{
+			FunctionName: aws.String(deployed.variables[function]),
+		})
+		must(t, err)
+		for _, mapping := range out.EventSourceMappings {
+			switch source := aws.ToString(mapping.EventSourceArn); {
+			case strings.Contains(source, ":dynamodb:"):
+				stream = aws.ToString(mapping.UUID)
+			case strings.Contains(source, ":sqs:"):
+				queue = aws.ToString(mapping.UUID)
+			}
 		}
 	}
 	if stream == "" || queue == "" {
-		t.Fatalf("the worker has not both mappings: %q and %q", stream, queue)
+		t.Fatalf("the worker is not woken by both stream and queue: %q and %q", stream, queue)
 	}
 	return stream, queue
 }
 
-// deafen keeps the worker from hearing of anything through the mapping until the test is over.
+// deafen keeps the worker, or its relay, from hearing of anything through the mapping until the test is over.
 func deafen(t *testing.T, mapping string) {
 	t.Helper()
 	listen(t.Context(), t, mapping, false)
 	t.Cleanup(func() { listen(context.WithoutCancel(t.Context()), t, mapping, true) })
 }
 
-// listen switches a mapping of the worker's on or off, and waits until it is.
+// listen switches a mapping on or off, and waits until it is.
 func listen(ctx context.Context, t *testing.T, mapping string, on bool) {
 	t.Helper()
 	_, err := deployed.functions.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: aws.String(mapping), Enabled: aws.Bool(on)})
@@ -136,7 +142,7 @@ func listen(ctx context.Context, t *testing.T, mapping string, on bool) {
 		out, err := deployed.functions.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String(mapping)})
 		must(t, err)
 		if state := aws.ToString(out.State); state != wanted {
-			return fmt.Sprintf("the worker's mapping is %s, not %s", state, wanted)
+			return fmt.Sprintf("the mapping is %s, not %s", state, wanted)
 		}
 		return ""
 	})
@@ -145,7 +151,7 @@ func listen(ctx context.Context, t *testing.T, mapping string, on bool) {
 // abandoned is claimed by a worker that dies before the provider has done anything.
 var abandoned = troubled("card_abandoned", provider.Rule{On: provider.Charge, Fault: provider.HangBefore, Times: 1, DelayMillis: 60_000})
 
-// TestLostWakeUps runs alone, with the worker deaf to the stream: nothing that is accepted meanwhile is ever delivered by
+// TestLostWakeUps runs alone, with the worker, or the relay, deaf to the stream: nothing that is accepted meanwhile is ever delivered by
 // it. What must be seen before a worker comes is seen here; then the sweep alone brings everything to its end.
 func TestLostWakeUps(t *testing.T) { // I9; design.md "Messages": the row is the truth
 	stream, _ := mappings(t)

@@ -19,7 +19,7 @@ const (
 	Screening    Kind = "screening"
 	Payout       Kind = "payout"
 	LegacyPayout Kind = "legacy_payout"
-	List         Kind = "list" // GET by key
+	List         Kind = "list" // GET of many
 	Get          Kind = "get"  // GET by id
 )
 

@@ -126,17 +126,26 @@ func (p *Provider) make(k Kind) http.HandlerFunc {
 	}
 }
 
-// list serves GET by key.
+// list serves GET of many: by key, by time, in pages. A rule with a source or destination meets only a look-up by key: a
+// listing concerns nobody in particular.
 func (p *Provider) list(k Kind) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := p.current.Load()
-		var key *string
-		if r.URL.Query().Has("key") {
-			key = new(r.URL.Query().Get("key"))
+		asked, wrong := readListing(r.URL.Query())
+		if wrong == "" && asked.after != "" && !s.knows(asked.after) {
+			wrong = "starting_after is no object's id"
 		}
-		rule, delay := s.lookUp(List, s.listed(key, 0, k)...)
+		if wrong != "" {
+			control.Error(w, http.StatusBadRequest, "request_invalid", wrong)
+			return
+		}
+		var concerned []Object
+		if asked.key != nil {
+			concerned = s.listed(asked, 0, k)
+		}
+		rule, delay := s.lookUp(List, concerned...)
 		s.serve(w, r, rule, func() answer {
-			return answer{status: http.StatusOK, body: encode(s.listed(key, delay, k))}
+			return answer{status: http.StatusOK, body: encode(s.listed(asked, delay, k))}
 		})
 	}
 }
@@ -163,6 +172,6 @@ func (p *Provider) get(k Kind) http.HandlerFunc {
 // all serves the control listing: no faults, no listing delay.
 func (p *Provider) all(kinds ...Kind) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		control.JSON(w, http.StatusOK, p.current.Load().listed(nil, 0, kinds...))
+		control.JSON(w, http.StatusOK, p.current.Load().listed(listing{}, 0, kinds...))
 	}
 }

@@ -194,22 +194,33 @@ func (s *state) charge(id string) (*Object, bool) {
 	return o, ok && (o.Kind == Charge || o.Kind == LegacyCharge)
 }
 
-// listed returns copies of the objects under a key (of all where the key is nil) that are of one of the kinds and not
-// younger than the age, newest first, never nil.
-func (s *state) listed(key *string, age time.Duration, kinds ...Kind) []Object {
+// listed returns copies of the objects that the listing asks for, that are of one of the kinds and not younger than the
+// age, newest first, never nil.
+func (s *state) listed(l listing, age time.Duration, kinds ...Kind) []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := s.objects
-	if key != nil {
-		from = s.byKey[*key]
+	if l.key != nil {
+		from = s.byKey[*l.key]
 	}
-	now, out := s.now(), []Object{}
+	now, out, begun := s.now(), []Object{}, l.after == ""
 	for _, o := range slices.Backward(from) {
-		if slices.Contains(kinds, o.Kind) && now.Sub(o.CreatedAt.Time) >= age {
+		if l.limit > 0 && len(out) == l.limit {
+			break
+		}
+		if begun && slices.Contains(kinds, o.Kind) && l.holds(o) && now.Sub(o.CreatedAt.Time) >= age {
 			out = append(out, *o)
 		}
+		begun = begun || o.ID == l.after
 	}
 	return out
+}
+
+// knows says whether there is an object of the id.
+func (s *state) knows(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id] != nil
 }
 
 // found is listed for one id.

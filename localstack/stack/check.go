@@ -189,23 +189,34 @@ func (c *Check) e2e(ctx context.Context) error {
 		c.leftOut = append(c.leftOut, "end-to-end tests (there are none in localstack/e2e)")
 		return nil
 	}
-	err := c.e2eOn(ctx, Ministack)
+	first := suite{emulator: Ministack, name: "ministack"}
+	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
+	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs"}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
 		c.leftOut = append(c.leftOut, "end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
-		return err
+		second.emulator, second.name = Ministack, "ministack-sqs"
 	}
+	err := c.e2eOn(ctx, first)
 	if ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(err, c.e2eOn(ctx, LocalStack))
+	return errors.Join(err, c.e2eOn(ctx, second))
+}
+
+// suite is a stack that the end-to-end tests run on.
+type suite struct {
+	emulator   Emulator
+	name       string
+	encryption bool
+	outbox     string
 }
 
 // e2eOn brings up a stack of its own, beside any that a person runs, tests it and takes it down whatever happened.
-func (c *Check) e2eOn(ctx context.Context, on Emulator) (err error) {
-	state := filepath.Join(".local", "test-"+string(on))
+func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
+	state := filepath.Join(".local", "test-"+on.name)
 	s, err := New(Options{
-		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on, FaultProxy: true,
-		Encryption: on == LocalStack, // so that the tests hold with it and without
+		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on.emulator, FaultProxy: true,
+		Encryption: on.encryption, Outbox: on.outbox,
 	}, c.Out)
 	if err != nil {
 		return err
@@ -219,10 +230,10 @@ func (c *Check) e2eOn(ctx context.Context, on Emulator) (err error) {
 	}
 	arguments := []string{"-tags", "e2e", "-count=1", "-timeout", "10m"}
 	if !emulator.SchemathesisTool().Installed(c.Root) {
-		c.leftOut = append(c.leftOut, fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on))
+		c.leftOut = append(c.leftOut, fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on.name))
 		arguments = append(arguments, "-skip", "^TestAPIKeepsToItsDocument$")
 	}
-	return c.Out.Step("end-to-end tests on "+string(on), func() error {
+	return c.Out.Step("end-to-end tests on "+on.name, func() error {
 		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}
 		return c.count(goTest(ctx, c.Root, environment, append(arguments, "./localstack/e2e/...")...))
 	})

@@ -55,6 +55,9 @@ type Options struct {
 	FaultProxy bool
 	// Encryption encrypts stored responses and payloads per tenant.
 	Encryption bool
+	// Outbox says how new messages reach the worker: "streams" or "sqs", as the CDK context of this name; empty is the
+	// context's default.
+	Outbox string
 }
 
 // Stack is one local stack. Its methods are not safe for concurrent use with each other.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/localstackhost"
+	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // Up brings the stack up: installs what is missing, builds what changed, starts what is not running, deploys if anything
@@ -42,10 +43,13 @@ func (s *Stack) Up(ctx context.Context) error {
 	contexts := map[string]string{
 		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
 		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider.URL(),
-		"corsOrigins": Origin,
+		"corsOrigins": Origin, "localWebhookSecret": secret,
 	}
 	if s.options.Encryption {
 		contexts["encryption"] = "on"
+	}
+	if s.options.Outbox != "" {
+		contexts["outbox"] = s.options.Outbox
 	}
 	if s.options.FaultProxy {
 		proxy, err := s.ensureProgram(ctx, daemonFaultProxy, "/control/log", 0, "", "--target", running.URL())
@@ -134,7 +138,7 @@ func (s *Stack) prepareEmulator(ctx context.Context) (daemon, []string, error) {
 // outputVariables are the env file's names of the stack's outputs.
 var outputVariables = map[string]string{
 	"IdempotencyTable": "IDEMPOTENCY_TABLE", "OutboxTable": "OUTBOX_TABLE", "PaymentsTable": "PAYMENTS_TABLE",
-	"RetryQueueUrl": "RETRY_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL",
+	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL",
 }
 
 // optionalVariables are those of what a stack has with encryption only.
@@ -162,7 +166,10 @@ func (v Variables) addOutputs(endpoint string, result outputs) error {
 	return err
 }
 
-// finish seeds, waits for the API and writes the env file.
+// webhookPath is where the application takes the provider's webhooks.
+const webhookPath = "/v1/webhooks/provider"
+
+// finish seeds, tells the provider where webhooks go once they are switched on, waits for the API and writes the env file.
 func (s *Stack) finish(ctx context.Context, variables Variables) error {
 	config, err := localConfig(variables[variableEndpoint])
 	if err != nil {
@@ -172,6 +179,11 @@ func (s *Stack) finish(ctx context.Context, variables Variables) error {
 		return seed(ctx, dynamodb.NewFromConfig(config), variables["PAYMENTS_TABLE"],
 			tenant{"tenant-a", variables[variableTokenA]}, tenant{"tenant-b", variables[variableTokenB]})
 	})
+	if err != nil {
+		return err
+	}
+	to := variables[variableAPI] + webhookPath
+	err = provider.Control{URL: variables[variableProvider]}.Settings(ctx, provider.SettingsPatch{Webhooks: &provider.WebhooksPatch{URL: &to}})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 func TestAddOutputs(t *testing.T) {
 	result := outputs{
 		"ApiUrl": "https://abc.execute-api.us-east-1.amazonaws.com/", "IdempotencyTable": "i", "OutboxTable": "o", "PaymentsTable": "p",
-		"RetryQueueUrl": "r", "DeadLetterQueueUrl": "d", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
+		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
 	}
 	variables := Variables{}
 	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil {

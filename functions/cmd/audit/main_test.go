@@ -11,7 +11,7 @@ func TestNoReleasedOperationIsLost(t *testing.T) {
 	if err := run(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"POST /v1/payments ", "refunds.create", "deferred", "24h0m0s", "ietf", "GET /v1/operations/{id}"} {
+	for _, want := range []string{"POST /v1/payments ", "refunds.create", "deferred", "24h0m0s", "ietf", "GET /v1/operations/{id}", "POST /v1/webhooks/provider ", "webhooks.provider", "168h0m0s"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, table.String())
 		}

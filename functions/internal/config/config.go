@@ -134,7 +134,7 @@ type Worker struct {
 	Tables
 	Provider
 	Sealing
-	RetryQueueURL      string        `env:"RETRY_QUEUE_URL,notEmpty"`
+	WakeUpQueueURL     string        `env:"WAKE_UP_QUEUE_URL,notEmpty"`
 	DeadLetterQueueURL string        `env:"DEAD_LETTER_QUEUE_URL,notEmpty"`
 	ClaimLease         time.Duration `env:"CLAIM_LEASE" envDefault:"10s"`
 	BackoffMin         time.Duration `env:"BACKOFF_MIN" envDefault:"1s"`

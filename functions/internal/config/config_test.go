@@ -14,7 +14,7 @@ import (
 // variables is the smallest environment in which every function starts.
 var variables = map[string]string{
 	"IDEMPOTENCY_TABLE": "idempotency", "OUTBOX_TABLE": "outbox", "PAYMENTS_TABLE": "payments", "PROVIDER_URL": "https://provider.example",
-	"RETRY_QUEUE_URL": "https://sqs.example/retry", "DEAD_LETTER_QUEUE_URL": "https://sqs.example/dead", "AUTH": "gateway",
+	"WAKE_UP_QUEUE_URL": "https://sqs.example/wake-ups", "DEAD_LETTER_QUEUE_URL": "https://sqs.example/dead", "AUTH": "gateway",
 }
 
 // optional are the other variables that functions read.
@@ -22,6 +22,8 @@ var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "BREAKER_FAILURES_MAX",
+	"LONGEST_REQUEST", "LISTING_DELAY",
+	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
 }
 
@@ -62,10 +64,10 @@ func TestReadFillsDefaults(t *testing.T) {
 		Payments: config.Payments{PaymentsTable: "payments"}, IdempotencyTable: "idempotency", OutboxTable: "outbox",
 		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour, BreakerFailuresMax: 5,
 	}
-	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second}
+	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second, LongestRequest: time.Minute}
 	delivery := config.Worker{
 		Log:    config.Log{MetricsNamespace: "idem"},
-		Tables: tables, Provider: provider, RetryQueueURL: "https://sqs.example/retry", DeadLetterQueueURL: "https://sqs.example/dead",
+		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
 		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10,
 	}
@@ -91,7 +93,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"OUTBOX_TABLE=", []func() error{api, worker}},
 		{"PAYMENTS_TABLE", []func() error{api, worker, authorizer}},
 		{"PROVIDER_URL", []func() error{api, worker}},
-		{"RETRY_QUEUE_URL", []func() error{api, worker}},
+		{"WAKE_UP_QUEUE_URL", []func() error{api, worker}},
 		{"DEAD_LETTER_QUEUE_URL=", []func() error{api, worker}},
 		{"AUTH", []func() error{api}},
 		{"AUTH=", []func() error{api}},
@@ -99,6 +101,8 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"AUTH=GATEWAY", []func() error{api}},
 		{"RETENTION=24", []func() error{api, worker}},
 		{"PROVIDER_TIMEOUT=5 s", []func() error{api, worker}},
+		{"LONGEST_REQUEST=1", []func() error{api, worker}},
+		{"LISTING_DELAY=none", []func() error{api, worker}},
 		{"CLAIM_LEASE=ten", []func() error{api, worker}},
 		{"BACKOFF_MIN=1", []func() error{api, worker}},
 		{"BACKOFF_MAX=-", []func() error{api, worker}},
@@ -202,7 +206,7 @@ func TestReadFingerprintSecrets(t *testing.T) {
 
 // Every variable has a test here.
 func TestVariablesAreAllKnown(t *testing.T) {
-	for _, cfg := range []any{config.API{}, config.Worker{}, config.Authorizer{}} {
+	for _, cfg := range []any{config.API{}, config.Worker{}, config.Authorizer{}, config.Webhook{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(cfg)) {
 			tag, ok := field.Tag.Lookup("env")
 			name, _, _ := strings.Cut(tag, ",")

@@ -51,7 +51,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	queue, err := sqsqueue.New(sqs.NewFromConfig(aws), cfg.RetryQueueURL, cfg.DeadLetterQueueURL)
+	queue, err := sqsqueue.New(sqs.NewFromConfig(aws), cfg.WakeUpQueueURL, cfg.DeadLetterQueueURL)
 	if err != nil {
 		return Parts{}, err
 	}

@@ -149,6 +149,17 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		x.Status, x.Header = 503, http.Header{"Content-Type": {"application/problem+json"}, "Link": {link}, "Retry-After": {"2"}}
 		x.Body = []byte(`{"type":"about:blank","title":"t","status":503,"detail":"d","code":"idempotency_store_unavailable"}`)
 	}
+	noted := func(x *Exchange) {
+		*x = Exchange{
+			Method: "POST", Path: "/v1/webhooks/provider", RequestHeader: http.Header{"Provider-Signature": {"t=1,v1=2"}}, Status: 204,
+			RequestBody: []byte(`{"id":"evt_1"}`),
+		}
+	}
+	var empty Exchange
+	noted(&empty)
+	if _, _, err := d.Check(empty); err != nil {
+		t.Errorf("an answer without a body: %v", err)
+	}
 	for name, c := range map[string]struct {
 		spoil func(*Exchange)
 		want  string
@@ -169,6 +180,8 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"accepted two keys":            {func(x *Exchange) { x.RequestHeader["Idempotency-Key"] = []string{"a", "b"} }, "accepted Idempotency-Key"},
 		"code":                         {func(x *Exchange) { unavailable(x); x.Status = 500; x.Header.Del("Retry-After") }, "status 500"},
 		"missing from the application": {func(x *Exchange) { unavailable(x); x.Header.Del("Retry-After") }, "Retry-After is missing"},
+		"body where there is none":     {func(x *Exchange) { noted(x); x.Body = []byte("{}") }, "body {} is not documented"},
+		"media type of no body":        {func(x *Exchange) { noted(x); x.Header = http.Header{"Content-Type": {"application/json"}} }, "not documented"},
 		"no number":                    {func(x *Exchange) { unavailable(x); x.Header.Set("Retry-After", "soon") }, "Retry-After"},
 	} {
 		x := right()

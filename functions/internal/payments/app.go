@@ -53,7 +53,7 @@ func New(cfg Config) (http.Handler, error) {
 	return router.Handler()
 }
 
-// Routes lists the application's routes for an audit, without anything that they would need to serve.
+// Routes lists the application's routes for an audit, its webhooks' included, without anything that they would need to serve.
 func Routes(retention time.Duration) ([]middleware.RouteInfo, error) {
 	store, err := memstore.New(memstore.Config{Translate: TranslateRow})
 	if err != nil {
@@ -73,7 +73,7 @@ func Routes(retention time.Duration) ([]middleware.RouteInfo, error) {
 	if _, err := router.Handler(); err != nil {
 		return nil, err
 	}
-	return router.Routes(), nil
+	return append(router.Routes(), webhookRoute()), nil
 }
 
 func route(cfg Config) (*middleware.Router, error) {

@@ -22,6 +22,17 @@ type object struct {
 	Status string `json:"status"`
 }
 
+// outcome is what the object, whose bytes are the evidence, says of the call that made it; nil while it decides nothing.
+func (o object) outcome(evidence []byte) outbox.Outcome {
+	switch o.Status {
+	case "succeeded":
+		return outbox.Delivered{Reference: o.ID, Evidence: evidence}
+	case "declined":
+		return outbox.Declined{Reference: o.ID, Evidence: evidence}
+	}
+	return nil
+}
+
 var errNoID = errors.New("payments: the provider's answer has no id")
 
 func objectIn(body []byte) (object, error) {
@@ -75,13 +86,15 @@ func findingOf(body []byte) outbox.Finding {
 	var unclear error
 	for _, raw := range objects {
 		o, err := objectIn(raw)
-		switch {
-		case err != nil:
+		if err != nil {
 			unclear = err
-		case o.Status == "succeeded":
-			return outbox.Found{Outcome: outbox.Delivered{Reference: o.ID, Evidence: raw}}
-		case o.Status == "declined":
-			finding = outbox.Found{Outcome: outbox.Declined{Reference: o.ID, Evidence: raw}}
+			continue
+		}
+		switch outcome := o.outcome(raw).(type) {
+		case outbox.Delivered:
+			return outbox.Found{Outcome: outcome}
+		case outbox.Declined:
+			finding = outbox.Found{Outcome: outcome}
 		default:
 			unclear = fmt.Errorf("payments: an object with status %q", o.Status)
 		}

@@ -95,7 +95,7 @@ func (p *Provider) Topics(b Bounds) []outbox.Topic {
 			Name:           e.topic,
 			Call:           func(ctx context.Context, m idem.Message) outbox.Outcome { return p.ask(ctx, calls, e, m) },
 			Probe:          func(ctx context.Context, m idem.Message) outbox.Finding { return p.find(ctx, e.listed, m) },
-			Settle:         e.settle,
+			Settle:         agreed(e.settle),
 			Keys:           keys,
 			LongestRequest: b.LongestRequest,
 			ListingDelay:   b.ListingDelay,

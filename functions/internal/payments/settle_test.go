@@ -73,7 +73,7 @@ func TestSettlementsAreTheSameEachTime(t *testing.T) {
 func settleOf(topic string) func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
 	for _, e := range effects() {
 		if e.topic == topic {
-			return e.settle
+			return agreed(e.settle)
 		}
 	}
 	return nil

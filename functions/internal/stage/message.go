@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
@@ -35,15 +34,7 @@ const sampled = "1795228800000"
 // come the given time ago.
 func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 	t.Helper()
-	cfg, err := config.Read[config.Worker]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := delivery.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &Accepted{stage: s, store: parts.Store, Queue: Sample(t, "worker-queue")}
+	a := &Accepted{stage: s, store: s.store(t), Queue: Sample(t, "worker-queue")}
 	now := time.Now().Add(-age).UTC().Truncate(time.Millisecond)
 	a.Stream = []byte(strings.ReplaceAll(string(Sample(t, "worker-stream-insert")), sampled, fmt.Sprint(now.UnixMilli())))
 	var event events.DynamoDBEvent

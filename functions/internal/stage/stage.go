@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -49,14 +49,14 @@ func New(t *testing.T) *Stage {
 		t.Fatal(err)
 	}
 	s.Idempotency, s.Outbox, s.Payments = tables.Idempotency, tables.Outbox, prefix+"-payments"
-	if err := dynamotest.CreateTable(t.Context(), s.Client, s.Payments, schema.Table{Key: "pk"}); err != nil {
+	if err := dynamotest.CreateTable(t.Context(), s.Client, s.Payments, table.Payments()); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_MAX_ATTEMPTS": "1",
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_MAX_ATTEMPTS": "2",
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_ENDPOINT_URL_SQS": s.Queues.url,
 		"IDEMPOTENCY_TABLE": s.Idempotency, "OUTBOX_TABLE": s.Outbox, "PAYMENTS_TABLE": s.Payments,
-		"PROVIDER_URL": s.Provider.URL, "RETRY_QUEUE_URL": s.Queues.url + "/000000000000/" + retry,
+		"PROVIDER_URL": s.Provider.URL, "WAKE_UP_QUEUE_URL": s.Queues.url + "/000000000000/" + wakeUps,
 		"DEAD_LETTER_QUEUE_URL": s.Queues.url + "/000000000000/" + dead, "AUTH": "gateway", "LOG_LEVEL": "ERROR+1",
 	} {
 		t.Setenv(name, value)

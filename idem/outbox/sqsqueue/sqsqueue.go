@@ -15,18 +15,19 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
-// Queue implements [outbox.WakeUps] and [outbox.DeadLetters] on two SQS standard queues. It is safe for concurrent use.
+// Queue implements [outbox.WakeUps] and [outbox.DeadLetters] on two SQS standard queues, whose wake-ups are grouped by tenant
+// (see [Group]). It is safe for concurrent use.
 type Queue struct {
-	client            *sqs.Client
-	retryURL, deadURL string
+	client             *sqs.Client
+	wakeUpURL, deadURL string
 }
 
-// New returns a queue that sends wake-ups to retryURL and dead letters to deadURL.
-func New(client *sqs.Client, retryURL, deadURL string) (*Queue, error) {
-	if client == nil || retryURL == "" || deadURL == "" {
-		return nil, &idem.ConfigError{Field: "client, retryURL, deadURL", Value: fmt.Sprintf("%q, %q", retryURL, deadURL), Rule: "must be given"}
+// New returns a queue that sends wake-ups to wakeUpURL and dead letters to deadURL.
+func New(client *sqs.Client, wakeUpURL, deadURL string) (*Queue, error) {
+	if client == nil || wakeUpURL == "" || deadURL == "" {
+		return nil, &idem.ConfigError{Field: "client, wakeUpURL, deadURL", Value: fmt.Sprintf("%q, %q", wakeUpURL, deadURL), Rule: "must be given"}
 	}
-	return &Queue{client: client, retryURL: retryURL, deadURL: deadURL}, nil
+	return &Queue{client: client, wakeUpURL: wakeUpURL, deadURL: deadURL}, nil
 }
 
 // wakeUp is the body of a wake-up, and the part of a dead letter that makes it one again when it is redriven.
@@ -39,7 +40,7 @@ type wakeUp struct {
 func (q *Queue) Schedule(ctx context.Context, tenant string, id idem.MessageID, delay time.Duration) error {
 	delay = min(max(delay, 0), outbox.WakeUpDelayMax)
 	seconds := int32((delay + time.Second - 1) / time.Second)
-	return q.send(ctx, q.retryURL, Group(tenant), wakeUp{id}, seconds)
+	return q.send(ctx, q.wakeUpURL, Group(tenant), wakeUp{id}, seconds)
 }
 
 // Bury implements [outbox.DeadLetters].

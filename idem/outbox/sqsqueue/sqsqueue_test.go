@@ -26,6 +26,8 @@ type sent struct {
 	QueueURL     string `json:"QueueUrl"`
 	MessageBody  string
 	DelaySeconds int
+	// MessageGroupID is the fair queue's group.
+	MessageGroupID string `json:"MessageGroupId"`
 }
 
 // newQueue returns a queue on an endpoint that records what it is sent, or fails with the status.
@@ -47,7 +49,7 @@ func newQueue(t *testing.T, status int) (*sqsqueue.Queue, *[]sent) {
 		BaseEndpoint: aws.String(srv.URL), Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 		RetryMaxAttempts: 1, DisableMessageChecksumValidation: true,
 	})
-	q, err := sqsqueue.New(client, srv.URL+"/000000000000/retry", srv.URL+"/000000000000/dead")
+	q, err := sqsqueue.New(client, srv.URL+"/000000000000/wake-ups", srv.URL+"/000000000000/dead")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func TestScheduleRoundsDelaysUpAndEndsThemAt15Minutes(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (*all)[i]
-		if got.DelaySeconds != c.seconds || got.MessageBody != `{"message":"`+string(id)+`"}` {
+		if got.DelaySeconds != c.seconds || got.MessageGroupID != "tenant-a" || got.MessageBody != `{"message":"`+string(id)+`"}` {
 			t.Errorf("delay %v: %+v, want %d s", c.delay, got, c.seconds)
 		}
 		if back, err := sqsqueue.Read(got.MessageBody); err != nil || back != id {
@@ -73,14 +75,14 @@ func TestScheduleRoundsDelaysUpAndEndsThemAt15Minutes(t *testing.T) {
 	}
 }
 
-// A dead letter that is redriven to the retry queue is a wake-up.
+// A dead letter that is redriven to the queue of wake-ups is a wake-up.
 func TestBuryWritesALetterThatIsAWakeUp(t *testing.T) {
 	q, all := newQueue(t, http.StatusOK)
 	if err := q.Bury(t.Context(), outbox.DeadLetter{Message: id, Topic: "payments.charge", Reason: "attempts over", Open: true, Attempts: 10}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"message":"` + string(id) + `","topic":"payments.charge","reason":"attempts over","open":true,"attempts":10}`
-	if got := (*all)[0]; got.MessageBody != want || !strings.HasSuffix(got.QueueURL, "/dead") {
+	if got := (*all)[0]; got.MessageBody != want || got.MessageGroupID != "" || !strings.HasSuffix(got.QueueURL, "/dead") {
 		t.Errorf("sent %+v, want %s", got, want)
 	}
 	if back, err := sqsqueue.Read(want); err != nil || back != id {

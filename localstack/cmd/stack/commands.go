@@ -79,7 +79,7 @@ func (logsCommand) Run(s call) error {
 }
 
 type invokeCommand struct {
-	Function string `required:"" help:"api, authorizer, worker or sweep."`
+	Function string `required:"" help:"One of the folders of functions/ with a main.go, such as api."`
 	Event    string `required:"" type:"existingfile" help:"File with the event, as in events/."`
 }
 
@@ -118,7 +118,7 @@ func (c testCommand) Run(s call) error {
 // target are the options of a stack in AWS.
 type target struct {
 	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`
-	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch, encryption, corsOrigins."`
+	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch, encryption, outbox, corsOrigins, webhookSecret."`
 }
 
 func (t target) of(root string) stack.Target {

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/recovery"
+)
+
+const (
+	tenant    = "tenant"
+	operation = "bench.opaque"
+	topic     = "bench.effects"
+	shards    = 4
+)
+
+// app is what runs every minute in production, on a clock of its own, far in the future: nothing expires meanwhile.
+type app struct {
+	raw    *dynamodb.Client
+	tables dynamotest.Tables
+	store  *dynamo.Store
+	meter  *meter
+	now    time.Time
+	queue  *memqueue.Queue
+	worker *outbox.Worker
+
+	records  *recovery.Sweep
+	unknown  *recovery.Reconciler
+	messages *outbox.Sweep
+	parked   *outbox.Reconciler
+}
+
+var noon = time.Date(2101, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// seeded makes every run the same. Who writes needs a seed of its own: tokens are made of it, and hold across tables.
+func seeded(seed uint64) io.Reader {
+	return rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(make([]byte, 24), seed)))
+}
+
+// newApp makes tables of its own for so many rows.
+func newApp(ctx context.Context, url string, rows int) (*app, error) {
+	seed := uint64(rows) << 2
+	a := &app{raw: dynamotest.Client(url), meter: &meter{}, now: noon}
+	clock := func() time.Time { return a.now }
+	a.queue = memqueue.New(clock)
+	var err error
+	if err := a.createTables(ctx, rows); err != nil {
+		return nil, err
+	}
+	a.store, err = dynamo.New(a.raw, dynamo.Config{
+		IdempotencyTable: a.tables.Idempotency, OutboxTable: a.tables.Outbox, Shards: shards, Meter: a.meter.count,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.recovers(clock, seeded(seed+1)); err != nil {
+		return nil, err
+	}
+	return a, a.delivers(clock, seeded(seed+2))
+}
+
+// createTables makes the two tables, without the stream: nobody reads it here, and an emulator that keeps it in memory
+// would take hours to fill.
+func (a *app) createTables(ctx context.Context, rows int) error {
+	a.tables = dynamotest.Tables{Idempotency: fmt.Sprintf("bench-%d-idempotency", rows), Outbox: fmt.Sprintf("bench-%d-outbox", rows)}
+	if err := dynamotest.CreateTable(ctx, a.raw, a.tables.Idempotency, schema.Idempotency()); err != nil {
+		return err
+	}
+	outbox := schema.Outbox()
+	outbox.StreamNewImage = false
+	return dynamotest.CreateTable(ctx, a.raw, a.tables.Outbox, outbox)
+}
+
+// recovers sets up what brings records to an end; half of what the probe is asked about has happened.
+func (a *app) recovers(clock func() time.Time, random io.Reader) error {
+	engine, err := idem.New(a.store, idem.Config{Now: clock, Random: random})
+	if err != nil {
+		return err
+	}
+	cfg, asked := recovery.Config{Now: clock}, 0
+	if a.records, err = recovery.NewSweep(engine, a.store, cfg); err != nil {
+		return err
+	}
+	probe := func(context.Context, idem.Record) recovery.Finding {
+		if asked++; asked%2 == 0 {
+			return recovery.Absent{}
+		}
+		return recovery.Found{Response: idem.Response{Status: 201, Body: []byte(`{"id":"order"}`)}}
+	}
+	a.unknown, err = recovery.NewReconciler(engine, a.store, map[string]recovery.Probe{operation: probe}, cfg)
+	return err
+}
+
+// delivers sets up what brings messages to an end.
+func (a *app) delivers(clock func() time.Time, random io.Reader) error {
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: random}, outbox.Topic{
+		Name: topic,
+		Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.Delivered{Reference: "effect"} },
+		Probe: func(context.Context, idem.Message) outbox.Finding {
+			return outbox.Found{Outcome: outbox.Delivered{Reference: "effect"}}
+		},
+		Settle: func(idem.Message, outbox.Outcome) (outbox.Settlement, error) { return outbox.Settlement{}, nil },
+	})
+	if err != nil {
+		return err
+	}
+	if a.worker, err = outbox.NewWorker(a.store, topics, a.queue, a.queue); err != nil {
+		return err
+	}
+	if a.messages, err = outbox.NewSweep(a.store, topics, a.queue, a.queue); err != nil {
+		return err
+	}
+	a.parked, err = outbox.NewReconciler(a.store, topics, a.queue, a.queue)
+	return err
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+)
+
+const (
+	// stuckRecords and stuckMessages are the same in tables of any size.
+	stuckRecords, stuckMessages = 50, 50
+	// liveEvery is how many rows there are to one whose lease lives, or that is not due: it stands in an index, and must not
+	// be looked at.
+	liveEvery = 20
+
+	batch   = 25 // what BatchWriteItem takes at once
+	writers = 4
+)
+
+// population makes rows as the store encodes them: its own writes, caught before they are sent.
+type population struct {
+	mint   idem.Mint
+	store  *dynamo.Store
+	caught *dynamodb.PutItemInput
+}
+
+func newPopulation(a *app) (*population, error) {
+	p := &population{mint: idem.Mint{Random: seeded(0)}}
+	client := dynamodb.New(a.raw.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Catch", p.catch), middleware.Before)
+		})
+	})
+	var err error
+	p.store, err = dynamo.New(client, dynamo.Config{IdempotencyTable: a.tables.Idempotency, OutboxTable: a.tables.Outbox, Shards: shards})
+	return p, err
+}
+
+func (p *population) catch(_ context.Context, in middleware.InitializeInput, _ middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+	put, ok := in.Parameters.(*dynamodb.PutItemInput)
+	if !ok {
+		return out, metadata, fmt.Errorf("the store sent a %T", in.Parameters)
+	}
+	p.caught = put
+	out.Result = &dynamodb.PutItemOutput{}
+	return out, metadata, nil
+}
+
+// row is the i-th of each table: a record where i is even, a message where it is odd. The first ones are stuck.
+func (p *population) row(ctx context.Context, i int) (table string, put types.WriteRequest, err error) {
+	r, m, err := p.make(i / 2)
+	if err != nil {
+		return "", put, err
+	}
+	if i%2 == 0 {
+		err = p.store.Insert(ctx, r, noon)
+	} else {
+		err = p.store.UpdateMessage(ctx, m, idem.FenceOfMessage(m))
+	}
+	if err != nil {
+		return "", put, err
+	}
+	return *p.caught.TableName, types.WriteRequest{PutRequest: &types.PutRequest{Item: p.caught.Item}}, nil
+}
+
+// make makes the n-th record and a message of its own.
+func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
+	key := idem.Scope{Tenant: tenant, Operation: operation, Key: fmt.Sprint(n)}.RecordKey()
+	id, err := p.mint.OperationID(key)
+	if err != nil {
+		return r, m, err
+	}
+	owner, err := p.mint.Owner()
+	if err != nil {
+		return r, m, err
+	}
+	begun := noon.Add(-time.Hour)
+	r = idem.Record{
+		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner, Tenant: tenant, Operation: operation,
+		Kind: idem.KindOpaque, CreatedAt: begun, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	}
+	m = idem.Message{
+		ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topic, Payload: []byte(`{"amount":1999}`),
+		State: idem.MessagePending, CreatedAt: begun, NextAttemptAt: begun, SweepAt: begun, Detached: true,
+		Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+	}
+	switch {
+	case n < stuckRecords: // a holder that died; a wake-up that was lost, or a worker that died in its call
+		r.State, r.LeaseUntil = idem.StateInProgress, begun.Add(27*time.Second)
+		if n%2 == 0 {
+			m.State, m.Owner, m.Epoch, m.Attempts = idem.MessageClaimed, owner, 1, 1
+			m.FirstClaimedAt, m.OpenSince, m.LeaseUntil = begun, begun, begun.Add(10*time.Second)
+		}
+	case n%liveEvery == 0:
+		r.State, r.LeaseUntil = idem.StateInProgress, noon.Add(24*time.Hour)
+		m.NextAttemptAt, m.SweepAt = noon.Add(24*time.Hour), noon.Add(24*time.Hour)
+	default:
+		r.Response = idem.Response{Status: 201, Body: []byte(`{"id":"order","amount":1999,"currency":"EUR"}`)}
+		r.DoneAt, r.ExpiresAt = begun, begun.Add(r.Retention)
+		m.State, m.DoneAt, m.SweepAt, m.Reference = idem.MessageDelivered, begun, time.Time{}, "effect"
+	}
+	return r, m, nil
+}
+
+// fill writes so many rows, half of them into each table, and tells of each tenth part.
+func (a *app) fill(ctx context.Context, rows int, told func(done int)) error {
+	p, err := newPopulation(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	batches := make(chan map[string][]types.WriteRequest, writers)
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for b := range batches {
+				if err := a.write(ctx, b); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for from := 0; from < rows && ctx.Err() == nil; from += batch {
+		b := map[string][]types.WriteRequest{}
+		for i := from; i < min(from+batch, rows); i++ {
+			table, put, err := p.row(ctx, i)
+			if err != nil {
+				cancel(err)
+				break
+			}
+			b[table] = append(b[table], put)
+		}
+		batches <- b
+		if tenth := max(rows/10, 1); from/tenth != (from+batch)/tenth {
+			told(min(from+batch, rows))
+		}
+	}
+	close(batches)
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// write writes a batch, and what the endpoint left of it.
+func (a *app) write(ctx context.Context, b map[string][]types.WriteRequest) error {
+	for len(b) > 0 {
+		out, err := a.raw.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: b})
+		if err != nil {
+			return err
+		}
+		b = out.UnprocessedItems
+	}
+	return nil
+}

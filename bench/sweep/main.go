@@ -1,0 +1,78 @@
+// Command sweep proves that sweeps and reconcilers cost what is stuck, and not what the tables hold. It fills the two tables
+// on an emulator that it starts, a hundred rows of which are stuck, lets sweeps and reconcilers bring these to an end, and
+// prints the calls and the capacity that this took; first with few rows, then with many. The figures must be the same:
+//
+//	go run ./bench/sweep                    # 1,000 rows and 1,000,000; about five minutes
+//	go run ./bench/sweep --rows 20000       # seconds
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/localstack/progress"
+)
+
+// fewRows is what many rows are compared with.
+const fewRows = 1000
+
+type arguments struct {
+	Endpoint string `default:"dynoxide" enum:"dynoxide,dynamodb-local" help:"The emulator to measure on: ${enum}."`
+	Rows     int    `default:"1000000" help:"Rows of both tables together, at least 1,000; 100 of them are stuck."`
+}
+
+func main() {
+	var a arguments
+	kong.Parse(&a, kong.Name("sweep"), kong.Description("What sweeps and reconcilers cost, by the size of the tables."))
+	if err := a.run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "sweep:", err)
+		os.Exit(1)
+	}
+}
+
+// errGrows: the cost depends on the table.
+var errGrows = errors.New("the cost grows with the table")
+
+func (a arguments) run(ctx context.Context) error {
+	if a.Rows < fewRows {
+		return fmt.Errorf("--rows %d: at least %d", a.Rows, fewRows)
+	}
+	root, err := emulator.Root()
+	if err != nil {
+		return err
+	}
+	tool := emulator.DynoxideTool()
+	if a.Endpoint == emulator.DynamoDBLocal {
+		tool = emulator.DynamoDBLocalTool()
+	}
+	printer := progress.New(os.Stderr)
+	if err := emulator.Install(ctx, root, printer, tool); err != nil {
+		return err
+	}
+	endpoint, err := emulator.Open(ctx, root, a.Endpoint)
+	if err != nil {
+		return err
+	}
+	defer endpoint.Stop()
+	var measured [][]stage
+	for _, rows := range []int{fewRows, a.Rows} {
+		stages, err := measure(ctx, endpoint.URL, rows, func(done int) { printer.Line("%9d of %d rows", done, rows) })
+		if err != nil {
+			return err
+		}
+		if err := render(os.Stdout, rows, stages); err != nil {
+			return err
+		}
+		measured = append(measured, stages)
+	}
+	if !slices.EqualFunc(measured[0], measured[1], stage.equal) {
+		return errGrows
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package payments
+
+import (
+	"cmp"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// event is the body of a webhook: what became of the effect that was asked for under a downstream key.
+type event struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Key  string `json:"key"`
+	// Data is the provider's object, as look-ups show it.
+	Data jsontext.Value `json:"data"`
+}
+
+// eventTextMax bounds an event's id and its type, which logs show, in bytes.
+const eventTextMax = 255
+
+var errNoEvent = errors.New("payments: the webhook's body is no event")
+
+// eventIn reads a webhook. A member that it does not know is the provider's to add.
+func eventIn(body []byte) (event, error) {
+	var e event
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, fmt.Errorf("%w: %w", errNoEvent, err)
+	}
+	if e.ID == "" || max(len(e.ID), len(e.Type)) > eventTextMax {
+		return e, fmt.Errorf("%w: it has no id, or one that is too long", errNoEvent)
+	}
+	return e, nil
+}
+
+// announced are the topics whose messages an event's object may have been asked for by; nil for a type that is not known
+// here.
+func (e event) announced() []string {
+	switch kind, status, _ := strings.Cut(e.Type, "."); {
+	case status != "succeeded" && status != "declined":
+		return nil
+	case kind == "charge":
+		return []string{TopicCharges, TopicLegacyCharges}
+	case kind == "refund":
+		return []string{TopicRefunds}
+	case kind == "screening":
+		return []string{TopicScreenings}
+	case kind == "payout":
+		return []string{TopicPayouts, TopicLegacyPayouts}
+	}
+	return nil
+}
+
+// message is the one that the event is about; "" where its key is no message's.
+func (e event) message() idem.MessageID {
+	id := idem.MessageID(e.Key)
+	if _, _, err := id.Operation(); err != nil {
+		return ""
+	}
+	return id
+}
+
+// outcome is what the call that made the event's object would have learned, and the money that the object is about. It
+// returns an error where the object contradicts the event.
+func (e event) outcome() (outbox.Outcome, money, error) {
+	made, err := objectIn(e.Data)
+	if err != nil {
+		return nil, money{}, err
+	}
+	var about struct {
+		Key string `json:"key"`
+		money
+	}
+	if err := stdjson.Unmarshal(e.Data, &about); err != nil {
+		return nil, money{}, err
+	}
+	_, status, _ := strings.Cut(e.Type, ".")
+	if made.Status = cmp.Or(made.Status, status); made.Status != status || cmp.Or(about.Key, e.Key) != e.Key {
+		return nil, money{}, errors.New("payments: the object is not what the event says")
+	}
+	return made.outcome(e.Data), about.money, nil
+}

@@ -1,0 +1,198 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/function"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/webhook"
+)
+
+// SignatureHeader is the header by which the provider signs.
+const SignatureHeader = "Provider-Signature"
+
+// What the provider's events are taken by: each once, under its id. Redeliveries end long before the retention does.
+const (
+	webhookPattern    = "POST /v1/webhooks/provider"
+	operationWebhooks = "webhooks.provider"
+	webhookTenant     = "provider"
+	webhookRetention  = 7 * 24 * time.Hour
+)
+
+// WebhookConfig is what the provider's webhooks need; all of it is required but for the logger.
+type WebhookConfig struct {
+	// Verifier tells the provider's webhooks from anybody else's.
+	Verifier *webhook.Verifier
+	// Engine remembers the events.
+	Engine     *idem.Engine
+	Messages   outbox.Messages
+	Reconciler *outbox.Reconciler
+	Logger     *slog.Logger
+}
+
+// webhooks take what the provider tells by itself, and settle what it is about as the worker would have.
+type webhooks struct {
+	cfg    WebhookConfig
+	events *function.Function
+}
+
+// NewWebhook returns the endpoint of the provider's webhooks, or a [*idem.ConfigError].
+func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
+	if cfg.Verifier == nil || cfg.Messages == nil || cfg.Reconciler == nil {
+		return nil, &idem.ConfigError{Field: "WebhookConfig", Value: nil, Rule: "Verifier, Messages and Reconciler must be given"}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	events, err := function.New(cfg.Engine, webhookOperation(), function.Config{
+		Tenant: webhookTenant, Key: function.JSONPointer("/id"), Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(webhookPattern, &webhooks{cfg: cfg, events: events})
+	return middleware.Problems(mux), nil
+}
+
+// webhookOperation is express although a settlement is a transaction of its own: to settle again does no harm, so that
+// nothing needs to be locked meanwhile. A delivery that dies leaves nothing behind, and none finds another in its way.
+func webhookOperation() idem.Operation {
+	policy := idem.IETF()
+	policy.Name, policy.Retention = "webhook", webhookRetention
+	return idem.Operation{Name: operationWebhooks, Kind: idem.KindExpress, Policy: policy}
+}
+
+func webhookRoute() middleware.RouteInfo {
+	op := webhookOperation()
+	return middleware.RouteInfo{Pattern: webhookPattern, Operation: op.Name, Kind: op.Kind, Policy: op.Policy, Unsafe: true}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	response := h.receive(r)
+	for _, field := range response.Header {
+		w.Header().Set(field.Name, field.Value)
+	}
+	w.WriteHeader(response.Status)
+	// A provider that has gone sends again.
+	_, _ = w.Write(response.Body)
+}
+
+// receive answers one delivery. Nothing is read or written before the signature is known to be the provider's.
+func (h *webhooks) receive(r *http.Request) idem.Response {
+	ctx := r.Context()
+	body, err := h.cfg.Verifier.Read(r)
+	switch {
+	case errors.Is(err, webhook.ErrTooLarge):
+		return idem.NewProblem(http.StatusRequestEntityTooLarge, "request_too_large", "Request too large", "The request body is too large.").Response()
+	case errors.Is(err, webhook.ErrSignature):
+		h.cfg.Logger.WarnContext(ctx, "webhook.refused", "error", err)
+		return idem.NewProblem(http.StatusUnauthorized, "webhook_signature_invalid", "Signature invalid",
+			"The webhook is not signed as the provider signs, or not lately.").Response().With("WWW-Authenticate", SignatureHeader)
+	}
+	var e event
+	if err == nil {
+		e, err = eventIn(body)
+	}
+	if err == nil {
+		err = h.once(ctx, e, body)
+	}
+	if err != nil {
+		return h.failed(ctx, err)
+	}
+	return idem.Response{Status: http.StatusNoContent}
+}
+
+// failed answers what the provider is to send again: nothing of it is marked as done.
+func (h *webhooks) failed(ctx context.Context, err error) idem.Response {
+	var syntax *canonical.SyntaxError
+	h.cfg.Logger.ErrorContext(ctx, "webhook.failed", "error", err)
+	if errors.Is(err, errNoEvent) || errors.As(err, &syntax) {
+		return idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is no event.").Response()
+	}
+	wait := time.Second
+	if unavailable := (*idem.UnavailableError)(nil); errors.As(err, &unavailable) {
+		wait = unavailable.RetryAfter
+	}
+	return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
+		"Nothing was acknowledged. Send the webhook again after Retry-After.").Response().With(header.NameRetryAfter, header.FormatRetryAfter(wait))
+}
+
+// once settles what the event tells, unless that was done. An id that comes again with another body is the provider's
+// mistake: what it tells then is evidence like any other.
+func (h *webhooks) once(ctx context.Context, e event, body []byte) error {
+	_, err := h.events.Do(ctx, body, func(ctx context.Context, _ *idem.Tx, _ []byte) ([]byte, error) {
+		return nil, h.settle(ctx, e)
+	})
+	if errors.Is(err, function.ErrMismatch) {
+		h.alarm(ctx, e, "its id was another event's before")
+		return h.settle(ctx, e)
+	}
+	return err
+}
+
+// settle ends the message that the event is about. What is not for this application is done with, and so is what
+// contradicts what was asked for: that is a person's business, and settles nothing.
+func (h *webhooks) settle(ctx context.Context, e event) error {
+	topics, id := e.announced(), e.message()
+	if topics == nil {
+		h.ignore(ctx, e, "its type is not known here")
+		return nil
+	}
+	if id == "" {
+		h.ignore(ctx, e, "its key is no message's")
+		return nil
+	}
+	outcome, told, err := e.outcome()
+	if err != nil {
+		h.alarm(ctx, e, "its object can't be what it tells of")
+		return nil
+	}
+	m, err := h.cfg.Messages.Message(ctx, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("payments: webhook: %w", err)
+	case m == nil:
+		h.ignore(ctx, e, "there is no such message")
+		return nil
+	case m.Readable() && !m.Sealed: // else the reconciler knows what to do
+		asked, err := askedFor(*m)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(topics, m.Topic) {
+			h.ignore(ctx, e, "the message asks for another kind of effect")
+			return nil
+		}
+		if told.contradicts(asked) {
+			h.alarm(ctx, e, "another amount was asked for")
+			return nil
+		}
+	}
+	decision, err := h.cfg.Reconciler.Settle(ctx, id, outcome)
+	if err != nil {
+		return err
+	}
+	h.cfg.Logger.InfoContext(ctx, "webhook.received", "event", e.ID, "type", e.Type, "message", id, "decision", decision)
+	return nil
+}
+
+func (h *webhooks) ignore(ctx context.Context, e event, reason string) {
+	h.cfg.Logger.WarnContext(ctx, "webhook.ignored", "event", e.ID, "type", e.Type, "message", e.message(), "reason", reason)
+}
+
+// alarm writes a line that wants a person.
+func (h *webhooks) alarm(ctx context.Context, e event, reason string) {
+	h.cfg.Logger.ErrorContext(ctx, "webhook.contradicts", "event", e.ID, "type", e.Type, "message", e.message(), "reason", reason, "alarm", true)
+}

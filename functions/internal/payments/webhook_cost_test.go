@@ -1,0 +1,63 @@
+package payments_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// What a webhook costs in calls to DynamoDB and in units of capacity, as the endpoint counts them.
+func TestWhatAWebhookCosts(t *testing.T) {
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	tables, err := dynamotest.CreateTables(t.Context(), client, "webhook-cost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const table = "webhook-cost-payments"
+	if err := dynamotest.CreateTable(t.Context(), client, table, schema.Table{Key: "pk"}); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var used []string
+	store, err := dynamo.New(client, dynamo.Config{
+		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Translate: payments.Items(table),
+		Meter: func(u dynamo.Usage) {
+			mu.Lock()
+			defer mu.Unlock()
+			read, write := u.Units()
+			used = append(used, fmt.Sprintf("%s %gR %gW", u.Operation, read, write))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, clock: &clock{now: noon}, backend: onMemstore(t, &clock{now: noon})}
+	w.backend.store = store
+	w.start(options{})
+	l := w.listen()
+	costs := func(what string, deliver func(), want ...string) {
+		t.Helper()
+		used = nil
+		deliver()
+		if !slices.Equal(used, want) {
+			t.Errorf("%s costs %s", what, strings.Join(used, ", "))
+		}
+	}
+	a := w.pay("k", "card_ok")
+	w.called(a.Operation)
+	charge := w.charges()[0]
+	const read, settle, remember = "GetItem 1R 0W", "TransactWriteItems 0R 7W", "TransactWriteItems 0R 2W"
+	costs("an event that settles", func() { l.tell(about("evt_1", charge)) }, read, read, read, settle, remember)
+	costs("the same again", func() { l.tell(about("evt_1", charge)) }, read)
+	costs("what is no news", func() { l.tell(about("evt_2", charge)) }, read, read, read, remember)
+	charge.Key = unusedOperation + ".1"
+	costs("an unknown id", func() { l.tell(about("evt_3", charge)) }, read, read, remember)
+	costs("a forged one", func() { l.post(`{"id":"evt_4"}`, "t=1,v1=2").want(401) })
+}

@@ -1,0 +1,86 @@
+// Command relay puts a wake-up for each new message of the outbox into a queue: it is called with the records of the
+// table's stream. It does what an EventBridge Pipe does, where there is none.
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+)
+
+func main() {
+	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Relay]()))))
+}
+
+func handler(ctx context.Context, cfg config.Relay) (awslambda.Handler, error) {
+	aws, err := config.AWS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	logger, err := cfg.Logger()
+	if err != nil {
+		return nil, err
+	}
+	r := relay{client: sqs.NewFromConfig(aws), queueURL: cfg.WakeUpQueueURL, logger: logger}
+	return awslambda.StreamBatch(r.pass, awslambda.Config{Logger: logger}), nil
+}
+
+type relay struct {
+	client   *sqs.Client
+	queueURL string
+	logger   *slog.Logger
+}
+
+// pass asks for a wake-up for each message that was born pending. Nothing else of a record leaves the stream.
+func (r relay) pass(ctx context.Context, records []events.DynamoDBEventRecord) []error {
+	failed := make([]error, len(records))
+	var wakeUps []sqsqueue.WakeUp
+	var of []int // the record of each
+	for i, record := range records {
+		w, born, err := wakeUp(record)
+		if failed[i] = err; born && err == nil {
+			wakeUps, of = append(wakeUps, w), append(of, i)
+		}
+	}
+	lost := 0
+	for n, err := range sqsqueue.Send(ctx, r.client, r.queueURL, wakeUps) {
+		if failed[of[n]] = err; err != nil {
+			lost++
+		}
+	}
+	r.logger.InfoContext(ctx, "relayed", "records", len(records), "wake_ups", len(wakeUps)-lost)
+	return failed
+}
+
+var errImage = errors.New("relay: the image is no message's")
+
+// wakeUp is what a record asks for, if it shows a message born pending. The mapping's filter says so too; not everywhere.
+func wakeUp(record events.DynamoDBEventRecord) (w sqsqueue.WakeUp, born bool, err error) {
+	image := record.Change.NewImage
+	if record.EventName != string(events.DynamoDBOperationTypeInsert) || text(image, schema.State) != schema.MessageStatePending {
+		return w, false, nil
+	}
+	w = sqsqueue.WakeUp{Tenant: text(image, schema.Tenant), Message: idem.MessageID(text(image, schema.MessageID))}
+	if _, _, err := w.Message.Operation(); err != nil || w.Tenant == "" {
+		return w, true, errors.Join(errImage, err)
+	}
+	return w, true, nil
+}
+
+// text is a string attribute; empty where there is none.
+func text(image map[string]events.DynamoDBAttributeValue, name string) string {
+	if value := image[name]; value.DataType() == events.DataTypeString {
+		return value.String()
+	}
+	return ""
+}

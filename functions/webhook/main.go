@@ -1,0 +1,83 @@
+// Command webhook takes the provider's webhooks behind API Gateway: what they tell is settled as the worker would have.
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/webhook"
+)
+
+func main() {
+	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Webhook]()))))
+}
+
+func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error) {
+	verifier, err := verifier(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := delivery.New(ctx, cfg.Worker)
+	if err != nil {
+		return nil, err
+	}
+	reconciler, err := outbox.NewReconciler(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := payments.NewWebhook(payments.WebhookConfig{
+		Verifier: verifier, Engine: engine, Messages: parts.Store, Reconciler: reconciler, Logger: parts.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return awslambda.HTTP(endpoint, awslambda.Config{Logger: parts.Logger}), nil
+}
+
+func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error) {
+	secrets, err := secrets(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := webhook.New(webhook.Config{Secrets: secrets, Header: payments.SignatureHeader})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: WEBHOOK_SECRET, WEBHOOK_SECRET_ID: %w", err)
+	}
+	return verifier, nil
+}
+
+// secrets reads what the environment only names. An instance keeps what it has read: a secret is replaced by a list of the
+// new one and the old one first.
+func secrets(ctx context.Context, cfg config.Webhook) ([]string, error) {
+	if cfg.WebhookSecretID == "" {
+		return cfg.WebhookSecrets, nil
+	}
+	sdk, err := config.AWS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := secretsmanager.NewFromConfig(sdk).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &cfg.WebhookSecretID})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: WEBHOOK_SECRET_ID = %q: %w", cfg.WebhookSecretID, err)
+	}
+	all := strings.Split(aws.ToString(out.SecretString), ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i]) // a file ends with a line feed
+	}
+	return all, nil
+}

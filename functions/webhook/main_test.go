@@ -1,0 +1,320 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+const secret = "whsec_of_this_stage_0123"
+
+// staged is a stage where the function has its secret.
+func staged(t *testing.T) *stage.Stage {
+	t.Helper()
+	s := stage.New(t)
+	t.Setenv("WEBHOOK_SECRET", secret)
+	return s
+}
+
+// started is the handler as the function's environment makes it.
+func started(t *testing.T) awslambda.Handler {
+	t.Helper()
+	cfg, err := config.Read[config.Webhook]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := handler(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// answer is what both gateways' response forms share.
+type answer struct {
+	StatusCode        int
+	Headers           map[string]string
+	MultiValueHeaders map[string][]string
+	Body              string
+}
+
+func (a answer) header(name string) string {
+	return a.Headers[name] + a.Headers[strings.ToLower(name)] + strings.Join(a.MultiValueHeaders[name], ", ")
+}
+
+// posted delivers a body as an HTTP API does, and as a REST API that treats every body as binary where rest says so.
+func posted(t *testing.T, h awslambda.Handler, rest bool, body []byte, signature string) answer {
+	t.Helper()
+	sample := map[bool]string{false: "api-http-payment", true: "api-rest-payment"}[rest]
+	var event map[string]any
+	if err := json.Unmarshal(stage.Sample(t, sample), &event); err != nil {
+		t.Fatal(err)
+	}
+	event["body"], event["isBase64Encoded"] = base64.StdEncoding.EncodeToString(body), true
+	if rest {
+		event["path"] = "/v1/webhooks/provider"
+		event["multiValueHeaders"] = map[string]any{"Provider-Signature": []string{signature}}
+	} else {
+		event["rawPath"], event["cookies"] = "/v1/webhooks/provider", nil
+		event["headers"] = map[string]any{"provider-signature": signature}
+	}
+	raw, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = h.Invoke(t.Context(), raw); err != nil {
+		t.Fatal(err)
+	}
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// told is the event of an object, signed now, delivered by an HTTP API.
+func told(t *testing.T, h awslambda.Handler, id string, o provider.Object) int {
+	t.Helper()
+	body := event(t, id, o)
+	return posted(t, h, false, body, provider.Sign(secret, time.Now(), body)).StatusCode
+}
+
+func event(t *testing.T, id string, o provider.Object) []byte {
+	t.Helper()
+	body, err := json.Marshal(provider.Event{ID: id, Type: "charge." + string(o.Status), Created: o.CreatedAt, Key: o.Key, Data: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// deliver is the worker, woken for the message.
+func deliver(t *testing.T, id idem.MessageID) {
+	t.Helper()
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := delivery.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Deliver(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func accepted(t *testing.T, status int) {
+	t.Helper()
+	if status != http.StatusNoContent {
+		t.Errorf("status %d, want 204", status)
+	}
+}
+
+func TestWebhookBeforeTheWorker(t *testing.T) {
+	s := staged(t)
+	a, h := s.Accept(t, 0), started(t)
+	a.Charge(t)
+	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	deliver(t, a.Message.ID)
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+func TestWebhookAfterTheWorker(t *testing.T) {
+	s := staged(t)
+	a, h := s.Accept(t, 0), started(t)
+	deliver(t, a.Message.ID)
+	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// The provider has charged, and its answer was lost: the message is parked.
+func TestWebhookSettlesWhatIsUnknown(t *testing.T) {
+	s := staged(t)
+	a, h := s.Accept(t, time.Hour), started(t)
+	a.Park(t)
+	a.Charge(t)
+	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// With encryption, what was asked for is opened before it is compared; after the tenant's keys are erased, what happened is
+// kept for an operator.
+func TestWebhookOfAnEncryptedMessage(t *testing.T) {
+	for _, erased := range []bool{false, true} {
+		s := staged(t)
+		keys := s.Seal(t)
+		t.Setenv("KEY_AGE_MAX", "1m")
+		a := s.Accept(t, 0)
+		a.Charge(t)
+		wanted, record, payment := idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded
+		if erased {
+			if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
+				t.Fatal(err)
+			}
+			wanted, record, payment = idem.MessageDead, idem.StatePending, payments.StatusPending
+		}
+		h, charge := started(t), s.Charges(t)[0]
+		other := charge
+		other.Amount++
+		accepted(t, told(t, h, "evt_1", other))
+		if !erased {
+			a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 1)
+		}
+		accepted(t, told(t, h, "evt_2", charge))
+		a.Want(t, wanted, record, payment, 1)
+	}
+}
+
+// Deliveries by two instances at once, and again later: the same event is remembered once.
+func TestWebhookTwiceAndAtOnce(t *testing.T) {
+	s := staged(t)
+	a := s.Accept(t, 0)
+	a.Charge(t)
+	charge := s.Charges(t)[0]
+	instances := []awslambda.Handler{started(t), started(t)}
+	var group sync.WaitGroup
+	for n := range 8 {
+		group.Go(func() { accepted(t, told(t, instances[n%2], "evt_1", charge)) })
+	}
+	group.Wait()
+	accepted(t, told(t, instances[0], "evt_1", charge))
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	if records := s.Items(t, s.Idempotency); len(records) != 2 {
+		t.Errorf("%d records, want the payment's and the event's", len(records))
+	}
+}
+
+// What is not the provider's, or not of now, is refused in the same words by either gateway, and leaves nothing.
+func TestWebhookThatIsForgedOrStale(t *testing.T) {
+	s := staged(t)
+	a, h := s.Accept(t, 0), started(t)
+	a.Charge(t)
+	body := event(t, "evt_1", s.Charges(t)[0])
+	for name, signature := range map[string]string{
+		"missing": "", "malformed": "t=1", "forged": provider.Sign("whsec_of_somebody_else", time.Now(), body),
+		"stale": provider.Sign(secret, time.Now().Add(-302*time.Second), body), "ahead": provider.Sign(secret, time.Now().Add(302*time.Second), body),
+	} {
+		for _, rest := range []bool{false, true} {
+			got := posted(t, h, rest, body, signature)
+			if got.StatusCode != http.StatusUnauthorized || !strings.Contains(got.Body, `"code":"webhook_signature_invalid"`) || got.header("Content-Type") != "application/problem+json" {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 1)
+	if records := s.Items(t, s.Idempotency); len(records) != 1 {
+		t.Errorf("%d records, want the payment's", len(records))
+	}
+}
+
+func TestWebhookForAnUnknownID(t *testing.T) {
+	s := staged(t)
+	a, h := s.Accept(t, 0), started(t)
+	a.Charge(t)
+	charge := s.Charges(t)[0]
+	charge.Key = strings.TrimSuffix(charge.Key, ".1") + ".2"
+	accepted(t, told(t, h, "evt_1", charge))
+	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 1)
+}
+
+// The provider is told to send again, and nothing counts as done.
+func TestWebhookWhileTheStoreIsDown(t *testing.T) {
+	s := staged(t)
+	a, up := s.Accept(t, 0), started(t)
+	a.Charge(t)
+	body := event(t, "evt_1", s.Charges(t)[0])
+	endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
+	stage.Unreachable(t)
+	down := started(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
+	got := posted(t, down, true, body, provider.Sign(secret, time.Now(), body))
+	if got.StatusCode != http.StatusServiceUnavailable || got.header("Retry-After") == "" || !strings.Contains(got.Body, "idempotency_store_unavailable") {
+		t.Errorf("%+v", got)
+	}
+	if got := posted(t, up, true, body, provider.Sign(secret, time.Now(), body)); got.StatusCode != http.StatusNoContent || got.Body != "" {
+		t.Errorf("%+v", got)
+	}
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// secretsManager is an endpoint that keeps one secret, as AWS Secrets Manager takes the call over the wire (AWS JSON 1.1).
+func secretsManager(t *testing.T, id, value string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			SecretID string `json:"SecretId"`
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		if r.Header.Get("X-Amz-Target") != "secretsmanager.GetSecretValue" || json.NewDecoder(r.Body).Decode(&asked) != nil || asked.SecretID != id {
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(map[string]string{"__type": "ResourceNotFoundException"})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"Name": id, "SecretString": value})
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
+}
+
+// WEBHOOK_SECRET_ID: the secrets are read when the function starts; a list while one is replaced by another.
+func TestSecretsAreReadAtTheStart(t *testing.T) {
+	s := stage.New(t)
+	secretsManager(t, "payments/webhook", "whsec_the_next_one_0123, "+secret+"\n")
+	t.Setenv("WEBHOOK_SECRET_ID", "payments/webhook")
+	a, h := s.Accept(t, 0), started(t)
+	a.Charge(t)
+	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
+	body := event(t, "evt_2", s.Charges(t)[0])
+	accepted(t, posted(t, h, false, body, provider.Sign("whsec_the_next_one_0123", time.Now(), body)).StatusCode)
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// What the configuration contradicts is found at the start, and no secret is shown.
+func TestHandlerRefusesItsConfiguration(t *testing.T) {
+	for name, value := range map[string]string{
+		"WEBHOOK_SECRET": "shorty", "WEBHOOK_SECRET_ID": "another", "PROVIDER_URL": "provider:4580", "BREAKER_FAILURES_MAX": "-1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t)
+			secretsManager(t, "payments/webhook", "")
+			if name == "WEBHOOK_SECRET_ID" {
+				t.Setenv("WEBHOOK_SECRET", "")
+			}
+			t.Setenv(name, value)
+			cfg, err := config.Read[config.Webhook]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = handler(t.Context(), cfg); err == nil || strings.Contains(err.Error(), "shorty") {
+				t.Errorf("%s=%s: %v", name, value, err)
+			}
+			if strings.HasPrefix(name, "WEBHOOK") && !strings.Contains(err.Error(), name) {
+				t.Errorf("%v, want %s named", err, name)
+			}
+		})
+	}
+}

@@ -1,0 +1,339 @@
+package sqsqueue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+	"github.com/idem-go/idem-aws/localstack/emulator"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+type testCredentials struct{}
+
+func (testCredentials) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
+}
+
+// pair is a queue of wake-ups with its dead-letter queue, on an emulator.
+type pair struct {
+	*sqsqueue.Queue
+	client        *sqs.Client
+	wakeUps, dead string
+	// broken, where set, is an API call that gets no answer.
+	broken atomic.Pointer[string]
+}
+
+var pairs atomic.Int64
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{}
+	n := pairs.Add(1)
+	p.client = newClient(dynamotest.Endpoint(t, emulator.Ministack), func(o *sqs.Options) {
+		o.RetryMaxAttempts, o.HTTPClient = 1, breaking{p, http.DefaultClient}
+	})
+	for name, url := range map[string]*string{"wake-ups": &p.wakeUps, "dead": &p.dead} {
+		out, err := p.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("%s-%d", name, n))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*url = text(out.QueueUrl)
+	}
+	var err error
+	if p.Queue, err = sqsqueue.New(p.client, p.wakeUps, p.dead); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// breaking loses the requests of one API call.
+type breaking struct {
+	*pair
+	client *http.Client
+}
+
+func (b breaking) Do(r *http.Request) (*http.Response, error) {
+	if call := b.broken.Load(); call != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+*call) {
+		return nil, errors.New("connection reset")
+	}
+	return b.client.Do(r)
+}
+
+// put fills the dead-letter queue with bodies that a tenant's group, or none, brought.
+func (p *pair) put(t *testing.T, group string, bodies ...string) {
+	t.Helper()
+	for _, body := range bodies {
+		in := &sqs.SendMessageInput{QueueUrl: &p.dead, MessageBody: &body}
+		if group != "" {
+			in.MessageGroupId = &group
+		}
+		if _, err := p.client.SendMessage(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// drain takes everything out of a queue of wake-ups.
+func (p *pair) drain(t *testing.T, url string) map[idem.MessageID]types.Message {
+	t.Helper()
+	all := map[idem.MessageID]types.Message{}
+	for {
+		out, err := p.client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
+			QueueUrl: &url, MaxNumberOfMessages: 10,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			return all
+		}
+		for _, m := range out.Messages {
+			woken, err := sqsqueue.Read(text(m.Body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, twice := all[woken]; twice {
+				t.Errorf("%s is there twice", woken)
+			}
+			all[woken] = m
+			if _, err := p.client.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What Lambda and a Pipe write for a batch of stream records that they give up.
+const (
+	lambdaFailure = `{"requestContext":{"requestId":"316aa6d0","functionArn":"arn:aws:lambda:us-east-1:000000000000:function:worker",` +
+		`"condition":"RetryAttemptsExhausted","approximateInvokeCount":6},"responseContext":{"statusCode":200,"executedVersion":"$LATEST"},` +
+		`"version":"1.0","timestamp":"2026-11-21T12:00:00.000Z","DDBStreamBatchInfo":{"shardId":"shardId-1","startSequenceNumber":"100",` +
+		`"endSequenceNumber":"102","approximateArrivalOfFirstRecord":"2026-11-21T11:59:00Z","approximateArrivalOfLastRecord":"2026-11-21T11:59:00Z",` +
+		`"batchSize":3,"streamArn":"arn:aws:dynamodb:us-east-1:000000000000:table/outbox/stream/2026-11-21T00:00:00.000"}}`
+	pipeFailure = `{"context":{"partnerResourceArn":"arn:aws:pipes:us-east-1:000000000000:pipe/wake-ups","condition":"RecordAgeExceeded",` +
+		`"approximateInvokeCount":2},"version":"1.0","timestamp":"2026-11-21T12:00:00.000Z","DDBStreamBatchInfo":{"shardId":"shardId-1",` +
+		`"startSequenceNumber":"100","endSequenceNumber":"100","batchSize":1,"streamArn":"arn:aws:dynamodb:us-east-1:000000000000:table/outbox/stream/x"}}`
+	letterOfDead = `{"message":"` + string(id) + `","topic":"payments.charge","reason":"attempts over","open":true,"attempts":10}`
+	lateWakeUp   = `{"message":"` + string(id) + `"}`
+)
+
+var strangers = []string{"", "null", "7", "[]", "{}", `{"message":"op_1"}`, `{"topic":"payments.charge"}`, "hello"}
+
+// outcomes counts a report's letters by kind and action.
+func outcomes(r sqsqueue.RedriveReport) map[string]int {
+	counts := map[string]int{}
+	for _, l := range r.Letters {
+		counts[string(l.Kind)+" "+string(l.Action)]++
+	}
+	return counts
+}
+
+func want(t *testing.T, r sqsqueue.RedriveReport, counts map[string]int) {
+	t.Helper()
+	if got := outcomes(r); !maps.Equal(got, counts) {
+		t.Errorf("got %v, want %v", got, counts)
+	}
+}
+
+func never(context.Context, outbox.DeadLetter) error { return errors.New("never") }
+
+// All kinds at once: looked at, redriven, and redriven again, when only what nobody knows is there.
+func TestRedriveTwice(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", letterOfDead, lambdaFailure, pipeFailure)
+	p.put(t, "tenant-a", lateWakeUp)
+	p.put(t, "", strangers[1:]...) // SQS takes no empty body
+	unknown := len(strangers) - 1
+
+	for range 2 {
+		looked, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{DryRun: true}, nil)
+		if err != nil || looked.More {
+			t.Fatal(looked.More, err)
+		}
+		want(t, looked, map[string]int{"dead_message left": 1, "stream_failure left": 2, "wake_up left": 1, "unknown_body left": unknown})
+	}
+	var asked []outbox.DeadLetter
+	redrive := func(_ context.Context, letter outbox.DeadLetter) error {
+		asked = append(asked, letter)
+		return nil
+	}
+	report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{}, redrive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, report, map[string]int{"dead_message redriven": 1, "stream_failure acknowledged": 2, "wake_up redriven": 1, "unknown_body left": unknown})
+	if !slices.Equal(asked, []outbox.DeadLetter{{Message: id, Topic: "payments.charge", Reason: "attempts over", Open: true, Attempts: 10}}) {
+		t.Errorf("asked about %+v", asked)
+	}
+	details(t, report)
+	woken := p.drain(t, p.wakeUps)
+	if m, ok := woken[id]; len(woken) != 1 || !ok || m.Attributes["MessageGroupId"] != "tenant-a" {
+		t.Errorf("woken %v", woken)
+	}
+
+	again, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{}, never)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, again, map[string]int{"unknown_body left": unknown})
+	if woken := p.drain(t, p.wakeUps); len(woken) != 0 {
+		t.Errorf("woken again: %v", woken)
+	}
+}
+
+func details(t *testing.T, report sqsqueue.RedriveReport) {
+	t.Helper()
+	found := map[string]bool{}
+	for _, l := range report.Letters {
+		found[l.Detail] = true
+		if l.ID == "" || l.SentAt.IsZero() || l.Error != "" {
+			t.Errorf("%+v", l)
+		}
+		if about := l.Kind == sqsqueue.LetterDeadMessage || l.Kind == sqsqueue.LetterWakeUp; (l.Message == id) != about {
+			t.Errorf("%s is about %q", l.Kind, l.Message)
+		}
+	}
+	for _, detail := range []string{
+		"attempts over", "RetryAttemptsExhausted: 3 records of shard shardId-1, 100 to 102", "RecordAgeExceeded: 1 records of shard shardId-1, 100 to 100",
+	} {
+		if !found[detail] {
+			t.Errorf("no letter says %q", detail)
+		}
+	}
+}
+
+// A letter goes only after what it is about is safe without it: whatever call fails, the next run finds it.
+func TestRedriveThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		broken  string
+		redrive func(context.Context, outbox.DeadLetter) error
+		failed  map[string]int
+	}{
+		"refused":       {"", never, map[string]int{"dead_message failed": 1, "wake_up redriven": 1}},
+		"can't wake":    {"SendMessage", succeed, map[string]int{"dead_message redriven": 1, "wake_up failed": 1}},
+		"can't delete":  {"DeleteMessage", succeed, map[string]int{"dead_message failed": 1, "wake_up failed": 1}},
+		"can't release": {"ChangeMessageVisibilityBatch", never, map[string]int{"dead_message failed": 1, "wake_up redriven": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			p.put(t, "", letterOfDead, lateWakeUp)
+			p.broken.Store(&c.broken)
+			report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{Visibility: time.Second}, c.redrive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, report, c.failed)
+			left := 0
+			for _, l := range report.Letters {
+				if l.Action == sqsqueue.LetterFailed {
+					left++
+					if l.Error == "" {
+						t.Errorf("%+v does not say why", l)
+					}
+				}
+			}
+			p.broken.Store(nil)
+			finished := eventually(t, p, left)
+			for _, l := range finished.Letters {
+				if l.Action != sqsqueue.LetterRedriven {
+					t.Errorf("%+v", l)
+				}
+			}
+		})
+	}
+}
+
+func succeed(context.Context, outbox.DeadLetter) error { return nil }
+
+// eventually runs until so many letters were dealt with: what a broken run could not give back comes after its visibility.
+func eventually(t *testing.T, p *pair, letters int) sqsqueue.RedriveReport {
+	t.Helper()
+	var all sqsqueue.RedriveReport
+	for end := time.Now().Add(20 * time.Second); len(all.Letters) < letters && time.Now().Before(end); {
+		report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{}, succeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Letters = append(all.Letters, report.Letters...)
+	}
+	if len(all.Letters) != letters {
+		t.Fatalf("%d letters, want %d: %+v", len(all.Letters), letters, all)
+	}
+	return all
+}
+
+// A run is bounded, says so, and the next goes on.
+func TestRedriveIsBounded(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", slices.Repeat([]string{lambdaFailure}, 14)...)
+	for _, c := range []struct {
+		letters int
+		more    bool
+	}{{11, true}, {3, false}, {0, false}} {
+		report, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{Max: 11}, never)
+		if err != nil || len(report.Letters) != c.letters || report.More != c.more {
+			t.Errorf("%d letters, more %t, %v; want %+v", len(report.Letters), report.More, err, c)
+		}
+	}
+}
+
+// A run that is interrupted says what it did, and gives back the rest.
+func TestRedriveThatIsInterrupted(t *testing.T) {
+	p := newPair(t)
+	p.put(t, "", slices.Repeat([]string{letterOfDead}, 4)...)
+	ctx, cancel := context.WithCancel(t.Context())
+	report, err := p.Redrive(ctx, sqsqueue.RedriveOptions{}, func(ctx context.Context, _ outbox.DeadLetter) error {
+		cancel()
+		return ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the context's error", err)
+	}
+	want(t, report, map[string]int{"dead_message failed": 4})
+	eventually(t, p, 4)
+
+	down := "ReceiveMessage"
+	p.broken.Store(&down)
+	if _, err := p.Redrive(t.Context(), sqsqueue.RedriveOptions{}, never); err == nil {
+		t.Error("a queue that can't be asked is no error")
+	}
+}
+
+func TestRedriveRefusesItsOptions(t *testing.T) {
+	p := newPair(t)
+	for name, c := range map[string]struct {
+		opts    sqsqueue.RedriveOptions
+		redrive func(context.Context, outbox.DeadLetter) error
+	}{
+		"too many":    {sqsqueue.RedriveOptions{Max: 10_001}, never},
+		"negative":    {sqsqueue.RedriveOptions{Max: -1}, never},
+		"too short":   {sqsqueue.RedriveOptions{Visibility: time.Millisecond}, never},
+		"too long":    {sqsqueue.RedriveOptions{Visibility: 13 * time.Hour}, never},
+		"a fraction":  {sqsqueue.RedriveOptions{Visibility: 1500 * time.Millisecond}, never},
+		"nobody asks": {sqsqueue.RedriveOptions{}, nil},
+	} {
+		var refused *idem.ConfigError
+		if _, err := p.Redrive(t.Context(), c.opts, c.redrive); !errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package webhook_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/webhook"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+const (
+	name    = "Provider-Signature"
+	current = "whsec_current_0123456789"
+	former  = "whsec_former_0123456789"
+	foreign = "whsec_foreign_0123456789"
+)
+
+var (
+	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	body = []byte(`{"id":"evt_1","type":"charge.succeeded"}`)
+)
+
+func verifier(t *testing.T, cfg webhook.Config) *webhook.Verifier {
+	t.Helper()
+	if cfg.Secrets == nil {
+		cfg.Secrets = []string{current, former}
+	}
+	cfg.Header, cfg.Now = name, func() time.Time { return noon.Add(999 * time.Millisecond) }
+	v, err := webhook.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// with replaces the scheme's parts of a header that is valid.
+func with(old, replacement string) string {
+	valid := webhook.Sign(current, noon, body)
+	changed := strings.Replace(valid, old, replacement, 1)
+	if changed == valid {
+		panic("nothing is replaced: " + old)
+	}
+	return changed
+}
+
+// payments-api.md "Webhook": t=<unix seconds>,v1=<hex HMAC-SHA256(secret, t + "." + body)>, tolerance 300 s.
+func TestVerify(t *testing.T) {
+	valid := webhook.Sign(current, noon, body)
+	sum := valid[len("t=1795262400,v1="):]
+	for what, c := range map[string]struct {
+		header string
+		want   error
+	}{
+		"valid":                              {valid, nil},
+		"by the former secret":               {webhook.Sign(former, noon, body), nil},
+		"by both":                            {valid + "," + webhook.Sign(former, noon, body)[len("t=1795262400,"):], nil},
+		"by another secret too":              {with("v1=", "v1="+strings.Repeat("0", 64)+",v1="), nil},
+		"another scheme too":                 {"v0=6ffb,scheme," + valid, webhook.ErrMalformed},
+		"another scheme's member too":        {"v0=6ffb," + valid + ",v2=", nil},
+		"another order":                      {"v1=" + sum + ",t=1795262400", nil},
+		"capitals":                           {"t=1795262400,v1=" + strings.ToUpper(sum), nil},
+		"300 s old":                          {webhook.Sign(current, noon.Add(-300*time.Second), body), nil},
+		"300 s ahead":                        {webhook.Sign(current, noon.Add(300*time.Second), body), nil},
+		"301 s old":                          {webhook.Sign(current, noon.Add(-301*time.Second), body), webhook.ErrStale},
+		"301 s ahead":                        {webhook.Sign(current, noon.Add(301*time.Second), body), webhook.ErrStale},
+		"of 1970":                            {webhook.Sign(current, time.Unix(0, 0), body), webhook.ErrStale},
+		"of 5138":                            {webhook.Sign(current, time.Unix(99_999_999_999, 0), body), webhook.ErrStale},
+		"another secret":                     {webhook.Sign(foreign, noon, body), webhook.ErrForged},
+		"another body":                       {webhook.Sign(current, noon, body[1:]), webhook.ErrForged},
+		"another time":                       {with("t=1795262400", "t=1795262401"), webhook.ErrForged},
+		"the same time in another text":      {with("t=1795262400", "t=01795262400"), webhook.ErrForged},
+		"the dot moved":                      {webhook.Sign(current, noon, append([]byte("."), body...)), webhook.ErrForged},
+		"stale and forged":                   {webhook.Sign(foreign, noon.Add(-time.Hour), body), webhook.ErrForged},
+		"nothing":                            {"", webhook.ErrMissing},
+		"a space":                            {" ", webhook.ErrMalformed},
+		"a comma":                            {",", webhook.ErrMalformed},
+		"a comma at the end":                 {valid + ",", webhook.ErrMalformed},
+		"no time":                            {"v1=" + sum, webhook.ErrMalformed},
+		"no signature":                       {"t=1795262400", webhook.ErrMalformed},
+		"only another scheme":                {"t=1795262400,v0=" + sum, webhook.ErrMalformed},
+		"two times":                          {"t=1795262400," + valid, webhook.ErrMalformed},
+		"two headers joined by the gateway":  {valid + ", " + valid, webhook.ErrMalformed},
+		"an empty time":                      {with("t=1795262400", "t="), webhook.ErrMalformed},
+		"a negative time":                    {with("t=1795262400", "t=-1795262400"), webhook.ErrMalformed},
+		"a time with a sign":                 {with("t=1795262400", "t=+1795262400"), webhook.ErrMalformed},
+		"a time with a fraction":             {with("t=1795262400", "t=1795262400.0"), webhook.ErrMalformed},
+		"a time in milliseconds":             {with("t=1795262400", "t=1795262400000"), webhook.ErrMalformed},
+		"half a signature":                   {"t=1795262400,v1=" + sum[:32], webhook.ErrMalformed},
+		"a signature and a byte":             {valid + "00", webhook.ErrMalformed},
+		"no hexadecimal":                     {"t=1795262400,v1=" + strings.Repeat("g", 64), webhook.ErrMalformed},
+		"one signature of two unreadable":    {valid + ",v1=", webhook.ErrMalformed},
+		"eight signatures":                   {valid + strings.Repeat(",v1="+strings.Repeat("0", 64), 7), nil},
+		"nine signatures":                    {valid + strings.Repeat(",v1="+strings.Repeat("0", 64), 8), webhook.ErrMalformed},
+		"a header of 1 KiB":                  {valid + ",v0=" + strings.Repeat("x", 1024-len(valid)-4), nil},
+		"a header of more than 1 KiB":        {valid + ",v0=" + strings.Repeat("x", 1024-len(valid)-3), webhook.ErrMalformed},
+		"capitals in the scheme's name":      {"T=1795262400,V1=" + sum, webhook.ErrMalformed},
+		"the signature in quotes":            {`t=1795262400,v1="` + sum + `"`, webhook.ErrMalformed},
+		"the body instead of its signature":  {string(body), webhook.ErrMalformed},
+		"a signature of an empty body, that": {webhook.Sign(current, noon, nil), webhook.ErrForged},
+	} {
+		err := verifier(t, webhook.Config{}).Verify(http.Header{name: {c.header}}, body)
+		if !errors.Is(err, c.want) || (err != nil) != (c.want != nil) || c.want != nil && !errors.Is(err, webhook.ErrSignature) {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "1795262400") {
+			t.Errorf("%s: the error shows the header: %v", what, err)
+		}
+	}
+}
+
+// The value that RFC 4231's own function gives, made elsewhere: openssl dgst -sha256 -hmac.
+func TestSignIsWhatOthersMake(t *testing.T) {
+	const want = "t=1795262400,v1=1db143ccf75d8ea519aa2ff29bd4278704a4b986ce36ba01b61a63c5401d9d7f"
+	if got := webhook.Sign(current, noon, body); got != want {
+		t.Errorf("signed %s, want %s", got, want)
+	}
+	if got := provider.Sign(current, noon, body); got != want {
+		t.Errorf("the provider simulator signs %s, want %s", got, want)
+	}
+}
+
+func TestHeaderIsThereOnce(t *testing.T) {
+	v, valid := verifier(t, webhook.Config{}), webhook.Sign(current, noon, body)
+	for what, header := range map[string]http.Header{
+		"none": {}, "another's": {"Webhook-Signature": {valid}}, "twice": {name: {valid, valid}}, "empty": {name: {}},
+	} {
+		if err := v.Verify(header, body); !errors.Is(err, webhook.ErrMissing) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestToleranceIsConfigured(t *testing.T) {
+	v := verifier(t, webhook.Config{Tolerance: time.Minute})
+	for age, want := range map[time.Duration]error{time.Minute: nil, -time.Minute: nil, 61 * time.Second: webhook.ErrStale, -61 * time.Second: webhook.ErrStale} {
+		if err := v.Verify(http.Header{name: {webhook.Sign(current, noon.Add(-age), body)}}, body); !errors.Is(err, want) {
+			t.Errorf("%v old: %v, want %v", age, err, want)
+		}
+	}
+}
+
+// A secret that the provider has stopped using signs nothing any more, once it is gone from the list.
+func TestSecretsRotate(t *testing.T) {
+	for _, c := range []struct {
+		secrets []string
+		signs   map[string]bool
+	}{
+		{[]string{former}, map[string]bool{former: true, current: false}},
+		{[]string{current, former}, map[string]bool{former: true, current: true, foreign: false}},
+		{[]string{current}, map[string]bool{former: false, current: true}},
+	} {
+		v := verifier(t, webhook.Config{Secrets: c.secrets})
+		for secret, want := range c.signs {
+			if err := v.Verify(http.Header{name: {webhook.Sign(secret, noon, body)}}, body); (err == nil) != want {
+				t.Errorf("%q: %s: %v", c.secrets, secret, err)
+			}
+		}
+	}
+}
+
+func post(body io.Reader, header string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/", body)
+	r.Header.Set(strings.ToLower(name), header)
+	return r
+}
+
+// What is read is what was signed, byte for byte; a body that is too large is not looked at.
+func TestRead(t *testing.T) {
+	v := verifier(t, webhook.Config{BodyBytesMax: len(body)})
+	if got, err := v.Read(post(bytes.NewReader(body), webhook.Sign(current, noon, body))); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("%s, %v", got, err)
+	}
+	larger := append([]byte(" "), body...)
+	if got, err := v.Read(post(bytes.NewReader(larger), webhook.Sign(current, noon, larger))); got != nil || !errors.Is(err, webhook.ErrTooLarge) || errors.Is(err, webhook.ErrSignature) {
+		t.Errorf("too large: %s, %v", got, err)
+	}
+	if got, err := v.Read(post(bytes.NewReader(body), webhook.Sign(foreign, noon, body))); got != nil || !errors.Is(err, webhook.ErrForged) {
+		t.Errorf("forged: %s, %v", got, err)
+	}
+	broken := iotest.ErrReader(io.ErrUnexpectedEOF)
+	if got, err := v.Read(post(broken, webhook.Sign(current, noon, nil))); got != nil || !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, webhook.ErrSignature) {
+		t.Errorf("broken off: %s, %v", got, err)
+	}
+}
+
+func TestNewRefusesItsConfiguration(t *testing.T) {
+	secrets := []string{current}
+	for field, cfg := range map[string]webhook.Config{
+		"Config.Secrets":      {},
+		"Config.Secrets[1]":   {Secrets: []string{current, "short"}},
+		"Config.Secrets[0]":   {Secrets: []string{""}},
+		"Config.Header":       {Secrets: secrets, Header: "Provider Signature"},
+		"Config.Tolerance":    {Secrets: secrets, Tolerance: time.Hour + 1},
+		"Config.BodyBytesMax": {Secrets: secrets, BodyBytesMax: -1},
+	} {
+		_, err := webhook.New(cfg)
+		var refused *idem.ConfigError
+		if !errors.As(err, &refused) || refused.Field != field || strings.Contains(err.Error(), "short") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for _, cfg := range []webhook.Config{{Secrets: make([]string, 9)}, {Secrets: secrets, Tolerance: -1}, {Secrets: secrets, Tolerance: time.Millisecond}, {Secrets: secrets, Header: "a:b"}} {
+		if _, err := webhook.New(cfg); err == nil {
+			t.Errorf("%+v is accepted", cfg)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	v, err := webhook.New(webhook.Config{Secrets: []string{current}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(at time.Time, body []byte) error {
+		return v.Verify(http.Header{"Webhook-Signature": {webhook.Sign(current, at, body)}}, body)
+	}
+	if err := signed(time.Now(), make([]byte, 256<<10)); err != nil {
+		t.Error(err)
+	}
+	if err := signed(time.Now(), make([]byte, 256<<10+1)); !errors.Is(err, webhook.ErrTooLarge) {
+		t.Error(err)
+	}
+	if err := signed(time.Now().Add(-4*time.Minute), body); err != nil {
+		t.Error(err)
+	}
+	if err := signed(time.Now().Add(-6*time.Minute), body); !errors.Is(err, webhook.ErrStale) {
+		t.Error(err)
+	}
+}
+
+func Example() {
+	verifier, err := webhook.New(webhook.Config{Secrets: []string{"whsec_0123456789abcdef"}, Header: "Provider-Signature"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	receive := func(w http.ResponseWriter, r *http.Request) {
+		event, err := verifier.Read(r)
+		switch {
+		case errors.Is(err, webhook.ErrSignature):
+			w.WriteHeader(http.StatusUnauthorized)
+		case errors.Is(err, webhook.ErrTooLarge):
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		case err != nil:
+			w.WriteHeader(http.StatusBadRequest)
+		default:
+			fmt.Printf("received %s\n", event)
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}
+	event := []byte(`{"id":"evt_1"}`)
+	for _, secret := range []string{"whsec_0123456789abcdef", "guessed"} {
+		r := httptest.NewRequest(http.MethodPost, "/webhooks", bytes.NewReader(event))
+		r.Header.Set("Provider-Signature", webhook.Sign(secret, time.Now(), event))
+		w := httptest.NewRecorder()
+		receive(w, r)
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// received {"id":"evt_1"}
+	// 204
+	// 401
+}

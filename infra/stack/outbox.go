@@ -1,0 +1,70 @@
+package stack
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
+)
+
+// Outbox says how new messages reach the worker.
+type Outbox string
+
+// The ways. With Streams the worker takes them from the outbox table's stream itself; with SQS from a queue, which serves
+// tenants fairly and can bound the workers, and which a relay fills from the stream.
+const (
+	Streams Outbox = "streams"
+	SQS     Outbox = "sqs"
+)
+
+// Relay says what fills the queue from the stream.
+type Relay string
+
+// The relays. A Pipe needs no code; a function runs on emulators too, and takes tenants of any name.
+const (
+	PipeRelay     Relay = "pipe"
+	FunctionRelay Relay = "function"
+)
+
+// relay is the value of a key that only the queue has.
+func (r *reader) relay(config Config) Relay {
+	if config.Outbox != SQS {
+		if value := r.text("relay", ""); value != "" {
+			r.refuse("relay", value, "nothing, unless outbox=sqs")
+		}
+		return ""
+	}
+	if config.Local {
+		return choice(r, "relay", FunctionRelay, PipeRelay)
+	}
+	return choice(r, "relay", PipeRelay, FunctionRelay)
+}
+
+// concurrency is the value of a key that has a bound of Lambda's on pollers; the default is 0.
+func (r *reader) concurrency(key string) int {
+	n := r.count(key)
+	if n == 1 || n > 1000 {
+		r.refuse(key, strconv.Itoa(n), "2 to 1000, or 0 for no bound")
+	}
+	return n
+}
+
+// path is how new messages reach the worker.
+func (c Config) path() idemconstruct.Path {
+	switch {
+	case c.Outbox == Streams:
+		return idemconstruct.PathStream
+	case c.Relay == PipeRelay:
+		return idemconstruct.PathPipe
+	}
+	return idemconstruct.PathRelay
+}
+
+// relay sends to the dead-letter queue what its mapping gives up, too: Lambda does that in the function's role.
+func (p parts) relay() function {
+	return function{
+		name: "relay", id: "Relay", description: "A wake-up for each new message of the outbox", memoryMiB: 256,
+		timeout: relayTimeout, environment: map[string]*string{"WAKE_UP_QUEUE_URL": p.queues.WakeUps.QueueUrl()},
+		statements: slices.Concat(p.tables.StreamStatements(), p.queues.SendStatements()),
+	}
+}

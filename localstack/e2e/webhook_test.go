@@ -1,0 +1,206 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+const webhooks = "/v1/webhooks/provider"
+
+// charged is an event that nobody has seen yet: a charge came to its end.
+func charged(o provider.Object) provider.Event {
+	return provider.Event{ID: "evt_" + strings.ToLower(rand.Text()), Type: "charge." + string(o.Status), Created: o.CreatedAt, Key: o.Key, Data: o}
+}
+
+// notice is the request that tells of an event: of the provider, with its signature, and without any token. Its secret and
+// its time are the test's.
+func notice(t *testing.T, e provider.Event, secret string, at time.Time) request {
+	t.Helper()
+	body, err := json.Marshal(e)
+	must(t, err)
+	return request{
+		method: http.MethodPost, path: webhooks, body: string(body), anonymous: true,
+		header: http.Header{provider.SignatureHeader: {provider.Sign(secret, at, body)}},
+	}
+}
+
+// tell delivers an event, which must be accepted.
+func tell(t *testing.T, e provider.Event) {
+	t.Helper()
+	got := deployed.tenantA.do(t, notice(t, e, deployed.variables["WEBHOOK_SECRET"], time.Now())).is(t, http.StatusNoContent)
+	if len(got.body) != 0 {
+		t.Errorf("204 with a body: %v", got)
+	}
+}
+
+// chargeOf waits until the provider has made the request's charge.
+func chargeOf(t *testing.T, r request) provider.Object {
+	t.Helper()
+	var made []provider.Object
+	eventually(t, delivered, func() string {
+		if made = chargesOf(t, r.key); len(made) == 0 {
+			return "the provider has not made a charge"
+		}
+		return ""
+	})
+	return made[0]
+}
+
+// The provider has charged and keeps its answer back: within the worker's call, and for longer than that.
+var (
+	answeredLate  = troubled("card_hook_late", provider.Rule{On: provider.Charge, Fault: provider.HangAfter, Times: 1, DelayMillis: 3500})
+	neverAnswered = troubled("card_hook_never", provider.Rule{On: provider.Charge, Fault: provider.HangAfter, Times: 1})
+	announced     = troubled("card_hook_announced", provider.Rule{On: provider.Charge, Fault: provider.HangAfter, Times: 1, DelayMillis: 4500})
+)
+
+// TestSimulatorsWebhooksSettle runs alone: the provider announces everything while it is switched on.
+func TestSimulatorsWebhooksSettle(t *testing.T) { // payments-api.md "Webhook": `up` has told the simulator where to
+	settings := func(mode provider.Mode) {
+		must(t, deployed.provider.Settings(t.Context(), provider.SettingsPatch{Webhooks: &provider.WebhooksPatch{Mode: &mode}}))
+	}
+	settings(provider.Twice)
+	r := pay("hook-announced", announced)
+	_, body := accept(t, r)
+	charge := chargeOf(t, r)
+	eventually(t, soon, func() string {
+		deliveries, err := deployed.provider.Deliveries(t.Context())
+		must(t, err)
+		accepted := 0
+		for _, d := range deliveries {
+			if d.Key == charge.Key && d.Status == http.StatusNoContent {
+				accepted++
+			}
+		}
+		if accepted == 2 {
+			return ""
+		}
+		return fmt.Sprintf("%d of two deliveries were accepted: %+v", accepted, deliveries)
+	})
+	settings(provider.Off)
+	t.Parallel()
+	if op := deployed.tenantA.readOperation(t, body.Operation); op.State != "completed" {
+		t.Errorf("the operation is %s, want it completed by the event", op.State)
+	}
+	settledOnce(t, r)
+}
+
+func TestWebhookBeforeTheWorkersAnswer(t *testing.T) { // design.md "Reconciler": the webhook is authoritative
+	t.Parallel()
+	for _, source := range []string{answeredLate, neverAnswered} {
+		t.Run(source, func(t *testing.T) {
+			t.Parallel()
+			r := pay("hook-"+source, source)
+			_, body := accept(t, r)
+			tell(t, charged(chargeOf(t, r)))
+			final, _ := settledOnce(t, r)
+			<-time.After(6 * time.Second) // the worker has its answer by now, or has given up
+			wake(t, body)
+			again, charge := settledOnce(t, r)
+			same(t, again, final)
+			if charge.Attempts != 1 {
+				t.Errorf("the provider saw %d requests, want one", charge.Attempts)
+			}
+		})
+	}
+}
+
+func TestWebhookAfterTheWorkerAndTwice(t *testing.T) { // payments-api.md: 204 for accepted and duplicate alike
+	t.Parallel()
+	r := pay("hook-after", card("hook_after"))
+	final, charge := settledOnce(t, r)
+	e := charged(charge)
+	for range 3 {
+		tell(t, e)
+	}
+	tell(t, charged(charge)) // another event about the same
+	again, _ := settledOnce(t, r)
+	same(t, again, final)
+}
+
+// unheard is charged without a key, its answer is lost, and no look-up finds it: only the provider itself can tell.
+var unheard = troubled("legacy_hook_only", provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter}, provider.Rule{On: provider.List, Fault: provider.ErrorBefore})
+
+func TestKeylessChargeThatOnlyAWebhookSettles(t *testing.T) { // peers.md H4; late, and all at once
+	t.Parallel()
+	r := pay("hook-only", unheard)
+	_, body := accept(t, r)
+	eventually(t, delivered, func() string {
+		if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "unknown" {
+			return "the operation is " + state + ", not unknown"
+		}
+		return ""
+	})
+	e := charged(chargeOf(t, r))
+	var answers []<-chan outcome
+	for range 5 {
+		answers = append(answers, deployed.tenantA.begin(t, notice(t, e, deployed.variables["WEBHOOK_SECRET"], time.Now())))
+	}
+	for _, answer := range answers {
+		got := <-answer
+		must(t, got.err)
+		got.is(t, http.StatusNoContent)
+	}
+	settledOnce(t, r)
+	if m := messageRow(t, body); number(m, schema.Epoch) != 1 {
+		t.Errorf("message %v was claimed again", m)
+	}
+}
+
+// silent keeps every answer back for longer than anybody waits.
+var silent = troubled("card_hook_silent", provider.Rule{On: provider.Charge, Fault: provider.HangAfter})
+
+func TestWebhookThatIsForgedOrStaleChangesNothing(t *testing.T) { // payments-api.md: 401 for a bad or stale signature
+	t.Parallel()
+	r := pay("hook-forged", silent)
+	_, body := accept(t, r)
+	e, secret := charged(chargeOf(t, r)), deployed.variables["WEBHOOK_SECRET"]
+	unsigned := notice(t, e, secret, time.Now())
+	unsigned.header = nil
+	changed := notice(t, e, secret, time.Now())
+	changed.body = strings.Replace(changed.body, "charge.succeeded", "charge.declined_", 1)
+	for name, forged := range map[string]request{
+		"unsigned": unsigned, "changed": changed, "another secret": notice(t, e, "whsec_of_somebody_else", time.Now()),
+		"stale": notice(t, e, secret, time.Now().Add(-302*time.Second)), "ahead": notice(t, e, secret, time.Now().Add(330*time.Second)),
+	} {
+		got := deployed.tenantA.do(t, forged)
+		got.isProblem(t, http.StatusUnauthorized, "webhook_signature_invalid")
+		if op := deployed.tenantA.readOperation(t, body.Operation); op.State == "completed" {
+			t.Fatalf("%s: the operation is %+v", name, op)
+		}
+	}
+	tell(t, e)
+	settledOnce(t, r)
+}
+
+func TestWebhookForAnUnknownIDIsAccepted(t *testing.T) { // payments-api.md: 204 for unknown alike
+	t.Parallel()
+	r := pay("hook-unknown", card("hook_unknown"))
+	final, charge := settledOnce(t, r)
+	for _, key := range []string{unminted + ".1", strings.TrimSuffix(charge.Key, ".1") + ".2", "order-17", ""} {
+		e := charged(charge)
+		e.Key, e.Data.Key = key, key
+		tell(t, e)
+	}
+	e := charged(charge)
+	e.Type = "dispute.created"
+	tell(t, e)
+	same(t, deployed.tenantA.do(t, r), final)
+}
+
+func TestWebhookPathTakesNothingElse(t *testing.T) { // methods and neighbours are those of the whole API
+	t.Parallel()
+	got := deployed.tenantA.do(t, request{method: http.MethodGet, path: webhooks, anonymous: true})
+	got.isProblem(t, http.StatusMethodNotAllowed, "method_not_allowed")
+	deployed.tenantA.get(t, "/v1/webhooks/another").isProblem(t, http.StatusNotFound, "not_found")
+	deployed.tenantA.get(t, "/v1/webhooks").isProblem(t, http.StatusNotFound, "not_found")
+}
