@@ -36,6 +36,7 @@ type app struct {
 	queue  *memqueue.Queue
 	worker *outbox.Worker
 
+	requests *idem.Registered
 	records  *recovery.Sweep
 	unknown  *recovery.Reconciler
 	messages *outbox.Sweep
@@ -87,6 +88,9 @@ func (a *app) createTables(ctx context.Context, rows int) error {
 func (a *app) recovers(clock func() time.Time, random io.Reader) error {
 	engine, err := idem.New(a.store, idem.Config{Now: clock, Random: random})
 	if err != nil {
+		return err
+	}
+	if a.requests, err = engine.Register(idem.Operation{Name: operation, Kind: idem.KindAtomic, Policy: idem.IETF()}); err != nil {
 		return err
 	}
 	cfg, asked := recovery.Config{Now: clock}, 0

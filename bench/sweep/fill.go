@@ -20,6 +20,8 @@ const (
 	// liveEvery is how many rows there are to one whose lease lives, or that is not due: it stands in an index, and must not
 	// be looked at.
 	liveEvery = 20
+	// expiredRow is one of those whose record has expired, and that native TTL has not removed yet: one to each live one.
+	expiredRow = 3*liveEvery + 1
 
 	batch   = 25 // what BatchWriteItem takes at once
 	writers = 4
@@ -103,6 +105,9 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 		r.State, r.LeaseUntil = idem.StateInProgress, noon.Add(24*time.Hour)
 		m.NextAttemptAt, m.SweepAt = noon.Add(24*time.Hour), noon.Add(24*time.Hour)
 	default:
+		if n%liveEvery == expiredRow%liveEvery {
+			begun = noon.Add(-48 * time.Hour)
+		}
 		r.Response = idem.Response{Status: 201, Body: []byte(`{"id":"order","amount":1999,"currency":"EUR"}`)}
 		r.DoneAt, r.ExpiresAt = begun, begun.Add(r.Retention)
 		m.State, m.DoneAt, m.SweepAt, m.Reference = idem.MessageDelivered, begun, time.Time{}, "effect"

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 )
 
@@ -85,6 +86,8 @@ func measure(ctx context.Context, url string, rows int, told func(done int)) ([]
 		{"sweep, messages", func(ctx context.Context) (any, error) { return a.messages.Run(ctx) }},
 		{"reconcile, records", func(ctx context.Context) (any, error) { return a.unknown.Run(ctx) }},
 		{"reconcile, messages", func(ctx context.Context) (any, error) { return a.parked.Run(ctx) }},
+		{"request, new key", func(ctx context.Context) (any, error) { return a.request(ctx, "new") }},
+		{"request, expired key", func(ctx context.Context) (any, error) { return a.request(ctx, fmt.Sprint(expiredRow)) }},
 	} {
 		report, err := step.run(ctx)
 		if err != nil {
@@ -93,6 +96,17 @@ func measure(ctx context.Context, url string, rows int, told func(done int)) ([]
 		stages = append(stages, a.meter.take(step.name, fmt.Sprintf("%+v", report)))
 	}
 	return stages, nil
+}
+
+// request sends a request that nobody has sent, or none whose record still answers.
+func (a *app) request(ctx context.Context, key string) (any, error) {
+	result, err := a.requests.Do(ctx, idem.Request{Tenant: tenant, Key: key}, func(context.Context, *idem.Tx) (idem.Response, error) {
+		return idem.Response{Status: 201, Body: []byte(`{"id":"order"}`)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Outcome idem.Outcome }{result.Outcome}, nil
 }
 
 // deliver serves the wake-ups that the sweep asked for.
