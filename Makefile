@@ -14,7 +14,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e lint audit openapi fuzz prove bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl ledger fuzz prove bench fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ test-infra: stack ## tests of the CDK app
 test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can run
 	@$(STACK) test e2e
 
+chaos: stack ## payments and transfers while processes are killed at random: [N=1000 SEED=]; prints the seed, and runs it again by SEED=
+	@$(STACK) chaos --requests $(or $(N),1000) $(if $(SEED),--seed $(SEED)) $(if $(HASTEN),--hasten)
+
 lint: stack ## gofmt, go vet, staticcheck
 	@$(STACK) test lint
 
@@ -74,6 +77,12 @@ fuzz: ## fuzz every target of the library in turn: TIME=10m each (default 1m), O
 
 openapi: ## hold functions/api/openapi.yaml against OpenAPI's schema and the application
 	@go test ./functions/internal/openapi && go test ./functions/internal/payments -run Document
+
+idemctl: ## the operator's command on the running stack: ARGS="list unknown", ARGS="inspect op_…" (docs/operator.md)
+	@go run ./functions/cmd/idemctl --env-file .local/run.env $(ARGS)
+
+ledger: ## compare keys, messages, payments and the provider's objects on the running stack: ARGS="--from …"
+	@LEDGER_GRACE=$${LEDGER_GRACE:-5s} go run ./functions/cmd/idemctl --env-file .local/run.env ledger $(ARGS)
 
 prove: ## check the protocol's model exhaustively: 8 minutes, 15 GB; ONLY=express for a part
 	@cd docs/model && GOWORK=off go run . $(if $(ONLY),-run "$(ONLY)")

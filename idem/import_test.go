@@ -49,10 +49,14 @@ var mayImport = map[string][]string{
 	"idem/outbox/call":       {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":   {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":   {"idem", "idem/outbox"},
+	"idem/operator":          {"idem", "idem/outbox", "idem/recovery"},
+	"idem/operator/auditlog": {"idem", "idem/dynamo/schema", "idem/operator"},
+	"idem/operator/memlog":   {"idem/operator"},
+	"idem/operator/idemctl":  {"idem", "idem/operator", "idem/outbox"},
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
-var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/seal/awskms", "idem/seal/tablekeys"}
+var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
 var testSupport = []string{"idem/storetest", "idem/dynamo/dynamotest"}

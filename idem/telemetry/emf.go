@@ -31,6 +31,7 @@ var metrics = func() map[string][]definition {
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed,
+		metric.LedgerDrift, metric.LedgerFailed,
 		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned,
 	} {
 		all[name] = []definition{{name, unitCount, ""}}

@@ -115,7 +115,7 @@ var every = []string{
 	"idempotency.reserve.failed_retry", "idempotency.reserve.unknown", "idempotency.store.error", "idempotency.zombie_key",
 	"idempotency.reconcile.scheduled", "idempotency.reconcile.resolved", "idempotency.reconcile.failed", "idempotency.quota.rejected",
 	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned",
-	"idempotency.unprotected", "idempotency.observed",
+	"idempotency.unprotected", "idempotency.observed", "ledger.drift", "ledger.failed",
 }
 
 func TestEveryMetricIsEmbedded(t *testing.T) {

@@ -68,15 +68,22 @@ func NewTable(scope constructs.Construct, id string, shape schema.Table, props T
 		table.DynamoStream = awsdynamodb.StreamViewType_NEW_IMAGE
 	}
 	if shape.Index.Name != "" {
-		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{{
-			IndexName:        jsii.String(shape.Index.Name),
-			PartitionKey:     attribute(shape.Index.Partition, awsdynamodb.AttributeType_STRING),
-			SortKey:          attribute(shape.Index.Sort, awsdynamodb.AttributeType_NUMBER),
-			ProjectionType:   awsdynamodb.ProjectionType_INCLUDE,
-			NonKeyAttributes: jsii.Strings(shape.Index.Projected...),
-		}}
+		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{index(shape.Index)}
 	}
 	return awsdynamodb.NewTableV2(scope, jsii.String(id), table)
+}
+
+func index(shape schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
+	index := &awsdynamodb.GlobalSecondaryIndexPropsV2{
+		IndexName:      jsii.String(shape.Name),
+		PartitionKey:   attribute(shape.Partition, awsdynamodb.AttributeType_STRING),
+		SortKey:        attribute(shape.Sort, awsdynamodb.AttributeType_NUMBER),
+		ProjectionType: awsdynamodb.ProjectionType_KEYS_ONLY,
+	}
+	if len(shape.Projected) > 0 {
+		index.ProjectionType, index.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(shape.Projected...)
+	}
+	return index
 }
 
 func attribute(name string, kind awsdynamodb.AttributeType) *awsdynamodb.Attribute {

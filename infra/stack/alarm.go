@@ -52,6 +52,14 @@ var alarms = []alarm{
 		id: "OutboxAbandoned", metric: metric.OutboxAbandoned, threshold: 1, period: time.Minute, periods: 1, ofLast: 5,
 		description: "Nobody has claimed a message since it was accepted, for as long as its topic allows: no worker runs. The operation was answered with 408, and nothing happened.",
 	},
+	{
+		id: "LedgerDrift", metric: metric.LedgerDrift, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
+		description: "Keys, messages, payments and the provider's objects don't agree. The log lines of this name say about what; the ledger function, or the command, reports all of it.",
+	},
+	{
+		id: "LedgerFailed", metric: metric.LedgerFailed, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
+		description: "The ledger could not be compared whole: a table or the provider did not answer, or there was no time. What was not compared is not known to be clean.",
+	},
 }
 
 // addAlarms watches the functions' metrics. What is not counted is not wrong: a metric without data keeps its alarm quiet.

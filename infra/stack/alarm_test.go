@@ -18,11 +18,12 @@ func stackName(variant string) string {
 // docs/semantics.md "Metrics". An alarm on a metric that nobody makes never rings: its coordinates must be the functions'.
 func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		template.counts(t, "AWS::CloudWatch::Alarm", 7)
+		template.counts(t, "AWS::CloudWatch::Alarm", 9)
 		variables := environment(template.only(t, "AWS::Lambda::Function", "ApiFunction").Properties)
 		for id, metric := range map[string]string{
 			"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error",
 			"OutboxDead": "outbox.dead", "OutboxUnknown": "outbox.unknown", "OutboxAbandoned": "outbox.abandoned",
+			"LedgerDrift": "ledger.drift", "LedgerFailed": "ledger.failed",
 		} {
 			got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 			dimension := map[string]any{"Name": "service", "Value": variables["METRICS_SERVICE"]}
@@ -47,6 +48,17 @@ func TestWhatWantsAPersonRingsAtOnce(t *testing.T) {
 	for _, id := range []string{"OutboxDead", "OutboxUnknown", "OutboxAbandoned"} {
 		got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 		if got["Threshold"] != 1.0 || got["DatapointsToAlarm"] != 1.0 || got["EvaluationPeriods"] != 5.0 || got["Period"] != 60.0 {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+}
+
+// A run an hour tells once: the alarm stays until one finds nothing.
+func TestDriftRingsFromRunToRun(t *testing.T) {
+	template := synthesize(t, "http-gateway")
+	for _, id := range []string{"LedgerDrift", "LedgerFailed"} {
+		got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
+		if got["Threshold"] != 1.0 || got["DatapointsToAlarm"] != 1.0 || got["EvaluationPeriods"] != 2.0 || got["Period"] != 3600.0 {
 			t.Errorf("%s: %v", id, got)
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
@@ -47,6 +50,20 @@ func (r *reader) concurrency(key string) int {
 		r.refuse(key, strconv.Itoa(n), "2 to 1000, or 0 for no bound")
 	}
 	return n
+}
+
+// deliverTo wires the functions that deliver, with a relay where there is one.
+func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) {
+	props := idemconstruct.DeliveryProps{
+		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
+		Path: p.config.path(), ConcurrencyMax: p.config.WorkerConcurrency,
+	}
+	if p.config.Relay == FunctionRelay {
+		relay := p.relay().add(stack, p.config)
+		output(stack, "FunctionRelay", relay.FunctionName())
+		props.Relay = relay
+	}
+	idemconstruct.NewDelivery(stack, "Delivery", props)
 }
 
 // path is how new messages reach the worker.

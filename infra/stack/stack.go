@@ -13,7 +13,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
@@ -45,12 +45,8 @@ const (
 	localKeyAgeMax      = "1m" // the least there is, so that tests see an erasure soon
 )
 
-// paymentsKey is the partition key of the application's table, and apiKeyItems the keys of the only items in it that an
-// authorizer may read.
-const (
-	paymentsKey = "pk"
-	apiKeyItems = "apikey#*"
-)
+// apiKeyItems are the keys of the only items of the application's table that an authorizer may read.
+const apiKeyItems = "apikey#*"
 
 // parts is what the functions are about.
 type parts struct {
@@ -66,7 +62,7 @@ type parts struct {
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
 func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
-	names := []string{"api", "worker", "sweep", "reconcile"}
+	names := []string{"api", "worker", "sweep", "reconcile", "ledger"}
 	if config.Auth == Gateway {
 		names = append(names, "authorizer")
 	}
@@ -91,18 +87,21 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 			WorkerTimeout: workerTimeout,
 			Disposable:    config.Local,
 		}),
-		payments: idemconstruct.NewTable(stack, "Payments", schema.Table{Key: paymentsKey}, protection),
+		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), protection),
 	}
 	if config.Encryption != Off {
 		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local})
 		output(stack, "KeysTable", p.keys.Table.TableName())
 		output(stack, "KmsKeyId", p.keys.Key.KeyId())
 	}
+	output(stack, "AuditTable", idemconstruct.NewAudit(stack, "Audit", protection).Table.TableName())
 	p.quota = config.Quota.table(stack)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
+	ledger := p.ledger().add(stack, config)
+	scheduleLedger(stack, ledger)
 	served := behind{application: api}
 	if config.Auth == Gateway {
 		served.authorizer = p.authorizer().add(stack, config)
@@ -112,16 +111,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		served.webhook = p.webhook().add(stack, config)
 		output(stack, "FunctionWebhook", served.webhook.FunctionName())
 	}
-	delivery := idemconstruct.DeliveryProps{
-		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
-		Path: config.path(), ConcurrencyMax: config.WorkerConcurrency,
-	}
-	if config.Relay == FunctionRelay {
-		relay := p.relay().add(stack, config)
-		output(stack, "FunctionRelay", relay.FunctionName())
-		delivery.Relay = relay
-	}
-	idemconstruct.NewDelivery(stack, "Delivery", delivery)
+	p.deliverTo(stack, worker, sweep, reconcile)
 	addAlarms(stack, config)
 	addQueueAlarms(stack, config, p.queues)
 	if config.Insights {
@@ -138,6 +128,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	output(stack, "FunctionWorker", worker.FunctionName())
 	output(stack, "FunctionSweep", sweep.FunctionName())
 	output(stack, "FunctionReconcile", reconcile.FunctionName())
+	output(stack, "FunctionLedger", ledger.FunctionName())
 	return stack, nil
 }
 

@@ -67,10 +67,9 @@ func scopeOf(operation, name string) idem.RecordKey {
 
 // trace is what every DynamoDB request about a scope contains, whichever table it goes to: operation and message ids
 // begin with the bytes of the record's key, and so with all but the last character of its base64.
-func trace(operation, name string) string {
-	key := string(scopeOf(operation, name))
-	return key[:len(key)-1]
-}
+func trace(operation, name string) string { return traceOf(scopeOf(operation, name)) }
+
+func traceOf(key idem.RecordKey) string { return string(key[:len(key)-1]) }
 
 // met returns how often the faults of requests that contain text have applied.
 func met(t *testing.T, text string) int {

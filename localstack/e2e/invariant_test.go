@@ -31,11 +31,20 @@ func brokenInvariants(ctx context.Context) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	drifted, err := drifting(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
 	logged, err := leaks(ctx)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return slices.Concat(unfinished, left.money(), left.refunds(), left.madeOnce(), left.together(), left.statuses(), logged)
+	return slices.Concat(unfinished, left.broken(), drifted, logged)
+}
+
+// broken is what is wrong with what is there.
+func (l leftovers) broken() []string {
+	return slices.Concat(l.money(), l.refunds(), l.madeOnce(), l.together(), l.statuses())
 }
 
 // quiet collects what is there once nothing is under way. Sweep, worker and reconciler have to manage alone (I9): what does
@@ -58,11 +67,8 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 		if err == nil && len(unfinished) == 0 && waiting.Delayed+waiting.Late+waiting.Paused == 0 {
 			return left, nil, nil
 		}
-		for _, name := range []string{"FUNCTION_SWEEP", "FUNCTION_RECONCILE"} {
-			_, err = deployed.functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(deployed.variables[name]), Payload: []byte(`{}`)})
-			if err != nil && ctx.Err() == nil {
-				return left, nil, fmt.Errorf("%s: %w", name, err)
-			}
+		if err := hasten(ctx); err != nil && ctx.Err() == nil {
+			return left, nil, err
 		}
 		select {
 		case <-ticker.C:
@@ -70,6 +76,17 @@ func quiet(ctx context.Context) (left leftovers, unfinished []string, err error)
 			return left, unfinished, nil
 		}
 	}
+}
+
+// hasten runs sweep and reconciler once, as their schedule does every minute.
+func hasten(ctx context.Context) error {
+	for _, name := range []string{"FUNCTION_SWEEP", "FUNCTION_RECONCILE"} {
+		_, err := deployed.functions.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(deployed.variables[name]), Payload: []byte(`{}`)})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func collect(ctx context.Context) (left leftovers, err error) {
@@ -107,13 +124,18 @@ func parked(message item) bool {
 	return idem.MessageState(text(message, schema.State)) == idem.MessageDead
 }
 
+// settled says that nothing is left to do for a message but by an operator.
+func settled(message item) bool {
+	return idem.MessageState(text(message, schema.State)).Final() || parked(message)
+}
+
 // unfinished are messages neither final nor parked, and records that nobody will end without a client (I3, I9).
 func (l leftovers) unfinished() []string {
 	messages := by(l.messages, schema.MessageID)
 	var open []string
 	for id, m := range messages {
-		if state := idem.MessageState(text(m, schema.State)); !state.Final() && !parked(m) {
-			open = append(open, fmt.Sprintf("I3: message %s is %s", id, state))
+		if !settled(m) {
+			open = append(open, fmt.Sprintf("I3: message %s is %s", id, text(m, schema.State)))
 		}
 	}
 	for _, r := range l.records {

@@ -29,8 +29,16 @@ func kill(t *testing.T, function string) {
 // processes finds the processes of a function of this stack.
 func processes(t *testing.T, function string) []int {
 	t.Helper()
-	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	pids, err := processesOf(function)
 	must(t, err)
+	return pids
+}
+
+func processesOf(function string) ([]int, error) {
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil, err
+	}
 	wanted := [][]byte{
 		[]byte("AWS_LAMBDA_FUNCTION_NAME=" + function),
 		[]byte("AWS_ENDPOINT_URL_DYNAMODB=" + deployed.variables["FAULT_PROXY_URL"]),
@@ -53,5 +61,5 @@ func processes(t *testing.T, function string) []int {
 			pids = append(pids, pid)
 		}
 	}
-	return pids
+	return pids, nil
 }

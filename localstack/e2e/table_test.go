@@ -115,8 +115,13 @@ func accountName(name string) string { return "acct_" + run + "_" + name }
 // SDK may send it again after a lost answer.
 func open(t *testing.T, name string, balance int64) string {
 	t.Helper()
+	return openFor(t, "tenant-a", name, balance)
+}
+
+func openFor(t *testing.T, tenant, name string, balance int64) string {
+	t.Helper()
 	id := accountName(name)
-	key := accountKeys + "tenant-a/" + id
+	key := accountKeys + tenant + "/" + id
 	opened.Lock()
 	defer opened.Unlock()
 	if opened.balances == nil {
@@ -130,7 +135,7 @@ func open(t *testing.T, name string, balance int64) string {
 		TableName: aws.String(deployed.table("PAYMENTS")),
 		Item: item{
 			attributeKey:      &types.AttributeValueMemberS{Value: key},
-			attributeTenant:   &types.AttributeValueMemberS{Value: "tenant-a"},
+			attributeTenant:   &types.AttributeValueMemberS{Value: tenant},
 			attributeID:       &types.AttributeValueMemberS{Value: id},
 			attributeCurrency: &types.AttributeValueMemberS{Value: "EUR"},
 			attributeBalance:  &types.AttributeValueMemberN{Value: strconv.FormatInt(balance, 10)},

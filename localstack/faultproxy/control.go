@@ -50,7 +50,7 @@ func (p *Proxy) change(apply func(*state)) http.HandlerFunc {
 
 func (p *Proxy) putFaults(w http.ResponseWriter, r *http.Request) {
 	var set ruleSet
-	if !control.Read(w, r, &set) {
+	if !control.ReadRules(w, r, &set) {
 		return
 	}
 	rules := make([]RuleState, len(set.Rules))

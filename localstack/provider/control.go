@@ -22,7 +22,7 @@ type RuleState struct {
 
 func (p *Provider) putFaults(w http.ResponseWriter, r *http.Request) {
 	var set ruleSet
-	if !control.Read(w, r, &set) {
+	if !control.ReadRules(w, r, &set) {
 		return
 	}
 	rules := make([]activeRule, len(set.Rules))

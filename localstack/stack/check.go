@@ -189,7 +189,7 @@ func (c *Check) e2e(ctx context.Context) error {
 		c.leftOut = append(c.leftOut, "end-to-end tests (there are none in localstack/e2e)")
 		return nil
 	}
-	first := suite{emulator: Ministack, name: "ministack"}
+	first := suite{emulator: Ministack, name: "ministack", killLoop: true}
 	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
 	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs"}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
@@ -209,6 +209,8 @@ type suite struct {
 	name       string
 	encryption bool
 	outbox     string
+	// killLoop has the kill loop run there, too.
+	killLoop bool
 }
 
 // e2eOn brings up a stack of its own, beside any that a person runs, tests it and takes it down whatever happened.
@@ -228,15 +230,19 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	if err := s.Up(ctx); err != nil {
 		return err
 	}
-	arguments := []string{"-tags", "e2e", "-count=1", "-timeout", "10m"}
+	others := killLoop
 	if !emulator.SchemathesisTool().Installed(c.Root) {
 		c.leftOut = append(c.leftOut, fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on.name))
-		arguments = append(arguments, "-skip", "^TestAPIKeepsToItsDocument$")
+		others += "|^TestAPIKeepsToItsDocument$"
 	}
-	return c.Out.Step("end-to-end tests on "+on.name, func() error {
+	err = c.Out.Step("end-to-end tests on "+on.name, func() error {
 		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}
-		return c.count(goTest(ctx, c.Root, environment, append(arguments, "./localstack/e2e/...")...))
+		return c.count(goTest(ctx, c.Root, environment, "-tags", "e2e", "-count=1", "-timeout", "10m", "-skip", others, "./localstack/e2e/..."))
 	})
+	if on.killLoop && ctx.Err() == nil {
+		err = errors.Join(err, c.killLoopOn(ctx, s, on))
+	}
+	return err
 }
 
 // Strict tells whether the environment asks for everything: CI=true.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"reflect"
@@ -26,11 +27,16 @@ type Log struct {
 	// dimension. Default: none.
 	MetricsNamespace string `env:"METRICS_NAMESPACE" envDefault:"idem"`
 	MetricsService   string `env:"METRICS_SERVICE"`
+	// Out is where the lines go. Default: stdout, where Lambda collects them.
+	Out io.Writer
 }
 
-// Logger writes JSON lines to stdout, where Lambda collects them, and with them the metrics, which no level filters.
+// Logger writes JSON lines, and with them the metrics, which no level filters.
 func (l Log) Logger() (*slog.Logger, error) {
-	lines := slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l.Level})
+	if l.Out == nil {
+		l.Out = os.Stdout
+	}
+	lines := slog.NewJSONHandler(l.Out, &slog.HandlerOptions{Level: l.Level})
 	handler, err := telemetry.NewHandler(lines, telemetry.Config{Namespace: l.MetricsNamespace, Service: l.MetricsService})
 	if err != nil {
 		return nil, fmt.Errorf("configuration: METRICS_NAMESPACE, METRICS_SERVICE: %w", err)

@@ -19,8 +19,10 @@ type Parts struct {
 	Client *dynamodb.Client
 	Store  *Store
 	Topics *outbox.Topics
-	Queue  *sqsqueue.Queue
-	Logger *slog.Logger
+	// Provider is what the topics call.
+	Provider *payments.Provider
+	Queue    *sqsqueue.Queue
+	Logger   *slog.Logger
 }
 
 // New makes the parts, or an error that names the variable or field.
@@ -55,5 +57,5 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	return Parts{Client: client, Store: store, Topics: topics, Queue: queue, Logger: logger}, nil
+	return Parts{Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger}, nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	shape "github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -58,7 +58,7 @@ func onDynamoDB(t *testing.T, emulator string) backend {
 		t.Fatal(err)
 	}
 	table := prefix + "-payments"
-	if err := dynamotest.CreateTable(t.Context(), client, table, schema.Table{Key: "pk"}); err != nil {
+	if err := dynamotest.CreateTable(t.Context(), client, table, shape.Payments()); err != nil {
 		t.Fatal(err)
 	}
 	store, err := dynamo.New(client, dynamo.Config{

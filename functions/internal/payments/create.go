@@ -10,7 +10,7 @@ import (
 // createPayment commits the payment, the message that charges it and the 202 together.
 func createPayment(tx *idem.Tx, req paymentRequest) (idem.Response, error) {
 	p := Payment{
-		Tenant: tx.Tenant(), ID: entityID("pay_", tx.OperationID()), Status: StatusPending, Amount: req.amount,
+		Tenant: tx.Tenant(), ID: entityID(paymentPrefix, tx.OperationID()), Status: StatusPending, Amount: req.amount,
 		Currency: req.currency, Source: req.source, Reference: req.reference, CreatedAt: tx.Now(),
 		Message: tx.OperationID().Message(1),
 	}
@@ -40,8 +40,8 @@ func createRefund(ctx context.Context, ledger Ledger, tx *idem.Tx, payment strin
 		return idem.Response{}, reject(paymentNotRefundable())
 	}
 	r := Refund{
-		Tenant: p.Tenant, ID: entityID("re_", tx.OperationID()), Payment: p.ID, Status: StatusPending, Amount: req.amount,
-		Currency: p.Currency, CreatedAt: tx.Now(),
+		Tenant: p.Tenant, ID: entityID(refundPrefix, tx.OperationID()), Payment: p.ID, Status: StatusPending, Amount: req.amount,
+		Currency: p.Currency, CreatedAt: tx.Now(), Message: tx.OperationID().Message(1),
 	}
 	payload, err := refundOf(r, p.ProviderReference).encode()
 	if err != nil {
@@ -60,7 +60,7 @@ func createPayout(ctx context.Context, ledger Ledger, tx *idem.Tx, req payoutReq
 		return idem.Response{}, err
 	}
 	p := Payout{
-		Tenant: tx.Tenant(), ID: entityID("po_", tx.OperationID()), Status: StatusPending, From: req.from, Amount: req.amount,
+		Tenant: tx.Tenant(), ID: entityID(payoutPrefix, tx.OperationID()), Status: StatusPending, From: req.from, Amount: req.amount,
 		Currency: req.currency, Destination: req.destination, CreatedAt: tx.Now(), Message: tx.OperationID().Message(1),
 	}
 	payload, err := payoutOf(p).encode()

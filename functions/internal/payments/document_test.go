@@ -96,7 +96,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	given := map[givenAnswer]bool{}
 	for _, scenario := range []func(*world){
 		(*world).refuseRequests, (*world).refuseCallers, (*world).fail, (*world).giveFinalAnswers, (*world).giveUp, (*world).giveUpUnclaimed,
-		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch,
+		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch, (*world).beNotified,
 	} {
 		w := &world{T: t, clock: &clock{now: noon}}
 		w.backend = onMemstore(t, w.clock)

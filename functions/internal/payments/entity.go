@@ -46,6 +46,8 @@ type Refund struct {
 	Currency          string
 	ProviderReference string
 	CreatedAt         time.Time
+	// Message is the outbox message that refunds it; refunds of older releases have none.
+	Message idem.MessageID
 }
 
 // Payout sends money of an account to a destination outside. From its first moment the account does not hold the money
@@ -82,6 +84,13 @@ type Transfer struct {
 	Currency  string
 	CreatedAt time.Time
 }
+
+// The prefixes of the ids.
+const (
+	paymentPrefix = "pay_"
+	refundPrefix  = "re_"
+	payoutPrefix  = "po_"
+)
 
 // entityID derives an id from the operation's incarnation: it is the same however often the handler runs, and no other
 // incarnation has it.

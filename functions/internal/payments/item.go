@@ -8,12 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Attributes of the payments table. Its partition key is "pk"; there is no sort key.
+// Attributes of the payments table.
 const (
-	attrKey         = "pk"
+	attrKey         = table.Key
 	attrTenant      = "tn"
 	attrID          = "id"
 	attrStatus      = "st"
@@ -29,7 +30,7 @@ const (
 	attrMessage     = "msg"
 	attrFrom        = "frm"
 	attrTo          = "to"
-	attrCreatedAt   = "ca" // epoch ms
+	attrCreatedAt   = table.CreatedAt // epoch ms
 )
 
 // The keys of the rows. Ids hold no "/" (validated where they come from a client) and tenants are ours.
@@ -141,22 +142,25 @@ func paymentItem(p Payment) item {
 	if p.Reference != "" {
 		it[attrReference] = str(p.Reference)
 	}
-	return it
+	return entered(it, paymentKey(p.Tenant, p.ID), p.CreatedAt)
 }
 
 func refundItem(r Refund) item {
-	return item{
+	it := item{
 		attrKey: str(refundKey(r.Tenant, r.ID)), attrTenant: str(r.Tenant), attrID: str(r.ID), attrPayment: str(r.Payment),
-		attrStatus: str(string(r.Status)), attrAmount: num(r.Amount), attrCurrency: str(r.Currency), attrCreatedAt: num(r.CreatedAt.UnixMilli()),
+		attrStatus: str(string(r.Status)), attrAmount: num(r.Amount), attrCurrency: str(r.Currency), attrMessage: str(string(r.Message)),
+		attrCreatedAt: num(r.CreatedAt.UnixMilli()),
 	}
+	return entered(it, refundKey(r.Tenant, r.ID), r.CreatedAt)
 }
 
 func payoutItem(p Payout) item {
-	return item{
+	it := item{
 		attrKey: str(payoutKey(p.Tenant, p.ID)), attrTenant: str(p.Tenant), attrID: str(p.ID), attrStatus: str(string(p.Status)),
 		attrFrom: str(p.From), attrAmount: num(p.Amount), attrCurrency: str(p.Currency), attrDestination: str(p.Destination),
 		attrMessage: str(string(p.Message)), attrCreatedAt: num(p.CreatedAt.UnixMilli()),
 	}
+	return entered(it, payoutKey(p.Tenant, p.ID), p.CreatedAt)
 }
 
 func transferItem(t Transfer) item {

@@ -53,23 +53,45 @@ func referenceIn(body []byte) (string, error) {
 
 // find looks up what a call made by its downstream key. Nothing found is no proof yet: its caller knows when it is.
 func (p *Provider) find(ctx context.Context, path string, m idem.Message) outbox.Finding {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path+"?key="+url.QueryEscape(string(m.ID)), nil)
+	body, err := p.listed(ctx, path, m.ID)
 	if err != nil {
 		return outbox.Unclear{Cause: err}
+	}
+	return findingOf(body)
+}
+
+// Made is what the provider shows under a message's key, as it shows it; nil for a topic that is not the application's.
+func (p *Provider) Made(ctx context.Context, topic string, id idem.MessageID) (json.RawMessage, error) {
+	for _, e := range effects() {
+		if e.topic == topic {
+			body, err := p.listed(ctx, e.listed, id)
+			if err == nil && !json.Valid(body) {
+				err = errors.New("payments: malformed look-up")
+			}
+			return body, err
+		}
+	}
+	return nil, nil
+}
+
+func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path+"?key="+url.QueryEscape(string(key)), nil)
+	if err != nil {
+		return nil, err
 	}
 	res, err := p.lookUp.Do(req)
 	if err != nil {
-		return outbox.Unclear{Cause: err}
+		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up answered with status %d", res.StatusCode)}
+		return nil, fmt.Errorf("payments: look-up answered with status %d", res.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, lookUpBytesMax))
 	if err != nil {
-		return outbox.Unclear{Cause: fmt.Errorf("payments: look-up: %w", err)}
+		return nil, fmt.Errorf("payments: look-up: %w", err)
 	}
-	return findingOf(body)
+	return body, nil
 }
 
 // findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there

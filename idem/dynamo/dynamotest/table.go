@@ -29,7 +29,7 @@ func CreateTables(ctx context.Context, client *dynamodb.Client, prefix string) (
 const tableWithin = time.Minute
 
 // CreateTable creates one on-demand table of the shape and waits until it can be used. A business table is a shape with
-// a Key only.
+// a Key, and perhaps an Index.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shape schema.Table) error {
 	input := &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
@@ -47,7 +47,7 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shap
 				{AttributeName: &index.Partition, KeyType: types.KeyTypeHash},
 				{AttributeName: &index.Sort, KeyType: types.KeyTypeRange},
 			},
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: index.Projected},
+			Projection: projection(index),
 		}}
 	}
 	if shape.StreamNewImage {
@@ -71,4 +71,11 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shap
 		return fmt.Errorf("switch on the TTL of table %s: %w", name, err)
 	}
 	return nil
+}
+
+func projection(index schema.Index) *types.Projection {
+	if len(index.Projected) == 0 {
+		return &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}
+	}
+	return &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: index.Projected}
 }

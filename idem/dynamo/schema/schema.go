@@ -25,7 +25,7 @@ type Index struct {
 	// Sort is its sort key, of type N: the epoch millisecond from which somebody should look at the item.
 	Sort string
 	// Projected lists the attributes that the index carries beside the keys: only such as never change, because each
-	// change of a projected attribute is a write of the index too.
+	// change of a projected attribute is a write of the index too. Empty: the keys only.
 	Projected []string
 }
 
@@ -126,4 +126,24 @@ func Outbox() Table {
 			Projected: []string{Tenant, Topic},
 		},
 	}
+}
+
+// Attributes of the audit log of operators' changes, which package operator/auditlog has.
+const (
+	EntryID   = "id"
+	EntryDay  = "dy" // "2026-11-21", UTC
+	EntryAt   = "at" // epoch ms
+	Actor     = "ac"
+	Action    = "an"
+	Subject   = "sj"
+	Reason    = "rs"
+	Seen      = "sn"
+	Outcome   = "oc"
+	EntryDone = "da" // epoch ms
+)
+
+// Audit is the table of operators' changes. Its index shows them by day, and what each is about, so that the story of one
+// operation reads no entry of another's. Nothing in it expires.
+func Audit() Table {
+	return Table{Key: EntryID, Index: Index{Name: "days", Partition: EntryDay, Sort: EntryAt, Projected: []string{Subject}}}
 }

@@ -45,6 +45,14 @@ const (
 	ReconcileFailed = "idempotency.reconcile.failed"
 )
 
+// What an application's ledger reconciliation found.
+const (
+	// LedgerDrift: something that differs between here and the provider; the line says of what kind.
+	LedgerDrift = "ledger.drift"
+	// LedgerFailed: a run that could not compare all of its window.
+	LedgerFailed = "ledger.failed"
+)
+
 // What became of a message. Each but Age counts messages.
 const (
 	// OutboxDelivered: the effect happened.

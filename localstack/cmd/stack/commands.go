@@ -115,6 +115,20 @@ func (c testCommand) Run(s call) error {
 	return check.Run(s.ctx, parts...)
 }
 
+type chaosCommand struct {
+	Seed     int64 `help:"Seed of the plan; 0 draws one."`
+	Requests int   `default:"1000" help:"Requests of the plan."`
+	Hasten   bool  `help:"Invoke sweep and reconciler every second once the clients are gone, instead of leaving them to their schedule."`
+}
+
+// Run fails where anything is lost, doubled or left open.
+func (c chaosCommand) Run(s call) error {
+	loop := stack.KillLoop{Seed: c.Seed, Requests: c.Requests, Hasten: c.Hasten, Options: stack.Options{
+		Root: s.root, Emulator: s.local.Emulator, Encryption: s.local.Encryption == "on", Outbox: s.local.Outbox,
+	}}
+	return loop.Run(s.ctx, s.out)
+}
+
 // target are the options of a stack in AWS.
 type target struct {
 	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`

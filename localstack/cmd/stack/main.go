@@ -27,6 +27,7 @@ type arguments struct {
 	Invoke  invokeCommand  `cmd:"" help:"Call one function with an event."`
 	Build   buildCommand   `cmd:"" help:"Build the functions for Lambda."`
 	Test    testCommand    `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
+	Chaos   chaosCommand   `cmd:"" help:"Kill processes at random under load, on a stack of its own, and check what is left."`
 	Deploy  deployCommand  `cmd:"" help:"Deploy to AWS with your credentials."`
 	Destroy destroyCommand `cmd:"" help:"Remove the stack from AWS."`
 }

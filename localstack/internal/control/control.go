@@ -15,8 +15,12 @@ import (
 	"strings"
 )
 
-// BodyBytesMax bounds the body of a request that Read accepts; more is answered 413.
-const BodyBytesMax = 64 << 10
+// BodyBytesMax bounds the body of a request that Read accepts, and RulesBytesMax of one that ReadRules does: a plan of faults
+// for each of some thousand requests. More is answered 413.
+const (
+	BodyBytesMax  = 64 << 10
+	RulesBytesMax = 4 << 20
+)
 
 // answerBytesMax bounds what a client reads of an answer: listings of long runs are large, a runaway one is an error.
 const answerBytesMax = 256 << 20
@@ -59,12 +63,19 @@ func JSON(w http.ResponseWriter, status int, v any) {
 
 // Read decodes the body into v: exactly one JSON value, no unknown members, at most BodyBytesMax bytes. Otherwise it
 // answers 400 or 413 and returns false.
-func Read(w http.ResponseWriter, r *http.Request, v any) bool {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyBytesMax))
+func Read(w http.ResponseWriter, r *http.Request, v any) bool { return read(w, r, v, BodyBytesMax) }
+
+// ReadRules is Read with a bound of RulesBytesMax.
+func ReadRules(w http.ResponseWriter, r *http.Request, v any) bool {
+	return read(w, r, v, RulesBytesMax)
+}
+
+func read(w http.ResponseWriter, r *http.Request, v any, bytesMax int64) bool {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bytesMax))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		Error(w, http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("a body has at most %d bytes", BodyBytesMax))
+		Error(w, http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("a body has at most %d bytes", bytesMax))
 		return false
 	case err != nil:
 		Error(w, http.StatusBadRequest, "body_unreadable", "the body did not arrive whole")

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// compares runs the command ledger as a shell does.
+func compares(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	if got := idemctl.Run(t.Context(), app(), append([]string{"ledger"}, args...), &out, &errs); got != want {
+		t.Errorf("ledger %v exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+func TestLedgersExitCodes(t *testing.T) {
+	s := stage.New(t)
+	t.Setenv("LEDGER_GRACE", "1ms")
+	s.Accept(t, time.Hour)
+	out, errs := compares(t, idemctl.ExitOK)
+	if !strings.Contains(out, "drift           0\n") || !strings.Contains(out, "1 rows") {
+		t.Errorf("%s%s", out, errs)
+	}
+	stray(t, s)
+	out, _ = compares(t, idemctl.ExitRefused)
+	if !strings.Contains(out, "missing_here") {
+		t.Error(out)
+	}
+	compares(t, idemctl.ExitOK, "--tenant", stage.Tenant)
+	compares(t, idemctl.ExitOK, "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
+
+	compares(t, idemctl.ExitTrouble, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z")
+	compares(t, idemctl.ExitUsage, "--from", "yesterday")
+	compares(t, idemctl.ExitUsage, "--unknown")
+	if _, errs = compares(t, idemctl.ExitTrouble, "--within", "1ns"); !strings.Contains(errs, context.DeadlineExceeded.Error()) {
+		t.Error(errs)
+	}
+	if out, _ = compares(t, idemctl.ExitOK, "--help"); !strings.Contains(out, "--tenant") {
+		t.Error(out)
+	}
+}
+
+// stray makes a charge that nobody here has asked for.
+func stray(t *testing.T, s *stage.Stage) {
+	t.Helper()
+	body := strings.NewReader(`{"amount":1999,"currency":"EUR","source":"card_ok","reference":"order-17"}`)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Provider.URL+"/charges", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusCreated {
+		t.Fatal(res.Status)
+	}
+}
+
+func TestLedgerAsJSON(t *testing.T) {
+	s := stage.New(t)
+	t.Setenv("LEDGER_GRACE", "1ms")
+	stray(t, s)
+	out, errs := compares(t, idemctl.ExitRefused, "--output", "json")
+	var report ledger.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Drift[ledger.MissingHere] != 1 || len(report.Drifts) != 1 || errs == "" {
+		t.Errorf("%v: %s%s", err, out, errs)
+	}
+}
+
+// What could not be compared is no clean ledger.
+func TestWhatCantBeComparedIsTrouble(t *testing.T) {
+	for name, broken := range map[string]func(t *testing.T, s *stage.Stage){
+		"the tables can't be reached": func(t *testing.T, _ *stage.Stage) { stage.Unreachable(t) },
+		"the provider does not list": func(t *testing.T, s *stage.Stage) {
+			if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.List, Fault: provider.ErrorBefore}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"no table is named":        func(t *testing.T, _ *stage.Stage) { t.Setenv("PAYMENTS_TABLE", "") },
+		"the grace is no duration": func(t *testing.T, _ *stage.Stage) { t.Setenv("LEDGER_GRACE", "soon") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stage.New(t)
+			broken(t, s)
+			if _, errs := compares(t, idemctl.ExitTrouble); errs == "" {
+				t.Error("nothing says why")
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+// Command idemctl is the operator's of the payments application: the library's idemctl with the application's topics, rows
+// and provider, by the environment that the functions have (docs/operator.md).
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/auditlog"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+	"github.com/idem-go/idem-aws/idem/recovery"
+)
+
+func main() { os.Exit(idemctl.Main(app())) }
+
+func app() idemctl.App { return idemctl.App{Build: build, Letters: letters, Ledger: compare} }
+
+// build makes the console. Its log is stderr's: stdout is the answer's.
+func build(ctx context.Context) (*operator.Console, error) {
+	cfg, parts, err := wired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	log, err := auditlog.New(parts.Client, cfg.AuditTable)
+	if err != nil {
+		return nil, err
+	}
+	return operator.New(operator.Config{
+		Store: parts.Store, Engine: engine, Topics: parts.Topics, WakeUps: parts.Queue, DeadLetters: parts.Queue, Audit: log,
+		Recovery:    recovery.Config{LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay},
+		Application: application{parts, cfg.PaymentsTable}.tell, Logger: parts.Logger,
+	})
+}
+
+func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
+	cfg, err := config.Read[config.Operator]()
+	if err != nil {
+		return cfg, delivery.Parts{}, err
+	}
+	cfg.Out = os.Stderr
+	parts, err := delivery.New(ctx, cfg.Worker)
+	return cfg, parts, err
+}
+
+// letters goes through the dead-letter queue.
+func letters(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error) {
+	_, parts, err := wired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return parts.Queue.Redrive(ctx, sqsqueue.RedriveOptions{DryRun: redrive == nil, Max: most}, redrive)
+}
+
+// compare runs the ledger job for a window.
+func compare(ctx context.Context, w idemctl.Window, asJSON bool, out io.Writer) (clean bool, err error) {
+	cfg, err := config.Read[config.Ledger]()
+	if err != nil {
+		return false, err
+	}
+	l, err := ledger.Open(ctx, cfg, nil)
+	if err != nil {
+		return false, err
+	}
+	report, err := l.Check(ctx, ledger.Window{From: w.From, To: w.To, Tenant: w.Tenant})
+	write := report.WriteTable
+	if asJSON {
+		write = report.WriteJSON
+	}
+	return report.Clean(), errors.Join(err, write(out))
+}
+
+// application is what the payments application and its provider know.
+type application struct {
+	delivery.Parts
+	table string
+}
+
+// known is the part of a story that is the application's.
+type known struct {
+	// Row is the payment, refund or payout that the operation made, and Provider what the provider shows under each message's
+	// key.
+	Row      *payments.Entry                    `json:"row"`
+	Provider map[idem.MessageID]json.RawMessage `json:"provider"`
+}
+
+func (a application) tell(ctx context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
+	all := known{Provider: map[idem.MessageID]json.RawMessage{}}
+	for _, kind := range []payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout} {
+		row, err := a.row(ctx, kind, tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			all.Row = row
+		}
+	}
+	for _, m := range messages {
+		made, err := a.Provider.Made(ctx, m.Topic, m.ID)
+		if err != nil { // the rest of the story is worth telling
+			made, _ = json.Marshal("can't be asked: " + err.Error())
+		}
+		all.Provider[m.ID] = made
+	}
+	return all, nil
+}
+
+func (a application) row(ctx context.Context, kind payments.EntryKind, tenant string, id idem.OperationID) (*payments.Entry, error) {
+	pk, ok := payments.EntryOf(kind, tenant, id)
+	if !ok {
+		return nil, nil
+	}
+	strong := true
+	out, err := a.Client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &a.table, ConsistentRead: &strong, Key: map[string]types.AttributeValue{table.Key: &types.AttributeValueMemberS{Value: pk}},
+	})
+	if err != nil || out.Item == nil {
+		return nil, err
+	}
+	e, err := payments.DecodeEntry(out.Item)
+	return &e, err
+}

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// desk is a stage with the application on it, and an operator before it.
+type desk struct {
+	*testing.T
+	*stage.Stage
+	api    http.Handler
+	worker *outbox.Worker
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{T: t, Stage: stage.New(t)}
+	audit := d.Idempotency + "-audit"
+	d.ok(dynamotest.CreateTable(t.Context(), d.Client, audit, schema.Audit()))
+	t.Setenv("AUDIT_TABLE", audit)
+	t.Setenv("IDEMCTL_ACTOR", "ada")
+	cfg, err := config.Read[config.Worker]()
+	d.ok(err)
+	cfg.Out = io.Discard
+	parts, err := delivery.New(t.Context(), cfg)
+	d.ok(err)
+	d.worker, err = outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	d.ok(err)
+	courier, err := outbox.NewCourier(d.worker)
+	d.ok(err)
+	engine, err := idem.New(parts.Store, idem.Config{})
+	d.ok(err)
+	d.api, err = payments.New(payments.Config{
+		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Courier: courier,
+		Identify: func(*http.Request) (middleware.Identity, error) {
+			return middleware.Identity{Tenant: stage.Tenant}, nil
+		},
+		Retention: time.Hour, BodyBytesMax: 1 << 10,
+	})
+	d.ok(err)
+	return d
+}
+
+func (d *desk) ok(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+// post sends the client's request under its key, and returns the operation that it began.
+func (d *desk) post(path, key, body string) idem.OperationID {
+	d.Helper()
+	r := httptest.NewRequestWithContext(d.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", `"`+key+`"`)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	d.api.ServeHTTP(w, r)
+	var accepted struct{ Operation idem.OperationID }
+	if err := json.Unmarshal(w.Body.Bytes(), &accepted); err != nil || w.Code != http.StatusAccepted {
+		d.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return accepted.Operation
+}
+
+func (d *desk) pay(key, source string) idem.OperationID {
+	d.Helper()
+	return d.post("/v1/payments", key, `{"amount":1999,"currency":"EUR","source":"`+source+`"}`)
+}
+
+func (d *desk) deliver(id idem.MessageID) {
+	d.Helper()
+	d.ok(d.worker.Deliver(d.Context(), id))
+}
+
+func (d *desk) faults(rules ...provider.Rule) {
+	d.Helper()
+	d.ok(d.Provider.Faults(d.Context(), rules...))
+}
+
+// exits runs the command as a shell does.
+func (d *desk) exits(want int, args ...string) (stdout, stderr string) {
+	d.Helper()
+	var out, errs strings.Builder
+	if got := idemctl.Run(d.Context(), app(), args, &out, &errs); got != want {
+		d.Fatalf("idemctl %q exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// told is a story as a program reads it.
+type told struct {
+	Record      *operator.RecordView
+	Messages    []operator.MessageView
+	Application struct {
+		Row      *payments.Entry
+		Provider map[idem.MessageID][]provider.Object
+	}
+	Audit []operator.Entry
+	Next  []string
+}
+
+func (d *desk) inspect(args ...string) (s told) {
+	d.Helper()
+	out, _ := d.exits(idemctl.ExitOK, append([]string{"inspect", "--output", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		d.Fatalf("%v: %s", err, out)
+	}
+	return s
+}
+
+// change is the command line of a change that is made.
+func change(command, id string, seen operator.Seen, more ...string) []string {
+	return slices.Concat([]string{command, id, "--seen", string(seen), "--reason", "ticket 17"}, more, []string{"--write"})
+}
+
+func (s told) states() string {
+	states := []string{string(s.Record.State)}
+	for _, m := range s.Messages {
+		states = append(states, string(m.State))
+	}
+	if s.Application.Row != nil {
+		states = append(states, string(s.Application.Row.Status))
+	}
+	return strings.Join(states, " ")
+}
+
+func (d *desk) demands(s told, states string, next string) {
+	d.Helper()
+	if s.states() != states || !strings.Contains(strings.Join(s.Next, "\n"), next) {
+		d.Errorf("%s, next %q; want %s, %q", s.states(), s.Next, states, next)
+	}
+}
+
+// A payment that went well is one story, by its operation, its message and its key: record, message, row and the provider's
+// object; and nothing of what the client said that is not the row's.
+func TestStoryOfACompletedPayment(t *testing.T) {
+	d := newDesk(t)
+	id := d.pay("order-17", "card_ok")
+	d.deliver(id.Message(1))
+	for _, by := range [][]string{
+		{string(id)}, {string(id.Message(1))}, {"--tenant", stage.Tenant, "--operation", "payments.create", "--key", "order-17"},
+	} {
+		s := d.inspect(by...)
+		d.demands(s, "completed delivered succeeded", "nothing: it has ended")
+		made := s.Application.Provider[id.Message(1)]
+		if len(made) != 1 || made[0].Amount != 1999 || made[0].ID != s.Application.Row.ProviderReference || s.Record.ResponseStatus != http.StatusCreated {
+			t.Errorf("%+v", s)
+		}
+	}
+	out, _ := d.exits(idemctl.ExitOK, "inspect", string(id))
+	if strings.Contains(out, "order-17") || !strings.Contains(out, "payments.charge") {
+		t.Errorf("the table tells the key, or not the topic:\n%s", out)
+	}
+	d.exits(idemctl.ExitRefused, "inspect", "--tenant", "tenant-b", "--operation", "payments.create", "--key", "order-17")
+}
+
+// A charge without keys whose answer was lost: it stands in the operator's list, is resolved once by evidence that names the
+// provider's object, and a decision about what was seen before is refused and logged.
+func TestUnknownKeylessChargeIsResolvedByEvidence(t *testing.T) {
+	d := newDesk(t)
+	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
+	id := d.pay("order-18", "legacy_ok")
+	d.deliver(id.Message(1))
+
+	out, _ := d.exits(idemctl.ExitOK, "list", "unknown", "--tenant", stage.Tenant)
+	if !strings.Contains(out, string(id.Message(1))) {
+		t.Errorf("not listed:\n%s", out)
+	}
+	if out, _ = d.exits(idemctl.ExitOK, "list", "unknown", "--tenant", "tenant-b"); out != "nothing\n" {
+		t.Errorf("another tenant's list:\n%s", out)
+	}
+	s := d.inspect(string(id))
+	d.demands(s, "pending unknown pending", "resolve: with evidence")
+	charge := s.Application.Provider[id.Message(1)][0]
+	seen := s.Messages[0].Seen
+	resolve := change("resolve", string(id.Message(1)), seen, "--delivered", charge.ID)
+
+	out, _ = d.exits(idemctl.ExitOK, resolve[:len(resolve)-1]...) // without --write
+	if !strings.Contains(out, "dry run") {
+		t.Errorf("dry run: %s", out)
+	}
+	d.demands(d.inspect(string(id)), "pending unknown pending", "resolve")
+
+	d.exits(idemctl.ExitOK, resolve...)
+	s = d.inspect(string(id))
+	d.demands(s, "completed delivered succeeded", "nothing")
+	if s.Application.Row.ProviderReference != charge.ID || len(d.Charges(t)) != 1 {
+		t.Errorf("%+v, %d charges", s.Application.Row, len(d.Charges(t)))
+	}
+	if _, errs := d.exits(idemctl.ExitRefused, resolve...); !strings.Contains(errs, "is delivered.1.") || !strings.Contains(errs, string(seen)) {
+		t.Errorf("the refusal says: %s", errs)
+	}
+	d.logged(id, "refused", "done")
+}
+
+// logged demands the states of the entries about an operation, newest first.
+func (d *desk) logged(id idem.OperationID, states ...operator.EntryState) {
+	d.Helper()
+	out, _ := d.exits(idemctl.ExitOK, "audit", "--subject", string(id), "--output", "json")
+	var entries []operator.Entry
+	d.ok(json.Unmarshal([]byte(out), &entries))
+	got := map[operator.EntryState]int{}
+	for _, e := range entries {
+		got[e.State]++
+		if e.Actor != "ada" || e.Reason != "ticket 17" || e.DoneAt.IsZero() {
+			d.Errorf("entry %+v", e)
+		}
+	}
+	for _, state := range states {
+		got[state]--
+	}
+	for state, n := range got {
+		if n != 0 {
+			d.Errorf("log %+v, want %v (%s is off by %d)", entries, states, state, n)
+		}
+	}
+}
+
+// One that was given up has its final answer: there is nothing to redrive, and closing takes it out of the list.
+func TestDeadPayment(t *testing.T) {
+	t.Setenv("ATTEMPTS_MAX", "1")
+	d := newDesk(t)
+	d.faults(provider.Rule{On: provider.Charge, Fault: provider.RateLimit})
+	id := d.pay("order-19", "card_ok")
+	d.deliver(id.Message(1))
+	if out, _ := d.exits(idemctl.ExitOK, "list", "dead"); !strings.Contains(out, string(id.Message(1))) {
+		t.Errorf("not listed:\n%s", out)
+	}
+	s := d.inspect(string(id))
+	d.demands(s, "failed dead failed", "close: its operation has its final answer")
+	if _, errs := d.exits(idemctl.ExitRefused, change("redrive", string(id.Message(1)), s.Messages[0].Seen)...); !strings.Contains(errs, "final answer") {
+		t.Errorf("the refusal says: %s", errs)
+	}
+	if _, errs := d.exits(idemctl.ExitRefused, change("close", string(id.Message(1)), s.Messages[0].Seen)...); !strings.Contains(errs, "may be under way until") {
+		t.Errorf("the refusal says: %s", errs)
+	}
+	d.logged(id, "refused", "refused")
+}
+
+// A payout between its phases: what was screened is told beside what is still to be paid out, and the reserved funds' row.
+func TestStoryOfAPayoutBetweenPhases(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, stage.Tenant, "acct_1", 1000)
+	d.faults(provider.Rule{On: provider.Payout, Fault: provider.RateLimit, Times: 1})
+	id := d.post("/v1/payouts", "payout-1", `{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok"}`)
+	s := d.inspect(string(id))
+	d.demands(s, "pending delivered pending pending", "wait: a worker takes it from")
+	if len(s.Application.Provider[id.Message(1)]) != 1 || len(s.Application.Provider[id.Message(2)]) != 0 || s.Application.Row.Kind != payments.EntryPayout {
+		t.Errorf("%+v", s.Application)
+	}
+	time.Sleep(time.Until(s.Messages[1].NextAttemptAt))
+	d.deliver(id.Message(2))
+	d.demands(d.inspect(string(id)), "completed delivered delivered succeeded", "nothing")
+}
+
+// An opaque operation whose outcome is unknown: completed with the answer that its handler would have given, or released
+// where nothing happened.
+func TestUnknownRecord(t *testing.T) {
+	body := t.TempDir() + "/body"
+	if err := os.WriteFile(body, []byte(`{"imported":17}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for command, c := range map[string]struct {
+		more  []string
+		state idem.State
+	}{
+		"resolve": {[]string{"--status", "201", "--body", body}, idem.StateCompleted},
+		"release": {nil, idem.StateFailedRetryable},
+	} {
+		t.Run(command, func(t *testing.T) {
+			d := newDesk(t)
+			key := d.Unknown(t, time.Hour)
+			out, _ := d.exits(idemctl.ExitOK, "list", "unknown", "--output", "json")
+			var l operator.List
+			d.ok(json.Unmarshal([]byte(out), &l))
+			if len(l.Rows) != 1 || l.Rows[0].Record == nil {
+				t.Fatalf("%s", out)
+			}
+			id := l.Rows[0].Operation
+			d.demands(d.inspect(string(id)), "unknown", "release: where nothing happened")
+			d.exits(idemctl.ExitRefused, change(command, string(id), "unknown.9.00000000", c.more...)...)
+			d.exits(idemctl.ExitOK, change(command, string(id), l.Rows[0].Record.Seen, c.more...)...)
+			if got := d.RecordState(t, key); got != c.state {
+				t.Errorf("the record is %s, want %s", got, c.state)
+			}
+			d.logged(id, "refused", "done")
+		})
+	}
+}
+
+// What nobody woke is stuck: it is listed, and a sweep on demand offers it.
+func TestSweepNow(t *testing.T) {
+	d := newDesk(t)
+	a := d.Accept(t, time.Minute)
+	if out, _ := d.exits(idemctl.ExitOK, "list", "stuck"); !strings.Contains(out, string(a.Message.ID)) {
+		t.Errorf("not listed:\n%s", out)
+	}
+	d.exits(idemctl.ExitOK, "sweep", "--reason", "ticket 17")
+	if sent := d.Queues.WakeUps(); len(sent) != 0 {
+		t.Errorf("a dry run sent %+v", sent)
+	}
+	out, _ := d.exits(idemctl.ExitOK, "sweep", "--reason", "ticket 17", "--write")
+	if sent := d.Queues.WakeUps(); len(sent) != 1 || !strings.Contains(out, `"offered":1`) {
+		t.Errorf("sent %+v: %s", sent, out)
+	}
+}
+
+// Reconcile asks the provider now, and settles what it finds.
+func TestReconcileNow(t *testing.T) {
+	d := newDesk(t)
+	a := d.Accept(t, time.Minute)
+	a.Park(t)
+	a.Charge(t)
+	d.exits(idemctl.ExitOK, "reconcile", string(a.Message.ID), "--reason", "ticket 17", "--write")
+	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+func TestLedger(t *testing.T) {
+	d := newDesk(t)
+	t.Setenv("LEDGER_GRACE", "1ms")
+	id := d.pay("order-20", "card_ok")
+	d.deliver(id.Message(1))
+	time.Sleep(2 * time.Millisecond) // the grace
+	if out, _ := d.exits(idemctl.ExitOK, "ledger"); !strings.Contains(out, "1 rows") {
+		t.Errorf("%s", out)
+	}
+	d.ok(d.Provider.Reset(t.Context())) // the charge that the payment ended by is gone
+	out, errs := d.exits(idemctl.ExitRefused, "ledger", "--output", "json")
+	var report struct{ Drift map[string]int }
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Drift["missing_there"] != 1 || !strings.Contains(errs, "drifts") {
+		t.Errorf("%v: %s%s", err, out, errs)
+	}
+}
+
+// Where the tables can't be asked nothing is said of what is there; where they are not named it is the command line's fault.
+func TestTrouble(t *testing.T) {
+	d := newDesk(t)
+	a := d.Accept(t, 0)
+	t.Setenv("AUDIT_TABLE", "")
+	if _, errs := d.exits(idemctl.ExitUsage, "inspect", string(a.Message.ID)); !strings.Contains(errs, "AUDIT_TABLE") {
+		t.Errorf("%s", errs)
+	}
+	file := t.TempDir() + "/run.env"
+	d.ok(os.WriteFile(file, []byte("# names\nAUDIT_TABLE="+d.Idempotency+"-audit\nIDEMPOTENCY_TABLE=other\n"), 0o600))
+	d.ok(os.Unsetenv("AUDIT_TABLE"))
+	d.exits(idemctl.ExitOK, "--env-file", file, "inspect", string(a.Message.ID)) // what is set already stays
+	stage.Unreachable(t)
+	d.exits(idemctl.ExitTrouble, "inspect", string(a.Message.ID))
+	d.exits(idemctl.ExitTrouble, "list", "dead")
+}

@@ -1,0 +1,201 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// rules are what a story is judged by.
+type rules struct {
+	now time.Time
+	// grace is for how long after its end an effect need not be listed.
+	grace time.Duration
+	// retention is how long a final record stays at least, and outlives how much longer its messages do.
+	retention, outlives time.Duration
+	workMax             time.Duration
+}
+
+// messagesOutlive is how much longer than its record a final message stays (docs/design.md "Tables").
+const messagesOutlive = 24 * time.Hour
+
+// standing is where an entry stands.
+type standing int
+
+const (
+	compared standing = iota
+	// open: still being worked on, or ended so lately that the provider need not show it.
+	open
+	// parked: unknown or dead.
+	parked
+	unreadable
+)
+
+// verdict is what a story comes to.
+type verdict struct {
+	standing standing
+	// removed says that record or messages are gone, and may be.
+	removed bool
+	drifts  []Drift
+}
+
+// judging is one judgement under way.
+type judging struct {
+	rules
+	story
+	verdict
+}
+
+// judge compares the sides of a story. It is pure.
+func (r rules) judge(s story) verdict {
+	if !s.readable() {
+		return verdict{standing: unreadable}
+	}
+	j := &judging{rules: r, story: s}
+	j.chain()
+	j.stand()
+	j.recordAgainstMessage()
+	j.rowAgainstMessage()
+	for _, e := range effects(s.entry.Kind) {
+		j.rowAgainstProvider(e)
+	}
+	j.strays()
+	if s.entry.Refunded > s.entry.Amount {
+		j.drift(Duplicate, s.row(), Side{What: "refunds of it", State: "reserved", Amount: s.entry.Refunded, Currency: s.entry.Currency})
+	}
+	return j.verdict
+}
+
+func (j *judging) drift(kind Kind, sides ...Side) {
+	j.drifts = append(j.drifts, Drift{Kind: kind, Tenant: j.entry.Tenant, Entry: j.entry.ID, Sides: sides})
+}
+
+// kept is the retention that counts for the entry: what its messages say, where there are any.
+func (j *judging) kept() time.Duration {
+	for _, m := range j.messages {
+		if m != nil {
+			return m.Retention
+		}
+	}
+	return j.retention
+}
+
+// final says that the row holds its end.
+func (j *judging) final() bool { return j.entry.Status != payments.StatusPending }
+
+// chain demands the messages that must be there. Only final ones may have been removed, and none before its retention and
+// a day after the earliest end there can have been, the row's own birth.
+func (j *judging) chain() {
+	mayBeGone := j.final() && !j.now.Before(j.entry.CreatedAt.Add(j.kept()+j.outlives))
+	m, n := j.last()
+	missing := 0
+	switch {
+	case n == 0 || j.messages[0] == nil:
+		missing = 1
+	case j.continues(m, n):
+		missing = n + 1
+	default:
+		return
+	}
+	if mayBeGone {
+		j.removed = true
+		return
+	}
+	j.drift(RecordMessageDiffers, j.row(), j.message(missing), j.recordSide())
+}
+
+// stand says where the entry stands by the furthest of its messages.
+func (j *judging) stand() {
+	m, n := j.last()
+	if m == nil {
+		return
+	}
+	switch m.State {
+	case idem.MessageUnknown, idem.MessageDead:
+		j.standing = parked
+	case idem.MessagePending, idem.MessageClaimed:
+		j.standing = open
+		since := m.CreatedAt
+		if m.RedrivenAt.After(since) {
+			since = m.RedrivenAt
+		}
+		if j.now.Sub(since) > j.workMax {
+			j.drift(StateDiffers, j.row(), j.message(n))
+		}
+	case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+	}
+}
+
+// recordAgainstMessage: a record is final exactly when its chain has ended.
+func (j *judging) recordAgainstMessage() {
+	m, n := j.last()
+	if m == nil || m.Detached || j.continues(m, n) {
+		return // a missing message is drift already, or was removed, which its record was long before
+	}
+	if j.record == nil {
+		if j.recordMayBeGone(m) {
+			j.removed = true
+			return
+		}
+		j.drift(RecordMessageDiffers, j.recordSide(), j.message(n))
+		return
+	}
+	if !agree(j.record.state, m.State) {
+		j.drift(RecordMessageDiffers, j.recordSide(), j.message(n))
+	}
+}
+
+func (j *judging) recordMayBeGone(m *idem.Message) bool {
+	switch m.State {
+	case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+		return !j.now.Before(m.DoneAt.Add(m.Retention))
+	case idem.MessageDead: // given up and answered: its record goes, it stays
+		return j.entry.Status == payments.StatusFailed && !j.now.Before(j.entry.CreatedAt.Add(m.Retention))
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
+	}
+	return false
+}
+
+// agree says whether a record may be in a state while the last message of its chain is in another.
+func agree(r idem.State, m idem.MessageState) bool {
+	switch m {
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
+		return r == idem.StatePending
+	case idem.MessageDead:
+		return r == idem.StatePending || r == idem.StateFailed
+	case idem.MessageDelivered, idem.MessageDeclined:
+		return r == idem.StateCompleted
+	case idem.MessageCancelled:
+		return r == idem.StateFailed
+	}
+	return false
+}
+
+// rowAgainstMessage: the row ends in the transaction that ends its chain.
+func (j *judging) rowAgainstMessage() {
+	m, n := j.last()
+	if m == nil || j.continues(m, n) {
+		return
+	}
+	if want := j.statusBy(m); j.entry.Status != want {
+		j.drift(StateDiffers, j.row(), j.message(n))
+	}
+}
+
+func (j *judging) statusBy(m *idem.Message) payments.Status {
+	switch m.State {
+	case idem.MessageDelivered:
+		return payments.StatusSucceeded
+	case idem.MessageDeclined:
+		return payments.StatusDeclined
+	case idem.MessageCancelled:
+		return payments.StatusFailed
+	case idem.MessageDead:
+		if j.record == nil || j.record.state.Final() {
+			return payments.StatusFailed
+		}
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
+	}
+	return payments.StatusPending
+}

@@ -1,0 +1,326 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+)
+
+var noon = time.Date(2101, 2, 3, 12, 0, 0, 0, time.UTC)
+
+// operation is one of tenant-a's.
+var operation = func() idem.OperationID {
+	id, err := idem.Mint{Random: strings.NewReader("sixteen bytes it")}.OperationID(idem.Scope{Tenant: "tenant-a", Key: "k"}.RecordKey())
+	if err != nil {
+		panic(err)
+	}
+	return id
+}()
+
+var testRules = rules{now: noon, grace: time.Minute, retention: 24 * time.Hour, outlives: 24 * time.Hour, workMax: 25 * time.Hour}
+
+// ending is how a chain may stand, and what row, record and provider have then.
+type ending struct {
+	message idem.MessageState
+	row     payments.Status
+	record  idem.State
+	there   payments.Status // "": nothing
+}
+
+var endings = []ending{
+	{idem.MessagePending, payments.StatusPending, idem.StatePending, ""},
+	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, ""},
+	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, ""},
+	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
+	{idem.MessageDead, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageDead, payments.StatusFailed, idem.StateFailed, ""},
+	{idem.MessageDelivered, payments.StatusSucceeded, idem.StateCompleted, payments.StatusSucceeded},
+	{idem.MessageDeclined, payments.StatusDeclined, idem.StateCompleted, payments.StatusDeclined},
+	{idem.MessageCancelled, payments.StatusFailed, idem.StateFailed, ""},
+}
+
+// drawStory draws a story as the application leaves it: of any kind, at any point of its chain, at any age.
+func drawStory(t *rapid.T) story {
+	kind := rapid.SampledFrom([]payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout}).Draw(t, "kind")
+	chain := effects(kind)
+	at := rapid.IntRange(1, len(chain)).Draw(t, "position")
+	end := rapid.SampledFrom(endings).Filter(func(e ending) bool {
+		return at == len(chain) || e.message != idem.MessageDelivered // which goes on
+	}).Draw(t, "end")
+	age := time.Duration(rapid.IntRange(2, 20*60).Draw(t, "minutes")) * time.Minute
+	if end.message.Final() {
+		age = time.Duration(rapid.IntRange(2, 100*60).Draw(t, "minutes of what is final")) * time.Minute
+	}
+	created := noon.Add(-age)
+	s := story{
+		entry: payments.Entry{
+			Kind: kind, Tenant: "tenant-a", ID: "x_1", Status: end.row, Amount: 1999, Currency: "EUR", Message: operation.Message(1), CreatedAt: created,
+		},
+		operation: operation, messages: make([]*idem.Message, len(chain)),
+		record: &record{operation: operation, tenant: "tenant-a", state: end.record, readable: true},
+	}
+	for n := 1; n <= at; n++ {
+		state, there := idem.MessageDelivered, payments.StatusSucceeded
+		if n == at {
+			state, there = end.message, end.there
+		}
+		m := &idem.Message{
+			ID: operation.Message(n), Index: n, OperationID: operation, Tenant: "tenant-a", State: state, CreatedAt: created,
+			Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+		}
+		if there != "" {
+			o := object{
+				ID: fmt.Sprint("obj_", n), Kind: string(chain[n-1].family), Status: string(there), Key: string(m.ID), Amount: 1999, Currency: "EUR", CreatedAt: created,
+			}
+			s.objects = append(s.objects, o)
+			m.Reference = o.ID
+		}
+		if state.Final() {
+			m.DoneAt = created
+		}
+		s.messages[n-1] = m
+	}
+	if m := s.messages[at-1]; at == len(chain) && end.row != payments.StatusPending {
+		s.entry.ProviderReference = m.Reference
+	}
+	if end.record.Final() {
+		s.record.doneAt = created
+	}
+	s.expire(t, age)
+	return s
+}
+
+// expire lets TTL remove what it may, in any order.
+func (s *story) expire(t *rapid.T, age time.Duration) {
+	if s.entry.Status == payments.StatusPending {
+		return
+	}
+	if age >= 24*time.Hour && rapid.Bool().Draw(t, "record removed") {
+		s.record = nil
+	}
+	for n, m := range s.messages {
+		if m != nil && m.State.Final() && age >= 48*time.Hour && rapid.Bool().Draw(t, fmt.Sprint("message removed ", n)) {
+			s.messages[n] = nil
+		}
+	}
+}
+
+// Whatever the application leaves is no drift, and what one accident makes of it is, of the right kind.
+func TestJudgement(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawStory(t)
+		if v := testRules.judge(s); len(v.drifts) > 0 {
+			t.Fatalf("%+v is no drift: %+v", s, v.drifts)
+		}
+		accident := rapid.SampledFrom(accidents).Draw(t, "accident")
+		if !accident.happens(&s) {
+			return
+		}
+		v := testRules.judge(s)
+		if !slices.ContainsFunc(v.drifts, func(d Drift) bool { return d.Kind == accident.want }) {
+			t.Fatalf("%s of %+v: %+v, want %s", accident.what, s, v.drifts, accident.want)
+		}
+		for _, d := range v.drifts {
+			if d.Tenant != "tenant-a" || d.Entry != "x_1" || len(d.Sides) < 2 {
+				t.Fatalf("%+v does not say what differs", d)
+			}
+		}
+	})
+}
+
+// money is the effect that moves it: the last of the chain.
+func (s *story) money() effect {
+	chain := effects(s.entry.Kind)
+	return chain[len(chain)-1]
+}
+
+// find is the first object that fits.
+func (s *story) find(fits func(object) bool) (int, bool) {
+	n := slices.IndexFunc(s.objects, fits)
+	return n, n >= 0
+}
+
+func (s *story) moved(o object) bool { return o.family() == s.money().family && o.succeeded() }
+
+// accidents change a story, unless they can't happen to it.
+var accidents = []struct {
+	what    string
+	want    Kind
+	happens func(*story) bool
+}{
+	{"another amount", AmountDiffers, func(s *story) bool {
+		if len(s.objects) > 0 {
+			s.objects[0].Amount--
+		}
+		return len(s.objects) > 0
+	}},
+	{"another currency", AmountDiffers, func(s *story) bool {
+		if len(s.objects) > 0 {
+			s.objects[len(s.objects)-1].Currency = "USD"
+		}
+		return len(s.objects) > 0
+	}},
+	{"a second object of the key", Duplicate, func(s *story) bool {
+		n, ok := s.find(object.succeeded)
+		if ok {
+			again := s.objects[n]
+			again.ID = "obj_again"
+			s.objects = append(s.objects, again)
+		}
+		return ok
+	}},
+	{"a second object of the intent", Duplicate, func(s *story) bool {
+		n, ok := s.find(s.moved)
+		if ok {
+			again := s.objects[n]
+			again.ID, again.Key = "obj_again", string(operation.Message(7))
+			s.objects = append(s.objects, again)
+		}
+		return ok
+	}},
+	{"an object of another kind", MissingHere, func(s *story) bool {
+		kind := charges
+		if s.entry.Kind == payments.EntryPayment {
+			kind = payouts
+		}
+		s.objects = append(s.objects, object{ID: "obj_other", Kind: string(kind), Status: "succeeded", Key: string(operation.Message(1)), Amount: 1, Currency: "EUR"})
+		return true
+	}},
+	{"the provider forgets", MissingThere, func(s *story) bool {
+		if s.entry.Status != payments.StatusSucceeded {
+			return false
+		}
+		s.objects = slices.DeleteFunc(s.objects, s.moved)
+		return true
+	}},
+	{"it moved there, and ended here", StateDiffers, func(s *story) bool {
+		if s.entry.Status != payments.StatusFailed && s.entry.Status != payments.StatusDeclined {
+			return false
+		}
+		s.objects = []object{{
+			ID: "obj_x", Kind: string(s.money().family), Status: "succeeded", Key: string(operation.Message(s.money().position)), Amount: 1999, Currency: "EUR",
+		}}
+		return true
+	}},
+	{"it was declined there, and moved here", StateDiffers, func(s *story) bool {
+		n, ok := s.find(s.moved)
+		if ok = ok && s.entry.Status == payments.StatusSucceeded; ok {
+			s.objects[n].Status = "declined"
+		}
+		return ok
+	}},
+	{"another reference", StateDiffers, func(s *story) bool {
+		s.entry.ProviderReference = "obj_other"
+		return s.entry.Status == payments.StatusSucceeded
+	}},
+	{"the row stays behind", StateDiffers, func(s *story) bool {
+		m, _ := s.last()
+		if m == nil || s.entry.Status == payments.StatusPending || !s.ended() {
+			return false
+		}
+		s.entry.Status = payments.StatusPending
+		return true
+	}},
+	{"the row runs ahead", StateDiffers, func(s *story) bool {
+		if s.entry.Status != payments.StatusPending {
+			return false
+		}
+		s.entry.Status = payments.StatusSucceeded
+		return true
+	}},
+	{"worked on for ever", StateDiffers, func(s *story) bool {
+		m, _ := s.last()
+		if m == nil || m.State != idem.MessagePending && m.State != idem.MessageClaimed {
+			return false
+		}
+		m.CreatedAt = noon.Add(-testRules.workMax - time.Millisecond)
+		return true
+	}},
+	{"a final record of what goes on", RecordMessageDiffers, func(s *story) bool {
+		if s.record == nil || s.record.state != idem.StatePending {
+			return false
+		}
+		s.record.state = idem.StateCompleted
+		return true
+	}},
+	{"a pending record of what has ended", RecordMessageDiffers, func(s *story) bool {
+		if s.record == nil || !s.ended() {
+			return false
+		}
+		s.record.state = idem.StatePending
+		return true
+	}},
+	{"no record too early", RecordMessageDiffers, func(s *story) bool {
+		s.record = nil
+		m, _ := s.last()
+		return m != nil && (!s.ended() && s.entry.Status == payments.StatusPending || noon.Before(s.entry.CreatedAt.Add(24*time.Hour)))
+	}},
+	{"no message too early", RecordMessageDiffers, func(s *story) bool {
+		s.messages[0] = nil
+		return s.entry.Status == payments.StatusPending || noon.Before(s.entry.CreatedAt.Add(48*time.Hour))
+	}},
+	{"no second message", RecordMessageDiffers, func(s *story) bool {
+		if len(s.messages) < 2 || s.messages[0] == nil || s.messages[1] == nil {
+			return false
+		}
+		s.messages[1] = nil
+		return s.entry.Status == payments.StatusPending || noon.Before(s.entry.CreatedAt.Add(48*time.Hour))
+	}},
+	{"more refunded than paid", Duplicate, func(s *story) bool {
+		s.entry.Refunded = s.entry.Amount + 1
+		return true
+	}},
+}
+
+// Where an entry stands is told by the furthest of its messages.
+func TestStandings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawStory(t)
+		want := compared
+		if m, _ := s.last(); m != nil {
+			switch m.State {
+			case idem.MessagePending, idem.MessageClaimed:
+				want = open
+			case idem.MessageUnknown, idem.MessageDead:
+				want = parked
+			case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+			}
+		}
+		if got := testRules.judge(s).standing; got != want {
+			t.Fatalf("%+v stands %d, want %d", s, got, want)
+		}
+	})
+}
+
+func TestSumsOfRefunds(t *testing.T) {
+	paid := payments.Entry{Kind: payments.EntryPayment, Tenant: "tenant-a", ID: "pay_1", Status: payments.StatusSucceeded, Amount: 100, Refunded: 60, ProviderReference: "ch_1", Currency: "EUR"}
+	for name, c := range map[string]struct {
+		sum  refundSum
+		want []Kind
+	}{
+		"all of it":                    {refundSum{here: 60, there: 60, charges: []string{"ch_1"}}, nil},
+		"a part, by the window":        {refundSum{here: 10, there: 10, charges: []string{"ch_1"}}, nil},
+		"none that succeeded":          {refundSum{}, nil},
+		"more here than is reserved":   {refundSum{here: 61, there: 61, charges: []string{"ch_1"}}, []Kind{AmountDiffers}},
+		"more there than was paid":     {refundSum{here: 60, there: 101, charges: []string{"ch_1"}}, []Kind{Duplicate}},
+		"more here than was paid":      {refundSum{here: 101, there: 101, charges: []string{"ch_1"}}, []Kind{Duplicate, AmountDiffers}},
+		"refunded of another's charge": {refundSum{here: 60, there: 60, charges: []string{"ch_1", "ch_2"}}, []Kind{StateDiffers}},
+	} {
+		var got []Kind
+		for _, d := range c.sum.judge(paid) {
+			got = append(got, d.Kind)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

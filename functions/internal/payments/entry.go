@@ -1,0 +1,108 @@
+package payments
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// EntryKind is the kind of a row that money at the provider stands behind.
+type EntryKind string
+
+// The kinds of entry.
+const (
+	EntryPayment EntryKind = "payment"
+	EntryRefund  EntryKind = "refund"
+	EntryPayout  EntryKind = "payout"
+)
+
+// Entry is what ledger reconciliation compares of a payment, refund or payout. Nothing in it is a client's own text.
+type Entry struct {
+	Kind     EntryKind
+	Tenant   string
+	ID       string
+	Status   Status
+	Amount   int64
+	Currency string
+	// Message is the first message of its operation.
+	Message           idem.MessageID
+	ProviderReference string
+	CreatedAt         time.Time
+	// Payment is the id of the payment that a refund gives back.
+	Payment string
+	// Refunded is the sum of a payment's refunds that are pending or succeeded.
+	Refunded int64
+}
+
+// EntryKey is the key of an entry's row; ok is false for a kind that there is not.
+func EntryKey(kind EntryKind, tenant, id string) (pk string, ok bool) {
+	switch kind {
+	case EntryPayment:
+		return paymentKey(tenant, id), true
+	case EntryRefund:
+		return refundKey(tenant, id), true
+	case EntryPayout:
+		return payoutKey(tenant, id), true
+	}
+	return "", false
+}
+
+// EntryOf is the key of the row that an operation of the tenant made, if the operation made one of the kind.
+func EntryOf(kind EntryKind, tenant string, operation idem.OperationID) (pk string, ok bool) {
+	if _, err := operation.RecordKey(); err != nil {
+		return "", false
+	}
+	prefix := map[EntryKind]string{EntryPayment: paymentPrefix, EntryRefund: refundPrefix, EntryPayout: payoutPrefix}[kind]
+	return EntryKey(kind, tenant, entityID(prefix, operation))
+}
+
+// EntryTenant is whose row the key of an entry names; "" for a key that is none.
+func EntryTenant(pk string) string {
+	_, rest, _ := strings.Cut(pk, "#")
+	if cut := strings.LastIndexByte(rest, '/'); cut >= 0 { // ids hold no "/", tenants may
+		return rest[:cut]
+	}
+	return ""
+}
+
+// DecodeEntry reads a row of the payments table. It is an error for a row that is no entry.
+func DecodeEntry(it map[string]types.AttributeValue) (Entry, error) {
+	d := &decoder{item: it}
+	pk := d.str(attrKey)
+	kind, _, _ := strings.Cut(pk, "#")
+	e := Entry{
+		Kind: EntryKind(kind), Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
+		Currency: d.str(attrCurrency), Message: idem.MessageID(d.str(attrMessage)), ProviderReference: d.str(attrProvider),
+		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(), Payment: d.str(attrPayment), Refunded: d.numOrZero(attrRefunded),
+	}
+	if d.err != nil {
+		return e, fmt.Errorf("%w of %s", d.err, pk)
+	}
+	if own, ok := EntryKey(e.Kind, e.Tenant, e.ID); !ok || own != pk {
+		return e, fmt.Errorf("payments: %q is no payment, refund or payout", pk)
+	}
+	return e, nil
+}
+
+// LedgerShards is how many partitions an hour of the ledger index has: each takes 1,000 rows a second.
+const LedgerShards = 4
+
+// LedgerPartition is a partition of the ledger index, shard from 0.
+func LedgerPartition(at time.Time, shard int) string {
+	return at.UTC().Format("2006-01-02T15") + "#" + strconv.Itoa(shard)
+}
+
+// entered adds to a new row what the ledger index needs beside the time that the row has.
+func entered(it item, pk string, at time.Time) item {
+	h := fnv.New32a()
+	h.Write([]byte(pk))
+	it[table.Hour] = str(LedgerPartition(at, int(h.Sum32()%LedgerShards)))
+	return it
+}

@@ -1,0 +1,170 @@
+package operator
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// Change is who changes something, and why.
+type Change struct {
+	// Actor is who it is: 1..128 characters.
+	Actor string
+	// Reason is why: 1..500 characters, none of them a control character.
+	Reason string
+	// Seen is what the actor saw, as [Console.Inspect] tells it. It is not demanded of what only asks or offers again.
+	Seen Seen
+	// DryRun says what would be done, judges what was seen, and changes nothing.
+	DryRun bool
+}
+
+const (
+	actorMax  = 128
+	reasonMax = 500
+)
+
+// InvalidError is a change that can't be tried.
+type InvalidError struct{ Field, Rule string }
+
+// Error implements error.
+func (e *InvalidError) Error() string { return fmt.Sprintf("operator: %s %s", e.Field, e.Rule) }
+
+func (c Change) validate() error {
+	for _, field := range []struct {
+		name, value string
+		most        int
+	}{{"actor", c.Actor, actorMax}, {"reason", c.Reason, reasonMax}} {
+		n := utf8.RuneCountInString(strings.TrimSpace(field.value))
+		if n < 1 || n > field.most || !utf8.ValidString(field.value) || strings.ContainsFunc(field.value, unicode.IsControl) {
+			return &InvalidError{field.name, fmt.Sprintf("must have 1..%d characters and no control character", field.most)}
+		}
+	}
+	return nil
+}
+
+// Result is what came of a change.
+type Result struct {
+	Action  string     `json:"action"`
+	Subject string     `json:"subject"`
+	State   EntryState `json:"state"`
+	// Outcome is what it was made, or what would have been done.
+	Outcome string `json:"outcome"`
+	DryRun  bool   `json:"dry_run,omitempty"`
+	// Entry is the id of the audit entry; none of a dry run.
+	Entry string `json:"entry,omitempty"`
+}
+
+// UnloggedError: the change was made, or refused, and the audit log could not be told. Its entry stays intended.
+type UnloggedError struct {
+	Entry string
+	Cause error
+}
+
+// Error implements error.
+func (e *UnloggedError) Error() string {
+	return fmt.Sprintf("operator: entry %s of the audit log stays intended: %v", e.Entry, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnloggedError) Unwrap() error { return e.Cause }
+
+// action is one change that was asked for.
+type action struct {
+	name, subject, tenant string
+	// would is what a dry run says.
+	would string
+	// judge says whether what the actor saw is there; nil where that is not asked.
+	judge func(context.Context) error
+	act   func(context.Context) (outcome string, err error)
+}
+
+// carry writes the intent, acts, and writes what came of it.
+func (c *Console) carry(ctx context.Context, ch Change, a action) (Result, error) {
+	result := Result{Action: a.name, Subject: a.subject, DryRun: ch.DryRun}
+	if err := ch.validate(); err != nil {
+		return result, err
+	}
+	if ch.DryRun {
+		result.State, result.Outcome = EntryIntended, a.would
+		return result, a.judged(ctx)
+	}
+	e, err := c.begin(ctx, ch, a)
+	if err != nil {
+		return result, err
+	}
+	result.Entry = e.ID
+	cause := a.judged(ctx)
+	if cause == nil {
+		result.Outcome, cause = a.act(ctx)
+	}
+	if result.State = stateOf(cause); cause != nil {
+		result.Outcome = cause.Error()
+	}
+	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, c.now()
+	// What was done must be told, whoever has stopped waiting.
+	if err := c.cfg.Audit.End(context.WithoutCancel(ctx), e); err != nil {
+		return result, errors.Join(cause, &UnloggedError{e.ID, err})
+	}
+	return result, cause
+}
+
+func (a action) judged(ctx context.Context) error {
+	if a.judge == nil {
+		return nil
+	}
+	return a.judge(ctx)
+}
+
+func (c *Console) begin(ctx context.Context, ch Change, a action) (Entry, error) {
+	raw := make([]byte, 16)
+	if _, err := io.ReadFull(c.cfg.Random, raw); err != nil {
+		return Entry{}, fmt.Errorf("operator: read randomness: %w", err)
+	}
+	e := Entry{
+		ID: "au_" + hex.EncodeToString(raw), At: c.now(), Actor: strings.TrimSpace(ch.Actor), Action: a.name, Subject: a.subject,
+		Tenant: a.tenant, Reason: strings.TrimSpace(ch.Reason), Seen: string(ch.Seen), State: EntryIntended,
+	}
+	if err := c.cfg.Audit.Begin(ctx, e); err != nil {
+		return e, fmt.Errorf("operator: the audit log can't be written, so nothing was changed: %w", err)
+	}
+	return e, nil
+}
+
+// Refused says whether an error means that the fence, or the contract, did not admit a change: nothing was changed.
+func Refused(err error) bool {
+	var (
+		stale      *StaleError
+		invalid    *InvalidError
+		message    *idem.MessageConflictError
+		record     *idem.RecordConflictError
+		refusal    *outbox.RefusalError
+		transition *idem.TransitionError
+		step       *outbox.TransitionError
+		bust       *idem.CacheBustError
+		response   *idem.ResponseError
+	)
+	for _, target := range []any{&stale, &invalid, &message, &record, &refusal, &transition, &step, &bust, &response} {
+		if errors.As(err, target) {
+			return true
+		}
+	}
+	return errors.Is(err, ErrNotFound) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, idem.ErrOperationID)
+}
+
+func stateOf(err error) EntryState {
+	switch {
+	case err == nil:
+		return EntryDone
+	case Refused(err):
+		return EntryRefused
+	}
+	return EntryFailed
+}

@@ -1,0 +1,105 @@
+package operator
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/recovery"
+)
+
+// Store is what a console reads. dynamo.Store and its decorators implement it.
+type Store interface {
+	idem.Store
+	outbox.Store
+	recovery.Store
+}
+
+// Config is what a console works with. Store, Engine, Topics, WakeUps, DeadLetters and Audit are required.
+type Config struct {
+	Store       Store
+	Engine      *idem.Engine
+	Topics      *outbox.Topics
+	WakeUps     outbox.WakeUps
+	DeadLetters outbox.DeadLetters
+	Audit       AuditLog
+	// Probes are those of opaque operations, as for recovery.NewReconciler. Default: none.
+	Probes map[string]recovery.Probe
+	// Recovery configures probes of opaque operations; its clock and logger are the console's.
+	Recovery recovery.Config
+	// Application tells what the application and its provider know of an operation and its messages; nil where they know
+	// nothing. Default: nobody is asked.
+	Application func(ctx context.Context, tenant string, id idem.OperationID, messages []MessageView) (any, error)
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Random is a cryptographic source of randomness, for the entries' ids. Default crypto/rand.Reader.
+	Random io.Reader
+	Logger *slog.Logger
+}
+
+// Console is an operator's desk. It is safe for concurrent use.
+type Console struct {
+	cfg        Config
+	operator   *outbox.Operator
+	reconciler *outbox.Reconciler
+	records    *recovery.Reconciler
+	sweep      *outbox.Sweep
+	parking    *recovery.Sweep
+	mint       idem.Mint
+}
+
+// New returns a console, or an [*idem.ConfigError].
+func New(cfg Config) (*Console, error) {
+	if cfg.Store == nil || cfg.Audit == nil {
+		return nil, &idem.ConfigError{Field: "Config.Store, Config.Audit", Value: nil, Rule: "must be given"}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.Recovery.Now, cfg.Recovery.Logger = cfg.Now, cfg.Logger
+	c := &Console{cfg: cfg, mint: idem.Mint{Random: cfg.Random}}
+	var err error
+	if c.operator, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters, cfg.Store); err != nil {
+		return nil, err
+	}
+	if c.reconciler, err = outbox.NewReconciler(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+		return nil, err
+	}
+	if c.sweep, err = outbox.NewSweep(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+		return nil, err
+	}
+	if c.records, err = recovery.NewReconciler(cfg.Engine, cfg.Store, cfg.Probes, cfg.Recovery); err != nil {
+		return nil, err
+	}
+	c.parking, err = recovery.NewSweep(cfg.Engine, cfg.Store, cfg.Recovery)
+	return c, err
+}
+
+func (c *Console) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Millisecond) }
+
+// record reads the record of this incarnation; nil where there is none any more.
+func (c *Console) record(ctx context.Context, id idem.OperationID) (*idem.Record, error) {
+	key, err := id.RecordKey()
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.cfg.Store.Get(ctx, key)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("operator: read record: %w", err)
+	case r == nil || r.OperationID != id:
+		return nil, nil
+	}
+	return r, nil
+}

@@ -1,0 +1,356 @@
+package idemctl
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// commands is the command line.
+type commands struct {
+	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to answer: ${enum}."`
+	EnvFile string        `name:"env-file" type:"existingfile" help:"KEY=value lines for what the environment does not say, as .local/run.env."`
+	Within  time.Duration `default:"2m" help:"Give up after that long."`
+
+	Inspect   inspect   `cmd:"" help:"Tell the whole story of an operation: record, messages, application, provider, audit log, and what may be done."`
+	List      list      `cmd:"" help:"List what is stuck, unknown or dead."`
+	Resolve   resolve   `cmd:"" help:"End what is unknown or dead with evidence."`
+	Close     closing   `cmd:"" name:"close" help:"Cancel a message of which nothing happened, and fail its operation."`
+	Release   release   `cmd:"" help:"Let the next request with the key execute: nothing happened, or the holder is fenced off."`
+	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Make a completed record not answer any more, where nothing else was written."`
+	Redrive   redrive   `cmd:"" help:"Start a dead message anew, or all that the dead-letter queue tells of."`
+	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of an opaque operation, that is unknown."`
+	Sweep     sweep     `cmd:"" help:"Look now at everything that is due."`
+	Ledger    ledger    `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
+	Audit     audit     `cmd:"" help:"Show what operators have changed."`
+}
+
+// environment reads the file of variables; what is set already stays.
+func (c *commands) environment() error {
+	if c.EnvFile == "" {
+		return nil
+	}
+	file, err := os.Open(c.EnvFile)
+	if err != nil {
+		return &usageError{err.Error()}
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		name, value, found := strings.Cut(lines.Text(), "=")
+		if _, set := os.LookupEnv(name); !found || set || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if err := os.Setenv(name, value); err != nil {
+			return &usageError{fmt.Sprintf("%s: %v", c.EnvFile, err)}
+		}
+	}
+	return lines.Err()
+}
+
+// change is what every change needs.
+type change struct {
+	Reason string `required:"" help:"Why: it goes to the audit log."`
+	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are."`
+	Write  bool   `help:"Do it. Without it nothing is changed, and what would be done is said."`
+}
+
+func (c change) change(seen operator.Seen) operator.Change {
+	return operator.Change{Actor: c.Actor, Reason: c.Reason, Seen: seen, DryRun: !c.Write}
+}
+
+// fenced is a change of what was seen.
+type fenced struct {
+	ID   string        `arg:"" help:"Id of the operation, or of the message: <operation>.<n>."`
+	Seen operator.Seen `required:"" help:"What you saw, as inspect and list show it."`
+	change
+}
+
+func (f fenced) asked() operator.Change { return f.change.change(f.Seen) }
+
+// message says that the id is a message's.
+func (f fenced) message() (idem.MessageID, bool) { return messageIn(f.ID) }
+
+func messageIn(id string) (idem.MessageID, bool) {
+	_, _, err := idem.MessageID(id).Operation()
+	return idem.MessageID(id), err == nil
+}
+
+// changed shows what came of a change.
+func (s *session) changed(result operator.Result, err error) error {
+	var unlogged *operator.UnloggedError
+	if err != nil && !errors.As(err, &unlogged) {
+		return err
+	}
+	return errors.Join(s.show(result, func(t *table) { t.result(result) }), err)
+}
+
+type inspect struct {
+	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages."`
+	Tenant    string `help:"With --operation and --key instead of an id: whose key it is."`
+	Operation string `help:"Name of the operation, as payments.create; empty where the policy scopes keys by tenant alone."`
+	Key       string `help:"The client's key."`
+	Principal string `help:"The principal, where the policy binds keys to one."`
+}
+
+// Run implements the command.
+func (i *inspect) Run(s *session) error {
+	byScope := i.Tenant != "" || i.Key != ""
+	if byScope == (i.ID != "") || byScope && (i.Tenant == "" || i.Key == "") {
+		return &usageError{"inspect needs an id, or --tenant and --key"}
+	}
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	var story operator.Story
+	if byScope {
+		story, err = console.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
+	} else {
+		story, err = console.Inspect(s.ctx, i.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return s.show(story, func(t *table) { t.story(story) })
+}
+
+type list struct {
+	Queue  operator.Queue `arg:"" enum:"stuck,unknown,dead" help:"Which: ${enum}."`
+	Tenant string         `help:"Only this tenant's."`
+	Limit  int            `default:"100" help:"At most so many."`
+}
+
+// Run implements the command.
+func (l *list) Run(s *session) error {
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	rows, err := console.List(s.ctx, l.Queue, l.Tenant, l.Limit)
+	if err != nil {
+		return err
+	}
+	return s.show(rows, func(t *table) { t.list(rows) })
+}
+
+type resolve struct {
+	fenced
+	Delivered string `xor:"outcome" help:"The effect happened; the provider's reference of it."`
+	Declined  string `xor:"outcome" help:"The provider said no; its reference, or the word none."`
+	Evidence  string `type:"existingfile" help:"File with what the provider said, byte for byte: what the settlement reads."`
+	Status    int    `xor:"outcome" help:"Of an opaque operation: the status that its handler would have answered."`
+	Body      string `type:"existingfile" help:"File with the body of that answer."`
+	Type      string `default:"application/json" help:"Content type of that answer."`
+}
+
+// Run implements the command.
+func (r *resolve) Run(s *session) error {
+	id, isMessage := r.message()
+	switch {
+	case isMessage && r.Status != 0:
+		return &usageError{"a message is resolved by --delivered or --declined"}
+	case isMessage && r.Delivered == "" && r.Declined == "":
+		return &usageError{"resolve needs --delivered or --declined"}
+	case !isMessage && r.Status == 0:
+		return &usageError{"the record of an operation is resolved by --status"}
+	}
+	evidence, err := contents(r.Evidence)
+	if err != nil {
+		return err
+	}
+	body, err := contents(r.Body)
+	if err != nil {
+		return err
+	}
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	if !isMessage {
+		response := idem.Response{Status: r.Status, Body: body}
+		if len(body) > 0 {
+			response.Header = []idem.Field{{Name: "Content-Type", Value: r.Type}}
+		}
+		return s.changed(console.ResolveRecord(s.ctx, idem.OperationID(r.ID), response, r.asked()))
+	}
+	return s.changed(console.Resolve(s.ctx, id, r.outcome(evidence), r.asked()))
+}
+
+func (r *resolve) outcome(evidence []byte) outbox.Outcome {
+	if r.Delivered != "" {
+		return outbox.Delivered{Reference: r.Delivered, Evidence: evidence}
+	}
+	return outbox.Declined{Reference: strings.TrimPrefix(r.Declined, "none"), Evidence: evidence}
+}
+
+func contents(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	return raw, nil
+}
+
+type closing struct{ fenced }
+
+// Run implements the command.
+func (c *closing) Run(s *session) error {
+	return s.onMessage(c.fenced, (*operator.Console).Close)
+}
+
+type release struct{ fenced }
+
+// Run implements the command.
+func (r *release) Run(s *session) error { return s.onRecord(r.fenced, (*operator.Console).Release) }
+
+type cacheBust struct{ fenced }
+
+// Run implements the command.
+func (c *cacheBust) Run(s *session) error { return s.onRecord(c.fenced, (*operator.Console).CacheBust) }
+
+func (s *session) onMessage(
+	f fenced, act func(*operator.Console, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
+) error {
+	id, isMessage := f.message()
+	if !isMessage {
+		return &usageError{"it needs the id of a message: <operation>.<n>"}
+	}
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	return s.changed(act(console, s.ctx, id, f.asked()))
+}
+
+func (s *session) onRecord(
+	f fenced, act func(*operator.Console, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
+) error {
+	if _, isMessage := f.message(); isMessage {
+		return &usageError{"it needs the id of an operation, without a message's number"}
+	}
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	return s.changed(act(console, s.ctx, idem.OperationID(f.ID), f.asked()))
+}
+
+type redrive struct {
+	ID          string        `arg:"" optional:"" help:"Id of a dead message."`
+	Seen        operator.Seen `help:"What you saw, as inspect and list show it. Not for --dead-letters: each message is redriven as it stands."`
+	DeadLetters bool          `name:"dead-letters" help:"Empty the dead-letter queue instead."`
+	Max         int           `default:"100" help:"With --dead-letters: at most so many letters."`
+	change
+}
+
+// Run implements the command.
+func (r *redrive) Run(s *session) error {
+	switch {
+	case r.DeadLetters == (r.ID != ""):
+		return &usageError{"redrive needs a message, or --dead-letters"}
+	case r.DeadLetters:
+		return r.letters(s)
+	case r.Seen == "":
+		return &usageError{"redrive needs --seen"}
+	}
+	return s.onMessage(fenced{r.ID, r.Seen, r.change}, (*operator.Console).Redrive)
+}
+
+// letters redrives what the dead-letter queue tells of; each message has its entry in the audit log.
+func (r *redrive) letters(s *session) error {
+	if s.app.Letters == nil {
+		return &usageError{"this application has no dead-letter queue"}
+	}
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	var each func(context.Context, outbox.DeadLetter) error
+	if r.Write {
+		each = func(ctx context.Context, letter outbox.DeadLetter) error {
+			return console.RedriveLetter(ctx, letter, r.change.change(""))
+		}
+	}
+	report, err := s.app.Letters(s.ctx, r.Max, each)
+	if err != nil {
+		return err
+	}
+	return s.show(report, func(t *table) { t.json(report) })
+}
+
+type reconcile struct {
+	ID string `arg:"" help:"Id of the message, or of the opaque operation."`
+	change
+}
+
+// Run implements the command.
+func (r *reconcile) Run(s *session) error {
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	if id, isMessage := messageIn(r.ID); isMessage {
+		return s.changed(console.ReconcileMessage(s.ctx, id, r.change.change("")))
+	}
+	return s.changed(console.ReconcileRecord(s.ctx, idem.OperationID(r.ID), r.change.change("")))
+}
+
+type sweep struct{ change }
+
+// Run implements the command.
+func (w *sweep) Run(s *session) error {
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	return s.changed(console.Sweep(s.ctx, w.change.change("")))
+}
+
+type ledger struct {
+	From   time.Time `help:"Begin of the window, RFC 3339."`
+	To     time.Time `help:"End of the window."`
+	Tenant string    `help:"Only this tenant's."`
+}
+
+// Run implements the command.
+func (l *ledger) Run(s *session) error {
+	if s.app.Ledger == nil {
+		return &usageError{"this application has no ledger"}
+	}
+	clean, err := s.app.Ledger(s.ctx, Window{l.From, l.To, l.Tenant}, s.cli.Output == "json", s.out)
+	if err == nil && !clean {
+		return errDrift
+	}
+	return err
+}
+
+type audit struct {
+	Since   time.Duration `default:"168h" help:"So far back."`
+	Subject string        `help:"Only what is about operations, messages or queues whose name begins so."`
+	Limit   int           `default:"100" help:"At most so many."`
+}
+
+// Run implements the command.
+func (a *audit) Run(s *session) error {
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	entries, err := console.Entries(s.ctx, a.Since, a.Subject, a.Limit)
+	if err != nil {
+		return err
+	}
+	return s.show(entries, func(t *table) { t.entries(entries) })
+}

@@ -1,0 +1,133 @@
+// Package idemctl is the operator's command over package operator: it reads by default, and changes only with --write, a reason
+// and what was seen. An application links it with its own topics, probes and tables:
+//
+//	func main() { os.Exit(idemctl.Main(idemctl.App{Build: build})) }
+package idemctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// The exit codes.
+const (
+	// ExitOK: read, done, or nothing to do.
+	ExitOK = iota
+	// ExitRefused: the fence or the contract refused it, nothing is there, or the ledger drifts. Nothing was changed.
+	ExitRefused
+	// ExitUsage: the command line, or what it names, can't be used.
+	ExitUsage
+	// ExitTrouble: the store, a queue or the provider could not be asked. The audit log tells what was begun.
+	ExitTrouble
+)
+
+// App is what the application brings. Only Build is required.
+type App struct {
+	// Build makes the console, by the environment.
+	Build func(context.Context) (*operator.Console, error)
+	// Letters goes through the dead-letter queue, at most so many letters, and gives each copy of a dead message to redrive,
+	// which is nil in a dry run; it returns what it did, for JSON. Without it there is no `redrive --dead-letters`.
+	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
+	// Ledger compares a window, writes its report, and says whether nothing drifts. Without it there is no `ledger`.
+	Ledger func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
+}
+
+// Window is a span of creation times; a zero time is the application's default.
+type Window struct {
+	From, To time.Time
+	Tenant   string
+}
+
+// Main runs the process's own command line, until an interrupt, and returns the exit code.
+func Main(app App) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return Run(ctx, app, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// session is one command line on its way.
+type session struct {
+	ctx context.Context
+	app App
+	out io.Writer
+	cli *commands
+}
+
+// console makes the console. What it lacks is in the environment.
+func (s *session) console() (*operator.Console, error) {
+	console, err := s.app.Build(s.ctx)
+	if err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	return console, nil
+}
+
+// Run runs a command line and returns the exit code. Answers go to stdout; why there is none goes to stderr.
+func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) int {
+	var (
+		cli   commands
+		asked bool // for help
+	)
+	parser, err := kong.New(&cli, kong.Name("idemctl"), kong.Writers(stdout, stderr), kong.Exit(func(int) { asked = true }),
+		kong.Description("Tells the story of operations, lists what is stuck, unknown or dead, and changes it with --write. "+
+			"Exits with 0: done, 1: refused or drift, 2: usage, 3: trouble."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		fmt.Fprintln(stderr, "idemctl:", err)
+		return ExitUsage
+	}
+	command, err := parser.Parse(args)
+	switch {
+	case asked:
+		return ExitOK
+	case err != nil:
+		fmt.Fprintln(stderr, "idemctl:", err)
+		return ExitUsage
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.Within)
+	defer cancel()
+	if err = cli.environment(); err == nil {
+		err = command.Run(&session{ctx: ctx, app: app, out: stdout, cli: &cli})
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "idemctl:", err)
+	}
+	return exitOf(err)
+}
+
+// errDrift is the ledger's; its report has been written.
+var errDrift = errors.New("the ledger drifts")
+
+// usageError is a command line that kong can't judge.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func exitOf(err error) int {
+	var (
+		usage    *usageError
+		invalid  *operator.InvalidError
+		unlogged *operator.UnloggedError
+	)
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage), errors.As(err, &invalid):
+		return ExitUsage
+	case errors.As(err, &unlogged):
+		return ExitTrouble
+	case errors.Is(err, errDrift), operator.Refused(err):
+		return ExitRefused
+	}
+	return ExitTrouble
+}

@@ -1,0 +1,185 @@
+package idemctl_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/operator/memlog"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+var update = flag.Bool("update", false, "write the transcripts of testdata anew")
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// world is an application whose clock and chance are the test's, with an operator who types.
+type world struct {
+	*testing.T
+	now   time.Time
+	inner *memstore.Store
+	store *faulty.Store
+	queue *memqueue.Queue
+	mint  idem.Mint
+	app   idemctl.App
+	// typed is the transcript so far.
+	typed strings.Builder
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Setenv("IDEMCTL_ACTOR", "ada")
+	w := &world{T: t, now: noon, mint: idem.Mint{Random: rand.NewChaCha8([32]byte{7})}}
+	clock := func() time.Time { return w.now }
+	var err error
+	w.inner, err = memstore.New(memstore.Config{Now: clock, Shards: 1})
+	w.ok(err)
+	w.store, w.queue = faulty.New(w.inner), memqueue.New(clock)
+	engine, err := idem.New(w.store, idem.Config{Now: clock, Random: w.mint.Random})
+	w.ok(err)
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, topic("payments.charges", nothing), topic("payments.legacy", nil))
+	w.ok(err)
+	console, err := operator.New(operator.Config{
+		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: memlog.New(),
+		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, idem.Record) recovery.Finding { return recovery.Absent{} }},
+		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
+			return map[string]any{"row": map[string]any{"id": "pay_1", "amount": 1999}}, nil
+		},
+		Now: clock, Random: w.mint.Random,
+	})
+	w.ok(err)
+	w.app = idemctl.App{Build: func(context.Context) (*operator.Console, error) { return console, nil }}
+	return w
+}
+
+func nothing(context.Context, idem.Message) outbox.Finding { return outbox.Absent{} }
+
+func topic(name string, probe func(context.Context, idem.Message) outbox.Finding) outbox.Topic {
+	return outbox.Topic{
+		Name: name, Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.NotExecuted{} }, Probe: probe,
+		Settle: func(_ idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			status := map[string]int{"delivered": 201, "declined": 402}[o.Name()]
+			return outbox.Settlement{Response: idem.Response{Status: status}}, nil
+		},
+	}
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// operation leaves a deferred operation with the messages, one after the other.
+func (w *world) operation(tenant string, record func(*idem.Record), messages ...func(*idem.Message)) idem.OperationID {
+	w.Helper()
+	owner, err := w.mint.Owner()
+	w.ok(err)
+	r := idem.Record{
+		Key: idem.Scope{Tenant: tenant, Operation: "payments.create", Key: "order-17"}.RecordKey(), State: idem.StatePending, Epoch: 1, Owner: owner,
+		Tenant: tenant, Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon,
+		Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	}
+	record(&r)
+	r.OperationID, err = w.mint.OperationID(r.Key)
+	w.ok(err)
+	commit := idem.Commit{Record: r, Now: noon, Token: string(owner)}
+	for i, change := range messages {
+		m := idem.Message{
+			ID: r.OperationID.Message(i + 1), Index: i + 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant, Topic: "payments.charges",
+			Payload: []byte("{}"), State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: r.Retention,
+			SchemaVersion: idem.SchemaVersion,
+		}
+		change(&m)
+		commit.Messages = append(commit.Messages, m)
+	}
+	send, err := w.inner.Prepare(commit)
+	w.ok(err)
+	w.ok(send(w.Context()))
+	return r.OperationID
+}
+
+func pending(*idem.Message) {}
+
+func deferred(*idem.Record) {}
+
+func completed(r *idem.Record) {
+	r.State, r.Response, r.DoneAt, r.ExpiresAt = idem.StateCompleted, idem.Response{Status: 201, Body: []byte("secret")}, noon, noon.Add(r.Retention)
+}
+
+// opaque makes the record of an operation whose handler wrote for itself.
+func opaque(state idem.State, lastError string) func(*idem.Record) {
+	return func(r *idem.Record) {
+		r.Key = idem.Scope{Tenant: r.Tenant, Operation: "orders.import", Key: "order-18"}.RecordKey()
+		r.State, r.Kind, r.Operation, r.LeaseUntil, r.Response, r.LastError = state, idem.KindOpaque, "orders.import", noon, idem.Response{}, lastError
+	}
+}
+
+func delivered(m *idem.Message) {
+	m.State, m.Epoch, m.Owner, m.Reference, m.LastOutcome, m.DoneAt = idem.MessageDelivered, 1, "worker", "ch_1", "delivered", noon
+}
+
+func legacyUnknown(m *idem.Message) {
+	m.Topic, m.State, m.Owner, m.Epoch, m.Attempts, m.LastOutcome = "payments.legacy", idem.MessageUnknown, "worker", 1, 1, "ambiguous"
+	m.OpenSince, m.FirstClaimedAt, m.LeaseUntil = noon, noon, noon.Add(10*time.Second)
+}
+
+func dead(m *idem.Message) {
+	legacyUnknown(m)
+	m.Topic, m.State, m.Attempts = "payments.charges", idem.MessageDead, 10
+}
+
+// types runs a command line as a shell does, demands its exit code, and adds it to the transcript; $ is the id.
+func (w *world) types(want int, id idem.OperationID, line string) (stdout, stderr string) {
+	w.Helper()
+	var out, errs strings.Builder
+	args := strings.Split(strings.ReplaceAll(line, "$", string(id)), " ")
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "_", " ") // within an argument
+		if strings.Contains(args[i], "op ") || strings.HasPrefix(args[i], "ch ") {
+			args[i] = strings.ReplaceAll(args[i], " ", "_")
+		}
+	}
+	got := idemctl.Run(w.Context(), w.app, args, &out, &errs)
+	if got != want {
+		w.Errorf("%s: exits with %d, want %d\n%s%s", line, got, want, &out, &errs)
+	}
+	fmt.Fprintf(&w.typed, "$ idemctl %s\n%s%s[%d]\n\n", strings.Join(args, " "), &out, &errs, got)
+	return out.String(), errs.String()
+}
+
+// transcript compares what was typed and answered with testdata.
+func (w *world) transcript() {
+	w.Helper()
+	path := filepath.Join("testdata", strings.TrimPrefix(w.Name(), "Test")+".txt")
+	if *update {
+		w.ok(os.WriteFile(path, []byte(w.typed.String()), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	w.ok(err)
+	if got := w.typed.String(); got != string(want) {
+		w.Errorf("%s differs; with -update it is written anew:\n%s", path, got)
+	}
+	for _, secret := range []string{"secret", "order-17"} {
+		if strings.Contains(string(want), secret) {
+			w.Errorf("%s tells %q", path, secret)
+		}
+	}
+}
+
+var errDown = errors.New("down")

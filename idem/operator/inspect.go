@@ -1,0 +1,236 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// ErrNotFound: there is neither a record nor a message of that name. They may have expired, and been removed.
+var ErrNotFound = errors.New("operator: there is no such operation")
+
+// Story is everything that is known of an operation: no stored body, no payload, no key.
+type Story struct {
+	Operation idem.OperationID `json:"operation"`
+	// Record is nil where native TTL has removed it.
+	Record *RecordView `json:"record"`
+	// Messages are its chain, in order.
+	Messages []MessageView `json:"messages"`
+	// Application is what the application and its provider know.
+	Application any `json:"application,omitempty"`
+	// Audit is what operators have changed about it, newest first, of the last year.
+	Audit []Entry `json:"audit"`
+	// Next says what may be done, or what is being waited for.
+	Next []string `json:"next"`
+}
+
+// RecordView is a record as a person sees it.
+type RecordView struct {
+	State          idem.State `json:"state"`
+	Tenant         string     `json:"tenant"`
+	Operation      string     `json:"operation"`
+	Kind           idem.Kind  `json:"kind"`
+	Epoch          int64      `json:"epoch"`
+	Attempts       int        `json:"attempts"`
+	ResponseStatus int        `json:"response_status,omitempty"`
+	LastError      string     `json:"last_error,omitempty"`
+	CreatedAt      time.Time  `json:"created_at"`
+	LeaseUntil     time.Time  `json:"lease_until,omitzero"`
+	DoneAt         time.Time  `json:"done_at,omitzero"`
+	ExpiresAt      time.Time  `json:"expires_at,omitzero"`
+	KeyHash        string     `json:"key_hash"`
+	Seen           Seen       `json:"seen"`
+}
+
+func viewRecord(r idem.Record) *RecordView {
+	return &RecordView{
+		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Attempts: r.Attempts,
+		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
+		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, KeyHash: string(r.Key), Seen: SeenRecord(r),
+	}
+}
+
+// MessageView is a message as a person sees it.
+type MessageView struct {
+	ID          idem.MessageID    `json:"id"`
+	State       idem.MessageState `json:"state"`
+	Tenant      string            `json:"tenant"`
+	Topic       string            `json:"topic"`
+	Epoch       int64             `json:"epoch"`
+	Attempts    int               `json:"attempts"`
+	LastOutcome string            `json:"last_outcome,omitempty"`
+	Reference   string            `json:"reference,omitempty"`
+	// EvidenceBytes is the size of evidence that could not be settled.
+	EvidenceBytes int       `json:"evidence_bytes,omitempty"`
+	Sealed        bool      `json:"sealed,omitempty"`
+	CreatedAt     time.Time `json:"created_at"`
+	// OpenSince is when the first call was allowed whose outcome is not known.
+	OpenSince     time.Time `json:"open_since,omitzero"`
+	LeaseUntil    time.Time `json:"lease_until,omitzero"`
+	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
+	RedrivenAt    time.Time `json:"redriven_at,omitzero"`
+	DoneAt        time.Time `json:"done_at,omitzero"`
+	Seen          Seen      `json:"seen"`
+}
+
+func viewMessage(m idem.Message) MessageView {
+	return MessageView{
+		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, Attempts: m.Attempts, LastOutcome: m.LastOutcome,
+		Reference: m.Reference, EvidenceBytes: len(m.Evidence), Sealed: m.Sealed, CreatedAt: m.CreatedAt, OpenSince: m.OpenSince,
+		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
+	}
+}
+
+// Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
+// [Console.InspectScope]. [ErrNotFound] where nothing is left of it.
+func (c *Console) Inspect(ctx context.Context, id string) (Story, error) {
+	operation := idem.OperationID(id)
+	if of, _, err := idem.MessageID(id).Operation(); err == nil {
+		operation = of
+	}
+	r, err := c.record(ctx, operation)
+	if err != nil {
+		return Story{}, err
+	}
+	return c.story(ctx, operation, r)
+}
+
+// InspectScope is [Console.Inspect] for the present incarnation of a scope.
+func (c *Console) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
+	r, err := c.cfg.Store.Get(ctx, scope.RecordKey())
+	switch {
+	case err != nil:
+		return Story{}, fmt.Errorf("operator: read record: %w", err)
+	case r == nil:
+		return Story{}, ErrNotFound
+	}
+	return c.story(ctx, r.OperationID, r)
+}
+
+func (c *Console) story(ctx context.Context, id idem.OperationID, r *idem.Record) (Story, error) {
+	s := Story{Operation: id, Messages: []MessageView{}}
+	messages, err := c.chain(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	tenant, begun := "", c.now()
+	if r != nil {
+		s.Record, tenant, begun = viewRecord(*r), r.Tenant, r.CreatedAt
+	}
+	for _, m := range messages {
+		s.Messages, tenant = append(s.Messages, viewMessage(m)), m.Tenant
+		if m.CreatedAt.Before(begun) {
+			begun = m.CreatedAt
+		}
+	}
+	if tenant == "" {
+		return s, ErrNotFound
+	}
+	if s.Audit, err = c.about(ctx, id, begun); err != nil {
+		return s, err
+	}
+	s.Next = c.next(r, messages)
+	if c.cfg.Application != nil {
+		if s.Application, err = c.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
+			return s, fmt.Errorf("operator: ask the application: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// about is what the audit log has of an operation and its messages, since it was begun by a clock that may be behind.
+func (c *Console) about(ctx context.Context, id idem.OperationID, begun time.Time) ([]Entry, error) {
+	since := c.now().Sub(begun) + time.Minute
+	return c.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
+}
+
+// chain reads the messages of an operation, in order.
+func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]idem.Message, error) {
+	var all []idem.Message
+	for n := 1; ; n++ {
+		next := id.Message(n)
+		if _, _, err := next.Operation(); err != nil {
+			return all, nil
+		}
+		m, err := c.cfg.Store.Message(ctx, next)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("operator: read message: %w", err)
+		case m == nil:
+			return all, nil
+		}
+		all = append(all, *m)
+	}
+}
+
+// next says what a person may do, or is waiting for.
+func (c *Console) next(r *idem.Record, messages []idem.Message) []string {
+	var open *idem.Message
+	if len(messages) > 0 && !messages[len(messages)-1].State.Final() {
+		open = &messages[len(messages)-1]
+	}
+	switch {
+	case open != nil:
+		return c.nextOfMessage(r, *open)
+	case r == nil:
+		return []string{"nothing: it has ended, and its record was removed"}
+	}
+	return c.nextOfRecord(*r)
+}
+
+func (c *Console) nextOfMessage(r *idem.Record, m idem.Message) []string {
+	rules, known := c.cfg.Topics.Rules(m.Topic)
+	if !known {
+		return []string{fmt.Sprintf("nothing here: topic %q is not registered in this release", m.Topic)}
+	}
+	ended := r == nil || r.State.Final() && !m.Detached
+	absent := m.LeaseUntil.Add(rules.AbsentAfter)
+	var next []string
+	switch m.State {
+	case idem.MessagePending, idem.MessageClaimed:
+		next = append(next, fmt.Sprintf("wait: a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339)))
+		if m.FirstClaimedAt.IsZero() && m.Index == 1 {
+			next = append(next, "close: nobody has begun it, so it can be cancelled")
+		}
+	case idem.MessageUnknown:
+		if rules.Probed {
+			next = append(next, fmt.Sprintf("reconcile: asks the provider now; finding nothing proves something from %s on", absent.Format(time.RFC3339)))
+		}
+		next = append(next, "resolve: with evidence from the provider's own books", fmt.Sprintf("close: nothing happened and nobody shall execute it, from %s on", absent.Format(time.RFC3339)))
+	case idem.MessageDead:
+		switch {
+		case ended:
+			next = append(next, "close: its operation has its final answer; this only takes it from the queue")
+		case m.LastOutcome == outbox.Delivered{}.Name() || m.LastOutcome == outbox.Declined{}.Name():
+			next = append(next, "redrive: settles the evidence that it keeps; find out first why that failed")
+		default:
+			next = append(next, "redrive: probed where a call is open, else delivered anew under the same key", "resolve: with evidence", fmt.Sprintf("close: nothing happened, from %s on", absent.Format(time.RFC3339)))
+		}
+	case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+	}
+	return next
+}
+
+func (c *Console) nextOfRecord(r idem.Record) []string {
+	switch {
+	case r.State == idem.StateUnknown:
+		return []string{"reconcile: asks its Probe, where it has one", "resolve: with the answer that its handler would have given", "release: where nothing happened, and nothing of it can still arrive"}
+	case r.LeaseDead(c.now()) && r.Kind == idem.KindOpaque && !r.SafeToRunAgain:
+		return []string{"sweep: makes it unknown, as its schedule does every minute"}
+	case r.LeaseDead(c.now()):
+		return []string{"nothing: the next request with its key takes it over"}
+	case r.State == idem.StateInProgress && r.Kind == idem.KindOpaque:
+		return []string{fmt.Sprintf("wait: its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}
+	case r.State == idem.StateInProgress:
+		return []string{fmt.Sprintf("wait until %s, or release: fences its holder off", r.LeaseUntil.Format(time.RFC3339))}
+	case r.State == idem.StateFailedRetryable:
+		return []string{"nothing: the next request with its key executes"}
+	case r.State == idem.StateCompleted:
+		return []string{"nothing: it has ended; cache-bust where its answer is wrong and nothing else was written"}
+	}
+	return []string{"nothing: it has ended"}
+}

@@ -1,0 +1,102 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// Resolve ends a message that is unknown or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
+// worker would have.
+func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
+	would := fmt.Sprintf("settle it as %s", evidence.Name())
+	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
+		decision, err := c.operator.Settle(ctx, id, fence, evidence)
+		if decision == outbox.DecisionDead {
+			return "it could not be settled: it is dead, and keeps the evidence", err
+		}
+		return evidence.Name(), err
+	})
+}
+
+// Close cancels a message of which nothing happened, and fails its operation.
+func (c *Console) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
+	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
+		return string(idem.MessageCancelled), c.operator.Close(ctx, id, fence)
+	})
+}
+
+// Redrive starts a dead message anew.
+func (c *Console) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
+	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
+		state, err := c.operator.Redrive(ctx, id, fence)
+		return string(state), err
+	})
+}
+
+// ReconcileMessage asks the provider now about a message that is unknown. It needs nothing seen: it decides nothing that the
+// reconciler would not.
+func (c *Console) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
+	m, err := c.message(ctx, id)
+	if err != nil {
+		return Result{Action: "reconcile", Subject: string(id)}, err
+	}
+	return c.carry(ctx, ch, action{
+		name: "reconcile", subject: string(id), tenant: m.Tenant, would: "ask the provider about it",
+		act: func(ctx context.Context) (string, error) {
+			decision, err := c.reconciler.Reconcile(ctx, id)
+			return string(decision), err
+		},
+	})
+}
+
+// RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not
+// dead any more needs nothing.
+func (c *Console) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch Change) error {
+	m, err := c.cfg.Store.Message(ctx, letter.Message)
+	switch {
+	case err != nil:
+		return fmt.Errorf("operator: read message: %w", err)
+	case m == nil || m.State != idem.MessageDead:
+		return nil
+	}
+	ch.Seen = SeenMessage(*m)
+	_, err = c.Redrive(ctx, letter.Message, ch)
+	return err
+}
+
+// onMessage changes a message that is as the actor saw it.
+func (c *Console) onMessage(
+	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, idem.MessageFence) (string, error),
+) (Result, error) {
+	m, err := c.message(ctx, id)
+	if err != nil {
+		return Result{Action: name, Subject: string(id)}, err
+	}
+	return c.carry(ctx, ch, action{
+		name: name, subject: string(id), tenant: m.Tenant, would: would,
+		judge: func(context.Context) error {
+			if now := SeenMessage(m); now != ch.Seen {
+				return &StaleError{string(id), ch.Seen, now}
+			}
+			return nil
+		},
+		act: func(ctx context.Context) (string, error) { return act(ctx, idem.FenceOfMessage(m)) },
+	})
+}
+
+func (c *Console) message(ctx context.Context, id idem.MessageID) (idem.Message, error) {
+	if _, _, err := id.Operation(); err != nil {
+		return idem.Message{}, &InvalidError{"message", "must be an operation's id, a dot and the message's number"}
+	}
+	m, err := c.cfg.Store.Message(ctx, id)
+	switch {
+	case err != nil:
+		return idem.Message{}, fmt.Errorf("operator: read message: %w", err)
+	case m == nil:
+		return idem.Message{}, ErrNotFound
+	}
+	return *m, nil
+}

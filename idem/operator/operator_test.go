@@ -1,0 +1,365 @@
+package operator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/recovery"
+)
+
+func because(seen operator.Seen) operator.Change {
+	return operator.Change{Actor: "ada", Reason: "ticket 17", Seen: seen}
+}
+
+// changes are all that an operator can do to one thing, each where the contract admits it.
+func changes() map[string]func(*world) (do func(operator.Change) (operator.Result, error), seen operator.Seen, outcome string) {
+	type made = func(operator.Change) (operator.Result, error)
+	return map[string]func(*world) (made, operator.Seen, string){
+		"resolve": func(w *world) (made, operator.Seen, string) {
+			m := w.message("acme", unknown)
+			return func(ch operator.Change) (operator.Result, error) {
+				return w.console.Resolve(w.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, ch)
+			}, operator.SeenMessage(m), "delivered"
+		},
+		"close": func(w *world) (made, operator.Seen, string) {
+			m := w.message("acme", unknown)
+			return func(ch operator.Change) (operator.Result, error) { return w.console.Close(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "cancelled"
+		},
+		"redrive": func(w *world) (made, operator.Seen, string) {
+			m := w.message("acme", dead)
+			return func(ch operator.Change) (operator.Result, error) { return w.console.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "unknown"
+		},
+		"resolve a record": func(w *world) (made, operator.Seen, string) {
+			r := w.record(idem.KindOpaque, idem.StateUnknown)
+			return func(ch operator.Change) (operator.Result, error) {
+				return w.console.ResolveRecord(w.Context(), r.OperationID, idem.Response{Status: 201}, ch)
+			}, operator.SeenRecord(r), "completed"
+		},
+		"release": func(w *world) (made, operator.Seen, string) {
+			r := w.record(idem.KindAtomic, idem.StateInProgress)
+			return func(ch operator.Change) (operator.Result, error) {
+				return w.console.Release(w.Context(), r.OperationID, ch)
+			}, operator.SeenRecord(r), "failed_retryable"
+		},
+		"cache-bust": func(w *world) (made, operator.Seen, string) {
+			r := w.record(idem.KindAtomic, idem.StateCompleted)
+			return func(ch operator.Change) (operator.Result, error) {
+				return w.console.CacheBust(w.Context(), r.OperationID, ch)
+			}, operator.SeenRecord(r), "failed_retryable"
+		},
+	}
+}
+
+// Every change is made once, with its entry in the log; what was seen before is stale after it.
+func TestEachChange(t *testing.T) {
+	for name, prepare := range changes() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			do, seen, want := prepare(w)
+			w.now = noon.Add(time.Hour)
+			got, err := do(because(seen))
+			if err != nil || got.State != operator.EntryDone || got.Outcome != want || got.DryRun {
+				t.Fatalf("%+v, %v, want %s", got, err, want)
+			}
+			e := w.audit.entries[0]
+			if len(w.audit.entries) != 1 || e.ID != got.Entry || e.State != operator.EntryDone || e.Actor != "ada" || e.Reason != "ticket 17" ||
+				e.Seen != string(seen) || e.Outcome != want || e.Tenant != "acme" || !strings.HasPrefix(e.Subject, "op_") || e.DoneAt.IsZero() {
+				t.Errorf("entry %+v", e)
+			}
+			var stale *operator.StaleError
+			if again, err := do(because(seen)); !errors.As(err, &stale) || again.State != operator.EntryRefused || !operator.Refused(err) {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+			if e := w.audit.entries[1]; e.State != operator.EntryRefused || !strings.Contains(e.Outcome, "you saw "+string(seen)) {
+				t.Errorf("entry of the refusal %+v", e)
+			}
+		})
+	}
+}
+
+// A dry run judges what was seen, says what would be done, and writes nothing, not even to the log.
+func TestDryRunChangesNothing(t *testing.T) {
+	for name, prepare := range changes() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			do, seen, _ := prepare(w)
+			before := w.everything()
+			ch := because(seen)
+			ch.DryRun = true
+			if got, err := do(ch); err != nil || !got.DryRun || got.Outcome == "" || got.Entry != "" {
+				t.Errorf("%+v, %v", got, err)
+			}
+			ch.Seen = "dead.9.00000000"
+			var stale *operator.StaleError
+			if _, err := do(ch); !errors.As(err, &stale) || stale.Now != seen {
+				t.Errorf("stale: %v", err)
+			}
+			if after := w.everything(); after != before || len(w.audit.entries) > 0 {
+				t.Errorf("%s\nbecame\n%s\nlog %+v", before, after, w.audit.entries)
+			}
+		})
+	}
+}
+
+// Without a reason, an actor, or a log that can be written, nothing is changed.
+func TestChangeNeedsItsReasonAndTheLog(t *testing.T) {
+	for name, prepare := range changes() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			do, seen, _ := prepare(w)
+			before := w.everything()
+			for _, spoil := range []func(*operator.Change){
+				func(ch *operator.Change) { ch.Reason = "  " },
+				func(ch *operator.Change) { ch.Reason = strings.Repeat("x", 501) },
+				func(ch *operator.Change) { ch.Reason = "two\nlines" },
+				func(ch *operator.Change) { ch.Actor = "" },
+			} {
+				ch := because(seen)
+				spoil(&ch)
+				var invalid *operator.InvalidError
+				if _, err := do(ch); !errors.As(err, &invalid) {
+					t.Errorf("%+v: %v", ch, err)
+				}
+			}
+			w.audit.failBegin = errors.New("throttled")
+			if _, err := do(because(seen)); !errors.Is(err, w.audit.failBegin) || operator.Refused(err) {
+				t.Errorf("no log: %v", err)
+			}
+			if after := w.everything(); after != before || len(w.audit.entries) > 0 {
+				t.Errorf("%s\nbecame\n%s\nlog %+v", before, after, w.audit.entries)
+			}
+		})
+	}
+}
+
+// The intent is in the log before the change: whoever dies in between, or can't write its end, leaves it visible.
+func TestIntentIsWrittenFirst(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", unknown)
+	w.now = noon.Add(time.Hour)
+	w.audit.failEnd = errors.New("throttled")
+	got, err := w.console.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+	var unlogged *operator.UnloggedError
+	if !errors.As(err, &unlogged) || unlogged.Entry != got.Entry || got.State != operator.EntryDone {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if e := w.audit.entries[0]; e.State != operator.EntryIntended || w.stateOf(m.ID) != idem.MessageDelivered {
+		t.Errorf("entry %+v, message %s", e, w.stateOf(m.ID))
+	}
+}
+
+// What the contract refuses is refused here, with its reason, and nothing changes.
+func TestContractRefuses(t *testing.T) {
+	w := newWorld(t)
+	early, live := w.message("acme", unknown), w.record(idem.KindOpaque, idem.StateInProgress)
+	w.now = noon.Add(-time.Second)
+	for name, try := range map[string]func() (operator.Result, error){
+		"close before absence can be proven": func() (operator.Result, error) {
+			return w.console.Close(t.Context(), early.ID, because(operator.SeenMessage(early)))
+		},
+		"redrive what is not dead": func() (operator.Result, error) {
+			return w.console.Redrive(t.Context(), early.ID, because(operator.SeenMessage(early)))
+		},
+		"release a live opaque lease": func() (operator.Result, error) {
+			return w.console.Release(t.Context(), live.OperationID, because(operator.SeenRecord(live)))
+		},
+		"a message that is not there": func() (operator.Result, error) {
+			return w.console.Close(t.Context(), early.OperationID.Message(7), because("dead.1.00000000"))
+		},
+		"no message's id": func() (operator.Result, error) {
+			return w.console.Close(t.Context(), "op_17", because("dead.1.00000000"))
+		},
+	} {
+		if got, err := try(); !operator.Refused(err) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if w.stateOf(early.ID) != idem.MessageUnknown || w.recordState(live.Key) != idem.StateInProgress {
+		t.Error("something changed")
+	}
+}
+
+func TestReconcileAndSweepNow(t *testing.T) {
+	w := newWorld(t)
+	m, r, stuck := w.message("acme", unknown), w.record(idem.KindOpaque, idem.StateUnknown), w.message("acme", func(*idem.Message) {})
+	w.now = noon.Add(time.Hour)
+	w.finding = outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
+	w.opaque = recovery.Found{Response: idem.Response{Status: 201}}
+	if got, err := w.console.ReconcileMessage(t.Context(), m.ID, because("")); err != nil || got.Outcome != string(outbox.DecisionSettled) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := w.console.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(recovery.DecisionCompleted) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"offered":1`) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if w.stateOf(m.ID) != idem.MessageDeclined || w.recordState(r.Key) != idem.StateCompleted || len(w.queue.Take()) != 1 || w.stateOf(stuck.ID) != idem.MessagePending {
+		t.Errorf("message %s, record %s", w.stateOf(m.ID), w.recordState(r.Key))
+	}
+	if len(w.audit.entries) != 3 {
+		t.Errorf("log %+v", w.audit.entries)
+	}
+}
+
+// A copy in the dead-letter queue asks for what its message's row says, and nothing where that is not dead any more.
+func TestRedriveLetter(t *testing.T) {
+	w := newWorld(t)
+	m, done := w.message("acme", dead), w.message("acme", func(m *idem.Message) { m.State, m.DoneAt = idem.MessageDelivered, noon })
+	for range 2 {
+		w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
+		w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
+	}
+	w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.OperationID.Message(9)}, because("")))
+	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != idem.MessageUnknown {
+		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
+	}
+}
+
+// The story of each situation says what it is and what may be done next; it never tells what is stored.
+func TestStoryOfEachSituation(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(*world) idem.OperationID
+		next    string
+	}{
+		"waiting": {func(w *world) idem.OperationID { return w.message("acme", func(*idem.Message) {}).OperationID }, "close: nobody has begun"},
+		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:01:02Z on"},
+		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: probed where a call is open"},
+		"evidence kept": {func(w *world) idem.OperationID {
+			return w.message("acme", func(m *idem.Message) { dead(m); m.LastOutcome = "delivered" }).OperationID
+		}, "redrive: settles the evidence"},
+		"another release": {func(w *world) idem.OperationID {
+			return w.message("acme", func(m *idem.Message) { m.Topic = "other.topic" }).OperationID
+		}, "not registered"},
+		"opaque, unknown": {func(w *world) idem.OperationID { return w.record(idem.KindOpaque, idem.StateUnknown).OperationID }, "release: where nothing happened"},
+		"opaque, died":    {func(w *world) idem.OperationID { return w.record(idem.KindOpaque, idem.StateInProgress).OperationID }, "sweep: makes it unknown"},
+		"atomic, died":    {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateInProgress).OperationID }, "takes it over"},
+		"completed":       {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateCompleted).OperationID }, "cache-bust"},
+		"retryable": {func(w *world) idem.OperationID {
+			return w.record(idem.KindAtomic, idem.StateFailedRetryable).OperationID
+		}, "next request with its key executes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			id := c.prepare(w)
+			w.now = noon.Add(time.Minute)
+			story, err := w.console.Inspect(t.Context(), string(id))
+			if err != nil || story.Operation != id || story.Record == nil || !strings.Contains(strings.Join(story.Next, "\n"), c.next) {
+				t.Fatalf("%+v, %v, want %q next", story, err, c.next)
+			}
+			raw, err := json.Marshal(story)
+			w.ok(err)
+			if strings.Contains(string(raw), "secret") || !strings.Contains(string(raw), "acme asked about") {
+				t.Errorf("story %s", raw)
+			}
+		})
+	}
+}
+
+func TestStoryBelongsToItsNames(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", unknown)
+	w.now = noon.Add(time.Hour)
+	if _, err := w.console.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil {
+		t.Fatal(err)
+	}
+	record, err := w.store.Get(t.Context(), m.RecordKey)
+	w.ok(err)
+	for _, id := range []string{string(m.OperationID), string(m.ID)} {
+		story, err := w.console.Inspect(t.Context(), id)
+		if err != nil || len(story.Messages) != 1 || story.Messages[0].State != idem.MessageCancelled || len(story.Audit) != 1 || story.Audit[0].Action != "close" {
+			t.Errorf("%s: %+v, %v", id, story, err)
+		}
+	}
+	scope := idem.Scope{Tenant: "acme", Operation: "payments.create", Key: string(record.Owner)}
+	if story, err := w.console.InspectScope(t.Context(), scope); err != nil || story.Operation != m.OperationID {
+		t.Errorf("by key: %+v, %v", story, err)
+	}
+	scope.Tenant = "other"
+	if _, err := w.console.InspectScope(t.Context(), scope); !errors.Is(err, operator.ErrNotFound) {
+		t.Errorf("another tenant's: %v", err)
+	}
+	for _, id := range []string{"", "op_17", string(m.OperationID)[:60]} {
+		if _, err := w.console.Inspect(t.Context(), id); !operator.Refused(err) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+func TestListsByQueueAndTenant(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		w.message("acme", unknown)
+		w.message("bolt", unknown)
+		w.message("acme", dead)
+	}
+	w.message("acme", func(*idem.Message) {})
+	w.message("acme", func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) })
+	w.record(idem.KindOpaque, idem.StateUnknown)
+	w.record(idem.KindOpaque, idem.StateInProgress)
+	for _, c := range []struct {
+		queue  operator.Queue
+		tenant string
+		limit  int
+		rows   int
+		more   bool
+	}{
+		{operator.QueueUnknown, "", 100, 7, false}, {operator.QueueUnknown, "acme", 100, 4, false}, {operator.QueueUnknown, "bolt", 2, 2, true},
+		{operator.QueueDead, "", 100, 3, false}, {operator.QueueDead, "bolt", 100, 0, false}, {operator.QueueStuck, "", 100, 2, false},
+	} {
+		got, err := w.console.List(t.Context(), c.queue, c.tenant, c.limit)
+		if err != nil || len(got.Rows) != c.rows || got.More != c.more {
+			t.Errorf("%+v: %d rows, more %t, %v", c, len(got.Rows), got.More, err)
+		}
+		for _, row := range got.Rows {
+			if c.tenant != "" && row.Tenant != c.tenant || (row.Message == nil) == (row.Record == nil) {
+				t.Errorf("%+v: %+v", c, row)
+			}
+		}
+	}
+	for _, bad := range []struct {
+		queue operator.Queue
+		limit int
+	}{{"other", 1}, {operator.QueueDead, 0}, {operator.QueueDead, 1001}} {
+		if _, err := w.console.List(t.Context(), bad.queue, "", bad.limit); !operator.Refused(err) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestNewNeedsItsParts(t *testing.T) {
+	var config *idem.ConfigError
+	if _, err := operator.New(operator.Config{}); !errors.As(err, &config) {
+		t.Errorf("%v", err)
+	}
+	w := newWorld(t)
+	if _, err := operator.New(operator.Config{Store: w.store, Audit: w.audit}); !errors.As(err, &config) {
+		t.Errorf("%v", err)
+	}
+}
+
+// everything is what the store holds, in words.
+func (w *world) everything() string {
+	w.Helper()
+	var b strings.Builder
+	for _, r := range w.store.Records() {
+		raw, err := json.Marshal(r)
+		w.ok(err)
+		b.Write(raw)
+	}
+	for _, queue := range operator.Queues() {
+		l, err := w.console.List(context.Background(), queue, "", 1000)
+		w.ok(err)
+		raw, err := json.Marshal(l)
+		w.ok(err)
+		b.Write(raw)
+	}
+	return b.String()
+}

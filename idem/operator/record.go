@@ -1,0 +1,99 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// ResolveRecord completes an opaque operation whose outcome is unknown, with the answer that its handler would have given.
+func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
+	would := fmt.Sprintf("complete it with status %d", response.Status)
+	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r idem.Record) (string, error) {
+		next, err := c.cfg.Engine.Resolve(ctx, r.Tenant, id, idem.FenceOf(r), response)
+		return string(next.State), err
+	})
+}
+
+// Release makes a record's key executable again: of an opaque operation that is unknown and of which nothing happened, or of
+// any other that is held, whose holder is fenced off.
+func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
+	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
+		next, err := c.cfg.Engine.Free(ctx, r.Tenant, id, idem.FenceOf(r), "released: "+ch.Reason)
+		return string(next.State), err
+	})
+}
+
+// CacheBust makes a completed record not answer any more, where nothing else came of its execution.
+func (c *Console) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
+	return c.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
+		return string(idem.StateFailedRetryable), c.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason)
+	})
+}
+
+// ReconcileRecord asks now what became of an opaque operation that is unknown.
+func (c *Console) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
+	r, err := c.found(ctx, id)
+	if err != nil {
+		return Result{Action: "reconcile", Subject: string(id)}, err
+	}
+	return c.carry(ctx, ch, action{
+		name: "reconcile", subject: string(id), tenant: r.Tenant, would: "ask what became of it",
+		act: func(ctx context.Context) (string, error) {
+			decision, err := c.records.Reconcile(ctx, r.Tenant, id)
+			return string(decision), err
+		},
+	})
+}
+
+// Sweep looks now at everything that is due, as the schedule does every minute.
+func (c *Console) Sweep(ctx context.Context, ch Change) (Result, error) {
+	return c.carry(ctx, ch, action{
+		name: "sweep", subject: "all", would: "offer, cancel and park what is due",
+		act: func(ctx context.Context) (string, error) {
+			messages, err := c.sweep.Run(ctx)
+			if err != nil {
+				return "", err
+			}
+			records, err := c.parking.Run(ctx)
+			if err != nil {
+				return "", err
+			}
+			said, err := json.Marshal(map[string]any{"messages": messages, "records": records})
+			return string(said), err
+		},
+	})
+}
+
+// onRecord changes a record that is as the actor saw it.
+func (c *Console) onRecord(
+	ctx context.Context, name string, id idem.OperationID, would string, ch Change, act func(context.Context, idem.Record) (string, error),
+) (Result, error) {
+	r, err := c.found(ctx, id)
+	if err != nil {
+		return Result{Action: name, Subject: string(id)}, err
+	}
+	return c.carry(ctx, ch, action{
+		name: name, subject: string(id), tenant: r.Tenant, would: would,
+		judge: func(context.Context) error {
+			if now := SeenRecord(r); now != ch.Seen {
+				return &StaleError{string(id), ch.Seen, now}
+			}
+			return nil
+		},
+		act: func(ctx context.Context) (string, error) { return act(ctx, r) },
+	})
+}
+
+func (c *Console) found(ctx context.Context, id idem.OperationID) (idem.Record, error) {
+	r, err := c.record(ctx, id)
+	switch {
+	case err != nil:
+		return idem.Record{}, err
+	case r == nil:
+		return idem.Record{}, ErrNotFound
+	}
+	return *r, nil
+}

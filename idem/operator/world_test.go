@@ -1,0 +1,177 @@
+package operator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/recovery"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const topicName = "payments.charges"
+
+// auditLog is an audit log in memory that fails on request.
+type auditLog struct {
+	entries            []operator.Entry
+	failBegin, failEnd error
+}
+
+func (l *auditLog) Begin(_ context.Context, e operator.Entry) error {
+	if l.failBegin != nil {
+		return l.failBegin
+	}
+	l.entries = append(l.entries, e)
+	return nil
+}
+
+func (l *auditLog) End(_ context.Context, e operator.Entry) error {
+	if l.failEnd != nil {
+		return l.failEnd
+	}
+	i := slices.IndexFunc(l.entries, func(begun operator.Entry) bool { return begun.ID == e.ID && begun.State == operator.EntryIntended })
+	if i < 0 {
+		return errors.New("not begun, or ended already")
+	}
+	l.entries[i] = e
+	return nil
+}
+
+func (l *auditLog) Entries(_ context.Context, from, to time.Time, subject string, limit int) ([]operator.Entry, error) {
+	var found []operator.Entry
+	for _, e := range slices.Backward(l.entries) {
+		if !e.At.Before(from) && e.At.Before(to) && strings.HasPrefix(e.Subject, subject) && len(found) < limit {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+type world struct {
+	*testing.T
+	now     time.Time
+	store   *memstore.Store
+	engine  *idem.Engine
+	queue   *memqueue.Queue
+	audit   *auditLog
+	console *operator.Console
+	mint    idem.Mint
+	// finding is what the provider's look-up, and the opaque operation's, finds.
+	finding outbox.Finding
+	opaque  recovery.Finding
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, now: noon, audit: &auditLog{}, mint: idem.Mint{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, opaque: recovery.Absent{}}
+	clock := func() time.Time { return w.now }
+	var err error
+	w.store, err = memstore.New(memstore.Config{Now: clock, Shards: 2})
+	w.ok(err)
+	w.engine, err = idem.New(w.store, idem.Config{Now: clock, Random: w.mint.Random})
+	w.ok(err)
+	w.queue = memqueue.New(clock)
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, outbox.Topic{
+		Name: topicName, Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.NotExecuted{} },
+		Probe: func(context.Context, idem.Message) outbox.Finding { return w.finding },
+		Settle: func(_ idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			status := map[string]int{"delivered": 201, "declined": 402}[o.Name()]
+			return outbox.Settlement{Response: idem.Response{Status: status}}, nil
+		},
+		Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
+	})
+	w.ok(err)
+	w.console, err = operator.New(operator.Config{
+		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
+		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, idem.Record) recovery.Finding { return w.opaque }},
+		Application: func(_ context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
+			return fmt.Sprintf("%s asked about %d messages", tenant, len(messages)), nil
+		},
+		Now: clock, Random: w.mint.Random,
+	})
+	w.ok(err)
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// message leaves a deferred operation of the tenant, whose message is as change makes it.
+func (w *world) message(tenant string, change func(*idem.Message)) idem.Message {
+	w.Helper()
+	owner, err := w.mint.Owner()
+	w.ok(err)
+	key := idem.Scope{Tenant: tenant, Operation: "payments.create", Key: string(owner)}.RecordKey()
+	id, err := w.mint.OperationID(key)
+	w.ok(err)
+	m := idem.Message{
+		ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName, Payload: []byte("{}"),
+		State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+	}
+	change(&m)
+	r := idem.Record{
+		Key: key, State: idem.StatePending, OperationID: id, Epoch: 1, Owner: owner, Tenant: tenant, Operation: "payments.create",
+		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: m.Retention, SchemaVersion: idem.SchemaVersion,
+	}
+	send, err := w.store.Prepare(idem.Commit{Record: r, Now: noon, Messages: []idem.Message{m}, Token: string(owner)})
+	w.ok(err)
+	w.ok(send(w.Context()))
+	return m
+}
+
+// record leaves an operation without messages, in the state.
+func (w *world) record(kind idem.Kind, state idem.State) idem.Record {
+	w.Helper()
+	owner, err := w.mint.Owner()
+	w.ok(err)
+	key := idem.Scope{Tenant: "acme", Operation: "orders.import", Key: string(owner)}.RecordKey()
+	id, err := w.mint.OperationID(key)
+	w.ok(err)
+	r := idem.Record{
+		Key: key, State: state, OperationID: id, Epoch: 1, Owner: owner, LeaseUntil: noon, Tenant: "acme", Operation: "orders.import",
+		Kind: kind, CreatedAt: noon, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	}
+	if state == idem.StateCompleted {
+		r.Response, r.Alone, r.DoneAt, r.ExpiresAt = idem.Response{Status: 201, Body: []byte("secret")}, true, noon, noon.Add(r.Retention)
+	}
+	w.ok(w.store.Insert(w.Context(), r, noon))
+	return r
+}
+
+func unknown(m *idem.Message) {
+	m.State, m.Owner, m.Epoch, m.Attempts, m.LastOutcome = idem.MessageUnknown, "worker", 1, 1, "ambiguous"
+	m.OpenSince, m.FirstClaimedAt, m.LeaseUntil = noon, noon, noon
+}
+
+func dead(m *idem.Message) {
+	unknown(m)
+	m.State = idem.MessageDead
+}
+
+func (w *world) stateOf(id idem.MessageID) idem.MessageState {
+	w.Helper()
+	m, err := w.store.Message(w.Context(), id)
+	w.ok(err)
+	return m.State
+}
+
+func (w *world) recordState(key idem.RecordKey) idem.State {
+	w.Helper()
+	r, err := w.store.Get(w.Context(), key)
+	w.ok(err)
+	return r.State
+}
