@@ -9,8 +9,8 @@ ARCH     ?= arm64
 NAME     ?= idem-payments
 CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) \
             $(if $(ENCRYPTION),-c encryption=$(ENCRYPTION)) $(if $(CORS_ORIGINS),-c corsOrigins=$(CORS_ORIGINS)) \
-            $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) \
-            $(if $(WEBHOOK_SECRET_ID),-c webhookSecret=$(WEBHOOK_SECRET_ID)) -c arch=$(ARCH)
+            $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) $(if $(RELAY),-c relay=$(RELAY)) \
+            $(if $(WORKER_CONCURRENCY),-c workerConcurrency=$(WORKER_CONCURRENCY)) $(if $(WEBHOOK_SECRET_ID),-c webhookSecret=$(WEBHOOK_SECRET_ID)) -c arch=$(ARCH)
 export EMULATOR
 
 .DEFAULT_GOAL := help
@@ -18,7 +18,7 @@ export EMULATOR
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant."
+	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant; OUTBOX=sqs wakes the worker through a queue."
 
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
@@ -93,7 +93,7 @@ bench: ## costs by path of a request, start times of the functions
 fmt: ## format the Go code
 	@go fmt ./... && cd infra && go fmt ./...
 
-deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs WEBHOOK_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
+deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs RELAY=pipe|function WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
 	@$(STACK) deploy --name $(NAME) $(CONTEXT)
 
 destroy: stack ## remove the stack from AWS: [NAME=]
