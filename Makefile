@@ -59,7 +59,7 @@ test-infra: stack ## tests of the CDK app
 test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can run
 	@$(STACK) test e2e
 
-chaos: stack ## payments and transfers while processes are killed at random: [N=1000 SEED=]; prints the seed, and runs it again by SEED=
+chaos: stack ## payments and transfers while processes are killed at random: [N=1000 SEED= HASTEN=1]; prints the seed, which repeats the plan
 	@$(STACK) chaos --requests $(or $(N),1000) $(if $(SEED),--seed $(SEED)) $(if $(HASTEN),--hasten)
 
 lint: stack ## gofmt, go vet, staticcheck

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -46,6 +47,7 @@ type Config struct {
 type Console struct {
 	cfg        Config
 	operator   *outbox.Operator
+	closer     *outbox.Operator
 	reconciler *outbox.Reconciler
 	records    *recovery.Reconciler
 	sweep      *outbox.Sweep
@@ -69,14 +71,18 @@ func New(cfg Config) (*Console, error) {
 	}
 	cfg.Recovery.Now, cfg.Recovery.Logger = cfg.Now, cfg.Logger
 	c := &Console{cfg: cfg, mint: idem.Mint{Random: cfg.Random}}
+	open := opened{cfg.Store}
 	var err error
-	if c.operator, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters, cfg.Store); err != nil {
+	if c.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters, open); err != nil {
 		return nil, err
 	}
-	if c.reconciler, err = outbox.NewReconciler(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+	if c.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters, cfg.Store); err != nil {
 		return nil, err
 	}
-	if c.sweep, err = outbox.NewSweep(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+	if c.reconciler, err = outbox.NewReconciler(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+		return nil, err
+	}
+	if c.sweep, err = outbox.NewSweep(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
 	if c.records, err = recovery.NewReconciler(cfg.Engine, cfg.Store, cfg.Probes, cfg.Recovery); err != nil {
@@ -84,6 +90,21 @@ func New(cfg Config) (*Console, error) {
 	}
 	c.parking, err = recovery.NewSweep(cfg.Engine, cfg.Store, cfg.Recovery)
 	return c, err
+}
+
+// ErrSealed: the message is encrypted, and this desk has no key that opens it. It is left alone.
+var ErrSealed = errors.New("operator: the message can't be opened: the tenant's key is gone, or this desk has none")
+
+// opened is the store for whoever gives up what can't be opened: a desk without keys must not.
+type opened struct{ Store }
+
+// Message implements outbox.Store.
+func (o opened) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+	m, err := o.Store.Message(ctx, id)
+	if err == nil && m != nil && m.Sealed {
+		return nil, ErrSealed
+	}
+	return m, err
 }
 
 func (c *Console) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Millisecond) }

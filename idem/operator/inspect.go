@@ -229,7 +229,7 @@ func (c *Console) nextOfRecord(r idem.Record) []string {
 		return []string{fmt.Sprintf("wait until %s, or release: fences its holder off", r.LeaseUntil.Format(time.RFC3339))}
 	case r.State == idem.StateFailedRetryable:
 		return []string{"nothing: the next request with its key executes"}
-	case r.State == idem.StateCompleted:
+	case r.State == idem.StateCompleted && (r.Alone || r.SafeToRunAgain):
 		return []string{"nothing: it has ended; cache-bust where its answer is wrong and nothing else was written"}
 	}
 	return []string{"nothing: it has ended"}

@@ -2,11 +2,15 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
+
+// ErrUnsettled: the evidence could not be settled. The message is dead, and keeps it.
+var ErrUnsettled = errors.New("operator: the evidence could not be settled: the message is dead, and keeps it; the log says why")
 
 // Resolve ends a message that is unknown or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
 // worker would have.
@@ -14,8 +18,8 @@ func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbo
 	would := fmt.Sprintf("settle it as %s", evidence.Name())
 	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
 		decision, err := c.operator.Settle(ctx, id, fence, evidence)
-		if decision == outbox.DecisionDead {
-			return "it could not be settled: it is dead, and keeps the evidence", err
+		if err == nil && decision == outbox.DecisionDead {
+			err = ErrUnsettled
 		}
 		return evidence.Name(), err
 	})
@@ -24,7 +28,7 @@ func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbo
 // Close cancels a message of which nothing happened, and fails its operation.
 func (c *Console) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
 	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
-		return string(idem.MessageCancelled), c.operator.Close(ctx, id, fence)
+		return string(idem.MessageCancelled), c.closer.Close(ctx, id, fence)
 	})
 }
 
@@ -32,6 +36,9 @@ func (c *Console) Close(ctx context.Context, id idem.MessageID, ch Change) (Resu
 func (c *Console) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
 	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
 		state, err := c.operator.Redrive(ctx, id, fence)
+		if err == nil && state == idem.MessageDead {
+			err = ErrUnsettled
+		}
 		return string(state), err
 	})
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -13,7 +14,7 @@ func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, respon
 	would := fmt.Sprintf("complete it with status %d", response.Status)
 	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r idem.Record) (string, error) {
 		next, err := c.cfg.Engine.Resolve(ctx, r.Tenant, id, idem.FenceOf(r), response)
-		return string(next.State), err
+		return string(next.State), admitted("resolved", r, err)
 	})
 }
 
@@ -22,15 +23,24 @@ func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, respon
 func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
 		next, err := c.cfg.Engine.Free(ctx, r.Tenant, id, idem.FenceOf(r), "released: "+ch.Reason)
-		return string(next.State), err
+		return string(next.State), admitted("released", r, err)
 	})
 }
 
 // CacheBust makes a completed record not answer any more, where nothing else came of its execution.
 func (c *Console) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	return c.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
-		return string(idem.StateFailedRetryable), c.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason)
+		return string(idem.StateFailedRetryable), admitted("busted", r, c.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
 	})
+}
+
+// admitted says in the operator's words that a record's state does not admit a change.
+func admitted(changed string, r idem.Record, err error) error {
+	var not *idem.TransitionError
+	if errors.As(err, &not) {
+		return fmt.Errorf("operator: an %s operation that is %s can't be %s: %w", r.Kind, r.State, changed, err)
+	}
+	return err
 }
 
 // ReconcileRecord asks now what became of an opaque operation that is unknown.

@@ -53,20 +53,14 @@ type loop struct {
 // runs is killed once more, and the system alone has to bring each operation to its end.
 func TestKillLoop(t *testing.T) { // design.md I1 to I9
 	l := newLoop(t)
-	defer func() {
-		if t.Failed() {
-			l.out.Line("again:     make chaos SEED=%d N=%d EMULATOR=%s", l.plan.Seed, len(l.plan.Requests), deployed.variables["EMULATOR"])
-		}
-	}()
-	l.out.Line("kill loop: seed %d, %d requests on %s", l.plan.Seed, len(l.plan.Requests), deployed.variables["EMULATOR"])
+	l.out.Line("kill loop: seed %d, %d requests; again: make chaos SEED=%d N=%d EMULATOR=%s", l.plan.Seed, len(l.stories), l.plan.Seed,
+		len(l.stories), deployed.variables["EMULATOR"])
+	defer l.figures.print(l.out)
+	defer l.report()()
 	l.arm(t)
-	stop := l.report()
 	l.load(t)
 	l.calm(t)
-	left := l.watch(t)
-	l.check(t, left)
-	stop()
-	l.figures.print(l.out)
+	l.check(t, l.watch(t))
 }
 
 func newLoop(t *testing.T) *loop {
@@ -180,10 +174,13 @@ func (l *loop) met(t *testing.T) {
 func (l *loop) killAll(t *testing.T) {
 	t.Helper()
 	for range lastKills {
+		l.summon(t.Context(), chaos.Sweep)
+		l.summon(t.Context(), chaos.Reconcile)
+		<-time.After(100 * time.Millisecond)
 		for _, victim := range chaos.Victims() {
 			l.kill(t.Context(), chaos.Event{Victim: victim, All: true})
 		}
-		<-time.After(700 * time.Millisecond)
+		<-time.After(600 * time.Millisecond)
 	}
 }
 

@@ -46,7 +46,7 @@ func (l *loop) watch(t *testing.T) leftovers {
 		left, err := collect(t.Context())
 		must(t, err)
 		for _, m := range left.messages {
-			l.follow(t, m, gone, waits, took)
+			l.note(t, m, gone, waits, took)
 		}
 		waiting, err := deployed.dynamodb.Waiting(t.Context())
 		must(t, err)
@@ -72,8 +72,8 @@ func (l *loop) watch(t *testing.T) leftovers {
 	}
 }
 
-// follow notes a message that is open, and how long it took when it has ended.
-func (l *loop) follow(t *testing.T, m item, gone time.Time, waits map[string]unsettled, took map[string][]time.Duration) {
+// note keeps a message that is open, and how long it took when it has ended.
+func (l *loop) note(t *testing.T, m item, gone time.Time, waits map[string]unsettled, took map[string][]time.Duration) {
 	t.Helper()
 	id := text(m, schema.MessageID)
 	wait, known := waits[id]

@@ -9,4 +9,8 @@
 // before the first test and meet one source, or one scope, only, so tests run beside each other; those that stop
 // processes or the whole store run alone first. When all are over, the invariants of docs/design.md are checked against
 // everything that the run left in the tables, at the provider and in the logs.
+//
+// TestKillLoop carries out a plan of localstack/chaos: requests of both tenants while processes are killed at random. It prints
+// the plan's seed first; -chaos.seed and -chaos.requests repeat it, `make chaos` on a stack of its own. What it asserts of time,
+// once the clients are gone, stands in chaos_watch_test.go.
 package e2e

@@ -41,7 +41,7 @@ func (k KillLoop) Run(ctx context.Context, out *progress.Printer) (err error) {
 	if k.Seed == 0 {
 		k.Seed = newSeed()
 	}
-	again := fmt.Sprintf("make chaos SEED=%d N=%d EMULATOR=%s", k.Seed, k.Requests, k.Options.Emulator)
+	again := k.again()
 	out.Line("kill loop: seed %d, %d requests; again: %s", k.Seed, k.Requests, again)
 	o := k.Options
 	o.State, o.FaultProxy, o.Port, o.ProviderPort = filepath.Join(".local", "chaos-"+string(o.Emulator)), true, 0, 0
@@ -68,6 +68,21 @@ func (k KillLoop) Run(ctx context.Context, out *progress.Printer) (err error) {
 		return fmt.Errorf("the kill loop failed (%w); the same plan again: %s", err, again)
 	}
 	return nil
+}
+
+// again is the command that runs the same plan on the same kind of stack.
+func (k KillLoop) again() string {
+	command := fmt.Sprintf("make chaos SEED=%d N=%d EMULATOR=%s", k.Seed, k.Requests, k.Options.Emulator)
+	if k.Options.Encryption {
+		command += " ENCRYPTION=on"
+	}
+	if k.Options.Outbox != "" {
+		command += " OUTBOX=" + k.Options.Outbox
+	}
+	if k.Hasten {
+		command += " HASTEN=1"
+	}
+	return command
 }
 
 // arguments of go test.

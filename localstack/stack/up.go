@@ -138,7 +138,7 @@ func (s *Stack) prepareEmulator(ctx context.Context) (daemon, []string, error) {
 // outputVariables are the env file's names of the stack's outputs.
 var outputVariables = map[string]string{
 	"IdempotencyTable": "IDEMPOTENCY_TABLE", "OutboxTable": "OUTBOX_TABLE", "PaymentsTable": "PAYMENTS_TABLE",
-	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL",
+	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE",
 }
 
 // optionalVariables are those of what a stack has with encryption only.

@@ -9,14 +9,14 @@ import (
 func TestAddOutputs(t *testing.T) {
 	result := outputs{
 		"ApiUrl": "https://abc.execute-api.us-east-1.amazonaws.com/", "IdempotencyTable": "i", "OutboxTable": "o", "PaymentsTable": "p",
-		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
+		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "AuditTable": "a", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
 	}
 	variables := Variables{}
 	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"API_URL": "http://127.0.0.1:4566/_aws/execute-api/abc/%24default", "PAYMENTS_TABLE": "p", "FUNCTION_WORKER": "f-worker",
+		"API_URL": "http://127.0.0.1:4566/_aws/execute-api/abc/%24default", "PAYMENTS_TABLE": "p", "AUDIT_TABLE": "a", "FUNCTION_WORKER": "f-worker",
 	} {
 		if variables[name] != want {
 			t.Errorf("%s = %q, want %q", name, variables[name], want)

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -28,7 +30,9 @@ import (
 
 func main() { os.Exit(idemctl.Main(app())) }
 
-func app() idemctl.App { return idemctl.App{Build: build, Letters: letters, Ledger: compare} }
+func app() idemctl.App {
+	return idemctl.App{Build: build, Find: find, Letters: letters, Ledger: compare}
+}
 
 // build makes the console. Its log is stderr's: stdout is the answer's.
 func build(ctx context.Context) (*operator.Console, error) {
@@ -67,7 +71,12 @@ func letters(ctx context.Context, most int, redrive func(context.Context, outbox
 	if err != nil {
 		return nil, err
 	}
-	return parts.Queue.Redrive(ctx, sqsqueue.RedriveOptions{DryRun: redrive == nil, Max: most}, redrive)
+	report, err := parts.Queue.Redrive(ctx, sqsqueue.RedriveOptions{DryRun: redrive == nil, Max: most}, redrive)
+	failed := func(letter sqsqueue.Redriven) bool { return letter.Action == sqsqueue.LetterFailed }
+	if err == nil && slices.ContainsFunc(report.Letters, failed) {
+		err = idemctl.ErrLettersLeft
+	}
+	return report, err
 }
 
 // compare runs the ledger job for a window.
@@ -98,19 +107,58 @@ type application struct {
 type known struct {
 	// Row is the payment, refund or payout that the operation made, and Provider what the provider shows under each message's
 	// key.
-	Row      *payments.Entry                    `json:"row"`
+	Row      *row                               `json:"row"`
 	Provider map[idem.MessageID]json.RawMessage `json:"provider"`
+}
+
+// row is an entry as JSON has it.
+type row struct {
+	Kind              payments.EntryKind `json:"kind"`
+	ID                string             `json:"id"`
+	Status            payments.Status    `json:"status"`
+	Amount            int64              `json:"amount"`
+	Currency          string             `json:"currency"`
+	Payment           string             `json:"payment,omitempty"`
+	Refunded          int64              `json:"refunded,omitempty"`
+	ProviderReference string             `json:"provider_reference,omitempty"`
+	CreatedAt         time.Time          `json:"created_at"`
+}
+
+var kinds = []payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout}
+
+// find names the operation that made a payment, refund or payout. Refunds of older releases don't tell.
+func find(ctx context.Context, tenant, id string) (idem.OperationID, error) {
+	cfg, parts, err := wired(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, kind := range kinds {
+		pk, _ := payments.EntryKey(kind, tenant, id)
+		e, err := application{parts, cfg.PaymentsTable}.entry(ctx, pk)
+		switch {
+		case err != nil:
+			return "", err
+		case e != nil && e.Message != "":
+			operation, _, err := e.Message.Operation()
+			return operation, err
+		}
+	}
+	return "", nil
 }
 
 func (a application) tell(ctx context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 	all := known{Provider: map[idem.MessageID]json.RawMessage{}}
-	for _, kind := range []payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout} {
-		row, err := a.row(ctx, kind, tenant, id)
+	for _, kind := range kinds {
+		pk, ok := payments.EntryOf(kind, tenant, id)
+		if !ok {
+			continue
+		}
+		e, err := a.entry(ctx, pk)
 		if err != nil {
 			return nil, err
 		}
-		if row != nil {
-			all.Row = row
+		if e != nil {
+			all.Row = &row{e.Kind, e.ID, e.Status, e.Amount, e.Currency, e.Payment, e.Refunded, e.ProviderReference, e.CreatedAt}
 		}
 	}
 	for _, m := range messages {
@@ -123,11 +171,8 @@ func (a application) tell(ctx context.Context, tenant string, id idem.OperationI
 	return all, nil
 }
 
-func (a application) row(ctx context.Context, kind payments.EntryKind, tenant string, id idem.OperationID) (*payments.Entry, error) {
-	pk, ok := payments.EntryOf(kind, tenant, id)
-	if !ok {
-		return nil, nil
-	}
+// entry reads a row strongly; nil where there is none.
+func (a application) entry(ctx context.Context, pk string) (*payments.Entry, error) {
 	strong := true
 	out, err := a.Client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &a.table, ConsistentRead: &strong, Key: map[string]types.AttributeValue{table.Key: &types.AttributeValueMemberS{Value: pk}},

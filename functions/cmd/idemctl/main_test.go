@@ -35,9 +35,12 @@ type desk struct {
 	worker *outbox.Worker
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T, with ...func(*stage.Stage)) *desk {
 	t.Helper()
 	d := &desk{T: t, Stage: stage.New(t)}
+	for _, f := range with {
+		f(d.Stage)
+	}
 	audit := d.Idempotency + "-audit"
 	d.ok(dynamotest.CreateTable(t.Context(), d.Client, audit, schema.Audit()))
 	t.Setenv("AUDIT_TABLE", audit)
@@ -116,7 +119,7 @@ type told struct {
 	Record      *operator.RecordView
 	Messages    []operator.MessageView
 	Application struct {
-		Row      *payments.Entry
+		Row      *row
 		Provider map[idem.MessageID][]provider.Object
 	}
 	Audit []operator.Entry
@@ -155,14 +158,15 @@ func (d *desk) demands(s told, states string, next string) {
 	}
 }
 
-// A payment that went well is one story, by its operation, its message and its key: record, message, row and the provider's
+// A payment that went well is one story, by its operation, its message, its key and its own id: record, message, row and the provider's
 // object; and nothing of what the client said that is not the row's.
 func TestStoryOfACompletedPayment(t *testing.T) {
 	d := newDesk(t)
 	id := d.pay("order-17", "card_ok")
 	d.deliver(id.Message(1))
+	payment := d.inspect(string(id)).Application.Row.ID
 	for _, by := range [][]string{
-		{string(id)}, {string(id.Message(1))}, {"--tenant", stage.Tenant, "--operation", "payments.create", "--key", "order-17"},
+		{string(id)}, {string(id.Message(1))}, {payment, "--tenant", stage.Tenant}, {"--tenant", stage.Tenant, "--operation", "payments.create", "--key", "order-17"},
 	} {
 		s := d.inspect(by...)
 		d.demands(s, "completed delivered succeeded", "nothing: it has ended")
@@ -176,6 +180,7 @@ func TestStoryOfACompletedPayment(t *testing.T) {
 		t.Errorf("the table tells the key, or not the topic:\n%s", out)
 	}
 	d.exits(idemctl.ExitRefused, "inspect", "--tenant", "tenant-b", "--operation", "payments.create", "--key", "order-17")
+	d.exits(idemctl.ExitRefused, "inspect", "--tenant", "tenant-b", payment)
 }
 
 // A charge without keys whose answer was lost: it stands in the operator's list, is resolved once by evidence that names the
@@ -238,6 +243,26 @@ func (d *desk) logged(id idem.OperationID, states ...operator.EntryState) {
 			d.Errorf("log %+v, want %v (%s is off by %d)", entries, states, state, n)
 		}
 	}
+}
+
+// Evidence that contradicts what was asked for settles nothing, and is kept; nor does a redrive settle it.
+func TestContradictingEvidenceSettlesNothing(t *testing.T) {
+	d := newDesk(t)
+	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
+	id := d.pay("order-21", "legacy_ok")
+	d.deliver(id.Message(1))
+	file := t.TempDir() + "/evidence"
+	d.ok(os.WriteFile(file, []byte(`{"amount":1,"currency":"EUR"}`), 0o600))
+	seen := d.inspect(string(id)).Messages[0].Seen
+	d.exits(idemctl.ExitTrouble, change("resolve", string(id.Message(1)), seen, "--delivered", "ch_1", "--evidence", file)...)
+	s := d.inspect(string(id))
+	d.demands(s, "pending dead pending", "redrive: settles the evidence")
+	if s.Messages[0].EvidenceBytes == 0 {
+		t.Errorf("the evidence is gone: %+v", s.Messages[0])
+	}
+	d.exits(idemctl.ExitTrouble, change("redrive", string(id.Message(1)), s.Messages[0].Seen)...)
+	d.exits(idemctl.ExitRefused, change("close", string(id.Message(1)), s.Messages[0].Seen)...)
+	d.logged(id, "failed", "failed", "refused")
 }
 
 // One that was given up has its final answer: there is nothing to redrive, and closing takes it out of the list.
@@ -339,21 +364,34 @@ func TestReconcileNow(t *testing.T) {
 	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
 }
 
-func TestLedger(t *testing.T) {
-	d := newDesk(t)
-	t.Setenv("LEDGER_GRACE", "1ms")
-	id := d.pay("order-20", "card_ok")
+// With encryption the story is the same, and a settlement is sealed. Who has no keys sees that there is something, and
+// settles nothing.
+func TestEncrypted(t *testing.T) {
+	d := newDesk(t, func(s *stage.Stage) { s.Seal(t) })
+	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
+	id := d.pay("order-22", "legacy_ok")
 	d.deliver(id.Message(1))
-	time.Sleep(2 * time.Millisecond) // the grace
-	if out, _ := d.exits(idemctl.ExitOK, "ledger"); !strings.Contains(out, "1 rows") {
-		t.Errorf("%s", out)
+	keys, kms := os.Getenv("KEYS_TABLE"), os.Getenv("KMS_KEY_ID")
+
+	t.Setenv("KEYS_TABLE", "")
+	t.Setenv("KMS_KEY_ID", "")
+	s := d.inspect(string(id))
+	d.demands(s, "pending unknown pending", "resolve")
+	if !s.Messages[0].Sealed {
+		t.Errorf("read without keys: %+v", s.Messages[0])
 	}
-	d.ok(d.Provider.Reset(t.Context())) // the charge that the payment ended by is gone
-	out, errs := d.exits(idemctl.ExitRefused, "ledger", "--output", "json")
-	var report struct{ Drift map[string]int }
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Drift["missing_there"] != 1 || !strings.Contains(errs, "drifts") {
-		t.Errorf("%v: %s%s", err, out, errs)
+	resolve := change("resolve", string(id.Message(1)), s.Messages[0].Seen, "--delivered", s.Application.Provider[id.Message(1)][0].ID)
+	d.exits(idemctl.ExitRefused, resolve...)
+	d.exits(idemctl.ExitRefused, "reconcile", string(id.Message(1)), "--reason", "ticket 17", "--write")
+	d.demands(d.inspect(string(id)), "pending unknown pending", "resolve")
+
+	t.Setenv("KEYS_TABLE", keys)
+	t.Setenv("KMS_KEY_ID", kms)
+	if s = d.inspect(string(id)); s.Messages[0].Sealed {
+		t.Errorf("read with keys: %+v", s.Messages[0])
 	}
+	d.exits(idemctl.ExitOK, resolve...)
+	d.demands(d.inspect(string(id)), "completed delivered succeeded", "nothing")
 }
 
 // Where the tables can't be asked nothing is said of what is there; where they are not named it is the command line's fault.

@@ -94,33 +94,49 @@ func (s *session) changed(result operator.Result, err error) error {
 }
 
 type inspect struct {
-	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages."`
-	Tenant    string `help:"With --operation and --key instead of an id: whose key it is."`
-	Operation string `help:"Name of the operation, as payments.create; empty where the policy scopes keys by tenant alone."`
-	Key       string `help:"The client's key."`
-	Principal string `help:"The principal, where the policy binds keys to one."`
+	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages; with --tenant of what the application made by it, such as a payment."`
+	Tenant    string `help:"With --key or an id of the application's: whose it is."`
+	Operation string `help:"With --key: name of the operation, as payments.create; empty where the policy scopes keys by tenant alone."`
+	Key       string `help:"Instead of an id: the client's key."`
+	Principal string `help:"With --key: the principal, where the policy binds keys to one."`
 }
 
 // Run implements the command.
 func (i *inspect) Run(s *session) error {
-	byScope := i.Tenant != "" || i.Key != ""
-	if byScope == (i.ID != "") || byScope && (i.Tenant == "" || i.Key == "") {
+	switch byKey := i.Key != ""; {
+	case byKey == (i.ID != "") || byKey && i.Tenant == "":
 		return &usageError{"inspect needs an id, or --tenant and --key"}
+	case !byKey && (i.Operation != "" || i.Principal != ""):
+		return &usageError{"--operation and --principal are for --key"}
+	case !byKey && i.Tenant != "" && s.app.Find == nil:
+		return &usageError{"this application finds nothing by ids of its own: inspect needs an operation's or a message's, without --tenant"}
 	}
 	console, err := s.console()
 	if err != nil {
 		return err
 	}
-	var story operator.Story
-	if byScope {
-		story, err = console.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
-	} else {
-		story, err = console.Inspect(s.ctx, i.ID)
-	}
+	story, err := i.story(s, console)
 	if err != nil {
 		return err
 	}
 	return s.show(story, func(t *table) { t.story(story) })
+}
+
+func (i *inspect) story(s *session, console *operator.Console) (operator.Story, error) {
+	switch {
+	case i.Key != "":
+		return console.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
+	case i.Tenant == "":
+		return console.Inspect(s.ctx, i.ID)
+	}
+	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
+	switch {
+	case err != nil:
+		return operator.Story{}, fmt.Errorf("ask the application: %w", err)
+	case id == "":
+		return operator.Story{}, operator.ErrNotFound
+	}
+	return console.Inspect(s.ctx, string(id))
 }
 
 type list struct {
@@ -284,10 +300,10 @@ func (r *redrive) letters(s *session) error {
 		}
 	}
 	report, err := s.app.Letters(s.ctx, r.Max, each)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrLettersLeft) {
 		return err
 	}
-	return s.show(report, func(t *table) { t.json(report) })
+	return errors.Join(s.show(report, func(t *table) { t.json(report) }), err)
 }
 
 type reconcile struct {
@@ -352,5 +368,9 @@ func (a *audit) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.show(entries, func(t *table) { t.entries(entries) })
+	return s.show(entries, func(t *table) {
+		if t.entries(entries); len(entries) == 0 {
+			t.line("nothing")
+		}
+	})
 }

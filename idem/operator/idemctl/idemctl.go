@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
@@ -23,7 +24,8 @@ import (
 const (
 	// ExitOK: read, done, or nothing to do.
 	ExitOK = iota
-	// ExitRefused: the fence or the contract refused it, nothing is there, or the ledger drifts. Nothing was changed.
+	// ExitRefused: the fence or the contract refused it and nothing was changed; or nothing is there, the ledger drifts, or
+	// letters stay in the dead-letter queue.
 	ExitRefused
 	// ExitUsage: the command line, or what it names, can't be used.
 	ExitUsage
@@ -35,8 +37,12 @@ const (
 type App struct {
 	// Build makes the console, by the environment.
 	Build func(context.Context) (*operator.Console, error)
+	// Find names the operation that made something of the application's own, such as a payment, by its tenant and its id; ""
+	// where there is none. Without it inspect knows operations, messages and keys.
+	Find func(ctx context.Context, tenant, id string) (idem.OperationID, error)
 	// Letters goes through the dead-letter queue, at most so many letters, and gives each copy of a dead message to redrive,
-	// which is nil in a dry run; it returns what it did, for JSON. Without it there is no `redrive --dead-letters`.
+	// which is nil in a dry run; it returns what it did, for JSON, and [ErrLettersLeft] where some failed. Without it there is
+	// no `redrive --dead-letters`.
 	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
 	// Ledger compares a window, writes its report, and says whether nothing drifts. Without it there is no `ledger`.
 	Ledger func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
@@ -105,6 +111,9 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	return exitOf(err)
 }
 
+// ErrLettersLeft: some letters could not be redriven, and stay in the queue; the report says which, and why.
+var ErrLettersLeft = errors.New("letters failed, and stay in the queue")
+
 // errDrift is the ledger's; its report has been written.
 var errDrift = errors.New("the ledger drifts")
 
@@ -126,7 +135,7 @@ func exitOf(err error) int {
 		return ExitUsage
 	case errors.As(err, &unlogged):
 		return ExitTrouble
-	case errors.Is(err, errDrift), operator.Refused(err):
+	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), operator.Refused(err):
 		return ExitRefused
 	}
 	return ExitTrouble

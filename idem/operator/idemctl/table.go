@@ -71,6 +71,14 @@ func or(text string) string {
 	return text
 }
 
+// status is a response's; there is none yet where it is 0.
+func status(code int) string {
+	if code == 0 {
+		return "-"
+	}
+	return fmt.Sprint(code)
+}
+
 func (t *table) result(r operator.Result) {
 	if r.DryRun {
 		t.line("dry run: would %s %s: %s (add --write)", r.Action, r.Subject, r.Outcome)
@@ -83,7 +91,7 @@ func (t *table) story(s operator.Story) {
 	t.line("operation %s", s.Operation)
 	if r := s.Record; r != nil {
 		t.columns([]string{"RECORD", "TENANT", "OPERATION", "KIND", "ATTEMPTS", "STATUS", "CREATED", "DONE", "EXPIRES", "SEEN"}, [][]string{{
-			string(r.State), r.Tenant, r.Operation, string(r.Kind), fmt.Sprint(r.Attempts), fmt.Sprint(r.ResponseStatus),
+			string(r.State), r.Tenant, r.Operation, string(r.Kind), fmt.Sprint(r.Attempts), status(r.ResponseStatus),
 			at(r.CreatedAt), at(r.DoneAt), at(r.ExpiresAt), string(r.Seen),
 		}})
 		if r.LastError != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -144,22 +145,22 @@ func dead(m *idem.Message) {
 	m.Topic, m.State, m.Attempts = "payments.charges", idem.MessageDead, 10
 }
 
-// types runs a command line as a shell does, demands its exit code, and adds it to the transcript; $ is the id.
-func (w *world) types(want int, id idem.OperationID, line string) (stdout, stderr string) {
+// types runs a command line as a shell does, demands its exit code, and adds it to the transcript.
+func (w *world) types(want int, args ...string) (stdout, stderr string) {
 	w.Helper()
 	var out, errs strings.Builder
-	args := strings.Split(strings.ReplaceAll(line, "$", string(id)), " ")
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "_", " ") // within an argument
-		if strings.Contains(args[i], "op ") || strings.HasPrefix(args[i], "ch ") {
-			args[i] = strings.ReplaceAll(args[i], " ", "_")
-		}
-	}
 	got := idemctl.Run(w.Context(), w.app, args, &out, &errs)
 	if got != want {
-		w.Errorf("%s: exits with %d, want %d\n%s%s", line, got, want, &out, &errs)
+		w.Errorf("%q exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
 	}
-	fmt.Fprintf(&w.typed, "$ idemctl %s\n%s%s[%d]\n\n", strings.Join(args, " "), &out, &errs, got)
+	line := "$ idemctl"
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " \n") {
+			arg = "'" + arg + "'"
+		}
+		line += " " + arg
+	}
+	fmt.Fprintf(&w.typed, "%s\n%s%s[%d]\n\n", line, &out, &errs, got)
 	return out.String(), errs.String()
 }
 
@@ -183,3 +184,14 @@ func (w *world) transcript() {
 }
 
 var errDown = errors.New("down")
+
+// ledgerOf says what it was asked for, and that the window is clean or not.
+func ledgerOf(t *testing.T, clean *bool) func(context.Context, idemctl.Window, bool, io.Writer) (bool, error) {
+	return func(_ context.Context, w idemctl.Window, asJSON bool, out io.Writer) (bool, error) {
+		if w.Tenant != "acme" || !w.From.Equal(noon.Add(-2*time.Hour)) || !w.To.Equal(noon.Add(-time.Hour)) || asJSON {
+			t.Errorf("window %+v", w)
+		}
+		_, err := fmt.Fprintln(out, "compared")
+		return *clean, err
+	}
+}

@@ -55,7 +55,7 @@ func (q *Queue) Redrive(ctx context.Context, opts RedriveOptions, redrive func(c
 	if err := opts.validate(redrive != nil); err != nil {
 		return RedriveReport{}, err
 	}
-	r := &redriving{Queue: q, opts: opts, redrive: redrive, seen: map[string]bool{}}
+	r := &redriving{Queue: q, opts: opts, redrive: redrive, letters: []Redriven{}, seen: map[string]bool{}}
 	err := r.run(ctx)
 	r.release(context.WithoutCancel(ctx))
 	return RedriveReport{Letters: r.letters, More: len(r.letters) == opts.Max}, err

@@ -1,0 +1,255 @@
+package idemctl_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+const ticket = "--reason=ticket 17"
+
+// The transcripts in testdata are what an operator sees, story by story: command, answer, exit code.
+
+func TestCompleted(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", completed, delivered))
+	w.now = noon.Add(time.Minute)
+	w.types(0, "inspect", id)
+	w.types(0, "inspect", id, "--output", "json")
+	w.types(1, "cache-bust", id, "--seen", seenIn(w, id), ticket, "--write") // its commit wrote a message
+	w.transcript()
+}
+
+// A charge at a provider without keys whose answer was lost, and that nobody can be asked about.
+func TestUnknownCharge(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", deferred, legacyUnknown))
+	message := id + ".1"
+	w.now = noon.Add(30 * time.Second)
+	w.types(0, "list", "unknown")
+	w.types(0, "inspect", message)
+	seen := seenIn(w, message)
+	w.types(1, "close", message, "--seen", seen, ticket, "--write") // too early
+	resolve := []string{"resolve", message, "--seen", seen, "--delivered", "ch_1", ticket}
+	w.types(0, resolve...)
+	w.types(0, append(resolve, "--write")...)
+	w.now = noon.Add(time.Minute)
+	w.types(1, append(resolve, "--write")...)
+	w.types(1, resolve...)
+	w.types(0, "inspect", id)
+	w.types(0, "audit")
+	w.types(0, "audit", "--output", "json", "--limit", "1")
+	w.transcript()
+}
+
+func TestDead(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", deferred, dead))
+	w.now = noon.Add(time.Hour)
+	w.types(0, "list", "dead", "--tenant", "acme")
+	w.types(0, "list", "dead", "--tenant", "bolt")
+	w.types(0, "inspect", id)
+	w.types(0, "redrive", id+".1", "--seen", seenIn(w, id+".1"), ticket, "--write", "--output", "json")
+	w.types(0, "reconcile", id+".1", ticket, "--write") // which proves that it is absent
+	w.types(0, "inspect", id)
+	w.transcript()
+}
+
+// A payout whose first phase is done and whose second waits.
+func TestBetweenPhases(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", deferred, delivered, pending))
+	w.now = noon.Add(time.Minute)
+	w.types(0, "inspect", id)
+	w.types(0, "list", "stuck")
+	w.types(0, "sweep", ticket)
+	w.types(0, "sweep", ticket, "--write")
+	w.transcript()
+}
+
+// An opaque handler that died: first its lease is over, then its outcome is unknown, then somebody knows.
+func TestOpaque(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", opaque(idem.StateInProgress, "")))
+	w.now = noon.Add(time.Minute)
+	w.types(0, "list", "stuck")
+	w.types(0, "inspect", id)
+	w.types(1, "release", id, "--seen", seenIn(w, id), ticket, "--write") // it was never unknown
+	w.types(0, "sweep", ticket, "--write")
+	w.types(0, "inspect", id)
+	body := filepath.Join(t.TempDir(), "body")
+	w.ok(os.WriteFile(body, []byte(`{"imported":17}`), 0o600))
+	w.types(0, "reconcile", id, ticket, "--write") // too early to prove anything
+	before := w.typed.Len()
+	w.types(0, "resolve", id, "--seen", seenIn(w, id), "--status", "201", "--body", body, ticket, "--write")
+	said := strings.ReplaceAll(w.typed.String()[before:], body, "answer.json")
+	kept := w.typed.String()[:before]
+	w.typed.Reset()
+	w.typed.WriteString(kept + said)
+	w.types(0, "inspect", id)
+	w.transcript()
+	if r := w.inner.Records()[0]; string(r.Response.Body) != `{"imported":17}` || r.Response.Header[0] != (idem.Field{Name: "Content-Type", Value: "application/json"}) {
+		t.Errorf("stored %+v", r.Response)
+	}
+}
+
+// seenIn is what inspect shows of it: a person copies it.
+func seenIn(w *world, id string) string {
+	w.Helper()
+	console, err := w.app.Build(w.Context())
+	w.ok(err)
+	story, err := console.Inspect(w.Context(), id)
+	w.ok(err)
+	if strings.Contains(id, ".") {
+		return string(story.Messages[0].Seen)
+	}
+	return string(story.Record.Seen)
+}
+
+// What the command line lacks is said before anything is read, and nothing is changed.
+func TestUsage(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", deferred, legacyUnknown))
+	message, before := id+".1", w.inner.Messages()[0]
+	fence := "--seen=" + seenIn(w, message)
+	for _, args := range [][]string{
+		{}, {"explode"}, {"list", "all"}, {"list", "dead", "--limit", "0"}, {"list", "dead", "--limit", "1001"}, {"list", "dead", "--output", "xml"},
+		{"inspect"}, {"inspect", id, "--tenant", "acme"}, {"inspect", "--tenant", "acme"}, {"inspect", "--key", "order-17"},
+		{"inspect", id, "--operation", "payments.create"}, {"inspect", id, "--key", "order-17", "--tenant", "acme"},
+		{"resolve", message, "--delivered", "ch_1", ticket, "--write"}, // nothing seen
+		{"resolve", message, fence, "--delivered", "ch_1", "--write"},  // no reason
+		{"resolve", message, fence, "--delivered", "ch_1", "--reason=", "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", "--reason=two\nlines", "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", "--reason=" + strings.Repeat("x", 501), "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", ticket, "--actor=", "--write"},
+		{"resolve", message, fence, ticket, "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", "--declined", "none", ticket, "--write"},
+		{"resolve", message, fence, "--status", "201", ticket, "--write"},
+		{"resolve", message, fence, "--delivered", "ch_1", "--evidence", "/no/such/file", ticket, "--write"},
+		{"resolve", id, fence, "--delivered", "ch_1", ticket, "--write"},
+		{"close", id, fence, ticket, "--write"}, {"release", message, fence, ticket, "--write"}, {"cache-bust", message, fence, ticket, "--write"},
+		{"redrive", ticket, "--write"}, {"redrive", message, ticket, "--write"}, {"redrive", message, fence, "--dead-letters", ticket, "--write"},
+		{"redrive", "--dead-letters", ticket, "--write"}, {"ledger"}, // which this application has not
+		{"audit", "--since", "9000h"}, {"audit", "--limit", "0"}, {"--env-file", "/no/such/file", "list", "dead"},
+	} {
+		if out, errs := w.types(idemctl.ExitUsage, args...); out != "" || !strings.HasPrefix(errs, "idemctl: ") {
+			t.Errorf("%q says %q, %q", args, out, errs)
+		}
+	}
+	if after := w.inner.Messages()[0]; after.State != before.State {
+		t.Errorf("the message is %s", after.State)
+	}
+	if out, _ := w.types(0, "audit"); out != "nothing\n" {
+		t.Errorf("the log has\n%s", out)
+	}
+	for _, args := range [][]string{{"--help"}, {"resolve", "--help"}} {
+		if out, _ := w.types(0, args...); !strings.Contains(out, "--output") {
+			t.Errorf("%q says\n%s", args, out)
+		}
+	}
+}
+
+// Whoever is nobody changes nothing: neither the flag nor the environment says who they are.
+func TestActor(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("USER", "eve")
+	id := string(w.operation("acme", deferred, dead))
+	redrive := []string{"redrive", id + ".1", "--seen", "stale.1.00000000", ticket, "--write"}
+	for _, c := range []struct {
+		variable, flag, want string
+	}{{"ada", "bob", "bob"}, {"ada", "", "ada"}, {"", "", "eve"}} {
+		t.Setenv("IDEMCTL_ACTOR", c.variable)
+		if c.variable == "" {
+			w.ok(os.Unsetenv("IDEMCTL_ACTOR"))
+		}
+		args := redrive
+		if c.flag != "" {
+			args = append(args, "--actor", c.flag)
+		}
+		w.types(idemctl.ExitRefused, args...)
+		w.now = w.now.Add(time.Second)
+		if out, _ := w.types(0, "audit", "--limit", "1"); !strings.Contains(out, c.want) {
+			t.Errorf("%+v: the log says\n%s", c, out)
+		}
+	}
+	w.ok(os.Unsetenv("USER"))
+	w.types(idemctl.ExitUsage, redrive...)
+}
+
+// Trouble is told from a refusal, and says nothing of what is there.
+func TestTrouble(t *testing.T) {
+	w := newWorld(t)
+	id := string(w.operation("acme", deferred, legacyUnknown))
+	seen := seenIn(w, id+".1")
+	w.store.All(faulty.Refuse(errDown))
+	for _, args := range [][]string{
+		{"inspect", id}, {"list", "unknown"}, {"resolve", id + ".1", "--seen", seen, "--delivered", "ch_1", ticket, "--write"},
+	} {
+		if _, errs := w.types(idemctl.ExitTrouble, args...); !strings.Contains(errs, "down") {
+			t.Errorf("%q: %s", args, errs)
+		}
+	}
+	w.app.Build = func(context.Context) (*operator.Console, error) { return nil, errors.New("no OUTBOX_TABLE") }
+	w.types(idemctl.ExitUsage, "inspect", id)
+}
+
+// What the application made is found by its own id, and the tenant's only.
+func TestFind(t *testing.T) {
+	w := newWorld(t)
+	made := w.operation("acme", deferred, legacyUnknown)
+	w.app.Find = func(_ context.Context, tenant, id string) (idem.OperationID, error) {
+		switch tenant + "/" + id {
+		case "acme/pay_1":
+			return made, nil
+		case "acme/pay_2":
+			return "", errDown
+		}
+		return "", nil
+	}
+	if out, _ := w.types(idemctl.ExitOK, "inspect", "pay_1", "--tenant", "acme"); !strings.HasPrefix(out, "operation "+string(made)) {
+		t.Errorf("%s", out)
+	}
+	w.types(idemctl.ExitRefused, "inspect", "pay_1", "--tenant", "bolt")
+	w.types(idemctl.ExitTrouble, "inspect", "pay_2", "--tenant", "acme")
+}
+
+// The application's parts get what the command line says.
+func TestLettersAndLedger(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation("acme", deferred, dead)
+	w.app.Letters = func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error) {
+		if redrive != nil {
+			w.ok(redrive(ctx, outbox.DeadLetter{Message: id.Message(1)}))
+		}
+		return map[string]any{"most": most, "dry": redrive == nil}, nil
+	}
+	if out, _ := w.types(0, "redrive", "--dead-letters", "--max", "7", ticket); !strings.Contains(out, `"dry": true`) || !strings.Contains(out, `"most": 7`) {
+		t.Errorf("%s", out)
+	}
+	w.types(0, "redrive", "--dead-letters", ticket, "--write")
+	if m := w.inner.Messages()[0]; m.State != idem.MessageUnknown {
+		t.Errorf("the message is %s", m.State)
+	}
+	if out, _ := w.types(0, "audit"); !strings.Contains(out, "redrive") {
+		t.Errorf("the log says\n%s", out)
+	}
+
+	clean := true
+	w.app.Ledger = ledgerOf(t, &clean)
+	span := []string{"ledger", "--from", "2026-11-21T10:00:00Z", "--to", "2026-11-21T11:00:00Z", "--tenant", "acme"}
+	w.types(0, span...)
+	clean = false
+	if _, errs := w.types(idemctl.ExitRefused, span...); !strings.Contains(errs, "drifts") {
+		t.Errorf("%s", errs)
+	}
+}
