@@ -48,7 +48,9 @@ func newPair(t *testing.T) *pair {
 	p := &pair{}
 	n := pairs.Add(1)
 	p.client = newClient(dynamotest.Endpoint(t, emulator.Ministack), func(o *sqs.Options) {
-		o.RetryMaxAttempts, o.HTTPClient = 1, breaking{p, http.DefaultClient}
+		// Connections of its own, for one request each: other tests' servers close the default transport's idle ones.
+		own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		o.RetryMaxAttempts, o.HTTPClient = 1, breaking{p, own}
 	})
 	for name, url := range map[string]*string{"wake-ups": &p.wakeUps, "dead": &p.dead} {
 		out, err := p.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("%s-%d", name, n))})
