@@ -51,7 +51,7 @@ func handler(ctx context.Context, cfg config.Ledger) (func(context.Context, even
 			return ledger.Report{}, err
 		}
 		report, err := l.Check(ctx, w)
-		logger.InfoContext(ctx, "ledger compared", "window", report.Window, "unfinished", report.Unfinished, "compared", report.Compared, "open", report.Open,
+		logger.InfoContext(ctx, "ledger compared", "window", report.Window, "unfinished", report.Unfinished, "unanswered", report.Unanswered, "compared", report.Compared, "open", report.Open,
 			"with_operator", report.WithOperator, "drift", report.Drift, "cost", report.Cost)
 		return report, err
 	}, nil

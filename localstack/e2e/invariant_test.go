@@ -39,7 +39,7 @@ func brokenInvariants(ctx context.Context) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return slices.Concat(unfinished, left.broken(), drifted, logged)
+	return slices.Concat(unfinished, left.broken(), drifted, logged, storeStalled())
 }
 
 // broken is what is wrong with what is there.

@@ -24,6 +24,7 @@ type reconciliation struct {
 		From, To time.Time
 	}
 	Unfinished bool
+	Unanswered int
 	Compared   struct{ Rows, Messages, Records, Objects int }
 	Drifts     []struct {
 		Kind, Tenant, Entry string
@@ -69,6 +70,9 @@ func drifting(ctx context.Context) (broken []string, err error) {
 		report, missing, err := compareLedger(ctx, began, to)
 		if err != nil {
 			return nil, fmt.Errorf("ledger: %w", err)
+		}
+		if missing == "" && report.Unanswered > 0 {
+			missing = fmt.Sprintf("the provider did not answer the ledger about %d rows", report.Unanswered)
 		}
 		if missing == "" {
 			for _, d := range report.Drifts {
@@ -125,7 +129,7 @@ func TestLedgerFindsWhatDrifts(t *testing.T) {
 			return ""
 		})
 	}
-	reports(time.Minute) // the grace is over after seconds
+	reports(delivered) // the grace is over after seconds
 
 	spoil(t, "PAYMENTS", attributeKey, paymentKeys+"tenant-a/"+keyless.ID, attributeAmount, &types.AttributeValueMemberN{Value: "1998"})
 	spoil(t, "PAYMENTS", attributeKey, payoutKeys+"tenant-a/"+out.ID, attributeProvider, &types.AttributeValueMemberS{Value: "po_other"})

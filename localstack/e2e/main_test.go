@@ -111,7 +111,7 @@ func (d deployment) table(name string) string { return d.variables[name+"_TABLE"
 // that dies with a worker, as tests kill them, is made good by the sweep, 15 to 75 s after it was due: twice in a row is
 // still no loss.
 const (
-	soon      = 20 * time.Second
+	soon      = time.Minute
 	delivered = 3 * time.Minute
 	poll      = 50 * time.Millisecond
 )

@@ -86,7 +86,7 @@ func TestH1ACommitThatLandsAfterItsFenceOffChangesNothing(t *testing.T) { // pee
 	t.Parallel()
 	from, to := open(t, "h1-fenced-from", 100), open(t, "h1-fenced-to", 0)
 	r := move(fencedOff, from, to, 10)
-	deployed.tenantA.do(t, r).comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
+	deployed.tenantA.once(t, r).comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
 	if left := balance(t, from); left != 100 {
 		t.Errorf("balance %d after a 503, want 100: nothing was committed", left)
 	}
@@ -183,8 +183,8 @@ func TestH7NoTwoExecutionsShareAClientToken(t *testing.T) { // peers.md H7
 	)
 	from, to := open(t, "h7-from", 100), open(t, "h7-to", 0)
 	r := move(name, from, to, 10)
-	deployed.tenantA.do(t, r).comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable") // six conflicts
-	deployed.tenantA.do(t, r).is(t, http.StatusCreated).says(t, "executed")                                             // four lost replies
+	deployed.tenantA.once(t, r).comesBack(t).isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable") // six conflicts
+	deployed.tenantA.do(t, r).is(t, http.StatusCreated).says(t, "executed")                                               // four lost replies
 	log, err := deployed.dynamodb.Log(t.Context())
 	must(t, err)
 	calm()

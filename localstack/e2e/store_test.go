@@ -19,10 +19,10 @@ func TestStoreDownFailsClosed(t *testing.T) { // semantics.md: store trouble fai
 		t.Run(name, func(t *testing.T) {
 			calm := disturb(t, faultproxy.Rule{Table: deployed.table("IDEMPOTENCY"), Fault: fault})
 			for _, r := range []request{paying, moving} {
-				got := deployed.tenantA.do(t, r).comesBack(t)
+				got := deployed.tenantA.once(t, r).comesBack(t)
 				got.isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
 			}
-			deployed.tenantA.get(t, "/v1/operations/"+unminted).comesBack(t).
+			deployed.tenantA.once(t, request{path: "/v1/operations/" + unminted}).comesBack(t).
 				isProblem(t, http.StatusServiceUnavailable, "idempotency_store_unavailable")
 			calm()
 		})
@@ -48,7 +48,7 @@ func TestEverythingDownFailsClosed(t *testing.T) { // semantics.md: store troubl
 	must(t, deployed.dynamodb.Down(t.Context()))
 	calm := disturb(t)
 	for _, r := range []request{paying, moving, {path: "/v1/accounts/acct_1"}} {
-		if got := deployed.tenantA.do(t, r); got.status < 500 {
+		if got := deployed.tenantA.once(t, r); got.status < 500 {
 			t.Errorf("%s answered %v without a store, want 5xx", r.path, got)
 		}
 	}
@@ -75,7 +75,7 @@ func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // semantics.md: 5xx 
 	t.Parallel()
 	from, to := open(t, "unreadable", 100), open(t, "readable", 0)
 	r := move("before-commit", from, to, 10)
-	got := deployed.tenantA.do(t, r)
+	got := deployed.tenantA.once(t, r)
 	if got.status < 500 || got.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("without the account: %v, want a problem with 5xx", got)
 	}

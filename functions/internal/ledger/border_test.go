@@ -234,3 +234,31 @@ func TestRowsOfOlderReleasesAreNotInTheIndex(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 }
+
+// One look-up that keeps failing hides no other drift: its row is left out, and said to be.
+func TestARowThatTheProviderDoesNotAnswerAboutIsLeftOut(t *testing.T) {
+	w := newWorld(t)
+	early := w.post(tenantA, "/v1/payments", payment("card_failing")) // before the window, and its charge within
+	w.clock.Add(time.Minute)
+	window := ledger.Window{From: w.clock.Now()}
+	w.deliver(early)
+	w.clock.Add(time.Hour)
+	late := w.pay("card_ok")
+	w.setRow(late, "amt", 1)
+	w.faults(provider.Rule{On: provider.List, Source: "card_failing", Fault: provider.ErrorBefore})
+	w.clock.Add(time.Hour)
+	report, err := w.ledger().Check(t.Context(), window)
+	w.ok(err)
+	w.drifts(report, ledger.AmountDiffers)
+	if report.Unanswered != 1 || report.Late != 0 || report.Clean() {
+		t.Errorf("%+v", report)
+	}
+	w.faults()
+	w.setRow(late, "amt", 1999)
+	report, err = w.ledger().Check(t.Context(), window)
+	w.ok(err)
+	w.drifts(report)
+	if report.Unanswered != 0 || report.Late != 1 || !report.Clean() {
+		t.Errorf("%+v", report)
+	}
+}

@@ -157,8 +157,11 @@ func (l *Ledger) Check(ctx context.Context, w Window) (Report, error) {
 	for _, d := range report.Drifts {
 		l.cfg.Logger.WarnContext(ctx, metric.LedgerDrift, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		l.cfg.Logger.ErrorContext(ctx, metric.LedgerFailed, "error", err)
+	case report.Unanswered > 0:
+		l.cfg.Logger.ErrorContext(ctx, metric.LedgerFailed, "error", "the provider did not answer about all rows", "unanswered", report.Unanswered)
 	}
 	return report, err
 }

@@ -122,6 +122,9 @@ type Report struct {
 	Removed int `json:"removed"`
 	// Unreadable are rows with anything of a release that this one does not know. With any, a run fails.
 	Unreadable int `json:"unreadable"`
+	// Unanswered are rows that did not fit and that the provider would not be asked about a second time: its answer failed.
+	// They are not judged. With any, a run is not clean, and no error: the next one asks again.
+	Unanswered int `json:"unanswered"`
 	// Late are rows from before the window to which the provider has made something within it.
 	Late  int          `json:"late"`
 	Drift map[Kind]int `json:"drift"`
@@ -131,8 +134,8 @@ type Report struct {
 	Cost   Cost     `json:"cost"`
 }
 
-// Clean says that the whole window was compared, and that nothing drifts.
-func (r Report) Clean() bool { return !r.Unfinished && r.Unreadable == 0 && r.DriftCount() == 0 }
+// Clean says that all of the window was compared, and that nothing drifts.
+func (r Report) Clean() bool { return !r.Unfinished && r.Unreadable+r.Unanswered+r.DriftCount() == 0 }
 
 // DriftCount sums up over the kinds.
 func (r Report) DriftCount() int {
@@ -167,6 +170,9 @@ func (r Report) WriteTable(w io.Writer) error {
 	}
 	if r.Unreadable > 0 {
 		fmt.Fprintf(t, "unreadable\t%d\n", r.Unreadable)
+	}
+	if r.Unanswered > 0 {
+		fmt.Fprintf(t, "unanswered\t%d, not judged\n", r.Unanswered)
 	}
 	if len(r.Drifts) > 0 {
 		fmt.Fprint(t, "\nKIND\tTENANT\tENTRY\tSIDES\n")

@@ -18,7 +18,7 @@ import (
 func sample() ledger.Report {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	return ledger.Report{
-		Window: ledger.Window{From: at, To: at.Add(2 * time.Hour), Tenant: "tenant-a"}, Reached: at.Add(time.Hour), Unfinished: true,
+		Window: ledger.Window{From: at, To: at.Add(2 * time.Hour), Tenant: "tenant-a"}, Reached: at.Add(time.Hour), Unfinished: true, Unanswered: 2,
 		Compared: ledger.Counts{Rows: 3, Messages: 4, Records: 3, Objects: 4}, Open: 1, WithOperator: 1,
 		Drift: map[ledger.Kind]int{ledger.MissingThere: 1, ledger.AmountDiffers: 1},
 		Drifts: []ledger.Drift{
@@ -48,6 +48,7 @@ late            0
 cost            7 DynamoDB calls, 12.5 read units, 6 provider calls
 drift           2: missing_there 1, amount_differs 1
 unfinished      compared down to 2026-11-21T11:00:00Z
+unanswered      2, not judged
 
 KIND            TENANT    ENTRY  SIDES
 missing_there   tenant-a  pay_1  payment pay_1 succeeded 1999 EUR | provider charge ch_1 absent
@@ -88,7 +89,7 @@ func TestCleanIsWholeAndWithoutDrift(t *testing.T) {
 	if !(ledger.Report{Open: 1, WithOperator: 1, Removed: 1, Late: 1}).Clean() {
 		t.Error("what is under way is drift")
 	}
-	for _, r := range []ledger.Report{{Unfinished: true}, {Unreadable: 1}, {Drift: map[ledger.Kind]int{ledger.Duplicate: 1}}} {
+	for _, r := range []ledger.Report{{Unfinished: true}, {Unreadable: 1}, {Unanswered: 1}, {Drift: map[ledger.Kind]int{ledger.Duplicate: 1}}} {
 		if r.Clean() {
 			t.Errorf("%+v is clean", r)
 		}

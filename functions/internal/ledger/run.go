@@ -129,7 +129,10 @@ func (r *run) page(ctx context.Context, page []row) error {
 		looks.Go(func() error {
 			pk, _ := payments.EntryKey(s.entry.Kind, s.entry.Tenant, s.entry.ID)
 			again, err := r.look(ctx, pk, s.entry.Kind, s.operation, s.objects)
-			if err != nil || again == nil {
+			if errors.Is(err, errLeftOut) || err == nil && again == nil {
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 			r.settle(*again, r.rules.judge(*again))
@@ -200,16 +203,24 @@ func (r *run) found(drifts ...Drift) {
 	r.add(drifts...)
 }
 
+// errLeftOut: an entry can't be judged, and has been counted as such. The others go on.
+var errLeftOut = errors.New("ledger: left out")
+
+// leaveOut counts an entry that can't be judged.
+func (r *run) leaveOut(count *int) (*story, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*count++
+	return nil, errLeftOut
+}
+
 // look reads an entry once more: row, messages and record as they were at one moment, and after that what the provider has
-// under each key, so that nothing is missing there that only came later. It is nil where there is no row, or where it can't
-// be read.
+// under each key, so that nothing is missing there that only came later. It is nil where there is no row, and errLeftOut
+// where it can't be read, or where the provider does not say what it has.
 func (r *run) look(ctx context.Context, pk string, kind payments.EntryKind, operation idem.OperationID, known []object) (*story, error) {
 	s, err := r.tables.together(ctx, pk, kind, operation)
 	if errors.Is(err, errMalformed) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.report.Unreadable++
-		return nil, nil
+		return r.leaveOut(&r.report.Unreadable)
 	}
 	if err != nil || s == nil {
 		return nil, err
@@ -217,8 +228,11 @@ func (r *run) look(ctx context.Context, pk string, kind payments.EntryKind, oper
 	s.objects = slices.Clone(known)
 	for _, e := range effects(kind) {
 		made, err := r.provider.under(ctx, e.family, operation.Message(e.position))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, err
+			return r.leaveOut(&r.report.Unanswered)
 		}
 		for _, o := range made {
 			if !slices.ContainsFunc(s.objects, func(known object) bool { return known.ID == o.ID }) {
@@ -316,6 +330,8 @@ func (r *run) late(ctx context.Context, c claim, tenant string, objects []object
 	pk, _ := payments.EntryOf(c.kind, tenant, c.operation)
 	s, err := r.look(ctx, pk, c.kind, c.operation, objects)
 	switch {
+	case errors.Is(err, errLeftOut):
+		return nil
 	case err != nil:
 		return err
 	case s == nil:
