@@ -82,7 +82,7 @@ idemctl: ## the operator's command on the running stack: ARGS="list unknown", AR
 	@go run ./functions/cmd/idemctl --env-file .local/run.env $(ARGS)
 
 ledger: ## compare keys, messages, payments and the provider's objects on the running stack: ARGS="--from …"
-	@LEDGER_GRACE=$${LEDGER_GRACE:-5s} go run ./functions/cmd/idemctl --env-file .local/run.env ledger $(ARGS)
+	@go run ./functions/cmd/idemctl --env-file .local/run.env ledger $(ARGS)
 
 prove: ## check the protocol's model exhaustively: 8 minutes, 15 GB; ONLY=express for a part
 	@cd docs/model && GOWORK=off go run . $(if $(ONLY),-run "$(ONLY)")

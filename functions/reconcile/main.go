@@ -3,8 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"sync"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -49,15 +47,12 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (rep
 		return nil, err
 	}
 	return func(ctx context.Context) (report, error) {
-		var (
-			both                    sync.WaitGroup // so that neither waits for the other's end
-			did                     report
-			messagesErr, recordsErr error
+		var did report
+		err := delivery.Both(
+			func() (err error) { did.Messages, err = messages.Run(ctx); return err },
+			func() (err error) { did.Records, err = records.Run(ctx); return err },
 		)
-		both.Go(func() { did.Messages, messagesErr = messages.Run(ctx) })
-		both.Go(func() { did.Records, recordsErr = records.Run(ctx) })
-		both.Wait()
 		parts.Logger.InfoContext(ctx, "reconciled", "report", did)
-		return did, errors.Join(messagesErr, recordsErr)
+		return did, err
 	}, nil
 }

@@ -50,34 +50,40 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 }
 
 func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error) {
-	secrets, err := secrets(ctx, cfg)
-	if err != nil {
-		return nil, err
+	settings := webhook.Config{Secrets: cfg.WebhookSecrets, Header: payments.SignatureHeader}
+	if cfg.WebhookSecretID != "" {
+		source, err := secrets(ctx, cfg.WebhookSecretID)
+		if err == nil {
+			settings.Secrets, err = source(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		settings.Source = source
 	}
-	verifier, err := webhook.New(webhook.Config{Secrets: secrets, Header: payments.SignatureHeader})
+	verifier, err := webhook.New(settings)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: WEBHOOK_SECRET, WEBHOOK_SECRET_ID: %w", err)
 	}
 	return verifier, nil
 }
 
-// secrets reads what the environment only names. An instance keeps what it has read: a secret is replaced by a list of the
-// new one and the old one first.
-func secrets(ctx context.Context, cfg config.Webhook) ([]string, error) {
-	if cfg.WebhookSecretID == "" {
-		return cfg.WebhookSecrets, nil
-	}
+// secrets reads what the environment only names: a list while one secret is replaced by another.
+func secrets(ctx context.Context, id string) (func(context.Context) ([]string, error), error) {
 	sdk, err := config.AWS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := secretsmanager.NewFromConfig(sdk).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &cfg.WebhookSecretID})
-	if err != nil {
-		return nil, fmt.Errorf("configuration: WEBHOOK_SECRET_ID = %q: %w", cfg.WebhookSecretID, err)
-	}
-	all := strings.Split(aws.ToString(out.SecretString), ",")
-	for i := range all {
-		all[i] = strings.TrimSpace(all[i]) // a file ends with a line feed
-	}
-	return all, nil
+	client := secretsmanager.NewFromConfig(sdk)
+	return func(ctx context.Context) ([]string, error) {
+		out, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &id})
+		if err != nil {
+			return nil, fmt.Errorf("configuration: WEBHOOK_SECRET_ID = %q: %w", id, err)
+		}
+		all := strings.Split(aws.ToString(out.SecretString), ",")
+		for i := range all {
+			all[i] = strings.TrimSpace(all[i]) // a file ends with a line feed
+		}
+		return all, nil
+	}, nil
 }

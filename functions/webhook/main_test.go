@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,8 +264,10 @@ func TestWebhookWhileTheStoreIsDown(t *testing.T) {
 }
 
 // secretsManager is an endpoint that keeps one secret, as AWS Secrets Manager takes the call over the wire (AWS JSON 1.1).
-func secretsManager(t *testing.T, id, value string) {
+func secretsManager(t *testing.T, id, value string) (replace func(string)) {
 	t.Helper()
+	var held atomic.Value
+	held.Store(value)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			SecretID string `json:"SecretId"`
@@ -274,10 +278,11 @@ func secretsManager(t *testing.T, id, value string) {
 			_ = json.NewEncoder(w).Encode(map[string]string{"__type": "ResourceNotFoundException"})
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"Name": id, "SecretString": value})
+		_ = json.NewEncoder(w).Encode(map[string]string{"Name": id, "SecretString": held.Load().(string)})
 	}))
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
+	return func(value string) { held.Store(value) }
 }
 
 // WEBHOOK_SECRET_ID: the secrets are read when the function starts; a list while one is replaced by another.
@@ -291,6 +296,22 @@ func TestSecretsAreReadAtTheStart(t *testing.T) {
 	body := event(t, "evt_2", s.Charges(t)[0])
 	accepted(t, posted(t, h, false, body, provider.Sign("whsec_the_next_one_0123", time.Now(), body)).StatusCode)
 	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+}
+
+// A running instance asks again when no secret that it knows has signed; how often, is package webhook's test.
+func TestSecretsAreReadAgain(t *testing.T) {
+	stage.New(t)
+	replace := secretsManager(t, "payments/webhook", secret)
+	read, err := secrets(t.Context(), "payments/webhook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{secret, "whsec_the_next_one_0123"} {
+		replace(value)
+		if got, err := read(t.Context()); err != nil || !slices.Equal(got, []string{value}) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
 }
 
 // What the configuration contradicts is found at the start, and no secret is shown.

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,12 @@ type Config struct {
 	// Secrets are those that the provider may sign with, 1 to 8 of them. While a secret is replaced, both are here: the new
 	// one first, and the old one until the provider has stopped using it. Required.
 	Secrets []string
+	// Source returns the secrets as they are now, for processes that outlive them. It is called when no known secret has made
+	// a signature that is of now, at most once in SourceEvery. Its failure is returned, and is no error of the kind
+	// [ErrSignature]: answer it so that the provider sends again. Default: Secrets are for good.
+	Source func(context.Context) ([]string, error)
+	// SourceEvery is how often Source is called at most. Default 1 min.
+	SourceEvery time.Duration
 	// Header is the name of the header. Default "Webhook-Signature".
 	Header string
 	// Tolerance is how old a signature may be, and how far ahead of this clock. Default 5 min, at most 1 h.
@@ -54,28 +61,33 @@ const (
 	toleranceMax   = time.Hour
 )
 
-// Verifier verifies webhooks. It is immutable and safe for concurrent use.
-type Verifier struct{ cfg Config }
+// Verifier verifies webhooks. It is safe for concurrent use.
+type Verifier struct {
+	cfg     Config
+	secrets *secrets
+}
 
 // New returns a verifier, or an [*idem.ConfigError], which never shows a secret.
 func New(cfg Config) (*Verifier, error) {
 	cfg.Header = cmp.Or(cfg.Header, "Webhook-Signature")
 	cfg.Tolerance = cmp.Or(cfg.Tolerance, 5*time.Minute)
 	cfg.BodyBytesMax = cmp.Or(cfg.BodyBytesMax, 256<<10)
+	cfg.SourceEvery = cmp.Or(cfg.SourceEvery, time.Minute)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Verifier{cfg: cfg}, nil
+	return &Verifier{cfg: cfg, secrets: &secrets{source: cfg.Source, every: cfg.SourceEvery, known: cfg.Secrets, asked: cfg.Now()}}, nil
 }
 
-func (c Config) validate() error {
-	if n := len(c.Secrets); n < 1 || n > secretsMax {
+// validSecrets returns an [*idem.ConfigError] that shows none of them.
+func validSecrets(secrets []string) error {
+	if n := len(secrets); n < 1 || n > secretsMax {
 		return &idem.ConfigError{Field: "Config.Secrets", Value: fmt.Sprintf("%d secrets", n), Rule: fmt.Sprintf("must be 1..%d", secretsMax)}
 	}
-	for i, secret := range c.Secrets {
+	for i, secret := range secrets {
 		if len(secret) < secretBytesMin {
 			return &idem.ConfigError{
 				Field: fmt.Sprintf("Config.Secrets[%d]", i), Value: fmt.Sprintf("%d bytes", len(secret)),
@@ -83,7 +95,16 @@ func (c Config) validate() error {
 			}
 		}
 	}
+	return nil
+}
+
+func (c Config) validate() error {
+	if err := validSecrets(c.Secrets); err != nil {
+		return err
+	}
 	switch {
+	case c.SourceEvery < 0:
+		return &idem.ConfigError{Field: "Config.SourceEvery", Value: c.SourceEvery, Rule: "must not be negative"}
 	case !isToken(c.Header):
 		return &idem.ConfigError{Field: "Config.Header", Value: fmt.Sprintf("%q", c.Header), Rule: "must be the name of a header"}
 	case c.Tolerance < time.Second || c.Tolerance > toleranceMax:
@@ -100,20 +121,21 @@ const tokenBytes = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghi
 func isToken(s string) bool { return s != "" && strings.Trim(s, tokenBytes) == "" }
 
 // Read reads a request's body and verifies it. It returns [ErrTooLarge], an error of the kind [ErrSignature], or the one
-// that reading met; only a body that was verified is returned.
+// that reading or Config.Source met; only a body that was verified is returned.
 func (v *Verifier) Read(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(v.cfg.BodyBytesMax)+1))
 	if err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	if err := v.Verify(r.Header, body); err != nil {
+	if err := v.Verify(r.Context(), r.Header, body); err != nil {
 		return nil, err
 	}
 	return body, nil
 }
 
-// Verify verifies a body by its headers. It returns [ErrTooLarge] or an error of the kind [ErrSignature].
-func (v *Verifier) Verify(header http.Header, body []byte) error {
+// Verify verifies a body by its headers. It returns [ErrTooLarge], an error of the kind [ErrSignature], or the one that
+// Config.Source met.
+func (v *Verifier) Verify(ctx context.Context, header http.Header, body []byte) error {
 	if len(body) > v.cfg.BodyBytesMax {
 		return ErrTooLarge
 	}
@@ -125,11 +147,22 @@ func (v *Verifier) Verify(header http.Header, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if !s.signs(v.cfg.Secrets, body) {
+	now := v.cfg.Now()
+	stale := now.Truncate(time.Second).Sub(s.at).Abs() > v.cfg.Tolerance // in the header's resolution
+	switch signed := s.signs(v.secrets.current(), body); {
+	case signed && stale:
+		return ErrStale
+	case signed:
+		return nil
+	case stale: // it is refused whatever the secrets are
 		return ErrForged
 	}
-	if v.cfg.Now().Truncate(time.Second).Sub(s.at).Abs() > v.cfg.Tolerance { // in the header's resolution
-		return ErrStale
+	fresh, err := v.secrets.renewed(ctx, now)
+	if err != nil {
+		return err
+	}
+	if !s.signs(fresh, body) {
+		return ErrForged
 	}
 	return nil
 }

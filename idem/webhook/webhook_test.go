@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func TestVerify(t *testing.T) {
 		"the body instead of its signature":  {string(body), webhook.ErrMalformed},
 		"a signature of an empty body, that": {webhook.Sign(current, noon, nil), webhook.ErrForged},
 	} {
-		err := verifier(t, webhook.Config{}).Verify(http.Header{name: {c.header}}, body)
+		err := verifier(t, webhook.Config{}).Verify(t.Context(), http.Header{name: {c.header}}, body)
 		if !errors.Is(err, c.want) || (err != nil) != (c.want != nil) || c.want != nil && !errors.Is(err, webhook.ErrSignature) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}
@@ -133,7 +134,7 @@ func TestHeaderIsThereOnce(t *testing.T) {
 	for what, header := range map[string]http.Header{
 		"none": {}, "another's": {"Webhook-Signature": {valid}}, "twice": {name: {valid, valid}}, "empty": {name: {}},
 	} {
-		if err := v.Verify(header, body); !errors.Is(err, webhook.ErrMissing) {
+		if err := v.Verify(t.Context(), header, body); !errors.Is(err, webhook.ErrMissing) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -142,7 +143,7 @@ func TestHeaderIsThereOnce(t *testing.T) {
 func TestToleranceIsConfigured(t *testing.T) {
 	v := verifier(t, webhook.Config{Tolerance: time.Minute})
 	for age, want := range map[time.Duration]error{time.Minute: nil, -time.Minute: nil, 61 * time.Second: webhook.ErrStale, -61 * time.Second: webhook.ErrStale} {
-		if err := v.Verify(http.Header{name: {webhook.Sign(current, noon.Add(-age), body)}}, body); !errors.Is(err, want) {
+		if err := v.Verify(t.Context(), http.Header{name: {webhook.Sign(current, noon.Add(-age), body)}}, body); !errors.Is(err, want) {
 			t.Errorf("%v old: %v, want %v", age, err, want)
 		}
 	}
@@ -160,7 +161,7 @@ func TestSecretsRotate(t *testing.T) {
 	} {
 		v := verifier(t, webhook.Config{Secrets: c.secrets})
 		for secret, want := range c.signs {
-			if err := v.Verify(http.Header{name: {webhook.Sign(secret, noon, body)}}, body); (err == nil) != want {
+			if err := v.Verify(t.Context(), http.Header{name: {webhook.Sign(secret, noon, body)}}, body); (err == nil) != want {
 				t.Errorf("%q: %s: %v", c.secrets, secret, err)
 			}
 		}
@@ -215,13 +216,63 @@ func TestNewRefusesItsConfiguration(t *testing.T) {
 	}
 }
 
+// A process that outlives a secret takes the next one without a restart, and nobody who forges signatures can have the source
+// asked more than once in SourceEvery.
+func TestSecretsAreRenewed(t *testing.T) {
+	now, calls := noon, 0
+	var fresh []string
+	var trouble error
+	v, err := webhook.New(webhook.Config{
+		Secrets: []string{former}, Header: name, Now: func() time.Time { return now }, SourceEvery: 10 * time.Second,
+		Source: func(context.Context) ([]string, error) { calls++; return fresh, trouble },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := errors.New("secrets manager is down")
+	for _, step := range []struct {
+		what    string
+		after   time.Duration
+		secret  string
+		signed  time.Duration // ago
+		fresh   []string
+		trouble error
+		want    error
+		calls   int
+	}{
+		{"by the known one", 0, former, 0, nil, down, nil, 0},
+		{"by the next one, too early to ask", 9 * time.Second, current, 0, []string{current, former}, nil, webhook.ErrForged, 0},
+		{"stale: whatever is new, it is refused", time.Minute, foreign, time.Hour, []string{current, former}, nil, webhook.ErrForged, 0},
+		{"asked, but the source is down", 0, current, 0, nil, down, down, 1},
+		{"which is remembered", 9 * time.Second, current, 0, []string{current, former}, nil, down, 1},
+		{"the known one is good all the same", 0, former, 0, nil, down, nil, 1},
+		{"asked again", time.Second, current, 0, []string{current, former}, nil, nil, 2},
+		{"both are known", 0, former, 0, nil, down, nil, 2},
+		{"forged, too early to ask", 9 * time.Second, foreign, 0, nil, down, webhook.ErrForged, 2},
+		{"forged, asked", time.Second, foreign, 0, []string{current}, nil, webhook.ErrForged, 3},
+		{"the former one is over", 0, former, 0, nil, down, webhook.ErrForged, 3},
+		{"what can't be a secret replaces none", 10 * time.Second, former, 0, []string{"short"}, nil, &idem.ConfigError{}, 4},
+		{"and the known one is good", 0, current, 0, nil, down, nil, 4},
+	} {
+		now, fresh, trouble = now.Add(step.after), step.fresh, step.trouble
+		err := v.Verify(t.Context(), http.Header{name: {webhook.Sign(step.secret, now.Add(-step.signed), body)}}, body)
+		invalid := (*idem.ConfigError)(nil)
+		if _, config := step.want.(*idem.ConfigError); config != errors.As(err, &invalid) || !config && !errors.Is(err, step.want) || calls != step.calls {
+			t.Errorf("%s: %v, %d calls; want %v, %d", step.what, err, calls, step.want, step.calls)
+		}
+		if step.want == down && errors.Is(err, webhook.ErrSignature) {
+			t.Errorf("%s: %v is final", step.what, err)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	v, err := webhook.New(webhook.Config{Secrets: []string{current}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	signed := func(at time.Time, body []byte) error {
-		return v.Verify(http.Header{"Webhook-Signature": {webhook.Sign(current, at, body)}}, body)
+		return v.Verify(t.Context(), http.Header{"Webhook-Signature": {webhook.Sign(current, at, body)}}, body)
 	}
 	if err := signed(time.Now(), make([]byte, 256<<10)); err != nil {
 		t.Error(err)

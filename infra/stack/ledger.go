@@ -25,12 +25,15 @@ const (
 	ledgerDayWindow  = "50h"
 )
 
+func (p parts) ledgerGrace() *string {
+	if p.config.Local {
+		return jsii.String(localLedgerGrace)
+	}
+	return jsii.String(ledgerGrace)
+}
+
 // ledger compares what is written with what the provider has; it may only read.
 func (p parts) ledger() function {
-	grace := ledgerGrace
-	if p.config.Local {
-		grace = localLedgerGrace
-	}
 	index := awscdk.Fn_Join(jsii.String(""), &[]*string{p.payments.TableArn(), jsii.String("/index/" + table.Payments().Index.Name)})
 	return function{
 		name: "ledger", id: "Ledger", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
@@ -43,7 +46,7 @@ func (p parts) ledger() function {
 			"PROVIDER_TIMEOUT":  jsii.String(providerTimeout),
 			"RETENTION":         jsii.String(retention),
 			"LEDGER_WINDOW":     jsii.String(ledgerWindow),
-			"LEDGER_GRACE":      jsii.String(grace),
+			"LEDGER_GRACE":      p.ledgerGrace(),
 		},
 		statements: []awsiam.PolicyStatement{
 			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"},

@@ -124,6 +124,10 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	output(stack, "PaymentsTable", p.payments.TableName())
 	output(stack, "WakeUpQueueUrl", p.queues.WakeUps.QueueUrl())
 	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
+	// An operator's command judges by the same times as the functions.
+	output(stack, "ClaimLease", jsii.String(claimLease))
+	output(stack, "LongestRequest", p.longestRequest())
+	output(stack, "LedgerGrace", p.ledgerGrace())
 	output(stack, "FunctionApi", api.FunctionName())
 	output(stack, "FunctionWorker", worker.FunctionName())
 	output(stack, "FunctionSweep", sweep.FunctionName())
@@ -226,6 +230,13 @@ func (p parts) seal() []awsiam.PolicyStatement {
 	return p.keys.SealStatements()
 }
 
+func (p parts) longestRequest() *string {
+	if p.config.Local {
+		return jsii.String(localLongestRequest)
+	}
+	return jsii.String(longestRequest)
+}
+
 // deliverEnvironment is what every function that delivers is told.
 func (p parts) deliverEnvironment() map[string]*string {
 	environment := map[string]*string{
@@ -241,10 +252,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"BACKOFF_MAX":           jsii.String(backoffMax),
 		"ATTEMPTS_MAX":          jsii.String(attemptsMax),
 		"RETENTION":             jsii.String(retention),
-		"LONGEST_REQUEST":       jsii.String(longestRequest),
-	}
-	if p.config.Local {
-		environment["LONGEST_REQUEST"] = jsii.String(localLongestRequest)
+		"LONGEST_REQUEST":       p.longestRequest(),
 	}
 	if p.keys != nil {
 		environment["KEYS_TABLE"], environment["KMS_KEY_ID"] = p.keys.Table.TableName(), p.keys.Key.KeyId()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,11 +106,17 @@ func TestWakeUpThatAlwaysFails(t *testing.T) {
 	if made := chargesOf(t, r.key); len(made) != 0 {
 		t.Errorf("charged by a worker that can't read the message: %+v", made)
 	}
-	for _, letter := range redriven(t, sqsqueue.RedriveOptions{}, ours) {
-		if letter.Action != sqsqueue.LetterRedriven {
-			t.Errorf("%+v", letter)
+	c := builtCommand(t)
+	redrive := func(want sqsqueue.LetterAction, more ...string) {
+		t.Helper()
+		args := append([]string{"redrive", "--dead-letters", "--max", "1000", "--reason", "ticket 18"}, more...)
+		letters := said[sqsqueue.RedriveReport](c, args...).Letters
+		if i := slices.IndexFunc(letters, ours); i < 0 || letters[i].Action != want {
+			t.Errorf("idemctl %q: %+v", args, letters)
 		}
 	}
+	redrive(sqsqueue.LetterLeft) // it only looks
+	redrive(sqsqueue.LetterRedriven, "--write")
 	eventually(t, delivered, func() string {
 		if got := deployed.tenantA.do(t, r); got.status != http.StatusCreated {
 			return fmt.Sprintf("redriven and not delivered: %v", got)
