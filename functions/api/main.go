@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/identity"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/cache"
@@ -39,7 +40,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := engine(cfg, parts)
+	engine, err := engine(ctx, cfg, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +62,10 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 }
 
 // engine reads final records from memory where that is configured; whatever decides by writing asks the store.
-func engine(cfg config.API, parts delivery.Parts) (*idem.Engine, error) {
-	fingerprints, err := canonical.New(canonical.Config{Secrets: cfg.FingerprintSecrets, BodyBytesMax: cfg.BodyBytesMax})
+func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.Engine, error) {
+	fingerprints, err := fingerprinter(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: FINGERPRINT_SECRETS, BODY_BYTES_MAX: %w", err)
+		return nil, err
 	}
 	limits, err := limits(cfg, parts)
 	if err != nil {
@@ -79,6 +80,29 @@ func engine(cfg config.API, parts delivery.Parts) (*idem.Engine, error) {
 	return idem.New(store, idem.Config{
 		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger,
 	})
+}
+
+// fingerprinter keys fingerprints where secrets are configured.
+func fingerprinter(ctx context.Context, cfg config.API) (*canonical.Fingerprinter, error) {
+	secrets := cfg.FingerprintSecrets
+	if cfg.FingerprintSecretID != "" {
+		source, err := secretstore.Source(ctx, "FINGERPRINT_SECRET_ID", cfg.FingerprintSecretID)
+		if err != nil {
+			return nil, err
+		}
+		text, err := source(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := secrets.UnmarshalText([]byte(text)); err != nil {
+			return nil, fmt.Errorf("configuration: FINGERPRINT_SECRET_ID = %q: %w", cfg.FingerprintSecretID, err)
+		}
+	}
+	fingerprints, err := canonical.New(canonical.Config{Secrets: secrets, BodyBytesMax: cfg.BodyBytesMax})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: FINGERPRINT_SECRETS, FINGERPRINT_SECRET_ID, BODY_BYTES_MAX: %w", err)
+	}
+	return fingerprints, nil
 }
 
 // limits are every tenant's, where there are any. A key counts as active for its retention, in whole hours.

@@ -126,6 +126,31 @@ func TestFingerprintsAreKeyed(t *testing.T) {
 	}
 }
 
+// FINGERPRINT_SECRET_ID: the same from a store of secrets, as it is when the function starts.
+func TestFingerprintsAreKeyedByAStoredSecret(t *testing.T) {
+	s := stage.New(t)
+	const key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+	id, replace := stage.Secret(t, "2026:"+key+"\n")
+	t.Setenv("FINGERPRINT_SECRET_ID", id)
+	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.StatusCode != 202 {
+		t.Fatalf("%+v", got)
+	}
+	records := s.Items(t, s.Idempotency)
+	if id, ok := records[0][schema.FingerprintKeyID].(*types.AttributeValueMemberS); len(records) != 1 || !ok || id.Value != "2026" {
+		t.Errorf("records %v", records)
+	}
+	cfg, err := config.Read[config.API]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"2026=" + key, " ", "2026:" + key[:8]} {
+		replace(text)
+		if _, err := handler(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "FINGERPRINT_SECRET_ID") || strings.Contains(err.Error(), key[:8]) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // empty takes every record away.
 func empty(t *testing.T, s *stage.Stage) {
 	t.Helper()

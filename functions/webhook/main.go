@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -68,21 +67,20 @@ func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error
 	return verifier, nil
 }
 
-// secrets reads what the environment only names: a list while one secret is replaced by another.
+// secrets reads a list, which it is while one secret is replaced by another.
 func secrets(ctx context.Context, id string) (func(context.Context) ([]string, error), error) {
-	sdk, err := config.AWS(ctx)
+	source, err := secretstore.Source(ctx, "WEBHOOK_SECRET_ID", id)
 	if err != nil {
 		return nil, err
 	}
-	client := secretsmanager.NewFromConfig(sdk)
 	return func(ctx context.Context) ([]string, error) {
-		out, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &id})
+		text, err := source(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("configuration: WEBHOOK_SECRET_ID = %q: %w", id, err)
+			return nil, err
 		}
-		all := strings.Split(aws.ToString(out.SecretString), ",")
+		all := strings.Split(text, ",")
 		for i := range all {
-			all[i] = strings.TrimSpace(all[i]) // a file ends with a line feed
+			all[i] = strings.TrimSpace(all[i])
 		}
 		return all, nil
 	}, nil

@@ -4,12 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,33 +261,11 @@ func TestWebhookWhileTheStoreIsDown(t *testing.T) {
 	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
 }
 
-// secretsManager is an endpoint that keeps one secret, as AWS Secrets Manager takes the call over the wire (AWS JSON 1.1).
-func secretsManager(t *testing.T, id, value string) (replace func(string)) {
-	t.Helper()
-	var held atomic.Value
-	held.Store(value)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
-			SecretID string `json:"SecretId"`
-		}
-		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		if r.Header.Get("X-Amz-Target") != "secretsmanager.GetSecretValue" || json.NewDecoder(r.Body).Decode(&asked) != nil || asked.SecretID != id {
-			w.WriteHeader(http.StatusBadRequest)
-			_ = json.NewEncoder(w).Encode(map[string]string{"__type": "ResourceNotFoundException"})
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"Name": id, "SecretString": held.Load().(string)})
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
-	return func(value string) { held.Store(value) }
-}
-
 // WEBHOOK_SECRET_ID: the secrets are read when the function starts; a list while one is replaced by another.
 func TestSecretsAreReadAtTheStart(t *testing.T) {
 	s := stage.New(t)
-	secretsManager(t, "payments/webhook", "whsec_the_next_one_0123, "+secret+"\n")
-	t.Setenv("WEBHOOK_SECRET_ID", "payments/webhook")
+	id, _ := stage.Secret(t, "whsec_the_next_one_0123, "+secret+"\n")
+	t.Setenv("WEBHOOK_SECRET_ID", id)
 	a, h := s.Accept(t, 0), started(t)
 	a.Charge(t)
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
@@ -301,8 +277,8 @@ func TestSecretsAreReadAtTheStart(t *testing.T) {
 // A running instance asks again when no secret that it knows has signed; how often, is package webhook's test.
 func TestSecretsAreReadAgain(t *testing.T) {
 	stage.New(t)
-	replace := secretsManager(t, "payments/webhook", secret)
-	read, err := secrets(t.Context(), "payments/webhook")
+	id, replace := stage.Secret(t, secret)
+	read, err := secrets(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +297,7 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t)
-			secretsManager(t, "payments/webhook", "")
+			stage.Secret(t, "nobody asks for it")
 			if name == "WEBHOOK_SECRET_ID" {
 				t.Setenv("WEBHOOK_SECRET", "")
 			}

@@ -89,6 +89,9 @@ type Config struct {
 	WebhookSecret string
 	// LocalWebhookSecret is that secret itself. Only with Local. Default: none.
 	LocalWebhookSecret string
+	// FingerprintSecret is the name or ARN of the secret in AWS Secrets Manager that keys fingerprints: id:base64, the newest
+	// first, separated by commas. Default: none, and fingerprints are plain hashes.
+	FingerprintSecret string
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
 	// AlarmTopic is the ARN of the SNS topic that alarms are sent to. Default: none, and alarms only show.
@@ -137,6 +140,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Build:            r.text("build", "../.local/build"),
 	}
+	config.FingerprintSecret = r.matching("fingerprintSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
 	config.Relay, config.WorkerConcurrency = r.relay(config), r.concurrency("workerConcurrency")

@@ -68,6 +68,9 @@ var webhookMay = map[string]string{
 	secretARN:          "secretsmanager:GetSecretValue on " + secretARN,
 }
 
+// fingerprintsMay is what the api function may where fingerprints are keyed.
+const fingerprintsMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/fingerprints-??????"
+
 // streamed is what the worker may besides where it is called with the stream's records.
 var streamed = []string{
 	"dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
@@ -111,6 +114,9 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			}
 			if name == "Api" && chosen(variant, "quotaNewKeys") {
 				want = slices.Concat(want, []string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"})
+			}
+			if name == "Api" && chosen(variant, "fingerprintSecret") {
+				want = slices.Concat(want, []string{fingerprintsMay})
 			}
 			role := template.only(t, "AWS::IAM::Role", name+"Role").Properties
 			var got []string

@@ -165,6 +165,10 @@ func (p parts) api() function {
 	own := []awsiam.PolicyStatement{idemconstruct.Allow([]string{
 		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
 	}, p.payments.TableArn())}
+	if p.config.FingerprintSecret != "" {
+		environment["FINGERPRINT_SECRET_ID"] = jsii.String(p.config.FingerprintSecret)
+		own = append(own, p.config.readSecret(p.config.FingerprintSecret))
+	}
 	if p.quota != nil {
 		maps.Copy(environment, p.config.Quota.environment(p.quota))
 		own = append(own, quotaStatement(p.quota))

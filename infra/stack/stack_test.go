@@ -171,6 +171,9 @@ func TestFunctions(t *testing.T) {
 			delete(wanted, "Authorizer")
 			arch, days = "x86_64", 1
 		}
+		if chosen(variant, "fingerprintSecret") {
+			wanted["Api"].environment["FINGERPRINT_SECRET_ID"] = variants[variant]["fingerprintSecret"]
+		}
 		// The secret is not in a template that goes to AWS, only where it is; without one nothing is deployed that needs it.
 		for key, name := range map[string]string{"webhookSecret": "WEBHOOK_SECRET_ID", "localWebhookSecret": "WEBHOOK_SECRET"} {
 			if chosen(variant, key) {
@@ -290,6 +293,10 @@ func TestOutputs(t *testing.T) {
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"FunctionLedger": "LedgerFunction",
 			"ApiUrl":         "HttpApi.ApiEndpoint",
+			"ClaimLease":     "10s", "LongestRequest": "1m", "LedgerGrace": "15m",
+		}
+		if strings.HasSuffix(variant, "function") { // the local ones
+			want["LongestRequest"], want["LedgerGrace"] = "15s", "5s"
 		}
 		if strings.HasSuffix(variant, "gateway") {
 			want["FunctionAuthorizer"] = "AuthorizerFunction"

@@ -3,10 +3,8 @@ package stack
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
@@ -19,13 +17,7 @@ const webhookTimeout = 15 * time.Second
 // webhookPath is where the provider posts its webhooks.
 const webhookPath = "/v1/webhooks/provider"
 
-var (
-	secretForm = form{
-		regexp.MustCompile(`^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]{1,256}-[A-Za-z0-9]{6}|[A-Za-z0-9/_+=.@-]{1,256})?$`),
-		"the name or the whole ARN of a secret in AWS Secrets Manager",
-	}
-	localSecretForm = form{regexp.MustCompile(`^([A-Za-z0-9_-]{16,128})?$`), "16 to 128 letters, digits, _ and -"}
-)
+var localSecretForm = form{regexp.MustCompile(`^([A-Za-z0-9_-]{16,128})?$`), "16 to 128 letters, digits, _ and -"}
 
 // webhookSecrets reads where the secret is, or, of a local stack, the secret itself.
 func (r *reader) webhookSecrets(local bool) (id, value string) {
@@ -44,14 +36,6 @@ func (r *reader) webhookSecrets(local bool) (id, value string) {
 // takesWebhooks says whether there is a secret, without which nobody could tell a webhook from a forged one.
 func (c Config) takesWebhooks() bool { return c.WebhookSecret != "" || c.LocalWebhookSecret != "" }
 
-// secretARN is what a policy calls the secret. An ARN ends with six characters that are not in the name.
-func (c Config) secretARN() *string {
-	if strings.HasPrefix(c.WebhookSecret, "arn:") {
-		return jsii.String(c.WebhookSecret)
-	}
-	return jsii.String("arn:" + *awscdk.Aws_PARTITION() + ":secretsmanager:" + c.Region + ":" + c.Account + ":secret:" + c.WebhookSecret + "-??????")
-}
-
 // webhook ends messages as a worker does, and claims none: it wakes nobody and only updates what is there.
 func (p parts) webhook() function {
 	environment := p.deliverEnvironment()
@@ -61,7 +45,7 @@ func (p parts) webhook() function {
 	}
 	if p.config.WebhookSecret != "" {
 		environment["WEBHOOK_SECRET_ID"] = jsii.String(p.config.WebhookSecret)
-		own = append(own, idemconstruct.Allow([]string{"secretsmanager:GetSecretValue"}, p.config.secretARN()))
+		own = append(own, p.config.readSecret(p.config.WebhookSecret))
 	} else {
 		environment["WEBHOOK_SECRET"] = jsii.String(p.config.LocalWebhookSecret)
 	}

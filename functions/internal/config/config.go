@@ -123,13 +123,20 @@ type API struct {
 	// RecordCache answers replays of final records from memory for a minute. Default: no.
 	RecordCache bool `env:"RECORD_CACHE"`
 	// FingerprintSecrets key the fingerprints: the newest first, older ones for as long as records hold theirs. Default:
-	// none, and fingerprints are plain hashes.
+	// none, and fingerprints are plain hashes. For local stacks: whoever may read a function's configuration reads them.
 	FingerprintSecrets Secrets `env:"FINGERPRINT_SECRETS"`
+	// FingerprintSecretID is the name or ARN of a secret of AWS Secrets Manager that holds them in the same notation, read when
+	// the function starts.
+	FingerprintSecretID string `env:"FINGERPRINT_SECRET_ID"`
 }
 
 func (a API) check() error {
 	if a.Auth != AuthGateway && a.Auth != AuthFunction {
 		return fmt.Errorf("configuration: AUTH = %q: must be %s or %s", a.Auth, AuthGateway, AuthFunction)
+	}
+	if len(a.FingerprintSecrets) > 0 && a.FingerprintSecretID != "" {
+		return fmt.Errorf("configuration: FINGERPRINT_SECRETS (%d secrets), FINGERPRINT_SECRET_ID = %q: at most one of them may be set",
+			len(a.FingerprintSecrets), a.FingerprintSecretID)
 	}
 	return errors.Join(a.Sealing.check(), a.Quota.check())
 }

@@ -20,7 +20,7 @@ var variables = map[string]string{
 // optional are the other variables that functions read.
 var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
-	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS",
+	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
@@ -201,6 +201,10 @@ func TestReadFingerprintSecrets(t *testing.T) {
 	environment(t, "FINGERPRINT_SECRETS=2027:c2VjcmV0,2026=c2VjcmV0")
 	if err := check[config.API](); err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
 		t.Errorf("%v, want an error that does not show a secret", err)
+	}
+	environment(t, "FINGERPRINT_SECRETS=2027:c2VjcmV0", "FINGERPRINT_SECRET_ID=payments/fingerprints")
+	if err := check[config.API](); err == nil || !strings.Contains(err.Error(), "FINGERPRINT_SECRET_ID") || strings.Contains(err.Error(), "c2VjcmV0") {
+		t.Errorf("%v, want both refused, and no secret shown", err)
 	}
 }
 

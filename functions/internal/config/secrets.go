@@ -8,8 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
-// Secrets are written as id:base64, separated by commas. Whoever may read a function's configuration reads its
-// environment: a deployment that can't accept that fills it from a store of secrets when the function starts.
+// Secrets are written as id:base64, separated by commas.
 type Secrets []canonical.Secret
 
 // UnmarshalText implements encoding.TextUnmarshaler. Its errors don't show what it was given.
