@@ -123,12 +123,16 @@ func (a api) do(t *testing.T, r request) reply {
 	}
 }
 
-// unavailableMax is how many of a hundred requests may meet a store that stalls.
-const unavailableMax = 2
+// unavailableMax is how many of a hundred requests may meet a store that stalls, and unavailableFew how many of any number: one
+// stall meets all that are under way.
+const (
+	unavailableMax = 2
+	unavailableFew = 8
+)
 
 // storeStalled says that do met too many stores that did not answer.
 func storeStalled() []string {
-	if n, of := unavailable.Load(), asked.Load(); n*100 > of*unavailableMax {
+	if n, of := unavailable.Load(), asked.Load(); n > unavailableFew && n*100 > of*unavailableMax {
 		return []string{fmt.Sprintf("the store was unavailable %d times to %d requests outside of any fault", n, of)}
 	}
 	return nil
