@@ -38,8 +38,8 @@ type Listed struct {
 // List is what stands in a queue.
 type List struct {
 	Rows []Listed `json:"rows"`
-	// More says that the limit ended the list.
-	More bool `json:"more"`
+	// Next is where the list goes on where the limit ended it, for the next call: opaque. Else it is empty.
+	Next string `json:"next,omitempty"`
 }
 
 // ListMax is the most rows of a list.
@@ -48,9 +48,11 @@ const ListMax = 1000
 // always is later than any place in a queue.
 var always = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// List shows what stands in a queue, oldest first within each shard, of one tenant or, where that is empty, of all. It costs
-// what stands there, not what the tables hold: a listing of the sparse indexes, and a strong read of each row shown.
-func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit int) (List, error) {
+// List shows what stands in a queue, oldest first within each shard, of one tenant or, where that is empty, of all; after is
+// empty, or another list's Next. What stayed where it was is shown once; what came or moved meanwhile may be missing, or be
+// shown again. It costs what stands there, not what the tables hold: a listing of the sparse indexes, and a strong read of
+// each row shown.
+func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit int, after string) (List, error) {
 	if limit < 1 || limit > ListMax {
 		return List{}, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
 	}
@@ -66,9 +68,18 @@ func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit in
 	if !ok {
 		return List{}, &InvalidError{"queue", fmt.Sprintf("must be one of %v", Queues())}
 	}
-	l := listing{console: c, tenant: tenant, limit: limit, list: List{Rows: []Listed{}}}
-	err := l.messages(ctx, place.messages, place.until)
-	if err == nil && place.records != "" {
+	begin, err := positionIn(after, queue, c.cfg.Store.Shards())
+	if err != nil {
+		return List{}, err
+	}
+	l := listing{console: c, tenant: tenant, limit: limit, here: begin, list: List{Rows: []Listed{}}}
+	if !l.here.Records {
+		err = l.messages(ctx, place.messages, place.until)
+	}
+	if err == nil && place.records != "" && l.list.Next == "" {
+		if !l.here.Records {
+			l.here = position{Queue: queue, Records: true}
+		}
 		err = l.records(ctx, place.records, place.until)
 	}
 	return l.list, err
@@ -78,41 +89,28 @@ type listing struct {
 	console *Console
 	tenant  string
 	limit   int
+	here    position
 	list    List
 }
 
 const listPage = 100
-
-// wants says whether a row of the tenant is shown; where there is no room for it, there is more.
-func (l *listing) wants(tenant string) bool {
-	if l.tenant != "" && tenant != l.tenant {
-		return false
-	}
-	if len(l.list.Rows) >= l.limit {
-		l.list.More = true
-		return false
-	}
-	return true
-}
 
 func (l *listing) messages(ctx context.Context, queue string, until time.Time) error {
 	store := l.console.cfg.Store
 	list := func(shard int, cursor string) ([]idem.MessageRef, string, error) {
 		return store.QueuedMessages(ctx, queue, shard, until, listPage, cursor)
 	}
-	return pages(store.Shards(), list, func(ref idem.MessageRef) (bool, error) {
-		if !l.wants(ref.Tenant) {
-			return !l.list.More, nil
-		}
+	of := func(ref idem.MessageRef) entrant { return entrant{ref.At, string(ref.ID), ref.Tenant} }
+	return pages(l, list, of, func(ref idem.MessageRef) error {
 		m, err := store.Message(ctx, ref.ID)
 		if err != nil || m == nil {
-			return true, err
+			return err
 		}
 		if stands, _, ok := m.Queue(); ok && stands == queue {
 			view := viewMessage(*m)
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: m.Tenant, Message: &view})
 		}
-		return true, nil
+		return nil
 	})
 }
 
@@ -121,42 +119,49 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 	list := func(shard int, cursor string) ([]idem.RecordRef, string, error) {
 		return store.QueuedRecords(ctx, queue, shard, until, listPage, cursor)
 	}
-	return pages(store.Shards(), list, func(ref idem.RecordRef) (bool, error) {
-		if !l.wants(ref.Tenant) {
-			return !l.list.More, nil
-		}
+	of := func(ref idem.RecordRef) entrant { return entrant{ref.At, string(ref.OperationID), ref.Tenant} }
+	return pages(l, list, of, func(ref idem.RecordRef) error {
 		r, err := store.Get(ctx, ref.Key)
 		if err != nil || r == nil {
-			return true, err
+			return err
 		}
 		if stands, _, ok := r.Queue(); ok && stands == queue {
 			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Tenant: r.Tenant, Record: viewRecord(*r), Operation: r.OperationID})
 		}
-		return true, nil
+		return nil
 	})
 }
 
-// pages goes through the shards of a queue until show wants no more.
-func pages[Ref any](shards int, list func(shard int, cursor string) ([]Ref, string, error), show func(Ref) (more bool, err error)) error {
-	for shard := range shards {
-		for cursor := ""; ; {
-			refs, next, err := list(shard, cursor)
-			if err != nil {
-				return fmt.Errorf("operator: list shard %d: %w", shard, err)
+// entrant is what of a listed row decides whether it is shown.
+type entrant struct {
+	at         time.Time
+	id, tenant string
+}
+
+// pages goes through the shards of a queue from where the list is, and shows what is the tenant's, until there is no room.
+func pages[Ref any](l *listing, list func(shard int, cursor string) ([]Ref, string, error), of func(Ref) entrant, show func(Ref) error) error {
+	for shards := l.console.cfg.Store.Shards(); l.here.Shard < shards; {
+		refs, next, err := list(l.here.Shard, l.here.Page)
+		if err != nil {
+			return fmt.Errorf("operator: list shard %d: %w", l.here.Shard, err)
+		}
+		for _, ref := range refs {
+			e := of(ref)
+			if l.here.passed(e) {
+				continue
 			}
-			for _, ref := range refs {
-				more, err := show(ref)
-				if err != nil {
-					return fmt.Errorf("operator: read what is listed: %w", err)
-				}
-				if !more {
+			if l.tenant == "" || e.tenant == l.tenant {
+				if len(l.list.Rows) >= l.limit {
+					l.list.Next = l.here.String()
 					return nil
 				}
+				if err := show(ref); err != nil {
+					return fmt.Errorf("operator: read what is listed: %w", err)
+				}
 			}
-			if cursor = next; cursor == "" {
-				break
-			}
+			l.here.pass(e)
 		}
+		l.here.turn(next)
 	}
 	return nil
 }

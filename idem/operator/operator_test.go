@@ -2,8 +2,11 @@ package operator_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -314,9 +317,9 @@ func TestListsByQueueAndTenant(t *testing.T) {
 		{operator.QueueUnknown, "", 100, 7, false}, {operator.QueueUnknown, "acme", 100, 4, false}, {operator.QueueUnknown, "bolt", 2, 2, true},
 		{operator.QueueDead, "", 100, 3, false}, {operator.QueueDead, "bolt", 100, 0, false}, {operator.QueueStuck, "", 100, 2, false},
 	} {
-		got, err := w.console.List(t.Context(), c.queue, c.tenant, c.limit)
-		if err != nil || len(got.Rows) != c.rows || got.More != c.more {
-			t.Errorf("%+v: %d rows, more %t, %v", c, len(got.Rows), got.More, err)
+		got, err := w.console.List(t.Context(), c.queue, c.tenant, c.limit, "")
+		if err != nil || len(got.Rows) != c.rows || (got.Next != "") != c.more {
+			t.Errorf("%+v: %d rows, next %q, %v", c, len(got.Rows), got.Next, err)
 		}
 		for _, row := range got.Rows {
 			if c.tenant != "" && row.Tenant != c.tenant || (row.Message == nil) == (row.Record == nil) {
@@ -327,10 +330,77 @@ func TestListsByQueueAndTenant(t *testing.T) {
 	for _, bad := range []struct {
 		queue operator.Queue
 		limit int
-	}{{"other", 1}, {operator.QueueDead, 0}, {operator.QueueDead, 1001}} {
-		if _, err := w.console.List(t.Context(), bad.queue, "", bad.limit); !operator.Refused(err) {
+		after string
+	}{
+		{"other", 1, ""}, {operator.QueueDead, 0, ""}, {operator.QueueDead, 1001, ""}, {operator.QueueDead, 1, "?"}, {operator.QueueDead, 1, "e30"},
+		{operator.QueueDead, 1, base64.RawURLEncoding.EncodeToString([]byte(`{"q":"dead","s":-1}`))},
+		{operator.QueueDead, 1, base64.RawURLEncoding.EncodeToString([]byte(`{"q":"unknown"}`))},
+	} {
+		if _, err := w.console.List(t.Context(), bad.queue, "", bad.limit, bad.after); !operator.Refused(err) {
 			t.Errorf("%+v: %v", bad, err)
 		}
+	}
+}
+
+// A long list is read in parts, and what is dealt with between two of them leaves no gap: rows of the same moment and of
+// others, messages and records, of one tenant and of all.
+func TestListGoesOnWhereItEnded(t *testing.T) {
+	for _, queue := range []operator.Queue{operator.QueueDead, operator.QueueUnknown} {
+		for _, tenant := range []string{"", "acme"} {
+			for _, limit := range []int{1, 2, 7, 100} {
+				t.Run(fmt.Sprintf("%s of %q by %d", queue, tenant, limit), func(t *testing.T) { listInParts(t, queue, tenant, limit) })
+			}
+		}
+	}
+}
+
+func listInParts(t *testing.T, queue operator.Queue, tenant string, limit int) {
+	w := newWorld(t)
+	want, shown := []string{}, []string{}
+	for i := range 300 { // more than a page in some shard
+		for _, of := range []string{"acme", "bolt"} {
+			m := w.message(of, func(m *idem.Message) {
+				if unknown(m); queue == operator.QueueDead {
+					dead(m)
+				}
+				m.SweepAt = noon.Add(time.Duration(i/9) * time.Second)
+			})
+			if tenant == "" || of == tenant {
+				want = append(want, string(m.ID))
+			}
+		}
+	}
+	if queue == operator.QueueUnknown {
+		for range 20 {
+			want = append(want, string(w.record(idem.KindOpaque, idem.StateUnknown).OperationID)) // of acme
+		}
+	}
+	w.now = noon.Add(time.Hour) // what is dead may be closed
+	for after := ""; ; {
+		got, err := w.console.List(t.Context(), queue, tenant, limit, after)
+		w.ok(err)
+		for i, row := range got.Rows {
+			if row.Message == nil {
+				shown = append(shown, string(row.Operation))
+				continue
+			}
+			shown = append(shown, string(row.Message.ID))
+			if queue == operator.QueueDead && i%2 == 0 { // it leaves the list
+				_, err := w.console.Close(t.Context(), row.Message.ID, because(row.Message.Seen))
+				w.ok(err)
+			}
+		}
+		if after = got.Next; after == "" {
+			break
+		}
+		if len(got.Rows) != limit || len(shown) > len(want) {
+			t.Fatalf("%d rows, %d of %d so far, and there are more", len(got.Rows), len(shown), len(want))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(shown)
+	if !slices.Equal(shown, want) {
+		t.Errorf("%d rows shown, want each of %d once", len(shown), len(want))
 	}
 }
 
@@ -355,7 +425,7 @@ func (w *world) everything() string {
 		b.Write(raw)
 	}
 	for _, queue := range operator.Queues() {
-		l, err := w.console.List(context.Background(), queue, "", 1000)
+		l, err := w.console.List(context.Background(), queue, "", 1000, "")
 		w.ok(err)
 		raw, err := json.Marshal(l)
 		w.ok(err)

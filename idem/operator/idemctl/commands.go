@@ -143,6 +143,7 @@ type list struct {
 	Queue  operator.Queue `arg:"" enum:"stuck,unknown,dead" help:"Which: ${enum}."`
 	Tenant string         `help:"Only this tenant's."`
 	Limit  int            `default:"100" help:"At most so many."`
+	After  string         `help:"Where another list of the queue ended: its next."`
 }
 
 // Run implements the command.
@@ -151,7 +152,7 @@ func (l *list) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	rows, err := console.List(s.ctx, l.Queue, l.Tenant, l.Limit)
+	rows, err := console.List(s.ctx, l.Queue, l.Tenant, l.Limit, l.After)
 	if err != nil {
 		return err
 	}

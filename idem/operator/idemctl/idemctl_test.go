@@ -123,7 +123,7 @@ func TestUsage(t *testing.T) {
 	message, before := id+".1", w.inner.Messages()[0]
 	fence := "--seen=" + seenIn(w, message)
 	for _, args := range [][]string{
-		{}, {"explode"}, {"list", "all"}, {"list", "dead", "--limit", "0"}, {"list", "dead", "--limit", "1001"}, {"list", "dead", "--output", "xml"},
+		{}, {"explode"}, {"list", "all"}, {"list", "dead", "--limit", "0"}, {"list", "dead", "--limit", "1001"}, {"list", "dead", "--after", "nowhere"}, {"list", "dead", "--output", "xml"},
 		{"inspect"}, {"inspect", id, "--tenant", "acme"}, {"inspect", "--tenant", "acme"}, {"inspect", "--key", "order-17"},
 		{"inspect", id, "--operation", "payments.create"}, {"inspect", id, "--key", "order-17", "--tenant", "acme"},
 		{"resolve", message, "--delivered", "ch_1", ticket, "--write"}, // nothing seen

@@ -137,8 +137,8 @@ func (t *table) list(l operator.List) {
 	}
 	t.columns([]string{"AT", "TENANT", "ID", "STATE", "TOPIC OR OPERATION", "LAST", "SEEN"}, rows)
 	switch {
-	case l.More:
-		t.line("%d shown; there are more", len(rows))
+	case l.Next != "":
+		t.line("%d shown; there are more: --after %s", len(rows), l.Next)
 	case len(rows) == 0:
 		t.line("nothing")
 	}
