@@ -32,7 +32,13 @@ type heldKey struct {
 	key Key
 	// asked is when it was asked for: an erasure before that is known.
 	asked time.Time
+	// failed is when it was asked for again in vain.
+	failed time.Time
 }
+
+// retryAfter is for how long a key that is held and could not be fetched again is used without asking: else everybody would
+// wait for keys that don't answer.
+const retryAfter = 10 * time.Second
 
 const currentKey uint32 = 0
 
@@ -49,8 +55,9 @@ func newRing(cfg Config) (*ring, error) {
 func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 	name := keyName{tenant, id}
 	held, ok := r.look(name)
-	age := r.cfg.Now().Sub(held.asked)
-	if ok && age < r.cfg.KeyAgeMax/2 {
+	now := r.cfg.Now()
+	age := now.Sub(held.asked)
+	if ok && (age < r.cfg.KeyAgeMax/2 || age < r.cfg.KeyAgeMax && now.Sub(held.failed) < retryAfter) {
 		return held.key, nil
 	}
 	key, err := r.fetch(ctx, name)
@@ -61,6 +68,7 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 		r.drop(name)
 		return Key{}, err
 	case ok && age < r.cfg.KeyAgeMax:
+		r.pause(name)
 		return held.key, nil
 	}
 	return Key{}, &KeysError{err}
@@ -74,7 +82,7 @@ func (r *ring) fetch(ctx context.Context, name keyName) (Key, error) {
 		asked := r.cfg.Now()
 		key, err := r.ask(ctx, name)
 		if err == nil {
-			r.hold(name.tenant, heldKey{key, asked})
+			r.hold(name.tenant, heldKey{key: key, asked: asked})
 		}
 		return key, err
 	})
@@ -114,6 +122,16 @@ func (r *ring) hold(tenant string, held heldKey) {
 	r.held.Add(keyName{tenant, held.key.ID}, held)
 	if held.key.Current {
 		r.held.Add(keyName{tenant, currentKey}, held)
+	}
+}
+
+// pause notes that a key could not be fetched again.
+func (r *ring) pause(name keyName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if held, ok := r.held.Get(name); ok {
+		held.failed = r.cfg.Now()
+		r.held.Add(name, held)
 	}
 }
 

@@ -91,6 +91,33 @@ func TestAKeyOutlivesTroubleUntilItsAge(t *testing.T) {
 	ok(t, use(t, v, r))
 }
 
+// Keys that don't answer are not waited for by everybody: a key that is held is asked for again once in ten seconds.
+func TestTroubleIsWaitedForOnceInAWhile(t *testing.T) {
+	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
+	r := completed(t, "ada", "{}")
+	ok(t, v.Insert(t.Context(), r, base))
+	v.clock.Add(5 * time.Minute)
+	v.keys.answers(false)
+	asked := func(after time.Duration, want int) {
+		t.Helper()
+		v.clock.Add(after)
+		before := v.keys.count()
+		for range 5 {
+			ok(t, use(t, v, r))
+		}
+		if got := v.keys.count() - before; got != want {
+			t.Errorf("asked %d times, want %d", got, want)
+		}
+	}
+	asked(0, 1)
+	asked(10*time.Second-time.Millisecond, 0)
+	asked(time.Millisecond, 1)
+	v.keys.answers(true)
+	asked(10*time.Second, 1)
+	asked(5*time.Minute-time.Millisecond, 0)
+	asked(time.Millisecond, 1)
+}
+
 // An erasure is seen within the age of a key: at once by who has to fetch it, and by half its age where the keys answer.
 func TestAnErasureTakesEffectWithinAKeysAge(t *testing.T) {
 	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})

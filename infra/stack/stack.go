@@ -43,6 +43,7 @@ const (
 	// localLongestRequest is the simulator's: it hangs for as long as a test says, and tests wait for proof of absence.
 	localLongestRequest = "15s"
 	localKeyAgeMax      = "1m" // the least there is, so that tests see an erasure soon
+	localKeyTimeout     = "4s" // an emulator's KMS shares the machine with everything else
 )
 
 // apiKeyItems are the keys of the only items of the application's table that an authorizer may read.
@@ -264,7 +265,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 			environment["SEAL_OPEN_ONLY"] = jsii.String("true")
 		}
 		if p.config.Local {
-			environment["KEY_AGE_MAX"] = jsii.String(localKeyAgeMax)
+			environment["KEY_AGE_MAX"], environment["KEY_TIMEOUT"] = jsii.String(localKeyAgeMax), jsii.String(localKeyTimeout)
 		}
 	}
 	return environment

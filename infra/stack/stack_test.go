@@ -162,7 +162,7 @@ func TestFunctions(t *testing.T) {
 					wanted[name].environment["SEAL_OPEN_ONLY"] = "true"
 				}
 				if auth == "function" {
-					wanted[name].environment["KEY_AGE_MAX"] = "1m"
+					wanted[name].environment["KEY_AGE_MAX"], wanted[name].environment["KEY_TIMEOUT"] = "1m", "4s"
 				}
 			}
 		}

@@ -55,12 +55,16 @@ func build(ctx context.Context) (*operator.Console, error) {
 	})
 }
 
+// keyPatience is for how long a person rather waits for a tenant's key than reads that there was none: a command has no
+// caller whose time it takes.
+const keyPatience = 10 * time.Second
+
 func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 	cfg, err := config.Read[config.Operator]()
 	if err != nil {
 		return cfg, delivery.Parts{}, err
 	}
-	cfg.Out = os.Stderr
+	cfg.Out, cfg.KeyTimeout = os.Stderr, max(cfg.KeyTimeout, keyPatience)
 	parts, err := delivery.New(ctx, cfg.Worker)
 	return cfg, parts, err
 }

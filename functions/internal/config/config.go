@@ -83,6 +83,8 @@ type Sealing struct {
 	SealOpenOnly bool `env:"SEAL_OPEN_ONLY"`
 	// KeyAgeMax is for how long an erased key may still be used by a process that holds it.
 	KeyAgeMax time.Duration `env:"KEY_AGE_MAX" envDefault:"5m"`
+	// KeyTimeout bounds the fetching of a key: the table's answer and KMS's.
+	KeyTimeout time.Duration `env:"KEY_TIMEOUT" envDefault:"1s"`
 }
 
 // Seals says that sealing is configured.

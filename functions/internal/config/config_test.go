@@ -21,7 +21,7 @@ var variables = map[string]string{
 var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID",
-	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "BREAKER_FAILURES_MAX",
+	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
@@ -68,7 +68,7 @@ func TestReadFillsDefaults(t *testing.T) {
 	delivery := config.Worker{
 		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
-		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute},
+		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute, KeyTimeout: time.Second},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10,
 	}
 	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); !reflect.DeepEqual(api, want) {
@@ -114,6 +114,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"SEAL_OPEN_ONLY=true", []func() error{api, worker}},
 		{"SEAL_OPEN_ONLY=yes", []func() error{api, worker}},
 		{"KEY_AGE_MAX=5", []func() error{api, worker}},
+		{"KEY_TIMEOUT=soon", []func() error{api, worker}},
 		{"BREAKER_FAILURES_MAX=few", []func() error{api, worker}},
 		{"RECORD_CACHE=on", []func() error{api}},
 		{"FINGERPRINT_SECRETS=c2VjcmV0", []func() error{api}},
@@ -180,8 +181,8 @@ func TestReadOrigins(t *testing.T) {
 }
 
 func TestReadSealing(t *testing.T) {
-	environment(t, "KEYS_TABLE=keys", "KMS_KEY_ID=alias/keys", "SEAL_OPEN_ONLY=true", "KEY_AGE_MAX=1m")
-	want := config.Sealing{KeysTable: "keys", KMSKeyID: "alias/keys", SealOpenOnly: true, KeyAgeMax: time.Minute}
+	environment(t, "KEYS_TABLE=keys", "KMS_KEY_ID=alias/keys", "SEAL_OPEN_ONLY=true", "KEY_AGE_MAX=1m", "KEY_TIMEOUT=3s")
+	want := config.Sealing{KeysTable: "keys", KMSKeyID: "alias/keys", SealOpenOnly: true, KeyAgeMax: time.Minute, KeyTimeout: 3 * time.Second}
 	if worker, err := config.Read[config.Worker](); err != nil || worker.Sealing != want || !worker.Seals() {
 		t.Errorf("%+v, %v, want %+v", worker.Sealing, err, want)
 	}

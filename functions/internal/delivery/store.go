@@ -71,7 +71,9 @@ func newSeal(aws aws.Config, client *dynamodb.Client, inner seal.Inner, cfg conf
 	if err != nil {
 		return nil, err
 	}
-	return seal.New(inner, seal.Config{Keys: keys, OpenOnly: cfg.SealOpenOnly, KeyAgeMax: cfg.KeyAgeMax, Logger: logger})
+	return seal.New(inner, seal.Config{
+		Keys: keys, OpenOnly: cfg.SealOpenOnly, KeyAgeMax: cfg.KeyAgeMax, KeyTimeout: cfg.KeyTimeout, Logger: logger,
+	})
 }
 
 // Image returns the message that an image of the outbox table's stream shows, opened. One that nobody can open any more is

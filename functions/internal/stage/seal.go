@@ -43,6 +43,7 @@ func (s *Stage) Seal(t *testing.T) *tablekeys.Keys {
 	}
 	t.Setenv("AWS_ENDPOINT_URL_KMS", endpoint)
 	t.Setenv("KEYS_TABLE", table)
+	t.Setenv("KEY_TIMEOUT", "10s") // tests are about what a key does, not about how soon an emulator has it
 	t.Setenv("KMS_KEY_ID", aws.ToString(key.KeyMetadata.KeyId))
 	return keys
 }
