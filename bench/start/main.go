@@ -33,7 +33,7 @@ var environment = []string{
 	"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_LAMBDA_FUNCTION_NAME=bench",
 	"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256", "AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_ENDPOINT_URL=http://127.0.0.1:1",
 	"IDEMPOTENCY_TABLE=idempotency", "OUTBOX_TABLE=outbox", "PAYMENTS_TABLE=payments", "PROVIDER_URL=http://127.0.0.1:1",
-	"AUTH=gateway", "WAKE_UP_QUEUE_URL=http://127.0.0.1:1/0/wake-ups", "DEAD_LETTER_QUEUE_URL=http://127.0.0.1:1/0/dead",
+	"AUTH=gateway", "WEBHOOK_SECRET=whsec_of_no_provider", "WAKE_UP_QUEUE_URL=http://127.0.0.1:1/0/wake-ups", "DEAD_LETTER_QUEUE_URL=http://127.0.0.1:1/0/dead",
 }
 
 func main() {
@@ -49,27 +49,32 @@ func (a arguments) run(ctx context.Context) error {
 	if a.Runs < 1 {
 		return fmt.Errorf("%d runs: at least 1 is needed", a.Runs)
 	}
-	root, err := emulator.Root()
+	binaries, err := built(ctx)
 	if err != nil {
 		return err
-	}
-	if err := stack.BuildFunctions(ctx, root, runtime.GOARCH); err != nil {
-		return err
-	}
-	mains, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
-	if err != nil {
-		return err
-	}
-	var binaries []string
-	for _, main := range mains {
-		name := filepath.Base(filepath.Dir(main))
-		binaries = append(binaries, filepath.Join(root, ".local", "build", runtime.GOARCH, name, "bootstrap"))
 	}
 	took, err := a.starts(ctx, binaries)
 	if err != nil {
 		return err
 	}
 	return a.render(binaries, took)
+}
+
+// built builds every function and returns the binaries' paths.
+func built(ctx context.Context) (binaries []string, err error) {
+	root, err := emulator.Root()
+	if err != nil {
+		return nil, err
+	}
+	if err := stack.BuildFunctions(ctx, root, runtime.GOARCH); err != nil {
+		return nil, err
+	}
+	mains, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
+	for _, main := range mains {
+		name := filepath.Base(filepath.Dir(main))
+		binaries = append(binaries, filepath.Join(root, ".local", "build", runtime.GOARCH, name, "bootstrap"))
+	}
+	return binaries, err
 }
 
 // starts starts the binaries in turn, so that a busy minute of the machine is shared by all of them.

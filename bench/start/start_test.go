@@ -46,6 +46,18 @@ func TestAFunctionThatEndsIsNamedWithWhatItSaid(t *testing.T) {
 	}
 }
 
+// A variable that a function has come to need must be in the environment.
+func TestEveryFunctionStarts(t *testing.T) {
+	binaries, err := built(t.Context())
+	if err != nil || len(binaries) < 8 {
+		t.Fatalf("%d binaries, %v", len(binaries), err)
+	}
+	took, err := arguments{Runs: 1}.starts(t.Context(), binaries)
+	if err != nil || len(took) != len(binaries) {
+		t.Errorf("%d of %d started: %v", len(took), len(binaries), err)
+	}
+}
+
 func TestSizes(t *testing.T) {
 	noise := make([]byte, 64<<10)
 	rand.Read(noise)
