@@ -120,15 +120,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	}
 
 	output(stack, "ApiUrl", gateway(stack, config, served))
-	output(stack, "IdempotencyTable", p.tables.Idempotency.TableName())
-	output(stack, "OutboxTable", p.tables.Outbox.TableName())
-	output(stack, "PaymentsTable", p.payments.TableName())
-	output(stack, "WakeUpQueueUrl", p.queues.WakeUps.QueueUrl())
-	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
-	// An operator's command judges by the same times as the functions.
-	output(stack, "ClaimLease", jsii.String(claimLease))
-	output(stack, "LongestRequest", p.longestRequest())
-	output(stack, "LedgerGrace", p.ledgerGrace())
+	p.outputs(stack)
 	output(stack, "FunctionApi", api.FunctionName())
 	output(stack, "FunctionWorker", worker.FunctionName())
 	output(stack, "FunctionSweep", sweep.FunctionName())
@@ -148,6 +140,18 @@ func gateway(scope constructs.Construct, config Config, served behind) *string {
 		return restAPI(scope, config, served)
 	}
 	panic("stack: api " + string(config.API))
+}
+
+// outputs are where rows and wake-ups are, and the times by which an operator's command judges as the functions do.
+func (p parts) outputs(stack awscdk.Stack) {
+	output(stack, "IdempotencyTable", p.tables.Idempotency.TableName())
+	output(stack, "OutboxTable", p.tables.Outbox.TableName())
+	output(stack, "PaymentsTable", p.payments.TableName())
+	output(stack, "WakeUpQueueUrl", p.queues.WakeUps.QueueUrl())
+	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
+	output(stack, "ClaimLease", jsii.String(claimLease))
+	output(stack, "LongestRequest", p.longestRequest())
+	output(stack, "LedgerGrace", p.ledgerGrace())
 }
 
 func output(stack awscdk.Stack, name string, value *string) {
