@@ -129,10 +129,10 @@ func (r *run) page(ctx context.Context, page []row) error {
 		looks.Go(func() error {
 			pk, _ := payments.EntryKey(s.entry.Kind, s.entry.Tenant, s.entry.ID)
 			again, err := r.look(ctx, pk, s.entry.Kind, s.operation, s.objects)
-			if errors.Is(err, errLeftOut) || err == nil && again == nil {
+			switch {
+			case errors.Is(err, errLeftOut):
 				return nil
-			}
-			if err != nil {
+			case err != nil || again == nil:
 				return err
 			}
 			r.settle(*again, r.rules.judge(*again))
