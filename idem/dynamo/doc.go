@@ -5,5 +5,6 @@
 //
 // The client may retry as the SDK does by default: conditions name the operation id, owners are compared by the caller,
 // and transactions carry a token, so a request that arrives twice happens once. What a retry must not do is turn a lost
-// reply into "nothing happened"; the package watches each attempt for that (see errors.go).
+// reply into "nothing happened"; the package watches each attempt for that (see errors.go). A client through package
+// sdkhttp loses fewer replies, and sends each request in one write.
 package dynamo

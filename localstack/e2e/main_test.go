@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
 	"github.com/idem-go/idem-aws/localstack/provider"
 	"github.com/idem-go/idem-aws/localstack/stack"
@@ -83,7 +85,7 @@ func connect() error {
 		}
 	}
 	config := aws.Config{
-		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]),
+		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]), HTTPClient: sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
 		Credentials: credentials.NewStaticCredentialsProvider(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], ""),
 	}
 	deployed = deployment{

@@ -9,9 +9,12 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
 // seedBalance is what acct_1 of each tenant starts with, in minor units.
@@ -72,6 +75,7 @@ func localConfig(endpoint string) (aws.Config, error) {
 	return aws.Config{
 		Region:       localRegion,
 		BaseEndpoint: aws.String(endpoint),
+		HTTPClient:   sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
 		Credentials:  credentials.NewStaticCredentialsProvider(localCredentials, localCredentials, ""),
 	}, nil
 }

@@ -17,6 +17,7 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/caarlos0/env/v11"
 
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/idem/telemetry"
 )
 
@@ -197,6 +198,7 @@ func AWS(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("configuration: %w", err)
 	}
+	cfg.HTTPClient = sdkhttp.InOnePiece(cfg.HTTPClient)
 	return cfg, nil
 }
 

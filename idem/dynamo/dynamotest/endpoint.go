@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
@@ -82,7 +84,7 @@ func Each(t *testing.T, test func(t *testing.T, url string)) {
 // Client makes a client of the endpoint with the credentials and Region of local tests.
 func Client(url string, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &url, Region: "us-east-1",
+		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("test", "test", "")),
 	}, options...)
 }

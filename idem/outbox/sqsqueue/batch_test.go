@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
 // SQS API reference, SendMessage: MessageGroupId is 1 to 128 letters, digits and punctuation.
@@ -99,7 +101,10 @@ func TestSendReportsEachWakeUp(t *testing.T) {
 }
 
 func newClient(url string, options ...func(*sqs.Options)) *sqs.Client {
-	return sqs.New(sqs.Options{BaseEndpoint: &url, Region: "us-east-1", Credentials: testCredentials{}}, options...)
+	return sqs.New(sqs.Options{
+		BaseEndpoint: &url, Region: "us-east-1", Credentials: testCredentials{},
+		HTTPClient: sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
+	}, options...)
 }
 
 func text(p *string) string { return aws.ToString(p) }

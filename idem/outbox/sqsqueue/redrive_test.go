@@ -48,9 +48,7 @@ func newPair(t *testing.T) *pair {
 	p := &pair{}
 	n := pairs.Add(1)
 	p.client = newClient(dynamotest.Endpoint(t, emulator.Ministack), func(o *sqs.Options) {
-		// Connections of its own, for one request each: other tests' servers close the default transport's idle ones.
-		own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		o.RetryMaxAttempts, o.HTTPClient = 1, breaking{p, own}
+		o.RetryMaxAttempts, o.HTTPClient = 1, breaking{p, o.HTTPClient}
 	})
 	for name, url := range map[string]*string{"wake-ups": &p.wakeUps, "dead": &p.dead} {
 		out, err := p.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("%s-%d", name, n))})
@@ -69,14 +67,14 @@ func newPair(t *testing.T) *pair {
 // breaking loses the requests of one API call.
 type breaking struct {
 	*pair
-	client *http.Client
+	next sqs.HTTPClient
 }
 
 func (b breaking) Do(r *http.Request) (*http.Response, error) {
 	if call := b.broken.Load(); call != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+*call) {
 		return nil, errors.New("connection reset")
 	}
-	return b.client.Do(r)
+	return b.next.Do(r)
 }
 
 // put fills the dead-letter queue with bodies that a tenant's group, or none, brought.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -45,10 +43,7 @@ func newQueue(t *testing.T, status int) (*sqsqueue.Queue, *[]sent) {
 		io.WriteString(w, `{"MessageId":"m"}`)
 	}))
 	t.Cleanup(srv.Close)
-	client := sqs.New(sqs.Options{
-		BaseEndpoint: aws.String(srv.URL), Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		RetryMaxAttempts: 1, DisableMessageChecksumValidation: true,
-	})
+	client := newClient(srv.URL, func(o *sqs.Options) { o.RetryMaxAttempts, o.DisableMessageChecksumValidation = 1, true })
 	q, err := sqsqueue.New(client, srv.URL+"/000000000000/wake-ups", srv.URL+"/000000000000/dead")
 	if err != nil {
 		t.Fatal(err)
