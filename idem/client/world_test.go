@@ -52,6 +52,9 @@ type proxy struct {
 	faults []fault
 	// lines are the Idempotency-Key headers that arrived, one for each POST.
 	lines []string
+
+	// passed counts what the API has answered with no fault in between.
+	passed atomic.Int64
 }
 
 func (p *proxy) next(r *http.Request) fault {
@@ -86,6 +89,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := p.next(r)
 	if f == pass {
 		p.api.ServeHTTP(w, r)
+		p.passed.Add(1)
 		return
 	}
 	// The whole request arrives, so that what is lost is always the answer.
