@@ -12,6 +12,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
 // Doer is what the SDK sends requests with: an aws.HTTPClient.
@@ -20,10 +22,15 @@ type Doer interface {
 }
 
 // InOnePiece is next with each request's body in memory: headers and body are one write, and no reply is lost as the
-// package says.
+// package says. nil is the SDK's own client, with its defaults.
 //
 //	cfg.HTTPClient = sdkhttp.InOnePiece(cfg.HTTPClient) // after config.LoadDefaultConfig
-func InOnePiece(next Doer) Doer { return inOnePiece{next} }
+func InOnePiece(next Doer) Doer {
+	if next == nil { // as LoadDefaultConfig leaves it where the environment names no CA bundle
+		next = awshttp.NewBuildableClient()
+	}
+	return inOnePiece{next}
+}
 
 type inOnePiece struct{ next Doer }
 

@@ -114,6 +114,13 @@ func TestAReplyBeforeTheWriteReturnsIsNotLost(t *testing.T) {
 	}
 }
 
+// LoadDefaultConfig may leave the client to the service's own default.
+func TestWithoutAClientItIsTheSDKs(t *testing.T) {
+	if err := get(t, answers(t, 0), sdkhttp.InOnePiece(nil)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestARequestWithoutABodyIsPassedOn(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		var passed *http.Request

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -85,7 +84,7 @@ func connect() error {
 		}
 	}
 	config := aws.Config{
-		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]), HTTPClient: sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
+		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]), HTTPClient: sdkhttp.InOnePiece(nil),
 		Credentials: credentials.NewStaticCredentialsProvider(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], ""),
 	}
 	deployed = deployment{

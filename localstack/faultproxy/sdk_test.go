@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -21,7 +20,7 @@ func (b bench) sdk() *dynamodb.Client { return b.sdkWith(aws.NopRetryer{}) }
 // sdkWith is the real client; nil means its own retries.
 func (b bench) sdkWith(retries aws.Retryer) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(b.URL), Region: "us-east-1", Retryer: retries, HTTPClient: sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
+		BaseEndpoint: aws.String(b.URL), Region: "us-east-1", Retryer: retries, HTTPClient: sdkhttp.InOnePiece(nil),
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -75,7 +74,7 @@ func localConfig(endpoint string) (aws.Config, error) {
 	return aws.Config{
 		Region:       localRegion,
 		BaseEndpoint: aws.String(endpoint),
-		HTTPClient:   sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
+		HTTPClient:   sdkhttp.InOnePiece(nil),
 		Credentials:  credentials.NewStaticCredentialsProvider(localCredentials, localCredentials, ""),
 	}, nil
 }

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"slices"
@@ -210,6 +212,29 @@ func TestReadFingerprintSecrets(t *testing.T) {
 }
 
 // Every variable has a test here.
+// LoadDefaultConfig names a client only where the environment names a CA bundle.
+func TestAWSHasAClientWithoutACABundle(t *testing.T) {
+	unset(t, "AWS_CA_BUNDLE")
+	aws, err := config.AWS(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(server.Close)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := aws.HTTPClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusTeapot {
+		t.Error(res.Status)
+	}
+}
+
 func TestVariablesAreAllKnown(t *testing.T) {
 	for _, cfg := range []any{config.API{}, config.Worker{}, config.Authorizer{}, config.Webhook{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(cfg)) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -84,7 +83,7 @@ func Each(t *testing.T, test func(t *testing.T, url string)) {
 // Client makes a client of the endpoint with the credentials and Region of local tests.
 func Client(url string, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.InOnePiece(awshttp.NewBuildableClient()),
+		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.InOnePiece(nil),
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("test", "test", "")),
 	}, options...)
 }
