@@ -211,7 +211,6 @@ func TestReadFingerprintSecrets(t *testing.T) {
 	}
 }
 
-// Every variable has a test here.
 // LoadDefaultConfig names a client only where the environment names a CA bundle.
 func TestAWSHasAClientWithoutACABundle(t *testing.T) {
 	unset(t, "AWS_CA_BUNDLE")
@@ -235,6 +234,7 @@ func TestAWSHasAClientWithoutACABundle(t *testing.T) {
 	}
 }
 
+// Every variable has a test here.
 func TestVariablesAreAllKnown(t *testing.T) {
 	for _, cfg := range []any{config.API{}, config.Worker{}, config.Authorizer{}, config.Webhook{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(cfg)) {
