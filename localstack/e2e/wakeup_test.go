@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -138,7 +137,7 @@ func listen(ctx context.Context, t *testing.T, mapping string, on bool) {
 	_, err := deployed.functions.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: aws.String(mapping), Enabled: aws.Bool(on)})
 	must(t, err)
 	wanted := map[bool]string{true: "Enabled", false: "Disabled"}[on]
-	eventually(t, 30*time.Second, func() string {
+	eventually(t, soon, func() string {
 		out, err := deployed.functions.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String(mapping)})
 		must(t, err)
 		if state := aws.ToString(out.State); state != wanted {
