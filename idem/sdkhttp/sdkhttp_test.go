@@ -1,14 +1,17 @@
 package sdkhttp_test
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,64 +24,82 @@ import (
 	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
-// answers is a server that answers GetItem at once, its headers first and the body later.
-func answers(t *testing.T, later time.Duration) (url string) {
+// answers is a server that answers GetItem: its headers at once, its body once that may be seen.
+func answers(t *testing.T, seen <-chan struct{}) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	serve := func(conn net.Conn) {
-		defer conn.Close()
-		r, err := http.ReadRequest(bufio.NewReader(conn))
-		if err != nil {
-			return
-		}
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return
-		}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const body = `{"Item":{"id":{"S":"1"}}}`
-		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: %d\r\n\r\n", len(body))
-		time.Sleep(later)
-		io.WriteString(conn, body)
-	}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.(http.Flusher).Flush()
+		select {
+		case <-seen:
+			io.WriteString(w, body)
+		case <-r.Context().Done(): // the client has closed the connection
 		}
-	}()
-	return "http://" + listener.Addr().String()
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
-// stopped is a connection whose writer is stopped for a moment after each write, as the CPU's share ends.
-type stopped struct {
-	net.Conn
-	moment time.Duration
-	writes *atomic.Int64
+// slow is a client whose goroutine is stopped in its last write of a request, until the SDK reads the reply. It counts the
+// writes.
+type slow struct {
+	client  *http.Client
+	writes  atomic.Int64
+	reading chan struct{}
 }
 
-func (s stopped) Write(p []byte) (int, error) {
-	n, err := s.Conn.Write(p)
-	s.writes.Add(1)
-	time.Sleep(s.moment)
-	return n, err
-}
-
-// transport counts the writes of its connections, which stop for a moment after each.
-func transport(t *testing.T, moment time.Duration) (client *http.Client, writes *atomic.Int64) {
+func newSlow(t *testing.T) *slow {
 	t.Helper()
-	writes = &atomic.Int64{}
-	tr := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	s := &slow{reading: make(chan struct{})}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return stopped{conn, moment, writes}, err
+		return slowConn{conn, t.Context(), s}, err
 	}}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr}, writes
+	t.Cleanup(transport.CloseIdleConnections)
+	s.client = &http.Client{Transport: transport}
+	return s
+}
+
+// Do implements [sdkhttp.Doer].
+func (s *slow) Do(r *http.Request) (*http.Response, error) {
+	res, err := s.client.Do(r)
+	if err == nil {
+		res.Body = &reply{ReadCloser: res.Body, reading: s.reading}
+	}
+	return res, err
+}
+
+// reply tells of its first read: by then the SDK has closed the request's body.
+type reply struct {
+	io.ReadCloser
+	once    sync.Once
+	reading chan struct{}
+}
+
+func (r *reply) Read(p []byte) (int, error) {
+	r.once.Do(func() { close(r.reading) })
+	return r.ReadCloser.Read(p)
+}
+
+type slowConn struct {
+	net.Conn
+	ctx context.Context
+	*slow
+}
+
+func (c slowConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.writes.Add(1)
+	if bytes.HasSuffix(p, []byte("}")) { // the body's end
+		select {
+		case <-c.reading:
+		case <-c.ctx.Done():
+		}
+	}
+	return n, err
 }
 
 func get(t *testing.T, url string, client sdkhttp.Doer) error {
@@ -87,7 +108,9 @@ func get(t *testing.T, url string, client sdkhttp.Doer) error {
 		BaseEndpoint: &url, Region: "us-east-1", Retryer: aws.NopRetryer{}, HTTPClient: client, DisableValidateResponseChecksum: true,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
-	out, err := table.GetItem(t.Context(), &dynamodb.GetItemInput{
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a reply that is not lost, and held back, ends here
+	defer cancel()
+	out, err := table.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: aws.String("t"), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "1"}},
 	})
 	if err == nil && len(out.Item) != 1 {
@@ -96,27 +119,31 @@ func get(t *testing.T, url string, client sdkhttp.Doer) error {
 	return err
 }
 
-// The SDK alone loses the reply of a server that is faster than its own goroutine: without that the package has no reason.
+// The SDK alone loses a reply that comes before its own goroutine has returned from the write: without that the package has
+// no reason.
 func TestAReplyBeforeTheWriteReturnsIsNotLost(t *testing.T) {
-	url := answers(t, 200*time.Millisecond)
-	client, writes := transport(t, 100*time.Millisecond)
-	if err := get(t, url, client); err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
+	alone, seen := newSlow(t), make(chan struct{})
+	if err := get(t, answers(t, seen), alone); err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
 		t.Errorf("the SDK alone: %v; want the reply lost", err)
 	}
-	if n := writes.Swap(0); n != 2 {
+	if n := alone.writes.Load(); n != 2 {
 		t.Errorf("the SDK alone: %d writes, want 2", n)
 	}
-	if err := get(t, url, sdkhttp.InOnePiece(client)); err != nil {
+	close(seen)
+	whole := newSlow(t)
+	if err := get(t, answers(t, seen), sdkhttp.InOnePiece(whole)); err != nil {
 		t.Error(err)
 	}
-	if n := writes.Load(); n != 1 {
+	if n := whole.writes.Load(); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
 }
 
 // LoadDefaultConfig may leave the client to the service's own default.
 func TestWithoutAClientItIsTheSDKs(t *testing.T) {
-	if err := get(t, answers(t, 0), sdkhttp.InOnePiece(nil)); err != nil {
+	seen := make(chan struct{})
+	close(seen)
+	if err := get(t, answers(t, seen), sdkhttp.InOnePiece(nil)); err != nil {
 		t.Error(err)
 	}
 }

@@ -192,7 +192,7 @@ func named[T any](err error) error {
 	return errors.Join(each...)
 }
 
-// AWS loads the SDK's configuration: region, credentials and endpoints from the environment.
+// AWS loads the SDK's configuration: region, credentials and endpoints from the environment. Requests go in one piece.
 func AWS(ctx context.Context) (aws.Config, error) {
 	cfg, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {
