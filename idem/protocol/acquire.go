@@ -1,0 +1,186 @@
+package protocol
+
+// Acquire: from the first look to the right to execute, or to an answer.
+
+// admit asks once whether a new key may begin.
+func (x Execution) admit() (Execution, Action) {
+	x.Phase, x.Asked = Admitting, true
+	return x, Action{Do: Admit}
+}
+
+// turnedAway looks whether there is a record all the same: what exists is answered, whatever may not begin.
+func (x Execution) turnedAway() (Execution, Action) {
+	if x.Turned = true; x.Looked {
+		return x.tell(Say{Code: TurnedOff})
+	}
+	return x.look(Looking)
+}
+
+// judge decides by the record that is in the way. The order is the contract: expiry, then the fingerprint in every
+// unexpired state, then the state.
+func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
+	switch {
+	case r.FreeAt(now):
+		return x.vacant(now, c)
+	case r.State.Final() && r.Tombstone && r.Expires != 0 && now >= r.Expires:
+		return x.tell(Say{Code: Gone, State: r.State, Op: r.Op})
+	case r.Match == Different:
+		return x.tell(Say{Code: Mismatch})
+	case r.State == Pending || r.State.Final():
+		return x.replay(r)
+	case r.State == Unknown:
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
+	case x.ownReserve(r, now, c):
+		return x.hold(r, now, c)
+	case now < r.Lease: // of a holder who is alive, or of an answer that caches may hold
+		return x.busy(r, now)
+	case r.State == InProgress && !r.RunsAgain():
+		return x.parkOther(r, c)
+	}
+	return x.takeOver(r, now, c)
+}
+
+// ownReserve says that the row is this execution's reserve, whose reply was lost, and that enough of its lease is left.
+func (x Execution) ownReserve(r Record, now Instant, c *Config) bool {
+	return r.State == InProgress && r.Owner == x.Owner && now < r.Lease && !c.off(NoOwnReserve)
+}
+
+// vacant begins a new incarnation.
+func (x Execution) vacant(now Instant, c *Config) (Execution, Action) {
+	switch {
+	case x.Request.LookOnly:
+		return x.tell(Say{Code: Vacant})
+	case x.Request.Barred:
+		return x.tell(Say{Code: Unavailable})
+	case x.Turned:
+		return x.tell(Say{Code: TurnedOff})
+	case !x.Asked:
+		return x.admit()
+	}
+	return x.reserve(now, c)
+}
+
+// busy waits for the holder where the policy says so.
+func (x Execution) busy(r Record, now Instant) (Execution, Action) {
+	if now < x.Request.WaitUntil && now < x.Plan.HandlerUntil && !x.Request.LookOnly {
+		x.Phase = Waiting
+		x.Waits = min(x.Waits+1, 250)
+		return x, Action{Do: Wait, Wake: min(x.Request.WaitUntil, x.Plan.HandlerUntil), Pause: x.Waits}
+	}
+	return x.tell(Say{Code: Busy, State: InProgress, Op: r.Op})
+}
+
+// reserve inserts the record of a new incarnation; a kind without a lease only prepares it.
+func (x Execution) reserve(now Instant, c *Config) (Execution, Action) {
+	x.Held = reserved(c.Kind, c.safeToStore(), x.Request.Incarnation.Plus(uint64(x.Holds)), x.Owner, x.Plan.LeaseUntil)
+	if !c.Kind.leases() {
+		x.Holding = false
+		return x.run(now, c)
+	}
+	return x.send(Reserving, Write{RecIf: freeKey(now), RecAs: Put, Rec: x.Held}, x.reserveUntil(now, c))
+}
+
+// takeOver continues an incarnation of which nothing happened, or whose dead holder can't commit any more.
+func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action) {
+	switch {
+	case x.Request.LookOnly:
+		return x.tell(Say{Code: Vacant})
+	case x.Request.Barred:
+		return x.tell(Say{Code: Unavailable})
+	}
+	next := takenOver(r, c.Kind, c.safeToStore(), x.Owner, x.Plan.LeaseUntil)
+	return x.send(TakingOver, Write{RecIf: seen(r, c), RecAs: Put, Rec: next}, x.reserveUntil(now, c))
+}
+
+func (x Execution) reserveUntil(now Instant, c *Config) Instant {
+	return min(x.Plan.HandlerUntil, now+c.ReserveFor)
+}
+
+// parkOther: a dead lease of a wrapped handler is no permission to run again. Whoever meets it says so in the record.
+func (x Execution) parkOther(r Record, c *Config) (Execution, Action) {
+	if x.Request.LookOnly {
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
+	}
+	return x.send(ParkingOther, Write{RecIf: seen(r, c), RecAs: Put, Rec: parked(r), Why: LeaseOver}, x.Plan.StoreUntil)
+}
+
+func (x Execution) parkedOther(v Verdict, in Input, c *Config) (Execution, Action) {
+	switch v {
+	case Done:
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: x.At.W.Rec.Op})
+	case Conflict:
+		return x.again(in.Reply.Rec, in.Now, c)
+	}
+	return x.tell(Say{Code: Unavailable})
+}
+
+func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Action) {
+	switch v {
+	case Done:
+		return x.hold(x.At.W.Rec, in.Now, c)
+	case Conflict:
+		return x.again(in.Reply.Rec, in.Now, c)
+	case Unclear:
+		return x.giveBack(c)
+	}
+	if in.Reply.Code == Contention { // somebody is at the key at this instant
+		return x.tell(Say{Code: Busy, State: InProgress})
+	}
+	return x.tell(Say{Code: Unavailable})
+}
+
+// again judges what won a race.
+func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
+	if x.Phase != Reserving && x.Phase != TakingOver && x.Phase != ParkingOther { // another hold needs another owner
+		x.Holds++
+		x.Owner = x.Request.Seed.Plus(uint64(x.Holds) << 8)
+		x.Holding = false
+	}
+	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil {
+		return x.judge(r, now, c)
+	}
+	switch { // there is no time left to execute anything in: answer with what won, where that is an answer
+	case answers(r, now):
+		return x.replay(r)
+	case r.State == Unknown && r.Match == Same:
+		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
+	case r.Match == Different && !r.FreeAt(now):
+		return x.tell(Say{Code: Mismatch})
+	}
+	return x.tell(Say{Code: Busy, State: InProgress, Op: r.Op})
+}
+
+// hold has the right to execute, by a lease that the store has.
+func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
+	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && r.Revision != x.At.W.Rec.Revision)
+	x.Held, x.Holding = r, true
+	if now >= x.Plan.HandlerUntil || now >= r.Lease {
+		return x.giveUp(Say{Code: Late}, NoReason, now, c)
+	}
+	return x.run(now, c)
+}
+
+// giveBack takes back a reserve that may have landed, or may land yet: nothing has run under it. Where it has not landed,
+// the record is put in its way, so that it never can.
+func (x Execution) giveBack(c *Config) (Execution, Action) {
+	x.Then = Say{Code: Unavailable}
+	x.NewKey = x.NewKey || x.Phase == Reserving
+	if c.off(NoGiveBack) {
+		return x.tell(x.Then)
+	}
+	w := x.At.W
+	fence := holder(w.Rec, InProgress, Unknown)
+	if !c.off(NoGiveBackInsert) { // and what the reserve itself admits
+		fence.Free, fence.Seen = w.RecIf.Free, w.RecIf.Seen
+	}
+	free := released(w.Rec, c.Life, x.At.Until)
+	return x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, x.Plan.StoreUntil)
+}
+
+// woke goes on after a pause, or renews the lease of the handler that runs.
+func (x Execution) woke(now Instant, c *Config) (Execution, Action) {
+	if x.Phase == Waiting {
+		return x.look(Looking)
+	}
+	return x.renew(now, c)
+}

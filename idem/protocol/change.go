@@ -1,0 +1,180 @@
+package protocol
+
+// Errand is why somebody who does not hold a record comes to it.
+type Errand uint8
+
+// The errands.
+const (
+	ParkDead  Errand = iota + 1 // a sweep: a dead lease of a wrapped handler is unknown
+	Reconcile                   // a reconciler: ask what became of what is unknown
+	Resolve                     // an operator knows the answer
+	Free                        // an operator knows that nothing happened, or wants a holder fenced off
+	Extend                      // an application wants the answer kept for longer
+	EndLife                     // an application ended the resource that the answer is about
+	Bust                        // an operator wants the answer gone
+)
+
+// Change is one look at a record by somebody who does not hold it, and what follows. Its fence is the revision that was
+// read: whatever has been written since makes it judge anew, or give up.
+type Change struct {
+	Phase  Phase
+	Errand Errand
+	// Op is the incarnation that is meant, None where the errand is about whatever is there.
+	Op ID
+	// Seen is the revision that a person decided about; None where nobody did.
+	Seen ID
+	// Seed is random: revisions are derived from it.
+	Seed ID
+	// Answer is what Resolve stores; Until is Extend's; Owner is the execution whose answer Bust means.
+	Answer Answer
+	Until  Instant
+	Owner  ID
+
+	Loops uint8
+	Asked Instant
+	Held  Record
+	At    Attempt
+}
+
+// changesMax bounds how often a change is judged anew because others keep changing the record.
+const changesMax = 5
+
+// changeFor bounds how long a change without a reply is sent again.
+const changeFor Millis = 10_000
+
+// Next is the whole protocol of a change.
+func (x Change) Next(in Input, c *Config) (Change, Action) {
+	switch {
+	case in.What == Begin:
+		x.Phase = Looking
+		return x, Action{Do: Read}
+	case in.What == Probed:
+		return x.probed(in, c)
+	case x.Phase == Looking:
+		if in.Reply.Code != OK {
+			return x.tell(Unavailable)
+		}
+		return x.judge(in.Reply.Rec, in.Now, c)
+	}
+	var v Verdict
+	switch x.At, v = x.At.Judge(in.Reply, in.Now, c); v {
+	case Again:
+		return x, Action{Do: Send, Write: x.At.W, Until: x.At.Until, Pause: x.At.Tries}
+	case Done:
+		return x.tell(Changed)
+	case Conflict:
+		return x.conflict(in.Reply.Rec, in.Now, c)
+	}
+	return x.tell(Unavailable)
+}
+
+func (x Change) tell(code SayCode) (Change, Action) {
+	x.Phase = Ended
+	return x, Action{Do: Tell, Say: Say{Code: code, State: x.Held.State, Op: x.Held.Op}}
+}
+
+// conflict: the row that is in the way may be the one that was written; its revision says so.
+func (x Change) conflict(r Record, now Instant, c *Config) (Change, Action) {
+	if r.State != Absent && r.Revision == x.At.W.Rec.Revision {
+		x.Held = r
+		return x.tell(Changed)
+	}
+	if x.Loops++; !x.Seen.None() || x.Errand == Reconcile || x.Loops >= changesMax {
+		return x.tell(Stale)
+	}
+	return x.judge(r, now, c)
+}
+
+// judge says what the errand makes of the record as it was read.
+func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
+	x.Held = r
+	switch {
+	case r.State == Absent || !x.Op.None() && r.Op != x.Op:
+		return x.tell(NotLive)
+	case !x.Seen.None() && r.Revision != x.Seen:
+		return x.tell(Stale)
+	}
+	switch x.Errand {
+	case ParkDead:
+		if r.Dead(now) && !r.RunsAgain() {
+			return x.write(parked(r), LeaseOver, now, c)
+		}
+	case Reconcile:
+		if r.State == Unknown {
+			x.Phase, x.Asked = Waiting, now
+			return x, Action{Do: Probe}
+		}
+	case Resolve:
+		if r.State != Unknown {
+			return x.tell(Inadmissible)
+		}
+		return x.write(completed(r, x.Answer, c.Life, false, now, c.Skew), OperatorSaid, now, c)
+	case Free:
+		if !freeable(r, now) {
+			return x.tell(Inadmissible)
+		}
+		return x.write(fencedOff(r, c.Life, now), OperatorSaid, now, c)
+	default:
+		return x.amend(r, now, c)
+	}
+	return x.tell(Unchanged)
+}
+
+// freeable: what a wrapped handler sent may be under way while its lease lives, parked or not; one that is dead is parked
+// first, so that it is never free without having been unknown. Any other holder is fenced off.
+func freeable(r Record, now Instant) bool {
+	return r.State == Unknown && now >= r.Lease || r.State == InProgress && r.Kind != Wrapped
+}
+
+// probed decides by what was found. Absence counts from when the question was put: what an answer does not cover is not
+// judged by it.
+func (x Change) probed(in Input, c *Config) (Change, Action) {
+	switch {
+	case in.Outcome == OutFound:
+		return x.write(completed(x.Held, x.Answer, c.Life, false, in.Now, c.Skew), NoReason, in.Now, c)
+	case in.Outcome == OutAbsent && (x.Asked >= x.Held.Lease+c.AbsentAfter || c.off(NoProof)):
+		return x.write(fencedOff(x.Held, c.Life, in.Now), ProvenAbsent, in.Now, c)
+	}
+	return x.tell(Undecided)
+}
+
+// amend changes how long a final record answers. It never shortens by accident, and never lets an expired record answer
+// again.
+func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
+	expired := r.State.Final() && r.Expires != 0 && now >= r.Expires
+	switch {
+	case x.Errand == Bust && (r.Owner != x.Owner || r.State == Retryable || expired):
+		return x.tell(Unchanged)
+	case x.Errand == Bust && (r.State != Completed || r.Expires == 0 || !r.bustable()):
+		return x.tell(Inadmissible)
+	case x.Errand == Bust:
+		return x.write(busted(r, c.Life, now, c.CacheAge), OperatorSaid, now, c)
+	case !r.State.Final():
+		return x.tell(Inadmissible)
+	case x.Errand == EndLife && r.Expires != 0:
+		return x.tell(Unchanged)
+	case x.Errand == EndLife:
+		r.Expires, r.Free = now, now+c.Life.Held+c.Skew
+		return x.write(r, NoReason, now, c)
+	case expired:
+		return x.tell(NotLive)
+	case r.Expires == 0 || x.Until <= r.Expires:
+		return x.tell(Unchanged)
+	}
+	r.Free += x.Until - r.Expires
+	r.Expires = x.Until
+	return x.write(r, NoReason, now, c)
+}
+
+// bustable says that executing again makes nothing happen twice.
+func (r Record) bustable() bool { return r.Kind == Wrapped && r.Safe || r.Kind != Wrapped && r.Alone }
+
+// write sends what the record becomes, where it still is what was read.
+func (x Change) write(next Record, why Reason, now Instant, c *Config) (Change, Action) {
+	next.Revision = x.Seed.Plus(uint64(x.Loops) + 1)
+	next.Match = Same
+	x.Phase = Releasing
+	x.At = Attempt{W: Write{RecIf: seen(x.Held, c), RecAs: Put, Rec: next, Why: why}, Until: now + changeFor}
+	x.Held = next
+	return x, Action{Do: Send, Write: x.At.W, Until: x.At.Until}
+}

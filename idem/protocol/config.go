@@ -1,0 +1,101 @@
+package protocol
+
+// Config is what the machines of one operation, or of one topic, depend on besides their input. It does not change while
+// they run.
+type Config struct {
+	switches
+
+	// Kind is the operation's, Safe says that it was declared safe to run again, and ReadFirst that a record is read before
+	// one is reserved. Kinds without a lease always read first.
+	Kind      Kind
+	Safe      bool
+	ReadFirst bool
+	// Observed says that the operation acts on nothing that it finds.
+	Observed bool
+	// Inline says that a deferred operation's message is claimed by its own commit.
+	Inline bool
+	// Life is how long the record answers once it is final.
+	Life Life
+
+	// ExecutionMax bounds an execution where its caller has no earlier deadline. The margins are those of idem.Config, and
+	// shrink together where there is less time: see [PlanOf].
+	ExecutionMax, HandlerMargin, FenceMargin, AnswerMargin, LeaseMargin Millis
+	// WorkMin is the least time in which anything is executed.
+	WorkMin Millis
+	// ReserveFor bounds how long a reserve without a reply is sent again.
+	ReserveFor Millis
+	// CompleteFor is how long the answer of a wrapped handler is sent at least, lease or not: it is evidence.
+	CompleteFor Millis
+	// Kills says that the platform ends a process that has passed its caller's deadline: no lease is renewed.
+	Kills bool
+	// RunMax ends the renewal of a handler's lease.
+	RunMax Millis
+	// AbsentAfter is how long after a lease absence is proof: the longest request, its listing, a freeze, and Skew.
+	AbsentAfter Millis
+	// Skew is more than two clocks differ by.
+	Skew Millis
+	// CacheAge is how long a cache may hold an answer.
+	CacheAge Millis
+
+	// TriesMax bounds the tries of one write, 0 by time alone; ContentionMax those that met another transaction or a throttle.
+	TriesMax, ContentionMax uint8
+	// RunsMax bounds how often a handler runs within one execution, LoopsMax how often one request judges what won a race.
+	RunsMax, LoopsMax uint8
+
+	// Topic is what delivery depends on.
+	Topic Topic
+}
+
+// leases says whether the kind holds a lease while its handler runs.
+func (k Kind) leases() bool { return k == Atomic || k == Wrapped }
+
+// runsAgain says whether a second run can do no harm.
+func (c *Config) runsAgain() bool { return c.Kind != Wrapped || c.Safe }
+
+// safeToStore is what a record says of running again. An operation that is only observed stores no permission that an
+// enforcing instance could act on.
+func (c *Config) safeToStore() bool {
+	return c.Safe || c.Observed && c.off(ObservedIsSafe)
+}
+
+// renews says whether the lease is kept up while the handler runs.
+func (c *Config) renews() bool { return c.Kind == Wrapped && !c.Kills && !c.off(NoRenewal) }
+
+// Plan holds the instants of an execution: its handler's context ends, a commit is no longer sent, nothing is sent any
+// more, the lease ends.
+type Plan struct {
+	Began, HandlerUntil, CommitUntil, StoreUntil, LeaseUntil Instant
+	// Bounded says that the caller has a deadline.
+	Bounded bool
+}
+
+// Fits says whether the plan leaves time to execute anything.
+func (p Plan) Fits(c *Config) bool { return p.HandlerUntil-p.Began >= c.WorkMin }
+
+// PlanOf divides the time until the caller's deadline (0: it has none) or ExecutionMax. Where less is left than twice the
+// margins, they shrink in proportion, so that the handler always has half of it. A platform that kills may let a handler
+// run until the caller's own deadline, however late: the lease outlives that.
+func PlanOf(now, deadline Instant, c *Config) Plan {
+	p := Plan{Began: now, Bounded: deadline != 0}
+	end := now + c.ExecutionMax
+	last := end
+	if deadline != 0 {
+		if end = min(end, deadline); c.Kills {
+			last = deadline
+		} else {
+			last = end
+		}
+	}
+	total, margins := end-now, c.HandlerMargin+c.AnswerMargin
+	scale := func(margin Millis) Millis {
+		if total < 2*margins {
+			return margin * max(total, 0) / (2 * margins)
+		}
+		return margin
+	}
+	p.StoreUntil = end - scale(c.AnswerMargin)
+	p.CommitUntil = p.StoreUntil - scale(c.FenceMargin)
+	p.HandlerUntil = p.StoreUntil - scale(c.HandlerMargin)
+	p.LeaseUntil = last + c.LeaseMargin
+	return p
+}

@@ -1,0 +1,66 @@
+package protocol
+
+// Fence is the condition of a write on one row: one of its alternatives must hold. The zero Fence has none, and is for
+// rows that the write leaves alone.
+type Fence struct {
+	// Free, where set, admits a row that is absent, or free at this instant.
+	Free Instant
+	// Absent admits no row.
+	Absent bool
+	// Seen, where set, admits exactly the row that was seen: Op and this revision.
+	Seen ID
+	// States, where set, admits the holder's own row: Op, Owner, one of these states (a bit for each), and Epoch unless
+	// AnyEpoch is set.
+	States   uint16
+	Epoch    uint32
+	AnyEpoch bool
+	// Open admits a row of Op that is not final, whoever holds it: definite evidence has no other fence.
+	Open bool
+
+	Op, Owner ID
+	// LeaseBelow, where set, demands besides that the stored lease ends before: a renewal never shortens one.
+	LeaseBelow Instant
+}
+
+// bits is a set of states.
+func bits[S ~uint8](states ...S) (set uint16) {
+	for _, s := range states {
+		set |= 1 << s
+	}
+	return set
+}
+
+// freeKey admits a key that may be reserved at now.
+func freeKey(now Instant) Fence { return Fence{Free: now} }
+
+// holder admits the row that the execution holds.
+func holder(r Record, states ...State) Fence {
+	return Fence{Op: r.Op, Owner: r.Owner, Epoch: r.Epoch, States: bits(states...)}
+}
+
+// seen admits exactly the row that was read: any write since gave it another revision.
+func seen(r Record, c *Config) Fence {
+	if c.off(NoRevision) {
+		return Fence{Op: r.Op, Owner: r.Owner, Epoch: r.Epoch, States: bits(r.State)}
+	}
+	return Fence{Op: r.Op, Seen: r.Revision}
+}
+
+// AdmitsRecord says whether a stored record satisfies the fence.
+func (f Fence) AdmitsRecord(r Record) bool {
+	if f == (Fence{}) {
+		return true
+	}
+	if f.LeaseBelow != 0 && r.Lease >= f.LeaseBelow {
+		return false
+	}
+	if f.Absent && r.State == Absent || f.Free != 0 && r.FreeAt(f.Free) {
+		return true
+	}
+	if r.State == Absent || r.Op != f.Op {
+		return false
+	}
+	return !f.Seen.None() && r.Revision == f.Seen ||
+		f.States&(1<<r.State) != 0 && r.Owner == f.Owner && (f.AnyEpoch || r.Epoch == f.Epoch) ||
+		f.Open && !r.State.Final()
+}

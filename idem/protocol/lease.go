@@ -1,0 +1,52 @@
+package protocol
+
+// Lease: what happens beside the handler. A lease means that its holder is alive; where the platform does not end the
+// process at a deadline, it is renewed for as long as the handler runs.
+
+// run starts the handler.
+func (x Execution) run(now Instant, c *Config) (Execution, Action) {
+	x.Phase, x.HandlerOn = Running, true
+	x.Runs++
+	a := Action{Do: Run, Until: x.Plan.HandlerUntil}
+	if c.renews() {
+		a.Wake = x.wake(now)
+		a.Until = x.handlerUntil()
+	}
+	return x, a
+}
+
+// handlerUntil is when the context of a handler ends whose lease is renewed: with its caller's deadline, or else with the
+// last lease that the store has confirmed.
+func (x Execution) handlerUntil() Instant {
+	if x.Plan.Bounded {
+		return x.Plan.HandlerUntil
+	}
+	return x.Held.Lease
+}
+
+// wake is when the lease is renewed next: twice before it would end.
+func (x Execution) wake(now Instant) Instant {
+	return now + max(1, (x.Plan.LeaseUntil-x.Plan.Began)/3)
+}
+
+// renew keeps the lease of the handler that runs. It never shortens one: a late renewal may land after its successor. It
+// keeps the state, so that what somebody parked meanwhile stays parked; the handler's own answer settles it all the same.
+func (x Execution) renew(now Instant, c *Config) (Execution, Action) {
+	if now-x.Plan.Began >= c.RunMax {
+		return x, Action{Do: Wait, Until: x.handlerUntil()}
+	}
+	next := renewed(x.Held, now+x.Plan.LeaseUntil-x.Plan.Began)
+	fence := holder(x.Held, InProgress, Unknown)
+	if !c.off(NoMonotonicLease) {
+		fence.LeaseBelow = next.Lease
+	}
+	return x.send(Renewing, Write{RecIf: fence, RecAs: Renew, Rec: next}, x.wake(now))
+}
+
+func (x Execution) renewDecided(v Verdict, now Instant, c *Config) (Execution, Action) {
+	if v == Done {
+		x.Held.Lease, x.Held.Revision = x.At.W.Rec.Lease, x.At.W.Rec.Revision
+	}
+	x.Phase = Running
+	return x, Action{Do: Wait, Wake: max(x.wake(now), now+1), Until: x.handlerUntil()}
+}

@@ -1,0 +1,126 @@
+package protocol
+
+// Verb is what a machine asks its driver for.
+type Verb uint8
+
+// The verbs.
+const (
+	Read  Verb = iota + 1 // read the row, strongly
+	Admit                 // ask whether a new key may begin: its time, the tenant's quota
+	Send                  // send the write once, unless it is Until
+	Run                   // start the handler, and go on as with Wait
+	Wait                  // for the handler's end, for Wake, or for a pause
+	Ask                   // ask the topic's Settle what Action.Asked means
+	Call                  // call the provider once, unless it is Until
+	Probe                 // ask the provider what became of it
+	Tell                  // the machine is at its end: Say is the answer
+)
+
+// Action is what a machine asks its driver for. The driver performs it with one call.
+type Action struct {
+	Do    Verb
+	Write Write
+	// Until is from when the request may not leave any more. It is judged last before the wire.
+	Until Instant
+	// Wake ends a Wait; 0 is never.
+	Wake Instant
+	// Pause counts the pauses before this action, 0 for none: the driver draws each from its one backoff.
+	Pause uint8
+	Asked Asked
+	Say   Say
+}
+
+// What is the kind of an input.
+type What uint8
+
+// The kinds of an input.
+const (
+	Begin        What = iota + 1
+	Replied           // of Read and Send
+	Admitted          // of Admit
+	TurnedAway        // of Admit
+	HandlerEnded      // of Run and Wait
+	Woke              // of Wait
+	Answered          // of Ask: Meant
+	Called            // of Call: Outcome
+	Probed            // of Probe: Outcome
+)
+
+// Input is what a driver tells a machine. Now is read once, when the input is made.
+type Input struct {
+	What What
+	Now  Instant
+	// Deadline is the caller's, 0 where it has none. For Begin.
+	Deadline Instant
+	Reply    Reply
+	// Rejection is the answer that a failed business condition declared.
+	Rejection Answer
+	Result    Result
+	Outcome   Outcome
+	Meant     Meant
+}
+
+// ResultCode is what a handler ended with, by the operation's policy.
+type ResultCode uint8
+
+// The results of a handler.
+const (
+	Responded       ResultCode = iota + 1 // an answer that is committed with its writes
+	Stored                                // an answer that is stored by itself: a rejection, or the 500 of a failure
+	Unstored                              // an answer that the policy does not store
+	Broke                                 // an error, a panic, or an answer that can't be stored
+	NothingHappened                       // as Unstored, and it was declared that nothing has happened
+)
+
+// Result is what a handler ended with.
+type Result struct {
+	Code   ResultCode
+	Answer Answer
+	// Slot names the writes that the run collected.
+	Slot uint8
+	// Alone says that it collected neither writes nor messages.
+	Alone bool
+	// Chain says that it collected the first message of a deferred operation, and answered 202.
+	Chain bool
+}
+
+// SayCode is an answer to a request, or the end of a delivery.
+type SayCode uint8
+
+// The answers.
+const (
+	Executed     SayCode = iota + 1 // by this execution, and stored
+	Replayed                        // the stored answer
+	Busy                            // another execution holds the key
+	NotKnown                        // it may have happened
+	Mismatch                        // the key belongs to another request
+	Gone                            // the record has expired and holds its key
+	Vacant                          // nothing is in the way, and nothing was asked to execute
+	TurnedOff                       // a new key may not begin
+	Unavailable                     // not known, or not now: the same key may be sent again
+	Late                            // no time is left to execute anything
+	Passed                          // the handler's own answer or error, which is not stored
+	Undeclared                      // a condition of which nothing was declared failed, or a write can't be made
+	Changed                         // a change was made
+	Unchanged                       // there was nothing to change
+	Undecided                       // the provider's answer decides nothing, or nothing yet
+	Stale                           // the row is not what was seen
+	Inadmissible                    // the row's state does not admit the change
+	NotLive                         // there is no such row
+	Quiet                           // the end of a delivery
+)
+
+// Say is what a machine ends with.
+type Say struct {
+	Code   SayCode
+	Answer Answer
+	// State is the record's after the request, as far as it is known.
+	State State
+	Op    ID
+	// Zombie says that the record was found another's by its holder.
+	Zombie bool
+	// Carry is the message to be delivered inline: claimed by this execution, as it is stored.
+	Carry Message
+	// Became is what a delivery made of its message.
+	Became MessageState
+}
