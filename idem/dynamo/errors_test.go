@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
@@ -108,6 +109,22 @@ var writes = map[string]aWrite{
 		return func(ctx context.Context) error { return store.Update(ctx, done, idem.FenceOf(r)) },
 			func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
 	}},
+	"renew": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		must(t, store.Insert(t.Context(), r, base))
+		next := renewed(r)
+		return func(ctx context.Context) error { return store.Renew(ctx, next, idem.FenceOf(r)) },
+			func() bool { return got(t, store, r.Key).Revision == next.Revision }
+	}},
+	"postpone": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		r.Kind = idem.KindOpaque
+		must(t, store.Insert(t.Context(), r, base))
+		next := r
+		next.LookAt = r.LeaseUntil.Add(time.Hour)
+		return func(ctx context.Context) error { return store.Postpone(ctx, next, idem.FenceOfHolder(r)) },
+			func() bool { return got(t, store, r.Key).LookAt.Equal(next.LookAt) }
+	}},
 	"commit": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
 		must(t, store.Insert(t.Context(), r, base))
@@ -164,8 +181,8 @@ func TestASendingAfterALostReplyIsResolved(t *testing.T) {
 		client, faults := faultyClient(url, 1)
 		store := newStore(t, client, createTables(t, client), dynamo.Config{})
 		for name, want := range map[string]meaning{
-			"insert": conflict, "update": conflict, "update with chunks": conflict, "update message": conflict,
-			"commit": success, "settle": success,
+			"insert": conflict, "update": conflict, "update with chunks": conflict, "update message": conflict, "renew": conflict,
+			"commit": success, "settle": success, "postpone": success,
 		} {
 			t.Run(name, func(t *testing.T) {
 				send, _ := writes[name].prepare(t, store)
