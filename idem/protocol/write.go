@@ -33,6 +33,9 @@ type Write struct {
 	Msg   Message
 	// Next is inserted, if absent: the next message of the chain, or the one that undoes a phase.
 	Next Message
+	// Earlier counts the messages of the chain before this one that are marked as ended: the record is final with this write,
+	// and nothing of a chain goes before.
+	Earlier uint8
 }
 
 // Reason says in a stored record why it is what it is.
