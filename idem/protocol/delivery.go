@@ -1,5 +1,7 @@
 package protocol
 
+import "cmp"
+
 // MessageErrand is why somebody comes to a message.
 type MessageErrand uint8
 
@@ -380,7 +382,7 @@ func (d Delivery) writeDecided(v Verdict, in Input, c *Config) (Delivery, Action
 		if next := max(in.Now, d.Held.NextAttempt); called && d.Held.State == Due && d.Held.over(next, c) { // with this call
 			return d.giveUp(in.Now, c)
 		}
-		return d.over(max(d.Then, Changed))
+		return d.over(cmp.Or(d.Then, Changed))
 	case v == Conflict && in.Reply.Conds&CondMessage == 0: // the record is at its end
 		return d.over(Inadmissible)
 	case v == Conflict && d.Errand == Carry: // the claim is another's

@@ -9,7 +9,7 @@ const (
 	Put                // the whole row is replaced, with a new revision
 	Renew              // a record's lease and revision change, and nothing else
 	End                // a record that is pending gets its state, answer and times; nothing else changes
-	Patch              // a message's state, evidence and times change; nothing else does
+	Patch              // a message's state, times and Ended change, and Kept is added to; nothing else does
 	Check              // the fence is judged; nothing changes
 	Postpone           // the time to look again changes, and nothing else: not even the revision
 )
