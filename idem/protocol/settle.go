@@ -193,8 +193,11 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	}
 	m := d.Held
 	w := Write{MsgAs: Patch, Msg: Message{State: state, Index: m.Index, Op: m.Op, LookAt: now, Kept: d.Evidence.kept()}}
-	if state == Evidenced {
+	switch state {
+	case Evidenced:
 		w.Msg.LookAt = now + c.Topic.SweepGrace
+	case m.State: // it is only added to
+		w.Msg.LookAt = m.LookAt
 	}
 	switch {
 	case m.State.Final() || state == m.State || !d.Seen.None():
