@@ -41,6 +41,9 @@ func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 		w.Msg.Ended, w.Earlier = true, m.Index-1
 		w.Rec = Record{State: Failed, Op: m.Op, Kind: Deferred}
 	}
+	if m.Sealed { // nobody can say what rides along
+		w.Said = NotAsked
+	}
 	return d.send(Failing, w, now+c.Topic.SettleFor)
 }
 

@@ -97,6 +97,9 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 			w.Rec.State = Failed
 		}
 	}
+	if m.Sealed { // nobody can say what rides along
+		w.Said = NotAsked
+	}
 	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
 	return d.send(Settling, w, now+c.Topic.SettleFor)
 }
