@@ -83,7 +83,7 @@ func Each(t *testing.T, test func(t *testing.T, url string)) {
 // Client makes a client of the endpoint with the credentials and Region of local tests.
 func Client(url string, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.InOnePiece(nil),
+		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.BufferedBody(nil),
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("test", "test", "")),
 	}, options...)
 }
