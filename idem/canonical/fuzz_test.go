@@ -157,6 +157,12 @@ func valuesOf(t *testing.T, body []byte) (values []pointed) {
 	return values
 }
 
+// more says whether the array or object that the decoder is in has another element.
+func more(decoder *jsontext.Decoder) bool {
+	kind := decoder.PeekKind()
+	return kind != jsontext.KindEndObject && kind != jsontext.KindEndArray && kind != jsontext.KindInvalid
+}
+
 func FuzzFingerprint(f *testing.F) {
 	f.Add("payments.create", "id", "1", "q", "v", "application/json", []byte(`{"a":1}`))
 	f.Add("", "", "", "", "", "", []byte(nil))

@@ -21,7 +21,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -47,7 +46,7 @@ func newPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{}
 	n := pairs.Add(1)
-	p.client = newClient(dynamotest.Endpoint(t, emulator.Ministack), func(o *sqs.Options) {
+	p.client = newClient(dynamotest.Endpoint(t, dynamotest.Ministack), func(o *sqs.Options) {
 		o.RetryMaxAttempts, o.HTTPClient = 1, breaking{p, o.HTTPClient}
 	})
 	for name, url := range map[string]*string{"wake-ups": &p.wakeUps, "dead": &p.dead} {
