@@ -23,8 +23,9 @@ type Key struct {
 
 // Keys are the data keys of the tenants. They need not cache: [Store] does.
 //
-// Both methods return an [idem.ErrErased] where the tenant's keys, or the one that is asked for, were erased. Any other
-// error means that the key can't be told for the time being.
+// Both methods return an [idem.ErrErased] where the tenant's keys, or the one that is asked for, were erased; whoever
+// erases a key erases the tenant's older ones with it. Any other error means that the key can't be told for the time being.
+// Both read strongly: a reply is never older than its request. Ids of a tenant only grow.
 type Keys interface {
 	// Current returns the key that the tenant's data is sealed under now. A tenant that never had one gets its first.
 	Current(ctx context.Context, tenant string) (Key, error)
