@@ -45,6 +45,23 @@ type Wrapper interface {
 // ErrNotAuthentic: what is stored is not what was sealed for this place. It was damaged, or put there by somebody else.
 var ErrNotAuthentic = errors.New("seal: not what was sealed for this place")
 
+// NotSealedError: what is stored lies in the open, where its row says that it is sealed or where Config.SealedOnly takes
+// nothing else. It is an [ErrNotAuthentic].
+type NotSealedError struct {
+	// What is "response", "payload" or "evidence".
+	What string
+	// ID is the id of its operation, or of its message.
+	ID string
+}
+
+// Error implements error.
+func (e *NotSealedError) Error() string {
+	return fmt.Sprintf("seal: the %s of %s is not sealed", e.What, e.ID)
+}
+
+// Unwrap returns [ErrNotAuthentic].
+func (e *NotSealedError) Unwrap() error { return ErrNotAuthentic }
+
 // KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [idem.ErrThrottled], so that
 // whoever meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
 // trouble with the keys for trouble with the store.
