@@ -98,22 +98,49 @@ func (m *Middleware) Wrap(op idem.Operation, route Route, h http.Handler) (http.
 
 // wrap is Wrap for an endpoint at a router's pattern, "" for none.
 func (m *Middleware) wrap(op idem.Operation, route Route, pattern string, h http.Handler) (http.Handler, error) {
+	if h == nil {
+		return nil, &idem.ConfigError{Field: "http.Handler", Value: nil, Rule: "must be given"}
+	}
+	e, err := m.wrapped(op, route, pattern)
+	if err != nil {
+		return nil, err
+	}
+	return e.around(h), nil
+}
+
+// wrapped registers an operation whose handlers write for themselves. The endpoint has no handler yet.
+func (m *Middleware) wrapped(op idem.Operation, route Route, pattern string) (*endpoint, error) {
 	if op.Kind == "" {
 		op.Kind = idem.KindOpaque
 	}
 	if op.Kind != idem.KindOpaque {
 		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: fmt.Sprintf("must be %s: a wrapped handler has no transaction", idem.KindOpaque)}
 	}
-	if h == nil {
-		return nil, &idem.ConfigError{Field: "http.Handler", Value: nil, Rule: "must be given"}
-	}
-	e, err := m.register(op, route, pattern, anyMediaType)
+	return m.register(op, route, pattern, anyMediaType)
+}
+
+// Middleware registers an opaque operation, once, and returns what protects handlers that write for themselves as
+// [Middleware.Wrap] does: for chi, echo, gin, http.ServeMux and whatever else takes a func(http.Handler) http.Handler. It
+// may be called any number of times, also for each request (echo.WrapMiddleware does), and by several requests at once.
+// Where the route has PathParams or PathByWildcards, it belongs behind the router's own matching: in chi r.With, not r.Use.
+//
+// The operation is one thing that is done, so the protected handlers should be one route's. Where they are several, the
+// method and the whole path tell their requests apart, unless the route leaves the path out; a key that comes to another
+// of them is then a mismatch. It returns an [*idem.ConfigError].
+func (m *Middleware) Middleware(op idem.Operation, route Route) (func(http.Handler) http.Handler, error) {
+	registered, err := m.wrapped(op, route, "")
 	if err != nil {
 		return nil, err
 	}
-	e.passThrough = h
-	e.execute = func(c *call) idem.Handler { return c.record(h) }
-	return e, nil
+	return registered.around, nil
+}
+
+// around is the endpoint in front of the handler.
+func (e *endpoint) around(h http.Handler) http.Handler {
+	protected := *e
+	protected.passThrough = h
+	protected.execute = func(c *call) idem.Handler { return c.record(h) }
+	return &protected
 }
 
 func (m *Middleware) register(op idem.Operation, route Route, pattern, mediaType string) (*endpoint, error) {

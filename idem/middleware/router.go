@@ -14,7 +14,7 @@ import (
 
 // Router registers endpoints by the patterns of http.ServeMux, and knows all of them: a route that admits POST or PATCH
 // and has no policy fails start-up. What is wrong is collected and returned by [Router.Handler], so that registrations
-// read as a table. It is not safe for concurrent use; what Handler returns is.
+// read as a table. It is not safe for concurrent use before everything is registered.
 type Router struct {
 	m      *Middleware
 	mux    *http.ServeMux
@@ -97,6 +97,18 @@ func (r *Router) Handler() (http.Handler, error) {
 		return nil, errors.Join(r.errs...)
 	}
 	return Problems(r.mux), nil
+}
+
+// ServeHTTP implements http.Handler with what [Router.Handler] returns. Where a registration was refused it serves no
+// route at all: every request gets 500, and the log has the reason.
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	h, err := r.Handler()
+	if err != nil {
+		r.m.cfg.Logger.ErrorContext(req.Context(), "the router was not registered: nothing runs", "error", err)
+		r.m.write(w, answer{response: internalError().response})
+		return
+	}
+	h.ServeHTTP(w, req)
 }
 
 // Routes lists the routes in the order of their registration.
