@@ -162,7 +162,8 @@ func (x *execution) meet(ctx context.Context, existing Record) (verdict, error) 
 	return verdict{answer: result}, err
 }
 
-// judge steps the record with this request, computing the fingerprint under the record's version where it differs.
+// judge steps the record with this request, computing the fingerprint under the record's version, secret and
+// selection where one of them differs.
 func (x *execution) judge(r Record) (Record, Effect, error) {
 	x.met = r.Attempts
 	for range 2 {
@@ -173,9 +174,9 @@ func (x *execution) judge(r Record) (Record, Effect, error) {
 		if err != nil || effect != EffectRefingerprint {
 			return next, effect, err
 		}
-		x.seenAs, err = x.engine.cfg.Fingerprinter.SumVersion(r.Fingerprint.Version, r.Fingerprint.KeyID, x.req.Input)
+		x.seenAs, err = x.engine.cfg.Fingerprinter.SumAs(r.Fingerprint, x.req.Input)
 		if err != nil {
-			return r, 0, fmt.Errorf("idem: fingerprint under version %d: %w", r.Fingerprint.Version, err)
+			return r, 0, fmt.Errorf("idem: fingerprint under version %d, selection %q: %w", r.Fingerprint.Version, r.Fingerprint.Selection, err)
 		}
 	}
 	return r, 0, &UnreadableError{r.SchemaVersion, r.State, r.Kind}

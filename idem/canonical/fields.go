@@ -3,14 +3,16 @@ package canonical
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // Fields picks the fields of a JSON body that count in a fingerprint, by JSON pointer (RFC 6901). It is immutable and safe
-// for concurrent use; nil picks everything. Which fields an operation picks is part of its contract: changing it changes
-// the fingerprints of live records.
+// for concurrent use; nil picks everything.
 type Fields struct {
 	include, exclude *branch // nil: no such rule
+	// included and excluded are the pointers that they were compiled of.
+	included, excluded []string
 }
 
 // branch is a set of pointers that share a beginning.
@@ -34,7 +36,10 @@ func NewFields(include, exclude []string) (*Fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fields{include: included, exclude: excluded}, nil
+	if included == nil && excluded == nil {
+		return nil, nil // as the text of the selection has it
+	}
+	return &Fields{include: included, exclude: excluded, included: slices.Clone(include), excluded: slices.Clone(exclude)}, nil
 }
 
 func newBranch(rule string, pointers []string) (*branch, error) {

@@ -33,6 +33,7 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	if r.Fingerprint != (canonical.Fingerprint{}) {
 		w.number(schema.FingerprintVersion, int64(r.Fingerprint.Version))
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
+		w.name(schema.Selection, r.Fingerprint.Selection)
 		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
@@ -143,8 +144,9 @@ func (r *reader) lifeAfter() idem.Expiry {
 
 func (r *reader) fingerprint() canonical.Fingerprint {
 	fingerprint := canonical.Fingerprint{
-		Version: r.count(schema.FingerprintVersion, math.MaxInt32),
-		KeyID:   r.text(schema.FingerprintKeyID),
+		Version:   r.count(schema.FingerprintVersion, math.MaxInt32),
+		KeyID:     r.text(schema.FingerprintKeyID),
+		Selection: r.text(schema.Selection),
 	}
 	switch sum := r.bytes(schema.Fingerprint); len(sum) {
 	case 0:

@@ -2,8 +2,9 @@
 // (docs/semantics.md "On the wire").
 //
 // [Middleware.Handle] is for transactional handlers, [Middleware.Wrap] for existing ones, [Middleware.Read] for safe
-// methods beside them. What they return is an http.Handler for any router. [Router] registers them by pattern, so that
-// start-up fails for an unsafe route without a policy, and an audit can list them all.
+// methods beside them. What they return is an http.Handler for any router; [Middleware.Middleware] returns a
+// func(http.Handler) http.Handler. [Router] registers them by pattern, so that start-up fails for an unsafe route without a
+// policy, and an audit can list them all.
 //
 // A policy made by [idem.Observe] changes nothing about an endpoint but what is recorded and reported of it: each request
 // executes, as without protection, and says "Idempotency-Status: unprotected". A transactional handler still needs the

@@ -62,6 +62,7 @@ const (
 	Fingerprint        = "fp"
 	FingerprintVersion = "fv"
 	FingerprintKeyID   = "fk"
+	Selection          = "fs" // what the fingerprint was taken of; absent where that is everything
 	ResponseStatus     = "rs"
 	ResponseHeaders    = "rh"
 	ResponseBody       = "rb"
