@@ -56,8 +56,8 @@ type Config struct {
 	// BodyBytesMax bounds a request's body, in bytes; larger ones get 413. Default 256 KiB. The engine's fingerprinter
 	// has a bound of its own.
 	BodyBytesMax int
-	// OperationsPath is the path under which the status of an operation is served, to which its id is appended for the
-	// Location of a 202. Default "/v1/operations/".
+	// OperationsPath is the path under which the application serves [Middleware.Status], and to which an operation's id is
+	// appended for the Location of a 202. Default "/v1/operations/".
 	OperationsPath string
 	// DocsURL is the API's documentation of its idempotency, for Link; rel="describedby". Default: no Link.
 	DocsURL string

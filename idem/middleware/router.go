@@ -69,6 +69,11 @@ func (r *Router) Read(pattern string, h func(ctx context.Context, r *Request) (i
 	r.add(RouteInfo{Pattern: pattern}, r.m.Read(h))
 }
 
+// Status registers the status of the operations, as [Middleware.Status] makes it, where the Location of a 202 leads.
+func (r *Router) Status(messages Messages) {
+	r.add(RouteInfo{Pattern: http.MethodGet + " " + r.m.cfg.OperationsPath + "{id}"}, r.m.Status(messages))
+}
+
 // Idempotent registers a handler as it is, unauthenticated, for a pattern whose method is idempotent by itself
 // (RFC 9110 section 9.2.2) and so never needs a key.
 func (r *Router) Idempotent(pattern string, h http.Handler) {

@@ -28,10 +28,10 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 		return x.tell(Say{Code: Mismatch})
 	case r.State == Pending || r.State.Final():
 		return x.replay(r)
+	case x.ownReserve(r, c):
+		return x.hold(r, now, c)
 	case r.State == Unknown:
 		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
-	case x.ownReserve(r, now, c):
-		return x.hold(r, now, c)
 	case now < r.Lease: // of a holder who is alive, or of an answer that caches may hold
 		return x.busy(r, now)
 	case r.State == InProgress && !r.RunsAgain():
@@ -40,9 +40,9 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 	return x.takeOver(r, now, c)
 }
 
-// ownReserve says that the row is this execution's reserve, whose reply was lost, and that enough of its lease is left.
-func (x Execution) ownReserve(r Record, now Instant, c *Config) bool {
-	return r.State == InProgress && r.Owner == x.Owner && now < r.Lease && !c.off(NoOwnReserve)
+// ownReserve says that the row is this execution's reserve, whose reply was lost. Somebody may have parked it meanwhile.
+func (x Execution) ownReserve(r Record, c *Config) bool {
+	return (r.State == InProgress || r.State == Unknown) && r.Owner == x.Owner && !c.off(NoOwnReserve)
 }
 
 // vacant begins a new incarnation.
@@ -139,7 +139,7 @@ func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
 		x.Owner = x.Request.Seed.Plus(uint64(x.Holds) << 8)
 		x.Holding = false
 	}
-	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil {
+	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil || x.ownReserve(r, c) {
 		return x.judge(r, now, c)
 	}
 	switch { // there is no time left to execute anything in: answer with what won, where that is an answer
@@ -153,11 +153,12 @@ func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
 	return x.tell(Say{Code: Busy, State: InProgress, Op: r.Op})
 }
 
-// hold has the right to execute, by a lease that the store has.
+// hold has the right to execute, by a lease that the store has. Where too little of it is left, or somebody has parked it,
+// it is given back: nothing has run under it.
 func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
 	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && r.Revision != x.At.W.Rec.Revision)
 	x.Held, x.Holding = r, true
-	if now >= x.Plan.HandlerUntil || now >= r.Lease {
+	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	}
 	return x.run(now, c)

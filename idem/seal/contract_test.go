@@ -60,7 +60,7 @@ func TestContractOnDynamoDB(t *testing.T) {
 					return dynamo.Update(types.Update{
 						TableName: &b.rows, Key: rowKey(key), UpdateExpression: aws.String("ADD n :one"),
 						ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
-					}, idem.Failure{})
+					})
 				},
 				CountRow: func(ctx context.Context, key string) (int, error) {
 					out, err := b.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &b.rows, Key: rowKey(key), ConsistentRead: aws.Bool(true)})

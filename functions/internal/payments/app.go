@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -86,7 +85,7 @@ func route(cfg Config) (*middleware.Router, error) {
 	}
 	policy := idem.IETF()
 	policy.Retention = cfg.Retention
-	read := reader{ledger: cfg.Ledger, messages: cfg.Messages, engine: cfg.Engine}
+	read := reader{ledger: cfg.Ledger, messages: cfg.Messages}
 
 	r := mw.NewRouter()
 	handle(r, "POST /v1/payments", idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy}, parsePayment,
@@ -108,7 +107,7 @@ func route(cfg Config) (*middleware.Router, error) {
 	r.Read("GET /v1/payments/{id}", read.getPayment)
 	r.Read("GET /v1/payouts/{id}", read.getPayout)
 	r.Read("GET /v1/accounts/{id}", read.getAccount)
-	r.Read("GET "+operationsPath+"{id}", read.getOperation)
+	r.Status(cfg.Messages)
 	return r, nil
 }
 
@@ -163,21 +162,3 @@ func (r reader) getAccount(ctx context.Context, req *middleware.Request) (idem.R
 	}
 	return idem.JSON(http.StatusOK, accountView{ID: a.ID, Currency: a.Currency, Balance: a.Balance})
 }
-
-func (r reader) getOperation(ctx context.Context, req *middleware.Request) (idem.Response, error) {
-	record, state, err := r.operation(ctx, req.Identity.Tenant, req.PathValue("id"))
-	if err != nil {
-		return idem.Response{}, err
-	}
-	if record == nil {
-		return notFound("operation").Response(), nil
-	}
-	response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
-	if err == nil && !record.State.Final() {
-		response = response.With(header.NameRetryAfter, header.FormatRetryAfter(retryOperation))
-	}
-	return response, err
-}
-
-// retryOperation is when to ask for an operation again that is not final.
-const retryOperation = time.Second
