@@ -131,9 +131,6 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 
 // again judges what won a race.
 func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
-	if x.ownReserve(r, now, c) { // however late it is: what is held is given back
-		return x.hold(r, now, c)
-	}
 	if x.Phase != Reserving && x.Phase != TakingOver && x.Phase != ParkingOther { // another hold needs another owner
 		x.Holds++
 		x.Owner = x.Request.Seed.Plus(uint64(x.Holds) << 8)
