@@ -154,7 +154,7 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 		h.ignore(ctx, e, "its key is no message's")
 		return nil
 	}
-	outcome, told, err := e.outcome()
+	outcome, about, err := e.outcome()
 	if err != nil {
 		h.alarm(ctx, e, "its object can't be what it tells of")
 		return nil
@@ -175,7 +175,7 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 			h.ignore(ctx, e, "the message asks for another kind of effect")
 			return nil
 		}
-		if told.contradicts(asked) {
+		if about.contradicts(asked) {
 			h.alarm(ctx, e, "another amount was asked for")
 			return nil
 		}
