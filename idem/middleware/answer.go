@@ -134,6 +134,7 @@ func (m *Middleware) write(w http.ResponseWriter, a answer) {
 // write puts an answer onto the wire. Nothing of it was written before.
 func write(w http.ResponseWriter, a answer) {
 	h := w.Header()
+	guardProblem(h, a.response)
 	for _, f := range a.response.Header {
 		h.Add(f.Name, f.Value)
 	}
@@ -160,6 +161,20 @@ func write(w http.ResponseWriter, a answer) {
 	if len(a.response.Body) > 0 && !bodyless(a.response.Status) {
 		// A client that has hung up changes nothing: the answer is stored.
 		_, _ = w.Write(a.response.Body)
+	}
+}
+
+// guardProblem keeps problems out of caches, and from being taken for what they are not, unless the response says otherwise
+// itself. Of these headers, a second line would contradict the first.
+func guardProblem(h http.Header, r idem.Response) {
+	problem := r.Get("Content-Type") == problemMediaType
+	for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+		switch {
+		case r.Get(name) != "":
+			h.Del(name)
+		case problem && h.Get(name) == "":
+			h.Set(name, value)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(webhookPattern, &webhooks{cfg: cfg, events: events})
-	return middleware.Problems(mux), nil
+	return guarded(middleware.Problems(mux)), nil
 }
 
 // webhookOperation is express although a settlement is a transaction of its own: to settle again does no harm, so that
