@@ -52,7 +52,7 @@ func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
 		return nil, &idem.ConfigError{Field: "WebhookConfig", Value: nil, Rule: "Verifier, Messages and Reconciler must be given"}
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = slog.Default()
 	}
 	events, err := function.New(cfg.Engine, webhookOperation(), function.Config{
 		Tenant: webhookTenant, Key: function.JSONPointer("/id"), Logger: cfg.Logger,
