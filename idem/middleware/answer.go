@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
@@ -42,7 +44,7 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 	case idem.OutcomeInProgress:
 		a.response, a.location = c.inFlight(result)
 	case idem.OutcomeMismatch:
-		c.log().WarnContext(ctx, "key misuse: the key belongs to another request")
+		c.log().WarnContext(ctx, "key misuse: the key belongs to another request", "differing", differing(result.Differing))
 		a.response = c.mismatch()
 	case idem.OutcomeUnknown:
 		a.response = idem.NewProblem(http.StatusConflict, idem.CodeOutcomeUnknown, "Outcome unknown",
@@ -97,6 +99,15 @@ func (c *call) inFlight(result *idem.Result) (idem.Response, string) {
 	}
 	return idem.NewProblem(http.StatusConflict, c.endpoint.inFlightCode(), "Request in progress",
 		"A request with this Idempotency-Key is in progress. Send it again after Retry-After.").Response(), ""
+}
+
+// differing names what differs, for the log.
+func differing(parts []canonical.Part) string {
+	names := make([]string, len(parts))
+	for i, part := range parts {
+		names[i] = part.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 func (e *endpoint) inFlightCode() string {
