@@ -203,8 +203,8 @@ func (x *execution) answer(ctx context.Context, r Record, effect Effect) (*Resul
 	case EffectGone:
 		return nil, &ExpiredError{OperationID: r.OperationID}
 	case EffectMismatch:
-		// Nothing of the stored request is told to one that may not be its owner's.
-		return &Result{Outcome: OutcomeMismatch}, nil
+		// Nothing of the stored request is told to one that may not be its owner's; what differs is for the log.
+		return &Result{Outcome: OutcomeMismatch, Differing: r.Fingerprint.Differing(x.seenAs)}, nil
 	default:
 		return nil, fmt.Errorf("idem: no answer for effect %q", effect)
 	}

@@ -35,6 +35,9 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
 		w.name(schema.Selection, r.Fingerprint.Selection)
 		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
+		if r.Fingerprint.Parts != (canonical.Parts{}) {
+			w.bytes(schema.FingerprintParts, r.Fingerprint.Parts[:])
+		}
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
 	w.instant(schema.DoneAt, r.DoneAt)
@@ -148,6 +151,7 @@ func (r *reader) fingerprint() canonical.Fingerprint {
 		KeyID:     r.text(schema.FingerprintKeyID),
 		Selection: r.text(schema.Selection),
 	}
+	copy(fingerprint.Parts[:], r.bytes(schema.FingerprintParts)) // which decide nothing
 	switch sum := r.bytes(schema.Fingerprint); len(sum) {
 	case 0:
 	case sha256.Size:
