@@ -132,7 +132,7 @@ func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) e
 // write makes one conditional write that is no transaction; applying it copies.
 func (s *Store) write(ctx context.Context, i item) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return &idem.NotAskedError{Cause: err}
 	}
 	if err := i.validate(s); err != nil {
 		return err
