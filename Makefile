@@ -9,7 +9,7 @@ ARCH     ?= arm64
 NAME     ?= idem-payments
 CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) \
             $(if $(ENCRYPTION),-c encryption=$(ENCRYPTION)) $(if $(CORS_ORIGINS),-c corsOrigins=$(CORS_ORIGINS)) \
-            $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) $(if $(RELAY),-c relay=$(RELAY)) \
+            $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) \
             $(if $(WORKER_CONCURRENCY),-c workerConcurrency=$(WORKER_CONCURRENCY)) $(if $(WEBHOOK_SECRET_ID),-c webhookSecret=$(WEBHOOK_SECRET_ID)) \
             $(if $(FINGERPRINT_SECRET_ID),-c fingerprintSecret=$(FINGERPRINT_SECRET_ID)) -c arch=$(ARCH)
 export EMULATOR
@@ -48,8 +48,8 @@ build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 test: stack ## lint, unit, store and infra tests, end-to-end tests on each emulator
 	@$(STACK) test
 
-test-unit: ## tests of the root module, the store's on dynoxide
-	@go test ./...
+test-unit: ## tests of the library, functions, localstack and bench, the store's on dynoxide
+	@go test ./... ./bench/... ./functions/... ./localstack/...
 
 test-store: stack ## unit and store tests, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit
@@ -63,7 +63,7 @@ test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can
 chaos: stack ## payments and transfers while processes are killed at random: [N=1000 SEED= HASTEN=1]; prints the seed, which repeats the plan
 	@$(STACK) chaos --requests $(or $(N),1000) $(if $(SEED),--seed $(SEED)) $(if $(HASTEN),--hasten)
 
-lint: stack ## gofmt, go vet, staticcheck
+lint: stack ## gofmt, go mod tidy, go vet, staticcheck
 	@$(STACK) test lint
 
 audit: ## list every route with its operation, policy and retention; fail on a gap or a released name that vanished
@@ -92,9 +92,9 @@ bench: ## costs by path of a request, start times of the functions
 	@go run ./bench/cost && go run ./bench/start
 
 fmt: ## format the Go code
-	@go fmt ./... && cd infra && go fmt ./...
+	@go fmt work
 
-deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs RELAY=pipe|function WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
+deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
 	@$(STACK) deploy --name $(NAME) $(CONTEXT)
 
 destroy: stack ## remove the stack from AWS: [NAME=]

@@ -56,7 +56,7 @@ func (w *world) refused(op *idem.Registered, req idem.Request, reason idem.KeyTi
 }
 
 func firstSent(req idem.Request, at time.Time) idem.Request {
-	req.FirstSent = at
+	req.FirstSent = &at
 	return req
 }
 
@@ -160,6 +160,7 @@ func TestH12FirstSentProtectsAndNeverRejectsALiveRecord(t *testing.T) {
 		if n := len(w.mem.Records()); n != 0 {
 			w.Errorf("%d records were made by requests that were refused", n)
 		}
+		w.expired(orders, firstSent(req, time.Time{}), true) // the zero time is one, and long ago
 		w.refused(orders, firstSent(req, time.Now().Add(3*time.Minute)), idem.ReasonFirstSentFuture)
 		w.want(w.do(orders, firstSent(req, time.Now().Add(idem.FirstSentSkew)), w.handler(201)), idem.OutcomeExecuted, 201, "2")
 	})
@@ -367,7 +368,7 @@ func (w *world) settling(id idem.OperationID, m idem.MessageID) error {
 	now := time.Now()
 	send, err := w.mem.PrepareSettle(idem.Settlement{
 		Message: idem.MessageEnd{ID: m, State: idem.MessageDelivered, DoneAt: now},
-		Record:  &idem.RecordEnd{Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(day)},
+		Record:  &idem.RecordEnd{Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(day), FreeAt: now.Add(day)},
 		Token:   string(m[len(m)-30:]),
 	})
 	if err != nil {

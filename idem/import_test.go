@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ var mayImport = map[string][]string{
 	"idem/codec":             {},
 	"idem/dynamo":            {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema"},
 	"idem/dynamo/schema":     {},
-	"idem/dynamo/dynamotest": {"idem/dynamo/schema", "idem/sdkhttp", "localstack/emulator"},
+	"idem/dynamo/dynamotest": {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
 	"idem/telemetry":         {"idem", "idem/telemetry/metric"},
 	"idem/telemetry/metric":  {},
 	"idem/memstore":          {"idem"},
@@ -97,6 +98,26 @@ func TestImportsFollowTheDesign(t *testing.T) {
 			}
 		}
 	})
+}
+
+// withoutAWS are packages whose users see no AWS module in their builds.
+var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator"}
+
+func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
+	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)
+	output, err := exec.CommandContext(t.Context(), "go", arguments...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := slices.Compact(slices.Sorted(strings.FieldsSeq(string(output))))
+	if !slices.Contains(modules, strings.TrimSuffix(module, "/")) {
+		t.Fatalf("the list lacks this module: %v", modules)
+	}
+	for _, name := range modules {
+		if strings.HasPrefix(name, "github.com/aws/") {
+			t.Errorf("one of %v pulls in %s", withoutAWS, name)
+		}
+	}
 }
 
 // Clocks and randomness are injected, so that time and chance are the test's. time.Now without a call is how a default

@@ -20,7 +20,7 @@ type Arrived struct {
 	SafeToRunAgain bool
 	// Operation is the request's registered name; another one under the same scope is a mismatch.
 	Operation string
-	// Fingerprint is the request's, under the version and secret that it was computed with.
+	// Fingerprint is the request's, under the version, secret and selection that it was computed with.
 	Fingerprint canonical.Fingerprint
 	// AnyPayload compares no fingerprints: the policy replays the first result whatever was asked.
 	AnyPayload bool
@@ -80,7 +80,8 @@ const (
 	EffectUnknown
 	// EffectMismatch answers that the key belongs to another request.
 	EffectMismatch
-	// EffectRefingerprint computes the request's fingerprint under the record's version and secret, and judges again.
+	// EffectRefingerprint computes the request's fingerprint under the record's version, secret and selection, and judges
+	// again.
 	EffectRefingerprint
 	// EffectGone answers that the record has expired and its key is not free yet.
 	EffectGone
@@ -170,7 +171,7 @@ func arrived(r Record, e Arrived, now time.Time) (Record, Effect, error) {
 		return r, EffectMismatch, nil
 	}
 	if !e.AnyPayload {
-		if r.Fingerprint.Version != e.Fingerprint.Version || r.Fingerprint.KeyID != e.Fingerprint.KeyID {
+		if !r.Fingerprint.Alike(e.Fingerprint) {
 			return r, EffectRefingerprint, nil
 		}
 		if !r.Fingerprint.Equal(e.Fingerprint) {
@@ -234,6 +235,7 @@ func completed(r Record, e Completed, now time.Time) (Record, Effect, error) {
 func finish(r Record, e Completed, now time.Time) Record {
 	r.State, r.Response, r.LeaseUntil, r.LastError = StateCompleted, e.Response, time.Time{}, ""
 	r.DoneAt, r.ExpiresAt = now, r.Expiry.At(now, r.Retention, e.Response.Status)
+	r.FreeAt = r.Expiry.FreeAt(r.ExpiresAt)
 	r.Alone = e.Alone
 	return r
 }

@@ -223,7 +223,7 @@ func finishRow(key string) idem.Write {
 	return dynamo.Update(types.Update{
 		TableName: aws.String(rowsTable), Key: item{"pk": rowItem(key)["pk"]}, UpdateExpression: aws.String("SET st = :done"),
 		ExpressionAttributeValues: item{":done": &types.AttributeValueMemberS{Value: "succeeded"}},
-	}, idem.Failure{})
+	})
 }
 
 // key is one that no request had.

@@ -64,21 +64,11 @@ func (a As) message(stored, next Message) Message {
 	case Put:
 		return next
 	case Patch:
-		stored.State, stored.Revision = next.State, next.Revision
-		stored.Lease, stored.OpenSince = next.Lease, next.OpenSince
+		stored.State, stored.Revision, stored.Done, stored.LookAt = next.State, next.Revision, next.Done, next.LookAt
+		stored.Kept |= next.Kept
+		stored.Ended = stored.Ended || next.Ended
+	case Postpone:
+		stored.LookAt = next.LookAt
 	}
 	return stored
-}
-
-// AdmitsMessage says whether a stored message satisfies the fence.
-func (f Fence) AdmitsMessage(m Message) bool {
-	if f == (Fence{}) || f.Absent && m.State == NoMessage {
-		return true
-	}
-	if m.State == NoMessage || m.Op != f.Op {
-		return false
-	}
-	return !f.Seen.None() && m.Revision == f.Seen ||
-		f.States&(1<<m.State) != 0 && m.Owner == f.Owner && (f.AnyEpoch || m.Epoch == f.Epoch) ||
-		f.Open && !m.State.Final()
 }

@@ -130,7 +130,7 @@ func freeable(r Record, now Instant) bool {
 // judged by it.
 func (x Change) probed(in Input, c *Config) (Change, Action) {
 	switch {
-	case in.Outcome == OutFound:
+	case in.Outcome == OutDelivered:
 		return x.write(completed(x.Held, x.Answer, c.Life, false, in.Now, c.Skew), NoReason, in.Now, c)
 	case in.Outcome == OutAbsent && (x.Asked >= x.Held.Lease+c.AbsentAfter || c.off(NoProof)):
 		return x.write(fencedOff(x.Held, c.Life, in.Now), ProvenAbsent, in.Now, c)

@@ -35,10 +35,11 @@ func (x Execution) freeze(now Instant, c *Config) Write {
 	}
 	w.Rec = accepted(x.Held, x.Result.Answer)
 	w.MsgAs, w.MsgIf = Put, Fence{Absent: true}
-	w.Msg = Message{State: Due, Index: 1, Op: x.Held.Op, Revision: x.Request.Seed.Plus(uint64(x.Writes) + 1)}
+	w.Msg = following(x.Held.Op, 1, false, now, c)
 	if c.Inline {
-		w.Msg = claim(w.Msg, x.Owner, now+c.Topic.ClaimLease, now)
+		w.Msg = claim(w.Msg, x.Owner, now, c)
 	}
+	w.Msg.Revision = x.Request.Seed.Plus(uint64(x.Writes) + 1)
 	return w
 }
 

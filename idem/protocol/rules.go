@@ -29,5 +29,17 @@ const (
 	NoQuotaKept                         // the right to a new key goes back though its own reserve stands
 	NoFreedCompletion                   // a wrapped completion does not settle from freed
 	NoParkSkew                          // a dead lease is parked by the clock of whoever meets it
-	firstDeliveryRule
+
+	NoOpenSince     // a message with an open call is offered again whatever it may have called
+	NoKeyMargin     // an open call is repeated beyond what the provider remembers
+	NoAbsenceWait   // absence counts at once
+	NoCallDeadline  // a call leaves after its own claim
+	NoEvidenceKept  // what can't be settled now is dropped
+	NoOwnEpoch      // a decline settles from any attempt where keys are not honoured
+	NoDeliveredWins // a decline settles what is kept as delivered
+	NoRecordCheck   // a chain goes on from a dead message whose record has its answer
+	NoCompensation  // what undoes an earlier phase is not sent
+	NoChainEnd      // a message of a chain may go before the chain has ended
+	UndoFails       // an undoing that is given up fails its record
+	NoRestoredOpen  // what was restored after a loss of data counts as never called
 )

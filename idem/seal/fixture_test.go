@@ -33,6 +33,8 @@ type keyring struct {
 	asked   int
 	// takes is how long a current key does.
 	takes time.Duration
+	// overtake runs once, when the next key is read and before it is handed out.
+	overtake func()
 }
 
 func newKeyring() *keyring {
@@ -45,6 +47,7 @@ func (k *keyring) Current(ctx context.Context, tenant string) (seal.Key, error) 
 			return seal.Key{}, err
 		}
 	}
+	defer k.overtaken()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.asked++; k.down || k.stuck {
@@ -63,6 +66,7 @@ func (k *keyring) Current(ctx context.Context, tenant string) (seal.Key, error) 
 }
 
 func (k *keyring) Open(_ context.Context, tenant string, id uint32) (seal.Key, error) {
+	defer k.overtaken()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked++
@@ -78,6 +82,17 @@ func (k *keyring) Open(_ context.Context, tenant string, id uint32) (seal.Key, e
 	key := keys[id-1]
 	key.Current = int(id) == len(keys)
 	return key, nil
+}
+
+// overtaken runs what overtakes a reply.
+func (k *keyring) overtaken() {
+	k.mu.Lock()
+	hook := k.overtake
+	k.overtake = nil
+	k.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
 }
 
 // add is called under the lock.
@@ -192,10 +207,10 @@ func completed(t testing.TB, tenant, body string) idem.Record {
 	key := idem.Scope{Tenant: tenant, Operation: "orders.create", Key: string(owner(t))}.RecordKey()
 	id := must(mint.OperationID(key))(t)
 	return idem.Record{
-		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Tenant: tenant, Operation: "orders.create",
+		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Revision: must(mint.Revision())(t), Tenant: tenant, Operation: "orders.create",
 		Kind: idem.KindExpress, Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
 		Response:  idem.Response{Status: 201, Header: []idem.Field{{Name: "X-Secret", Value: body}}, Body: []byte(body)},
-		CreatedAt: base, DoneAt: base, ExpiresAt: base.Add(24 * time.Hour), Retention: 24 * time.Hour, Attempts: 1,
+		CreatedAt: base, DoneAt: base, ExpiresAt: base.Add(24 * time.Hour), FreeAt: base.Add(24 * time.Hour), Retention: 24 * time.Hour, Attempts: 1,
 		SchemaVersion: idem.SchemaVersion,
 	}
 }
@@ -205,6 +220,7 @@ func accepted(t testing.TB, tenant, payload string) (idem.Record, idem.Message) 
 	t.Helper()
 	r := completed(t, tenant, "accepted")
 	r.Kind, r.State, r.DoneAt, r.ExpiresAt, r.Response.Status = idem.KindDeferred, idem.StatePending, time.Time{}, time.Time{}, 202
+	r.FreeAt = time.Time{}
 	return r, idem.Message{
 		ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant,
 		Topic: "orders.charge", Payload: []byte(payload), State: idem.MessagePending, CreatedAt: base, NextAttemptAt: base,

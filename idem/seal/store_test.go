@@ -223,7 +223,7 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	for field, cfg := range map[string]seal.Config{
 		"Config.Keys": {}, "Config.KeyAgeMax": {Keys: v.keys, KeyAgeMax: time.Second}, "Config.KeysMax": {Keys: v.keys, KeysMax: -1},
-		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1},
+		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1}, "Config.SealedOnly": {Keys: v.keys, SealedOnly: true, OpenOnly: true},
 	} {
 		var rejected *idem.ConfigError
 		if _, err := seal.New(v.inner, cfg); !errors.As(err, &rejected) || rejected.Field != field {

@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/localstackhost"
 	"github.com/idem-go/idem-aws/localstack/progress"
@@ -97,20 +99,20 @@ func (c *Check) prepare(ctx context.Context) error {
 	return lanes.Wait()
 }
 
-// lint checks the formatting, and runs vet and staticcheck, in both modules; and that the compose file is YAML.
+// lint checks the formatting, that each go.mod names what its module needs, and that the compose file is YAML; and it runs
+// vet and staticcheck.
 func (c *Check) lint(ctx context.Context) error {
 	staticcheck := filepath.Join(emulator.StaticcheckTool().Directory(c.Root), "staticcheck")
-	infra := filepath.Join(c.Root, "infra")
+	everything := append([]string{"-tags", "e2e"}, packages(modules...)...)
 	python := filepath.Join(emulator.MinistackTool().Directory(c.Root), "venv", "bin", "python")
 	steps := []struct {
 		name string
 		work func() error
 	}{
 		{"gofmt", func() error { return c.formatted(ctx) }},
-		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", "vet", "-tags", "e2e", "./...") }},
-		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, "-tags", "e2e", "./...") }},
-		{"go vet infra", func() error { return emulator.Run(ctx, infra, nil, "go", "vet", "./...") }},
-		{"staticcheck infra", func() error { return emulator.Run(ctx, infra, nil, staticcheck, "./...") }},
+		{"go mod tidy", func() error { return c.tidy(ctx) }},
+		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, everything...)...) }},
+		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, everything...) }},
 		{"compose file", func() error {
 			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Version)
 		}},
@@ -130,22 +132,32 @@ assert service["image"].endswith(":" + sys.argv[2]), service["image"]
 assert service["environment"]["GATEWAY_LISTEN"].startswith("127.0.0.1:"), service["environment"]
 `
 
+// tidy fails with what `go mod tidy` would change. Each module is looked at without go.work, as those who require it do.
+func (c *Check) tidy(ctx context.Context) error {
+	var failed []error
+	for _, module := range modules {
+		err := emulator.Run(ctx, filepath.Join(c.Root, module), []string{"GOWORK=off"}, "go", "mod", "tidy", "-diff")
+		if err != nil {
+			failed = append(failed, fmt.Errorf("module %s: %w", module, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // formatted fails with the names of files that gofmt would change.
 func (c *Check) formatted(ctx context.Context) error {
 	var files []string
-	for _, folder := range []string{"bench", "functions", "idem", "infra", "localstack"} {
-		err := filepath.WalkDir(filepath.Join(c.Root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() && entry.Name() == "node_modules" {
-				return fs.SkipDir
-			}
-			if err == nil && filepath.Ext(path) == ".go" {
-				files = append(files, path)
-			}
-			return err
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	err := filepath.WalkDir(c.Root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && slices.Contains([]string{".git", ".local", "node_modules"}, entry.Name()) {
+			return fs.SkipDir
 		}
+		if err == nil && filepath.Ext(path) == ".go" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	output, err := exec.CommandContext(ctx, "gofmt", append([]string{"-l"}, files...)...).CombinedOutput()
 	if err != nil || len(output) > 0 {
@@ -154,18 +166,18 @@ func (c *Check) formatted(ctx context.Context) error {
 	return nil
 }
 
-// unit runs the tests of the root module, the store's against every DynamoDB emulator that is installed. The race
-// detector needs a C compiler.
+// unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed. The
+// race detector needs a C compiler.
 func (c *Check) unit(ctx context.Context) error {
-	endpoints := emulator.Dynoxide
+	endpoints := localtool.Dynoxide
 	if emulator.DynamoDBLocalTool().Installed(c.Root) {
-		endpoints += "," + emulator.DynamoDBLocal
+		endpoints += "," + localtool.DynamoDBLocal
 	} else {
 		c.leftOut = append(c.leftOut, "store tests on DynamoDB Local (they need Java 17 and Maven)")
 	}
-	arguments := []string{"./..."}
+	arguments := packages(unitModules()...)
 	if exec.CommandContext(ctx, "gcc", "--version").Run() == nil {
-		arguments = []string{"-race", "./..."}
+		arguments = append([]string{"-race"}, arguments...)
 	}
 	return c.Out.Step("unit and store tests on "+endpoints, func() error {
 		return c.count(goTest(ctx, c.Root, []string{"IDEM_STORE_ENDPOINTS=" + endpoints}, arguments...))

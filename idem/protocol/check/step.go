@@ -429,7 +429,7 @@ func (w *world) probes(s *state, i int, out emit) {
 	in := p.Input{What: p.Probed, Outcome: p.OutAbsent}
 	what := "hears that there is nothing"
 	if q.found {
-		in.Outcome, what = p.OutFound, "hears that it happened"
+		in.Outcome, what = p.OutDelivered, "hears that it happened"
 	}
 	w.tell(s, i, free, in, what, out)
 }

@@ -1,4 +1,4 @@
-package emulator
+package localtool
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package emulator
+package localtool
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -68,9 +69,9 @@ func (c *child) waitReady(ctx context.Context, probe func(context.Context) error
 	for {
 		select {
 		case <-c.exited:
-			return fmt.Errorf("%w: %s\n%s", errEndedByItself, c.command.ProcessState, tail(c.output.String()))
+			return fmt.Errorf("%w: %s\n%s", errEndedByItself, c.command.ProcessState, Tail(c.output.String()))
 		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w: %w\n%s", ctx.Err(), last, tail(c.output.String()))
+			return fmt.Errorf("not ready: %w: %w\n%s", ctx.Err(), last, Tail(c.output.String()))
 		case <-ticker.C:
 			if last = probe(ctx); last == nil {
 				return nil
@@ -115,4 +116,12 @@ func childEnvironment() []string {
 		}
 	}
 	return environment
+}
+
+const tailLines = 20
+
+// Tail is the last lines of a text: where tools put what went wrong.
+func Tail(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }

@@ -1,4 +1,4 @@
-package emulator
+package localtool
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // Endpoint is a running emulator of this process.
@@ -34,35 +33,67 @@ const (
 	Ministack = "ministack"
 )
 
-// Open starts the emulator called name (Dynoxide, DynamoDBLocal or Ministack) from the tools of the checkout root, empty
-// and in memory, on a free port of 127.0.0.1, and waits until it answers. The caller stops it; on Linux it is also killed
-// when this process ends in any other way. A tool that is not installed is a *NotInstalledError.
-func Open(ctx context.Context, root, name string) (*Endpoint, error) {
-	var tool Tool
-	var command func(directory, scratch string, port int) *exec.Cmd
-	switch name {
-	case Dynoxide:
-		tool, command = DynoxideTool(), dynoxideCommand
-	case DynamoDBLocal:
-		tool, command = DynamoDBLocalTool(), dynamoDBLocalCommand
-	case Ministack:
-		tool, command = MinistackTool(), ministackCommand
-	default:
-		return nil, fmt.Errorf("open emulator %q: the names are %s, %s and %s", name, Dynoxide, DynamoDBLocal, Ministack)
-	}
-	if err := tool.Require(root); err != nil {
-		return nil, err
+// DynoxideVariable names the environment variable that holds the path of a dynoxide to start.
+const DynoxideVariable = "IDEM_DYNOXIDE"
+
+// command makes the command that runs an emulator on a port, with a folder for what it writes.
+type command func(scratch string, port int) *exec.Cmd
+
+// Open starts the emulator called name (Dynoxide, DynamoDBLocal or Ministack), empty and in memory, on a free port of
+// 127.0.0.1, and waits until it answers. The caller stops it; on Linux it is also killed when this process ends in any
+// other way.
+//
+// In this checkout it is what `make tools` installed; where that is missing the error is a *NotInstalledError. Elsewhere
+// only Dynoxide can be started, from PATH. IDEM_DYNOXIDE names another dynoxide in both.
+func Open(ctx context.Context, name string) (*Endpoint, error) {
+	run, err := find(name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	scratch, err := os.MkdirTemp("", name+"-")
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	endpoint, err := open(ctx, name, func(port int) *exec.Cmd { return command(tool.Directory(root), scratch, port) })
+	endpoint, err := open(ctx, name, func(port int) *exec.Cmd { return run(scratch, port) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), os.RemoveAll(scratch))
 	}
 	endpoint.scratch = scratch
 	return endpoint, nil
+}
+
+func find(name string) (command, error) {
+	switch name {
+	case Dynoxide:
+		return findDynoxide()
+	case DynamoDBLocal:
+		return installed(DynamoDBLocalTool, dynamoDBLocalCommand)
+	case Ministack:
+		return installed(MinistackTool, ministackCommand)
+	}
+	return nil, fmt.Errorf("no such emulator: the names are %s, %s and %s", Dynoxide, DynamoDBLocal, Ministack)
+}
+
+func installed(tool Tool, run func(directory, scratch string, port int) *exec.Cmd) (command, error) {
+	directory, err := tool.Find()
+	return func(scratch string, port int) *exec.Cmd { return run(directory, scratch, port) }, err
+}
+
+func findDynoxide() (command, error) {
+	program := os.Getenv(DynoxideVariable)
+	if program == "" {
+		directory, err := DynoxideTool.Find()
+		program = filepath.Join(directory, "node_modules", "@dynoxide", NPMHost(), "dynoxide")
+		if errors.Is(err, ErrNoCheckout) {
+			program, err = exec.LookPath("dynoxide")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w (%s may name the program)", err, DynoxideVariable)
+		}
+	}
+	return func(_ string, port int) *exec.Cmd {
+		return exec.Command(program, "serve", "--host", "127.0.0.1", "--port", strconv.Itoa(port))
+	}, nil
 }
 
 // openAttempts is how often a start is tried: between finding a free port and binding it another process may take it.
@@ -130,11 +161,6 @@ func FreePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-func dynoxideCommand(directory, _ string, port int) *exec.Cmd {
-	binary := filepath.Join(directory, "node_modules", "@dynoxide", npmHost(), "dynoxide")
-	return exec.Command(binary, "serve", "--host", "127.0.0.1", "--port", strconv.Itoa(port))
-}
-
 // dynamoDBLocalCommand starts ServerRunner. It has no option for the address, so it listens on every interface, as
 // AWS documents it; its tables live in memory and its credentials mean nothing.
 func dynamoDBLocalCommand(directory, _ string, port int) *exec.Cmd {
@@ -151,19 +177,4 @@ func ministackCommand(directory, scratch string, port int) *exec.Cmd {
 		"S3_DATA_DIR=" + filepath.Join(scratch, "s3"), "DOCKER_HOST=unix:///dev/null", "PYTHONUNBUFFERED=1",
 	}
 	return command
-}
-
-// Start is Open for tests: it finds the checkout, fails the test on any error and stops the emulator when the test ends.
-func Start(t testing.TB, name string) *Endpoint {
-	t.Helper()
-	root, err := Root()
-	if err != nil {
-		t.Fatalf("start emulator: %v", err)
-	}
-	endpoint, err := Open(t.Context(), root, name)
-	if err != nil {
-		t.Fatalf("start emulator: %v", err)
-	}
-	t.Cleanup(endpoint.Stop)
-	return endpoint
 }
