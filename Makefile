@@ -48,8 +48,8 @@ build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 test: stack ## lint, unit, store and infra tests, the protocol explored, end-to-end tests on each emulator
 	@$(STACK) test
 
-test-unit: ## tests of the library, functions, localstack and bench, the store's on dynoxide
-	@go test ./... ./bench/... ./functions/... ./localstack/...
+test-unit: ## tests of the library, functions, localstack, bench and examples, the store's on dynoxide
+	@go test ./... ./bench/... ./docs/examples/... ./functions/... ./localstack/...
 
 test-store: stack ## unit and store tests, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit

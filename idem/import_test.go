@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"idem/memstore":          {"idem"},
 	"idem/storetest":         {"idem", "idem/canonical", "idem/outbox", "idem/recovery"},
 	"idem/storetest/faulty":  {"idem", "idem/outbox", "idem/recovery"},
+	"idem/idemtest":          {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storetest/faulty"},
 	"idem/middleware":        {"idem", "idem/canonical", "idem/header"},
 	"idem/middleware/audit":  {"idem", "idem/middleware"},
 	"idem/middleware/cors":   {"idem", "idem/header"},
@@ -61,7 +62,7 @@ var mayImport = map[string][]string{
 var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
-var testSupport = []string{"idem/storetest", "idem/dynamo/dynamotest"}
+var testSupport = []string{"idem/storetest", "idem/idemtest", "idem/dynamo/dynamotest"}
 
 // sources parses every file of the library that is not a test.
 func sources(t *testing.T, visit func(pkg, path string, file *ast.File)) {
@@ -101,7 +102,7 @@ func TestImportsFollowTheDesign(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator"}
+var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)
