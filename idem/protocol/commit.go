@@ -138,6 +138,9 @@ func (x Execution) fenceOff(now Instant, c *Config) (Execution, Action) {
 		return x.look(LastLook)
 	}
 	fenced := fencedOff(x.Held, c.Life, now)
+	if c.off(NoEpoch) {
+		fenced.Epoch = x.Held.Epoch
+	}
 	return x.send(FencingOff, Write{RecIf: holder(x.Held, InProgress), RecAs: Put, Rec: fenced, Why: CommitUnanswered}, x.Plan.StoreUntil)
 }
 
@@ -162,7 +165,7 @@ func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Executi
 	switch {
 	case x.Holding:
 		fence := holder(x.Held, InProgress)
-		if x.Runs == 0 || c.Kind == Wrapped { // nothing has run, or its handler promised: what others parked is free too
+		if (x.Runs == 0 || c.Kind == Wrapped) && !c.off(NoParkedRelease) { // nothing has run, or its handler promised: what others parked is free too
 			fence = holder(x.Held, InProgress, Unknown)
 		}
 		return x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)

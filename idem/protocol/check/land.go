@@ -29,6 +29,8 @@ var violations = [...]string{
 	"an epoch goes back",
 	"a cache still holds an answer that has been replaced",
 	"an operator's decision is applied to what it was not made about",
+	"the answer of a handler is dropped",
+	"told that nothing happened, and it becomes unknown",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -55,6 +57,8 @@ const (
 	vEpoch
 	vCached
 	vUnseen
+	vDropped
+	vForgotten
 	vStuck
 )
 
@@ -246,6 +250,9 @@ func (w *world) parked(s *state, i int, run uint8, before *p.Record) {
 	if w.sc.NoBurn && !e.ran {
 		s.fail(vBurnt)
 	}
+	if w.sc.NoBurn && w.isOver(s, j, r) && toldNothing(e.said, e.state) {
+		s.fail(vForgotten)
+	}
 	if j == i && r == run {
 		return
 	}
@@ -304,6 +311,9 @@ func (w *world) answered(s *state, i int, say p.Say) {
 		if w.sc.NoLeaseLeft && own && q.x.Runs == 0 && (r.State == p.InProgress || r.State == p.Unknown) {
 			s.fail(vLease)
 		}
+	}
+	if answered := q.x.Result.Code == p.Responded || q.x.Result.Code == p.Stored; w.sc.NoDrop && answered && own && !r.State.Final() {
+		s.fail(vDropped)
 	}
 	if r.State != p.Absent && isOf(r.Op, i, q.run) && !q.x.NewKey {
 		s.fail(vQuota)

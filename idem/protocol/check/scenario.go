@@ -95,6 +95,8 @@ type Scenario struct {
 	NoBurn bool
 	// NoParkAlive: a holder whose handler runs is not parked.
 	NoParkAlive bool
+	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
+	NoDrop bool
 	// NoHeal leaves out the judgement of "stuck".
 	NoHeal bool
 }

@@ -82,8 +82,12 @@ func wrappedScenarios() []Scenario {
 	kills := with(base(p.Wrapped), func(c *p.Config) { c.Kills = true })
 	mortal := Actor{Role: Client, Deadline: 3}
 	return []Scenario{
-		{Name: "wrapped, one fault", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{twice, client}, Wire: 1, NoBurn: true, NoLeaseLeft: true,
+		{Name: "wrapped, one fault", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{twice, client}, Wire: 1, NoBurn: true, NoLeaseLeft: true, NoDrop: true,
 			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Ticks: 5}},
+		{Name: "wrapped, freed under a living holder", Config: base(p.Wrapped), Actors: [4]Actor{client, client, sweeper, reconciler}, Wire: 1, NoDrop: true,
+			Budget: Budget{Total: 8, Stall: 8, Ticks: 9}},
+		{Name: "wrapped, late take-over", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, client, sweeper}, Wire: 2, NoBurn: true, NoLeaseLeft: true,
+			Budget: Budget{Total: 3, Promise: 1, Late: 2, Ticks: 8}},
 		{Name: "wrapped, late reserve", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, sweeper}, Wire: 1, NoBurn: true,
 			Budget: Budget{Total: 2, Late: 2, Ticks: 6}},
 		{Name: "wrapped", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper, reconciler}, Wire: 2, NoParkAlive: true,
