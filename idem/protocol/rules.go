@@ -41,6 +41,7 @@ const (
 	NoSeenRevision                          // a person's decision does not carry the revision that it is about
 	NoMatch                                 // the fingerprint is not compared
 	NoEpoch                                 // fencing off and taking over keep the epoch
+	NoLatePromise                           // what a handler promises after its caller's time is not stored
 	ShortRenewal                            // a renewal is given up a third of a lease after it began
 
 	NoOpenSince     // a message with an open call is offered again whatever it may have called
