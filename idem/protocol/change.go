@@ -39,9 +39,6 @@ type Change struct {
 // changesMax bounds how often a change is judged anew because others keep changing the record.
 const changesMax = 5
 
-// changeFor bounds how long a change without a reply is sent again.
-const changeFor Millis = 10_000
-
 // Next is the whole protocol of a change.
 func (x Change) Next(in Input, c *Config) (Change, Action) {
 	switch {
@@ -159,7 +156,7 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 	case x.Errand == Bust && (r.State != Completed || r.Expires == 0 || !r.bustable()):
 		return x.tell(Inadmissible)
 	case x.Errand == Bust:
-		age := c.CacheAge
+		age := c.changeFor() + c.CacheAge + c.Skew // from its latest landing, on the clock of whoever takes the key
 		if c.off(NoCacheWait) {
 			age = 0
 		}
@@ -189,7 +186,7 @@ func (x Change) write(next Record, why Reason, now Instant, c *Config) (Change, 
 	next.Revision = x.Seed.Plus(uint64(x.Loops) + 1)
 	next.Match = Same
 	x.Phase = Releasing
-	x.At = Attempt{W: Write{RecIf: seen(x.Held, c), RecAs: Put, Rec: next, Why: why}, Until: now + changeFor}
+	x.At = Attempt{W: Write{RecIf: seen(x.Held, c), RecAs: Put, Rec: next, Why: why}, Until: now + c.changeFor()}
 	x.Held = next
 	return x, Action{Do: Send, Write: x.At.W, Until: x.At.Until}
 }
