@@ -161,7 +161,7 @@ func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
 // hold has the right to execute, by a lease that the store has. Where too little of it is left, or somebody has parked it,
 // it is given back: nothing has run under it.
 func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
-	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && r.Revision != x.At.W.Rec.Revision)
+	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && x.At.Tainted)
 	x.Held, x.Holding = r, true
 	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
