@@ -304,7 +304,7 @@ func TestTheLargestResponseFitsSealed(t *testing.T) {
 		"bounded":  func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{ResponseBytesMax: 100 << 10}) },
 		"memory":   func(*bank) seal.Inner { return must(memstore.New(memstore.Config{}))(t) },
 	} {
-		b := newBank(t, dynamotest.Endpoint(t, emulator.Dynoxide))
+		b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
 		within := inner(b)
 		store := must(seal.New(within, seal.Config{Keys: b.keys}))(t)
 		if got, want := store.ResponseBytesMax(), idem.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {
