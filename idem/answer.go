@@ -63,8 +63,8 @@ func (x *execution) result(ctx context.Context, say protocol.Say) (*Result, erro
 		}
 	case protocol.NotKnown:
 		result.Outcome, result.RetryAfter = OutcomeUnknown, retryUnknown
-	case protocol.Mismatch: // nothing of the stored request is told to one that may not be its owner's
-		return &Result{Outcome: OutcomeMismatch}, nil
+	case protocol.Mismatch: // nothing of the stored request is told to one that may not be its owner's; what differs is for the log
+		return &Result{Outcome: OutcomeMismatch, Differing: x.asked.differing}, nil
 	default:
 		return nil, x.failure(say.Code, result.OperationID)
 	}

@@ -39,8 +39,8 @@ func (p Policy) times(req Request) (all []time.Time) {
 	if at, has := p.KeyTime.of(req.Key); has {
 		all = append(all, at)
 	}
-	if !req.FirstSent.IsZero() {
-		all = append(all, req.FirstSent)
+	if req.FirstSent != nil {
+		all = append(all, *req.FirstSent)
 	}
 	return all
 }

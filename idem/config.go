@@ -157,7 +157,7 @@ func (c Config) protocol() protocol.Config {
 	return protocol.Config{
 		ExecutionMax: millisOf(c.ExecutionMax), HandlerMargin: millisOf(c.HandlerMargin), FenceMargin: millisOf(fenceMargin),
 		AnswerMargin: millisOf(c.AnswerMargin), LeaseMargin: millisOf(c.LeaseMargin), WorkMin: millisOf(workMin),
-		ReserveFor: millisOf(reserveFor), CompleteFor: millisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: millisOf(c.RunMax),
+		ReserveFor: millisOf(reserveFor), GiveBackFor: millisOf(reserveFor) / 2, CompleteFor: millisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: millisOf(c.RunMax),
 		Skew: millisOf(c.ClockSkew), CacheAge: millisOf(c.CacheAge),
 		ContentionMax: uint8(c.ContentionTries), RunsMax: uint8(c.RunsMax), LoopsMax: loopsMax,
 	}

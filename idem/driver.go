@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
@@ -78,26 +79,29 @@ type asked struct {
 	input         canonical.Input
 	operation     string
 	anyPayload    bool
-	// fingerprint is the request's, under the version and secret that were needed last.
+	// fingerprint is the request's, under the version, secret and selection that were needed last.
 	fingerprint canonical.Fingerprint
+	// differing are the parts in which the request differs from the record that it was compared with last.
+	differing []canonical.Part
 }
 
-// match compares the request with a record. The fingerprint is computed again where the record's has another version or
-// secret; the error is that this release can't.
+// match compares the request with a record. The fingerprint is computed again where the record's was made otherwise; the
+// error is that this release can't.
 func (a *asked) match(r *Record) (protocol.Match, error) {
 	switch {
 	case r.Operation != a.operation:
 		return protocol.Different, nil
 	case a.anyPayload:
 		return protocol.Same, nil
-	case r.Fingerprint.Version != a.fingerprint.Version || r.Fingerprint.KeyID != a.fingerprint.KeyID:
-		again, err := a.fingerprinter.SumVersion(r.Fingerprint.Version, r.Fingerprint.KeyID, a.input)
+	case !r.Fingerprint.Alike(a.fingerprint):
+		again, err := a.fingerprinter.SumAs(r.Fingerprint, a.input)
 		if err != nil {
-			return protocol.Different, err
+			return protocol.Different, fmt.Errorf("idem: fingerprint under version %d, selection %q: %w", r.Fingerprint.Version, r.Fingerprint.Selection, err)
 		}
 		a.fingerprint = again
 	}
 	if !r.Fingerprint.Equal(a.fingerprint) {
+		a.differing = r.Fingerprint.Differing(a.fingerprint)
 		return protocol.Different, nil
 	}
 	return protocol.Same, nil

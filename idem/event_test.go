@@ -260,10 +260,10 @@ func TestDoTellsRefusals(t *testing.T) {
 		w.told("idempotency.refused no_time")
 
 		future := secret()
-		future.FirstSent = time.Now().Add(time.Hour)
+		future.FirstSent = new(time.Now().Add(time.Hour))
 		w.do(orders, future, w.handler(201))
 		old := secret()
-		old.FirstSent = time.Now().Add(-48 * time.Hour)
+		old.FirstSent = new(time.Now().Add(-48 * time.Hour))
 		w.do(orders, old, w.handler(201))
 		w.told("idempotency.refused key_time", "idempotency.refused expired")
 		w.ran(0)

@@ -60,7 +60,7 @@ func (w *world) refused(op *idem.Registered, req idem.Request, reason idem.KeyTi
 }
 
 func firstSent(req idem.Request, at time.Time) idem.Request {
-	req.FirstSent = at
+	req.FirstSent = &at
 	return req
 }
 
@@ -166,6 +166,7 @@ func TestH12FirstSentProtectsAndNeverRejectsALiveRecord(t *testing.T) {
 		if n := len(w.mem.Records()); n != 0 {
 			w.Errorf("%d records were made by requests that were refused", n)
 		}
+		w.expired(orders, firstSent(req, time.Time{}), true) // the zero time is one, and long ago
 		w.refused(orders, firstSent(req, time.Now().Add(3*time.Minute)), idem.ReasonFirstSentFuture)
 		w.want(w.do(orders, firstSent(req, time.Now().Add(idem.FirstSentSkew)), w.handler(201)), idem.OutcomeExecuted, 201, "2")
 	})

@@ -103,11 +103,11 @@ func (p Policy) begins(req Request, now time.Time) error {
 	switch {
 	case p.KeyTimeRequired && !has:
 		return &KeyTimeError{ReasonKeyWithoutTime}
-	case req.FirstSent.After(latest):
+	case req.FirstSent != nil && req.FirstSent.After(latest):
 		return &KeyTimeError{ReasonFirstSentFuture}
 	case has && inKey.After(latest):
 		return &KeyTimeError{ReasonKeyFuture}
-	case !req.FirstSent.IsZero() && req.FirstSent.Before(oldest):
+	case req.FirstSent != nil && req.FirstSent.Before(oldest):
 		return &ExpiredError{FirstSent: true}
 	case has && inKey.Before(oldest):
 		return &ExpiredError{FirstSent: p.AfterExpiry != AfterExpiryGone}

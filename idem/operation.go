@@ -136,8 +136,9 @@ type Request struct {
 	Key string
 	// OneOff says that the key was made for this request alone: nobody can come back with it.
 	OneOff bool
-	// FirstSent is when the client says that it sent the request for the first time; zero where it does not say.
-	FirstSent time.Time
+	// FirstSent is when the client says that it sent the request for the first time; nil where it does not say. The zero
+	// time is a time like any other, longer ago than any retention.
+	FirstSent *time.Time
 	// Input is what the fingerprint is taken of; its Operation is filled in by the engine.
 	Input canonical.Input
 }
@@ -167,4 +168,7 @@ type Result struct {
 	ExpiresAt time.Time
 	// RetryAfter is when to ask again, where the answer is not final; 0 otherwise.
 	RetryAfter time.Duration
+	// Differing are the parts in which a request with a mismatch differs from the one that the key belongs to, where that is
+	// known. It is for the log, never for the client.
+	Differing []canonical.Part
 }

@@ -41,10 +41,10 @@ func (d *driver) refusal(err error, writes []Write) (reply protocol.Reply, rejec
 		reply.Code = protocol.Throttled
 	case errors.Is(err, ErrContention):
 		reply.Code = protocol.Contention
-	case errors.As(err, &unknown):
-		reply.Code = protocol.Lost
-	case errors.As(err, &notAsked), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.As(err, &notAsked):
 		reply.Code = protocol.NotSent
+	case errors.As(err, &unknown), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled): // of a store that does not say which
+		reply.Code = protocol.Lost
 	default:
 		reply.Code = protocol.Broken
 	}

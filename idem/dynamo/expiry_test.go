@@ -51,7 +51,7 @@ func (s *shop) register(kind idem.Kind, change func(*idem.Policy)) *idem.Registe
 	return registered
 }
 
-func (s *shop) do(op *idem.Registered, sent time.Time) (*idem.Result, error) {
+func (s *shop) do(op *idem.Registered, sent *time.Time) (*idem.Result, error) {
 	s.Helper()
 	return op.Do(s.Context(), idem.Request{
 		Tenant: "t", Key: "k", FirstSent: sent, Input: canonical.Input{MediaType: "application/json", Body: []byte("{}")},
@@ -64,14 +64,14 @@ func (s *shop) do(op *idem.Registered, sent time.Time) (*idem.Result, error) {
 // wants demands the answer of a run, and how often the handler has run.
 func (s *shop) wants(op *idem.Registered, outcome idem.Outcome, run int) *idem.Result {
 	s.Helper()
-	result, err := s.do(op, time.Time{})
+	result, err := s.do(op, nil)
 	if err != nil || result.Outcome != outcome || string(result.Response.Body) != fmt.Sprint(run) || s.runs != run {
 		s.Fatalf("%+v, %v after %d runs; want %s of run %d", result, err, s.runs, outcome, run)
 	}
 	return result
 }
 
-func (s *shop) expired(op *idem.Registered, sent time.Time) {
+func (s *shop) expired(op *idem.Registered, sent *time.Time) {
 	s.Helper()
 	runs := s.runs
 	result, err := s.do(op, sent)
@@ -115,7 +115,7 @@ func TestExpiryAcrossDaysWithAndWithoutTTL(t *testing.T) {
 					s.now = s.now.Add(time.Second) // ttl is in seconds, rounded up
 					s.remove(recordKey(t, id))
 				}
-				s.expired(orders, base)
+				s.expired(orders, &base)
 				if again := s.wants(orders, idem.OutcomeExecuted, 2); again.OperationID == id {
 					t.Error("both incarnations have one operation id")
 				}
@@ -133,14 +133,14 @@ func TestTombstoneAcrossDaysWithAndWithoutTTL(t *testing.T) {
 				id := s.wants(orders, idem.OutcomeExecuted, 1).OperationID
 				for d := range 7 {
 					s.now = base.Add(day + time.Duration(d)*day)
-					s.expired(orders, time.Time{})
+					s.expired(orders, nil)
 					var expired *idem.ExpiredError
 					if r, err := s.engine.Status(t.Context(), "t", id); r != nil || !errors.As(err, &expired) {
 						t.Errorf("status %+v, %v; want an ExpiredError", r, err)
 					}
 				}
 				s.now = base.Add(8*day + skew - time.Millisecond)
-				s.expired(orders, time.Time{})
+				s.expired(orders, nil)
 				if s.now = base.Add(8*day + skew); removed {
 					s.now = s.now.Add(time.Second)
 					s.remove(recordKey(t, id))

@@ -55,6 +55,36 @@ func ExampleRouter() {
 	// POST /hooks  exempt
 }
 
+// One registration protects handlers in any router that takes a func(http.Handler) http.Handler:
+//
+//	r.With(protect).Post("/orders", create)              // github.com/go-chi/chi
+//	e.POST("/orders", create, echo.WrapMiddleware(protect)) // github.com/labstack/echo
+//
+// A router that has its own writer, such as gin, needs an adapter that calls protect with the rest of its chain.
+func ExampleMiddleware_Middleware() {
+	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", Policy: idem.IETF()}, middleware.Route{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders/{id}/pay", protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("pays order", r.PathValue("id"))
+		w.WriteHeader(http.StatusCreated)
+	})))
+	for _, path := range []string{"/orders/1/pay", "/orders/1/pay", "/orders/2/pay"} {
+		r := httptest.NewRequest("POST", path, strings.NewReader("{}"))
+		r.Header.Set("Idempotency-Key", `"attempt-17"`)
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Header().Get("Idempotency-Status"))
+	}
+	// Output:
+	// pays order 1
+	// 201 executed
+	// 201 replayed
+	// 422 mismatch
+}
+
 // In observe mode a policy acts on nothing: a team sees what enforcing it would change before it does.
 func ExampleObservation() {
 	mw := newMiddleware(func(_ context.Context, o middleware.Observation) {

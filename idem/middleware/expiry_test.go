@@ -56,7 +56,7 @@ func TestFirstSent(t *testing.T) {
 				t.Log(name)
 				a.do(sent(key(ask{}), value)).refuses(t, 400, idem.CodeKeyInvalid)
 			}
-			for _, value := range []string{rfc3339(start.Add(-day)), httpDate(start.Add(-2 * day)), "1994-11-06T08:49:37Z"} {
+			for _, value := range []string{rfc3339(start.Add(-day)), httpDate(start.Add(-2 * day)), "1994-11-06T08:49:37Z", "0001-01-01T00:00:00Z"} {
 				a.do(sent(key(ask{}), value)).refuses(t, 412, idem.CodeKeyExpired)
 			}
 			if len(a.mem.Records()) != 0 || runs.Load() != 0 {

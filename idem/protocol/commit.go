@@ -35,10 +35,11 @@ func (x Execution) freeze(now Instant, c *Config) Write {
 	}
 	w.Rec = accepted(x.Held, x.Result.Answer)
 	w.MsgAs, w.MsgIf = Put, Fence{Absent: true}
-	w.Msg = Message{State: Due, Index: 1, Op: x.Held.Op, Revision: x.Request.Seed.Plus(uint64(x.Writes) + 1)}
+	w.Msg = following(x.Held.Op, 1, false, now, c)
 	if c.Inline {
-		w.Msg = claim(w.Msg, x.Owner, now+c.Topic.ClaimLease, now)
+		w.Msg = claim(w.Msg, x.Owner, now, c)
 	}
+	w.Msg.Revision = x.Request.Seed.Plus(uint64(x.Writes) + 1)
 	return w
 }
 
@@ -137,6 +138,9 @@ func (x Execution) fenceOff(now Instant, c *Config) (Execution, Action) {
 		return x.look(LastLook)
 	}
 	fenced := fencedOff(x.Held, c.Life, now)
+	if c.off(NoEpoch) {
+		fenced.Epoch = x.Held.Epoch
+	}
 	return x.send(FencingOff, Write{RecIf: holder(x.Held, InProgress), RecAs: Put, Rec: fenced, Why: CommitUnanswered}, x.Plan.StoreUntil)
 }
 
@@ -160,11 +164,7 @@ func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Executi
 	free := released(x.Held, c.Life, now)
 	switch {
 	case x.Holding:
-		fence := holder(x.Held, InProgress)
-		if x.Runs == 0 || c.Kind == Wrapped { // nothing has run, or its handler promised: what others parked is free too
-			fence = holder(x.Held, InProgress, Unknown)
-		}
-		return x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)
+		return x.release(free, why, now, c)
 	case x.Loose && !c.off(NoLooseFence):
 		x.NewKey = true
 		return x.send(Releasing, Write{RecIf: freeKey(now), RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)
@@ -178,6 +178,22 @@ func (x Execution) gaveUp() (Execution, Action) {
 		return x.look(LastLook)
 	}
 	return x.tell(x.Then)
+}
+
+// release gives the lease back. Nothing has run, or the handler of a wrapped operation promised that nothing happened: then
+// what others parked is free too, and the promise is evidence like an answer.
+func (x Execution) release(free Record, why Reason, now Instant, c *Config) (Execution, Action) {
+	fence, until := holder(x.Held, InProgress), x.Plan.StoreUntil
+	if (x.Runs == 0 || c.Kind == Wrapped) && !c.off(NoParkedRelease) {
+		fence = holder(x.Held, InProgress, Unknown)
+	}
+	promised := c.Kind == Wrapped && x.Runs > 0 && !c.off(NoLatePromise)
+	if promised { // its handler may have run for longer than anybody waits for it
+		until = x.completeUntil(now, c)
+	}
+	x, a := x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, until)
+	x.At.Persists = promised
+	return x, a
 }
 
 func (x Execution) releaseDecided(v Verdict, in Input, c *Config) (Execution, Action) {

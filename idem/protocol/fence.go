@@ -14,8 +14,12 @@ type Fence struct {
 	States   uint16
 	Epoch    uint32
 	AnyEpoch bool
-	// Open admits a row of Op that is not final, whoever holds it: definite evidence has no other fence.
+	// Open admits a message that is not final, whoever holds it: definite evidence has no other fence.
 	Open bool
+	// Pending admits the record of Op while its chain has not ended, Ended once it has: its record is final, or another's.
+	Pending, Ended bool
+	// NotDead demands besides that a message is not dead.
+	NotDead bool
 
 	Op, Owner ID
 	// LeaseBelow, where set, demands besides that the stored lease ends before: a renewal never shortens one.
@@ -57,10 +61,28 @@ func (f Fence) AdmitsRecord(r Record) bool {
 	if f.Absent && r.State == Absent || f.Free != 0 && r.FreeAt(f.Free) {
 		return true
 	}
+	if f.Ended {
+		return r.Op != f.Op || r.State.Final()
+	}
 	if r.State == Absent || r.Op != f.Op {
 		return false
 	}
 	return !f.Seen.None() && r.Revision == f.Seen ||
 		f.States&(1<<r.State) != 0 && r.Owner == f.Owner && (f.AnyEpoch || r.Epoch == f.Epoch) ||
-		f.Open && !r.State.Final()
+		f.Pending && r.State == Pending
+}
+
+// AdmitsMessage says whether a stored message satisfies the fence.
+func (f Fence) AdmitsMessage(m Message) bool {
+	switch {
+	case f == (Fence{}):
+		return true
+	case m.State == NoMessage:
+		return f.Absent
+	case f.NotDead && m.State == Dead || m.Op != f.Op:
+		return false
+	}
+	return !f.Seen.None() && m.Revision == f.Seen ||
+		f.States&(1<<m.State) != 0 && m.Owner == f.Owner && (f.AnyEpoch || m.Epoch == f.Epoch) ||
+		f.Open && !m.State.Final()
 }

@@ -57,7 +57,9 @@ type Input struct {
 	Rejection Answer
 	Result    Result
 	Outcome   Outcome
-	Meant     Meant
+	// Backoff is the pause that the driver drew for whatever comes next. For Called and Probed.
+	Backoff Millis
+	Meant   Meant
 }
 
 // ResultCode is what a handler ended with, by the operation's policy.
@@ -121,6 +123,7 @@ type Say struct {
 	Zombie bool
 	// Carry is the message to be delivered inline: claimed by this execution, as it is stored.
 	Carry Message
-	// Became is what a delivery made of its message.
-	Became MessageState
+	// Message is the message as a delivery left it, Alarms what an operator must hear of it.
+	Message Message
+	Alarms  Alarm
 }

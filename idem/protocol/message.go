@@ -6,58 +6,219 @@ type MessageState uint8
 // The states of a message.
 const (
 	NoMessage MessageState = iota
-	Due
-	Claimed
-	Delivered
-	Declined
-	InDoubt   // unknown
-	Evidenced // a definite answer is kept that could not be settled yet
-	Dead
-	Cancelled
+	Due                    // pending: to be claimed
+	Claimed                // somebody has the right to call
+	Delivered              // final: the provider has it
+	Declined               // final: the provider said no
+	InDoubt                // unknown: a call may have happened, and none may follow
+	Evidenced              // a definite answer is kept that could not be settled yet
+	Dead                   // an operator must decide
+	Cancelled              // final: it was given up, and nothing happened
 )
 
 // Final says that the message is at its end.
 func (s MessageState) Final() bool { return s == Delivered || s == Declined || s == Cancelled }
 
+// Kept is the definite evidence that a message keeps because it could not be settled. Both may be there: then they
+// contradict each other.
+type Kept uint8
+
+// The kinds of evidence, as bits.
+const (
+	KeptDelivered Kept = 1 << iota
+	KeptDeclined
+)
+
 // Message is the header of a stored message.
 type Message struct {
 	State MessageState
 	// Index is its place in the chain, from 1.
-	Index               uint8
-	Epoch               uint32
+	Index uint8
+	// Detached messages belong to an operation that was complete without them. Undoes says that the message undoes an
+	// earlier phase of its chain. Sealed says that nobody can open its payload any more.
+	Detached, Undoes, Sealed bool
+	// Refused says that the provider refused the last call: no further one is wanted. Unfailed says that it is dead and its
+	// record could not be failed with it. Ended says that its chain is at its end: it may go a retention later.
+	Refused, Unfailed, Ended bool
+	Kept                     Kept
+	// Attempts counts calls, Died the claims that ended without a word.
+	Attempts, Died uint8
+	Epoch          uint32
+
 	Op, Owner, Revision ID
-	Lease               Instant
-	OpenSince           Instant
+
+	Created, FirstClaimed, NextAttempt Instant
+	// LookAt is when the sweep, or the reconciler, looks at it.
+	LookAt Instant
+	// Lease is until when the claim is the right to call.
+	Lease Instant
+	// OpenSince is when the first call whose outcome is not known was allowed: what "may have happened" means.
+	OpenSince Instant
+	Done      Instant
+	// Cleared is when absence was last proven: what is open was called after it.
+	Cleared Instant
+	// Redriven is when an operator last started it anew: its age counts from then.
+	Redriven Instant
 }
 
-// claim takes the right to call until the lease ends.
-func claim(m Message, owner ID, lease, now Instant) Message {
-	m.State, m.Owner, m.Lease = Claimed, owner, lease
+// Topic is what delivery depends on besides the message: the topic's promises and bounds.
+type Topic struct {
+	// KeysHonoured, KeyRetention and Margin say until when an open call may be repeated: while OpenSince + KeyRetention −
+	// Margin lies ahead, and never where keys are not honoured.
+	KeysHonoured         bool
+	KeyRetention, Margin Millis
+	// AbsentAfter is how long after a lease absence is proof: longest request, its listing, a freeze, and skew.
+	AbsentAfter Millis
+	// Probed says that the provider can be asked what became of a call.
+	Probed bool
+	// AttemptsMax bounds calls, and apart from them claims that died.
+	AttemptsMax uint8
+	// AgeMax bounds the message's age, AbandonAfter that of a first message that nobody has claimed, UnknownMax the time for
+	// which probes may decide nothing.
+	AgeMax, AbandonAfter, UnknownMax Millis
+	// ClaimLease is how long a claim is the right to call; no call leaves in its last SettleMargin.
+	ClaimLease, SettleMargin Millis
+	// SettleFor is how long a settlement is sent before its evidence is kept instead; KeepFor how long that is sent, where
+	// the caller has no deadline.
+	SettleFor, KeepFor Millis
+	// SweepGrace is how long the sweep leaves a due message to its wake-up.
+	SweepGrace Millis
+	// RefuseBefore is when data was lost: what was created before may have been called without a trace.
+	RefuseBefore Instant
+}
+
+// dueAt is from when the message wants somebody.
+func (m Message) dueAt() Instant {
+	switch m.State {
+	case Claimed:
+		return m.Lease
+	case Evidenced:
+		return m.LookAt
+	}
+	return m.NextAttempt
+}
+
+// openSince is since when a call may have happened. Of what was restored after a loss of data nobody knows better than
+// that it may have been called since it was created.
+func (m Message) openSince(c *Config) Instant {
+	if m.OpenSince == 0 && max(m.Created, m.Cleared) < c.Topic.RefuseBefore && !c.off(NoRestoredOpen) {
+		return m.Created
+	}
+	return m.OpenSince
+}
+
+// offerable is the rule for every message with an open call, in whatever state: never a second call unless the provider
+// will recognise it as the same.
+func (m Message) offerable(now Instant, c *Config) bool {
+	t := &c.Topic
+	open := m.openSince(c)
+	return open == 0 || c.off(NoOpenSince) || t.KeysHonoured && (now < open+t.KeyRetention-t.Margin || c.off(NoKeyMargin))
+}
+
+// provable is from when absence is proof: no request can be under way any more, and all that was made is listed.
+func (m Message) provable(c *Config) Instant {
+	if c.off(NoAbsenceWait) {
+		return 0
+	}
+	return m.Lease + c.Topic.AbsentAfter
+}
+
+// over says that no further call is wanted.
+func (m Message) over(now Instant, c *Config) bool {
+	t := &c.Topic
+	return m.Refused || m.Attempts >= t.AttemptsMax || m.died() >= t.AttemptsMax || now >= max(m.Created, m.Redriven)+t.AgeMax
+}
+
+// died counts the claim that is dead now, too: a message that kills its workers comes to an end.
+func (m Message) died() uint8 {
+	if m.State == Claimed {
+		return m.Died + 1
+	}
+	return m.Died
+}
+
+// abandonable says that nothing of the operation can have happened: nobody has ever had the right to call.
+func (m Message) abandonable(c *Config) bool {
+	return m.State == Due && m.Index == 1 && !m.Detached && m.FirstClaimed == 0 && m.openSince(c) == 0
+}
+
+// The transitions of a message, each in one place.
+
+// following is the first message of a chain, or the next one.
+func following(op ID, index uint8, undoes bool, now Instant, c *Config) Message {
+	return Message{
+		State: Due, Index: index, Op: op, Undoes: undoes, Created: now, NextAttempt: now, LookAt: now + c.Topic.SweepGrace,
+	}
+}
+
+// claim takes the right to call until the lease ends. It moves LookAt only where the lease ends later, so that most
+// messages pay for entering and leaving the index and for nothing between.
+func claim(m Message, owner ID, now Instant, c *Config) Message {
+	m.OpenSince = m.openSince(c)
+	m.Died = m.died()
+	m.State, m.Owner, m.Lease = Claimed, owner, now+c.Topic.ClaimLease
 	m.Epoch++
+	if m.FirstClaimed == 0 {
+		m.FirstClaimed = now
+	}
 	if m.OpenSince == 0 {
 		m.OpenSince = now
+	}
+	m.LookAt = max(m.LookAt, m.Lease)
+	return m
+}
+
+// park keeps owner, epoch and lease. Nobody needs to look before absence could be proven.
+func park(m Message, now Instant, c *Config) Message {
+	m.OpenSince = m.openSince(c)
+	m.Died = m.died()
+	m.State, m.LookAt = InDoubt, max(now, m.provable(c))
+	return m
+}
+
+// backOff gives the claim back until its next attempt. Nothing is open any more where this very call did nothing and none
+// was open before it.
+func backOff(m Message, at Instant, stillOpen bool, c *Config) Message {
+	m.State, m.NextAttempt = Due, at
+	if !stillOpen {
+		m.OpenSince = 0
+	}
+	if m.LookAt < at {
+		m.LookAt = at + c.Topic.SweepGrace
 	}
 	return m
 }
 
-// Topic is what delivery depends on.
-type Topic struct {
-	// ClaimLease is how long a claim is the right to call.
-	ClaimLease Millis
+// offer starts it again, its absence being proven.
+func offer(m Message, now Instant, c *Config) Message {
+	m.State, m.OpenSince, m.Cleared = Due, 0, now
+	m.NextAttempt, m.LookAt = now, now+c.Topic.SweepGrace
+	return m
 }
 
-// Asked is what the topic's Settle is asked.
-type Asked uint8
+// bury puts it before an operator.
+func bury(m Message, now Instant) Message {
+	m.Died = m.died()
+	m.State, m.LookAt = Dead, now
+	return m
+}
 
-// Meant is what the topic's Settle answered.
-type Meant struct{}
+// cancel ends it without an effect.
+func cancel(m Message, now Instant) Message {
+	m.State, m.Done = Cancelled, now
+	return m
+}
 
-// Outcome is what a provider's answer means.
-type Outcome uint8
-
-// The outcomes of a probe of a wrapped record.
-const (
-	OutUnclear Outcome = iota + 1
-	OutAbsent
-	OutFound
-)
+// redriven has what is open probed, at once, and what is not delivered, with attempts and age counted anew. The epoch
+// grows, so that nothing that was under way when the message died can still match its fence.
+func redriven(m Message, now Instant, c *Config) Message {
+	m.OpenSince = m.openSince(c)
+	m.Epoch++
+	m.Attempts, m.Died, m.Refused, m.Unfailed, m.Redriven = 0, 0, false, false, now
+	if m.OpenSince != 0 {
+		m.State, m.LookAt = InDoubt, now
+		return m
+	}
+	m.State, m.NextAttempt, m.LookAt = Due, now, now+c.Topic.SweepGrace
+	return m
+}

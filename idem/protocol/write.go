@@ -9,7 +9,7 @@ const (
 	Put                // the whole row is replaced, with a new revision
 	Renew              // a record's lease and revision change, and nothing else
 	End                // a record that is pending gets its state, answer and times; nothing else changes
-	Patch              // a message's state, evidence and times change; nothing else does
+	Patch              // a message's state, times and Ended change, and Kept is added to; nothing else does
 	Check              // the fence is judged; nothing changes
 	Postpone           // the time to look again changes, and nothing else: not even the revision
 )
@@ -33,6 +33,9 @@ type Write struct {
 	Msg   Message
 	// Next is inserted, if absent: the next message of the chain, or the one that undoes a phase.
 	Next Message
+	// Earlier counts the messages of the chain before this one that are marked as ended: the record is final with this write,
+	// and nothing of a chain goes before.
+	Earlier uint8
 }
 
 // Reason says in a stored record why it is what it is.

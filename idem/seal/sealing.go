@@ -68,16 +68,14 @@ func (x *sealing) response(ctx context.Context, p place, r idem.Response, was bo
 }
 
 func (x *sealing) record(ctx context.Context, r idem.Record) (_ idem.Record, err error) {
-	p := place{aResponse, r.Tenant, r.Key, string(r.OperationID)}
+	p := responsePlace(r.Tenant, r.Key, r.OperationID, r.State, r.Response.Status)
 	r.Response, r.Sealed, err = x.response(ctx, p, r.Response, r.Sealed)
 	return r, err
 }
 
 // part seals a payload or evidence.
-func (x *sealing) part(ctx context.Context, p place, plain []byte, was bool) (_ []byte, is bool, err error) {
+func (x *sealing) part(ctx context.Context, p place, plain []byte) (_ []byte, is bool, err error) {
 	switch {
-	case was && sealed(plain):
-		return plain, true, nil
 	case len(plain) == 0 || x.store.cfg.OpenOnly:
 		return plain, false, nil
 	}
@@ -85,20 +83,23 @@ func (x *sealing) part(ctx context.Context, p place, plain []byte, was bool) (_ 
 	return text, true, err
 }
 
+// message seals what a message holds. One that could not be opened goes back as it came: what was refused in it must not
+// become authentic by being sealed.
 func (x *sealing) message(ctx context.Context, m idem.Message) (idem.Message, error) {
-	payload, one, err := x.part(ctx, placeIn(m, aPayload), m.Payload, m.Sealed)
+	if m.Sealed {
+		return m, nil
+	}
+	payload, one, err := x.part(ctx, payloadPlace(m), m.Payload)
 	if err != nil {
 		return m, err
 	}
-	kept, other, err := x.part(ctx, placeIn(m, evidence), m.Evidence, m.Sealed)
+	kept, other, err := x.part(ctx, evidencePlace(m.Tenant, m.RecordKey, m.ID), m.Evidence)
 	if err != nil {
 		return m, err
 	}
 	m.Payload, m.Evidence, m.Sealed = payload, kept, one || other
 	return m, nil
 }
-
-func placeIn(m idem.Message, w what) place { return place{w, m.Tenant, m.RecordKey, string(m.ID)} }
 
 func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem.Message, error) {
 	all := make([]idem.Message, len(messages))
@@ -121,13 +122,15 @@ func (x *sealing) settlement(ctx context.Context, s idem.Settlement) (idem.Settl
 	if err != nil {
 		return s, err
 	}
-	p := place{evidence, x.tenant, record, string(s.Message.ID)}
-	if s.Message.Evidence, _, err = x.part(ctx, p, s.Message.Evidence, s.Message.Sealed); err != nil {
-		return s, err
+	if unopened := s.Message.Sealed && sealed(s.Message.Evidence); !unopened { // else it goes back as it came
+		p := evidencePlace(x.tenant, record, s.Message.ID)
+		if s.Message.Evidence, _, err = x.part(ctx, p, s.Message.Evidence); err != nil {
+			return s, err
+		}
 	}
 	if s.Record != nil {
 		end := *s.Record
-		p := place{aResponse, x.tenant, end.Key, string(end.OperationID)}
+		p := responsePlace(x.tenant, end.Key, end.OperationID, end.State, end.Response.Status)
 		if end.Response, end.Sealed, err = x.response(ctx, p, end.Response, end.Sealed); err != nil {
 			return s, err
 		}

@@ -228,7 +228,7 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	for field, cfg := range map[string]seal.Config{
 		"Config.Keys": {}, "Config.KeyAgeMax": {Keys: v.keys, KeyAgeMax: time.Second}, "Config.KeysMax": {Keys: v.keys, KeysMax: -1},
-		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1},
+		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1}, "Config.SealedOnly": {Keys: v.keys, SealedOnly: true, OpenOnly: true},
 	} {
 		var rejected *idem.ConfigError
 		if _, err := seal.New(v.inner, cfg); !errors.As(err, &rejected) || rejected.Field != field {
@@ -304,7 +304,7 @@ func TestTheLargestResponseFitsSealed(t *testing.T) {
 		"bounded":  func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{ResponseBytesMax: 100 << 10}) },
 		"memory":   func(*bank) seal.Inner { return must(memstore.New(memstore.Config{}))(t) },
 	} {
-		b := newBank(t, dynamotest.Endpoint(t, emulator.Dynoxide))
+		b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
 		within := inner(b)
 		store := must(seal.New(within, seal.Config{Keys: b.keys}))(t)
 		if got, want := store.ResponseBytesMax(), idem.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {

@@ -1,0 +1,244 @@
+package protocol
+
+// Settle: a definite answer is evidence. It is settled, or kept, and never dropped.
+
+// settle asks the topic what the evidence means.
+func (d Delivery) settle(now Instant, c *Config) (Delivery, Action) {
+	if d.Held.Kept&^d.Evidence.kept() != 0 {
+		d.Alarms |= AlarmContradicts
+		if d.Evidence == OutDeclined && !c.off(NoDeliveredWins) { // what is known to be delivered is never declined
+			return d.keep(d.Held.State, now, c)
+		}
+	}
+	if d.Held.Undoes && d.Evidence == OutDeclined && !c.off(UndoFails) { // what was to be undone stands
+		return d.keep(Dead, now, c)
+	}
+	if d.Asked = AskDelivered; d.Evidence == OutDeclined {
+		d.Asked = AskDeclined
+	}
+	return d.ask(now, c)
+}
+
+// ask: of what nobody can open the topic can't be asked.
+func (d Delivery) ask(now Instant, c *Config) (Delivery, Action) {
+	d.Step = Asking
+	if d.Held.Sealed {
+		return d.answered(Input{Now: now}, c)
+	}
+	return d, Action{Do: Ask, Asked: d.Asked}
+}
+
+// settleKept settles what the message keeps. Delivered wins: a decline of another attempt takes nothing back.
+func (d Delivery) settleKept(now Instant, c *Config) (Delivery, Action) {
+	d.Evidence, d.Epoch, d.Owner = OutDeclined, d.Held.Epoch, d.Held.Owner
+	if d.Held.Kept&KeptDelivered != 0 {
+		d.Evidence = OutDelivered
+		if d.Held.Kept&KeptDeclined != 0 {
+			d.Alarms |= AlarmContradicts
+		}
+		m := d.Held
+		m.Kept = KeptDelivered
+		d.Held = m
+	}
+	return d.settle(now, c)
+}
+
+// answered goes on with what the topic said.
+func (d Delivery) answered(in Input, c *Config) (Delivery, Action) {
+	d.Meant = in.Meant
+	switch {
+	case d.Errand == Redrive && d.Asked == AskNotExecuted:
+		if in.Meant.Writes || in.Meant.Fails {
+			return d.over(Inadmissible)
+		}
+		return d.redriveNow(in.Now, c)
+	case d.Asked == AskNotExecuted:
+		return d.failNow(in.Now, c)
+	case in.Meant.Fails:
+		return d.keep(Dead, in.Now, c)
+	}
+	return d.settleNow(in.Now, c)
+}
+
+// settleNow sends the one transaction that ends the message, with the record's end or the next message. What is fenced by
+// "not final" patches attributes: it would erase a concurrent claim.
+func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
+	d.Sends++
+	state := Delivered
+	if d.Evidence == OutDeclined {
+		state = Declined
+	}
+	m := d.Held
+	w := Write{
+		Token: Token{d.Seed, ForSettle, d.Sends}, Said: d.Asked, MsgIf: d.evidenceFence(c), MsgAs: Patch,
+		Msg: Message{State: state, Index: m.Index, Op: m.Op, Done: now, Detached: m.Detached},
+	}
+	switch {
+	case d.Meant.Continues:
+		w.Next = following(m.Op, m.Index+1, m.Undoes, now, c)
+		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
+		if d.Errand == Carry && (d.Deadline == 0 || now+c.Topic.ClaimLease <= d.Deadline) {
+			w.Next = claim(w.Next, d.Seed, now, c)
+		}
+		if w.MsgIf.NotDead = true; d.Checked { // only of a dead message the record may be at its end
+			w.MsgIf.NotDead = false
+			w.RecAs, w.RecIf = Check, pending(m.Op)
+		}
+		if c.off(NoRecordCheck) {
+			w.MsgIf.NotDead = false
+		}
+	case m.Detached:
+		w.Msg.Ended = true
+	default:
+		w.RecAs, w.RecIf = End, pending(m.Op)
+		w.Msg.Ended, w.Earlier = true, m.Index-1
+		w.Rec = Record{State: Completed, Op: m.Op, Kind: Deferred}
+		if m.Undoes || m.Sealed {
+			w.Rec.State = Failed
+		}
+	}
+	if m.Sealed { // nobody can say what rides along
+		w.Said = NotAsked
+	}
+	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
+	return d.send(Settling, w, now+c.Topic.SettleFor)
+}
+
+// evidenceFence: delivered settles whatever is not final. Declined does too where keys are honoured; else only from its own
+// claim: a decline of one attempt says nothing of another. A person's is about what they saw.
+func (d Delivery) evidenceFence(c *Config) Fence {
+	m := d.Held
+	switch {
+	case !d.Seen.None():
+		return seenMessage(m, c)
+	case d.Evidence == OutDeclined && !c.Topic.KeysHonoured && !d.Owner.None() && !c.off(NoOwnEpoch):
+		return Fence{Op: m.Op, Owner: d.Owner, Epoch: d.Epoch, States: bits(Due, Claimed, InDoubt, Evidenced, Dead)}
+	case d.Evidence == OutDeclined && !c.Topic.KeysHonoured && !c.off(NoOwnEpoch):
+		return seenMessage(m, c)
+	}
+	return Fence{Op: m.Op, Open: true}
+}
+
+func (d Delivery) settleDecided(v Verdict, in Input, c *Config) (Delivery, Action) {
+	m, conds := in.Reply.Msg, in.Reply.Conds
+	switch {
+	case v == Done:
+		return d.settled(c)
+	case v != Conflict && c.off(NoEvidenceKept):
+		return d.over(Unavailable)
+	case v != Conflict: // what can't be settled now is kept now
+		return d.keep(Evidenced, in.Now, c)
+	case conds&CondMessage != 0 && !d.own(m):
+		return d.overtaken(m, in.Now, c)
+	case conds&CondMessage != 0:
+		d.Held = m
+		return d.over(Changed)
+	}
+	return d.keep(Dead, in.Now, c) // the record, the next message or a business write refused
+}
+
+// settled goes on with the next message where this delivery claimed it: it is stored as it was sent.
+func (d Delivery) settled(*Config) (Delivery, Action) {
+	next := d.At.W.Next
+	d.Held.State, d.Held.Done = d.At.W.Msg.State, d.At.W.Msg.Done
+	d.Step = Over
+	say := Say{Code: Changed, Op: d.Held.Op, Message: d.Held, Alarms: d.Alarms}
+	if next.State == Claimed {
+		say.Carry = next
+	}
+	return d, Action{Do: Tell, Say: say}
+}
+
+// overtaken: the message is not what the settlement demanded.
+func (d Delivery) overtaken(m Message, now Instant, c *Config) (Delivery, Action) {
+	d.Held = m
+	switch {
+	case m.State == NoMessage:
+		d.Alarms |= AlarmGone
+		return d.over(NotLive)
+	case m.State.Final():
+		return d.settledAlready(now, c)
+	case !d.Seen.None():
+		return d.over(Stale)
+	case m.State == Dead && d.Meant.Continues && !d.Checked && d.Evidence == OutDelivered:
+		d.Checked = true
+		return d.settleNow(now, c)
+	case d.Evidence == OutDelivered || c.Topic.KeysHonoured:
+		d.Checked = d.Checked || m.State == Dead
+		return d.settleNow(now, c)
+	case d.Owner.None() && !d.weak(c):
+		return d.settleNow(now, c)
+	case d.Owner.None():
+		d.Alarms |= AlarmWeak
+		return d.keep(m.State, now, c)
+	}
+	return d.over(Quiet) // the decline of an attempt that another has followed: it did nothing, and nothing is lost
+}
+
+// settledAlready meets a final message with evidence: the same is no news, another is a person's business, and what comes
+// after the message was given up is kept: the stored answer stays.
+func (d Delivery) settledAlready(now Instant, c *Config) (Delivery, Action) {
+	switch m := d.Held; {
+	case m.State == Cancelled && m.Kept&d.Evidence.kept() == 0:
+		d.Alarms |= AlarmLate
+		return d.keep(Cancelled, now, c)
+	case m.State == Delivered && d.Evidence == OutDeclined, m.State == Declined && d.Evidence == OutDelivered:
+		d.Alarms |= AlarmContradicts
+	}
+	return d.over(Unchanged)
+}
+
+// keep puts the evidence on the message, beside whatever it keeps already, and makes it what state says. It is tried for
+// as long as the process lives.
+func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Action) {
+	if state == Dead {
+		d.Alarms |= AlarmUnsettled
+	}
+	m := d.Held
+	w := Write{MsgAs: Patch, Msg: Message{State: state, Index: m.Index, Op: m.Op, LookAt: now, Kept: d.Evidence.kept()}}
+	switch state {
+	case Evidenced:
+		w.Msg.LookAt = now + c.Topic.SweepGrace
+	case m.State: // it is only added to
+		w.Msg.LookAt = m.LookAt
+	}
+	switch {
+	case m.State.Final() || state == m.State || !d.Seen.None():
+		w.MsgIf = seenMessage(m, c)
+	default:
+		w.MsgIf = d.evidenceFence(c)
+		w.MsgIf.NotDead = state == Evidenced
+	}
+	return d.send(Keeping, w, now+c.Topic.KeepFor)
+}
+
+func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action) {
+	m := in.Reply.Msg
+	switch {
+	case v == Done, v == Conflict && d.own(m):
+		d.Held.State, d.Held.Kept = d.At.W.Msg.State, d.Held.Kept|d.At.W.Msg.Kept
+		return d.over(Changed)
+	case v != Conflict:
+		return d.over(Unavailable)
+	case m.State == NoMessage:
+		d.Alarms |= AlarmGone
+		return d.over(NotLive)
+	}
+	if d.Loops++; d.Loops >= judgementsMax {
+		return d.over(Unavailable)
+	}
+	state := d.At.W.Msg.State
+	switch d.Held = m; {
+	case m.State.Final():
+		return d.settledAlready(in.Now, c)
+	case !d.Seen.None():
+		return d.over(Stale)
+	case state == Evidenced && m.State == Dead: // it stays before its operator, with the evidence
+		return d.keep(Dead, in.Now, c)
+	case d.Evidence == OutDeclined && !d.Owner.None() && !c.Topic.KeysHonoured && (m.Owner != d.Owner || m.Epoch != d.Epoch):
+		return d.over(Quiet)
+	case state != Evidenced && state != Dead:
+		return d.keep(m.State, in.Now, c)
+	}
+	return d.keep(state, in.Now, c)
+}
