@@ -54,8 +54,10 @@ func (x *execution) result(ctx context.Context, say protocol.Say) (*Result, erro
 	case protocol.Executed, protocol.Replayed:
 		return x.stored(ctx, say, result)
 	case protocol.Passed:
+		if x.run.err != nil {
+			return nil, x.run.err
+		}
 		result.Outcome, result.Response = OutcomeExecuted, x.run.response
-		return result, x.run.err
 	case protocol.Busy:
 		result.Outcome, result.RetryAfter = OutcomeInProgress, retryAfterMin
 		if r := x.row(say.Op); r != nil {

@@ -31,7 +31,9 @@ const (
 	lease     = 10 * time.Second
 	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest and ClockSkew.
 	absentAfter = 62 * time.Second
-	day         = 24 * time.Hour
+	// skew is the default of ClockSkew: a dead lease is parked that much later.
+	skew = 2 * time.Second
+	day  = 24 * time.Hour
 )
 
 var (
