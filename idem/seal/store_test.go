@@ -15,7 +15,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // A record that is copied to another tenant, or to another scope of its own, does not open.
