@@ -216,7 +216,6 @@ func TestCacheBustExecutesAgainWhereNothingElseWasWritten(t *testing.T) {
 		if err := w.engine.CacheBust(w.Context(), "t", id, "the rate was wrong"); err != nil {
 			w.Fatal(err)
 		}
-		time.Sleep(bustFor)
 		if r := w.mem.Records()[0]; r.State != idem.StateFailedRetryable || r.LastError != "cache-bust: the rate was wrong" || r.Response.Status != 0 {
 			w.Errorf("the record is %s, %q, with status %d", r.State, r.LastError, r.Response.Status)
 		}
@@ -294,14 +293,12 @@ func TestCacheBustOfARejectionAndOfWhatIsSafeToRunAgain(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(bustFor)
 		w.want(w.do(rejected, request("{}"), w.alone(201)), idem.OutcomeExecuted, 201, "2")
 		w.want(w.do(safe, request("{}"), w.effect(201, "anew")), idem.OutcomeExecuted, 201, "anew")
 	})
 }
 
-// A lost reply is no licence to bust the answer that came after the one that was meant: there is none before the bust can't
-// land any more.
+// A lost reply is no licence to bust the answer that came after the one that was meant.
 func TestCacheBustWithoutAReplyLeavesTheNextAnswerAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
@@ -309,12 +306,10 @@ func TestCacheBustWithoutAReplyLeavesTheNextAnswerAlone(t *testing.T) {
 		id := w.do(orders, request("{}"), w.alone(200)).OperationID
 		store.On(faulty.Update, 1, faulty.LoseReply())
 		store.On(faulty.Update, 1, faulty.After(func(error) {
-			time.Sleep(bustFor)
 			w.want(w.do(orders, request("{}"), w.alone(200)), idem.OutcomeExecuted, 200, "2")
 		}))
-		var unavailable *idem.UnavailableError
-		if err := w.engine.CacheBust(t.Context(), "t", id, "wrong"); !errors.As(err, &unavailable) {
-			t.Errorf("%v, want an UnavailableError", err)
+		if err := w.engine.CacheBust(t.Context(), "t", id, "wrong"); err != nil {
+			t.Error(err)
 		}
 		w.want(w.do(orders, request("{}"), w.alone(200)), idem.OutcomeReplayed, 200, "2")
 	})

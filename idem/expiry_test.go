@@ -15,8 +15,6 @@ const (
 	day = 24 * time.Hour
 	// skew is the default of Config.ClockSkew: a key is free that much after its record's promise is over.
 	skew = 2 * time.Second
-	// bustFor is how long a cache-bust without a cache takes to free its key: until it can't land any more, on every clock.
-	bustFor = 10*time.Second + skew
 )
 
 // withPolicy is the IETF policy with a change.

@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
-var testSupport = []string{"idem/storetest", "idem/idemtest", "idem/dynamo/dynamotest", "idem/protocol/check", "idem/protocol/check/cmd/prove"}
+var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/idemtest", "idem/dynamo/dynamotest"}
 
 // sources parses every file of the library that is not a test.
 func sources(t *testing.T, visit func(pkg, path string, file *ast.File)) {

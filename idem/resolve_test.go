@@ -42,7 +42,7 @@ func (w *world) only() idem.Record {
 func parked(w *world, store *faulty.Store) (*idem.Registered, idem.Record) {
 	w.Helper()
 	orders := w.register(idem.Operation{Kind: idem.KindOpaque})
-	time.Sleep(time.Until(w.crashed(store, orders).LeaseUntil) + skew)
+	time.Sleep(time.Until(w.crashed(store, orders).LeaseUntil.Add(skew)))
 	if state, err := w.engine.ParkDead(w.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
 		w.Fatalf("ParkDead: %q, %v", state, err)
 	}
@@ -71,7 +71,7 @@ func TestParkDeadLeavesALiveLeaseAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindOpaque}))
-		time.Sleep(time.Until(r.LeaseUntil) + skew - time.Millisecond) // the holder's clock may be behind
+		time.Sleep(time.Until(r.LeaseUntil.Add(skew)) - time.Millisecond)
 		writes := store.Count(faulty.Update)
 		for _, key := range []idem.RecordKey{r.Key, "absent"} {
 			if state, err := w.engine.ParkDead(t.Context(), key); state != "" || err != nil || store.Count(faulty.Update) > writes {
@@ -312,7 +312,7 @@ func TestFreeRefusesAnOpaqueLeaseThatLives(t *testing.T) {
 		id := w.do(orders, request("{}"), inside).OperationID
 		_, err := w.engine.Free(t.Context(), "t", id, w.only().Revision, "impatience")
 		wantRefused(t, err, idem.StateUnknown)
-		time.Sleep(time.Until(w.only().LeaseUntil))
+		time.Sleep(time.Until(w.only().LeaseUntil.Add(skew)))
 		if _, err = w.engine.Free(t.Context(), "t", id, w.only().Revision, "proven"); err != nil {
 			t.Error(err)
 		}

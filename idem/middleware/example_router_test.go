@@ -62,7 +62,7 @@ func ExampleRouter() {
 //
 // A router that has its own writer, such as gin, needs an adapter that calls protect with the rest of its chain.
 func ExampleMiddleware_Middleware() {
-	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", Policy: idem.IETF()}, middleware.Route{})
+	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", ReleaseOn: []int{503}, Policy: idem.IETF()}, middleware.Route{})
 	if err != nil {
 		log.Fatal(err)
 	}

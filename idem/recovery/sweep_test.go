@@ -17,7 +17,7 @@ func TestSweepParksDeadOpaqueLeasesAlone(t *testing.T) { // ADR 0009
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 		dead := w.reserved("dead")
 		others := []idem.Record{
-			w.reserved("live", func(r *idem.Record) { r.LeaseUntil = time.Now().Add(lease + time.Millisecond) }),
+			w.reserved("live", func(r *idem.Record) { r.LeaseUntil = time.Now().Add(lease + skew + time.Millisecond) }),
 			w.reserved("safe", func(r *idem.Record) { r.SafeToRunAgain = true }),
 			w.reserved("atomic", func(r *idem.Record) { r.Kind = idem.KindAtomic }),
 			w.reserved("done", func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateCompleted, time.Now().Add(day) }),
@@ -35,7 +35,7 @@ func TestSweepParksDeadOpaqueLeasesAlone(t *testing.T) { // ADR 0009
 		if n, _ := w.lines("idempotency.swept"); n != 1 {
 			t.Errorf("%d lines, want one for each change", n)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(skew + time.Millisecond)
 		w.swept(sweep, recovery.Report{Parked: 1})
 	})
 }
