@@ -35,13 +35,13 @@ type Config struct {
 	// at most RunMax. Default false; never inferred from a context.
 	KillsAtDeadline bool
 	// RunMax is how long the lease of one handler is renewed. A handler that reaches it raises an alarm in the log, and its
-	// context ends with the lease that it has. Default 15 min.
+	// context ends with the lease that it has. At least ExecutionMax. Default 15 min.
 	RunMax time.Duration
 	// ClockSkew is more than the clocks of two instances differ by: a key that was promised to replay is free that much
-	// later. At most LeaseMargin. Default 2 s.
+	// later. At most LeaseMargin. Default 2 s, or LeaseMargin where that is less.
 	ClockSkew time.Duration
-	// FreezeAllowance is how long a process may be frozen and go on: absence is no proof before that has passed too.
-	// Default 1 min.
+	// FreezeAllowance is how long a process may be frozen and then go on with what it was about to send: package recovery
+	// takes absence for proof only when that has passed too. Default 1 min.
 	FreezeAllowance time.Duration
 	// CacheAge is how long a cache in front of the store may hold an answer: after a cache-bust the key is free that much
 	// later, and answers 409 until then. It must be at least the cache's own bound (cache.Config). Default 0: no cache.
@@ -89,8 +89,8 @@ func (c Config) withDefaults() Config {
 	c.LeaseMargin = cmp.Or(c.LeaseMargin, 2*time.Second)
 	c.WireMax = cmp.Or(c.WireMax, 15*time.Minute)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
-	c.RunMax = cmp.Or(c.RunMax, 15*time.Minute)
-	c.ClockSkew = cmp.Or(c.ClockSkew, 2*time.Second)
+	c.RunMax = cmp.Or(c.RunMax, max(15*time.Minute, c.ExecutionMax))
+	c.ClockSkew = cmp.Or(c.ClockSkew, min(2*time.Second, c.LeaseMargin))
 	c.FreezeAllowance = cmp.Or(c.FreezeAllowance, time.Minute)
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)

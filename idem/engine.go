@@ -87,6 +87,9 @@ func (e *Engine) unclaimed(op Operation) error {
 	return nil
 }
 
+// FreezeAllowance is Config.FreezeAllowance: what package recovery adds to the wait for a proof of absence.
+func (e *Engine) FreezeAllowance() time.Duration { return e.cfg.FreezeAllowance }
+
 // Operations lists what is registered, by name.
 func (e *Engine) Operations() []Operation {
 	names := slices.Sorted(maps.Keys(e.operations))

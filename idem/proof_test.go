@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -518,6 +519,19 @@ func TestAShortDeadlineStillExecutes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Whoever starts an engine that refuses older keys is told what becomes of clients that send no time.
+func TestRefuseBeforeIsSaidAtStart(t *testing.T) {
+	w := newTold(t, nil)
+	w.engineOf(w.store, idem.Config{Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+	if w.log.Len() != 0 {
+		t.Errorf("without it: %s", w.log)
+	}
+	w.engineOf(w.store, idem.Config{RefuseBefore: time.Now(), Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+	if line := w.log.String(); !strings.Contains(line, "WARN") || !strings.Contains(line, "Idempotency-First-Sent") {
+		t.Errorf("it says %q", line)
 	}
 }
 

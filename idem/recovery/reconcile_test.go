@@ -99,11 +99,11 @@ func TestReconcileBacksOffWithoutAWrite(t *testing.T) {
 			}
 		}
 		minutes(5 * 60)
-		want := []time.Duration{0, 2 * time.Minute} // at once, and when absence can be proven: 62 s, seen at the next minute
+		want := []time.Duration{0, 3 * time.Minute} // at once, and when absence can be proven: 122 s, seen at the next minute
 		for vain := time.Minute; vain <= 64*time.Minute; vain *= 2 {
-			want = append(want, vain+2*time.Minute)
+			want = append(want, vain+3*time.Minute)
 		}
-		want = append(want, 126*time.Minute, 186*time.Minute, 246*time.Minute) // then every hour
+		want = append(want, 127*time.Minute, 187*time.Minute, 247*time.Minute) // then every hour
 		if len(at) != len(want) {
 			t.Fatalf("asked at %v, want %v", at, want)
 		}

@@ -80,7 +80,7 @@ var (
 	engineConfig = idem.Config{
 		ExecutionMax: 2500 * time.Millisecond, HandlerMargin: 300 * time.Millisecond, AnswerMargin: 50 * time.Millisecond,
 		LeaseMargin: 100 * time.Millisecond, CallTimeout: time.Second, SweepGrace: 300 * time.Millisecond,
-		ClockSkew: clockSkew,
+		FreezeAllowance: 10 * time.Millisecond,
 	}
 	recoveryConfig = recovery.Config{
 		LongestRequest: longestRequest, ClockSkew: clockSkew, ProbeTimeout: 300 * time.Millisecond, ProbeBackoffMin: time.Second,

@@ -29,8 +29,9 @@ const (
 	operation = "orders.create"
 	tenant    = "t"
 	lease     = 10 * time.Second
-	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest and ClockSkew.
-	absentAfter = 62 * time.Second
+	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest, of the engine's
+	// FreezeAllowance, and of ClockSkew.
+	absentAfter = 122 * time.Second
 	// skew is the default of ClockSkew: a dead lease is parked that much later.
 	skew = 2 * time.Second
 	day  = 24 * time.Hour

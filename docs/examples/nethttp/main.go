@@ -38,7 +38,7 @@ func newService(client *dynamodb.Client) http.Handler {
 	mw := must(middleware.New(engine, middleware.Config{Identify: func(r *http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: customer(r)}, nil
 	}}))
-	protect := must(mw.Middleware(idem.Operation{Name: "orders.create", Policy: idem.IETF()}, middleware.Route{}))
+	protect := must(mw.Middleware(idem.Operation{Name: "orders.create", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}))
 	create = protect(create)
 	// idem: end
 	mux := http.NewServeMux()
