@@ -7,6 +7,9 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
+// ResponseBytesMax implements idem.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {
@@ -41,6 +44,16 @@ func (s *Store) writing(r idem.Record) func(context.Context, func(context.Contex
 		return s.begin
 	}
 	return s.end
+}
+
+// Renew implements idem.Store. It goes on with what has begun: a handler that runs is never refused its lease.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.Renew(ctx, r, fence) })
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.Postpone(ctx, r, fence) })
 }
 
 // Prepare implements idem.Store.

@@ -58,6 +58,9 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
+// ResponseBytesMax implements idem.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+
 // Get implements idem.Store: from memory where the record is held, else strongly as the store does.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	asked := s.cfg.Now()
@@ -104,6 +107,16 @@ func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error 
 // Update implements idem.Store.
 func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
 	return s.changing(r.Key, func() error { return s.inner.Update(ctx, r, fence) })
+}
+
+// Renew implements idem.Store.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.changing(r.Key, func() error { return s.inner.Renew(ctx, r, fence) })
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.changing(r.Key, func() error { return s.inner.Postpone(ctx, r, fence) })
 }
 
 // Prepare implements idem.Store.

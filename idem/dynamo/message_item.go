@@ -31,6 +31,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.name(schema.State, string(m.State))
 	w.number(schema.Epoch, m.Epoch)
 	w.name(schema.Owner, string(m.Owner))
+	w.revision(m.Revision)
 	w.instant(schema.LeaseUntil, m.LeaseUntil)
 	w.instant(schema.CreatedAt, m.CreatedAt)
 	w.instant(schema.FirstClaimedAt, m.FirstClaimedAt)
@@ -50,6 +51,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 		version = schemaSealed
 	}
 	w.number(schema.SchemaVersion, int64(version))
+	w.carry(m.Unknown)
 	s.writeQueue(w, m)
 	removeAfter, may := m.RemoveAfter()
 	w.expiry(schema.TTL, removeAfter, may)
@@ -96,6 +98,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		State:          idem.MessageState(r.text(schema.State)),
 		Epoch:          r.number(schema.Epoch),
 		Owner:          idem.Owner(r.text(schema.Owner)),
+		Revision:       r.revision(),
 		LeaseUntil:     r.instant(schema.LeaseUntil),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		FirstClaimedAt: r.instant(schema.FirstClaimedAt),
@@ -111,6 +114,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		Reference:      r.text(schema.ProviderReference),
 		LastOutcome:    r.text(schema.LastOutcome),
 		Evidence:       r.bytes(schema.Evidence),
+		Unknown:        r.unknown(knownOfMessage),
 		SchemaVersion:  version,
 	}
 	if message.ID == "" {

@@ -24,6 +24,7 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	w.name(schema.OperationID, string(r.OperationID))
 	w.number(schema.Epoch, r.Epoch)
 	w.name(schema.Owner, string(r.Owner))
+	w.revision(r.Revision)
 	w.instant(schema.LeaseUntil, r.LeaseUntil)
 	w.name(schema.Tenant, r.Tenant)
 	w.name(schema.OperationName, r.Operation)
@@ -35,16 +36,21 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
 		w.name(schema.Selection, r.Fingerprint.Selection)
 		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
+		if r.Fingerprint.Parts != (canonical.Parts{}) {
+			w.bytes(schema.FingerprintParts, r.Fingerprint.Parts[:])
+		}
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
 	w.instant(schema.DoneAt, r.DoneAt)
-	w.expiresAt(r)
+	w.life(r)
 	w.duration(schema.Retention, r.Retention)
 	w.lifeAfter(r.Expiry)
 	w.flag(schema.Alone, r.Alone)
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
+	w.carry(r.Unknown)
+	w.lookAt(r)
 	if queue, at, ok := r.Queue(); ok {
 		w.name(schema.Queue, s.queueKey(queue, string(r.Key)))
 		w.item[schema.QueueAt] = numberValue(max(0, at.UnixMilli()))
@@ -80,7 +86,9 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		OperationID:    idem.OperationID(r.text(schema.OperationID)),
 		Epoch:          r.number(schema.Epoch),
 		Owner:          idem.Owner(r.text(schema.Owner)),
+		Revision:       r.revision(),
 		LeaseUntil:     r.instant(schema.LeaseUntil),
+		LookAt:         r.queueAt(),
 		Tenant:         r.text(schema.Tenant),
 		Operation:      r.text(schema.OperationName),
 		Kind:           idem.Kind(r.text(schema.Kind)),
@@ -89,15 +97,20 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		Fingerprint:    r.fingerprint(),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		DoneAt:         r.instant(schema.DoneAt),
-		ExpiresAt:      r.expiresAt(),
+		FreeAt:         r.instant(schema.FreeAt),
 		Retention:      r.duration(schema.Retention),
 		Expiry:         r.lifeAfter(),
 		Alone:          r.flag(schema.Alone),
 		Sealed:         r.sealed(),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),
+		Unknown:        r.unknown(knownOfRecord),
 		SchemaVersion:  version,
 	}
+	if record.LookAt.Equal(record.LeaseUntil) {
+		record.LookAt = time.Time{}
+	}
+	record.ExpiresAt = r.expiresAt(record)
 	record.Response, record.Chunks = s.readResponse(r)
 	for _, required := range []struct{ attribute, value string }{
 		{schema.RecordKey, string(record.Key)}, {schema.OperationID, string(record.OperationID)},
@@ -112,22 +125,48 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 	return &record, nil
 }
 
-// expiresAt writes when the record expires. Where it holds its key for longer, the attribute that conditions judge, and
-// that older releases know, says when the key is free: they go on answering rather than execute again (peers.md H17).
-func (w *writer) expiresAt(r idem.Record) {
-	free := r.FreeAt()
-	w.instant(schema.FreeAt, free)
-	if !free.Equal(r.ExpiresAt) {
+// lookAt writes where the record stands in its queue. Where it stands in none the time alone puts it into no index.
+func (w *writer) lookAt(r idem.Record) {
+	if !r.LookAt.IsZero() {
+		w.item[schema.QueueAt] = numberValue(max(0, r.LookAt.UnixMilli()))
+	}
+}
+
+// life writes when the record's key is free, which conditions judge, and until when it answers, where that is another time
+// than a reader takes it for.
+func (w *writer) life(r idem.Record) {
+	w.instant(schema.FreeAt, r.FreeAt)
+	switch taken := answersUntil(r); {
+	case r.ExpiresAt.IsZero() && taken.IsZero():
+	case r.ExpiresAt.IsZero():
+		w.item[schema.AnswersUntil] = numberValue(0)
+	case taken.IsZero() || r.ExpiresAt.UnixMilli() != taken.UnixMilli():
 		w.instant(schema.AnswersUntil, r.ExpiresAt)
 	}
 }
 
-func (r *reader) expiresAt() time.Time {
-	until, free := r.instant(schema.AnswersUntil), r.instant(schema.FreeAt)
-	if until.IsZero() {
-		return free
+// expiresAt reads until when the record answers; the rest of it is read already.
+func (r *reader) expiresAt(record idem.Record) time.Time {
+	if _, ok := r.item[schema.AnswersUntil]; !ok {
+		return answersUntil(record)
 	}
-	return until
+	if ms := r.number(schema.AnswersUntil); ms != 0 {
+		return time.UnixMilli(ms).UTC()
+	}
+	return time.Time{}
+}
+
+// answersUntil is when a record expires that does not say so: a final one a retention after it was done, if its key is held
+// until then, else when its key is free.
+func answersUntil(r idem.Record) time.Time {
+	if !r.State.Final() || r.FreeAt.IsZero() {
+		return time.Time{}
+	}
+	end := r.DoneAt.Truncate(time.Millisecond).Add(r.Retention.Truncate(time.Millisecond))
+	if r.DoneAt.IsZero() || r.Retention == 0 || end.After(r.FreeAt) {
+		return r.FreeAt
+	}
+	return end
 }
 
 func (w *writer) lifeAfter(e idem.Expiry) {
@@ -148,6 +187,7 @@ func (r *reader) fingerprint() canonical.Fingerprint {
 		KeyID:     r.text(schema.FingerprintKeyID),
 		Selection: r.text(schema.Selection),
 	}
+	copy(fingerprint.Parts[:], r.bytes(schema.FingerprintParts)) // which decide nothing
 	switch sum := r.bytes(schema.Fingerprint); len(sum) {
 	case 0:
 	case sha256.Size:

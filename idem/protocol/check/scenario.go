@@ -31,6 +31,8 @@ type Actor struct {
 	// LookOnly, Barred and Waits are those of the request; Waits counts from the start.
 	LookOnly, Barred bool
 	Waits            p.Millis
+	// Obeys says that its handler ends when its context does.
+	Obeys bool
 	// Heeds says that calls of its handler leave only under a lease that the store has confirmed.
 	Heeds bool
 	// Blind says that an operator's decision does not carry the revision that it was made about.
@@ -82,6 +84,8 @@ type Scenario struct {
 	Budget Budget
 	// Wire is how long a late request may be under way.
 	Wire p.Instant
+	// Hasty stores remove a record on the instant on which its key is free. Others wait as long as a request may be under way.
+	Hasty bool
 	// Large scenarios are for a soak run.
 	Large bool
 
@@ -93,6 +97,18 @@ type Scenario struct {
 	NoBurn bool
 	// NoParkAlive: a holder whose handler runs is not parked.
 	NoParkAlive bool
+	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
+	NoDrop bool
+	// Outlives: a handler runs on beyond every allowance, so that absence is no proof.
+	Outlives bool
 	// NoHeal leaves out the judgement of "stuck".
 	NoHeal bool
+}
+
+// keeps is how long the store keeps a record whose key is free.
+func (sc *Scenario) keeps() p.Instant {
+	if sc.Hasty {
+		return 0
+	}
+	return sc.Wire
 }

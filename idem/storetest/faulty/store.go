@@ -26,6 +26,8 @@ const (
 	LoadResponse   Call = "LoadResponse"
 	Insert         Call = "Insert"
 	Update         Call = "Update"
+	Renew          Call = "Renew"
+	Postpone       Call = "Postpone"
 	Commit         Call = "Commit" // a sending of what Prepare returned
 	Message        Call = "Message"
 	UpdateMessage  Call = "UpdateMessage"
@@ -110,6 +112,9 @@ func (s *Store) call(ctx context.Context, call Call, run func(context.Context) e
 	return run(ctx)
 }
 
+// ResponseBytesMax implements idem.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	var found *idem.Record
@@ -144,6 +149,16 @@ func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error 
 // Update implements idem.Store.
 func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
 	return s.call(ctx, Update, func(ctx context.Context) error { return s.inner.Update(ctx, r, fence) })
+}
+
+// Renew implements idem.Store.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.call(ctx, Renew, func(ctx context.Context) error { return s.inner.Renew(ctx, r, fence) })
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.call(ctx, Postpone, func(ctx context.Context) error { return s.inner.Postpone(ctx, r, fence) })
 }
 
 // Prepare implements idem.Store.
