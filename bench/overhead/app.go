@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -48,11 +49,12 @@ func newApp(client *dynamodb.Client, tables dynamotest.Tables, paths []path) ([]
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(store, idem.Config{})
+	silent := slog.New(slog.DiscardHandler) // what a log costs is its handler's
+	engine, err := idem.New(store, idem.Config{Logger: silent})
 	if err != nil {
 		return nil, err
 	}
-	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
+	mw, err := middleware.New(engine, middleware.Config{Logger: silent, Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
 	}})
 	if err != nil {

@@ -3,7 +3,7 @@
 // starts. Both run in turn in one process, so that what else the machine does falls on both. The goal is 1.25 times the
 // CPU.
 //
-//	go run ./bench/overhead                                   # about two minutes
+//	go run ./bench/overhead                                   # some minutes
 //	go run ./bench/overhead --path wrapped --profile wrapped  # wrapped.idem.pprof and wrapped.hand.pprof
 //	go tool pprof -top -cum wrapped.idem.pprof
 package main

@@ -117,14 +117,16 @@ func (s *sides) batch(n int) []string {
 	return keys
 }
 
-// post sends a request to a side.
+// post sends a request to a side. Its context can be cancelled, as that of a server's request can.
 func post(side http.Handler, key string) error {
 	r := httptest.NewRequest(http.MethodPost, "/payments", strings.NewReader(`{"amount":1999,"currency":"EUR","source":"card_ok"}`))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", strconv.Quote(key))
 	r.Header.Set(keyHeader, key)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	w := httptest.NewRecorder()
-	side.ServeHTTP(w, r)
+	side.ServeHTTP(w, r.WithContext(ctx))
 	if w.Code != http.StatusCreated || w.Body.String() != string(answer) {
 		return fmt.Errorf("got %d %s", w.Code, w.Body)
 	}

@@ -60,7 +60,7 @@ func (w *world) start(at crash, seed uint64) (*process, error) {
 		}
 		operation.Inline = courier
 	}
-	engine, err := idem.New(p.store, idem.Config{Now: w.clock.Now, Pause: p.pause, Random: random})
+	engine, err := idem.New(p.store, idem.Config{Now: w.clock.Now, Pause: p.pause, Random: random, Logger: silent})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (p *process) connect(random io.Reader) error {
 	for i, topic := range p.app.Topics {
 		topics[i] = p.connected(topic)
 	}
-	registry, err := outbox.NewTopics(outbox.Config{Now: p.clock.Now, Pause: p.pause, Random: random}, topics...)
+	registry, err := outbox.NewTopics(outbox.Config{Now: p.clock.Now, Pause: p.pause, Random: random, Logger: silent}, topics...)
 	if err != nil {
 		return err
 	}

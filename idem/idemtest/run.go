@@ -3,6 +3,7 @@ package idemtest
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -58,6 +59,9 @@ func Of(op idem.Operation) Option { return func(r *request) { r.operation = op }
 // noon is when runs begin.
 var noon = time.Date(2100, 1, 2, 12, 0, 0, 0, time.UTC)
 
+// silent is the log of what runs in a test: it tells through T.
+var silent = slog.New(slog.DiscardHandler)
+
 const (
 	tenant = "tenant-a"
 	key    = "key"
@@ -86,7 +90,7 @@ func Run(t T, handler idem.Handler, options ...Option) Result {
 		t.Fatalf("idemtest: %v", err)
 	}
 	clock := NewClock(r.now)
-	engine, err := idem.New(store, idem.Config{Now: clock.Now, Pause: clock.Pause, Random: newRandom(0)})
+	engine, err := idem.New(store, idem.Config{Now: clock.Now, Pause: clock.Pause, Random: newRandom(0), Logger: silent})
 	if err != nil {
 		t.Fatalf("idemtest: %v", err)
 	}
@@ -106,7 +110,7 @@ func Run(t T, handler idem.Handler, options ...Option) Result {
 	if result.Err == nil {
 		result.Err = err
 	}
-	if done != nil {
+	if err == nil {
 		result.Response = done.Response
 	}
 	result.Messages = store.Messages()

@@ -38,7 +38,7 @@ func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
 	router := chi.NewRouter()
 	// idem: begin
 	byID := func(r *http.Request) map[string]string { return map[string]string{"id": chi.URLParam(r, "id")} }
-	op := idem.Operation{Name: "orders.pay", UnknownToOperator: true, Policy: idem.IETF()}
+	op := idem.Operation{Name: "orders.pay", Policy: idem.IETF(), UnknownToOperator: true}
 	protect := protection.Must(mw.Middleware(op, middleware.Route{PathParams: byID}))
 	router.With(protect).Post("/orders/{id}/pay", pay)
 	// idem: end

@@ -31,7 +31,7 @@ func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
 	}
 	router := echo.New()
 	// idem: begin
-	op := idem.Operation{Name: "orders.pay", UnknownToOperator: true, Policy: idem.IETF()}
+	op := idem.Operation{Name: "orders.pay", Policy: idem.IETF(), UnknownToOperator: true}
 	protect := protection.Must(mw.Middleware(op, middleware.Route{}))
 	router.POST("/orders/:id/pay", pay, echo.WrapMiddleware(protect))
 	// idem: end

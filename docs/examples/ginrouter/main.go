@@ -32,7 +32,7 @@ func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
 	})
 	mux.Handle("/", router)
 	// idem: begin
-	op := idem.Operation{Name: "orders.pay", UnknownToOperator: true, Policy: idem.IETF()}
+	op := idem.Operation{Name: "orders.pay", Policy: idem.IETF(), UnknownToOperator: true}
 	byID := middleware.Route{PathParams: func(r *http.Request) map[string]string { return map[string]string{"id": r.PathValue("id")} }}
 	protect := protection.Must(mw.Middleware(op, byID))
 	mux.Handle("POST /orders/{id}/pay", protect(router))

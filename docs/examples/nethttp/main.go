@@ -1,6 +1,9 @@
 // Command nethttp is a service that was there before idem: orders, on net/http, which its own PutItem writes to DynamoDB.
 // What protects it stands between the markers; nothing else of it changed.
 //
+// What the handler did when its process died, or when it answered with a 5xx, is not known: UnknownToOperator keeps such a
+// key until a person decides.
+//
 // Before the first start, the two tables of package schema must be there: infra/idemconstruct.NewTables makes them.
 package main
 
@@ -38,7 +41,7 @@ func newService(client *dynamodb.Client) http.Handler {
 	mw := must(middleware.New(engine, middleware.Config{Identify: func(r *http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: customer(r)}, nil
 	}}))
-	protect := must(mw.Middleware(idem.Operation{Name: "orders.create", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}))
+	protect := must(mw.Middleware(idem.Operation{Name: "orders.create", Policy: idem.IETF(), UnknownToOperator: true}, middleware.Route{}))
 	create = protect(create)
 	// idem: end
 	mux := http.NewServeMux()
