@@ -21,7 +21,7 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 	}
 	update := func(state idem.State) func(context.Context, *breaker.Store) error {
 		return func(ctx context.Context, s *breaker.Store) error {
-			return s.Update(ctx, record(state), idem.FenceOf(record(idem.StateInProgress)))
+			return s.Update(ctx, record(state), idem.FenceOfHolder(record(idem.StateInProgress)))
 		}
 	}
 	message := func(state idem.MessageState) func(context.Context, *breaker.Store) error {

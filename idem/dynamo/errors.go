@@ -52,9 +52,9 @@ func (c *call) translate(err error) error {
 	case c.ambiguous || isAmbiguous(err):
 		return &idem.OutcomeUnknownError{Cause: err}
 	case isOneOf(err, throttles):
-		return fmt.Errorf("%w: %w", idem.ErrThrottled, err)
+		return fmt.Errorf("%w: %w", &idem.ContentionError{Throttled: true}, err)
 	case isOneOf(err, conflicts):
-		return fmt.Errorf("%w: %w", idem.ErrContention, err)
+		return fmt.Errorf("%w: %w", &idem.ContentionError{}, err)
 	}
 	return err
 }

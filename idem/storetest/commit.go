@@ -63,7 +63,7 @@ var commitTests = []test{
 		for name, wrong := range ordered(e.wrongFences(e.key())) {
 			e.sub(name, func(e *env) {
 				r := e.insert(e.reserved())
-				fence, m, row := wrong(idem.FenceOf(r)), message(r, 1), e.rowKey()
+				fence, m, row := wrong(idem.FenceOfHolder(r)), message(r, 1), e.rowKey()
 				err := e.send(idem.Commit{
 					Record: completed(r, "zombie"), Fence: &fence, Now: base, Token: e.token(),
 					Messages: []idem.Message{m}, Writes: []idem.Write{e.AddRow(row)},
