@@ -2,15 +2,18 @@ package idem
 
 import "context"
 
-// claimed are the messages of a transaction as they are inserted: where their operation delivers inline, claimed by this
+// claimed are the messages of a transaction as they are inserted, each with a revision of its own: where their operation delivers inline, claimed by this
 // execution from the moment of sending, not of the handler's start.
 func (x *execution) claimed(messages []Message) ([]Message, error) {
-	if x.op.Inline == nil {
-		return messages, nil
-	}
 	claimed := make([]Message, len(messages))
 	for i, m := range messages {
 		var err error
+		if m.Revision, err = x.engine.mint.Revision(); err != nil {
+			return nil, err
+		}
+		if claimed[i] = m; x.op.Inline == nil {
+			continue
+		}
 		if claimed[i], err = x.op.Inline.Claimed(m, x.owner, x.engine.now()); err != nil {
 			return nil, err
 		}

@@ -236,7 +236,7 @@ func TestStoryOfEachSituation(t *testing.T) {
 		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:01:02Z on"},
 		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: probed where a call is open"},
 		"evidence kept": {func(w *world) idem.OperationID {
-			return w.message("acme", func(m *idem.Message) { dead(m); m.LastOutcome = "delivered" }).OperationID
+			return w.message("acme", func(m *idem.Message) { dead(m); m.KeptDelivered = &idem.Kept{} }).OperationID
 		}, "redrive: settles the evidence"},
 		"another release": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *idem.Message) { m.Topic = "other.topic" }).OperationID

@@ -119,7 +119,7 @@ func (w *world) message(tenant string, change func(*idem.Message)) idem.Message 
 	id, err := w.mint.OperationID(key)
 	w.ok(err)
 	m := idem.Message{
-		ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName, Payload: []byte("{}"),
+		Revision: idem.Revision(owner), ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName, Payload: []byte("{}"),
 		State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
 	}
 	change(&m)

@@ -44,7 +44,10 @@ type what string
 const (
 	aResponse what = "response"
 	aPayload  what = "payload"
-	evidence  what = "evidence"
+
+	// Evidence of either kind opens only as what it is.
+	aDelivery what = "delivered"
+	aDecline  what = "declined"
 )
 
 // place is what a sealed text is bound to; it opens nowhere else.

@@ -73,7 +73,7 @@ func TestNothingOpensElsewhere(t *testing.T) {
 	for name, other := range map[string]place{
 		"tenant": {aResponse, "tenanT", "record", "op_1"}, "record": {aResponse, "tenant", "recorD", "op_1"},
 		"incarnation": {aResponse, "tenant", "record", "op_2"}, "payload": {aPayload, "tenant", "record", "op_1"},
-		"evidence": {evidence, "tenant", "record", "op_1"}, "moved border": {aResponse, "tenantr", "ecord", "op_1"},
+		"evidence": {aDelivery, "tenant", "record", "op_1"}, "moved border": {aResponse, "tenantr", "ecord", "op_1"},
 	} {
 		if got, err := e.open(key, other, b); !errors.Is(err, ErrNotAuthentic) {
 			t.Errorf("%s: %q, %v", name, got, err)

@@ -192,8 +192,8 @@ func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, 
 	for _, part := range []struct {
 		what  what
 		bytes *[]byte
-	}{{aPayload, &opened.Payload}, {evidence, &opened.Evidence}} {
-		if !sealed(*part.bytes) {
+	}{{aPayload, &opened.Payload}, {aDelivery, evidenceOf(&opened.KeptDelivered)}, {aDecline, evidenceOf(&opened.KeptDeclined)}} {
+		if part.bytes == nil || !sealed(*part.bytes) {
 			continue
 		}
 		plain, err := s.open(ctx, placeIn(m, part.what), *part.bytes)
@@ -209,6 +209,16 @@ func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, 
 	return opened, nil
 }
 
+// evidenceOf is the evidence in a copy of what is kept; nil where nothing is.
+func evidenceOf(k **idem.Kept) *[]byte {
+	if *k == nil {
+		return nil
+	}
+	own := **k
+	*k = &own
+	return &own.Evidence
+}
+
 // UpdateMessage implements outbox.Store. It is written although the tenant's key is erased.
 func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
 	sealed, err := s.sealing(m.Tenant, true).message(ctx, m)
@@ -216,6 +226,20 @@ func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 		return fmt.Errorf("seal: update message %s: %w", m.ID, err)
 	}
 	return s.opened(ctx, s.inner.UpdateMessage(ctx, sealed, fence))
+}
+
+// PatchMessage implements outbox.Store. It is written although the tenant's key is erased.
+func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	sealed, err := s.sealing(end.Tenant, true).end(ctx, end)
+	if err != nil {
+		return fmt.Errorf("seal: patch message %s: %w", end.ID, err)
+	}
+	return s.opened(ctx, s.inner.PatchMessage(ctx, sealed, fence))
+}
+
+// PostponeMessage implements outbox.Store.
+func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	return s.opened(ctx, s.inner.PostponeMessage(ctx, id, at, fence))
 }
 
 // QueuedMessages implements outbox.Store.

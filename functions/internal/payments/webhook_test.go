@@ -124,13 +124,13 @@ func TestWebhookAfterTheOperationWasClosed(t *testing.T) {
 	onBoth(t, func(w *world) {
 		l, a := w.listen(), w.pay("k", "card_ok")
 		m := w.message(a.Operation)
-		w.ok(w.operator.Close(w.Context(), m.ID, idem.FenceOfMessage(m)))
+		w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
 		final := w.again("k", "card_ok").problem(502, "operation_closed")
 		topics(w.T, w.provider.URL)[m.Topic].Call(w.Context(), m)
 		l.tell(about("evt_1", w.charges()[0]))
 		w.again("k", "card_ok").same(final)
-		if m := w.message(a.Operation); m.State != idem.MessageCancelled || !bytes.Contains(m.Evidence, []byte(w.charges()[0].ID)) {
-			w.Errorf("message is %s with the evidence %s", m.State, m.Evidence)
+		if m := w.message(a.Operation); m.State != idem.MessageCancelled || m.KeptDelivered == nil || !bytes.Contains(m.KeptDelivered.Evidence, []byte(w.charges()[0].ID)) {
+			w.Errorf("message is %s with the evidence %v", m.State, m.KeptDelivered)
 		}
 	})
 }
