@@ -226,6 +226,21 @@ func (e *ContentionError) Is(target error) bool {
 	return target == ErrContention || e.Throttled && target == ErrThrottled
 }
 
+// MalformedError: a stored message can't be read at all, nor judged: another release's, or damaged.
+type MalformedError struct {
+	// ID is the message's, where that can be read.
+	ID    MessageID
+	Cause error
+}
+
+// Error implements error.
+func (e *MalformedError) Error() string {
+	return fmt.Sprintf("idem: the stored message %s can't be read: %v", e.ID, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *MalformedError) Unwrap() error { return e.Cause }
+
 // NotAskedError: the store was not asked, so nothing of the call happened.
 type NotAskedError struct {
 	// RetryAfter is when a store that is known to be down will be asked again; 0 where Cause says why it was not.

@@ -59,7 +59,7 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 		"postpone a message": {func(ctx context.Context, s *breaker.Store) error {
 			return s.PostponeMessage(ctx, "op_1.1", time.Now(), idem.MessageFence{Open: true})
 		}, faulty.PostponeMessage, true},
-		"judge evidence":  {func(ctx context.Context, s *breaker.Store) error { _, err := s.Message(ctx, "op_1.1"); return err }, faulty.Message, true},
+		"judge evidence": {func(ctx context.Context, s *breaker.Store) error { _, err := s.Message(ctx, "op_1.1"); return err }, faulty.Message, true},
 		"load a response": {func(ctx context.Context, s *breaker.Store) error {
 			_, err := s.LoadResponse(ctx, record(idem.StateCompleted))
 			return err

@@ -133,7 +133,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		r.malformed(schema.MessageID)
 	}
 	if r.err != nil {
-		return nil, fmt.Errorf("the stored message can't be read: %w", r.err)
+		return nil, &idem.MalformedError{ID: message.ID, Cause: r.err}
 	}
 	return &message, nil
 }

@@ -79,7 +79,7 @@ func (x *delivery) know(m *idem.Message) error {
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
-// an [*UnreadableError] or a [*TopicError], [ErrNoTime], or that the caller gave up.
+// what [desk.unknown] tells of, [ErrNoTime], or that the caller gave up.
 func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
 	for {
@@ -124,7 +124,11 @@ func (x *delivery) deadline(ctx context.Context) protocol.Instant {
 func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
 	in := protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.OK}}
 	m, err := x.message(ctx, x.id)
-	if err != nil {
+	var malformed *idem.MalformedError
+	switch {
+	case errors.As(err, &malformed):
+		return in, err
+	case err != nil:
 		x.cause, in.Reply.Code = err, protocol.Broken
 		return in, nil
 	}
@@ -143,6 +147,11 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 			return in, ErrNoTime
 		}
 	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 && x.cfg.Pause(context.WithoutCancel(ctx), pause) != nil {
+		return in, nil
+	}
+	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
+		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.
+		x.cause, in.Reply = errSealed, refused(protocol.CondRecord)
 		return in, nil
 	}
 	left := until.Sub(x.now())
@@ -173,6 +182,8 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	}
 	return in, nil
 }
+
+var errSealed = errors.New("outbox: the message can't be opened here")
 
 // tooLate says why nothing was sent, where nothing else does.
 func (x *delivery) tooLate() {

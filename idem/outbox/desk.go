@@ -55,7 +55,8 @@ func (e *TopicError) Error() string {
 func (d *desk) unknown(ctx context.Context, id idem.MessageID, err error) bool {
 	var topic *TopicError
 	var unreadable *UnreadableError
-	if !errors.As(err, &topic) && !errors.As(err, &unreadable) {
+	var malformed *idem.MalformedError
+	if !errors.As(err, &topic) && !errors.As(err, &unreadable) && !errors.As(err, &malformed) {
 		return false
 	}
 	d.cfg.Logger.ErrorContext(ctx, "outbox.unknown_topic", "message", id, "error", err, "alarm", true)

@@ -54,6 +54,10 @@ func (w *Worker) DeliverSeen(ctx context.Context, seen idem.Message) error {
 	return w.run(ctx, x)
 }
 
+// Unreadable says whether an error, of reading a stream's image, means a message that this release can't read, and tells of
+// it as [Worker.Deliver] does: there is nothing to deliver, and the wake-up need not come again.
+func (w *Worker) Unreadable(ctx context.Context, err error) bool { return w.unknown(ctx, "", err) }
+
 func (w *Worker) run(ctx context.Context, x *delivery) error {
 	_, err := x.run(ctx)
 	if w.unknown(ctx, x.id, err) {
