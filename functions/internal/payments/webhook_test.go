@@ -376,8 +376,7 @@ func TestWebhookWhoseIDWasAnotherEvents(t *testing.T) {
 		l, a := w.listen(), w.pay("k", "card_ok")
 		w.called(a.Operation)
 		e := about("evt_1", w.charges()[0])
-		e.Key = unusedOperation + ".1"
-		e.Data.Key = e.Key
+		e.Key, e.Data.Key = "order-17", "order-17"
 		l.tell(e)
 		l.tell(about("evt_1", w.charges()[0]))
 		if n := l.logged("msg=webhook.contradicts", "alarm=true"); n != 1 {
