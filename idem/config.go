@@ -34,8 +34,9 @@ type Config struct {
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; more than 3.5 MiB does not fit into a
-	// transaction together with business writes.
+	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [ResponseBound] takes if that is
+	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
+	// is refused.
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
@@ -66,7 +67,6 @@ func (c Config) withDefaults() Config {
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
 	c.RunsMax = cmp.Or(c.RunsMax, 5)
-	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, 3<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

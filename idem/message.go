@@ -94,6 +94,10 @@ type Message struct {
 	// each other, and a person decides.
 	KeptDelivered, KeptDeclined *Kept
 
+	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
+	// changed. Whoever writes the message on carries it through.
+	Unknown any
+
 	SchemaVersion int
 }
 

@@ -50,9 +50,15 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 		"store a decline": {insert(idem.StateCompleted), faulty.Insert, true},
 		"complete":        {update(idem.StateCompleted), faulty.Update, true},
 		"release":         {update(idem.StateFailedRetryable), faulty.Update, true},
-		"park":            {update(idem.StateUnknown), faulty.Update, true},
-		"back off":        {message(idem.MessagePending), faulty.UpdateMessage, true},
-		"park a message":  {message(idem.MessageUnknown), faulty.UpdateMessage, true},
+		"renew": {func(ctx context.Context, s *breaker.Store) error {
+			return s.Renew(ctx, record(idem.StateInProgress), idem.FenceOfHolder(record(idem.StateInProgress)))
+		}, faulty.Renew, true},
+		"postpone": {func(ctx context.Context, s *breaker.Store) error {
+			return s.Postpone(ctx, record(idem.StateUnknown), idem.FenceOfHolder(record(idem.StateUnknown)))
+		}, faulty.Postpone, true},
+		"park":           {update(idem.StateUnknown), faulty.Update, true},
+		"back off":       {message(idem.MessagePending), faulty.UpdateMessage, true},
+		"park a message": {message(idem.MessageUnknown), faulty.UpdateMessage, true},
 		"keep evidence": {func(ctx context.Context, s *breaker.Store) error {
 			return s.PatchMessage(ctx, idem.MessageEnd{ID: "op_1.1", State: idem.MessageEvidenced}, idem.MessageFence{Open: true})
 		}, faulty.PatchMessage, true},

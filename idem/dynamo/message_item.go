@@ -59,6 +59,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 		version = schemaSealed
 	}
 	w.number(schema.SchemaVersion, int64(version))
+	w.carry(m.Unknown)
 	s.writeQueue(w, m)
 	w.expiry(schema.TTL, m.RemoveAt, m.State.Final() && !m.RemoveAt.IsZero())
 	if w.err != nil {
@@ -127,6 +128,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		Undoes:         r.flag(schema.Undoes),
 		ClearedAt:      r.instant(schema.ClearedAt),
 		RemoveAt:       r.removeAt(),
+		Unknown:        r.unknown(knownOfMessage),
 		SchemaVersion:  version,
 	}
 	if message.ID == "" {

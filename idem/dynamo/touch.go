@@ -56,7 +56,7 @@ func (s *Store) updateItem(ctx context.Context, doing, table string, key item, u
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.capacityMode(),
-	}, watched.watch)
+	}, watched.writes)
 	if err == nil {
 		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
 		return nil
