@@ -3,6 +3,7 @@ package idem_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -283,4 +284,15 @@ func messageDiagram(t *testing.T) string {
 	d := drawnMessages()
 	d.add(begin, string(idem.MessagePending), "inserted", nil)
 	return d.mermaid([]string{begin, "pending", "claimed", "unknown", "evidenced", "dead", "delivered", "declined", "cancelled"})
+}
+
+const begin = "[*]"
+
+// shortened drops a form that makes no difference to where an arrow goes.
+func shortened(name string) string {
+	form := strings.Index(name, " (")
+	if form < 0 {
+		return name
+	}
+	return name[:form]
 }

@@ -252,7 +252,7 @@ func TestDoTellsRefusals(t *testing.T) {
 		}
 		w.told("idempotency.refused failed", "idempotency.refused failed")
 
-		hurried, cancel := context.WithTimeout(t.Context(), time.Second)
+		hurried, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 		defer cancel()
 		if _, err := orders.Do(hurried, secret(), w.handler(201)); !errors.Is(err, idem.ErrNoTime) {
 			t.Error(err)
@@ -260,10 +260,10 @@ func TestDoTellsRefusals(t *testing.T) {
 		w.told("idempotency.refused no_time")
 
 		future := secret()
-		future.FirstSent = time.Now().Add(time.Hour)
+		future.FirstSent = new(time.Now().Add(time.Hour))
 		w.do(orders, future, w.handler(201))
 		old := secret()
-		old.FirstSent = time.Now().Add(-48 * time.Hour)
+		old.FirstSent = new(time.Now().Add(-48 * time.Hour))
 		w.do(orders, old, w.handler(201))
 		w.told("idempotency.refused key_time", "idempotency.refused expired")
 		w.ran(0)

@@ -7,6 +7,7 @@ require (
 	github.com/aws/constructs-go/constructs/v10 v10.6.0
 	github.com/aws/jsii-runtime-go v1.139.0
 	github.com/idem-go/idem-aws v0.0.0
+	github.com/idem-go/idem-aws/functions v0.0.0
 )
 
 require (
@@ -31,4 +32,8 @@ require (
 // What npm installs here carries Go templates that are not this module's.
 ignore ./node_modules
 
-replace github.com/idem-go/idem-aws => ../
+replace (
+	github.com/idem-go/idem-aws => ../
+	github.com/idem-go/idem-aws/functions => ../functions
+	github.com/idem-go/idem-aws/localstack => ../localstack
+)

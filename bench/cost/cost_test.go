@@ -11,7 +11,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
-	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // The costs are part of the design: whoever changes one shows it in the diff of testdata.
@@ -51,7 +51,7 @@ func differ(t *testing.T, want, got []string) {
 // The rules that price a call here, and dynoxide, which knows nothing of them, agree on every call that is told of.
 func TestRulesAgreeWithDynoxide(t *testing.T) {
 	calls := 0
-	for _, r := range measured(t, emulator.Dynoxide) {
+	for _, r := range measured(t, localtool.Dynoxide) {
 		for _, c := range r.calls {
 			if c.lost {
 				continue
@@ -72,7 +72,7 @@ func TestRulesAgreeWithDynoxide(t *testing.T) {
 func TestDuplicatesAreCheaperThanFirstRequests(t *testing.T) {
 	var first units
 	replays := 0
-	for _, r := range measured(t, emulator.Dynoxide) {
+	for _, r := range measured(t, localtool.Dynoxide) {
 		switch u := r.ruled(); r.path {
 		case "first":
 			first = u
@@ -93,7 +93,12 @@ func TestDuplicatesAreCheaperThanFirstRequests(t *testing.T) {
 
 func measured(t *testing.T, name string) []row {
 	t.Helper()
-	app, err := newApp(t.Context(), emulator.Start(t, name).URL)
+	endpoint, err := localtool.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(endpoint.Stop)
+	app, err := newApp(t.Context(), endpoint.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

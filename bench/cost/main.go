@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
@@ -33,18 +34,18 @@ func main() {
 }
 
 func (a arguments) run(ctx context.Context) error {
-	root, err := emulator.Root()
+	root, err := localtool.Root()
 	if err != nil {
 		return err
 	}
 	tool := emulator.DynoxideTool()
-	if a.Endpoint == emulator.DynamoDBLocal {
+	if a.Endpoint == localtool.DynamoDBLocal {
 		tool = emulator.DynamoDBLocalTool()
 	}
 	if err := emulator.Install(ctx, root, progress.New(os.Stderr), tool); err != nil {
 		return err
 	}
-	endpoint, err := emulator.Open(ctx, root, a.Endpoint)
+	endpoint, err := localtool.Open(ctx, a.Endpoint)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
@@ -62,7 +62,7 @@ func (a arguments) run(ctx context.Context) error {
 
 // built builds every function and returns the binaries' paths.
 func built(ctx context.Context) (binaries []string, err error) {
-	root, err := emulator.Root()
+	root, err := localtool.Root()
 	if err != nil {
 		return nil, err
 	}

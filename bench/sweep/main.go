@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
@@ -43,19 +44,19 @@ func (a arguments) run(ctx context.Context) error {
 	if a.Rows < fewRows {
 		return fmt.Errorf("--rows %d: at least %d", a.Rows, fewRows)
 	}
-	root, err := emulator.Root()
+	root, err := localtool.Root()
 	if err != nil {
 		return err
 	}
 	tool := emulator.DynoxideTool()
-	if a.Endpoint == emulator.DynamoDBLocal {
+	if a.Endpoint == localtool.DynamoDBLocal {
 		tool = emulator.DynamoDBLocalTool()
 	}
 	printer := progress.New(os.Stderr)
 	if err := emulator.Install(ctx, root, printer, tool); err != nil {
 		return err
 	}
-	endpoint, err := emulator.Open(ctx, root, a.Endpoint)
+	endpoint, err := localtool.Open(ctx, a.Endpoint)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,9 @@ type Store struct {
 
 	mu      sync.Mutex
 	entries *simplelru.LRU[idem.RecordKey, entry]
-	stats   Stats
+	// reads has the keys that the store is being asked for now.
+	reads map[idem.RecordKey]*reads
+	stats Stats
 }
 
 // Stats is what a cache holds and what came of it.
@@ -38,7 +40,7 @@ func New(inner idem.Store, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{inner: inner, cfg: cfg}
+	s := &Store{inner: inner, cfg: cfg, reads: map[idem.RecordKey]*reads{}}
 	entries, err := simplelru.NewLRU(cfg.EntriesMax, func(_ idem.RecordKey, e entry) { s.stats.Bytes -= e.bytes })
 	if err != nil {
 		return nil, err
@@ -66,10 +68,12 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 		r := clone(*e.read)
 		return &r, nil
 	}
+	reads := s.begin(key)
+	defer s.end(key, reads)
 	r, err := s.inner.Get(ctx, key)
 	if err == nil && r != nil && holdable(*r) {
 		read := clone(*r)
-		s.hold(entry{read: &read, asked: asked})
+		s.hold(entry{read: &read, asked: asked}, reads)
 	}
 	return r, err
 }
@@ -85,10 +89,12 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 		r.Response, r.Chunks = loaded.Response, loaded.Chunks
 		return r, nil
 	}
+	reads := s.begin(r.Key)
+	defer s.end(r.Key, reads)
 	loaded, err := s.inner.LoadResponse(ctx, r)
 	if err == nil {
 		kept := clone(loaded)
-		s.hold(entry{loaded: &kept, asked: asked})
+		s.hold(entry{loaded: &kept, asked: asked}, reads)
 	}
 	return loaded, err
 }
@@ -124,8 +130,8 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 	}, nil
 }
 
-// changing makes a write of the record, which is read anew afterwards: also what was read meanwhile, and also where
-// there was no reply. Only a lost condition may show that what is held still stands.
+// changing makes a write of the record and drops what is held of it, also where there was no reply. A read that overlaps
+// the write is not held either. Only a lost condition may show that what is held still stands.
 func (s *Store) changing(key idem.RecordKey, write func() error) error {
 	err := write()
 	var conflict *idem.RecordConflictError

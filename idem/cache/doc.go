@@ -5,10 +5,12 @@
 //	engine, err := idem.New(store, idem.Config{})
 //
 // It holds completed and failed records only, which nothing changes until they expire but an operator: by a cache-bust or
-// by another expiry. Such a change is seen at once by the process that makes it, and by the others within Config.MaxAge,
-// 1 minute by default. A record is never answered past its expiry, nor within Config.ClockSkew of it: another process may
-// have begun anew by then. Records without an expiry, and those of a release that this one can't judge, are not held. Every
-// decision that writes is still the store's: what the cache answers is only ever replayed or refused as a mismatch.
+// by another expiry. The process that makes such a change through the cache sees it at once, whatever it was reading
+// meanwhile. The others see it within Config.MaxAge, 1 minute by default, and so does the first where the reply was lost.
+//
+// A record is never answered past its expiry, nor within Config.ClockSkew of it: another process may have begun anew by
+// then. Records without an expiry, and those of a release that this one can't judge, are not held. Every decision that
+// writes is still the store's: what the cache answers is only ever replayed or refused as a mismatch.
 //
 // It is bounded by entries and by bytes, and drops what was used longest ago. Sealed responses stay sealed in memory: what
 // the store opens is handed on and not held. What comes out shares no memory with what is held.

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -57,13 +58,22 @@ func (s *Store) held(key idem.RecordKey, now time.Time, has func(entry) bool) (e
 	return e, true
 }
 
-// hold keeps an entry, together with the other half that is held of the same execution.
-func (s *Store) hold(e entry) {
+// hold keeps what a read brought, together with the other half that is held of the same execution. Nothing is kept of a
+// read that a write overtook, nor of one that was asked for before what is held.
+func (s *Store) hold(e entry, by *reads) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, now := e.record(), s.cfg.Now()
-	if other, ok := s.entries.Peek(r.Key); ok && !other.stale(now, s.cfg) && same(other.record(), r) {
-		e = e.joined(other)
+	if !by.brought(r) {
+		return
+	}
+	if other, ok := s.entries.Peek(r.Key); ok && !other.stale(now, s.cfg) {
+		switch {
+		case same(other.record(), r):
+			e = e.joined(other)
+		case other.asked.After(e.asked):
+			return
+		}
 	}
 	s.entries.Remove(r.Key)
 	e.bytes = size(e.read) + size(e.loaded)
@@ -77,36 +87,18 @@ func (s *Store) hold(e entry) {
 	}
 }
 
-// joined is the entry with the half that it lacks, and then as old as that.
+// joined is the newer of the two entries with the half that it lacks, and then as old as the other.
 func (e entry) joined(other entry) entry {
-	switch {
-	case e.read == nil && other.read != nil:
-		e.read = other.read
-	case e.loaded == nil && other.loaded != nil:
-		e.loaded = other.loaded
-	default:
-		return e
+	newer, older := e, other
+	if other.asked.After(e.asked) {
+		newer, older = other, e
 	}
-	if other.asked.Before(e.asked) {
-		e.asked = other.asked
+	whole := newer
+	whole.read, whole.loaded = cmp.Or(newer.read, older.read), cmp.Or(newer.loaded, older.loaded)
+	if whole.read != newer.read || whole.loaded != newer.loaded {
+		whole.asked = older.asked
 	}
-	return e
-}
-
-func (s *Store) drop(key idem.RecordKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.entries.Remove(key)
-}
-
-// dropUnless drops what is no longer as it is stored, its expiry included: whoever lost reads again.
-func (s *Store) dropUnless(stored idem.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, ok := s.entries.Peek(stored.Key)
-	if ok && !(same(e.record(), stored) && e.record().ExpiresAt.Equal(stored.ExpiresAt)) {
-		s.entries.Remove(stored.Key)
-	}
+	return whole
 }
 
 // clone shares no memory with the record: callers may change what they are given (peers.md P7).

@@ -29,7 +29,7 @@ func BenchmarkSum(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			in := jsonInput(bench.body)
-			in.Fields = bench.fields
+			in.Selection.Fields = bench.fields
 			b.SetBytes(int64(len(in.Body)))
 			b.ReportAllocs()
 			for b.Loop() {

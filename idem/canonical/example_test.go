@@ -21,7 +21,7 @@ func ExampleFingerprinter_Sum() {
 	}
 	sum := func(body string) canonical.Fingerprint {
 		fingerprint, err := fingerprinter.Sum(canonical.Input{
-			Operation: "payments.create", MediaType: "application/json", Body: []byte(body), Fields: fields,
+			Operation: "payments.create", MediaType: "application/json", Body: []byte(body), Selection: canonical.Selection{Fields: fields},
 		})
 		var refused *canonical.SyntaxError
 		if errors.As(err, &refused) {

@@ -3,16 +3,16 @@ package canonical
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Fields picks the fields of a JSON body that count in a fingerprint, by JSON pointer (RFC 6901). It is immutable and safe
-// for concurrent use; nil picks everything. Which fields an operation picks is part of its contract: changing it changes
-// the fingerprints of live records.
+// for concurrent use; nil picks everything.
 type Fields struct {
 	include, exclude *branch // nil: no such rule
+	// included and excluded are the pointers that they were compiled of.
+	included, excluded []string
 }
 
 // branch is a set of pointers that share a beginning.
@@ -36,7 +36,10 @@ func NewFields(include, exclude []string) (*Fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fields{include: included, exclude: excluded}, nil
+	if included == nil && excluded == nil {
+		return nil, nil // as the text of the selection has it
+	}
+	return &Fields{include: included, exclude: excluded, included: slices.Clone(include), excluded: slices.Clone(exclude)}, nil
 }
 
 func newBranch(rule string, pointers []string) (*branch, error) {
@@ -45,12 +48,12 @@ func newBranch(rule string, pointers []string) (*branch, error) {
 	}
 	root := &branch{next: map[string]*branch{}}
 	for _, p := range pointers {
-		pointer := jsontext.Pointer(p)
-		if p == "" || !pointer.IsValid() {
+		tokens, ok := PointerTokens(p)
+		if !ok || p == "" {
 			return nil, fmt.Errorf("canonical: %s: %q is not a JSON pointer (RFC 6901) below the root", rule, p)
 		}
 		node := root
-		for token := range pointer.Tokens() {
+		for _, token := range tokens {
 			child := node.next[token]
 			if child == nil {
 				child = &branch{next: map[string]*branch{}}
@@ -79,58 +82,81 @@ func (f *Fields) apply(body []byte) []byte {
 
 // filter keeps what the branch names, or, with keep false, all but that.
 func (b *branch) filter(body []byte, keep bool) []byte {
-	// Names are unique already: the body went through canonicalJSON.
-	decoder := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
-	return b.appendFiltered(make([]byte, 0, len(body)), decoder, keep)
+	filtered, _ := b.appendFiltered(make([]byte, 0, len(body)), body, keep)
+	return filtered
 }
 
-// appendFiltered appends the next value of the decoder, which reads canonical JSON from memory and so never fails.
-func (b *branch) appendFiltered(dst []byte, decoder *jsontext.Decoder, keep bool) []byte {
-	kind := decoder.PeekKind()
-	if kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray {
-		return appendValue(dst, decoder)
+// appendFiltered appends what counts of the value that src, which is canonical, begins with. It returns what follows.
+func (b *branch) appendFiltered(dst, src []byte, keep bool) (appended, rest []byte) {
+	open := src[0]
+	if open != '{' && open != '[' {
+		end := valueEnd(src)
+		return append(dst, src[:end]...), src[end:]
 	}
-	dst = appendToken(dst, decoder)
+	dst, src = append(dst, open), src[1:]
 	first := len(dst)
-	for index := 0; more(decoder); index++ {
+	for index := 0; src[0] != '}' && src[0] != ']'; index++ {
+		src = bytes.TrimPrefix(src, []byte(","))
 		before := len(dst)
 		if before > first {
 			dst = append(dst, ',')
 		}
 		token := strconv.Itoa(index)
-		if kind == jsontext.KindBeginObject {
-			name := len(dst)
-			dst = appendValue(dst, decoder)
-			unquoted, _ := jsontext.AppendUnquote(nil, dst[name:])
-			token = string(unquoted)
-			dst = append(dst, ':')
+		if open == '{' {
+			end := skipString(src, 0)
+			token = unquote(src[:end])
+			dst = append(append(dst, src[:end]...), ':')
+			src = src[end+len(":"):]
 		}
 		child := b.next[token]
-		switch {
-		case child != nil && !child.whole:
-			dst = child.appendFiltered(dst, decoder, keep)
-		case (child != nil) == keep:
-			dst = appendValue(dst, decoder)
-		default:
-			_ = decoder.SkipValue()
+		if child != nil && !child.whole {
+			dst, src = child.appendFiltered(dst, src, keep)
+			continue
+		}
+		end := valueEnd(src)
+		if (child != nil) == keep {
+			dst = append(dst, src[:end]...)
+		} else {
 			dst = dst[:before]
 		}
+		src = src[end:]
 	}
-	return appendToken(dst, decoder)
+	return append(dst, src[0]), src[1:]
 }
 
-// more says whether the array or object that the decoder is in has another element.
-func more(decoder *jsontext.Decoder) bool {
-	kind := decoder.PeekKind()
-	return kind != jsontext.KindEndObject && kind != jsontext.KindEndArray && kind != jsontext.KindInvalid
+// valueEnd returns the offset after the canonical value that src begins with.
+func valueEnd(src []byte) int {
+	depth := 0
+	for i := 0; i < len(src); {
+		switch src[i] {
+		case '"':
+			i = skipString(src, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		default:
+			i++
+			if depth > 0 || i < len(src) && src[i] != ',' && src[i] != '}' && src[i] != ']' {
+				continue
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return len(src)
 }
 
-func appendValue(dst []byte, decoder *jsontext.Decoder) []byte {
-	value, _ := decoder.ReadValue()
-	return append(dst, value...)
-}
-
-func appendToken(dst []byte, decoder *jsontext.Decoder) []byte {
-	token, _ := decoder.ReadToken()
-	return append(dst, token.String()...)
+// skipString returns the offset after the string that begins at i.
+func skipString(src []byte, i int) int {
+	for i++; src[i] != '"'; i++ {
+		if src[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
 }

@@ -32,21 +32,31 @@ const (
 	SecretBytesMin = sha256.Size
 )
 
-// Fingerprint is a versioned hash. Fingerprints are comparable with Equal only under the same version and key id; the
-// zero value is no fingerprint and equals none that was computed.
+// Fingerprint is a versioned hash. Fingerprints are comparable with Equal only where they were made alike (see
+// [Fingerprint.Alike]); the zero value is no fingerprint and equals none that was computed.
 type Fingerprint struct {
 	// Version is the version of the encoding that was hashed.
 	Version int
 	// KeyID names the secret that keyed the hash; empty for plain SHA-256.
 	KeyID string
+	// Selection is the text of the selection that was hashed; empty where everything counted.
+	Selection string
 	// Sum is the SHA-256 or HMAC-SHA-256.
 	Sum [sha256.Size]byte
+	// Parts says where two fingerprints that were made alike differ; [Fingerprint.Equal] does not look at it.
+	Parts Parts
 }
 
-// Equal says whether both are the same hash under the same version and key. The sums are compared in constant time.
+// Equal says whether both are the same hash and were made alike. The sums are compared in constant time.
 func (f Fingerprint) Equal(other Fingerprint) bool {
 	same := subtle.ConstantTimeCompare(f.Sum[:], other.Sum[:]) == 1
-	return same && f.Version == other.Version && f.KeyID == other.KeyID
+	return same && f.Alike(other)
+}
+
+// Alike says whether both were made under the same version, key and selection: only then is a different sum a different
+// request. [Fingerprinter.SumAs] makes a fingerprint like another one.
+func (f Fingerprint) Alike(other Fingerprint) bool {
+	return f.Version == other.Version && f.KeyID == other.KeyID && f.Selection == other.Selection
 }
 
 // Secret is a key for HMAC-SHA-256. With one, nobody who reads the table can test guesses of a body against its
@@ -124,15 +134,24 @@ func New(cfg Config) (*Fingerprinter, error) {
 	return f, nil
 }
 
-// Sum computes the fingerprint under the current version and secret. The input is only read. It returns [ErrTooLarge] or
-// a [*SyntaxError].
+// Sum computes the fingerprint under the current version and secret, and the input's own selection. The input is only
+// read. It returns [ErrTooLarge], a [*SyntaxError] or [ErrSelection].
 func (f *Fingerprinter) Sum(in Input) (Fingerprint, error) {
-	return f.SumVersion(Version, f.keyID, in)
+	return f.sum(Version, f.keyID, in)
 }
 
-// SumVersion computes the fingerprint under the version and key id of a stored one; the empty key id means plain
-// SHA-256. Besides the errors of Sum it returns [ErrUnknownVersion] or [ErrUnknownSecret].
-func (f *Fingerprinter) SumVersion(version int, keyID string, in Input) (Fingerprint, error) {
+// SumAs computes the fingerprint under the version, key and selection of a stored one, in place of the input's own. An
+// empty key id means plain SHA-256. Besides the errors of Sum it returns [ErrUnknownVersion] or [ErrUnknownSecret].
+func (f *Fingerprinter) SumAs(stored Fingerprint, in Input) (Fingerprint, error) {
+	selection, err := ParseSelection(stored.Selection)
+	if err != nil {
+		return Fingerprint{}, err
+	}
+	in.Selection = selection
+	return f.sum(stored.Version, stored.KeyID, in)
+}
+
+func (f *Fingerprinter) sum(version int, keyID string, in Input) (Fingerprint, error) {
 	encode, ok := encodings[version]
 	if !ok {
 		return Fingerprint{}, fmt.Errorf("%w: %d", ErrUnknownVersion, version)
@@ -148,9 +167,10 @@ func (f *Fingerprinter) SumVersion(version int, keyID string, in Input) (Fingerp
 	if err != nil {
 		return Fingerprint{}, err
 	}
-	h.Write(encoded)
-	sum := Fingerprint{Version: version, KeyID: keyID}
+	h.Write(encoded.bytes)
+	sum := Fingerprint{Version: version, KeyID: keyID, Selection: in.Selection.String()}
 	h.Sum(sum.Sum[:0])
+	sum.Parts = encoded.parts(h)
 	return sum, nil
 }
 

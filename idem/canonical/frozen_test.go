@@ -23,11 +23,18 @@ func frozenInputs(t *testing.T) map[string]Input {
 		return Input{Operation: "payments.create", MediaType: mediaType, Body: []byte(body)}
 	}
 	order := `{"amount":1999,"lines":[{"sku":"a","n":1},{"sku":"b","n":2}],"meta":{"sent_at":"10:00","by":"c"},"note":"n"}`
-	withFields := func(in Input, fields *Fields) Input { in.Fields = fields; return in }
+	withFields := func(in Input, fields *Fields) Input { in.Selection.Fields = fields; return in }
 	return map[string]Input{
-		"nothing":             {},
-		"operation":           {Operation: "payments.create"},
-		"path":                {Operation: "payments.refund", Path: map[string]string{"id": "pay_1", "tenant": "", "ü": "a/b"}},
+		"nothing":    {},
+		"operation":  {Operation: "payments.create"},
+		"path":       {Operation: "payments.refund", Parameters: map[string]string{"id": "pay_1", "tenant": "", "ü": "a/b"}, Selection: Selection{Path: PathParameters}},
+		"method":     {Operation: "payments.create", Method: "POST", Path: "/v1/payments"},
+		"whole-path": {Operation: "payments.create", Path: "/v1/caf%C3%A9%2F1/"},
+		"wildcards":  {Operation: "payments.refund", Wildcards: []string{"pay_1", ""}, Selection: Selection{Path: PathWildcards}},
+		"ignored": {
+			Operation: "payments.refund", Method: "POST", Wildcards: []string{"en", "pay_1"}, Query: map[string][]string{"a": {"1"}, "t": {"2"}, "utm_x": {"3"}},
+			Selection: Selection{Path: PathWildcards, IgnorePath: []string{"1"}, IgnoreQuery: []string{"t"}, IgnoreTracking: true},
+		},
 		"query":               {Operation: "payments.refund", Query: map[string][]string{"expand": {"b", "a"}, "dry": {""}, "none": {}}},
 		"media-type-alone":    {Operation: "payments.create", MediaType: "application/json"},
 		"payment":             body("application/json", `{"amount":1999,"currency":"EUR","source":"card_ok","reference":"order-17"}`),
@@ -46,7 +53,7 @@ func frozenInputs(t *testing.T) map[string]Input {
 		"fields":              withFields(body("application/json", order), fields),
 		"fields-excluded":     withFields(body("application/json", `{"sent_at":1,"a/b":{"m~n":2,"x":3},"y":4}`), excluded),
 		"fields-of-text":      withFields(body("text/plain", order), fields),
-		"everything-together": {Operation: "o", Path: map[string]string{"p": "q"}, Query: map[string][]string{"r": {"s", "t"}}, MediaType: "application/json", Body: []byte(order), Fields: excluded},
+		"everything-together": {Operation: "o", Parameters: map[string]string{"p": "q"}, Query: map[string][]string{"r": {"s", "t"}}, MediaType: "application/json", Body: []byte(order), Selection: Selection{Path: PathParameters, Fields: excluded}},
 	}
 }
 
@@ -68,7 +75,7 @@ func TestFingerprintsOfEveryVersionAreFrozen(t *testing.T) {
 		}
 		for name, in := range inputs {
 			for _, keyID := range []string{"", "2026-11", "2027-01"} {
-				sum, err := f.SumVersion(version, keyID, in)
+				sum, err := f.SumAs(Fingerprint{Version: version, KeyID: keyID, Selection: in.Selection.String()}, in)
 				if err != nil {
 					t.Fatalf("version %d of %s: %v", version, name, err)
 				}

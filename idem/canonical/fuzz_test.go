@@ -100,7 +100,7 @@ func FuzzFields(f *testing.F) {
 				t.Fatalf("%q: %v", value.pointer, err)
 			}
 			in := jsonInput(string(body))
-			in.Fields = fields
+			in.Selection.Fields = fields
 			return sum(t, fingerprinter, in)
 		}
 		pointer := []string{value.pointer}
@@ -157,6 +157,12 @@ func valuesOf(t *testing.T, body []byte) (values []pointed) {
 	return values
 }
 
+// more says whether the array or object that the decoder is in has another element.
+func more(decoder *jsontext.Decoder) bool {
+	kind := decoder.PeekKind()
+	return kind != jsontext.KindEndObject && kind != jsontext.KindEndArray && kind != jsontext.KindInvalid
+}
+
 func FuzzFingerprint(f *testing.F) {
 	f.Add("payments.create", "id", "1", "q", "v", "application/json", []byte(`{"a":1}`))
 	f.Add("", "", "", "", "", "", []byte(nil))
@@ -165,8 +171,8 @@ func FuzzFingerprint(f *testing.F) {
 	fingerprinter := newFingerprinter(f, Config{})
 	f.Fuzz(func(t *testing.T, operation, path, pathValue, query, queryValue, mediaType string, body []byte) {
 		in := Input{
-			Operation: operation, Path: map[string]string{path: pathValue}, Query: map[string][]string{query: {queryValue}},
-			MediaType: mediaType, Body: body,
+			Operation: operation, Parameters: map[string]string{path: pathValue}, Query: map[string][]string{query: {queryValue}},
+			MediaType: mediaType, Body: body, Selection: Selection{Path: PathParameters},
 		}
 		got, err := fingerprinter.Sum(in)
 		if err != nil {
@@ -181,12 +187,12 @@ func FuzzFingerprint(f *testing.F) {
 		}
 		// Whatever moves over a border between two fields makes another request.
 		for _, other := range []Input{
-			{Operation: operation + path, Path: map[string]string{"": pathValue}, Query: in.Query, MediaType: mediaType, Body: body},
-			{Operation: operation, Path: map[string]string{path + pathValue: ""}, Query: in.Query, MediaType: mediaType, Body: body},
-			{Operation: operation, Path: in.Path, Query: map[string][]string{query: {queryValue, ""}}, MediaType: mediaType, Body: body},
-			{Operation: operation, Path: in.Path, Query: map[string][]string{query + queryValue: {""}}, MediaType: mediaType, Body: body},
+			{Operation: operation + path, Parameters: map[string]string{"": pathValue}, Selection: in.Selection, Query: in.Query, MediaType: mediaType, Body: body},
+			{Operation: operation, Parameters: map[string]string{path + pathValue: ""}, Selection: in.Selection, Query: in.Query, MediaType: mediaType, Body: body},
+			{Operation: operation, Parameters: in.Parameters, Selection: in.Selection, Query: map[string][]string{query: {queryValue, ""}}, MediaType: mediaType, Body: body},
+			{Operation: operation, Parameters: in.Parameters, Selection: in.Selection, Query: map[string][]string{query + queryValue: {""}}, MediaType: mediaType, Body: body},
 		} {
-			if same := other.Operation == operation && other.Path[path] == pathValue && len(other.Path) == len(in.Path) &&
+			if same := other.Operation == operation && other.Parameters[path] == pathValue && len(other.Parameters) == len(in.Parameters) &&
 				len(other.Query[query]) == 1 && other.Query[query][0] == queryValue; same {
 				continue
 			}

@@ -8,39 +8,41 @@ import (
 	"strings"
 )
 
-// Input is what was asked for. Absent and empty are different everywhere: no parameter and one with an empty value, no
-// media type and any, no body and "null".
+// Input is what was asked for, and what of it counts. Absent and empty are different everywhere: no parameter and one with
+// an empty value, no media type and any, no body and "null".
 type Input struct {
 	// Operation is the registered name, never the raw path.
 	Operation string
-	// Path holds the values of the path parameters by name.
-	Path map[string]string
-	// Query holds the query parameters that count (see [ChooseQuery]), each with all of its values in the order sent.
+	// Method is the method of an HTTP request.
+	Method string
+	// Path is the whole path of an HTTP request, escaped as it was sent.
+	Path string
+	// Wildcards are the values of the matched pattern's wildcards, in the order of the pattern; nil where no pattern is known.
+	Wildcards []string
+	// Parameters are the path's parameters by name, as a router other than http.ServeMux found them; nil where there is none.
+	Parameters map[string]string
+	// Query holds all parameters of the query, each with all of its values in the order sent.
 	Query map[string][]string
 	// MediaType is the Content-Type header as it was sent; empty where there was none.
 	MediaType string
 	// Body is the body as it was sent. It is never changed.
 	Body []byte
-	// Fields picks the fields of a JSON body that count; nil means the whole body. Other bodies always count whole.
-	Fields *Fields
-}
-
-// ChooseQuery returns the parameters of the query that the names pick. A name that was not sent is left out, so adding a
-// name to an operation leaves the fingerprints of requests without it as they are.
-func ChooseQuery(query map[string][]string, names []string) map[string][]string {
-	chosen := make(map[string][]string, len(names))
-	for _, name := range names {
-		if values, ok := query[name]; ok {
-			chosen[name] = values
-		}
-	}
-	return chosen
+	// Selection says what of all this counts.
+	Selection Selection
 }
 
 // encodings holds one encoder per fingerprint version. An entry is never changed: records are compared under the version
 // they were stored with. A new version is a new entry; an old one may go when no record can hold it any more.
-var encodings = map[int]func(in Input, depthMax int) ([]byte, error){
+var encodings = map[int]func(in Input, depthMax int) (encoding, error){
 	1: encodeV1,
+}
+
+// encoding is the bytes that are hashed.
+type encoding struct {
+	bytes []byte
+	// ends are where the parts of the request end in it, in the order of [Part]; the first begins at begin.
+	begin int
+	ends  [partCount]int
 }
 
 // What the body field of an encoding holds.
@@ -51,8 +53,9 @@ const (
 )
 
 // encodeV1 writes, each string with its length and each list with its count before it, so that no value can pass for a
-// delimiter: version, operation, path parameters by name, query parameters by name, media type, kind of body, body.
-func encodeV1(in Input, depthMax int) ([]byte, error) {
+// delimiter: version, operation, what counts of the path by name, what counts of the query by name, media type, kind of
+// body, body; and last the method and the selection's text, unless both are empty.
+func encodeV1(in Input, depthMax int) (encoding, error) {
 	mediaType, isJSON := normalizeMediaType(in.MediaType)
 	kind, body := bodyRaw, in.Body
 	switch {
@@ -62,30 +65,46 @@ func encodeV1(in Input, depthMax int) ([]byte, error) {
 		kind = bodyJSON
 		var err error
 		if body, err = canonicalJSON(in.Body, depthMax); err != nil {
-			return nil, err
+			return encoding{}, err
 		}
-		body = in.Fields.apply(body)
+		body = in.Selection.Fields.apply(body)
 	}
+	path, err := in.Selection.path(in)
+	if err != nil {
+		return encoding{}, err
+	}
+	query, selection := in.Selection.query(in.Query), in.Selection.String()
 
 	dst := make([]byte, 0, 256+len(body))
 	dst = appendNumber(dst, 1)
 	dst = appendField(dst, in.Operation)
-	dst = appendNumber(dst, len(in.Path))
-	for _, name := range slices.Sorted(maps.Keys(in.Path)) {
+	e := encoding{begin: len(dst)}
+	dst = appendNumber(dst, len(path))
+	for _, name := range slices.Sorted(maps.Keys(path)) {
 		dst = appendField(dst, name)
-		dst = appendField(dst, in.Path[name])
+		dst = appendField(dst, path[name])
 	}
-	dst = appendNumber(dst, len(in.Query))
-	for _, name := range slices.Sorted(maps.Keys(in.Query)) {
+	e.ends[PartPath] = len(dst)
+	dst = appendNumber(dst, len(query))
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		dst = appendField(dst, name)
-		dst = appendNumber(dst, len(in.Query[name]))
-		for _, value := range in.Query[name] {
+		dst = appendNumber(dst, len(query[name]))
+		for _, value := range query[name] {
 			dst = appendField(dst, value)
 		}
 	}
+	e.ends[PartQuery] = len(dst)
 	dst = appendField(dst, mediaType)
+	e.ends[PartMediaType] = len(dst)
 	dst = appendNumber(dst, kind)
-	return appendField(dst, body), nil
+	dst = appendField(dst, body)
+	e.ends[PartBody] = len(dst)
+	if in.Method != "" || selection != "" {
+		dst = appendField(dst, in.Method)
+		dst = appendField(dst, selection)
+	}
+	e.bytes, e.ends[PartMethod] = dst, len(dst)
+	return e, nil
 }
 
 func appendNumber(dst []byte, n int) []byte {

@@ -23,26 +23,10 @@ const (
 	plainPointMin = -5
 )
 
-// scanNumber returns the end of the number that begins at i, and whether it is plainly in canonical form: an integer
-// short enough to be written without an exponent, and not "-0".
-func scanNumber(src []byte, i int) (end int, plain bool) {
-	start := i
-	plain = true
-	for ; i < len(src); i++ {
-		switch c := src[i]; {
-		case isDigit(c):
-		case c == '-' && i == start:
-		case c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-':
-			plain = false
-		default:
-			return i, plain && plainLength(src[start:i])
-		}
-	}
-	return i, plain && plainLength(src[start:i])
-}
-
-func plainLength(integer []byte) bool {
-	return len(integer) <= plainDigitsMax && string(integer) != "-0"
+// isCanonicalInteger says whether a JSON integer is its own canonical form: short enough to be written without an
+// exponent, and not "-0".
+func isCanonicalInteger(literal []byte) bool {
+	return len(literal) <= plainDigitsMax && string(literal) != "-0"
 }
 
 // appendCanonicalNumber appends the canonical form of a JSON number, in the layout of RFC 8785 section 3.2.2.3. It

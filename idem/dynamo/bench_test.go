@@ -19,7 +19,7 @@ func BenchmarkPrepare(b *testing.B) {
 	store := offline(b)
 	store.client = dynamodb.New(dynamodb.Options{Region: "us-east-1"})
 	row := func(key string) idem.Write {
-		return Put(types.Put{TableName: aws.String("rows"), Item: item{"pk": stringValue(key)}}, idem.Failure{})
+		return Put(types.Put{TableName: aws.String("rows"), Item: item{"pk": stringValue(key)}})
 	}
 	for _, size := range []int{32, 10 << 10} {
 		b.Run(fmt.Sprintf("%d B", size), func(b *testing.B) {

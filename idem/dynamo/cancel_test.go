@@ -60,7 +60,7 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 			r := reserved(t)
 			send, err := store.Prepare(idem.Commit{
 				Record: completed(r, []byte("{}")), Now: base, Token: string(owner(t)), Messages: []idem.Message{message(r, 1)},
-				Writes: []idem.Write{insertRow(tables, string(owner(t)), idem.Failure{}), insertRow(tables, string(owner(t)), idem.Failure{})},
+				Writes: []idem.Write{insertRow(tables, string(owner(t))), insertRow(tables, string(owner(t)))},
 			})
 			must(t, err)
 			faults.inject("TransactWriteItems", cancelled(row.codes...))

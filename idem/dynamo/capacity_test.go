@@ -11,7 +11,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // bill counts the calls of a path and what they consumed.
@@ -43,7 +42,7 @@ func (b *bill) take() string {
 // does not). A transaction costs 2 per item and KB; entering or leaving a sparse index, or changing what it shows, costs
 // 1: "complete" is an opaque record's. A lost insert is billed as a write of the stored size, which no reply tells.
 func TestCapacity(t *testing.T) {
-	client := dynamotest.Client(dynamotest.Endpoint(t, emulator.Dynoxide))
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
 	var b bill
 	tables := createTables(t, client)
 	store := newStore(t, client, tables, dynamo.Config{Meter: b.meter})
@@ -85,7 +84,7 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	costs := map[string]string{}
 	b.take()
 	commit := func(c idem.Commit) {
-		c.Now, c.Token, c.Writes = base, string(owner(t)), []idem.Write{insertRow(tables, string(owner(t)), idem.Failure{})}
+		c.Now, c.Token, c.Writes = base, string(owner(t)), []idem.Write{insertRow(tables, string(owner(t)))}
 		send, err := store.Prepare(c)
 		must(t, err)
 		must(t, send(t.Context()))
@@ -134,7 +133,7 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	must(t, store.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(m)))
 	costs["claim"] = b.take()
 	s := settlement(t, held, m, body)
-	s.Writes = []idem.Write{insertRow(tables, string(owner(t)), idem.Failure{})}
+	s.Writes = []idem.Write{insertRow(tables, string(owner(t)))}
 	send, err := store.PrepareSettle(s)
 	must(t, err)
 	must(t, send(t.Context()))

@@ -39,6 +39,9 @@ func (s *Store) commit(c idem.Commit) (*transaction, error) {
 		}
 	}
 	t.putChunks(s, chunks)
+	if err := declared(c.Writes); err != nil {
+		return nil, err
+	}
 	t.writes, err = s.resolve(c.Writes)
 	return t, err
 }

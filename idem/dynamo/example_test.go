@@ -1,12 +1,17 @@
 package dynamo_test
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/memstore"
 )
 
 // A business write is one of the SDK's own types, with what its failed condition means: here, an answer that is stored
@@ -24,6 +29,47 @@ func ExampleUpdate() {
 
 	tx := &idem.Tx{} // a handler gets it
 	tx.Write(debit)
+}
+
+// placeOrder writes one row, whatever is there: without a condition a put takes no failure.
+func placeOrder(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+	tx.Write(dynamo.Put(types.Put{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "ord_1"},
+	}}))
+	return idem.JSON(201, "ord_1")
+}
+
+// A unit test of a handler looks at the items that it wrote, in memory and without an emulator.
+func ExampleItem() {
+	store, err := memstore.New(memstore.Config{Translate: func(w idem.Write) (memstore.Write, error) {
+		item, ok := dynamo.Item(w)
+		if !ok || item.Put == nil {
+			return memstore.Write{}, fmt.Errorf("unexpected: %T", w)
+		}
+		id := item.Put.Item["pk"].(*types.AttributeValueMemberS).Value
+		fmt.Println("put", id, "into", *item.Put.TableName)
+		return memstore.Write{Key: id, Apply: func([]byte) []byte { return []byte("stored") }}, nil
+	}})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		panic(err)
+	}
+	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()})
+	if err != nil {
+		panic(err)
+	}
+	request := idem.Request{Tenant: "tenant-a", Key: "order-17", Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
+	for range 2 {
+		result, err := orders.Do(context.Background(), request, placeOrder)
+		fmt.Println(result.Outcome, err)
+	}
+	// Output:
+	// put ord_1 into orders
+	// executed <nil>
+	// replayed <nil>
 }
 
 // A store needs a client and the names of its two tables; everything else has a default.

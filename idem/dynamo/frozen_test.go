@@ -25,7 +25,7 @@ func TestATransactionSentAgainSendsIdenticalBytes(t *testing.T) {
 	r := reserved(t)
 	send, err := store.Prepare(idem.Commit{
 		Record: completed(r, random(2<<10)), Now: base, Token: string(owner(t)), Messages: []idem.Message{message(r, 1)},
-		Writes: []idem.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: row}, idem.Failure{})},
+		Writes: []idem.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: row})},
 	})
 	must(t, err)
 	faults.inject("TransactWriteItems", dropReply, dropReply, dropReply)

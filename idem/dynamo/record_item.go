@@ -34,7 +34,11 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	if r.Fingerprint != (canonical.Fingerprint{}) {
 		w.number(schema.FingerprintVersion, int64(r.Fingerprint.Version))
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
+		w.name(schema.Selection, r.Fingerprint.Selection)
 		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
+		if r.Fingerprint.Parts != (canonical.Parts{}) {
+			w.bytes(schema.FingerprintParts, r.Fingerprint.Parts[:])
+		}
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
 	w.instant(schema.DoneAt, r.DoneAt)
@@ -179,9 +183,11 @@ func (r *reader) lifeAfter() idem.Expiry {
 
 func (r *reader) fingerprint() canonical.Fingerprint {
 	fingerprint := canonical.Fingerprint{
-		Version: r.count(schema.FingerprintVersion, math.MaxInt32),
-		KeyID:   r.text(schema.FingerprintKeyID),
+		Version:   r.count(schema.FingerprintVersion, math.MaxInt32),
+		KeyID:     r.text(schema.FingerprintKeyID),
+		Selection: r.text(schema.Selection),
 	}
+	copy(fingerprint.Parts[:], r.bytes(schema.FingerprintParts)) // which decide nothing
 	switch sum := r.bytes(schema.Fingerprint); len(sum) {
 	case 0:
 	case sha256.Size:

@@ -74,7 +74,7 @@ func harness(client *dynamodb.Client, tables tables, store *dynamo.Store) storet
 			return dynamo.Update(types.Update{
 				TableName: &tables.rows, Key: rowKey(key), UpdateExpression: aws.String("ADD n :one"),
 				ExpressionAttributeValues: map[string]types.AttributeValue{":one": number("1")},
-			}, idem.Failure{})
+			})
 		},
 		CountRow: func(ctx context.Context, key string) (int, error) {
 			out, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &tables.rows, Key: rowKey(key), ConsistentRead: aws.Bool(true)})
@@ -86,12 +86,14 @@ func harness(client *dynamodb.Client, tables tables, store *dynamo.Store) storet
 	}
 }
 
-func insertRow(tables tables, key string, failure idem.Failure) idem.Write {
-	row := rowKey(key)
-	row["n"] = number("1")
-	return dynamo.Put(types.Put{
-		TableName: &tables.rows, Item: row, ConditionExpression: aws.String("attribute_not_exists(pk)"),
-	}, failure)
+// insertRow puts a row: only where it is absent, if a failure is given.
+func insertRow(tables tables, key string, failure ...idem.Failure) idem.Write {
+	put := types.Put{TableName: &tables.rows, Item: rowKey(key)}
+	put.Item["n"] = number("1")
+	if len(failure) > 0 {
+		put.ConditionExpression = aws.String("attribute_not_exists(pk)")
+	}
+	return dynamo.Put(put, failure...)
 }
 
 func rowKey(key string) map[string]types.AttributeValue {

@@ -12,33 +12,86 @@ import (
 
 // native is a business write in DynamoDB's own words.
 type native struct {
-	item    types.TransactWriteItem
-	failure idem.Failure
+	item     types.TransactWriteItem
+	failures []idem.Failure
 }
 
 // IfConditionFails implements idem.Write.
-func (n native) IfConditionFails() idem.Failure { return n.failure }
+func (n native) IfConditionFails() idem.Failure {
+	if len(n.failures) == 0 {
+		return idem.Failure{}
+	}
+	return n.failures[0]
+}
 
-// Put makes a business write of an SDK put. failure says what its failed condition means; it is the zero Failure for a
-// put without one.
-func Put(put types.Put, failure idem.Failure) idem.Write {
+// Put makes a business write of an SDK put. A put with a condition takes one failure, [idem.Reject] or [idem.Retry]: what
+// it means that the condition did not hold. One without a condition takes none. A handler's transaction is refused before
+// anything is sent where a condition has no failure, or a failure no condition. In a settlement no condition may fail, and
+// none needs a failure.
+//
+// The write keeps the put's maps: they must not be changed afterwards.
+func Put(put types.Put, failure ...idem.Failure) idem.Write {
 	return native{types.TransactWriteItem{Put: &put}, failure}
 }
 
 // Update makes a business write of an SDK update; see [Put].
-func Update(update types.Update, failure idem.Failure) idem.Write {
+func Update(update types.Update, failure ...idem.Failure) idem.Write {
 	return native{types.TransactWriteItem{Update: &update}, failure}
 }
 
 // Delete makes a business write of an SDK delete; see [Put].
-func Delete(del types.Delete, failure idem.Failure) idem.Write {
+func Delete(del types.Delete, failure ...idem.Failure) idem.Write {
 	return native{types.TransactWriteItem{Delete: &del}, failure}
 }
 
 // ConditionCheck makes a business write of an SDK condition check: it writes nothing, and the transaction depends on it.
 // See [Put].
-func ConditionCheck(check types.ConditionCheck, failure idem.Failure) idem.Write {
+func ConditionCheck(check types.ConditionCheck, failure ...idem.Failure) idem.Write {
 	return native{types.TransactWriteItem{ConditionCheck: &check}, failure}
+}
+
+// Item returns what a [Put], [Update], [Delete] or [ConditionCheck] was made of, for a unit test of the code that made it;
+// not ok for any other write. It shares its maps with the write.
+func Item(w idem.Write) (_ types.TransactWriteItem, ok bool) {
+	n, ok := w.(native)
+	return n.item, ok
+}
+
+// declared refuses a write of this package whose condition and failure don't go together. An application's own write is
+// its translator's business.
+func declared(writes []idem.Write) error {
+	for i, w := range writes {
+		n, ok := w.(native)
+		if !ok {
+			continue
+		}
+		failure := n.IfConditionFails()
+		_, rejects := failure.Rejects()
+		means, has := rejects || failure.Retries(), conditionOf(n.item) != ""
+		switch {
+		case len(n.failures) > 1:
+			return fmt.Errorf("write %d has %d failures, a condition means one thing", i, len(n.failures))
+		case has && !means:
+			return fmt.Errorf("write %d has a condition and does not say what its failure means: give it idem.Reject or idem.Retry", i)
+		case means && !has:
+			return fmt.Errorf("write %d says what the failure of its condition means and has no ConditionExpression", i)
+		}
+	}
+	return nil
+}
+
+func conditionOf(i types.TransactWriteItem) string {
+	switch {
+	case i.Put != nil:
+		return text(i.Put.ConditionExpression)
+	case i.Update != nil:
+		return text(i.Update.ConditionExpression)
+	case i.Delete != nil:
+		return text(i.Delete.ConditionExpression)
+	case i.ConditionCheck != nil:
+		return text(i.ConditionCheck.ConditionExpression)
+	}
+	return ""
 }
 
 // resolve turns business writes into the items of a transaction, in order, and refuses what can't be one.

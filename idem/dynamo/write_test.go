@@ -27,11 +27,11 @@ func TestEachKindOfWriteTakesPart(t *testing.T) {
 		must(t, err)
 		return send(t.Context())
 	}
-	must(t, commit(insertRow(tables, "a", idem.Failure{}), insertRow(tables, "b", idem.Failure{})))
+	must(t, commit(insertRow(tables, "a"), insertRow(tables, "b")))
 	must(t, commit(
 		dynamo.Update(types.Update{TableName: table, Key: rowKey("a"), UpdateExpression: aws.String("SET n = :two"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":two": number("2")}}, idem.Failure{}),
-		dynamo.Delete(types.Delete{TableName: table, Key: rowKey("b")}, idem.Failure{}),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":two": number("2")}}),
+		dynamo.Delete(types.Delete{TableName: table, Key: rowKey("b")}),
 		dynamo.ConditionCheck(types.ConditionCheck{TableName: table, Key: rowKey("c"), ConditionExpression: aws.String("attribute_not_exists(pk)")}, idem.Retry()),
 	))
 	if n := stored(t, client, tables.rows, "pk", "a")["n"].(*types.AttributeValueMemberN).Value; n != "2" {
@@ -41,7 +41,7 @@ func TestEachKindOfWriteTakesPart(t *testing.T) {
 		t.Error("row b is still there")
 	}
 	err := commit(
-		insertRow(tables, "d", idem.Failure{}),
+		insertRow(tables, "d"),
 		dynamo.ConditionCheck(types.ConditionCheck{TableName: table, Key: rowKey("a"), ConditionExpression: aws.String("attribute_not_exists(pk)")}, idem.Retry()),
 	)
 	var failed *idem.WriteFailedError
@@ -61,6 +61,96 @@ func TestAWriteDeclaresItsFailure(t *testing.T) {
 	}
 }
 
+// A condition and what its failure means go together. Without either a write is unconditional.
+func TestAConditionAndItsFailureGoTogether(t *testing.T) {
+	store, client, tables := onDynoxide(t, dynamo.Config{})
+	condition := aws.String("attribute_not_exists(pk)")
+	update := aws.String("SET n = :one")
+	one := map[string]types.AttributeValue{":one": number("1")}
+	writes := map[string]func(key string, condition *string, failure ...idem.Failure) idem.Write{
+		"put": func(key string, condition *string, failure ...idem.Failure) idem.Write {
+			return dynamo.Put(types.Put{TableName: &tables.rows, Item: rowKey(key), ConditionExpression: condition}, failure...)
+		},
+		"update": func(key string, condition *string, failure ...idem.Failure) idem.Write {
+			return dynamo.Update(types.Update{TableName: &tables.rows, Key: rowKey(key), UpdateExpression: update, ExpressionAttributeValues: one,
+				ConditionExpression: condition}, failure...)
+		},
+		"delete": func(key string, condition *string, failure ...idem.Failure) idem.Write {
+			return dynamo.Delete(types.Delete{TableName: &tables.rows, Key: rowKey(key), ConditionExpression: condition}, failure...)
+		},
+		"check": func(key string, condition *string, failure ...idem.Failure) idem.Write {
+			return dynamo.ConditionCheck(types.ConditionCheck{TableName: &tables.rows, Key: rowKey(key), ConditionExpression: condition}, failure...)
+		},
+	}
+	rejects := idem.Reject(idem.NewProblem(409, "taken", "Taken", "It is taken."))
+	for kind, write := range writes {
+		for name, row := range map[string]struct {
+			write idem.Write
+			want  string // "" sends
+		}{
+			"neither":                        {write(kind+"-neither", nil), ""},
+			"both, a retry":                  {write(kind+"-retry", condition, idem.Retry()), ""},
+			"both, a rejection":              {write(kind+"-rejection", condition, rejects), ""},
+			"a zero failure, no condition":   {write(kind+"-zero", nil, idem.Failure{}), ""},
+			"a condition":                    {write(kind, condition), "write 1 has a condition and does not say what its failure means"},
+			"a condition and a zero failure": {write(kind, condition, idem.Failure{}), "write 1 has a condition and does not say what its failure means"},
+			"a retry":                        {write(kind, nil, idem.Retry()), "write 1 says what the failure of its condition means and has no ConditionExpression"},
+			"a rejection, an empty text":     {write(kind, aws.String(""), rejects), "write 1 says what the failure of its condition means and has no ConditionExpression"},
+			"two failures":                   {write(kind, condition, rejects, idem.Retry()), "write 1 has 2 failures"},
+		} {
+			if kind == "check" && row.want == "" && !strings.HasPrefix(name, "both") {
+				continue // DynamoDB knows no check without a condition
+			}
+			send, err := store.Prepare(idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: string(owner(t)), Writes: []idem.Write{
+				insertRow(tables, "other"), row.write,
+			}})
+			switch {
+			case row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)):
+				t.Errorf("%s with %s: got %v, want an error with %q", kind, name, err, row.want)
+			case row.want == "":
+				must(t, err)
+				must(t, send(t.Context()))
+			}
+		}
+	}
+	if stored(t, client, tables.rows, "pk", "put-neither") == nil {
+		t.Error("the unconditional put is missing")
+	}
+}
+
+// In a settlement no condition may fail, so none needs a meaning.
+func TestASettlementsConditionNeedsNoFailure(t *testing.T) {
+	store, _, tables := onDynoxide(t, dynamo.Config{})
+	_, err := store.PrepareSettle(idem.Settlement{
+		Message: idem.MessageEnd{ID: idem.MessageID("op_1.1"), State: idem.MessageDead, SweepAt: base}, Fence: idem.MessageFence{Open: true}, Token: string(owner(t)),
+		Writes: []idem.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: rowKey("a"), ConditionExpression: aws.String("attribute_not_exists(pk)")})},
+	})
+	must(t, err)
+}
+
+// What a handler wrote can be looked at without DynamoDB.
+func TestItemIsWhatAWriteWasMadeOf(t *testing.T) {
+	table := aws.String("rows")
+	for name, row := range map[string]struct {
+		write idem.Write
+		table func(types.TransactWriteItem) *string
+	}{
+		"put":    {dynamo.Put(types.Put{TableName: table}), func(i types.TransactWriteItem) *string { return i.Put.TableName }},
+		"update": {dynamo.Update(types.Update{TableName: table}), func(i types.TransactWriteItem) *string { return i.Update.TableName }},
+		"delete": {dynamo.Delete(types.Delete{TableName: table}), func(i types.TransactWriteItem) *string { return i.Delete.TableName }},
+		"check":  {dynamo.ConditionCheck(types.ConditionCheck{TableName: table}), func(i types.TransactWriteItem) *string { return i.ConditionCheck.TableName }},
+	} {
+		if item, ok := dynamo.Item(row.write); !ok || row.table(item) != table {
+			t.Errorf("%s: %+v, %v", name, item, ok)
+		}
+	}
+	for name, other := range map[string]idem.Write{"an application's own": credit{"acct_1"}, "none": nil} {
+		if item, ok := dynamo.Item(other); ok {
+			t.Errorf("%s: %+v", name, item)
+		}
+	}
+}
+
 func TestATranslatorTakesTheApplicationsOwnWrites(t *testing.T) {
 	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
 	tables := createTables(t, client)
@@ -72,7 +162,7 @@ func TestATranslatorTakesTheApplicationsOwnWrites(t *testing.T) {
 		return types.TransactWriteItem{Put: &types.Put{TableName: &tables.rows, Item: rowKey(c.account)}}, nil
 	}})
 	commit := idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: string(owner(t)), Writes: []idem.Write{
-		credit{"acct_1"}, insertRow(tables, "native", idem.Failure{}),
+		credit{"acct_1"}, insertRow(tables, "native"),
 	}}
 	send, err := store.Prepare(commit)
 	must(t, err)
@@ -94,10 +184,10 @@ func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	tables := createTables(t, client)
 	store := newStore(t, client, tables, dynamo.Config{})
 	put := func(table string, item map[string]types.AttributeValue) idem.Write {
-		return dynamo.Put(types.Put{TableName: &table, Item: item}, idem.Failure{})
+		return dynamo.Put(types.Put{TableName: &table, Item: item})
 	}
 	del := func(table, key string) idem.Write {
-		return dynamo.Delete(types.Delete{TableName: &table, Key: rowKey(key)}, idem.Failure{})
+		return dynamo.Delete(types.Delete{TableName: &table, Key: rowKey(key)})
 	}
 	big := func(key string, size int) idem.Write {
 		row := rowKey(key)
@@ -128,7 +218,7 @@ func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		"an item of more than 400 KB":    {[]idem.Write{big("big", 400<<10)}, "write 0 has 409"},
 		"two deletes of one item":        {[]idem.Write{del(tables.rows, "a"), put(tables.rows, rowKey("b")), del(tables.rows, "a")}, "write 0 and write 2 are on the same item"},
 		"an ARN and a name for one item": {[]idem.Write{del(tables.rows, "a"), del(arn+tables.rows, "a")}, "write 0 and write 1 are on the same item"},
-		"a put and a delete of one item": {[]idem.Write{insertRow(tables, "a", idem.Failure{}), del(tables.rows, "a")}, "write 0 and write 1 are on the same item"},
+		"a put and a delete of one item": {[]idem.Write{insertRow(tables, "a"), del(tables.rows, "a")}, "write 0 and write 1 are on the same item"},
 		"two equal puts":                 {[]idem.Write{put(tables.rows, rowKey("a")), put(tables.rows, rowKey("a"))}, "write 0 and write 1 are on the same item"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +242,7 @@ func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 func TestAWriteThatTheSDKRefuses(t *testing.T) {
 	store, _, tables := onDynoxide(t, dynamo.Config{})
 	send, err := store.Prepare(idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: string(owner(t)), Writes: []idem.Write{
-		dynamo.Update(types.Update{TableName: &tables.rows, Key: rowKey("a")}, idem.Failure{}), // without an expression
+		dynamo.Update(types.Update{TableName: &tables.rows, Key: rowKey("a")}), // without an expression
 	}})
 	must(t, err)
 	if err := send(t.Context()); meaningOf(err) != final {
@@ -165,7 +255,7 @@ func TestAResponseThatCrowdsATransactionIsTooLarge(t *testing.T) {
 	store, _, tables := onDynoxide(t, dynamo.Config{})
 	var writes []idem.Write
 	for i := range 98 {
-		writes = append(writes, insertRow(tables, fmt.Sprint("row", i), idem.Failure{}))
+		writes = append(writes, insertRow(tables, fmt.Sprint("row", i)))
 	}
 	r := reserved(t)
 	for name, commit := range map[string]idem.Commit{
@@ -188,5 +278,5 @@ func TestAResponseThatCrowdsATransactionIsTooLarge(t *testing.T) {
 func blob(tables tables, key string) idem.Write {
 	row := rowKey(key)
 	row["blob"] = &types.AttributeValueMemberB{Value: make([]byte, 390<<10)}
-	return dynamo.Put(types.Put{TableName: &tables.rows, Item: row}, idem.Failure{})
+	return dynamo.Put(types.Put{TableName: &tables.rows, Item: row})
 }

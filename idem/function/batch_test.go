@@ -85,12 +85,12 @@ func TestH16InProgressDuplicateFailsItsItem(t *testing.T) {
 		w := newWorld(t, idem.Config{})
 		fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
 		hung, wake := make(chan struct{}), make(chan struct{})
-		first := awslambda.SQS(function.Each(fn, body, func(ctx context.Context, tx *idem.Tx, in []byte) ([]byte, error) {
+		first := awslambda.SQS(function.EachRaw(fn, body, func(ctx context.Context, tx *idem.Tx, in []byte) ([]byte, error) {
 			close(hung)
 			<-wake
 			return w.returning(idem.KindAtomic, "zombie")(ctx, tx, in)
 		}), awslambda.Config{})
-		later := awslambda.SQS(function.Each(fn, body, w.returning(idem.KindAtomic, "done")), awslambda.Config{})
+		later := awslambda.SQS(function.EachRaw(fn, body, w.returning(idem.KindAtomic, "done")), awslambda.Config{})
 
 		zombie := make(chan []string)
 		go func() { zombie <- deliver(t, first, "", `{"id":"a"}`) }()
@@ -113,7 +113,7 @@ func TestH16InProgressDuplicateFailsItsItem(t *testing.T) {
 func TestH16FIFOStopsAtTheInProgressDuplicate(t *testing.T) {
 	w := newWorld(t, idem.Config{})
 	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
-	batch := awslambda.SQS(function.Each(fn, body, w.returning(idem.KindAtomic, "done")), awslambda.Config{})
+	batch := awslambda.SQS(function.EachRaw(fn, body, w.returning(idem.KindAtomic, "done")), awslambda.Config{})
 	w.want(fn, `{"id":"b"}`, func(context.Context, *idem.Tx, []byte) ([]byte, error) {
 		wantFailed(t, deliver(t, batch, "arn:aws:sqs:us-east-1:1:q.fifo", `{"id":"a"}`, `{"id":"b"}`, `{"id":"c"}`), "m1", "m2")
 		return nil, nil
@@ -130,7 +130,7 @@ func TestBatch(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			w := newWorld(t, idem.Config{ResponseBytesMax: 1000})
 			fn := w.function(idem.Operation{Kind: kind}, function.Config{})
-			batch := awslambda.SQS(function.Each(fn, body, func(ctx context.Context, tx *idem.Tx, in []byte) ([]byte, error) {
+			batch := awslambda.SQS(function.EachRaw(fn, body, func(ctx context.Context, tx *idem.Tx, in []byte) ([]byte, error) {
 				var charge struct{ ID string }
 				if err := json.Unmarshal(in, &charge); err != nil {
 					return nil, err
@@ -165,8 +165,8 @@ func TestBatch(t *testing.T) {
 func TestUnknownReachesTheDeadLetterQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, idem.Config{})
-		fn := w.function(idem.Operation{Kind: idem.KindOpaque}, function.Config{})
-		batch := awslambda.SQS(function.Each(fn, body, failing(w, context.DeadlineExceeded)), awslambda.Config{})
+		fn := w.function(idem.Operation{Kind: idem.KindOpaque, UnknownToOperator: true}, function.Config{})
+		batch := awslambda.SQS(function.EachRaw(fn, body, failing(w, context.DeadlineExceeded)), awslambda.Config{})
 		for range 5 { // maxReceiveCount
 			wantFailed(t, deliver(t, batch, "", `{"id":"a"}`), "m0")
 			time.Sleep(time.Hour)
@@ -190,7 +190,7 @@ func TestStream(t *testing.T) {
 		record.EventID, record.Change.SequenceNumber = fmt.Sprintf("e%d", i), fmt.Sprintf("s%d", i)
 		event.Records = append(event.Records, record)
 	}
-	batch := awslambda.Stream(function.Each(fn, image, w.returning(idem.KindAtomic, "done")), awslambda.Config{})
+	batch := awslambda.Stream(function.EachRaw(fn, image, w.returning(idem.KindAtomic, "done")), awslambda.Config{})
 	second, err := image(event.Records[1])
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestStream(t *testing.T) {
 func TestRecordWithoutAnInputFails(t *testing.T) {
 	w := newWorld(t, idem.Config{})
 	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
-	each := function.Each(fn, func(int) ([]byte, error) { return nil, os.ErrInvalid }, nil)
+	each := function.EachRaw(fn, func(int) ([]byte, error) { return nil, os.ErrInvalid }, nil)
 	if err := each(t.Context(), 1); err != os.ErrInvalid {
 		t.Errorf("got %v", err)
 	}

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/function"
 	"github.com/idem-go/idem-aws/idem/memstore"
 )
@@ -53,25 +50,6 @@ func Example() {
 	// {"charged":true} replayed=false <nil>
 	// {"charged":true} replayed=true <nil>
 	//  replayed=false function: no key: part 0 ("/order"): null or missing
-}
-
-// A queue's messages: lambda.Start(handler) in main, and ReportBatchItemFailures on the event source mapping.
-func ExampleEach() {
-	charges, err := newCharges(newEngine())
-	if err != nil {
-		log.Fatal(err)
-	}
-	body := func(m events.SQSMessage) ([]byte, error) { return []byte(m.Body), nil }
-	handler := awslambda.SQS(function.Each(charges, body, chargeOrder), awslambda.Config{})
-
-	report, err := handler.Invoke(context.Background(), []byte(`{"Records": [
-		{"messageId": "m1", "eventSource": "aws:sqs", "body": "{\"order\": 17}"},
-		{"messageId": "m2", "eventSource": "aws:sqs", "body": "{\"order\": 17}"},
-		{"messageId": "m3", "eventSource": "aws:sqs", "body": "{}"}]}`))
-	fmt.Printf("%s %v\n", report, err)
-	// Output:
-	// charging {"order": 17}
-	// {"batchItemFailures":[{"itemIdentifier":"m3"}]} <nil>
 }
 
 // A function of Go values, for lambda.Start.

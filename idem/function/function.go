@@ -107,6 +107,11 @@ func (c Config) validate(getenv func(string) string) error {
 		return &idem.ConfigError{Field: "Config.Raw", Value: true, Rule: "contradicts Config.Key, which reads JSON: use KeyFunc"}
 	case c.Raw && c.Fields != nil:
 		return &idem.ConfigError{Field: "Config.Raw", Value: true, Rule: "contradicts Config.Fields, which picks from JSON"}
+	case canonical.Selection{Fields: c.Fields}.Validate() != nil:
+		return &idem.ConfigError{
+			Field: "Config.Fields", Value: canonical.Selection{Fields: c.Fields}.String(),
+			Rule: fmt.Sprintf("must have a text of at most %d bytes, which each record stores", canonical.SelectionBytesMax),
+		}
 	case c.DisabledForTests && onAWS(getenv):
 		return &idem.ConfigError{Field: "Config.DisabledForTests", Value: true, Rule: "is refused on AWS: it would execute every duplicate"}
 	}
@@ -152,7 +157,7 @@ func (f *Function) Do(ctx context.Context, input []byte, h Handler) (Result, err
 // request asks for what the input says. The input is this call's own: the engine may come back to it after the handler
 // has run.
 func (f *Function) request(ctx context.Context, input []byte) (idem.Request, error) {
-	request := idem.Request{Tenant: f.cfg.Tenant, Input: canonical.Input{Body: input, MediaType: "application/json", Fields: f.cfg.Fields}}
+	request := idem.Request{Tenant: f.cfg.Tenant, Input: canonical.Input{Body: input, MediaType: "application/json", Selection: canonical.Selection{Fields: f.cfg.Fields}}}
 	if f.cfg.Raw {
 		request.Input.MediaType = "application/octet-stream"
 	}

@@ -68,7 +68,7 @@ func fingerprintOf(body []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum, err := hash.SumVersion(1, "", canonical.Input{MediaType: "application/json", Body: body})
+	sum, err := hash.SumAs(canonical.Fingerprint{Version: 1}, canonical.Input{MediaType: "application/json", Body: body})
 	return base64.RawURLEncoding.EncodeToString(sum.Sum[:]), err
 }
 

@@ -176,7 +176,7 @@ func encode(parts []any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum, err := hash.SumVersion(encodingVersion, "", canonical.Input{MediaType: "application/json", Body: array})
+	sum, err := hash.SumAs(canonical.Fingerprint{Version: encodingVersion}, canonical.Input{MediaType: "application/json", Body: array})
 	if err != nil {
 		return "", err
 	}

@@ -22,6 +22,10 @@ func TestNewRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long, err := canonical.NewFields([]string{"/" + strings.Repeat("a", canonical.SelectionBytesMax)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	key := function.JSONPointer("/id")
 	for field, test := range map[string]struct {
 		op  idem.Operation
@@ -34,6 +38,7 @@ func TestNewRefuses(t *testing.T) {
 		"Config.Key   ":            {cfg: function.Config{Tenant: "t", Key: function.KeyFunc(nil)}},
 		"Config.Raw":               {cfg: function.Config{Tenant: "t", Key: key, Raw: true}},
 		"Config.Raw ":              {cfg: function.Config{Tenant: "t", Key: function.KeyFunc(whole), Raw: true, Fields: fields}},
+		"Config.Fields":            {cfg: function.Config{Tenant: "t", Key: key, Fields: long}},
 		"Policy.ExemptReason":      {op: idem.Operation{Policy: with(func(p *idem.Policy) { p.ExemptReason = "why" })}},
 		"Policy.Observe":           {op: idem.Operation{Policy: idem.Observe(idem.IETF())}},
 		"Policy.StoreServerErrors": {op: idem.Operation{Policy: idem.Stripe()}},

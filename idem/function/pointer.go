@@ -2,10 +2,9 @@ package function
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
 // JSONPointer makes a key of the values that JSON pointers (RFC 6901) name in the input: "/detail/id". The empty pointer
@@ -13,11 +12,10 @@ import (
 func JSONPointer(pointers ...string) Key { return Expressions(pointer, pointers...) }
 
 func pointer(expression string) (Expression, error) {
-	parsed := jsontext.Pointer(expression)
-	if !parsed.IsValid() {
+	tokens, ok := canonical.PointerTokens(expression)
+	if !ok {
 		return nil, errors.New("must be a JSON pointer (RFC 6901)")
 	}
-	tokens := slices.Collect(parsed.Tokens())
 	return func(document any) (any, error) {
 		for _, token := range tokens {
 			document = step(document, token)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
@@ -23,6 +24,10 @@ type endpoint struct {
 	operation *idem.Registered
 	policy    idem.Policy
 	route     Route
+	// selection is what counts of a request. wildcards are those of the pattern that a Router serves the endpoint at; nil
+	// where the pattern is each request's.
+	selection canonical.Selection
+	wildcards []string
 	// execute makes the engine's handler for a request.
 	execute func(*call) idem.Handler
 	// passThrough serves requests without protection directly; nil where they need a transaction.
@@ -150,9 +155,12 @@ func (c *call) ask(key string) *refusal {
 	if refused != nil {
 		return refused
 	}
-	input, refused := e.input(c.request)
-	if refused != nil {
-		return refused
+	// Nobody can come back to a request without a key: only its body must be one that a fingerprint can be taken of.
+	input := canonical.Input{MediaType: r.Header.Get("Content-Type"), Body: c.request.Body}
+	if key != "" {
+		if input, refused = e.input(c.request); refused != nil {
+			return refused
+		}
 	}
 	c.asked = idem.Request{Tenant: identity.Tenant, Principal: identity.Principal, Key: key, FirstSent: sent, Input: input}
 	return nil

@@ -39,7 +39,7 @@ func ExampleRouter() {
 	existing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	router := newMiddleware(nil).NewRouter()
 	// An operation that was renamed keeps the keys of its clients.
-	router.Wrap("POST /orders", idem.Operation{Name: "purchases.create", RenamedFrom: "orders.create", Policy: idem.IETF()}, middleware.Route{}, existing)
+	router.Wrap("POST /orders", idem.Operation{Name: "purchases.create", RenamedFrom: "orders.create", ReleaseOn: []int{503}, Policy: idem.IETF()}, middleware.Route{}, existing)
 	router.Exempt("POST /hooks", "the provider's events have ids of their own", existing)
 	router.Idempotent("PATCH /orders/{id}", existing) // PATCH is not
 
@@ -55,6 +55,36 @@ func ExampleRouter() {
 	// POST /hooks  exempt
 }
 
+// One registration protects handlers in any router that takes a func(http.Handler) http.Handler:
+//
+//	r.With(protect).Post("/orders", create)              // github.com/go-chi/chi
+//	e.POST("/orders", create, echo.WrapMiddleware(protect)) // github.com/labstack/echo
+//
+// A router that has its own writer, such as gin, needs an adapter that calls protect with the rest of its chain.
+func ExampleMiddleware_Middleware() {
+	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", Policy: idem.IETF()}, middleware.Route{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders/{id}/pay", protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("pays order", r.PathValue("id"))
+		w.WriteHeader(http.StatusCreated)
+	})))
+	for _, path := range []string{"/orders/1/pay", "/orders/1/pay", "/orders/2/pay"} {
+		r := httptest.NewRequest("POST", path, strings.NewReader("{}"))
+		r.Header.Set("Idempotency-Key", `"attempt-17"`)
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Header().Get("Idempotency-Status"))
+	}
+	// Output:
+	// pays order 1
+	// 201 executed
+	// 201 replayed
+	// 422 mismatch
+}
+
 // In observe mode a policy acts on nothing: a team sees what enforcing it would change before it does.
 func ExampleObservation() {
 	mw := newMiddleware(func(_ context.Context, o middleware.Observation) {
@@ -65,7 +95,7 @@ func ExampleObservation() {
 		runs++
 		w.WriteHeader(http.StatusCreated)
 	})
-	observed, err := mw.Wrap(idem.Operation{Name: "orders.create", Policy: idem.Observe(idem.IETF())}, middleware.Route{}, existing)
+	observed, err := mw.Wrap(idem.Operation{Name: "orders.create", ReleaseOn: []int{503}, Policy: idem.Observe(idem.IETF())}, middleware.Route{}, existing)
 	if err != nil {
 		log.Fatal(err)
 	}

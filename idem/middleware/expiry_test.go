@@ -13,7 +13,10 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-const day = 24 * time.Hour
+const (
+	day  = 24 * time.Hour
+	skew = 2 * time.Second // the default of idem.Config.ClockSkew
+)
 
 func sent(q ask, value string) ask {
 	q.header = map[string]string{"Idempotency-First-Sent": value}
@@ -53,7 +56,7 @@ func TestFirstSent(t *testing.T) {
 				t.Log(name)
 				a.do(sent(key(ask{}), value)).refuses(t, 400, idem.CodeKeyInvalid)
 			}
-			for _, value := range []string{rfc3339(start.Add(-day)), httpDate(start.Add(-2 * day)), "1994-11-06T08:49:37Z"} {
+			for _, value := range []string{rfc3339(start.Add(-day)), httpDate(start.Add(-2 * day)), "1994-11-06T08:49:37Z", "0001-01-01T00:00:00Z"} {
 				a.do(sent(key(ask{}), value)).refuses(t, 412, idem.CodeKeyExpired)
 			}
 			if len(a.mem.Records()) != 0 || runs.Load() != 0 {
@@ -114,7 +117,7 @@ func TestGoneAfterExpiry(t *testing.T) {
 	refuse.Store(true)
 	a.do(key(ask{})).refuses(t, 400, "request_invalid")
 	refuse.Store(false)
-	a.later(7 * day)
+	a.later(7*day + skew)
 	a.do(status).refuses(t, 404, "not_found")
 	a.do(key(ask{})).wants(t, 201, "executed")
 	if runs.Load() != 2 {
@@ -156,7 +159,7 @@ func TestKeyTime(t *testing.T) {
 			a.do(ask{}).wants(t, 201, "unprotected")
 			a.do(keyAt(start)).wants(t, 201, "executed")
 			a.do(keyAt(start)).wants(t, 201, "replayed")
-			a.later(day)
+			a.later(day + skew + time.Second) // TTL is in seconds
 			a.mem.Expire(a.now())
 			want := map[idem.AfterExpiry]int{idem.AfterExpiryNew: 412, idem.AfterExpiryGone: 410}[after]
 			a.do(keyAt(start)).refuses(t, want, idem.CodeKeyExpired)

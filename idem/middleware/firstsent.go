@@ -9,24 +9,24 @@ import (
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
-// firstSent reads Idempotency-First-Sent, whatever the policy; zero where the client sends none, or no key that it could
+// firstSent reads Idempotency-First-Sent, whatever the policy; nil where the client sends none, or no key that it could
 // be about.
-func firstSent(r *http.Request, key string) (time.Time, *refusal) {
+func firstSent(r *http.Request, key string) (*time.Time, *refusal) {
 	if key == "" {
-		return time.Time{}, nil
+		return nil, nil
 	}
 	sent, err := header.ParseFirstSent(r.Header.Values(header.NameFirstSent))
 	var malformed *header.InvalidError
 	switch {
 	case err == nil:
-		return sent, nil
+		return &sent, nil
 	case errors.Is(err, header.ErrMissing):
-		return time.Time{}, nil
+		return nil, nil
 	case errors.As(err, &malformed):
-		return time.Time{}, refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-First-Sent invalid",
+		return nil, refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-First-Sent invalid",
 			"The Idempotency-First-Sent header is refused: "+string(malformed.Reason)+".")
 	}
-	return time.Time{}, refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-First-Sent invalid", "The Idempotency-First-Sent header is empty.")
+	return nil, refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-First-Sent invalid", "The Idempotency-First-Sent header is empty.")
 }
 
 // expired is the answer where the key's time is over: 412 where the client's own time says so, else 410.

@@ -2,8 +2,9 @@
 // (docs/semantics.md "On the wire").
 //
 // [Middleware.Handle] is for transactional handlers, [Middleware.Wrap] for existing ones, [Middleware.Read] for safe
-// methods beside them. What they return is an http.Handler for any router. [Router] registers them by pattern, so that
-// start-up fails for an unsafe route without a policy, and an audit can list them all.
+// methods beside them. What they return is an http.Handler for any router; [Middleware.Middleware] returns a
+// func(http.Handler) http.Handler. [Router] registers them by pattern, so that start-up fails for an unsafe route without a
+// policy, and an audit can list them all.
 //
 // A policy made by [idem.Observe] changes nothing about an endpoint but what is recorded and reported of it: each request
 // executes, as without protection, and says "Idempotency-Status: unprotected". A transactional handler still needs the
@@ -55,8 +56,8 @@ type Config struct {
 	// BodyBytesMax bounds a request's body, in bytes; larger ones get 413. Default 256 KiB. The engine's fingerprinter
 	// has a bound of its own.
 	BodyBytesMax int
-	// OperationsPath is the path under which the status of an operation is served, to which its id is appended for the
-	// Location of a 202. Default "/v1/operations/".
+	// OperationsPath is the path under which the application serves [Middleware.Status], and to which an operation's id is
+	// appended for the Location of a 202. Default "/v1/operations/".
 	OperationsPath string
 	// DocsURL is the API's documentation of its idempotency, for Link; rel="describedby". Default: no Link.
 	DocsURL string
@@ -68,7 +69,8 @@ type Config struct {
 	// Report is told what a policy in observe mode would have answered, where that is not what the request got; the log
 	// has a line of it too. It must not block.
 	Report func(context.Context, Observation)
-	// Logger gets what an operator should know; never bodies, keys or tokens. Default: discards.
+	// Logger gets what an operator should know; never bodies, keys or tokens. Default slog.Default(), as it is when New is
+	// called; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
@@ -103,7 +105,7 @@ func New(engine *idem.Engine, cfg Config) (*Middleware, error) {
 		cfg.Random = rand.Reader
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = slog.Default()
 	}
 	if err := cfg.validate(); err != nil {
 		return nil, err

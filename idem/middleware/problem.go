@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -23,6 +25,8 @@ const (
 	codeMediaType        = "unsupported_media_type" // 415
 	codeInternal         = "internal_error"         // 500
 )
+
+const problemMediaType = "application/problem+json"
 
 // refusal is a request's end before the engine was asked.
 type refusal struct{ response idem.Response }
@@ -64,10 +68,20 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	var over *idem.QuotaError
 	var expiry *idem.ExpiredError
 	var untimed *idem.KeyTimeError
+	var refusedBefore *idem.RefusedBeforeError
 	log := m.cfg.Logger.With(append(attributes, "error", err)...)
 	switch {
 	case errors.As(err, &rejected):
 		return rejected.Problem.Response(), 0
+	case errors.Is(err, idem.ErrNoTime):
+		log.ErrorContext(ctx, "no time left before the deadline")
+		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeNoTime, "Service Unavailable",
+			"There was no time left to execute the request. Nothing was executed; send it again after Retry-After.").Response(), retryAfter(err)
+	case errors.As(err, &refusedBefore):
+		log.WarnContext(ctx, "key not proven to be younger than a loss of records")
+		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeRefusedBefore, "Service Unavailable",
+				"The key may have been used before records were lost. Nothing was executed; a request that is new says so with Idempotency-First-Sent.").Response(),
+			retryAfter(err)
 	case errors.As(err, &unavailable):
 		log.ErrorContext(ctx, "store unavailable")
 		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
@@ -92,6 +106,15 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	return internalError().response, 0
 }
 
+// retryAfter is when a request that the engine could not execute may be sent again; 0 where it does not say.
+func retryAfter(err error) time.Duration {
+	var unavailable *idem.UnavailableError
+	if errors.As(err, &unavailable) {
+		return unavailable.RetryAfter
+	}
+	return 0
+}
+
 // guard answers 500 where a request panics outside of its handler, whose panics the engine takes care of.
 func (m *Middleware) guard(r *http.Request, serve func() answer) (a answer) {
 	defer func() {
@@ -108,9 +131,14 @@ func (m *Middleware) guard(r *http.Request, serve func() answer) (a answer) {
 	return serve()
 }
 
-// Problems serves the mux, with its own 404 and 405 as problem documents; a 405 keeps its Allow.
+// Problems serves the mux, with its own 404 and 405 as problem documents; a 405 keeps its Allow. A path that is not in its
+// shortest form ("//", "/./", "/../") is 404 too: the mux would redirect it, and a POST with it.
 func Problems(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !shortest(r.URL.EscapedPath()) {
+			write(w, answer{response: nothingHere().Response()})
+			return
+		}
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
@@ -118,11 +146,20 @@ func Problems(mux *http.ServeMux) http.Handler {
 		}
 		refused := &recorder{header: http.Header{}}
 		h.ServeHTTP(refused, r)
-		problem := idem.NewProblem(http.StatusNotFound, codeNotFound, "Not Found", "There is nothing at this path.")
+		problem := nothingHere()
 		if refused.status == http.StatusMethodNotAllowed {
 			problem = idem.NewProblem(http.StatusMethodNotAllowed, codeMethodNotAllowed, "Method Not Allowed", "The resource does not have this method.")
 			w.Header()["Allow"] = refused.header["Allow"]
 		}
 		write(w, answer{response: problem.Response()})
 	})
+}
+
+func nothingHere() idem.Problem {
+	return idem.NewProblem(http.StatusNotFound, codeNotFound, "Not Found", "There is nothing at this path.")
+}
+
+// shortest says whether a path has no segment that is empty or a dot, but for the end of one that ends in "/".
+func shortest(p string) bool {
+	return p == "*" || path.Clean(p) == strings.TrimSuffix(p, "/") || p == "/"
 }

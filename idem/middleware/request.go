@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -73,29 +72,6 @@ func (e *endpoint) checkMediaType(r *http.Request) *refusal {
 	}
 	return refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported Media Type",
 		fmt.Sprintf("The request body must be %s.", strings.Join(e.route.MediaTypes, " or ")))
-}
-
-// input is what the fingerprint is taken of.
-func (e *endpoint) input(r *Request) (canonical.Input, *refusal) {
-	in := canonical.Input{
-		Path: make(map[string]string, len(e.route.Path)), MediaType: r.HTTP.Header.Get("Content-Type"), Body: r.Body, Fields: e.route.Fields,
-	}
-	for _, name := range e.route.Path {
-		// Without the wildcard two resources would share a fingerprint.
-		if pattern := r.HTTP.Pattern; pattern != "" && !strings.Contains(pattern, "{"+name+"}") && !strings.Contains(pattern, "{"+name+"...}") {
-			e.m.cfg.Logger.ErrorContext(r.HTTP.Context(), "Route.Path names a parameter that the pattern has not", "name", name, "pattern", pattern)
-			return in, internalError()
-		}
-		in.Path[name] = r.HTTP.PathValue(name)
-	}
-	if len(e.route.Query) > 0 {
-		query, err := url.ParseQuery(r.HTTP.URL.RawQuery)
-		if err != nil {
-			return in, invalid("The query is malformed.")
-		}
-		in.Query = canonical.ChooseQuery(query, e.route.Query)
-	}
-	return in, nil
 }
 
 func tooLarge() *refusal {

@@ -10,14 +10,30 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
-// Route says how the requests of an endpoint are read. The zero value takes whole JSON bodies.
+// Route says how the requests of an endpoint are read, and what of them the fingerprint leaves out.
+//
+// The zero value leaves nothing out: a key that comes again with another method, path, query or body is a mismatch. Each
+// record keeps the selection that its fingerprint was made under, so that a release may change any of these fields and
+// still replays to the retries of earlier requests.
 type Route struct {
-	// Path names the path parameters that the fingerprint includes, as http.Request.PathValue has them: all that name
-	// what is acted on.
-	Path []string
-	// Query names the query parameters that the fingerprint includes.
-	Query []string
-	// Fields picks the fields of a JSON body that the fingerprint includes. Default: the whole body.
+	// PathByWildcards counts the values of the matched pattern's wildcards (http.Request.Pattern) in place of the whole
+	// path, so that the fixed parts of the path may change. The endpoint must then be served at one pattern only. A [Router]
+	// sees to that, and always counts the wildcards.
+	PathByWildcards bool
+	// PathParams returns the path's parameters by name, for routers other than http.ServeMux. It runs after the routing and
+	// makes the parameters count in place of the whole path; the endpoint must then be served at one route only. A parameter
+	// without a value, or no parameter at all, is answered with 500 and a line in the log: nothing runs.
+	PathParams func(*http.Request) map[string]string
+	// IgnorePath names path parameters that do not count, such as a locale. Outside of a [Router] it implies PathByWildcards
+	// unless there are PathParams. A parameter that the pattern does not have is a [*idem.ConfigError] in a Router; elsewhere it
+	// is answered with 500 and a line in the log.
+	IgnorePath []string
+	// IgnoreQuery names query parameters that do not count; "trace_*" names all that begin with "trace_".
+	IgnoreQuery []string
+	// IgnoreTracking leaves out the query parameters that advertising and mailing systems add to links, such as utm_*:
+	// those that [canonical.Tracking] lists.
+	IgnoreTracking bool
+	// Fields picks the fields of a JSON body that count. Default: the whole body.
 	Fields *canonical.Fields
 	// MediaTypes lists the media types that are accepted, without parameters; others get 415, and "*/*" accepts all, none
 	// included. Default: application/json for Handle, "*/*" for Wrap.
@@ -52,13 +68,18 @@ type Handler func(ctx context.Context, tx *idem.Tx, r *Request) (idem.Response, 
 // policy or by their method, run in a transaction of their own, under a key that nobody else has. It returns an
 // [*idem.ConfigError].
 func (m *Middleware) Handle(op idem.Operation, route Route, h Handler) (http.Handler, error) {
+	return m.handle(op, route, "", h)
+}
+
+// handle is Handle for an endpoint at a router's pattern, "" for none.
+func (m *Middleware) handle(op idem.Operation, route Route, pattern string, h Handler) (http.Handler, error) {
 	if op.Kind == idem.KindOpaque {
 		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: "is for Wrap: Handle's handlers write through their transaction"}
 	}
 	if h == nil {
 		return nil, &idem.ConfigError{Field: "Handler", Value: nil, Rule: "must be given"}
 	}
-	e, err := m.register(op, route, "application/json")
+	e, err := m.register(op, route, pattern, "application/json")
 	if err != nil {
 		return nil, err
 	}
@@ -67,42 +88,79 @@ func (m *Middleware) Handle(op idem.Operation, route Route, h Handler) (http.Han
 }
 
 // Wrap registers an existing handler, which writes for itself, as an opaque operation and returns its endpoint. Its
-// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic or a 5xx of the handler
-// leaves unknown unless the operation is SafeToRunAgain. Requests without protection, by policy or by their method, pass
+// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic of the
+// handler, or an answer that the policy does not store, leaves unknown unless the operation or the handler declared
+// otherwise: Operation.ReleaseOn, Operation.SafeToRunAgain, [idem.NothingHappened]. Requests without protection, by policy or by their method, pass
 // through untouched once they are authenticated. An empty kind means opaque; it returns an [*idem.ConfigError] for any
 // other.
 func (m *Middleware) Wrap(op idem.Operation, route Route, h http.Handler) (http.Handler, error) {
+	return m.wrap(op, route, "", h)
+}
+
+// wrap is Wrap for an endpoint at a router's pattern, "" for none.
+func (m *Middleware) wrap(op idem.Operation, route Route, pattern string, h http.Handler) (http.Handler, error) {
+	if h == nil {
+		return nil, &idem.ConfigError{Field: "http.Handler", Value: nil, Rule: "must be given"}
+	}
+	e, err := m.wrapped(op, route, pattern)
+	if err != nil {
+		return nil, err
+	}
+	return e.around(h), nil
+}
+
+// wrapped registers an operation whose handlers write for themselves. The endpoint has no handler yet.
+func (m *Middleware) wrapped(op idem.Operation, route Route, pattern string) (*endpoint, error) {
 	if op.Kind == "" {
 		op.Kind = idem.KindOpaque
 	}
 	if op.Kind != idem.KindOpaque {
 		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: fmt.Sprintf("must be %s: a wrapped handler has no transaction", idem.KindOpaque)}
 	}
-	if h == nil {
-		return nil, &idem.ConfigError{Field: "http.Handler", Value: nil, Rule: "must be given"}
-	}
-	e, err := m.register(op, route, anyMediaType)
+	return m.register(op, route, pattern, anyMediaType)
+}
+
+// Middleware registers an opaque operation, once, and returns what protects handlers that write for themselves as
+// [Middleware.Wrap] does: for chi, echo, gin, http.ServeMux and whatever else takes a func(http.Handler) http.Handler. It
+// may be called any number of times, also for each request (echo.WrapMiddleware does), and by several requests at once.
+// Where the route has PathParams or PathByWildcards, it belongs behind the router's own matching: in chi r.With, not r.Use.
+//
+// The operation is one thing that is done, so the protected handlers should be one route's. Where they are several, the
+// method and the whole path tell their requests apart, unless the route leaves the path out; a key that comes to another
+// of them is then a mismatch. It returns an [*idem.ConfigError].
+func (m *Middleware) Middleware(op idem.Operation, route Route) (func(http.Handler) http.Handler, error) {
+	registered, err := m.wrapped(op, route, "")
 	if err != nil {
 		return nil, err
 	}
-	e.passThrough = h
-	e.execute = func(c *call) idem.Handler { return c.record(h) }
-	return e, nil
+	return registered.around, nil
 }
 
-func (m *Middleware) register(op idem.Operation, route Route, mediaType string) (*endpoint, error) {
+// around is the endpoint in front of the handler.
+func (e *endpoint) around(h http.Handler) http.Handler {
+	protected := *e
+	protected.passThrough = h
+	protected.execute = func(c *call) idem.Handler { return c.record(h) }
+	return &protected
+}
+
+func (m *Middleware) register(op idem.Operation, route Route, pattern, mediaType string) (*endpoint, error) {
 	route, err := route.withDefault(mediaType)
 	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{m: m, route: route}
+	if err := e.selects(pattern); err != nil {
 		return nil, err
 	}
 	if op.Policy.ExemptReason != "" && op.Policy.Retention == 0 {
 		op.Policy.Retention = idem.RetentionMin // of the one-off records, which nobody can ask for
 	}
-	registered, err := m.engine.Register(op)
-	if err != nil {
+	if e.operation, err = m.engine.Register(op); err != nil {
 		return nil, err
 	}
-	return &endpoint{m: m, operation: registered, policy: op.Policy, route: route}, nil
+	e.policy = op.Policy
+	return e, nil
 }
 
 // Read returns the endpoint of a safe method: it authenticates, ignores a key and says so, and answers in the forms that

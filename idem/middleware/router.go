@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,7 @@ import (
 
 // Router registers endpoints by the patterns of http.ServeMux, and knows all of them: a route that admits POST or PATCH
 // and has no policy fails start-up. What is wrong is collected and returned by [Router.Handler], so that registrations
-// read as a table. It is not safe for concurrent use; what Handler returns is.
+// read as a table. It is not safe for concurrent use before everything is registered.
 type Router struct {
 	m      *Middleware
 	mux    *http.ServeMux
@@ -47,18 +46,18 @@ func (r RouteInfo) Retention() time.Duration {
 // NewRouter returns a router without routes.
 func (m *Middleware) NewRouter() *Router { return &Router{m: m, mux: http.NewServeMux()} }
 
-// Handle registers a transactional handler as [Middleware.Handle] does. Where the route says nothing of its path
-// parameters, the fingerprint includes all that the pattern has; an empty list that is not nil means none.
+// Handle registers a transactional handler as [Middleware.Handle] does. The fingerprint includes what the wildcards of the
+// pattern stand for, in place of the whole path, unless the pattern ends in "/": the fixed parts of the path may change.
 func (r *Router) Handle(pattern string, op idem.Operation, route Route, h Handler) {
-	r.operation(pattern, op, route, func(route Route) (http.Handler, error) { return r.m.Handle(op, route, h) })
+	r.operation(pattern, op, func() (http.Handler, error) { return r.m.handle(op, route, pattern, h) })
 }
 
-// Wrap registers an existing handler as [Middleware.Wrap] does; its path parameters count as with [Router.Handle].
+// Wrap registers an existing handler as [Middleware.Wrap] does; its path counts as with [Router.Handle].
 func (r *Router) Wrap(pattern string, op idem.Operation, route Route, h http.Handler) {
 	if op.Kind == "" {
 		op.Kind = idem.KindOpaque
 	}
-	r.operation(pattern, op, route, func(route Route) (http.Handler, error) { return r.m.Wrap(op, route, h) })
+	r.operation(pattern, op, func() (http.Handler, error) { return r.m.wrap(op, route, pattern, h) })
 }
 
 // Read registers what [Middleware.Read] makes of the handler, for a pattern with the method GET.
@@ -68,6 +67,11 @@ func (r *Router) Read(pattern string, h func(ctx context.Context, r *Request) (i
 		return
 	}
 	r.add(RouteInfo{Pattern: pattern}, r.m.Read(h))
+}
+
+// Status registers the status of the operations, as [Middleware.Status] makes it, where the Location of a 202 leads.
+func (r *Router) Status(messages Messages) {
+	r.add(RouteInfo{Pattern: http.MethodGet + " " + r.m.cfg.OperationsPath + "{id}"}, r.m.Status(messages))
 }
 
 // Idempotent registers a handler as it is, unauthenticated, for a pattern whose method is idempotent by itself
@@ -100,25 +104,27 @@ func (r *Router) Handler() (http.Handler, error) {
 	return Problems(r.mux), nil
 }
 
+// ServeHTTP implements http.Handler with what [Router.Handler] returns. Where a registration was refused it serves no
+// route at all: every request gets 500, and the log has the reason.
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	h, err := r.Handler()
+	if err != nil {
+		r.m.cfg.Logger.ErrorContext(req.Context(), "the router was not registered: nothing runs", "error", err)
+		r.m.write(w, answer{response: internalError().response})
+		return
+	}
+	h.ServeHTTP(w, req)
+}
+
 // Routes lists the routes in the order of their registration.
 func (r *Router) Routes() []RouteInfo { return slices.Clone(r.routes) }
 
-func (r *Router) operation(pattern string, op idem.Operation, route Route, endpoint func(Route) (http.Handler, error)) {
-	names := wildcards(pattern)
-	if route.Path == nil {
-		route.Path = names
-	}
-	for _, name := range route.Path {
-		if !slices.Contains(names, name) {
-			r.fail("Route.Path", fmt.Sprintf("%q", name), "must name a parameter of the pattern "+pattern)
-			return
-		}
-	}
+func (r *Router) operation(pattern string, op idem.Operation, endpoint func() (http.Handler, error)) {
 	if policyless(op.Policy) && admitsUnsafe(pattern) {
 		r.fail("Operation.Policy", "none", fmt.Sprintf("must be given for %s: it admits POST or PATCH; idem.Exempt(reason) where it needs no protection", pattern))
 		return
 	}
-	h, err := endpoint(route)
+	h, err := endpoint()
 	if err != nil {
 		r.errs = append(r.errs, fmt.Errorf("middleware: route %s: %w", pattern, err))
 		return
@@ -161,15 +167,4 @@ func method(pattern string) string {
 func admitsUnsafe(pattern string) bool {
 	m := method(pattern)
 	return m == "" || unsafe(m)
-}
-
-var wildcard = regexp.MustCompile(`\{([^{}$.]+)(\.\.\.)?\}`)
-
-// wildcards are the names of a pattern's parameters.
-func wildcards(pattern string) []string {
-	names := []string{}
-	for _, match := range wildcard.FindAllStringSubmatch(pattern, -1) {
-		names = append(names, match[1])
-	}
-	return names
 }

@@ -24,15 +24,17 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 		return x.vacant(now, c)
 	case r.State.Final() && r.Tombstone && r.Expires != 0 && now >= r.Expires:
 		return x.tell(Say{Code: Gone, State: r.State, Op: r.Op})
-	case r.Match == Different:
+	case r.Match == Different && !c.off(NoMatch):
 		return x.tell(Say{Code: Mismatch})
 	case r.State == Pending || r.State.Final():
 		return x.replay(r)
+	case x.ownReserve(r, c):
+		return x.hold(r, now, c)
 	case r.State == Unknown:
 		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
-	case x.ownReserve(r, now, c):
-		return x.hold(r, now, c)
 	case now < r.Lease: // of a holder who is alive, or of an answer that caches may hold
+		return x.busy(r, now)
+	case r.State == InProgress && !r.RunsAgain() && !r.deadOnEveryClock(now, c):
 		return x.busy(r, now)
 	case r.State == InProgress && !r.RunsAgain():
 		return x.parkOther(r, c)
@@ -40,9 +42,9 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 	return x.takeOver(r, now, c)
 }
 
-// ownReserve says that the row is this execution's reserve, whose reply was lost, and that enough of its lease is left.
-func (x Execution) ownReserve(r Record, now Instant, c *Config) bool {
-	return r.State == InProgress && r.Owner == x.Owner && now < r.Lease && !c.off(NoOwnReserve)
+// ownReserve says that the row is this execution's reserve, whose reply was lost. Somebody may have parked it meanwhile.
+func (x Execution) ownReserve(r Record, c *Config) bool {
+	return (r.State == InProgress || r.State == Unknown) && r.Owner == x.Owner && !c.off(NoOwnReserve)
 }
 
 // vacant begins a new incarnation.
@@ -89,6 +91,12 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 		return x.tell(Say{Code: Unavailable})
 	}
 	next := takenOver(r, c.Kind, c.safeToStore(), x.Owner, x.Plan.LeaseUntil)
+	if c.off(NoEpoch) {
+		next.Epoch = r.Epoch
+	}
+	if c.off(NewIncarnation) {
+		next.Op = x.Request.Incarnation.Plus(uint64(x.Holds))
+	}
 	return x.send(TakingOver, Write{RecIf: seen(r, c), RecAs: Put, Rec: next}, x.reserveUntil(now, c))
 }
 
@@ -121,7 +129,7 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	case Conflict:
 		return x.again(in.Reply.Rec, in.Now, c)
 	case Unclear:
-		return x.giveBack(c)
+		return x.giveBack(in.Now, c)
 	}
 	if in.Reply.Code == Contention { // somebody is at the key at this instant
 		return x.tell(Say{Code: Busy, State: InProgress})
@@ -131,12 +139,12 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 
 // again judges what won a race.
 func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
-	if x.Phase != Reserving && x.Phase != TakingOver && x.Phase != ParkingOther { // another hold needs another owner
+	if x.Phase != Reserving && x.Phase != TakingOver && x.Phase != ParkingOther && !c.off(NoNewOwner) { // another hold needs another owner
 		x.Holds++
 		x.Owner = x.Request.Seed.Plus(uint64(x.Holds) << 8)
 		x.Holding = false
 	}
-	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil {
+	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil || x.ownReserve(r, c) && !c.off(NoLateOwnReserve) {
 		return x.judge(r, now, c)
 	}
 	switch { // there is no time left to execute anything in: answer with what won, where that is an answer
@@ -150,19 +158,20 @@ func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
 	return x.tell(Say{Code: Busy, State: InProgress, Op: r.Op})
 }
 
-// hold has the right to execute, by a lease that the store has.
+// hold has the right to execute, by a lease that the store has. Where too little of it is left, or somebody has parked it,
+// it is given back: nothing has run under it.
 func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
-	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && r.Revision != x.At.W.Rec.Revision)
+	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && x.At.Tainted)
 	x.Held, x.Holding = r, true
-	if now >= x.Plan.HandlerUntil || now >= r.Lease {
+	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
 	}
 	return x.run(now, c)
 }
 
 // giveBack takes back a reserve that may have landed, or may land yet: nothing has run under it. Where it has not landed,
-// the record is put in its way, so that it never can.
-func (x Execution) giveBack(c *Config) (Execution, Action) {
+// the record is put in its way, so that it never can. A store that is down is answered soon all the same.
+func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 	x.Then = Say{Code: Unavailable}
 	x.NewKey = x.NewKey || x.Phase == Reserving
 	if c.off(NoGiveBack) {
@@ -171,10 +180,18 @@ func (x Execution) giveBack(c *Config) (Execution, Action) {
 	w := x.At.W
 	fence := holder(w.Rec, InProgress, Unknown)
 	if !c.off(NoGiveBackInsert) { // and what the reserve itself admits
-		fence.Free, fence.Seen = w.RecIf.Free, w.RecIf.Seen
+		if fence.Free = w.RecIf.Free; !c.off(NoGiveBackSeen) {
+			fence.Seen = w.RecIf.Seen
+		}
 	}
 	free := released(w.Rec, c.Life, x.At.Until)
-	return x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, x.Plan.StoreUntil)
+	until := x.Plan.StoreUntil
+	if c.GiveBackFor != 0 {
+		until = min(until, now+c.GiveBackFor)
+	}
+	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, until)
+	x.At.Persists = !c.off(NoGiveBackPersistence)
+	return x, a
 }
 
 // woke goes on after a pause, or renews the lease of the handler that runs.

@@ -42,8 +42,9 @@ type Execution struct {
 	// HandlerOn says that the handler is running, Holding that a lease is held, Loose that bytes which were sent may land
 	// yet, Looked that the record was read, Turned that a new key may not begin, NewKey that one was reserved or may be.
 	HandlerOn, Holding, Loose, Looked, Asked, Turned, NewKey, Zombie bool
-	// Runs counts runs of the handler, Loops what won a race, Sends transactions, Holds owners, Writes revisions, Waits pauses.
-	Runs, Loops, Sends, Holds, Writes, Waits uint8
+	// Runs counts runs of the handler, Loops what won a race, Sends transactions, Holds owners, Waits pauses, Writes revisions.
+	Runs, Loops, Sends, Holds, Waits uint8
+	Writes                           uint32
 
 	Request Request
 	Plan    Plan

@@ -44,6 +44,9 @@ func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 		}
 		w.Rec = Record{State: Failed, Op: m.Op, Kind: Deferred}
 	}
+	if m.Sealed { // nobody can say what rides along
+		w.Said = NotAsked
+	}
 	return d.send(Failing, w, now+c.Topic.SettleFor)
 }
 

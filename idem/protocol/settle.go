@@ -97,6 +97,9 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 			w.Rec.State = Failed
 		}
 	}
+	if m.Sealed { // nobody can say what rides along
+		w.Said = NotAsked
+	}
 	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
 	until := now + c.Topic.SettleFor
 	if d.Deadline != 0 { // the other half is for keeping what could not be settled
@@ -197,8 +200,11 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	}
 	m := d.Held
 	w := Write{MsgAs: Patch, Msg: Message{State: state, Index: m.Index, Op: m.Op, LookAt: now, Kept: d.Evidence.kept()}}
-	if state == Evidenced {
+	switch state {
+	case Evidenced:
 		w.Msg.LookAt = now + c.Topic.SweepGrace
+	case m.State: // it is only added to
+		w.Msg.LookAt = m.LookAt
 	}
 	switch {
 	case m.State.Final() || state == m.State || !d.Seen.None():

@@ -1,4 +1,4 @@
-// Package sdkhttp sends the requests of the AWS SDK in one piece.
+// Package sdkhttp sends each request of the AWS SDK with its body read into memory first.
 //
 // The SDK hands net/http a body that net/http doesn't know to be in memory. So net/http sends the headers, then the body,
 // and then reads once more, to see that the body has ended. Where the answer is there before that last read (a fast
@@ -21,23 +21,24 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// InOnePiece is next with each request's body in memory: headers and body are one write, and no reply is lost as the
-// package says. nil is the SDK's own client, with its defaults.
+// BufferedBody returns a client that reads each request's body into memory and then sends the request with next. net/http
+// then writes headers and body at once, so no reply is lost in the way that the package comment describes. A nil next is
+// the SDK's own client with its defaults.
 //
-//	cfg.HTTPClient = sdkhttp.InOnePiece(cfg.HTTPClient) // after config.LoadDefaultConfig
-func InOnePiece(next Doer) Doer {
+//	cfg.HTTPClient = sdkhttp.BufferedBody(cfg.HTTPClient) // after config.LoadDefaultConfig
+func BufferedBody(next Doer) Doer {
 	if next == nil { // as LoadDefaultConfig leaves it where the environment names no CA bundle
 		next = awshttp.NewBuildableClient()
 	}
-	return inOnePiece{next}
+	return bufferedBody{next}
 }
 
-type inOnePiece struct{ next Doer }
+type bufferedBody struct{ next Doer }
 
 // Do implements [Doer].
-func (p inOnePiece) Do(r *http.Request) (*http.Response, error) {
+func (b bufferedBody) Do(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return p.next.Do(r)
+		return b.next.Do(r)
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -45,5 +46,5 @@ func (p inOnePiece) Do(r *http.Request) (*http.Response, error) {
 	}
 	whole := r.WithContext(r.Context()) // a copy: the SDK closes its own body
 	whole.Body, whole.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return p.next.Do(whole)
+	return b.next.Do(whole)
 }

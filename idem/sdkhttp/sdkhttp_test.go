@@ -131,7 +131,7 @@ func TestAReplyBeforeTheWriteReturnsIsNotLost(t *testing.T) {
 	}
 	close(seen)
 	whole := newSlow(t)
-	if err := get(t, answers(t, seen), sdkhttp.InOnePiece(whole)); err != nil {
+	if err := get(t, answers(t, seen), sdkhttp.BufferedBody(whole)); err != nil {
 		t.Error(err)
 	}
 	if n := whole.writes.Load(); n != 1 {
@@ -143,7 +143,7 @@ func TestAReplyBeforeTheWriteReturnsIsNotLost(t *testing.T) {
 func TestWithoutAClientItIsTheSDKs(t *testing.T) {
 	seen := make(chan struct{})
 	close(seen)
-	if err := get(t, answers(t, seen), sdkhttp.InOnePiece(nil)); err != nil {
+	if err := get(t, answers(t, seen), sdkhttp.BufferedBody(nil)); err != nil {
 		t.Error(err)
 	}
 }
@@ -152,7 +152,7 @@ func TestARequestWithoutABodyIsPassedOn(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		var passed *http.Request
 		r := &http.Request{Body: body}
-		if _, err := sdkhttp.InOnePiece(doer(func(r *http.Request) (*http.Response, error) { passed = r; return nil, nil })).Do(r); err != nil || passed != r {
+		if _, err := sdkhttp.BufferedBody(doer(func(r *http.Request) (*http.Response, error) { passed = r; return nil, nil })).Do(r); err != nil || passed != r {
 			t.Errorf("%v: passed %v, %v", body, passed, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestARequestWithoutABodyIsPassedOn(t *testing.T) {
 func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
 	broken := errors.New("broken")
 	r := &http.Request{Body: io.NopCloser(io.MultiReader(strings.NewReader("half"), unreadable{broken}))}
-	_, err := sdkhttp.InOnePiece(doer(func(*http.Request) (*http.Response, error) { t.Error("sent"); return nil, nil })).Do(r)
+	_, err := sdkhttp.BufferedBody(doer(func(*http.Request) (*http.Response, error) { t.Error("sent"); return nil, nil })).Do(r)
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}

@@ -18,6 +18,12 @@ type Config struct {
 	// OpenOnly opens what is sealed and seals nothing: for the release before the first that seals, and for those after
 	// sealing was given up.
 	OpenOnly bool
+	// SealedOnly takes nothing that lies in the open: a response is a [*NotSealedError], and a message with a payload or
+	// evidence is as one that nobody can open. Without it, whoever may write the tables can put an answer or a payload in the
+	// place of a sealed one. Switch it on once all that was stored before sealing has expired: the longest retention after
+	// the last process without sealing has gone, and after the last message from that time is final. Default: off. It
+	// contradicts OpenOnly.
+	SealedOnly bool
 	// KeyAgeMax is how long a key is used after it was fetched, and so the longest time for which an erasure goes unseen
 	// by a process. From half of it on a key is fetched anew when it is next needed, and the old one used only if that
 	// fails. Default 5 min; at least 1 min, so that a key that was there at a reserve lasts until the commit.
@@ -52,6 +58,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Keys == nil:
 		return &idem.ConfigError{Field: "Config.Keys", Value: nil, Rule: "must be given"}
+	case c.OpenOnly && c.SealedOnly:
+		return &idem.ConfigError{Field: "Config.SealedOnly", Value: true, Rule: "contradicts Config.OpenOnly, which writes what it then would not take"}
 	case c.KeyAgeMax < keyAgeLeast:
 		return &idem.ConfigError{Field: "Config.KeyAgeMax", Value: c.KeyAgeMax, Rule: "must be at least 1 min, or 0 for its default"}
 	case c.KeysMax < 1:

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // What every store is, a sealing one is too: over the reference store, sealing or only opening, and over DynamoDB.
 func TestContractInMemory(t *testing.T) {
-	for name, cfg := range map[string]seal.Config{"sealing": {}, "open only": {OpenOnly: true}} {
+	for name, cfg := range map[string]seal.Config{"sealing": {}, "open only": {OpenOnly: true}, "sealed only": {SealedOnly: true}} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Harness {
 				v := newVault(t, cfg)
@@ -60,7 +60,7 @@ func TestContractOnDynamoDB(t *testing.T) {
 					return dynamo.Update(types.Update{
 						TableName: &b.rows, Key: rowKey(key), UpdateExpression: aws.String("ADD n :one"),
 						ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
-					}, idem.Failure{})
+					})
 				},
 				CountRow: func(ctx context.Context, key string) (int, error) {
 					out, err := b.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &b.rows, Key: rowKey(key), ConsistentRead: aws.Bool(true)})

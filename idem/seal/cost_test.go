@@ -11,13 +11,12 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/seal"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // What sealing costs in calls and capacity: the store's own calls are the same ones, and consume the same, but where 38
 // bytes and a flag, or what no longer compresses in the store, make an item one unit larger. Keys that are held cost nothing.
 func TestWhatSealingCosts(t *testing.T) {
-	b := newBank(t, dynamotest.Endpoint(t, emulator.Dynoxide))
+	b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
 	noise := make([]byte, 10<<10)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	for name, body := range map[string][]byte{

@@ -7,8 +7,9 @@
 //
 // Each tenant has a data key of its own ([Keys]), which is stored wrapped by a KMS. What is sealed is compressed first,
 // for it can't be afterwards, and then encrypted with AES-256-GCM under a key that is derived for its place alone: tenant,
-// record key, operation or message id, and what it is. So it opens nowhere else. Status, states, times, fingerprints and
-// references stay readable: the state machines judge records and messages without any key.
+// record key, operation or message id, and what it is; a response beside its record's state and its HTTP status, a payload
+// beside its topic and whether it is detached. So it opens nowhere else, and none of these can be changed under it. Status,
+// states, times, fingerprints and references stay readable: the state machines judge records and messages without any key.
 //
 // # Opening
 //
@@ -32,12 +33,15 @@
 // # Switching it on
 //
 // What was stored before is read as it is. A release that does not know this package can't read what is sealed, so first
-// deploy one with Config.OpenOnly, then one without.
+// deploy one with Config.OpenOnly, then one without. Once all that lies in the open has expired, set Config.SealedOnly: from
+// then on an answer in the open is a [*NotSealedError], the request gets 503 and nothing is executed; a message in the open
+// is not delivered and ends dead. Both raise the alarm seal.not_authentic. A worker that is given images of a stream must
+// then open them by [Store.OpenMessage] first.
 //
 // # What it does not do
 //
-// The size of what is sealed, after compression, can be seen. A writer to the tables may remove what is sealed, or put an
-// older state of the same record or something unsealed in its place: encryption is no access control.
+// The size of what is sealed, after compression, can be seen. A writer to the tables may remove what is sealed, put an
+// older state of the same record in its place, or, without SealedOnly, a row in the open: encryption is no access control.
 //
 // # What it costs
 //

@@ -46,8 +46,8 @@ const (
 	aPayload  what = "payload"
 
 	// Evidence of either kind opens only as what it is.
-	aDelivery what = "delivered"
-	aDecline  what = "declined"
+	aDelivery what = "evidence"
+	aDecline  what = "evidence of a decline"
 )
 
 // place is what a sealed text is bound to; it opens nowhere else.
@@ -57,12 +57,30 @@ type place struct {
 	record idem.RecordKey
 	// id is of the operation, or of the message.
 	id string
+	// beside is what else of the row decides how the text is used: it can't be changed under the text.
+	beside string
+}
+
+// responsePlace is where a record's response lies: beside the state that says whether it is the last answer, and beside
+// its HTTP status, which is replayed with it.
+func responsePlace(tenant string, record idem.RecordKey, id idem.OperationID, state idem.State, status int) place {
+	return place{aResponse, tenant, record, string(id), fmt.Sprintf("%s %d", state, status)}
+}
+
+// payloadPlace is where a message's payload lies: beside the topic that it is sent to, and beside the flag that says
+// whether its end is the record's.
+func payloadPlace(m idem.Message) place {
+	return place{aPayload, m.Tenant, m.RecordKey, string(m.ID), fmt.Sprintf("%t %s", m.Detached, m.Topic)}
+}
+
+func evidencePlace(kind what, tenant string, record idem.RecordKey, id idem.MessageID) place {
+	return place{kind, tenant, record, string(id), ""}
 }
 
 // bytes are the parts with their lengths, so that no two places have the same.
 func (p place) bytes() []byte {
 	var b []byte
-	for _, part := range []string{"idem/seal", string(p.what), p.tenant, string(p.record), p.id} {
+	for _, part := range []string{"idem/seal", string(p.what), p.tenant, string(p.record), p.id, p.beside} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(part)))
 		b = append(b, part...)
 	}

@@ -27,7 +27,7 @@ func newKey(id uint32) Key {
 	return key
 }
 
-var here = place{aResponse, "tenant", "record", "op_1"}
+var here = responsePlace("tenant", "record", "op_1", idem.StateCompleted, 201)
 
 func sealedAt(t testing.TB, key Key, p place, plain []byte) []byte {
 	t.Helper()
@@ -71,9 +71,14 @@ func TestNothingOpensElsewhere(t *testing.T) {
 	e, key := newEnvelope(t), newKey(1)
 	b := sealedAt(t, key, here, []byte("secret"))
 	for name, other := range map[string]place{
-		"tenant": {aResponse, "tenanT", "record", "op_1"}, "record": {aResponse, "tenant", "recorD", "op_1"},
-		"incarnation": {aResponse, "tenant", "record", "op_2"}, "payload": {aPayload, "tenant", "record", "op_1"},
-		"evidence": {aDelivery, "tenant", "record", "op_1"}, "moved border": {aResponse, "tenantr", "ecord", "op_1"},
+		"tenant":       responsePlace("tenanT", "record", "op_1", idem.StateCompleted, 201),
+		"record":       responsePlace("tenant", "recorD", "op_1", idem.StateCompleted, 201),
+		"incarnation":  responsePlace("tenant", "record", "op_2", idem.StateCompleted, 201),
+		"state":        responsePlace("tenant", "record", "op_1", idem.StateFailed, 201),
+		"status":       responsePlace("tenant", "record", "op_1", idem.StateCompleted, 200),
+		"payload":      {aPayload, "tenant", "record", "op_1", here.beside},
+		"evidence":     {aDelivery, "tenant", "record", "op_1", here.beside},
+		"moved border": responsePlace("tenantr", "ecord", "op_1", idem.StateCompleted, 201),
 	} {
 		if got, err := e.open(key, other, b); !errors.Is(err, ErrNotAuthentic) {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -105,7 +110,9 @@ func TestNoBitMayChange(t *testing.T) {
 func TestTheNonceIsOfAllThatIsSealed(t *testing.T) {
 	key := newKey(1)
 	nonces := map[string]string{}
-	for _, p := range []place{here, {aPayload, "tenant", "record", "op_1"}, {aResponse, "other", "record", "op_1"}} {
+	for _, p := range []place{
+		here, {aPayload, "tenant", "record", "op_1", here.beside}, responsePlace("other", "record", "op_1", idem.StateCompleted, 201),
+	} {
 		for _, id := range []uint32{1, 2} {
 			key.ID = id
 			for name, plain := range texts() {

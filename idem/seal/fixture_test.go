@@ -33,6 +33,8 @@ type keyring struct {
 	asked   int
 	// takes is how long a current key does.
 	takes time.Duration
+	// overtake runs once, when the next key is read and before it is handed out.
+	overtake func()
 }
 
 func newKeyring() *keyring {
@@ -45,6 +47,7 @@ func (k *keyring) Current(ctx context.Context, tenant string) (seal.Key, error) 
 			return seal.Key{}, err
 		}
 	}
+	defer k.overtaken()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.asked++; k.down || k.stuck {
@@ -63,6 +66,7 @@ func (k *keyring) Current(ctx context.Context, tenant string) (seal.Key, error) 
 }
 
 func (k *keyring) Open(_ context.Context, tenant string, id uint32) (seal.Key, error) {
+	defer k.overtaken()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked++
@@ -78,6 +82,17 @@ func (k *keyring) Open(_ context.Context, tenant string, id uint32) (seal.Key, e
 	key := keys[id-1]
 	key.Current = int(id) == len(keys)
 	return key, nil
+}
+
+// overtaken runs what overtakes a reply.
+func (k *keyring) overtaken() {
+	k.mu.Lock()
+	hook := k.overtake
+	k.overtake = nil
+	k.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
 }
 
 // add is called under the lock.

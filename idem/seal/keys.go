@@ -23,8 +23,9 @@ type Key struct {
 
 // Keys are the data keys of the tenants. They need not cache: [Store] does.
 //
-// Both methods return an [idem.ErrErased] where the tenant's keys, or the one that is asked for, were erased. Any other
-// error means that the key can't be told for the time being.
+// Both methods return an [idem.ErrErased] where the tenant's keys, or the one that is asked for, were erased; whoever
+// erases a key erases the tenant's older ones with it. Any other error means that the key can't be told for the time being.
+// Both read strongly: a reply is never older than its request. Ids of a tenant only grow.
 type Keys interface {
 	// Current returns the key that the tenant's data is sealed under now. A tenant that never had one gets its first.
 	Current(ctx context.Context, tenant string) (Key, error)
@@ -43,6 +44,23 @@ type Wrapper interface {
 
 // ErrNotAuthentic: what is stored is not what was sealed for this place. It was damaged, or put there by somebody else.
 var ErrNotAuthentic = errors.New("seal: not what was sealed for this place")
+
+// NotSealedError: what is stored lies in the open, where its row says that it is sealed or where Config.SealedOnly takes
+// nothing else. It is an [ErrNotAuthentic].
+type NotSealedError struct {
+	// What is "response", "payload" or "evidence".
+	What string
+	// ID is the id of its operation, or of its message.
+	ID string
+}
+
+// Error implements error.
+func (e *NotSealedError) Error() string {
+	return fmt.Sprintf("seal: the %s of %s is not sealed", e.What, e.ID)
+}
+
+// Unwrap returns [ErrNotAuthentic].
+func (e *NotSealedError) Unwrap() error { return ErrNotAuthentic }
 
 // KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [idem.ErrThrottled], so that
 // whoever meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes

@@ -22,6 +22,7 @@ type shipping struct {
 	worker *outbox.Worker
 	sweep  *outbox.Sweep
 	queue  *memqueue.Queue
+	cfg    seal.Config
 	log    bytes.Buffer
 	// called are the payloads that the provider got; during runs within each call.
 	called []string
@@ -40,9 +41,10 @@ func newShipping(t *testing.T) *shipping {
 // restart is another process on the same tables: it holds no key.
 func (s *shipping) restart(t *testing.T) {
 	t.Helper()
-	s.Store = s.with(t, seal.Config{})
+	s.cfg.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
+	s.Store = s.with(t, s.cfg)
 	topics := must(outbox.NewTopics(
-		outbox.Config{Now: s.clock.Now, Pause: s.clock.Pause, Logger: slog.New(slog.NewTextHandler(&s.log, nil))},
+		outbox.Config{Now: s.clock.Now, Pause: s.clock.Pause, Logger: s.cfg.Logger},
 		outbox.Topic{Name: "orders.charge", Call: s.call, Settle: s.settle, Keys: outbox.Keys{Honoured: true, Retention: time.Hour}},
 	))(t)
 	s.queue = memqueue.New(s.clock.Now)

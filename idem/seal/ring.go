@@ -20,6 +20,8 @@ type ring struct {
 
 	mu   sync.Mutex
 	held *simplelru.LRU[keyName, heldKey]
+	// asking has each tenant's requests that are under way.
+	asking map[string][]*asking
 }
 
 // keyName names a key; id 0 is the tenant's current one.
@@ -47,7 +49,7 @@ func newRing(cfg Config) (*ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seal: key cache: %w", err)
 	}
-	return &ring{cfg: cfg, held: held}, nil
+	return &ring{cfg: cfg, held: held, asking: map[string][]*asking{}}, nil
 }
 
 // get returns the tenant's key with that id, or its current one: an [idem.ErrErased], or a [*KeysError] where it is not
@@ -65,7 +67,6 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 	case err == nil:
 		return key, nil
 	case errors.Is(err, idem.ErrErased):
-		r.drop(name)
 		return Key{}, err
 	case ok && age < r.cfg.KeyAgeMax:
 		r.pause(name)
@@ -79,12 +80,14 @@ func (r *ring) fetch(ctx context.Context, name keyName) (Key, error) {
 	fetched := r.fetches.DoChan(fmt.Sprintf("%d %s", name.id, name.tenant), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.KeyTimeout)
 		defer cancel()
-		asked := r.cfg.Now()
-		key, err := r.ask(ctx, name)
-		if err == nil {
-			r.hold(name.tenant, heldKey{key: key, asked: asked})
+		for range asksMax {
+			asking := r.begin(name)
+			key, err := r.ask(ctx, name)
+			if err, settled := r.settle(asking, key, err); settled {
+				return key, err
+			}
 		}
-		return key, err
+		return Key{}, errOvertaken
 	})
 	select {
 	case <-ctx.Done():
@@ -116,15 +119,6 @@ func (r *ring) look(name keyName) (heldKey, bool) {
 	return r.held.Get(name)
 }
 
-func (r *ring) hold(tenant string, held heldKey) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held.Add(keyName{tenant, held.key.ID}, held)
-	if held.key.Current {
-		r.held.Add(keyName{tenant, currentKey}, held)
-	}
-}
-
 // pause notes that a key could not be fetched again.
 func (r *ring) pause(name keyName) {
 	r.mu.Lock()
@@ -133,12 +127,4 @@ func (r *ring) pause(name keyName) {
 		held.failed = r.cfg.Now()
 		r.held.Add(name, held)
 	}
-}
-
-// drop forgets an erased key, and the current one with it: what is erased first may be any of a tenant's.
-func (r *ring) drop(name keyName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held.Remove(name)
-	r.held.Remove(keyName{name.tenant, currentKey})
 }

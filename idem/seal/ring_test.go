@@ -138,6 +138,97 @@ func TestAnErasureTakesEffectWithinAKeysAge(t *testing.T) {
 	wantNoKey(t, use(t, other, r))
 }
 
+// sealedUnder inserts a record of ada's and returns the key that it was sealed under.
+func sealedUnder(t *testing.T, v *vault, store idem.Store) byte {
+	t.Helper()
+	r := completed(t, "ada", "{}")
+	ok(t, store.Insert(t.Context(), r, base))
+	return keyID(stored(t, v, r.Key))
+}
+
+// An older key's reply that comes late does not bring that key back, whatever it was when the reply was made.
+func TestASlowReplyBringsNoOlderKeyBack(t *testing.T) {
+	for name, erased := range map[string]bool{"after a rotation": false, "after an erasure and a renewal": true} {
+		t.Run(name, func(t *testing.T) {
+			v := newVault(t, seal.Config{})
+			r := completed(t, "ada", "{}")
+			ok(t, v.Insert(t.Context(), r, base))
+			other := v.with(t, seal.Config{})
+			v.keys.overtake = func() {
+				if erased {
+					v.keys.erase("ada")
+				}
+				v.keys.rotate("ada")
+				if id := sealedUnder(t, v, other); id != 2 {
+					t.Errorf("sealed under key %d, want 2", id)
+				}
+			}
+			_, err := load(t, other, r.Key) // Open(1) is answered before the new key is there, and heard of after
+			ok(t, err)
+			if id := sealedUnder(t, v, other); id != 2 {
+				t.Errorf("sealed under key %d, want 2", id)
+			}
+		})
+	}
+}
+
+// Once a process was told of an erasure, no reply that is older makes it seal or open under an erased key.
+func TestAnErasureIsNotForgottenForASlowReply(t *testing.T) {
+	open := func(v *vault, store idem.Store, key idem.RecordKey) error {
+		r, err := v.inner.Get(context.Background(), key)
+		if err == nil {
+			_, err = store.LoadResponse(context.Background(), *r)
+		}
+		return err
+	}
+	for name, row := range map[string]struct {
+		slow, told func(*testing.T, *vault, idem.Store, idem.RecordKey) error
+	}{
+		"to seal, told by opening": {
+			slow: func(t *testing.T, v *vault, s idem.Store, _ idem.RecordKey) error {
+				return s.Insert(t.Context(), completed(t, "ada", "{}"), base)
+			},
+			told: func(_ *testing.T, v *vault, s idem.Store, key idem.RecordKey) error { return open(v, s, key) },
+		},
+		"to open, told by sealing": {
+			slow: func(_ *testing.T, v *vault, s idem.Store, key idem.RecordKey) error { return open(v, s, key) },
+			told: func(t *testing.T, v *vault, s idem.Store, _ idem.RecordKey) error {
+				return s.Insert(t.Context(), completed(t, "ada", "{}"), base)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVault(t, seal.Config{})
+			r := completed(t, "ada", "{}")
+			ok(t, v.Insert(t.Context(), r, base))
+			other := v.with(t, seal.Config{})
+			v.keys.overtake = func() {
+				v.keys.erase("ada")
+				wantErased(t, row.told(t, v, other, r.Key))
+			}
+			wantErased(t, row.slow(t, v, other, r.Key))
+			wantErased(t, other.Insert(t.Context(), completed(t, "ada", "{}"), base))
+		})
+	}
+}
+
+// What was erased long ago is asked for in vain, and costs the tenant's present key nothing.
+func TestAnOlderErasureLeavesTheCurrentKey(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", "{}")
+	ok(t, v.Insert(t.Context(), r, base))
+	v.keys.erase("ada")
+	v.keys.rotate("ada")
+	other := v.with(t, seal.Config{})
+	ok(t, other.Insert(t.Context(), completed(t, "ada", "{}"), base))
+	asked := v.keys.count()
+	_, err := load(t, other, r.Key)
+	wantErased(t, err)
+	if id := sealedUnder(t, v, other); id != 2 || v.keys.count() != asked+1 {
+		t.Errorf("sealed under key %d after %d more replies, want 2 after 1", id, v.keys.count()-asked)
+	}
+}
+
 func TestKeysAreBounded(t *testing.T) {
 	v := newVault(t, seal.Config{KeysMax: 2}) // one tenant's: its current one, and the same by its id
 	first := completed(t, "tenant-0", "{}")

@@ -68,16 +68,14 @@ func (x *sealing) response(ctx context.Context, p place, r idem.Response, was bo
 }
 
 func (x *sealing) record(ctx context.Context, r idem.Record) (_ idem.Record, err error) {
-	p := place{aResponse, r.Tenant, r.Key, string(r.OperationID)}
+	p := responsePlace(r.Tenant, r.Key, r.OperationID, r.State, r.Response.Status)
 	r.Response, r.Sealed, err = x.response(ctx, p, r.Response, r.Sealed)
 	return r, err
 }
 
 // part seals a payload or evidence.
-func (x *sealing) part(ctx context.Context, p place, plain []byte, was bool) (_ []byte, is bool, err error) {
+func (x *sealing) part(ctx context.Context, p place, plain []byte) (_ []byte, is bool, err error) {
 	switch {
-	case was && sealed(plain):
-		return plain, true, nil
 	case len(plain) == 0 || x.store.cfg.OpenOnly:
 		return plain, false, nil
 	}
@@ -85,16 +83,21 @@ func (x *sealing) part(ctx context.Context, p place, plain []byte, was bool) (_ 
 	return text, true, err
 }
 
+// message seals what a message holds. One that could not be opened goes back as it came: what was refused in it must not
+// become authentic by being sealed.
 func (x *sealing) message(ctx context.Context, m idem.Message) (idem.Message, error) {
-	payload, is, err := x.part(ctx, placeIn(m, aPayload), m.Payload, m.Sealed)
+	if m.Sealed {
+		return m, nil
+	}
+	payload, is, err := x.part(ctx, payloadPlace(m), m.Payload)
 	if err != nil {
 		return m, err
 	}
-	delivered, one, err := x.kept(ctx, placeIn(m, aDelivery), m.KeptDelivered, m.Sealed)
+	delivered, one, err := x.kept(ctx, evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID), m.KeptDelivered, false)
 	if err != nil {
 		return m, err
 	}
-	declined, other, err := x.kept(ctx, placeIn(m, aDecline), m.KeptDeclined, m.Sealed)
+	declined, other, err := x.kept(ctx, evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID), m.KeptDeclined, false)
 	if err != nil {
 		return m, err
 	}
@@ -107,7 +110,10 @@ func (x *sealing) kept(ctx context.Context, p place, k *idem.Kept, was bool) (_ 
 	if k == nil {
 		return nil, false, nil
 	}
-	text, is, err := x.part(ctx, p, k.Evidence, was)
+	if was && sealed(k.Evidence) { // it goes back as it came
+		return k, true, nil
+	}
+	text, is, err := x.part(ctx, p, k.Evidence)
 	return &idem.Kept{Reference: k.Reference, Evidence: text}, is, err
 }
 
@@ -124,14 +130,12 @@ func (x *sealing) end(ctx context.Context, end idem.MessageEnd) (idem.MessageEnd
 	if err != nil {
 		return end, err
 	}
-	if end.KeptDelivered, _, err = x.kept(ctx, place{aDelivery, x.tenant, record, string(end.ID)}, end.KeptDelivered, end.Sealed); err != nil {
+	if end.KeptDelivered, _, err = x.kept(ctx, evidencePlace(aDelivery, x.tenant, record, end.ID), end.KeptDelivered, end.Sealed); err != nil {
 		return end, err
 	}
-	end.KeptDeclined, _, err = x.kept(ctx, place{aDecline, x.tenant, record, string(end.ID)}, end.KeptDeclined, end.Sealed)
+	end.KeptDeclined, _, err = x.kept(ctx, evidencePlace(aDecline, x.tenant, record, end.ID), end.KeptDeclined, end.Sealed)
 	return end, err
 }
-
-func placeIn(m idem.Message, w what) place { return place{w, m.Tenant, m.RecordKey, string(m.ID)} }
 
 func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem.Message, error) {
 	all := make([]idem.Message, len(messages))
@@ -159,7 +163,7 @@ func (x *sealing) settlement(ctx context.Context, s idem.Settlement) (idem.Settl
 	}
 	if s.Record != nil {
 		end := *s.Record
-		p := place{aResponse, x.tenant, end.Key, string(end.OperationID)}
+		p := responsePlace(x.tenant, end.Key, end.OperationID, end.State, end.Response.Status)
 		if end.Response, end.Sealed, err = x.response(ctx, p, end.Response, end.Sealed); err != nil {
 			return s, err
 		}

@@ -22,15 +22,25 @@ func (s *Store) ResponseBytesMax() int {
 	return min(idem.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
 }
 
-// Get implements idem.Store. A sealed response stays sealed until LoadResponse.
+// Get implements idem.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly
+// refuses.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
-	return s.inner.Get(ctx, key)
+	r, err := s.inner.Get(ctx, key)
+	if r != nil && s.refuses(*r) {
+		r.Sealed = true
+	}
+	return r, err
 }
 
-// LoadResponse implements idem.Store. Besides what the inner store returns: [idem.ErrErased], [ErrNotAuthentic], and a
-// [*KeysError].
+// refuses says whether the record has a response that lies in the open and must not.
+func (s *Store) refuses(r idem.Record) bool {
+	return s.cfg.SealedOnly && !r.Sealed && (r.Chunks > 0 || !empty(r.Response))
+}
+
+// LoadResponse implements idem.Store. Besides what the inner store returns: [idem.ErrErased], [ErrNotAuthentic], among them
+// a [*NotSealedError], and a [*KeysError].
 func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
-	if !r.Sealed {
+	if !r.Sealed && !s.refuses(r) {
 		return s.inner.LoadResponse(ctx, r)
 	}
 	whole := r
@@ -39,7 +49,7 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	if err != nil {
 		return r, err
 	}
-	plain, err := s.open(ctx, place{aResponse, r.Tenant, r.Key, string(r.OperationID)}, whole.Response.Body)
+	plain, err := s.open(ctx, responsePlace(r.Tenant, r.Key, r.OperationID, r.State, r.Response.Status), whole.Response.Body)
 	if err != nil {
 		return r, fmt.Errorf("seal: load response %s: %w", r.Key, err)
 	}
@@ -50,22 +60,28 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	return whole, nil
 }
 
-// open opens what lies at a place.
+// open opens what lies at a place, in an envelope.
 func (s *Store) open(ctx context.Context, p place, b []byte) ([]byte, error) {
-	id, err := keyOf(b)
-	if err == nil {
-		var key Key
-		if key, err = s.keys.get(ctx, p.tenant, id); err == nil {
-			var plain []byte
-			if plain, err = s.envelope.open(key, p, b); err == nil {
-				return plain, nil
-			}
-		}
-	}
+	plain, err := s.opens(ctx, p, b)
 	if errors.Is(err, ErrNotAuthentic) {
-		s.cfg.Logger.ErrorContext(ctx, "seal.not_authentic", "what", string(p.what), "key_hash", p.record, "id", p.id, "alarm", true)
+		s.cfg.Logger.ErrorContext(ctx, "seal.not_authentic", "what", string(p.what), "key_hash", p.record, "id", p.id, "error", err, "alarm", true)
 	}
-	return nil, err
+	return plain, err
+}
+
+func (s *Store) opens(ctx context.Context, p place, b []byte) ([]byte, error) {
+	if !sealed(b) {
+		return nil, &NotSealedError{What: string(p.what), ID: p.id}
+	}
+	id, err := keyOf(b)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.keys.get(ctx, p.tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.envelope.open(key, p, b)
 }
 
 // Insert implements idem.Store. The tenant's key must be there even where nothing is sealed yet, so that no handler runs
@@ -73,9 +89,9 @@ func (s *Store) open(ctx context.Context, p place, b []byte) ([]byte, error) {
 func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
 	sealed, err := s.beginning(ctx, r)
 	if err == nil {
-		return s.inner.Insert(ctx, sealed, now)
+		return s.met(s.inner.Insert(ctx, sealed, now))
 	}
-	existing, lookErr := s.inner.Get(ctx, r.Key)
+	existing, lookErr := s.Get(ctx, r.Key)
 	if lookErr == nil && existing != nil && !existing.KeyFree(now) {
 		return &idem.RecordConflictError{Existing: existing}
 	}
@@ -93,7 +109,7 @@ func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) err
 	if err != nil {
 		return fmt.Errorf("seal: update %s: %w", r.Key, err)
 	}
-	return s.inner.Update(ctx, sealed, fence)
+	return s.met(s.inner.Update(ctx, sealed, fence))
 }
 
 // Renew implements idem.Store. Nothing of it is sealed, so it asks for no key.
@@ -151,9 +167,20 @@ func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Con
 	return s.opening(inner), nil
 }
 
-// opening opens the message that a sending found in its way.
+// opening opens the message that a sending found in its way, and refuses the record as Get does.
 func (s *Store) opening(send func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error { return s.opened(ctx, send(ctx)) }
+	return func(ctx context.Context) error { return s.opened(ctx, s.met(send(ctx))) }
+}
+
+// met is the error of a write, whose record in the way is as Get returns it.
+func (s *Store) met(err error) error {
+	var conflict *idem.RecordConflictError
+	if !errors.As(err, &conflict) || conflict.Existing == nil || !s.refuses(*conflict.Existing) {
+		return err
+	}
+	existing := *conflict.Existing
+	existing.Sealed = true
+	return &idem.RecordConflictError{Existing: &existing}
 }
 
 func (s *Store) opened(ctx context.Context, err error) error {
@@ -190,18 +217,26 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 }
 
 // OpenMessage opens a message that came another way than through this store: an image of the outbox table's stream. One
-// whose key is erased, or that is not authentic, is returned as it is: Sealed. Other errors: a [*KeysError].
+// whose key is erased, or that is not authentic, is returned as it is: Sealed. So is one that lies in the open although its
+// row says that it is sealed, or although Config.SealedOnly refuses that. Other errors: a [*KeysError].
 func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, error) {
 	opened := m
 	opened.Sealed = false
 	for _, part := range []struct {
-		what  what
+		place place
 		bytes *[]byte
-	}{{aPayload, &opened.Payload}, {aDelivery, evidenceOf(&opened.KeptDelivered)}, {aDecline, evidenceOf(&opened.KeptDeclined)}} {
-		if part.bytes == nil || !sealed(*part.bytes) {
+		// must says that it is not taken where it lies in the open. Evidence may come to a sealed message from a process that
+		// seals nothing.
+		must bool
+	}{
+		{payloadPlace(m), &opened.Payload, m.Sealed || s.cfg.SealedOnly},
+		{evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID), evidenceOf(&opened.KeptDelivered), s.cfg.SealedOnly},
+		{evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID), evidenceOf(&opened.KeptDeclined), s.cfg.SealedOnly},
+	} {
+		if part.bytes == nil || len(*part.bytes) == 0 || !part.must && !sealed(*part.bytes) {
 			continue
 		}
-		plain, err := s.open(ctx, placeIn(m, part.what), *part.bytes)
+		plain, err := s.open(ctx, part.place, *part.bytes)
 		switch {
 		case errors.Is(err, idem.ErrErased), errors.Is(err, ErrNotAuthentic):
 			m.Sealed = true

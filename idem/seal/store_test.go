@@ -15,7 +15,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // A record that is copied to another tenant, or to another scope of its own, does not open.
@@ -242,7 +241,7 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	for field, cfg := range map[string]seal.Config{
 		"Config.Keys": {}, "Config.KeyAgeMax": {Keys: v.keys, KeyAgeMax: time.Second}, "Config.KeysMax": {Keys: v.keys, KeysMax: -1},
-		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1},
+		"Config.KeyTimeout": {Keys: v.keys, KeyTimeout: -1}, "Config.SealedOnly": {Keys: v.keys, SealedOnly: true, OpenOnly: true},
 	} {
 		var rejected *idem.ConfigError
 		if _, err := seal.New(v.inner, cfg); !errors.As(err, &rejected) || rejected.Field != field {
@@ -318,7 +317,7 @@ func TestTheLargestResponseFitsSealed(t *testing.T) {
 		"bounded":  func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{ResponseBytesMax: 100 << 10}) },
 		"memory":   func(*bank) seal.Inner { return must(memstore.New(memstore.Config{}))(t) },
 	} {
-		b := newBank(t, dynamotest.Endpoint(t, emulator.Dynoxide))
+		b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
 		within := inner(b)
 		store := must(seal.New(within, seal.Config{Keys: b.keys}))(t)
 		if got, want := store.ResponseBytesMax(), idem.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {

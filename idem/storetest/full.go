@@ -18,7 +18,7 @@ func (e *env) full() idem.Record {
 		Revision: e.revision(), LeaseUntil: base.Add(7 * time.Millisecond), LookAt: base.Add(6 * time.Millisecond),
 		Tenant: "ténant \U0001F511", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session/ß",
 		SafeToRunAgain: true,
-		Fingerprint:    canonical.Fingerprint{Version: 3, KeyID: "key-2101", Sum: sha256.Sum256([]byte{0})},
+		Fingerprint:    canonical.Fingerprint{Version: 3, KeyID: "key-2101", Selection: "ignore_query=s%C3%BC%C3%9F", Sum: sha256.Sum256([]byte{0}), Parts: canonical.Parts{0, 1, 0xff}},
 		Response: idem.Response{
 			Status: 299,
 			Header: []idem.Field{ // order and repetition are kept

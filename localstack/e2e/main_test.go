@@ -84,7 +84,7 @@ func connect() error {
 		}
 	}
 	config := aws.Config{
-		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]), HTTPClient: sdkhttp.InOnePiece(nil),
+		Region: variables["AWS_REGION"], BaseEndpoint: aws.String(variables["AWS_ENDPOINT_URL"]), HTTPClient: sdkhttp.BufferedBody(nil),
 		Credentials: credentials.NewStaticCredentialsProvider(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], ""),
 	}
 	deployed = deployment{

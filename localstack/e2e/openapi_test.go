@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
@@ -27,7 +28,7 @@ const checkedWithin = 5 * time.Minute
 // requests at random, and chains of requests along its links; openapi/hooks.py leads them past the forms.
 func TestAPIKeepsToItsDocument(t *testing.T) {
 	t.Parallel()
-	root, err := emulator.Root()
+	root, err := localtool.Root()
 	must(t, err)
 	tool := emulator.SchemathesisTool()
 	must(t, tool.Require(root))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // CDKTool is the CDK command line that infra/package-lock.json pins. npm puts it into infra/node_modules; the folder in
@@ -19,7 +21,7 @@ func CDKTool(root string) (Tool, error) {
 	}
 	hash := sha256.Sum256(locked)
 	return Tool{
-		Name: "aws-cdk", Version: hex.EncodeToString(hash[:4]), Check: RequireNode,
+		Tool: localtool.Tool{Name: "aws-cdk", Version: hex.EncodeToString(hash[:4])}, Check: RequireNode,
 		Install: func(ctx context.Context, directory string) error {
 			if err := Run(ctx, infra, nil, "npm", "ci", "--no-audit", "--no-fund"); err != nil {
 				return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 //go:embed ministack-requirements.txt
@@ -16,22 +18,20 @@ var schemathesisRequirements []byte
 
 // DynoxideTool is the DynamoDB emulator that starts in milliseconds: a native binary inside an npm package.
 func DynoxideTool() Tool {
-	const version = "1.2.1"
 	return Tool{
-		Name: "dynoxide", Version: version, Check: RequireNode,
+		Tool: localtool.DynoxideTool, Check: RequireNode,
 		Install: func(ctx context.Context, directory string) error {
-			return npmInstall(ctx, directory, "@dynoxide/"+npmHost()+"@"+version)
+			return npmInstall(ctx, directory, "@dynoxide/"+localtool.NPMHost()+"@"+localtool.DynoxideTool.Version)
 		},
 	}
 }
 
 // DynamoDBLocalTool is AWS's own DynamoDB emulator, the referee for the store's contract.
 func DynamoDBLocalTool() Tool {
-	const version = "2.5.2"
 	return Tool{
-		Name: "dynamodb-local", Version: version, Check: RequireJava,
+		Tool: localtool.DynamoDBLocalTool, Check: RequireJava,
 		Install: func(ctx context.Context, directory string) error {
-			return MavenCopy(ctx, directory, filepath.Join(directory, "lib"), "com.amazonaws", "DynamoDBLocal", version)
+			return MavenCopy(ctx, directory, filepath.Join(directory, "lib"), "com.amazonaws", "DynamoDBLocal", localtool.DynamoDBLocalTool.Version)
 		},
 	}
 }
@@ -42,7 +42,7 @@ const ministackPythonMinor = 10
 // MinistackTool is the emulator that the stack is deployed to by default, in a virtual environment.
 func MinistackTool() Tool {
 	return Tool{
-		Name: "ministack", Version: "1.5.33",
+		Tool: localtool.MinistackTool,
 		Check: func(ctx context.Context) error {
 			_, err := Python(ctx, ministackPythonMinor)
 			return err
@@ -65,7 +65,7 @@ const schemathesisPythonMinor = 11
 // `uv pip compile --universal --python-version 3.11 --generate-hashes`.
 func SchemathesisTool() Tool {
 	return Tool{
-		Name: "schemathesis", Version: "4.32.5",
+		Tool: localtool.Tool{Name: "schemathesis", Version: "4.32.5"},
 		Check: func(ctx context.Context) error {
 			_, err := Python(ctx, schemathesisPythonMinor)
 			return err
@@ -84,7 +84,7 @@ func SchemathesisTool() Tool {
 func StaticcheckTool() Tool {
 	const version = "0.8.2"
 	return Tool{
-		Name: "staticcheck", Version: version, Check: RequireGo,
+		Tool: localtool.Tool{Name: "staticcheck", Version: version}, Check: RequireGo,
 		Install: func(ctx context.Context, directory string) error {
 			return Run(ctx, directory, []string{"GOBIN=" + directory, "GOFLAGS="},
 				"go", "install", "honnef.co/go/tools/cmd/staticcheck@v"+version)
@@ -95,11 +95,11 @@ func StaticcheckTool() Tool {
 // TypeScriptTool is the compiler that checks and builds the TypeScript client, with the types of the oldest Node that runs
 // it. The compiler is node_modules/typescript/bin/tsc below the tool's folder.
 func TypeScriptTool() Tool {
-	const version, nodeTypes = "7.0.2", "20.19.43"
+	const nodeTypes = "20.19.43"
 	return Tool{
-		Name: "typescript", Version: version, Check: RequireNode,
+		Tool: localtool.TypeScriptTool, Check: RequireNode,
 		Install: func(ctx context.Context, directory string) error {
-			return npmInstall(ctx, directory, "typescript@"+version, "@types/node@"+nodeTypes)
+			return npmInstall(ctx, directory, "typescript@"+localtool.TypeScriptTool.Version, "@types/node@"+nodeTypes)
 		},
 	}
 }

@@ -1,5 +1,5 @@
-// Package emulator installs and runs the local stand-ins for AWS: dynoxide and DynamoDB Local for the store's tests,
-// ministack for the whole stack; and it installs the other tools that the project pins.
+// Package emulator installs the tools that the project pins: the emulators of AWS, which package localtool starts for tests
+// and package stack for the whole stack, and the programs that check and build.
 //
 // Everything lands in .local/tools of the checkout, one folder per tool and version. Nothing is installed globally.
 package emulator
@@ -8,61 +8,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
 // Tool is one pinned thing to install.
 type Tool struct {
-	// Name of the tool, also the start of its folder's name.
-	Name string
-	// Version that is installed; another version is another folder.
-	Version string
+	localtool.Tool
 	// Check returns a *MissingError where a prerequisite is missing. It changes nothing.
 	Check func(ctx context.Context) error
 	// Install fills the empty folder directory.
 	Install func(ctx context.Context, directory string) error
-}
-
-// stamp is the file whose presence says that a tool's folder is complete.
-const stamp = ".installed"
-
-// Directory is where t is installed under root, the checkout.
-func (t Tool) Directory(root string) string {
-	return filepath.Join(root, ".local", "tools", t.Name+"-"+t.Version)
-}
-
-// Installed tells whether t is completely there.
-func (t Tool) Installed(root string) bool {
-	_, err := os.Stat(filepath.Join(t.Directory(root), stamp))
-	return err == nil
-}
-
-// NotInstalledError says that a tool is to be installed first.
-type NotInstalledError struct {
-	// Tool that is missing.
-	Tool Tool
-}
-
-// Error names the tool and the command that installs it.
-func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("%s %s is not installed: run `make tools`", e.Tool.Name, e.Tool.Version)
-}
-
-// Require returns a *NotInstalledError where t is not installed.
-func (t Tool) Require(root string) error {
-	if !t.Installed(root) {
-		return &NotInstalledError{Tool: t}
-	}
-	return nil
 }
 
 // Install installs those of the tools that are not there, in parallel, and prints each with its time. It may run in
@@ -113,7 +75,7 @@ func install(ctx context.Context, root string, tool Tool) error {
 	if err := tool.Install(ctx, directory); err != nil {
 		return fmt.Errorf("install %s: %w", tool.Name, err)
 	}
-	return os.WriteFile(filepath.Join(directory, stamp), nil, 0o644)
+	return tool.Stamp(root)
 }
 
 // Run executes a command of an installation in directory. Its error carries the end of what the command printed.
@@ -123,52 +85,7 @@ func Run(ctx context.Context, directory string, environment []string, name strin
 	command.Env = append(os.Environ(), environment...)
 	output, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, tail(string(output)))
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, localtool.Tail(string(output)))
 	}
 	return nil
-}
-
-const tailLines = 20
-
-// tail is the last lines of a text: where tools put what went wrong.
-func tail(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
-}
-
-// Root returns the checkout that holds the working directory: the nearest folder upwards that has both go.mod and
-// localstack/. Tests run in their package's folder and find the tools this way.
-func Root() (string, error) {
-	directory, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if isRoot(directory) {
-			return directory, nil
-		}
-		parent := filepath.Dir(directory)
-		if parent == directory {
-			return "", fmt.Errorf("find the checkout: %w", fs.ErrNotExist)
-		}
-		directory = parent
-	}
-}
-
-func isRoot(directory string) bool {
-	for _, name := range []string{"go.mod", filepath.Join("localstack", "emulator")} {
-		if _, err := os.Stat(filepath.Join(directory, name)); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// npmHost is the host in the words of npm packages: "linux-x64".
-func npmHost() string {
-	architecture := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	if architecture == "" {
-		architecture = runtime.GOARCH
-	}
-	return runtime.GOOS + "-" + architecture
 }

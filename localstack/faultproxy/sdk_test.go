@@ -20,7 +20,7 @@ func (b bench) sdk() *dynamodb.Client { return b.sdkWith(aws.NopRetryer{}) }
 // sdkWith is the real client; nil means its own retries.
 func (b bench) sdkWith(retries aws.Retryer) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(b.URL), Region: "us-east-1", Retryer: retries, HTTPClient: sdkhttp.InOnePiece(nil),
+		BaseEndpoint: aws.String(b.URL), Region: "us-east-1", Retryer: retries, HTTPClient: sdkhttp.BufferedBody(nil),
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
 }

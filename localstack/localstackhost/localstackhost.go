@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
@@ -57,7 +58,8 @@ func Tool() emulator.Tool {
 		panic(err)
 	}
 	return emulator.Tool{
-		Name: "localstack", Version: Version + "-" + hex.EncodeToString(hash.Sum(nil)[:4]), Check: check, Install: install,
+		Tool:  localtool.Tool{Name: "localstack", Version: Version + "-" + hex.EncodeToString(hash.Sum(nil)[:4])},
+		Check: check, Install: install,
 	}
 }
 

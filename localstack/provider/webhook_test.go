@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/webhook"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -17,6 +18,14 @@ func newReader(body []byte) io.Reader { return struct{ io.Reader }{bytes.NewRead
 
 func getBody(body []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+}
+
+// The library verifies webhooks by its own function; what the simulator signs is what that one makes.
+func TestSignatureIsTheLibrarys(t *testing.T) {
+	at, body := time.Unix(1795262400, 0), []byte(`{"id":"evt_1"}`)
+	if got, want := provider.Sign("whsec_1", at, body), webhook.Sign("whsec_1", at, body); got != want {
+		t.Errorf("signed %s, want %s", got, want)
+	}
 }
 
 type posted struct {

@@ -36,10 +36,11 @@ func BuildFunctions(ctx context.Context, root, architecture string) error {
 	if err != nil {
 		return err
 	}
+	module := filepath.Join(root, "functions")
 	environment := []string{"GOOS=linux", "GOARCH=" + architecture, "CGO_ENABLED=0"}
 	for _, name := range names {
-		err := emulator.Run(ctx, root, environment, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-ldflags=-s -w",
-			"-o", buildDirectory(root, architecture, name, "bootstrap"), "./functions/"+name)
+		err := emulator.Run(ctx, module, environment, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-ldflags=-s -w",
+			"-o", buildDirectory(root, architecture, name, "bootstrap"), "./"+name)
 		if err != nil {
 			return fmt.Errorf("build function %s: %w", name, err)
 		}
@@ -47,7 +48,7 @@ func BuildFunctions(ctx context.Context, root, architecture string) error {
 	return nil
 }
 
-// buildInfra builds the CDK app, which is a module of its own.
+// buildInfra builds the CDK app.
 func buildInfra(ctx context.Context, root string) error {
 	infra := filepath.Join(root, "infra")
 	if err := emulator.Run(ctx, infra, nil, "go", "build", "-o", buildDirectory(root, "infra"), "."); err != nil {
@@ -59,7 +60,7 @@ func buildInfra(ctx context.Context, root string) error {
 // buildPrograms builds the processes that stand beside the emulator.
 func buildPrograms(ctx context.Context, root string, names ...string) error {
 	for _, name := range names {
-		err := emulator.Run(ctx, root, nil, "go", "build", "-o", buildDirectory(root, "bin", name), "./localstack/cmd/"+name)
+		err := emulator.Run(ctx, filepath.Join(root, "localstack"), nil, "go", "build", "-o", buildDirectory(root, "bin", name), "./cmd/"+name)
 		if err != nil {
 			return fmt.Errorf("build %s: %w", name, err)
 		}

@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/localstackhost"
 	"github.com/idem-go/idem-aws/localstack/progress"
@@ -25,12 +27,13 @@ type Part string
 const (
 	Lint  Part = "lint"
 	Unit  Part = "unit"
+	Prove Part = "prove"
 	Infra Part = "infra"
 	E2E   Part = "e2e"
 )
 
 // AllParts are what `make test` runs.
-func AllParts() []Part { return []Part{Lint, Unit, Infra, E2E} }
+func AllParts() []Part { return []Part{Lint, Unit, Prove, Infra, E2E} }
 
 // Check is one run of the project's checks.
 type Check struct {
@@ -76,7 +79,7 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 }
 
 func (c *Check) runAll(ctx context.Context, parts []Part) error {
-	run := map[Part]func(context.Context) error{Lint: c.lint, Unit: c.unit, Infra: c.infra, E2E: c.e2e}
+	run := map[Part]func(context.Context) error{Lint: c.lint, Unit: c.unit, Prove: c.prove, Infra: c.infra, E2E: c.e2e}
 	var failed []error
 	for _, part := range parts {
 		if err := run[part](ctx); err != nil {
@@ -97,20 +100,20 @@ func (c *Check) prepare(ctx context.Context) error {
 	return lanes.Wait()
 }
 
-// lint checks the formatting, and runs vet and staticcheck, in both modules; and that the compose file is YAML.
+// lint checks the formatting, that each go.mod names what its module needs, and that the compose file is YAML; and it runs
+// vet and staticcheck.
 func (c *Check) lint(ctx context.Context) error {
 	staticcheck := filepath.Join(emulator.StaticcheckTool().Directory(c.Root), "staticcheck")
-	infra := filepath.Join(c.Root, "infra")
+	everything := append([]string{"-tags", "e2e,prove"}, packages(modules...)...)
 	python := filepath.Join(emulator.MinistackTool().Directory(c.Root), "venv", "bin", "python")
 	steps := []struct {
 		name string
 		work func() error
 	}{
 		{"gofmt", func() error { return c.formatted(ctx) }},
-		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", "vet", "-tags", "e2e", "./...") }},
-		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, "-tags", "e2e", "./...") }},
-		{"go vet infra", func() error { return emulator.Run(ctx, infra, nil, "go", "vet", "./...") }},
-		{"staticcheck infra", func() error { return emulator.Run(ctx, infra, nil, staticcheck, "./...") }},
+		{"go mod tidy", func() error { return c.tidy(ctx) }},
+		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, everything...)...) }},
+		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, everything...) }},
 		{"compose file", func() error {
 			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Version)
 		}},
@@ -130,22 +133,32 @@ assert service["image"].endswith(":" + sys.argv[2]), service["image"]
 assert service["environment"]["GATEWAY_LISTEN"].startswith("127.0.0.1:"), service["environment"]
 `
 
+// tidy fails with what `go mod tidy` would change. Each module is looked at without go.work, as those who require it do.
+func (c *Check) tidy(ctx context.Context) error {
+	var failed []error
+	for _, module := range modules {
+		err := emulator.Run(ctx, filepath.Join(c.Root, module), []string{"GOWORK=off"}, "go", "mod", "tidy", "-diff")
+		if err != nil {
+			failed = append(failed, fmt.Errorf("module %s: %w", module, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // formatted fails with the names of files that gofmt would change.
 func (c *Check) formatted(ctx context.Context) error {
 	var files []string
-	for _, folder := range []string{"bench", "functions", "idem", "infra", "localstack"} {
-		err := filepath.WalkDir(filepath.Join(c.Root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() && entry.Name() == "node_modules" {
-				return fs.SkipDir
-			}
-			if err == nil && filepath.Ext(path) == ".go" {
-				files = append(files, path)
-			}
-			return err
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	err := filepath.WalkDir(c.Root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && slices.Contains([]string{".git", ".local", "node_modules"}, entry.Name()) {
+			return fs.SkipDir
 		}
+		if err == nil && filepath.Ext(path) == ".go" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	output, err := exec.CommandContext(ctx, "gofmt", append([]string{"-l"}, files...)...).CombinedOutput()
 	if err != nil || len(output) > 0 {
@@ -154,21 +167,28 @@ func (c *Check) formatted(ctx context.Context) error {
 	return nil
 }
 
-// unit runs the tests of the root module, the store's against every DynamoDB emulator that is installed. The race
-// detector needs a C compiler.
+// unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed. The
+// race detector needs a C compiler.
 func (c *Check) unit(ctx context.Context) error {
-	endpoints := emulator.Dynoxide
+	endpoints := localtool.Dynoxide
 	if emulator.DynamoDBLocalTool().Installed(c.Root) {
-		endpoints += "," + emulator.DynamoDBLocal
+		endpoints += "," + localtool.DynamoDBLocal
 	} else {
 		c.leftOut = append(c.leftOut, "store tests on DynamoDB Local (they need Java 17 and Maven)")
 	}
-	arguments := []string{"./..."}
+	arguments := packages(unitModules()...)
 	if exec.CommandContext(ctx, "gcc", "--version").Run() == nil {
-		arguments = []string{"-race", "./..."}
+		arguments = append([]string{"-race"}, arguments...)
 	}
 	return c.Out.Step("unit and store tests on "+endpoints, func() error {
 		return c.count(goTest(ctx, c.Root, []string{"IDEM_STORE_ENDPOINTS=" + endpoints}, arguments...))
+	})
+}
+
+// prove explores the protocol within its small bounds. The rules have their switches in this build only.
+func (c *Check) prove(ctx context.Context) error {
+	return c.Out.Step("the protocol, explored", func() error {
+		return c.count(goTest(ctx, c.Root, nil, "-tags", "prove", "./idem/protocol/..."))
 	})
 }
 

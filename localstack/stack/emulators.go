@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/localstackhost"
 )
@@ -28,7 +29,7 @@ var daemonNames = []string{daemonFaultProxy, daemonEmulator, daemonProvider}
 // port returns wanted if it is free, and a free one for 0.
 func port(what string, wanted int) (int, error) {
 	if wanted == 0 {
-		return emulator.FreePort()
+		return localtool.FreePort()
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted)))
 	if err != nil {

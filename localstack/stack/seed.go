@@ -74,7 +74,7 @@ func localConfig(endpoint string) (aws.Config, error) {
 	return aws.Config{
 		Region:       localRegion,
 		BaseEndpoint: aws.String(endpoint),
-		HTTPClient:   sdkhttp.InOnePiece(nil),
+		HTTPClient:   sdkhttp.BufferedBody(nil),
 		Credentials:  credentials.NewStaticCredentialsProvider(localCredentials, localCredentials, ""),
 	}, nil
 }

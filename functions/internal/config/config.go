@@ -192,13 +192,13 @@ func named[T any](err error) error {
 	return errors.Join(each...)
 }
 
-// AWS loads the SDK's configuration: region, credentials and endpoints from the environment. Requests go in one piece.
+// AWS loads the SDK's configuration: region, credentials and endpoints from the environment. Request bodies are sent from memory (package sdkhttp).
 func AWS(ctx context.Context) (aws.Config, error) {
 	cfg, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {
 		return cfg, fmt.Errorf("configuration: %w", err)
 	}
-	cfg.HTTPClient = sdkhttp.InOnePiece(cfg.HTTPClient)
+	cfg.HTTPClient = sdkhttp.BufferedBody(cfg.HTTPClient)
 	return cfg, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -50,7 +49,20 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return router.Handler()
+	app, err := router.Handler()
+	if err != nil {
+		return nil, err
+	}
+	return guarded(app), nil
+}
+
+// guarded keeps every answer out of caches, and from being taken for another type than its own.
+func guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Routes lists the application's routes for an audit, its webhooks' included, without anything that they would need to serve.
@@ -86,7 +98,7 @@ func route(cfg Config) (*middleware.Router, error) {
 	}
 	policy := idem.IETF()
 	policy.Retention = cfg.Retention
-	read := reader{ledger: cfg.Ledger, messages: cfg.Messages, engine: cfg.Engine}
+	read := reader{ledger: cfg.Ledger, messages: cfg.Messages}
 
 	r := mw.NewRouter()
 	handle(r, "POST /v1/payments", idem.Operation{Name: operationPayments, Kind: idem.KindDeferred, Policy: policy}, parsePayment,
@@ -108,7 +120,7 @@ func route(cfg Config) (*middleware.Router, error) {
 	r.Read("GET /v1/payments/{id}", read.getPayment)
 	r.Read("GET /v1/payouts/{id}", read.getPayout)
 	r.Read("GET /v1/accounts/{id}", read.getAccount)
-	r.Read("GET "+operationsPath+"{id}", read.getOperation)
+	r.Status(cfg.Messages)
 	return r, nil
 }
 
@@ -163,21 +175,3 @@ func (r reader) getAccount(ctx context.Context, req *middleware.Request) (idem.R
 	}
 	return idem.JSON(http.StatusOK, accountView{ID: a.ID, Currency: a.Currency, Balance: a.Balance})
 }
-
-func (r reader) getOperation(ctx context.Context, req *middleware.Request) (idem.Response, error) {
-	record, state, err := r.operation(ctx, req.Identity.Tenant, req.PathValue("id"))
-	if err != nil {
-		return idem.Response{}, err
-	}
-	if record == nil {
-		return notFound("operation").Response(), nil
-	}
-	response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
-	if err == nil && !record.State.Final() {
-		response = response.With(header.NameRetryAfter, header.FormatRetryAfter(retryOperation))
-	}
-	return response, err
-}
-
-// retryOperation is when to ask for an operation again that is not final.
-const retryOperation = time.Second

@@ -125,6 +125,31 @@ func otherKey(m idem.Message) idem.Message {
 	return m
 }
 
+// What each topic takes the provider's refusals for: what is not listed may have happened.
+func TestEachTopicClassesTheProvidersStatuses(t *testing.T) {
+	status := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"id":"ch_1"}`)
+	}))
+	defer server.Close()
+	for _, e := range effects("ch_0") {
+		topic := topics(t, server.URL)[e.topic]
+		for code, want := range map[int]outbox.Outcome{
+			400: outbox.Refused{}, 401: outbox.NotExecuted{}, 402: outbox.Declined{}, 403: outbox.NotExecuted{}, 404: outbox.Refused{},
+			409: outbox.Refused{Unproven: true}, 410: outbox.Ambiguous{}, 422: outbox.Refused{}, 425: outbox.Ambiguous{}, 429: outbox.NotExecuted{},
+			303: outbox.Ambiguous{}, 500: outbox.Ambiguous{},
+		} {
+			status = code
+			got := topic.Call(t.Context(), e.m)
+			refused, _ := got.(outbox.Refused)
+			if wanted, _ := want.(outbox.Refused); got.Name() != want.Name() || refused.Unproven != wanted.Unproven {
+				t.Errorf("%s: %d is %s, want %s", e.topic, code, got.Name(), want.Name())
+			}
+		}
+	}
+}
+
 // What can't be read decides nothing, whatever it looks like. Money that moved under the key has moved, whatever else was
 // declined under it.
 func TestProbeJudgesTheAnswer(t *testing.T) {

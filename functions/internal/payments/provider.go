@@ -44,10 +44,32 @@ func NewProvider(rawURL string) (*Provider, error) {
 	// that the provider has just closed.
 	fresh := http.DefaultTransport.(*http.Transport).Clone()
 	fresh.DisableKeepAlives = true
-	return &Provider{
-		url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{},
-		keyed: call.New(call.Config{}), keyless: call.New(call.Config{Transport: fresh}),
-	}, nil
+	keyed, err := call.New(call.Config{Statuses: statuses()})
+	if err != nil {
+		return nil, err
+	}
+	keyless, err := call.New(call.Config{Transport: fresh, Statuses: statuses()})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{}, keyed: keyed, keyless: keyless}, nil
+}
+
+// statuses is what the provider's refusals mean, at all of its endpoints. Any other is ambiguous, but for 429.
+func statuses() map[int]call.Class {
+	return map[int]call.Class{
+		// It checks a request before it makes anything.
+		http.StatusBadRequest:          call.Refused,
+		http.StatusNotFound:            call.Refused,
+		http.StatusUnprocessableEntity: call.Refused,
+		// Our credential is wrong: an operator mends it, and what waits goes on.
+		http.StatusUnauthorized: call.NotExecuted,
+		http.StatusForbidden:    call.NotExecuted,
+		// It declines a charge, and an object says so.
+		http.StatusPaymentRequired: call.Declined,
+		// The key came with another body before: what became of that request isn't told.
+		http.StatusConflict: call.Unproven,
+	}
 }
 
 // The provider's endpoints. Those under /legacy ignore keys, so that each call makes a new object.
@@ -117,6 +139,6 @@ func (p *Provider) ask(ctx context.Context, calls *call.Client, e effect, m idem
 		return outbox.Refused{Cause: err}
 	}
 	return calls.Post(ctx, call.Request{
-		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn, Declined: []int{http.StatusPaymentRequired},
+		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn,
 	})
 }

@@ -13,7 +13,6 @@ import (
 type reader struct {
 	ledger   Ledger
 	messages outbox.Messages
-	engine   *idem.Engine
 }
 
 // payment is a payment as it stands; that its charge's outcome is unknown is read off its message.
@@ -67,22 +66,6 @@ func (r reader) account(ctx context.Context, tenant, id string) (*Account, error
 
 // errChain: a record waits for a message that is not there.
 var errChain = errors.New("payments: the operation's chain of messages is broken")
-
-// operation returns a record of the tenant and what clients call its state; nil where there is none.
-func (r reader) operation(ctx context.Context, tenant, id string) (*idem.Record, string, error) {
-	record, err := r.engine.Status(ctx, tenant, idem.OperationID(id))
-	if err != nil || record == nil {
-		return nil, "", err
-	}
-	if record.State != idem.StatePending {
-		return record, operationState(*record, nil), nil
-	}
-	open, err := r.open(ctx, record.OperationID)
-	if err != nil {
-		return nil, "", err
-	}
-	return record, operationState(*record, open), nil
-}
 
 // open is the message that the operation waits for: its recovery point. Trouble with the store is an
 // [*idem.UnavailableError].

@@ -1,10 +1,7 @@
 package payments
 
 import (
-	"encoding/base64"
-	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -13,14 +10,6 @@ import (
 const milliseconds = "2006-01-02T15:04:05.000Z"
 
 func instant(t time.Time) string { return t.UTC().Format(milliseconds) }
-
-func instantOrNil(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := instant(t)
-	return &s
-}
 
 func textOrNil(s string) *string {
 	if s == "" {
@@ -112,66 +101,4 @@ type accountView struct {
 	ID       string `json:"id"`
 	Currency string `json:"currency"`
 	Balance  int64  `json:"balance"`
-}
-
-// operationView is an operation's status; its response is null until it is final.
-type operationView struct {
-	ID          idem.OperationID `json:"id"`
-	State       string           `json:"state"`
-	CreatedAt   string           `json:"created_at"`
-	CompletedAt *string          `json:"completed_at"`
-	Response    *responseView    `json:"response"`
-}
-
-type responseView struct {
-	Status       int               `json:"status"`
-	Headers      map[string]string `json:"headers"`
-	Body         string            `json:"body"`
-	BodyEncoding string            `json:"body_encoding,omitempty"`
-}
-
-func viewOperation(r idem.Record, state string) operationView {
-	v := operationView{ID: r.OperationID, State: state, CreatedAt: instant(r.CreatedAt), CompletedAt: instantOrNil(r.DoneAt)}
-	if r.State.Final() {
-		v.Response = viewResponse(r.Response)
-	}
-	return v
-}
-
-// viewResponse carries the exact bytes of the body: as a string where they are UTF-8, else in base64.
-func viewResponse(r idem.Response) *responseView {
-	v := &responseView{Status: r.Status, Headers: make(map[string]string, len(r.Header)), Body: string(r.Body)}
-	for _, field := range r.Header {
-		v.Headers[http.CanonicalHeaderKey(field.Name)] = field.Value
-	}
-	if !utf8.Valid(r.Body) {
-		v.Body, v.BodyEncoding = base64.StdEncoding.EncodeToString(r.Body), "base64"
-	}
-	return v
-}
-
-// operationState shows record and message together (docs/semantics.md "States of a record").
-func operationState(r idem.Record, open *idem.Message) string {
-	switch r.State {
-	case idem.StateCompleted:
-		return "completed"
-	case idem.StateFailed:
-		return "failed"
-	case idem.StateUnknown:
-		return "unknown"
-	case idem.StateInProgress, idem.StateFailedRetryable:
-		return "in_progress"
-	case idem.StatePending:
-	}
-	if open == nil {
-		return "pending"
-	}
-	switch open.State {
-	case idem.MessageClaimed:
-		return "in_progress"
-	case idem.MessageUnknown, idem.MessageDead:
-		return "unknown"
-	case idem.MessagePending, idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
-	}
-	return "pending"
 }

@@ -15,14 +15,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // Seal gives the functions that start from now on a table of keys and a KMS key, as a deployment with encryption has them,
 // and returns the keys.
 func (s *Stage) Seal(t *testing.T) *tablekeys.Keys {
 	t.Helper()
-	table, endpoint := s.Idempotency+"-keys", dynamotest.Endpoint(t, emulator.Ministack)
+	table, endpoint := s.Idempotency+"-keys", dynamotest.Endpoint(t, dynamotest.Ministack)
 	if err := dynamotest.CreateTable(t.Context(), s.Client, table, schema.Keys()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // Secret keeps a text in an emulator's Secrets Manager, where functions look from now on, under the name of the test; replace
 // puts another one in its place.
 func Secret(t *testing.T, text string) (id string, replace func(string)) {
 	t.Helper()
-	endpoint := dynamotest.Endpoint(t, emulator.Ministack)
+	endpoint := dynamotest.Endpoint(t, dynamotest.Ministack)
 	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", endpoint)
 	client := secretsmanager.New(secretsmanager.Options{
 		BaseEndpoint: &endpoint, Region: "us-east-1",

@@ -1,5 +1,18 @@
-// Package dynamotest gives tests real DynamoDB endpoints: emulators, with the store's tables on them. It is for tests
-// only.
+// Package dynamotest gives tests a real DynamoDB endpoint, with the store's tables on it. It is for tests only.
+//
+// Each process of tests starts an emulator of its own, dynoxide (https://www.npmjs.com/package/dynoxide), which takes
+// milliseconds. It needs the program on PATH, or its path in the environment variable IDEM_DYNOXIDE. IDEM_STORE_ENDPOINTS
+// chooses other endpoints, such as a DynamoDB Local that runs already: IDEM_STORE_ENDPOINTS=http://127.0.0.1:8000.
+//
+//	func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+//
+//	func TestPayment(t *testing.T) {
+//		dynamotest.Each(t, func(t *testing.T, url string) {
+//			client := dynamotest.Client(url)
+//			tables, err := dynamotest.CreateTables(t.Context(), client, "payment")
+//			// dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox})
+//		})
+//	}
 package dynamotest
 
 import (
@@ -14,18 +27,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/idem-go/idem-aws/idem/sdkhttp"
-	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
-// EndpointsVariable names the environment variable that lists the emulators to test on, separated by commas; unset means
-// dynoxide alone, which starts in milliseconds. An emulator that is listed and not installed fails the test.
+// Names of the emulators that a test can have started. All but Dynoxide are only found in a checkout of idem-aws.
+const (
+	// Dynoxide starts in milliseconds.
+	Dynoxide = localtool.Dynoxide
+	// DynamoDBLocal is AWS's own, and takes seconds.
+	DynamoDBLocal = localtool.DynamoDBLocal
+	// Ministack has KMS, SQS and much else besides DynamoDB, and takes seconds.
+	Ministack = localtool.Ministack
+)
+
+// EndpointsVariable names the environment variable that lists the endpoints to test on, separated by commas: an emulator's
+// name, which is started, or the URL of one that runs. Unset means [Dynoxide] alone. An emulator that is listed and not
+// installed fails the test.
 const EndpointsVariable = "IDEM_STORE_ENDPOINTS"
 
-// Names lists the emulators to test on.
+// Names lists the endpoints to test on, as [Endpoint] takes them.
 func Names() []string {
 	listed := os.Getenv(EndpointsVariable)
 	if listed == "" {
-		return []string{emulator.Dynoxide}
+		return []string{Dynoxide}
 	}
 	return strings.Split(listed, ",")
 }
@@ -33,7 +57,7 @@ func Names() []string {
 // running are the emulators of this process: one of each, shared by its tests, because Java takes seconds to start.
 var running struct {
 	sync.Mutex
-	endpoints map[string]*emulator.Endpoint
+	endpoints map[string]*localtool.Endpoint
 }
 
 // Main runs a package's tests and stops the emulators that they started. It is what TestMain passes to os.Exit.
@@ -48,42 +72,46 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Endpoint returns the address of the named emulator, which it starts where it is not running yet. The package needs a
-// TestMain with [Main].
+// Endpoint returns the address of the named emulator, which it starts where it is not running yet, without a trailing
+// slash. A name that is a URL is the address itself, and nothing is started. The package needs a TestMain with [Main].
 func Endpoint(t testing.TB, name string) string {
 	t.Helper()
+	if strings.Contains(name, "://") {
+		return strings.TrimSuffix(name, "/")
+	}
 	running.Lock()
 	defer running.Unlock()
 	if endpoint, ok := running.endpoints[name]; ok {
 		return endpoint.URL
 	}
-	root, err := emulator.Root()
+	endpoint, err := localtool.Open(context.WithoutCancel(t.Context()), name)
 	if err != nil {
-		t.Fatalf("start %s: %v", name, err)
-	}
-	endpoint, err := emulator.Open(context.WithoutCancel(t.Context()), root, name)
-	if err != nil {
-		t.Fatalf("start %s: %v", name, err)
+		t.Fatalf("%v; %s may have the URL of an endpoint that runs", err, EndpointsVariable)
 	}
 	if running.endpoints == nil {
-		running.endpoints = map[string]*emulator.Endpoint{}
+		running.endpoints = map[string]*localtool.Endpoint{}
 	}
 	running.endpoints[name] = endpoint
 	return endpoint.URL
 }
 
-// Each runs the test on every emulator of [Names], as a subtest named after it.
+// Each runs the test on every endpoint of [Names], as a subtest named after it: a URL by its host and port, so that the
+// name of the test can be a part of a table's.
 func Each(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	for _, name := range Names() {
-		t.Run(name, func(t *testing.T) { test(t, Endpoint(t, name)) })
+		subtest := name
+		if _, host, isURL := strings.Cut(strings.TrimSuffix(name, "/"), "://"); isURL {
+			subtest = strings.NewReplacer(":", "-", "/", "-").Replace(host)
+		}
+		t.Run(subtest, func(t *testing.T) { test(t, Endpoint(t, name)) })
 	}
 }
 
-// Client makes a client of the endpoint with the credentials and Region of local tests.
+// Client makes a client of the endpoint with the credentials and Region of local tests, which AWS itself refuses.
 func Client(url string, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.InOnePiece(nil),
+		BaseEndpoint: &url, Region: "us-east-1", HTTPClient: sdkhttp.BufferedBody(nil),
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("test", "test", "")),
 	}, options...)
 }

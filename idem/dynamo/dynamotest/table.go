@@ -2,6 +2,7 @@ package dynamotest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,7 +30,8 @@ func CreateTables(ctx context.Context, client *dynamodb.Client, prefix string) (
 const tableWithin = time.Minute
 
 // CreateTable creates one on-demand table of the shape and waits until it can be used. A business table is a shape with
-// a Key, and perhaps an Index.
+// a Key, and perhaps an Index. A table of that name is deleted first: an endpoint that outlives the tests still has those
+// of the run before. So packages whose tests share an endpoint need names of their own, or go test -p 1.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shape schema.Table) error {
 	input := &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
@@ -53,7 +55,13 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shap
 	if shape.StreamNewImage {
 		input.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage}
 	}
-	if _, err := client.CreateTable(ctx, input); err != nil {
+	_, err := client.CreateTable(ctx, input)
+	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
+		if err = deleteTable(ctx, client, name); err == nil {
+			_, err = client.CreateTable(ctx, input)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("create table %s: %w", name, err)
 	}
 	waiter := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 50 * time.Millisecond })
@@ -63,7 +71,7 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shap
 	if shape.TTL == "" {
 		return nil
 	}
-	_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               &name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &shape.TTL, Enabled: aws.Bool(true)},
 	})
@@ -71,6 +79,14 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string, shap
 		return fmt.Errorf("switch on the TTL of table %s: %w", name, err)
 	}
 	return nil
+}
+
+func deleteTable(ctx context.Context, client *dynamodb.Client, name string) error {
+	if _, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+		return err
+	}
+	waiter := dynamodb.NewTableNotExistsWaiter(client, func(o *dynamodb.TableNotExistsWaiterOptions) { o.MinDelay = 50 * time.Millisecond })
+	return waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, tableWithin)
 }
 
 func projection(index schema.Index) *types.Projection {

@@ -63,6 +63,8 @@ const (
 	Fingerprint        = "fp"
 	FingerprintVersion = "fv"
 	FingerprintKeyID   = "fk"
+	Selection          = "fs" // what the fingerprint was taken of; absent where that is everything
+	FingerprintParts   = "fd" // the beginnings of the hashes of its parts
 	ResponseStatus     = "rs"
 	ResponseHeaders    = "rh"
 	ResponseBody       = "rb"

@@ -1,8 +1,15 @@
 // Package call sends a topic's one HTTP request to a provider and says what is known afterwards.
 //
 // It never sends twice: net/http repeats a POST by itself when a reused connection breaks, exactly because it carries an
-// Idempotency-Key, unless the body can't be rewound (peers.md H18). It follows no redirects and retries nothing; the
-// outbox does, by its own rules.
+// Idempotency-Key, unless the body can't be rewound. It follows no redirects and retries nothing; the outbox does, by its
+// own rules.
+//
+// # What a status means
+//
+// Only the provider's documentation says whether one of its refusals proves that nothing happened. So each client lists
+// what 400, 401, 403, 404, 409 and 422 mean there ([Config].Statuses); one that is not listed is an error at start. Every
+// other status is success (2xx), not executed (429), or ambiguous: a gateway in between may answer with any of them after
+// the provider has acted.
 package call
 
 import (
@@ -25,12 +32,17 @@ import (
 // Client calls providers. It is safe for concurrent use.
 type Client struct {
 	http         *http.Client
+	statuses     map[int]Class
 	bodyBytesMax int64
 	now          func() time.Time
 }
 
-// Config is a client's configuration. The zero value of each field means its default.
+// Config is a client's configuration. The zero value of each field but Statuses means its default.
 type Config struct {
+	// Statuses says what the provider's refusals mean. It must have 400, 401, 403, 404, 409 and 422, and may have any other
+	// 4xx: 402 where the provider declines by it. 429 is [NotExecuted] unless it is listed; any other status that is not
+	// listed is [Ambiguous].
+	Statuses map[int]Class
 	// Transport makes the connections; it must not retry by itself. Default http.DefaultTransport. For a provider without
 	// keys choose one with DisableKeepAlives: a reused connection that breaks leaves the outcome open, and there nobody
 	// may try again.
@@ -42,8 +54,12 @@ type Config struct {
 	Now func() time.Time
 }
 
-// New returns a client.
-func New(cfg Config) *Client {
+// New returns a client, or an [*idem.ConfigError].
+func New(cfg Config) (*Client, error) {
+	statuses, err := classes(cfg.Statuses)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.BodyBytesMax <= 0 {
 		cfg.BodyBytesMax = 128 << 10
 	}
@@ -55,9 +71,10 @@ func New(cfg Config) *Client {
 			Transport:     cfg.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+		statuses:     statuses,
 		bodyBytesMax: cfg.BodyBytesMax,
 		now:          cfg.Now,
-	}
+	}, nil
 }
 
 // Request is one POST for one effect.
@@ -65,26 +82,23 @@ type Request struct {
 	URL string
 	// Key is the downstream key, sent as the Idempotency-Key header: the message's id.
 	Key idem.MessageID
-	// Header is sent besides; Content-Type defaults to application/json.
+	// Header is sent besides; Content-Type defaults to application/json. An Idempotency-Key in it is not sent: Key is.
 	Header http.Header
 	// Body must not be empty: net/http would feel free to send a request without one twice.
 	Body []byte
 	// Reference reads the provider's name for what it made, or declined, from its answer. An error means that the answer
 	// can't be what it seems: ambiguous. Nil reads none.
 	Reference func(body []byte) (string, error)
-	// Declined lists the statuses that are a no, for example 402.
-	Declined []int
-	// Ambiguous lists statuses that, at this provider, leave the outcome open although they would be refusals, such as a
-	// 409 for a key whose first request is still running.
-	Ambiguous []int
 }
 
 // Post sends the request once and says what is known afterwards:
 //
-//   - 2xx: [outbox.Delivered]; a status in Declined: [outbox.Declined].
-//   - 429, 425 and requests that were provably never sent, such as over a refused connection: [outbox.NotExecuted].
-//   - 5xx, 3xx, 408, time-outs, lost connections, unreadable answers, a status in Ambiguous: [outbox.Ambiguous].
-//   - any other 4xx: [outbox.Refused]; a 409 proves nothing about earlier calls.
+//   - 2xx: [outbox.Delivered].
+//   - A status in Config.Statuses: what its class says, with the Retry-After of one that is [NotExecuted].
+//   - 429, with or without a Retry-After, and requests that were provably never sent, such as over a refused connection:
+//     [outbox.NotExecuted].
+//   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
+//   - A request that can't be made, such as one without a body: [outbox.Refused].
 //
 // The context's end bounds it.
 func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
@@ -131,20 +145,18 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 // read judges an answer by its status, and evidence by its body too.
 func (c *Client) read(res *http.Response, r Request) outbox.Outcome {
 	cause := fmt.Errorf("call: the provider answered with status %d", res.StatusCode)
-	delivered, declined := res.StatusCode/100 == 2, slices.Contains(r.Declined, res.StatusCode)
-	switch {
-	case slices.Contains(r.Ambiguous, res.StatusCode):
-		return outbox.Ambiguous{Cause: cause}
-	case delivered || declined:
-		return c.evidence(res, r, declined)
-	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusTooEarly:
+	if res.StatusCode/100 == 2 {
+		return c.evidence(res, r, false)
+	}
+	switch c.statuses[res.StatusCode] {
+	case Declined:
+		return c.evidence(res, r, true)
+	case NotExecuted:
 		return outbox.NotExecuted{RetryAfter: c.retryAfter(res.Header.Get("Retry-After")), Cause: cause}
-	case res.StatusCode == http.StatusRequestTimeout:
-		return outbox.Ambiguous{Cause: cause}
-	case res.StatusCode == http.StatusConflict:
-		return outbox.Refused{Unproven: true, Cause: cause}
-	case res.StatusCode/100 == 4:
+	case Refused:
 		return outbox.Refused{Cause: cause}
+	case Unproven:
+		return outbox.Refused{Unproven: true, Cause: cause}
 	}
 	return outbox.Ambiguous{Cause: cause}
 }

@@ -15,15 +15,36 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/call"
 )
 
 const key = "op_abc.1"
 
+// statuses class every status that must be, each class at least once.
+func statuses() map[int]call.Class {
+	return map[int]call.Class{
+		400: call.Refused, 401: call.NotExecuted, 402: call.Declined, 403: call.NotExecuted, 404: call.Ambiguous, 409: call.Unproven,
+		422: call.Refused, 423: call.Ambiguous,
+	}
+}
+
+func newClient(t *testing.T, cfg call.Config) *call.Client {
+	t.Helper()
+	if cfg.Statuses == nil {
+		cfg.Statuses = statuses()
+	}
+	client, err := call.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
 func request(url string) call.Request {
 	return call.Request{
-		URL: url, Key: key, Body: []byte(`{"amount":1999}`), Declined: []int{402}, Ambiguous: []int{423},
+		URL: url, Key: key, Body: []byte(`{"amount":1999}`),
 		Reference: func(body []byte) (string, error) {
 			if !strings.Contains(string(body), "ch_1") {
 				return "", errors.New("no id")
@@ -81,17 +102,26 @@ func TestPostClassifies(t *testing.T) {
 		{"rate limited, nonsense", 429, "", "-5", outbox.NotExecuted{}},
 		{"rate limited for ever", 429, "", "18446744073709551615", outbox.NotExecuted{RetryAfter: 24 * time.Hour}},
 		{"rate limited beyond numbers", 429, "", "99999999999999999999999", outbox.NotExecuted{}},
-		{"too early", 425, "", "", outbox.NotExecuted{}},
-		{"bad request", 400, "", "", outbox.Refused{}},
-		{"unauthorised", 401, "", "", outbox.Refused{}},
-		{"not found", 404, "", "", outbox.Refused{}},
-		{"unprocessable", 422, "", "", outbox.Refused{}},
-		{"conflict", 409, "", "", outbox.Refused{Unproven: true}},
-		{"said to be ambiguous", 423, "", "", outbox.Ambiguous{}},
-		{"request time-out", 408, "", "", outbox.Ambiguous{}},
+		{"listed as refused", 400, "", "", outbox.Refused{}},
+		{"listed as refused, too", 422, "", "", outbox.Refused{}},
+		{"listed as not executed", 401, "", "", outbox.NotExecuted{}},
+		{"listed as not executed, later", 403, "", "9", outbox.NotExecuted{RetryAfter: 9 * time.Second}},
+		{"listed as unproven", 409, "", "", outbox.Refused{Unproven: true}},
+		{"listed as ambiguous", 404, "", "", outbox.Ambiguous{}},
+		{"listed as ambiguous, too", 423, "", "", outbox.Ambiguous{}},
+		{"not listed: method not allowed", 405, "", "", outbox.Ambiguous{}},
+		{"not listed: request time-out", 408, "", "", outbox.Ambiguous{}},
+		{"not listed: gone", 410, "", "", outbox.Ambiguous{}},
+		{"not listed: body too large", 413, "", "", outbox.Ambiguous{}},
+		{"not listed: too early", 425, "", "3", outbox.Ambiguous{}},
+		{"not listed: no status of any RFC", 499, "", "", outbox.Ambiguous{}},
 		{"error", 500, string(object), "", outbox.Ambiguous{}},
 		{"unavailable", 503, "", "5", outbox.Ambiguous{}},
+		{"moved for good", 301, "", "", outbox.Ambiguous{}},
+		{"found elsewhere", 302, string(object), "", outbox.Ambiguous{}},
+		{"see other", 303, string(object), "", outbox.Ambiguous{}},
 		{"redirect", 307, "", "", outbox.Ambiguous{}},
+		{"redirect for good", 308, "", "", outbox.Ambiguous{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var requests atomic.Int32
@@ -107,14 +137,14 @@ func TestPostClassifies(t *testing.T) {
 				if c.retryAfter != "" {
 					w.Header().Set("Retry-After", c.retryAfter)
 				}
-				if c.status == http.StatusTemporaryRedirect {
+				if c.status/100 == 3 {
 					w.Header().Set("Location", "/elsewhere")
 				}
 				w.WriteHeader(c.status)
 				io.WriteString(w, c.body)
 			}))
 			defer srv.Close()
-			client := call.New(call.Config{BodyBytesMax: 1000, Now: func() time.Time { return now }})
+			client := newClient(t, call.Config{BodyBytesMax: 1000, Now: func() time.Time { return now }})
 			if got := kind(t, client.Post(t.Context(), request(srv.URL))); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %s %+v, want %s %+v", got.Name(), got, c.want.Name(), c.want)
 			}
@@ -168,7 +198,7 @@ func TestH18OneCallIsOneRequest(t *testing.T) {
 		return err == nil && res.Body.Close() == nil
 	})
 	ours := post(func() bool {
-		_, ambiguous := call.New(call.Config{Transport: transport}).Post(t.Context(), request(srv.URL)).(outbox.Ambiguous)
+		_, ambiguous := newClient(t, call.Config{Transport: transport}).Post(t.Context(), request(srv.URL)).(outbox.Ambiguous)
 		return ambiguous
 	})
 	if plain != 2 || ours != 1 {
@@ -194,7 +224,7 @@ func TestPostKnowsWhatWasNeverSent(t *testing.T) {
 		"unknown scheme":     "gopher://localhost",
 	} {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-		if got := call.New(call.Config{Transport: transport}).Post(t.Context(), request(url)); got.Name() != (outbox.NotExecuted{}).Name() {
+		if got := newClient(t, call.Config{Transport: transport}).Post(t.Context(), request(url)); got.Name() != (outbox.NotExecuted{}).Name() {
 			t.Errorf("%s: %s, want not executed", name, got.Name())
 		}
 	}
@@ -222,7 +252,7 @@ func TestPostIsAmbiguousWithoutAnAnswer(t *testing.T) {
 	defer close(over)
 	for _, path := range []string{"/hang", "/half", "/drop"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		got := call.New(call.Config{}).Post(ctx, request(srv.URL+path))
+		got := newClient(t, call.Config{}).Post(ctx, request(srv.URL+path))
 		cancel()
 		if _, ok := got.(outbox.Ambiguous); !ok {
 			t.Errorf("%s: %s, want ambiguous", path, got.Name())
@@ -231,7 +261,7 @@ func TestPostIsAmbiguousWithoutAnAnswer(t *testing.T) {
 }
 
 func TestPostRefusesWhatItCannotSendOnce(t *testing.T) {
-	client := call.New(call.Config{})
+	client := newClient(t, call.Config{})
 	empty := request("http://127.0.0.1:1")
 	empty.Body = nil
 	for name, r := range map[string]call.Request{"no body": empty, "no url": request("http://127.0.0.1:port")} {
@@ -241,15 +271,87 @@ func TestPostRefusesWhatItCannotSendOnce(t *testing.T) {
 	}
 }
 
+// 429 is not executed unless the provider is listed as one that may have acted.
+func TestTooManyRequestsCanBeListed(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	defer srv.Close()
+	listed := statuses()
+	listed[http.StatusTooManyRequests] = call.Ambiguous
+	if got := kind(t, newClient(t, call.Config{Statuses: listed}).Post(t.Context(), request(srv.URL))); got != (outbox.Ambiguous{}) {
+		t.Errorf("got %s, want ambiguous", got.Name())
+	}
+}
+
+// What a status means is written down before the first call: a status that is not listed stops the start.
+func TestNewNamesTheStatusThatIsNotListed(t *testing.T) {
+	cases := map[string]map[int]call.Class{"Config.Statuses[400]": nil}
+	for status := range map[int]bool{400: true, 401: true, 403: true, 404: true, 409: true, 422: true} {
+		listed := statuses()
+		delete(listed, status)
+		cases[fmt.Sprintf("Config.Statuses[%d]", status)] = listed
+	}
+	for status, class := range map[int]call.Class{410: "perhaps", 451: "", 200: call.Declined, 302: call.Refused, 503: call.NotExecuted} {
+		listed := statuses()
+		listed[status] = class
+		cases[fmt.Sprintf("Config.Statuses[%d]", status)] = listed
+	}
+	for field, listed := range cases {
+		var rejected *idem.ConfigError
+		if _, err := call.New(call.Config{Statuses: listed}); !errors.As(err, &rejected) || rejected.Field != field {
+			t.Errorf("got %v, want %s rejected", err, field)
+		}
+	}
+}
+
+// The downstream key is the message's, whatever else the topic sends: under any other key a repetition is a second effect.
+func TestATopicsOwnHeaderDoesNotReplaceTheDownstreamKey(t *testing.T) {
+	for _, name := range []string{"Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"} {
+		var got []string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header.Values("Idempotency-Key")
+			io.WriteString(w, "ch_1")
+		}))
+		r := request(srv.URL)
+		r.Header = http.Header{name: {"the topic's", "another"}, "X-Other": {"kept"}}
+		outcome := newClient(t, call.Config{}).Post(t.Context(), r)
+		srv.Close()
+		if len(got) != 1 || got[0] != key {
+			t.Errorf("%s: sent %q, want only %q; %s", name, got, key, outcome.Name())
+		}
+		if r.Header[name][0] != "the topic's" {
+			t.Errorf("%s: the caller's header was changed", name)
+		}
+	}
+}
+
 func ExampleClient_Post() {
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" {
+			w.WriteHeader(http.StatusGone)
+			return
+		}
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, `{"id":"ch_1","key":%q}`, r.Header.Get("Idempotency-Key"))
 	}))
 	defer provider.Close()
-	outcome := call.New(call.Config{}).Post(context.Background(), call.Request{
-		URL: provider.URL, Key: "op_abc.1", Body: []byte(`{"amount":1999}`), Declined: []int{http.StatusPaymentRequired},
-	})
+	client, err := call.New(call.Config{Statuses: map[int]call.Class{
+		http.StatusBadRequest:          call.Refused,
+		http.StatusUnauthorized:        call.NotExecuted, // our credential: it can be mended
+		http.StatusPaymentRequired:     call.Declined,
+		http.StatusForbidden:           call.NotExecuted,
+		http.StatusNotFound:            call.Refused,
+		http.StatusConflict:            call.Unproven, // the key was used with another body
+		http.StatusUnprocessableEntity: call.Refused,
+	}})
+	if err != nil {
+		panic(err)
+	}
+	request := call.Request{URL: provider.URL, Key: "op_abc.1", Body: []byte(`{"amount":1999}`)}
+	outcome := client.Post(context.Background(), request)
 	fmt.Printf("%s %s\n", outcome.Name(), outcome.(outbox.Delivered).Evidence)
-	// Output: delivered {"id":"ch_1","key":"op_abc.1"}
+	request.URL += "/gone" // 410 is not listed
+	fmt.Println(client.Post(context.Background(), request).Name())
+	// Output:
+	// delivered {"id":"ch_1","key":"op_abc.1"}
+	// ambiguous
 }

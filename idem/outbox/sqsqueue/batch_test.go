@@ -102,7 +102,7 @@ func TestSendReportsEachWakeUp(t *testing.T) {
 func newClient(url string, options ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
 		BaseEndpoint: &url, Region: "us-east-1", Credentials: testCredentials{},
-		HTTPClient: sdkhttp.InOnePiece(nil),
+		HTTPClient: sdkhttp.BufferedBody(nil),
 	}, options...)
 }
 

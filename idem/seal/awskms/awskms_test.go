@@ -20,7 +20,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
-	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -52,7 +51,7 @@ func newWrapper(t *testing.T, kmsClient *kms.Client) (*awskms.Wrapper, string) {
 var secret = bytes.Repeat([]byte{42}, seal.KeyBytes)
 
 func TestAWrappedKeyOpensForItsTenantAlone(t *testing.T) {
-	kmsClient := client(dynamotest.Endpoint(t, emulator.Ministack))
+	kmsClient := client(dynamotest.Endpoint(t, dynamotest.Ministack))
 	w, id := newWrapper(t, kmsClient)
 	wrapped, err := w.Wrap(t.Context(), "ada", secret)
 	ok(t, err)
@@ -85,7 +84,7 @@ func TestAWrappedKeyOpensForItsTenantAlone(t *testing.T) {
 // All of it: a store whose tenants' keys lie in a table, wrapped by KMS. A KMS key that is switched off is trouble and no
 // erasure, and passes; an erasure does not.
 func TestSealingUnderKMS(t *testing.T) {
-	url := dynamotest.Endpoint(t, emulator.Ministack)
+	url := dynamotest.Endpoint(t, dynamotest.Ministack)
 	kmsClient, tables := client(url), dynamotest.Client(url)
 	w, id := newWrapper(t, kmsClient)
 	ok(t, dynamotest.CreateTable(t.Context(), tables, "kms-keys", schema.Keys()))

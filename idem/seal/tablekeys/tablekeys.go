@@ -140,7 +140,8 @@ func (k *Keys) Rotate(ctx context.Context, tenant string) error {
 }
 
 // Renew makes a key for a tenant whose keys were erased: from then on its operations are taken again, and what was sealed
-// before stays erased. It returns [ErrNotErased].
+// before stays erased. Processes may seal under an erased key for seal.Config.KeyAgeMax after the erasure, so renew no
+// sooner, or answers of the first operations may read as erased. It returns [ErrNotErased].
 func (k *Keys) Renew(ctx context.Context, tenant string) error {
 	return k.renew(ctx, tenant, func(stored *keys) error {
 		if !stored.erased() {

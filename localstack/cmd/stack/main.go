@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/progress"
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
@@ -67,7 +67,7 @@ func main() {
 	cli := kong.Parse(&a, kong.Name("stack"), kong.Description("The payments application on this machine."), kong.UsageOnError())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root, err := emulator.Root()
+	root, err := localtool.Root()
 	if err == nil {
 		err = cli.Run(call{ctx: ctx, root: root, out: progress.New(os.Stdout), local: a.Local})
 	}

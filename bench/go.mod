@@ -1,0 +1,31 @@
+module github.com/idem-go/idem-aws/bench
+
+go 1.26.0
+
+require (
+	github.com/alecthomas/kong v1.17.0
+	github.com/aws/aws-sdk-go-v2 v1.47.6
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
+	github.com/aws/smithy-go v1.28.8
+	github.com/idem-go/idem-aws v0.0.0
+	github.com/idem-go/idem-aws/localstack v0.0.0
+)
+
+require (
+	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect
+	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
+	github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.91.1 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/endpoint-discovery v1.13.9 // indirect
+	github.com/aws/aws-sdk-go-v2/service/lambda v1.114.1 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+)
+
+replace (
+	github.com/idem-go/idem-aws => ../
+	github.com/idem-go/idem-aws/localstack => ../localstack
+)

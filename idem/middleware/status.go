@@ -1,0 +1,167 @@
+package middleware
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// Messages reads outbox messages strongly; nil where there is none. The stores implement it.
+type Messages interface {
+	Message(ctx context.Context, id idem.MessageID) (*idem.Message, error)
+}
+
+// The states of an operation as its status shows them: record and message together.
+const (
+	statusPending    = "pending"
+	statusInProgress = "in_progress"
+	statusUnknown    = "unknown"
+	statusCompleted  = "completed"
+	statusFailed     = "failed"
+)
+
+// codeOperationNotFound: 404. Another tenant's operation is as absent as one that never was.
+const codeOperationNotFound = "operation_not_found"
+
+// retryStatus is when to ask for an operation again that is not final.
+const retryStatus = time.Second
+
+// errChain: a record waits for a message that is not there.
+var errChain = errors.New("middleware: the operation waits for a message that is not there")
+
+// Status returns the endpoint of an operation's status, which the Location of a 202 names: for GET at
+// Config.OperationsPath, with the operation's id as the last segment of the path. It authenticates, and answers 200 with
+// the state, the times and, once there is one, the final response; 404 for what the tenant does not have; 410 for what has
+// expired and is kept as gone. messages are read for operations that are pending; nil where no operation is deferred.
+func (m *Middleware) Status(messages Messages) http.Handler {
+	return m.Read(func(ctx context.Context, r *Request) (idem.Response, error) {
+		path := r.HTTP.URL.Path
+		record, err := m.engine.Status(ctx, r.Identity.Tenant, idem.OperationID(path[strings.LastIndexByte(path, '/')+1:]))
+		if err != nil {
+			return idem.Response{}, err
+		}
+		if record == nil {
+			return idem.NewProblem(http.StatusNotFound, codeOperationNotFound, "Not Found", "There is no such operation.").Response(), nil
+		}
+		state, err := operationState(ctx, messages, *record)
+		if err != nil {
+			return idem.Response{}, err
+		}
+		response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
+		response = response.With("Cache-Control", "no-store") // the next answer may be another one
+		if err == nil && !record.State.Final() {
+			response = response.With(header.NameRetryAfter, header.FormatRetryAfter(retryStatus))
+		}
+		return response, err
+	})
+}
+
+// operationState is what clients call the state of a record, together with the message that it waits for.
+func operationState(ctx context.Context, messages Messages, r idem.Record) (string, error) {
+	switch r.State {
+	case idem.StateCompleted:
+		return statusCompleted, nil
+	case idem.StateFailed:
+		return statusFailed, nil
+	case idem.StateUnknown:
+		return statusUnknown, nil
+	case idem.StateInProgress, idem.StateFailedRetryable:
+		return statusInProgress, nil
+	case idem.StatePending:
+	}
+	if messages == nil {
+		return statusPending, nil
+	}
+	open, err := openMessage(ctx, messages, r.OperationID)
+	if err != nil {
+		return "", err
+	}
+	switch open.State {
+	case idem.MessageClaimed:
+		return statusInProgress, nil
+	case idem.MessageUnknown, idem.MessageDead:
+		return statusUnknown, nil
+	case idem.MessagePending, idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled: // final: the record was read just before its end
+	}
+	return statusPending, nil
+}
+
+// openMessage is the message of the operation's chain that is open, or its last.
+func openMessage(ctx context.Context, messages Messages, id idem.OperationID) (*idem.Message, error) {
+	var last *idem.Message
+	for n := 1; ; n++ {
+		next := id.Message(n)
+		if _, _, err := next.Operation(); err != nil { // past the longest chain
+			return last, nil
+		}
+		m, err := messages.Message(ctx, next)
+		switch {
+		case err != nil:
+			return nil, &idem.UnavailableError{RetryAfter: retryAfterDefault, Cause: fmt.Errorf("middleware: message: %w", err)}
+		case m == nil && last == nil:
+			return nil, errChain
+		case m == nil:
+			return last, nil
+		case !m.State.Final():
+			return m, nil
+		}
+		last = m
+	}
+}
+
+// operationView is an operation's status; its response is null until it is final.
+type operationView struct {
+	ID          idem.OperationID `json:"id"`
+	State       string           `json:"state"`
+	CreatedAt   string           `json:"created_at"`
+	CompletedAt *string          `json:"completed_at"`
+	Response    *responseView    `json:"response"`
+}
+
+// responseView carries the exact bytes of the body: as a string where they are UTF-8, else in base64, as its encoding then
+// says. Lines of one header are joined with a comma.
+type responseView struct {
+	Status       int               `json:"status"`
+	Headers      map[string]string `json:"headers"`
+	Body         string            `json:"body"`
+	BodyEncoding string            `json:"body_encoding,omitempty"`
+}
+
+// milliseconds is RFC 3339 in UTC with milliseconds.
+const milliseconds = "2006-01-02T15:04:05.000Z"
+
+func viewOperation(r idem.Record, state string) operationView {
+	v := operationView{ID: r.OperationID, State: state, CreatedAt: r.CreatedAt.UTC().Format(milliseconds)}
+	if !r.DoneAt.IsZero() {
+		done := r.DoneAt.UTC().Format(milliseconds)
+		v.CompletedAt = &done
+	}
+	if r.State.Final() {
+		v.Response = viewResponse(r.Response)
+	}
+	return v
+}
+
+func viewResponse(r idem.Response) *responseView {
+	v := &responseView{Status: r.Status, Headers: make(map[string]string, len(r.Header)), Body: string(r.Body)}
+	for _, field := range r.Header {
+		name := http.CanonicalHeaderKey(field.Name)
+		if before, repeated := v.Headers[name]; repeated {
+			v.Headers[name] = before + ", " + field.Value
+		} else {
+			v.Headers[name] = field.Value
+		}
+	}
+	if !utf8.Valid(r.Body) {
+		v.Body, v.BodyEncoding = base64.StdEncoding.EncodeToString(r.Body), "base64"
+	}
+	return v
+}

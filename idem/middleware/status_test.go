@@ -1,0 +1,193 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/middleware"
+)
+
+// chain answers for the messages of any operation, by their position.
+type chain struct {
+	states []idem.MessageState
+	err    error
+}
+
+func (c chain) Message(_ context.Context, id idem.MessageID) (*idem.Message, error) {
+	_, n, err := id.Operation()
+	if err != nil || c.err != nil || n > len(c.states) {
+		return nil, errors.Join(err, c.err)
+	}
+	return &idem.Message{ID: id, State: c.states[n-1]}, nil
+}
+
+type operationStatus struct {
+	ID          idem.OperationID `json:"id"`
+	State       string           `json:"state"`
+	CreatedAt   string           `json:"created_at"`
+	CompletedAt *string          `json:"completed_at"`
+	Response    *struct {
+		Status       int               `json:"status"`
+		Headers      map[string]string `json:"headers"`
+		Body         string            `json:"body"`
+		BodyEncoding string            `json:"body_encoding"`
+	} `json:"response"`
+}
+
+// stored puts a record of tenant-a there and returns its id.
+func (a *api) stored(key string, change func(*idem.Record)) idem.OperationID {
+	a.Helper()
+	scope := idem.Scope{Tenant: "tenant-a", Operation: "orders.create", Key: key}
+	id, err := idem.Mint{Random: strings.NewReader("0123456789abcdef")}.OperationID(scope.RecordKey())
+	if err != nil {
+		a.Fatal(err)
+	}
+	now := a.now().UTC().Truncate(time.Millisecond)
+	r := idem.Record{
+		Key: scope.RecordKey(), State: idem.StatePending, OperationID: id, Epoch: 1, Owner: "owner", Tenant: "tenant-a", Operation: "orders.create",
+		Kind: idem.KindDeferred, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	}
+	change(&r)
+	if err := a.mem.Insert(a.Context(), r, now); err != nil {
+		a.Fatal(err)
+	}
+	return id
+}
+
+func (a *api) status(id idem.OperationID, tenant string) *reply {
+	a.Helper()
+	return a.do(ask{method: "GET", path: "/v1/operations/" + string(id), tenant: tenant})
+}
+
+// The Location of a 202 leads to the operation's status, from its acceptance to its final answer.
+func TestTheLocationOfA202ShowsTheOperation(t *testing.T) {
+	a := newAPI(t, nil)
+	r := a.mw.NewRouter()
+	r.Handle("POST /orders", withDefaults(idem.Operation{}, idem.KindDeferred), middleware.Route{},
+		func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+			tx.Send("orders.ship", []byte("1"))
+			return idem.JSON(http.StatusAccepted, 1)
+		})
+	r.Status(a.mem)
+	a.mux.Handle("/", r)
+	accepted := a.do(key(ask{}))
+	location := accepted.Header.Get("Location")
+	got := a.do(ask{method: "GET", path: location})
+	var status operationStatus
+	if err := json.Unmarshal(got.body, &status); err != nil || got.StatusCode != 200 || got.Header.Get("Retry-After") != "1" || status.State != "pending" ||
+		!strings.HasSuffix(location, string(status.ID)) || status.Response != nil || status.CompletedAt != nil {
+		t.Errorf("%s: %d %s (%v)", location, got.StatusCode, got.body, err)
+	}
+}
+
+func TestStatusShowsRecordAndMessageTogether(t *testing.T) {
+	pending := func(*idem.Record) {}
+	in := func(state idem.State) func(*idem.Record) {
+		return func(r *idem.Record) {
+			r.State, r.Kind, r.LeaseUntil = state, idem.KindOpaque, r.CreatedAt.Add(time.Minute)
+		}
+	}
+	for name, c := range map[string]struct {
+		record   func(*idem.Record)
+		messages middleware.Messages
+		want     string
+	}{
+		"running":                   {in(idem.StateInProgress), nil, "in_progress"},
+		"free again":                {in(idem.StateFailedRetryable), nil, "in_progress"},
+		"unknown":                   {in(idem.StateUnknown), nil, "unknown"},
+		"pending, nobody asks":      {pending, nil, "pending"},
+		"not claimed":               {pending, chain{states: []idem.MessageState{idem.MessagePending}}, "pending"},
+		"claimed":                   {pending, chain{states: []idem.MessageState{idem.MessageClaimed}}, "in_progress"},
+		"may have happened":         {pending, chain{states: []idem.MessageState{idem.MessageUnknown}}, "unknown"},
+		"given up":                  {pending, chain{states: []idem.MessageState{idem.MessageDead}}, "unknown"},
+		"second of a chain":         {pending, chain{states: []idem.MessageState{idem.MessageDelivered, idem.MessageClaimed}}, "in_progress"},
+		"delivered since":           {pending, chain{states: []idem.MessageState{idem.MessageDelivered}}, "pending"},
+		"a chain as long as can be": {pending, chain{states: slicesOf(99, idem.MessageDeclined)}, "pending"},
+	} {
+		a := newAPI(t, nil)
+		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(c.messages))
+		r := a.status(a.stored("k", c.record), "tenant-a")
+		var status operationStatus
+		if err := json.Unmarshal(r.body, &status); err != nil || r.StatusCode != 200 || status.State != c.want || r.Header.Get("Retry-After") == "" || status.Response != nil {
+			t.Errorf("%s: %d %s, want %s", name, r.StatusCode, r.body, c.want)
+		}
+	}
+}
+
+func slicesOf[T any](n int, v T) (all []T) {
+	for range n {
+		all = append(all, v)
+	}
+	return all
+}
+
+func TestStatusShowsTheFinalAnswerByteForByte(t *testing.T) {
+	for state, want := range map[idem.State]string{idem.StateCompleted: "completed", idem.StateFailed: "failed"} {
+		for body, encoded := range map[string]struct{ body, encoding string }{
+			"": {"", ""}, "na\u00efve \u2028<&>": {"na\u00efve \u2028<&>", ""}, "\xff\xfe": {"//4=", "base64"},
+		} {
+			a := newAPI(t, nil)
+			a.mux.Handle("/v1/operations/", a.mw.Status(nil))
+			id := a.stored("k", func(r *idem.Record) {
+				r.State, r.DoneAt, r.ExpiresAt = state, r.CreatedAt.Add(time.Second), r.CreatedAt.Add(day)
+				r.Response = idem.Response{Status: 201, Header: []idem.Field{{Name: "x-a", Value: "1"}, {Name: "X-A", Value: "2"}}, Body: []byte(body)}
+			})
+			r := a.status(id, "tenant-a")
+			var got operationStatus
+			if err := json.Unmarshal(r.body, &got); err != nil || r.StatusCode != 200 || got.State != want || got.ID != id || got.CompletedAt == nil || r.Header.Get("Retry-After") != "" {
+				t.Fatalf("%s: %d %s", state, r.StatusCode, r.body)
+			}
+			if got.Response.Status != 201 || got.Response.Body != encoded.body || got.Response.BodyEncoding != encoded.encoding || got.Response.Headers["X-A"] != "1, 2" {
+				t.Errorf("%q: %+v", body, got.Response)
+			}
+		}
+	}
+}
+
+func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
+	a := newAPI(t, nil)
+	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
+	id := a.stored("k", func(r *idem.Record) { r.State, r.Kind = idem.StateUnknown, idem.KindOpaque })
+	expired := a.stored("old", func(r *idem.Record) {
+		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
+		r.FreeAt = r.ExpiresAt
+	})
+	for _, c := range []struct {
+		id     idem.OperationID
+		tenant string
+	}{{id, "tenant-b"}, {id + "x", "tenant-a"}, {"nothing", "tenant-a"}, {expired, "tenant-a"}} {
+		if r := a.status(c.id, c.tenant); r.StatusCode != 404 || r.code(t) != "operation_not_found" {
+			t.Errorf("%s of %s: %d %s", c.id, c.tenant, r.StatusCode, r.body)
+		}
+	}
+	if r := a.status(id, "-"); r.StatusCode != 401 {
+		t.Errorf("nobody: %d", r.StatusCode)
+	}
+	gone := a.stored("gone", func(r *idem.Record) {
+		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
+		r.FreeAt = r.ExpiresAt
+		r.Expiry = idem.Expiry{KeepFor: 7 * day, Gone: true}
+	})
+	if r := a.status(gone, "tenant-a"); r.StatusCode != 410 || r.code(t) != idem.CodeKeyExpired {
+		t.Errorf("kept as gone: %d", r.StatusCode)
+	}
+}
+
+func TestStatusIsNotGuessedWhereTheMessageCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		messages middleware.Messages
+		want     int
+	}{"an outage": {chain{err: errors.New("down")}, 503}, "a chain without messages": {chain{}, 500}} {
+		a := newAPI(t, nil)
+		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(c.messages))
+		if r := a.status(a.stored("k", func(*idem.Record) {}), "tenant-a"); r.StatusCode != c.want || (r.Header.Get("Retry-After") != "") != (c.want == 503) {
+			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
+		}
+	}
+}

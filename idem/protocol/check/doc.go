@@ -1,0 +1,27 @@
+// Package check explores the machines of package protocol exhaustively: every interleaving of a few processes, with every
+// fault that a budget allows, breadth first. It writes no transition of the protocol: rows change by [protocol.Apply]
+// alone, and everything that a process does next is decided by the machine that it runs.
+//
+// The package is empty without the build tag prove, because only that build has rules that can be removed:
+//
+//	go test -tags prove ./idem/protocol/check
+//	go run -tags prove ./idem/protocol/check/cmd/prove -run wrapped
+//
+// # How the world is bounded
+//
+//   - A [Scenario] has up to four processes. Each runs one machine, on a clock of its own.
+//   - A [Budget] says how often each fault may happen in one story, and Total how many faults it may have in all.
+//   - A request lands and is answered; or its reply is lost or slow; or the request is late: it lands later or never, and
+//     nobody is told.
+//   - Time is a small integer. It passes freely only while no process has something to do. Otherwise that is a fault: the
+//     process is frozen, or slow.
+//   - A state is hashed to 128 bits; only the two newest levels are kept, with their zero words left out. A story is
+//     replayed from the choices that lead to it, and is a shortest one.
+//   - "Stuck" is judged from every state, by a run without faults: whoever is alive ends, sweeper, reconciler and operator
+//     come, and one more client asks.
+//
+// # What it does not show
+//
+// Fingerprints, sizes, caches, seals and quotas are not protocol. What an adapter makes of an action is shown by the tests
+// of that adapter: one action, one call.
+package check

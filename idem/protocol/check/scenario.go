@@ -1,0 +1,114 @@
+//go:build prove
+
+package check
+
+import p "github.com/idem-go/idem-aws/idem/protocol"
+
+// Role is which machine a process runs.
+type Role uint8
+
+// The roles.
+const (
+	Nobody   Role = iota
+	Client        // an Execution
+	Visitor       // a Change with the actor's errand
+	Operator      // a Change: Resolve or Free, as the truth was when the operator looked
+)
+
+// Actor is a process: it comes once or several times, each time as a new execution or change.
+type Actor struct {
+	Role Role
+	// Errand is a Visitor's.
+	Errand p.Errand
+	// Runs is how often it comes; 0 is once.
+	Runs uint8
+	// Skew is what its clock is ahead of the store's.
+	Skew p.Instant
+	// Deadline is the caller's, counted from the start; 0 is none.
+	Deadline p.Millis
+	// Payload distinguishes requests that are not the same. Clients with the same key may differ in it.
+	Payload uint8
+	// LookOnly, Barred and Waits are those of the request; Waits counts from the start.
+	LookOnly, Barred bool
+	Waits            p.Millis
+	// Obeys says that its handler ends when its context does.
+	Obeys bool
+	// Heeds says that calls of its handler leave only under a lease that the store has confirmed.
+	Heeds bool
+	// Blind says that an operator's decision does not carry the revision that it was made about.
+	Blind bool
+	// Alone says that the handler collects nothing besides its answer, Chain that it begins a chain.
+	Alone, Chain bool
+	// Config is how this process differs from the scenario, as releases differ during a deploy.
+	Config func(*p.Config)
+}
+
+// Fault is something that a budget allows.
+type Fault uint8
+
+// The faults, and what else a budget bounds.
+const (
+	Total    Fault = iota // of all faults that count, together; 0 is 3
+	Lost                  // a request lands, or a row is read, and the reply does not arrive
+	Slow                  // a request lands, and its reply takes any time
+	Late                  // no reply; the request lands later, or never
+	Contend               // another transaction is at the row: nothing happens by this try
+	Throttle              // too many requests: nothing happens by this try
+	Unjudge               // an item of a transaction that fails is not judged
+	Down                  // the store is known to be down: the try never leaves
+	Reject                // credentials have expired: nothing happens by this try
+	Stall                 // time passes although a process has something to do
+	Die                   // a process ends without a word
+	Fail                  // a handler fails
+	Unstored              // a handler's answer is not stored
+	Promise               // a handler promises, truly, that nothing happened
+	LateCall              // a handler's call takes effect later, or never; the handler is not told
+	Turn                  // a new key may not begin
+	charged               // the faults before this count in Total
+	Refuse                // a handler stores a refusal of its own
+	Lock                  // somebody changes the business data
+	Poor                  // the business condition begins or ceases to hold
+	TTL                   // the store removes what has expired
+	Ticks                 // all time that passes
+	faults
+)
+
+// Budget is how often each fault may happen in one story.
+type Budget [faults]uint8
+
+// Scenario is a bounded world.
+type Scenario struct {
+	Name   string
+	Config p.Config
+	Actors [4]Actor
+	Budget Budget
+	// Wire is how long a late request may be under way.
+	Wire p.Instant
+	// Hasty stores remove a record on the instant on which its key is free. Others wait as long as a request may be under way.
+	Hasty bool
+	// Large scenarios are for a soak run.
+	Large bool
+
+	// What is demanded besides, where the faults leave time for it.
+
+	// NoLeaseLeft: whoever is told to try again leaves no lease of its own behind that its handler never used.
+	NoLeaseLeft bool
+	// NoBurn: a key whose handler never ran is never unknown.
+	NoBurn bool
+	// NoParkAlive: a holder whose handler runs is not parked.
+	NoParkAlive bool
+	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
+	NoDrop bool
+	// Outlives: a handler runs on beyond every allowance, so that absence is no proof.
+	Outlives bool
+	// NoHeal leaves out the judgement of "stuck".
+	NoHeal bool
+}
+
+// keeps is how long the store keeps a record whose key is free.
+func (sc *Scenario) keeps() p.Instant {
+	if sc.Hasty {
+		return 0
+	}
+	return sc.Wire
+}

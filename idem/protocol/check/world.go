@@ -1,0 +1,293 @@
+//go:build prove
+
+package check
+
+import (
+	p "github.com/idem-go/idem-aws/idem/protocol"
+)
+
+const (
+	procs   = 4
+	runs    = 3
+	flights = 3
+	tokens  = 4
+	tallies = 6
+	// healing is the run of whoever comes once faults have stopped.
+	healing = 7
+)
+
+// The answers that are no handler's.
+const (
+	resolved p.Answer = 1 // a reconciler's or an operator's
+	rejected p.Answer = 2 // a condition's that is declared Reject; the process is added, times 4
+	handlers p.Answer = 64
+)
+
+// proc is a process. It keeps what its machine has asked it to do.
+type proc struct {
+	x p.Execution
+	v p.Change
+
+	reply       p.Reply // that is under way, where slow
+	seen        p.ID    // the revision that an operator decides about
+	do          p.Verb
+	until, wake p.Instant
+
+	run                        uint8
+	started, over              bool
+	slow, paused               bool
+	acted, calling, hides      bool
+	knows, frees, asked, found bool // an operator has looked; a provider was asked
+	ends                       [runs]end
+}
+
+// end is what is remembered of a run.
+type end struct {
+	began             p.Instant // on the store's clock
+	said              p.SayCode
+	state             p.State
+	newKey, ran, died bool
+	asked             bool
+}
+
+// flight is a late request, or a late call of a handler.
+type flight struct {
+	w     p.Write
+	op    p.ID
+	until p.Instant
+	from  uint8
+	run   uint8
+	call  bool
+}
+
+// tally is what is remembered of an incarnation.
+type tally struct {
+	op p.ID
+	// promised is until when its answer is promised, and since is when it became final.
+	promised, since p.Instant
+	final, accepted p.Answer
+	writes          uint8
+	// happened says that there was an effect which must not happen again.
+	happened bool
+	// busted is an answer that an operator wanted gone; cached is until when a cache may hold it.
+	busted p.Answer
+	cached p.Instant
+}
+
+// business is the application's data: a version that is locked optimistically, and whether its condition fails.
+type business struct {
+	version uint8
+	poor    bool
+}
+
+// state is all there is.
+type state struct {
+	rec     p.Record
+	biz     business
+	now     p.Instant
+	procs   [procs]proc
+	flights [flights]flight
+	tokens  [tokens]p.Token
+	tallies [tallies]tally
+	// gone is the incarnation whose row was removed, and in what state it was.
+	gone      p.ID
+	goneState p.State
+	left      Budget
+	bad       uint8
+}
+
+// world is a scenario that is being explored.
+type world struct {
+	sc      *Scenario
+	c       [procs]p.Config
+	minSkew p.Instant
+	busts   bool // somebody may make the answer go
+	scratch state
+	healing bool
+	// telling says that a story is told: what happens is kept in wrote and heard.
+	telling bool
+	wrote   *p.Write
+	heard   *p.Reply
+}
+
+func newWorld(sc *Scenario, off p.Rules) *world {
+	w := &world{sc: sc}
+	for i, a := range sc.Actors {
+		w.c[i] = sc.Config
+		if a.Config != nil {
+			a.Config(&w.c[i])
+		}
+		w.c[i].Off = off
+		w.busts = w.busts || a.Errand == p.Bust
+		if a.Role != Nobody {
+			w.minSkew = min(w.minSkew, a.Skew)
+		}
+	}
+	return w
+}
+
+func (w *world) initial() state {
+	s := state{now: 1, left: w.sc.Budget}
+	if s.left[Total] == 0 {
+		s.left[Total] = 3
+	}
+	return s
+}
+
+func (w *world) off(r p.Rules) bool { return w.c[0].Off&r != 0 }
+
+func (w *world) clock(s *state, i int) p.Instant { return s.now + w.sc.Actors[i].Skew }
+
+// Identities say whose they are: the process and its run are in the high word, what a machine derives is in the low one.
+func seed(i int, run uint8) p.ID        { return p.ID{1 + uint64(i)*8 + uint64(run), 0} }
+func incarnation(i int, run uint8) p.ID { return p.ID{101 + uint64(i)*8 + uint64(run), 0} }
+
+// whose says which process and run an owner or an incarnation is of.
+func whose(id p.ID) (i int, run uint8) {
+	n := id[0] - 1
+	if n >= 100 {
+		n -= 100
+	}
+	return int(n/8) % procs, uint8(n % 8)
+}
+
+// isOf says that the identity was derived by the run of the process.
+func isOf(id p.ID, i int, run uint8) bool {
+	j, r := whose(id)
+	return !id.None() && j == i && r == run
+}
+
+func (s *state) tally(op p.ID) *tally {
+	for i := range s.tallies {
+		if t := &s.tallies[i]; t.op == op || t.op.None() {
+			t.op = op
+			return t
+		}
+	}
+	panic("check: too many incarnations")
+}
+
+func (w *world) payload(op p.ID) uint8 {
+	i, _ := whose(op)
+	return w.sc.Actors[i].Payload
+}
+
+// seenBy is the row as the driver of the process reads it: it compares fingerprints.
+func (w *world) seenBy(i int, r p.Record) p.Record {
+	if r.State != p.Absent && w.sc.Actors[i].Role == Client && w.payload(r.Op) != w.sc.Actors[i].Payload {
+		r.Match = p.Different
+	}
+	return r
+}
+
+// end is where the run of the process is remembered. Those who come once faults have stopped share a place.
+func (s *state) end(i int, run uint8) *end { return &s.procs[i].ends[min(int(run), runs-1)] }
+
+// start begins a run of a process.
+func (w *world) start(s *state, i int, run uint8) {
+	q, a := &s.procs[i], &w.sc.Actors[i]
+	*q = proc{started: true, run: run, ends: q.ends, seen: q.seen, frees: q.frees}
+	*s.end(i, run) = end{began: s.now}
+	id, now := seed(i, run), w.clock(s, i)
+	in := p.Input{What: p.Begin}
+	switch a.Role {
+	case Client:
+		r := p.Request{Seed: id, Incarnation: incarnation(i, run), LookOnly: a.LookOnly, Barred: a.Barred}
+		if a.Waits != 0 {
+			r.WaitUntil = now + a.Waits
+		}
+		if a.Deadline != 0 {
+			in.Deadline = now + a.Deadline
+		}
+		q.x = p.NewExecution(r)
+	case Visitor:
+		q.v = w.visit(s, i, a.Errand)
+	case Operator:
+		errand := p.Resolve
+		if q.frees {
+			errand = p.Free
+		}
+		if q.v = w.visit(s, i, errand); !a.Blind {
+			q.v.Seen = q.seen
+		}
+	}
+	w.feed(s, i, in)
+}
+
+// visit is a change as its caller asks for it.
+func (w *world) visit(s *state, i int, errand p.Errand) p.Change {
+	q := &s.procs[i]
+	v := p.Change{Errand: errand, Seed: seed(i, q.run), Answer: resolved}
+	switch r := s.rec; errand {
+	case p.Extend:
+		v.Until = w.clock(s, i) + w.c[i].Life.Retention + 1 + p.Instant(i)
+		v.Op = r.Op
+	case p.EndLife:
+		v.Op = r.Op
+	case p.Bust:
+		v.Op, v.Owner = r.Op, r.Owner
+	}
+	return v
+}
+
+// feed gives a machine an input, and keeps what it asks for.
+func (w *world) feed(s *state, i int, in p.Input) {
+	q := &s.procs[i]
+	in.Now = w.clock(s, i)
+	if in.What == p.Replied {
+		q.slow, q.reply = false, p.Reply{}
+		in.Reply.Rec = w.seenBy(i, in.Reply.Rec)
+		if in.Reply.Code == p.Refused && in.Reply.Conds&p.CondReject != 0 {
+			in.Rejection = rejected + 4*p.Answer(i)
+		}
+	}
+	var a p.Action
+	if w.sc.Actors[i].Role == Client {
+		q.x, a = q.x.Next(in, &w.c[i])
+	} else {
+		q.v, a = q.v.Next(in, &w.c[i])
+	}
+	q.do, q.until, q.wake, q.paused = a.Do, 0, a.Wake, a.Pause != 0
+	q.asked, q.found = false, false
+	switch a.Do {
+	case p.Admit:
+		if w.sc.Budget[Turn] == 0 { // nothing lies between the two
+			w.feed(s, i, p.Input{What: p.Admitted})
+		}
+	case p.Send:
+		q.until = a.Until
+		if a.Write != *q.write(w, i) {
+			panic("check: a machine asks for another write than the one that it judges")
+		}
+		if q.hides && q.x.Phase == p.Storing {
+			s.fail(vHidden)
+		}
+	case p.Run, p.Wait:
+		if q.x.HandlerOn && w.sc.Actors[i].Obeys {
+			q.until = a.Until
+		}
+		if a.Do == p.Wait {
+			break
+		}
+		q.acted, q.calling, q.hides = false, false, false
+		s.end(i, q.run).ran = true
+	case p.Tell:
+		w.told(s, i, a.Say)
+	}
+}
+
+// write is what the machine of the process sends.
+func (q *proc) write(w *world, i int) *p.Write {
+	if w.sc.Actors[i].Role == Client {
+		return &q.x.At.W
+	}
+	return &q.v.At.W
+}
+
+// held is the row that the process is at.
+func (q *proc) held(w *world, i int) *p.Record {
+	if w.sc.Actors[i].Role == Client {
+		return &q.x.Held
+	}
+	return &q.v.Held
+}

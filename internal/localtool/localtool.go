@@ -1,0 +1,109 @@
+// Package localtool finds the tools that `make tools` installed into .local/tools of this checkout, and starts the
+// emulators of AWS among them for tests. Package localstack/emulator installs them.
+package localtool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Tool is a program with a pinned version. Each version has a folder of its own.
+type Tool struct{ Name, Version string }
+
+// The tools that tests of the library use.
+var (
+	DynoxideTool      = Tool{Name: Dynoxide, Version: "1.2.1"}
+	DynamoDBLocalTool = Tool{Name: DynamoDBLocal, Version: "2.5.2"}
+	MinistackTool     = Tool{Name: Ministack, Version: "1.5.33"}
+	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2"}
+)
+
+// stamp is the file whose presence says that a tool's folder is complete.
+const stamp = ".installed"
+
+// Directory is where t is installed under root, the checkout.
+func (t Tool) Directory(root string) string {
+	return filepath.Join(root, ".local", "tools", t.Name+"-"+t.Version)
+}
+
+// Installed tells whether t is completely there.
+func (t Tool) Installed(root string) bool {
+	_, err := os.Stat(filepath.Join(t.Directory(root), stamp))
+	return err == nil
+}
+
+// Stamp says that t is completely there.
+func (t Tool) Stamp(root string) error {
+	return os.WriteFile(filepath.Join(t.Directory(root), stamp), nil, 0o644)
+}
+
+// NotInstalledError says that a tool is to be installed first.
+type NotInstalledError struct {
+	// Tool that is missing.
+	Tool Tool
+}
+
+// Error names the tool and the command that installs it.
+func (e *NotInstalledError) Error() string {
+	return fmt.Sprintf("%s %s is not installed: run `make tools`", e.Tool.Name, e.Tool.Version)
+}
+
+// Require returns a *NotInstalledError where t is not installed.
+func (t Tool) Require(root string) error {
+	if !t.Installed(root) {
+		return &NotInstalledError{Tool: t}
+	}
+	return nil
+}
+
+// Find returns the folder of t in the checkout that holds the working directory. Its errors are ErrNoCheckout and
+// *NotInstalledError.
+func (t Tool) Find() (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	return t.Directory(root), t.Require(root)
+}
+
+// ErrNoCheckout says that the working directory is not in a checkout of this project.
+var ErrNoCheckout = errors.New("not in a checkout of idem-aws")
+
+// Root returns the checkout that holds the working directory: the nearest folder upwards that has both go.work and
+// localstack/. Tests run in their package's folder and find the tools this way. Outside of one it returns ErrNoCheckout.
+func Root() (string, error) {
+	directory, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for !isRoot(directory) {
+		parent := filepath.Dir(directory)
+		if parent == directory {
+			return "", ErrNoCheckout
+		}
+		directory = parent
+	}
+	return directory, nil
+}
+
+func isRoot(directory string) bool {
+	for _, name := range []string{"go.work", filepath.Join("localstack", "go.mod")} {
+		if _, err := os.Stat(filepath.Join(directory, name)); errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+// NPMHost is the host in the words of npm packages: "linux-x64".
+func NPMHost() string {
+	architecture := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if architecture == "" {
+		architecture = runtime.GOARCH
+	}
+	return runtime.GOOS + "-" + architecture
+}
