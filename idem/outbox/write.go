@@ -144,7 +144,7 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 	}
 	answer := idem.Problem{}
 	switch {
-	case w.Said == protocol.AskNotExecuted:
+	case w.Msg.State == protocol.Dead || w.Msg.State == protocol.Cancelled: // nothing happened, told by the topic or not
 		answer = answerOf(m, w.Msg.State, x.machine.Errand == protocol.Close)
 	case m.Sealed:
 		answer = erased()

@@ -79,13 +79,15 @@ func TestAPayloadInThePlaceOfASealedOneIsNotDelivered(t *testing.T) {
 			r, m := s.accept(t)
 			replaced(t, s.vault, m.ID, row.flagged)
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
-			s.want(t, m, idem.MessageDead, idem.StatePending, 0)
+			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
 			s.alarms(t, "seal.not_authentic")
 			if stored, err := s.inner.Message(t.Context(), m.ID); err != nil || string(stored.Payload) != "pay eve" {
 				t.Errorf("the forged payload was sealed: %q, %v", stored.Payload, err)
 			}
-			wantBody(t, s, r.Key, "accepted")
+			if got, err := load(t, s, r.Key); err != nil || !strings.Contains(string(got.Response.Body), "Nothing was executed") {
+				t.Errorf("answer %s, %v", got.Response.Body, err)
+			}
 		})
 	}
 }
