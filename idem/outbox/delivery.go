@@ -146,8 +146,10 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.timeForCall(ctx) {
 			return in, ErrNoTime
 		}
-	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 && x.cfg.Pause(context.WithoutCancel(ctx), pause) != nil {
-		return in, nil
+	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 {
+		if err := x.cfg.Pause(context.WithoutCancel(ctx), pause); err != nil { // nothing lets the time pass: trying on would never end
+			return in, fmt.Errorf("outbox: pause: %w, after %w", err, x.cause)
+		}
 	}
 	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
 		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.
