@@ -2,31 +2,32 @@ package idem_test
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 const messageProse = "A message is inserted with its record's commit, or by the settlement of the one before it. Inline first inserts it as claimed,\n" +
 	"and refused calls with nothing open are given up by whoever meets the message next (ADR 0011, 0007). \"open\" is a call that may\n" +
-	"have happened; \"over\" are attempts or age. \"settle\" and \"fail\" end the record in the same transaction.\n"
+	"have happened; \"over\" are attempts, dead claims or age. \"settle\" and \"fail\" end the record in the same transaction, \"go on\" and\n" +
+	"\"undo\" insert the next message in it. \"keep\" is for evidence that can't be settled.\n"
 
-var allMessageStates = []idem.MessageState{
-	idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageDead, idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled,
+// messageStates are the states of a message, and how a row names them.
+var messageStates = map[protocol.MessageState]idem.MessageState{
+	protocol.Due: idem.MessagePending, protocol.Claimed: idem.MessageClaimed, protocol.InDoubt: idem.MessageUnknown,
+	protocol.Evidenced: idem.MessageEvidenced, protocol.Dead: idem.MessageDead, protocol.Delivered: idem.MessageDelivered,
+	protocol.Declined: idem.MessageDeclined, protocol.Cancelled: idem.MessageCancelled,
 }
 
 // messageDimensions are the situations that a message can be in besides its state.
 var messageDimensions = []dimension{
 	{"due", []string{"yes", "no"}, only("due", "yes")},
 	{"open", []string{"nothing", "a call", "for too long"}, sayOpen},
-	{"still", []string{"a call", "for too long"}, only("open for too long", "for too long")},
 	{"keys", []string{"honoured", "not honoured"}, func(seen []string) string { return "keys " + seen[0] }},
-	{"over", []string{"no", "attempts", "age", "refused"}, func(seen []string) string {
+	{"over", []string{"no", "attempts", "refused"}, func(seen []string) string {
 		if slices.Contains(seen, "no") {
 			return ""
 		}
@@ -37,7 +38,17 @@ var messageDimensions = []dimension{
 	}},
 	{"sealed", []string{"no", "yes"}, only("sealed", "yes")},
 	{"claim", []string{"never", "before"}, only("never claimed", "never")},
-	{"place", []string{"first", "later", "detached"}, only("the first message", "first")},
+	{"place", []string{"first", "later", "undoes", "detached"}, func(seen []string) string {
+		switch {
+		case slices.Equal(seen, []string{"first"}):
+			return "the first message"
+		case slices.Equal(seen, []string{"undoes"}):
+			return "it undoes"
+		case slices.Equal(seen, []string{"later"}):
+			return "a later message"
+		}
+		return ""
+	}},
 	{"absence", []string{"provable", "too early", "too late"}, func(seen []string) string {
 		switch {
 		case slices.Contains(seen, "too early"):
@@ -47,43 +58,15 @@ var messageDimensions = []dimension{
 		}
 		return "after the last probe"
 	}},
-	{"before", []string{"no", "yes"}, func(seen []string) string {
-		return map[string]string{"no": "no other call open", "yes": "another call open"}[seen[0]]
+	{"kept", []string{"nothing", "delivered", "declined"}, func(seen []string) string {
+		switch {
+		case slices.Equal(seen, []string{"nothing"}):
+			return "no evidence kept"
+		case slices.Contains(seen, "nothing"):
+			return ""
+		}
+		return "evidence kept"
 	}},
-}
-
-// messageSituations are the dimensions without "still", which is how "open" is said of what is open.
-var messageSituations = slices.DeleteFunc(slices.Clone(messageDimensions), func(d dimension) bool { return d.name == "still" })
-
-// arises says whether a message of the state can be in the situation: a claim opens a call, and only a claim does.
-func arises(state idem.MessageState, situation map[string]string) bool {
-	open, before := situation["open"] != "nothing", situation["before"] == "yes"
-	switch {
-	case open && situation["claim"] == "never", before && !open:
-		return false
-	case state == idem.MessageClaimed, state == idem.MessageUnknown:
-		return open && situation["claim"] == "before"
-	}
-	return true
-}
-
-// telling drops what a state can't depend on: what is claimed or unknown has a call open, only what is to be offered is
-// due, only a claim has another call beside its own, and only of what is parked can be proven that nothing happened.
-func telling(situation map[string]string, state idem.MessageState) map[string]string {
-	if state != idem.MessagePending && state != idem.MessageClaimed {
-		delete(situation, "due")
-	}
-	if state != idem.MessageUnknown && state != idem.MessageDead {
-		delete(situation, "absence")
-	}
-	if state != idem.MessageClaimed {
-		delete(situation, "before")
-	}
-	if state == idem.MessageClaimed || state == idem.MessageUnknown {
-		situation["still"] = situation["open"]
-		delete(situation, "open")
-	}
-	return situation
 }
 
 func sayOpen(seen []string) string {
@@ -96,89 +79,199 @@ func sayOpen(seen []string) string {
 	return "a call open"
 }
 
-func messageRules(situation map[string]string) outbox.Rules {
-	return outbox.Rules{
-		KeysHonoured: situation["keys"] == "honoured", KeyRetention: time.Hour, Margin: time.Minute, AbsentAfter: time.Minute,
-		AttemptsMax: 3, AgeMax: 24 * time.Hour, AbandonAfter: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
-		Probed: situation["probe"] == "yes",
+// arises says whether a message of the state can be in the situation: a claim opens a call, and only a claim does.
+func arises(state protocol.MessageState, situation map[string]string) bool {
+	open := situation["open"] != "nothing"
+	switch {
+	case open && situation["claim"] == "never", situation["kept"] != "nothing" && state == protocol.Due:
+		return false
+	case state == protocol.Claimed, state == protocol.InDoubt:
+		return open && situation["claim"] == "before" && situation["kept"] == "nothing"
+	case state == protocol.Evidenced:
+		return situation["kept"] != "nothing"
+	case state.Final():
+		return situation["kept"] == "nothing"
 	}
+	return true
 }
 
-func messageIn(state idem.MessageState, situation map[string]string) idem.Message {
-	m := idem.Message{
-		ID: "op_1.1", Index: 1, OperationID: "op_1", Topic: "a.b", State: state, SchemaVersion: idem.SchemaVersion, CreatedAt: noon.Add(-2 * time.Hour),
-		NextAttemptAt: noon, LeaseUntil: noon.Add(-time.Hour), Owner: "holder", Epoch: 3, Sealed: situation["sealed"] == "yes",
-		Detached: situation["place"] == "detached",
+// telling drops what a state can't depend on: only what is to be offered is due, and only of what is parked can be proven
+// that nothing happened.
+func telling(situation map[string]string, state protocol.MessageState) map[string]string {
+	if state != protocol.Due && state != protocol.Claimed && state != protocol.Evidenced {
+		delete(situation, "due")
+	}
+	if state != protocol.InDoubt && state != protocol.Dead {
+		delete(situation, "absence")
+	}
+	if state != protocol.Dead {
+		delete(situation, "kept")
+	}
+	if state == protocol.Claimed || state == protocol.InDoubt {
+		delete(situation, "claim")
+	}
+	return situation
+}
+
+const (
+	second = protocol.Millis(1000)
+	minute = 60 * second
+	hour   = 60 * minute
+)
+
+var atNoon = protocol.Instant(noon.UnixMilli())
+
+func messageConfig(situation map[string]string) *protocol.Config {
+	return &protocol.Config{ContentionMax: 3, Topic: protocol.Topic{
+		KeysHonoured: situation["keys"] == "honoured", KeyRetention: hour, Margin: minute, AbsentAfter: minute, Probed: situation["probe"] == "yes",
+		AttemptsMax: 3, AgeMax: 24 * hour, AbandonAfter: hour, UnknownMax: 24 * hour, ClaimLease: 10 * second, SettleMargin: 2 * second,
+		CallFor: 5 * second, SettleFor: 10 * second, KeepFor: minute, SweepGrace: 15 * second,
+	}}
+}
+
+func messageIn(state protocol.MessageState, situation map[string]string) protocol.Message {
+	m := protocol.Message{
+		State: state, Index: 1, Op: protocol.ID{1, 1}, Owner: protocol.ID{2, 2}, Revision: protocol.ID{3, 3}, Epoch: 3, Created: atNoon - 2*hour,
+		NextAttempt: atNoon, LookAt: atNoon, Lease: atNoon - hour, Sealed: situation["sealed"] == "yes",
+		Detached: situation["place"] == "detached", Undoes: situation["place"] == "undoes",
 	}
 	if situation["due"] == "no" {
-		m.NextAttemptAt, m.LeaseUntil = noon.Add(time.Second), noon.Add(time.Second)
+		m.NextAttempt, m.LookAt, m.Lease = atNoon+second, atNoon+second, atNoon+second
 	} else if situation["absence"] == "too early" {
-		m.LeaseUntil = noon.Add(-time.Second)
+		m.Lease = atNoon - second
 	} else if situation["absence"] == "too late" {
-		m.LeaseUntil = noon.Add(-25 * time.Hour)
+		m.Lease = atNoon - 25*hour
 	}
-	if situation["place"] == "later" {
-		m.ID, m.Index = "op_1.2", 2
+	if situation["place"] == "later" || m.Undoes {
+		m.Index = 2
 	}
 	if situation["claim"] == "before" {
-		m.FirstClaimedAt = noon.Add(-2 * time.Hour)
+		m.FirstClaimed = atNoon - 2*hour
 	}
 	switch situation["open"] {
 	case "a call":
-		m.OpenSince = noon.Add(-time.Minute)
+		m.OpenSince = atNoon - minute
 	case "for too long":
-		m.OpenSince = noon.Add(-2 * time.Hour)
+		m.OpenSince = atNoon - 2*hour
 	}
 	switch situation["over"] {
 	case "attempts":
 		m.Attempts = 3
-	case "age":
-		m.CreatedAt = noon.Add(-25 * time.Hour)
 	case "refused":
-		m.LastOutcome = outbox.Refused{}.Name()
+		m.Refused = true
+	}
+	switch situation["kept"] {
+	case "delivered":
+		m.Kept = protocol.KeptDelivered
+	case "declined":
+		m.Kept = protocol.KeptDeclined
 	}
 	return m
 }
 
-// messageEvents are the events in each of their forms.
-func messageEvents(situation map[string]string) map[string]outbox.Event {
-	answer := outbox.Answered{Owner: "holder", Epoch: 3, OpenBefore: situation["before"] == "yes", Backoff: time.Second}
-	of := func(o outbox.Outcome) outbox.Answered { answer.Outcome = o; return answer }
-	stranger, stale := of(outbox.NotExecuted{}), of(outbox.NotExecuted{})
-	stranger.Owner, stale.Epoch = "guest", 2
-	events := map[string]outbox.Event{
-		"woken":  outbox.Woken{Owner: "guest", LeaseUntil: noon.Add(time.Minute)},
-		"absent": outbox.ProvenAbsent{Epoch: 3}, "absent (another epoch)": outbox.ProvenAbsent{Epoch: 2},
-		"undecided": outbox.Undecided{Epoch: 3, Backoff: time.Minute}, "undecided (nobody to ask)": outbox.Undecided{Epoch: 3, Unasked: true, Backoff: time.Minute},
-		"abandoned": outbox.Abandoned{}, "closed": outbox.Closed{}, "redriven": outbox.Redriven{},
-		"not_executed (another owner)": stranger, "not_executed (another epoch)": stale,
-		"answered with nothing": of(nil), "refused without proof": of(outbox.Refused{Unproven: true}),
-	}
-	for _, o := range allOutcomes {
-		events[o.Name()+" (answer)"] = of(o)
-		events[o.Name()+" (evidence)"] = outbox.Evidence{Outcome: o}
-		events["unsettled ("+o.Name()+")"] = outbox.Unsettled{Outcome: o}
-	}
-	return events
+// stimulus is what happens to a message, with what the topic and the provider answer on the way.
+type stimulus struct {
+	errand   protocol.MessageErrand
+	evidence protocol.Outcome
+	answer   protocol.Outcome
+	meant    protocol.Meant
 }
 
-var allOutcomes = []outbox.Outcome{outbox.Delivered{}, outbox.Declined{}, outbox.NotExecuted{}, outbox.Ambiguous{}, outbox.Refused{}}
+var stimuli = func() map[string]stimulus {
+	all := map[string]stimulus{
+		"woken": {errand: protocol.Wake}, "woken, can't be told": {errand: protocol.Wake, meant: protocol.Meant{Fails: true}},
+		"woken, to be undone": {errand: protocol.Wake, meant: protocol.Meant{Continues: true}},
+		"closed":              {errand: protocol.Close}, "redriven": {errand: protocol.Redrive},
+	}
+	for name, o := range map[string]protocol.Outcome{"delivered": protocol.OutDelivered, "declined": protocol.OutDeclined} {
+		all[name] = stimulus{errand: protocol.Tidings, evidence: o}
+		all[name+", more to do"] = stimulus{errand: protocol.Tidings, evidence: o, meant: protocol.Meant{Continues: true}}
+		all[name+", can't be settled"] = stimulus{errand: protocol.Tidings, evidence: o, meant: protocol.Meant{Fails: true}}
+	}
+	for name, o := range map[string]protocol.Outcome{
+		"not executed": protocol.OutNotExecuted, "never sent": protocol.OutUncalled, "ambiguous": protocol.OutAmbiguous,
+		"refused": protocol.OutRefused, "refused without proof": protocol.OutRefusedOpen,
+	} {
+		all[name] = stimulus{errand: protocol.Carry, answer: o}
+	}
+	for name, o := range map[string]protocol.Outcome{"absent": protocol.OutAbsent, "undecided": protocol.OutUnclear} {
+		all[name] = stimulus{errand: protocol.Question, answer: o}
+	}
+	return all
+}()
 
-// drawnMessages steps every event in every situation.
+// firstWrite performs the delivery up to its first write, which is none where there is nothing to write, or where the topic
+// was not asked for the answer that the stimulus is about.
+func (s stimulus) firstWrite(m protocol.Message, c *protocol.Config) protocol.Write {
+	asked := s.meant == (protocol.Meant{})
+	d := protocol.Delivery{Errand: s.errand, Seed: protocol.ID{9, 9}, Held: m, Evidence: s.evidence, OpenBefore: false}
+	in := protocol.Input{What: protocol.Begin, Now: atNoon}
+	if s.errand == protocol.Carry { // its claim is fresh
+		d.Held.Lease = atNoon + 10*second
+	}
+	for {
+		var a protocol.Action
+		if d, a = d.Next(in, c); a.Do == protocol.Tell {
+			return protocol.Write{}
+		}
+		switch a.Do {
+		case protocol.Send:
+			if !asked {
+				return protocol.Write{}
+			}
+			return a.Write
+		case protocol.Ask:
+			asked = true
+			in = protocol.Input{What: protocol.Answered, Meant: s.meant}
+		case protocol.Call:
+			in = protocol.Input{What: protocol.Called, Outcome: s.answer, Backoff: second}
+		case protocol.Probe:
+			in = protocol.Input{What: protocol.Probed, Outcome: s.answer, Backoff: minute}
+		}
+		in.Now = atNoon
+	}
+}
+
+func effectOf(w protocol.Write) string {
+	switch {
+	case w.RecAs == protocol.End && w.Rec.State == protocol.Failed:
+		return "fail"
+	case w.RecAs == protocol.End:
+		return "settle"
+	case w.Next.Undoes:
+		return "undo"
+	case w.Next.State != protocol.NoMessage:
+		return "go on"
+	case w.MsgAs == protocol.Patch && w.Msg.Kept != 0:
+		return "keep"
+	case w.MsgAs == protocol.Patch:
+		return "end"
+	case w.MsgAs == protocol.Postpone:
+		return "postpone"
+	}
+	return "store"
+}
+
+// drawnMessages performs every stimulus in every situation.
 func drawnMessages() *diagram {
 	d := &diagram{dimensions: messageDimensions}
-	product(messageSituations, func(situation map[string]string) {
-		events := messageEvents(situation)
-		for _, state := range allMessageStates {
+	product(messageDimensions, func(situation map[string]string) {
+		c := messageConfig(situation)
+		for state, name := range messageStates {
 			if !arises(state, situation) {
 				continue
 			}
 			m := messageIn(state, situation)
-			for name, event := range events {
-				next, effect, err := outbox.Step(m, event, messageRules(situation), noon)
-				if err == nil && effect != outbox.EffectNone && effect != outbox.EffectWait {
-					d.add(string(state), string(next.State), shortened(name)+" / "+effect.String(), telling(maps.Clone(situation), state))
+			for event, s := range stimuli {
+				if s.errand == protocol.Carry && state != protocol.Claimed || s.meant.Continues && m.Detached {
+					continue
 				}
+				w := s.firstWrite(m, c)
+				if w == (protocol.Write{}) {
+					continue
+				}
+				to := messageStates[w.Msg.State]
+				d.add(string(name), string(to), event+" / "+effectOf(w), telling(maps.Clone(situation), state))
 			}
 		}
 	})
@@ -186,41 +279,11 @@ func drawnMessages() *diagram {
 }
 
 func messageDiagram(t *testing.T) string {
-	types, constants := declared(t, "outbox", "event")
-	if len(constants) > 0 {
-		t.Errorf("states of a message in package outbox: %v", constants)
-	}
-	_, constants = declared(t, ".", "event", "MessageState")
-	outcomes, _ := declared(t, "outbox", "outcome")
-	wantAll(t, "states of a message", constants, allMessageStates, func(s idem.MessageState) string { return string(s) })
-	wantAll(t, "outcomes", outcomes, allOutcomes, typeName[outbox.Outcome])
-	var events []outbox.Event
-	for _, e := range messageEvents(nil) {
-		events = append(events, e)
-	}
-	wantAll(t, "events of a message", types, events, typeName[outbox.Event])
-	untouched(t)
-
+	_, constants := declared(t, ".", "event", "MessageState")
+	wantAll(t, "states of a message", constants, slices.Collect(maps.Values(messageStates)), func(s idem.MessageState) string { return string(s) })
 	d := drawnMessages()
 	d.add(begin, string(idem.MessagePending), "inserted", nil)
-	return d.mermaid([]string{begin, "pending", "claimed", "unknown", "dead", "delivered", "declined", "cancelled"})
-}
-
-// untouched checks that a message is changed only where it is to be written.
-func untouched(t *testing.T) {
-	t.Helper()
-	product(messageSituations, func(situation map[string]string) {
-		for _, state := range allMessageStates {
-			m := messageIn(state, situation)
-			for _, event := range messageEvents(situation) {
-				next, effect, err := outbox.Step(m, event, messageRules(situation), noon)
-				idle := err != nil || effect == outbox.EffectNone || effect == outbox.EffectWait
-				if idle && !reflect.DeepEqual(next, m) {
-					t.Fatalf("%s %T changes a message that is not to be written, effect %v, %v", state, event, effect, err)
-				}
-			}
-		}
-	})
+	return d.mermaid([]string{begin, "pending", "claimed", "unknown", "evidenced", "dead", "delivered", "declined", "cancelled"})
 }
 
 const begin = "[*]"

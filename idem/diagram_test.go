@@ -40,8 +40,8 @@ func golden(t *testing.T, path, got string) {
 const statesFile = "../docs/states.md"
 
 const statesProse = "# States\n" +
-	"Generated from the `Step` of package outbox, which is the only code that decides what a message becomes: it was given every\n" +
-	"event in every situation that can arise, and each arrow is a transition that it made. There is no other: a test fails as soon\n" +
+	"Generated from `protocol.Delivery`, which is the only code that decides what a message becomes: it was given every errand and\n" +
+	"answer in every situation that can arise, and each arrow is a first write that it made. There is no other: a test fails as soon\n" +
 	"as this file says anything else; write it anew with `go test ./idem -run TestStateDiagrams -update`.\n" +
 	"What a state means, and what a request that meets it gets, is in [semantics.md](semantics.md). What becomes of a record is\n" +
 	"decided by package `idem/protocol`, each transition in one place of `record.go`.\n\n"

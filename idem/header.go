@@ -17,7 +17,7 @@ var (
 	recordStates  = []State{"", StateInProgress, StatePending, StateCompleted, StateFailed, StateFailedRetryable, StateUnknown}
 	recordKinds   = []Kind{"", KindAtomic, KindExpress, KindDeferred, KindOpaque}
 	messageStates = []MessageState{
-		"", MessagePending, MessageClaimed, MessageDelivered, MessageDeclined, MessageUnknown, "", MessageDead, MessageCancelled,
+		"", MessagePending, MessageClaimed, MessageDelivered, MessageDeclined, MessageUnknown, MessageEvidenced, MessageDead, MessageCancelled,
 	}
 )
 

@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal"},
 	"idem/internal/walk":            {},
 	"idem/recovery":                 {"idem", "idem/internal/walk"},
-	"idem/outbox":                   {"idem", "idem/internal/walk"},
+	"idem/outbox":                   {"idem", "idem/internal/walk", "idem/protocol"},
 	"idem/outbox/call":              {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":          {"idem", "idem/outbox"},

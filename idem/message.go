@@ -1,17 +1,22 @@
 package idem
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MessageState is the state of an outbox message.
 type MessageState string
 
-// The states of a message. Delivered, declined and cancelled are final; dead is not: late evidence settles it.
+// The states of a message. Delivered, declined and cancelled are final; dead is not: late evidence settles it. Evidenced says
+// that it keeps a definite answer, which is to be settled without another call.
 const (
 	MessagePending   MessageState = "pending"
 	MessageClaimed   MessageState = "claimed"
 	MessageDelivered MessageState = "delivered"
 	MessageDeclined  MessageState = "declined"
 	MessageUnknown   MessageState = "unknown"
+	MessageEvidenced MessageState = "evidenced"
 	MessageDead      MessageState = "dead"
 	MessageCancelled MessageState = "cancelled"
 )
@@ -19,7 +24,7 @@ const (
 // Known says whether this release knows the state.
 func (s MessageState) Known() bool {
 	switch s {
-	case MessagePending, MessageClaimed, MessageDelivered, MessageDeclined, MessageUnknown, MessageDead, MessageCancelled:
+	case MessagePending, MessageClaimed, MessageDelivered, MessageDeclined, MessageUnknown, MessageEvidenced, MessageDead, MessageCancelled:
 		return true
 	}
 	return false
@@ -63,8 +68,19 @@ type Message struct {
 	DoneAt    time.Time
 	// RedrivenAt is when an operator last started the message anew: its age counts from then.
 	RedrivenAt time.Time
+	// ClearedAt is when the provider's having nothing was last proof: what is open was called after it.
+	ClearedAt time.Time
+	// RemoveAt is from when native TTL may remove the message: nothing of a chain goes before its record is final. Zero is
+	// never. It is kept in seconds.
+	RemoveAt time.Time
 
-	Attempts int
+	// Attempts counts calls, Died the claims that ended without a word.
+	Attempts, Died int
+	// Refused says that the provider refused the last call, and no other is wanted; Unfailed that the message is dead and its
+	// record could not be failed with it.
+	Refused, Unfailed bool
+	// Undoes says that the message undoes what an earlier one of its chain did: once it is delivered the operation fails.
+	Undoes bool
 	// Retention is the operation's: the final record expires that long after it is done.
 	Retention time.Duration
 	// Expiry is the record's, for the settlement that makes it final without reading it.
@@ -74,14 +90,23 @@ type Message struct {
 	// Reference is the provider's name for what it made.
 	Reference   string
 	LastOutcome string
-	// Evidence is kept where a definite answer could not be settled.
-	Evidence []byte
+	// KeptDelivered and KeptDeclined are definite answers that could not be settled. Where both are there they contradict
+	// each other, and a person decides.
+	KeptDelivered, KeptDeclined *Kept
 
 	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
 	// changed. Whoever writes the message on carries it through.
 	Unknown any
 
 	SchemaVersion int
+}
+
+// Kept is a definite answer of the provider that is kept on its message.
+type Kept struct {
+	// Reference is the provider's name for what it made or declined.
+	Reference string
+	// Evidence is what the provider said, byte for byte.
+	Evidence []byte
 }
 
 // Readable says whether this release may judge the message.
@@ -97,7 +122,7 @@ const (
 // messages stand in none.
 func (m Message) Queue() (queue string, at time.Time, ok bool) {
 	switch m.State {
-	case MessagePending, MessageClaimed:
+	case MessagePending, MessageClaimed, MessageEvidenced:
 		return QueueOffer, m.SweepAt, true
 	case MessageUnknown:
 		return QueueUnknown, m.SweepAt, true
@@ -107,36 +132,49 @@ func (m Message) Queue() (queue string, at time.Time, ok bool) {
 	return "", time.Time{}, false
 }
 
-// messageOutlives is how much longer than its record a final message stays, so that a late webhook or operator still
-// finds what it is about.
+// messageOutlives is how much longer than its record a message stays, so that a late webhook or operator still finds what it
+// is about.
 const messageOutlives = 24 * time.Hour
 
-// RemoveAfter is when native TTL may remove the message, and whether it may at all: only when it is final, and later
-// than its record.
-func (m Message) RemoveAfter() (time.Time, bool) {
-	if !m.State.Final() || m.DoneAt.IsZero() {
-		return time.Time{}, false
+// RemovedAfter is the message's RemoveAt once its operation has ended with a record that expires at the given time: zero
+// where the record lives as long as its resource.
+func (m Message) RemovedAfter(expires time.Time) time.Time {
+	if expires.IsZero() {
+		return time.Time{}
 	}
-	return m.DoneAt.Add(m.Retention + messageOutlives), true
+	return expires.Add(m.Expiry.KeepFor + messageOutlives + time.Second - 1).Truncate(time.Second)
 }
 
-// MessageFence is what a conditional write on a message demands of the stored one: exactly what was seen.
+// MessageFence is what a conditional write on a message demands of the stored one. One of its alternatives must hold, and
+// NotDead besides. Where there is no message it holds never. A fence without an alternative admits nothing, and stores
+// refuse it.
 type MessageFence struct {
-	State MessageState
-	Epoch int64
-	Owner Owner
-	// Revision, where set, is demanded besides: exactly the row that was seen.
+	// Revision, where set, admits exactly the row that was seen.
 	Revision Revision
+	// States, where not empty, admits what a claim has made of the message: Owner, Epoch and one of these states.
+	Owner  Owner
+	Epoch  int64
+	States []MessageState
+	// Open admits a message that is not final, whoever holds it: definite evidence has no other fence.
+	Open bool
+	// NotDead demands besides that the message is not dead.
+	NotDead bool
 }
 
 // FenceOfMessage returns the fence that demands the message exactly as it was seen.
-func FenceOfMessage(m Message) MessageFence {
-	return MessageFence{State: m.State, Epoch: m.Epoch, Owner: m.Owner}
-}
+func FenceOfMessage(m Message) MessageFence { return MessageFence{Revision: m.Revision} }
+
+// Empty says that the fence has no alternative.
+func (f MessageFence) Empty() bool { return f.Revision == "" && len(f.States) == 0 && !f.Open }
 
 // Admits says whether a stored message satisfies the fence.
 func (f MessageFence) Admits(m Message) bool {
-	return m.State == f.State && m.Epoch == f.Epoch && m.Owner == f.Owner && (f.Revision == "" || m.Revision == f.Revision)
+	if f.NotDead && m.State == MessageDead {
+		return false
+	}
+	return f.Revision != "" && m.Revision == f.Revision ||
+		slices.Contains(f.States, m.State) && m.Owner == f.Owner && m.Epoch == f.Epoch ||
+		f.Open && !m.State.Final()
 }
 
 // MessageRef is what a sparse index tells of a message: what never changes, and when to look. The rest is in the row.

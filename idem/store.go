@@ -58,22 +58,43 @@ type Commit struct {
 	Token string
 }
 
-// Settlement is the one transaction that ends a message.
+// Settlement is the one transaction that ends a message, or starts it anew.
 type Settlement struct {
-	// Message is what the message becomes. The stored one must not be final.
+	// Message is what the message becomes.
 	Message MessageEnd
-	// Fence, where set, is what the stored message must satisfy besides. Definite evidence has none: it settles from
-	// any epoch.
-	Fence *MessageFence
+	// Replace, where set, is the whole message as it shall be; of Message only what names it counts then.
+	Replace *Message
+	// Fence is what the stored message must satisfy.
+	Fence MessageFence
 	// Record is what the record becomes; nil leaves it (another message follows, or it is final already). The stored
 	// one must be pending under the same operation id.
 	Record *RecordEnd
+	// Check, where set, is demanded of a record that stays as it is. Not with Record.
+	Check *RecordCheck
 	// Writes are the business writes, in order.
 	Writes []Write
 	// Next is inserted, if absent: the next message of the chain.
 	Next *Message
+	// Earlier are the other messages of a chain that ends: they get the RemoveAt of Message.
+	Earlier []MessageID
 	// Token is the client request token, at most 36 characters.
 	Token string
+}
+
+// RecordCheck is demanded of a record that stays as it is: pending under the operation id or, with Ended, not that: final,
+// another incarnation's, or gone.
+type RecordCheck struct {
+	Key         RecordKey
+	OperationID OperationID
+	Ended       bool
+}
+
+// Admits says whether the stored record, nil where there is none, is as demanded.
+func (c RecordCheck) Admits(r *Record) bool {
+	if c.Ended {
+		return r == nil || r.OperationID != c.OperationID || r.State.Final()
+	}
+	return r != nil && r.OperationID == c.OperationID && r.State == StatePending
 }
 
 // MessageEnd is what a settlement makes of a message; the attributes that are not named here stay as they are.
@@ -87,13 +108,14 @@ type MessageEnd struct {
 	// Revision is the message's from now on.
 	Revision    Revision
 	DoneAt      time.Time
-	Retention   time.Duration
 	Reference   string
 	LastOutcome string
-	// Evidence is kept on the message; empty removes nothing.
-	Evidence []byte
+	// KeptDelivered and KeptDeclined are kept on the message; nil removes nothing.
+	KeptDelivered, KeptDeclined *Kept
 	// SweepAt is where the message stands in its queue, if its state is not final.
 	SweepAt time.Time
+	// RemoveAt is the message's, if its operation has ended; zero leaves it.
+	RemoveAt time.Time
 }
 
 // RecordEnd is what a settlement makes of a record.
@@ -203,6 +225,21 @@ func (e *ContentionError) Error() string {
 func (e *ContentionError) Is(target error) bool {
 	return target == ErrContention || e.Throttled && target == ErrThrottled
 }
+
+// MalformedError: a stored message can't be read at all, nor judged: another release's, or damaged.
+type MalformedError struct {
+	// ID is the message's, where that can be read.
+	ID    MessageID
+	Cause error
+}
+
+// Error implements error.
+func (e *MalformedError) Error() string {
+	return fmt.Sprintf("idem: the stored message %s can't be read: %v", e.ID, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *MalformedError) Unwrap() error { return e.Cause }
 
 // NotAskedError: the store was not asked, so nothing of the call happened.
 type NotAskedError struct {

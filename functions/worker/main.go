@@ -43,7 +43,10 @@ func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) 
 func inserted(parts delivery.Parts, worker *outbox.Worker) func(context.Context, map[string]types.AttributeValue) error {
 	return func(ctx context.Context, image map[string]types.AttributeValue) error {
 		m, err := parts.Store.Image(ctx, image)
-		if err != nil {
+		switch {
+		case worker.Unreadable(ctx, err): // it would stop the shard, and every tenant with it
+			return nil
+		case err != nil:
 			return err
 		}
 		return worker.DeliverSeen(ctx, m)

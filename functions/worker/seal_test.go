@@ -26,8 +26,8 @@ func TestSealedMessageIsDeliveredAsTheStreamShowsIt(t *testing.T) {
 	}
 }
 
-// semantics.md "What is never cached or trusted": an erased tenant's messages end dead, and nothing of it is executed. Only
-// the payload could say what that means to the record, which stands before the operator with it.
+// semantics.md "What is never cached or trusted": an erased tenant's messages end dead, nothing of it is executed, and its
+// operations fail. Only the payload could say what that means to the application.
 func TestErasedTenantsMessageEndsDead(t *testing.T) {
 	s := stage.New(t)
 	keys := s.Seal(t)
@@ -36,7 +36,7 @@ func TestErasedTenantsMessageEndsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	none(t, failures(t, h, a.Stream))
-	a.Want(t, idem.MessageDead, idem.StatePending, payments.StatusPending, 0)
+	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusPending, 0)
 	if sent := s.Queues.Dead(); len(sent) != 1 {
 		t.Errorf("dead-letter queue %+v", sent)
 	}

@@ -59,6 +59,12 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 		"park":           {update(idem.StateUnknown), faulty.Update, true},
 		"back off":       {message(idem.MessagePending), faulty.UpdateMessage, true},
 		"park a message": {message(idem.MessageUnknown), faulty.UpdateMessage, true},
+		"keep evidence": {func(ctx context.Context, s *breaker.Store) error {
+			return s.PatchMessage(ctx, idem.MessageEnd{ID: "op_1.1", State: idem.MessageEvidenced}, idem.MessageFence{Open: true})
+		}, faulty.PatchMessage, true},
+		"postpone a message": {func(ctx context.Context, s *breaker.Store) error {
+			return s.PostponeMessage(ctx, "op_1.1", time.Now(), idem.MessageFence{Open: true})
+		}, faulty.PostponeMessage, true},
 		"judge evidence": {func(ctx context.Context, s *breaker.Store) error { _, err := s.Message(ctx, "op_1.1"); return err }, faulty.Message, true},
 		"load a response": {func(ctx context.Context, s *breaker.Store) error {
 			_, err := s.LoadResponse(ctx, record(idem.StateCompleted))
@@ -67,7 +73,7 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 		"commit an insert": {commit(nil), faulty.Commit, true},
 		"commit a lease":   {commit(&idem.Fence{OperationID: "op_1", Owner: "owner", Epoch: 1, States: []idem.State{idem.StateInProgress}}), faulty.Commit, true},
 		"settle": {func(ctx context.Context, s *breaker.Store) error {
-			send, err := s.PrepareSettle(idem.Settlement{Message: idem.MessageEnd{ID: "op_1.1", State: idem.MessageDelivered}, Token: "token"})
+			send, err := s.PrepareSettle(idem.Settlement{Message: idem.MessageEnd{ID: "op_1.1", State: idem.MessageDelivered}, Fence: idem.MessageFence{Open: true}, Token: "token"})
 			if err != nil {
 				return err
 			}

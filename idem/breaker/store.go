@@ -83,6 +83,16 @@ func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 	return s.end(ctx, update)
 }
 
+// PatchMessage implements outbox.Store.
+func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.PatchMessage(ctx, end, fence) })
+}
+
+// PostponeMessage implements outbox.Store.
+func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.PostponeMessage(ctx, id, at, fence) })
+}
+
 // PrepareSettle implements outbox.Store.
 func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
 	inner, err := s.inner.PrepareSettle(settlement)

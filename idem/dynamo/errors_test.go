@@ -146,7 +146,7 @@ var writes = map[string]aWrite{
 	"update message": {"PutItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		_, m := deferred(t, store)
 		claimed := m
-		claimed.State, claimed.Owner, claimed.Epoch = idem.MessageClaimed, owner(t), 1
+		claimed.State, claimed.Owner, claimed.Epoch, claimed.Revision = idem.MessageClaimed, owner(t), 1, "claimed"
 		return func(ctx context.Context) error { return store.UpdateMessage(ctx, claimed, idem.FenceOfMessage(m)) }, func() bool {
 			now, err := store.Message(t.Context(), m.ID)
 			must(t, err)

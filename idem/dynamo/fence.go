@@ -100,16 +100,50 @@ func (e *expression) free(now time.Time) string {
 	)
 }
 
-// fencedMessage demands of the stored message what the fence says.
-func fencedMessage(e *expression, f idem.MessageFence) string {
+// fencedMessage demands of the stored message what the fence says: one of its alternatives, and that it is not dead besides.
+func fencedMessage(f idem.MessageFence) (condition, error) {
+	if f.Empty() {
+		return condition{}, errors.New("a message's fence that admits nothing: it has no revision and no states, and is not open")
+	}
+	e := newExpression()
 	w := &writer{item: item{}}
-	w.name(schema.State, string(f.State))
-	w.name(schema.Owner, string(f.Owner))
-	w.number(schema.Epoch, f.Epoch)
-	conditions := []string{e.exists(schema.MessageID), e.is(schema.State, w.item), e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item)}
+	var alternatives []string
 	if f.Revision != "" {
 		w.revision(f.Revision)
-		conditions = append(conditions, e.is(schema.Revision, w.item))
+		alternatives = append(alternatives, e.is(schema.Revision, w.item))
 	}
-	return *all(conditions...)
+	if len(f.States) > 0 {
+		w.name(schema.Owner, string(f.Owner))
+		w.number(schema.Epoch, f.Epoch)
+		states := make([]string, len(f.States))
+		for i, state := range f.States {
+			states[i] = string(state)
+		}
+		alternatives = append(alternatives, *all(e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), e.in(schema.State, states...)))
+	}
+	if f.Open {
+		final := e.in(schema.State, string(idem.MessageDelivered), string(idem.MessageDeclined), string(idem.MessageCancelled))
+		alternatives = append(alternatives, "NOT "+final)
+	}
+	conditions := []string{e.exists(schema.MessageID), alternatives[0]}
+	if len(alternatives) > 1 { // redundant parentheses are refused
+		conditions[1] = "((" + strings.Join(alternatives, ") OR (") + "))"
+	}
+	if f.NotDead {
+		conditions = append(conditions, e.name(schema.State)+" <> "+e.value(stringValue(string(idem.MessageDead))))
+	}
+	return condition{e, all(conditions...)}, w.err
+}
+
+// checked demands of a record that stays as it is what the check says.
+func checked(c idem.RecordCheck) condition {
+	e := newExpression()
+	operation := e.name(schema.OperationID)
+	value := e.value(stringValue(string(c.OperationID)))
+	if c.Ended {
+		text := e.absent(schema.RecordKey) + " OR " + operation + " <> " + value + " OR " +
+			e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed))
+		return condition{e, &text}
+	}
+	return condition{e, all(operation+" = "+value, e.in(schema.State, string(idem.StatePending)))}
 }

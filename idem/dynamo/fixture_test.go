@@ -77,7 +77,7 @@ func pending(r idem.Record) idem.Record {
 // message is the n-th of the record's chain.
 func message(r idem.Record, n int) idem.Message {
 	return idem.Message{
-		ID: r.OperationID.Message(n), Index: n, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant,
+		Revision: "inserted", ID: r.OperationID.Message(n), Index: n, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant,
 		Topic: "orders.charge", Payload: []byte(`{"amount":1}`), State: idem.MessagePending, CreatedAt: base,
 		NextAttemptAt: base, SweepAt: base.Add(15 * time.Second), Retention: r.Retention, SchemaVersion: idem.SchemaVersion,
 	}
@@ -88,7 +88,8 @@ func settlement(t *testing.T, r idem.Record, m idem.Message, body []byte) idem.S
 	t.Helper()
 	done := completed(r, body)
 	return idem.Settlement{
-		Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: base, Retention: m.Retention, Reference: "ch_1", LastOutcome: "delivered"},
+		Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: base, Revision: "settled", Reference: "ch_1", LastOutcome: "delivered", RemoveAt: base.Add(48 * time.Hour)},
+		Fence:   idem.MessageFence{Open: true},
 		Record: &idem.RecordEnd{
 			Key: r.Key, OperationID: r.OperationID, State: done.State, Revision: done.Revision, Response: done.Response,
 			DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, FreeAt: done.FreeAt,

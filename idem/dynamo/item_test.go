@@ -48,7 +48,8 @@ func everyFieldOfMessage() idem.Message {
 		ID: "op_1.1", Index: 1, OperationID: "op_1", RecordKey: "key", Tenant: "tenant", Topic: "orders.charge", Payload: []byte("{}"),
 		State: idem.MessageUnknown, Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
 		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Expiry: everyExpiry, Detached: true,
-		Reference: "ch_1", LastOutcome: "ambiguous", Evidence: []byte("{}"), SchemaVersion: idem.SchemaVersion,
+		Reference: "ch_1", LastOutcome: "ambiguous", KeptDelivered: &idem.Kept{Reference: "ch_1", Evidence: []byte("{}")}, KeptDeclined: &idem.Kept{},
+		Undoes: true, Refused: true, Unfailed: true, Died: 2, ClearedAt: noon, RedrivenAt: noon, SchemaVersion: idem.SchemaVersion,
 	}
 }
 
@@ -90,7 +91,9 @@ func TestAMessagesItem(t *testing.T) {
 		"tp": stringValue("orders.charge"), "pl": &types.AttributeValueMemberB{Value: []byte("{}")}, "st": stringValue("unknown"),
 		"ep": numberValue(2), "ow": stringValue("owner"), "rv": stringValue("revision"), "lu": ms, "ca": ms, "fc": ms, "na": ms, "os": ms, "da": ms,
 		"an": numberValue(3), "rt": numberValue(3600_000), "dt": yes, "ref": stringValue("ch_1"),
-		"lo": stringValue("ambiguous"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}, "sv": numberValue(1),
+		"kv": &types.AttributeValueMemberM{Value: item{"ref": stringValue("ch_1"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}}},
+		"kx": &types.AttributeValueMemberM{Value: item{}}, "ud": yes, "rf": yes, "uf": yes, "di": numberValue(2), "cl": ms, "rd": ms,
+		"lo": stringValue("ambiguous"), "sv": numberValue(1),
 		"q": stringValue("unknown#0"), "qa": ms, "kf": numberValue(7200_000), "gn": yes, "rl": yes,
 	}
 	if !reflect.DeepEqual(it, want) {
@@ -152,7 +155,7 @@ func TestZeroValuesHaveNoAttribute(t *testing.T) {
 }
 
 // TTL stands only on what may go (semantics.md "States"): never on pending, unknown or opaque records, nor on messages
-// that are not final.
+// that are not final, whatever they say.
 func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 	store := offline(t)
 	for _, row := range []struct {
@@ -173,11 +176,11 @@ func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 		}
 	}
 	for state, want := range map[idem.MessageState]bool{
-		idem.MessagePending: false, idem.MessageClaimed: false, idem.MessageUnknown: false, idem.MessageDead: false,
+		idem.MessagePending: false, idem.MessageClaimed: false, idem.MessageUnknown: false, idem.MessageEvidenced: false, idem.MessageDead: false,
 		idem.MessageDelivered: true, idem.MessageDeclined: true, idem.MessageCancelled: true,
 	} {
 		m := everyFieldOfMessage()
-		m.State = state
+		m.State, m.RemoveAt = state, noon
 		it, err := store.encodeMessage(m)
 		if _, has := it[schema.TTL]; err != nil || has != want {
 			t.Errorf("a %s message: ttl is %v, want %v, %v", state, has, want, err)

@@ -3,8 +3,10 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
 // Message implements outbox.Store.
@@ -30,7 +32,40 @@ func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
-	e := newExpression()
-	text := fencedMessage(e, fence)
-	return s.putItem(ctx, doing, s.cfg.OutboxTable, it, condition{e, &text}, s.messageConflict)
+	c, err := fencedMessage(fence)
+	if err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	return s.putItem(ctx, doing, s.cfg.OutboxTable, it, c, s.messageConflict)
+}
+
+// PatchMessage implements outbox.Store: one conditional UpdateItem.
+func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	doing := fmt.Sprintf("patch message %s", end.ID)
+	it, attributes, err := s.patch(end)
+	if err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	return s.updateMessage(ctx, doing, end.ID, it, attributes, fence)
+}
+
+// PostponeMessage implements outbox.Store: one conditional UpdateItem, which moves the message within the index.
+func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	doing := fmt.Sprintf("postpone message %s", id)
+	if at.IsZero() {
+		return fmt.Errorf("dynamo: %s: to no time", doing)
+	}
+	w := &writer{item: item{}}
+	w.instant(schema.QueueAt, at)
+	return s.updateMessage(ctx, doing, id, w.item, []string{schema.QueueAt}, fence)
+}
+
+// updateMessage gives attributes of the stored message the values that they have in the item.
+func (s *Store) updateMessage(ctx context.Context, doing string, id idem.MessageID, it item, attributes []string, fence idem.MessageFence) error {
+	c, err := fencedMessage(fence)
+	if err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	update := c.assign(attributes, it)
+	return s.updateItem(ctx, doing, s.cfg.OutboxTable, item{messageKey: stringValue(string(id))}, update, c, s.messageConflict)
 }

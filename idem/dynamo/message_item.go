@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
@@ -45,7 +47,13 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.flag(schema.Detached, m.Detached)
 	w.note(schema.ProviderReference, m.Reference)
 	w.note(schema.LastOutcome, m.LastOutcome)
-	w.bytes(schema.Evidence, m.Evidence)
+	w.kept(schema.KeptDelivered, m.KeptDelivered)
+	w.kept(schema.KeptDeclined, m.KeptDeclined)
+	w.number(schema.Died, int64(m.Died))
+	w.flag(schema.Refused, m.Refused)
+	w.flag(schema.Unfailed, m.Unfailed)
+	w.flag(schema.Undoes, m.Undoes)
+	w.instant(schema.ClearedAt, m.ClearedAt)
 	version := m.SchemaVersion
 	if m.Sealed && version == idem.SchemaVersion {
 		version = schemaSealed
@@ -53,8 +61,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.number(schema.SchemaVersion, int64(version))
 	w.carry(m.Unknown)
 	s.writeQueue(w, m)
-	removeAfter, may := m.RemoveAfter()
-	w.expiry(schema.TTL, removeAfter, may)
+	w.expiry(schema.TTL, m.RemoveAt, m.State.Final() && !m.RemoveAt.IsZero())
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -113,7 +120,14 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		Detached:       r.flag(schema.Detached),
 		Reference:      r.text(schema.ProviderReference),
 		LastOutcome:    r.text(schema.LastOutcome),
-		Evidence:       r.bytes(schema.Evidence),
+		KeptDelivered:  r.kept(schema.KeptDelivered),
+		KeptDeclined:   r.kept(schema.KeptDeclined),
+		Died:           r.count(schema.Died, math.MaxInt32),
+		Refused:        r.flag(schema.Refused),
+		Unfailed:       r.flag(schema.Unfailed),
+		Undoes:         r.flag(schema.Undoes),
+		ClearedAt:      r.instant(schema.ClearedAt),
+		RemoveAt:       r.removeAt(),
 		Unknown:        r.unknown(knownOfMessage),
 		SchemaVersion:  version,
 	}
@@ -121,7 +135,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		r.malformed(schema.MessageID)
 	}
 	if r.err != nil {
-		return nil, fmt.Errorf("the stored message can't be read: %w", r.err)
+		return nil, &idem.MalformedError{ID: message.ID, Cause: r.err}
 	}
 	return &message, nil
 }
@@ -132,4 +146,39 @@ func (r *reader) queueAt() time.Time {
 		return time.UnixMilli(ms).UTC()
 	}
 	return time.Time{}
+}
+
+// removeAt reads native TTL's attribute, which is in seconds.
+func (r *reader) removeAt() time.Time {
+	if seconds := r.number(schema.TTL); seconds != 0 {
+		return time.Unix(seconds, 0).UTC()
+	}
+	return time.Time{}
+}
+
+// kept writes evidence, which is there even where it says nothing.
+func (w *writer) kept(attribute string, k *idem.Kept) {
+	if k == nil {
+		return
+	}
+	of := &writer{item: item{}}
+	of.note(schema.ProviderReference, k.Reference)
+	of.bytes(schema.Evidence, k.Evidence)
+	w.item[attribute] = &types.AttributeValueMemberM{Value: of.item}
+}
+
+func (r *reader) kept(attribute string) *idem.Kept {
+	switch v := r.item[attribute].(type) {
+	case nil:
+	case *types.AttributeValueMemberM:
+		of := &reader{item: v.Value, lenient: r.lenient}
+		k := &idem.Kept{Reference: of.text(schema.ProviderReference), Evidence: of.bytes(schema.Evidence)}
+		if of.err == nil {
+			return k
+		}
+		r.malformed(attribute)
+	default:
+		r.malformed(attribute)
+	}
+	return nil
 }

@@ -145,6 +145,7 @@ func releaseMessages(t *testing.T) map[string]idem.Message {
 		return func(m *idem.Message) {
 			claimed(m)
 			m.OpenSince, m.DoneAt, m.Reference, m.LastOutcome, m.SweepAt = time.Time{}, released.Add(time.Second), "ch_1", outcome, time.Time{}
+			m.RemoveAt = m.RemovedAfter(m.DoneAt.Add(m.Retention))
 		}
 	}
 	add("pending", idem.MessagePending, func(*idem.Message) {})
@@ -153,13 +154,25 @@ func releaseMessages(t *testing.T) map[string]idem.Message {
 		m.Attempts, m.LastOutcome, m.NextAttemptAt = 1, "ambiguous", released.Add(2*time.Second)
 	})
 	add("claimed", idem.MessageClaimed, claimed)
+	add("evidenced", idem.MessageEvidenced, func(m *idem.Message) {
+		claimed(m)
+		m.KeptDeclined, m.LastOutcome, m.Died = &idem.Kept{Evidence: []byte(`{"id":"ch_1"}`)}, "declined", 1
+	})
+	add("undoing", idem.MessageDead, func(m *idem.Message) {
+		claimed(m)
+		m.Index, m.ID, m.Undoes, m.Refused, m.Unfailed, m.RedrivenAt, m.ClearedAt = 3, m.OperationID.Message(3), true, true, true, released, released
+	})
 	add("unknown", idem.MessageUnknown, func(m *idem.Message) { claimed(m); m.Attempts, m.LastOutcome = 1, "ambiguous" })
 	add("dead", idem.MessageDead, func(m *idem.Message) {
 		claimed(m)
-		m.Index, m.ID, m.Attempts, m.LastOutcome, m.Evidence = 2, m.OperationID.Message(2), 10, "delivered", []byte(`{"id":"ch_1"}`)
+		m.Index, m.ID, m.Attempts, m.LastOutcome = 2, m.OperationID.Message(2), 10, "delivered"
+		m.KeptDelivered, m.KeptDeclined = &idem.Kept{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}, &idem.Kept{}
 	})
 	add("delivered", idem.MessageDelivered, done("delivered"))
 	add("declined", idem.MessageDeclined, done("declined"))
-	add("cancelled", idem.MessageCancelled, func(m *idem.Message) { m.DoneAt, m.Detached, m.SweepAt = released.Add(time.Second), true, time.Time{} })
+	add("cancelled", idem.MessageCancelled, func(m *idem.Message) {
+		m.DoneAt, m.Detached, m.SweepAt = released.Add(time.Second), true, time.Time{}
+		m.RemoveAt = m.RemovedAfter(m.DoneAt.Add(m.Retention))
+	})
 	return messages
 }

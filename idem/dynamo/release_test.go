@@ -50,6 +50,7 @@ func attribute(t *testing.T, raw json.RawMessage) types.AttributeValue {
 		B    []byte
 		BOOL *bool
 		L    []json.RawMessage
+		M    map[string]json.RawMessage
 	}
 	must(t, json.Unmarshal(raw, &v))
 	switch {
@@ -65,6 +66,12 @@ func attribute(t *testing.T, raw json.RawMessage) types.AttributeValue {
 			list.Value = append(list.Value, attribute(t, element))
 		}
 		return list
+	case v.M != nil:
+		of := attributes{}
+		for name, value := range v.M {
+			of[name] = attribute(t, value)
+		}
+		return &types.AttributeValueMemberM{Value: of}
 	}
 	return &types.AttributeValueMemberB{Value: v.B}
 }
@@ -103,7 +110,8 @@ func settledRecord(t *testing.T) (idem.Record, idem.Message, idem.Settlement) {
 	r.Revision, m.Revision = releaseRevision(t, "settled"), releaseRevision(t, "delivered")
 	m.ID, m.OperationID, m.RecordKey = r.OperationID.Message(1), r.OperationID, r.Key
 	end := idem.Settlement{
-		Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, Revision: m.Revision, DoneAt: released.Add(5 * time.Second), Retention: m.Retention, Reference: "ch_1", LastOutcome: "delivered"},
+		Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, Revision: m.Revision, DoneAt: released.Add(5 * time.Second), Reference: "ch_1", LastOutcome: "delivered", RemoveAt: m.RemovedAfter(released.Add(24*time.Hour + 5*time.Second))},
+		Fence:   idem.MessageFence{Open: true},
 		Record: &idem.RecordEnd{
 			Key: r.Key, OperationID: r.OperationID, State: idem.StateCompleted, Revision: r.Revision, DoneAt: released.Add(5 * time.Second),
 			ExpiresAt: released.Add(24*time.Hour + 5*time.Second), FreeAt: released.Add(24*time.Hour + 7*time.Second),
@@ -113,6 +121,7 @@ func settledRecord(t *testing.T) (idem.Record, idem.Message, idem.Settlement) {
 	}
 	r.State, r.Response, r.DoneAt, r.ExpiresAt, r.FreeAt = end.Record.State, end.Record.Response, end.Record.DoneAt, end.Record.ExpiresAt, end.Record.FreeAt
 	m.State, m.DoneAt, m.Reference, m.LastOutcome, m.SweepAt = end.Message.State, end.Message.DoneAt, "ch_1", "delivered", time.Time{}
+	m.RemoveAt = end.Message.RemoveAt
 	return r, m, end
 }
 
@@ -157,8 +166,8 @@ func TestMessagesOfRelease1AreReadAndContinued(t *testing.T) {
 			if must(t, err); !reflect.DeepEqual(*seen, want) {
 				t.Fatalf("its image reads\n%+v\nwant\n%+v", *seen, want)
 			}
-			end := idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: released, Retention: m.Retention}
-			send, err := b.PrepareSettle(idem.Settlement{Message: end, Token: string(owner(t))})
+			end := idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: released}
+			send, err := b.PrepareSettle(idem.Settlement{Message: end, Fence: idem.MessageFence{Open: true}, Token: string(owner(t))})
 			must(t, err)
 			if err := send(t.Context()); (err != nil) != want.State.Final() {
 				t.Errorf("evidence for a message that is %s: %v", want.State, err)

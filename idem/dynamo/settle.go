@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -14,8 +15,7 @@ import (
 // What a settlement writes; all other attributes stay as they are.
 var (
 	settledOfMessage = []string{
-		schema.State, schema.Revision, schema.DoneAt, schema.Retention, schema.ProviderReference, schema.LastOutcome, schema.Queue,
-		schema.QueueAt, schema.TTL,
+		schema.State, schema.Revision, schema.DoneAt, schema.ProviderReference, schema.LastOutcome, schema.Queue, schema.QueueAt,
 	}
 	settledOfRecord = append(
 		[]string{schema.State, schema.Revision, schema.DoneAt, schema.FreeAt, schema.AnswersUntil, schema.LastError, schema.TTL}, responseAttributes...,
@@ -35,7 +35,7 @@ func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Con
 
 func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
 	t := &transaction{}
-	if err := t.endMessage(s, settlement.Message, settlement.Fence); err != nil {
+	if err := t.settleMessage(s, settlement); err != nil {
 		return nil, err
 	}
 	var chunks []item
@@ -45,10 +45,16 @@ func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
 			return nil, err
 		}
 	}
+	if settlement.Check != nil {
+		t.checkRecord(s, *settlement.Check)
+	}
 	if settlement.Next != nil {
 		if err := t.putMessage(s, *settlement.Next); err != nil {
 			return nil, fmt.Errorf("next message: %w", err)
 		}
+	}
+	for _, id := range settlement.Earlier {
+		t.removeMessage(s, id, settlement.Message.RemoveAt)
 	}
 	t.putChunks(s, chunks)
 	var err error
@@ -56,34 +62,73 @@ func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
 	return t, err
 }
 
-// endMessage updates a message that is not final, and with a fence only as it was seen.
-func (t *transaction) endMessage(s *Store, end idem.MessageEnd, fence *idem.MessageFence) error {
-	it, err := s.encodeMessage(idem.Message{
-		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Retention: end.Retention, Reference: end.Reference,
-		LastOutcome: end.LastOutcome, Evidence: end.Evidence, SweepAt: end.SweepAt,
-	})
+// settleMessage changes the message that the settlement is about, or replaces it.
+func (t *transaction) settleMessage(s *Store, settlement idem.Settlement) error {
+	c, err := fencedMessage(settlement.Fence)
 	if err != nil {
 		return err
 	}
-	attributes := settledOfMessage
-	if len(end.Evidence) > 0 { // none removes none
-		attributes = append(slices.Clip(attributes), schema.Evidence)
+	if settlement.Replace != nil {
+		it, err := s.encodeMessage(*settlement.Replace)
+		if err != nil {
+			return err
+		}
+		t.put(isMessage, types.Put{
+			TableName: &s.cfg.OutboxTable, Item: it, ConditionExpression: c.text,
+			ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+		return nil
 	}
-	e := newExpression()
-	conditions := []string{
-		e.exists(schema.MessageID),
-		"NOT " + e.in(schema.State, string(idem.MessageDelivered), string(idem.MessageDeclined), string(idem.MessageCancelled)),
+	it, attributes, err := s.patch(settlement.Message)
+	if err != nil {
+		return err
 	}
-	if fence != nil {
-		conditions = append(conditions, fencedMessage(e, *fence))
-	}
-	update := e.assign(attributes, it)
+	update := c.assign(attributes, it)
 	t.update(isMessage, types.Update{
 		TableName: &s.cfg.OutboxTable, Key: item{messageKey: it[messageKey]}, UpdateExpression: &update,
-		ConditionExpression: all(conditions...), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ConditionExpression: c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	return nil
+}
+
+// patch is what an end changes of a message: the attributes, and the item that has their values. What it has nothing of
+// among evidence and ttl it leaves alone.
+func (s *Store) patch(end idem.MessageEnd) (it item, attributes []string, err error) {
+	it, err = s.encodeMessage(idem.Message{
+		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Reference: end.Reference, LastOutcome: end.LastOutcome,
+		KeptDelivered: end.KeptDelivered, KeptDeclined: end.KeptDeclined, SweepAt: end.SweepAt, RemoveAt: end.RemoveAt,
+	})
+	attributes = slices.Clone(settledOfMessage)
+	for _, attribute := range []string{schema.KeptDelivered, schema.KeptDeclined, schema.TTL} {
+		if _, ok := it[attribute]; ok {
+			attributes = append(attributes, attribute)
+		}
+	}
+	return it, attributes, err
+}
+
+// removeMessage lets native TTL remove an earlier message of a chain that ends.
+func (t *transaction) removeMessage(s *Store, id idem.MessageID, at time.Time) {
+	w := &writer{item: item{}}
+	w.expiry(schema.TTL, at, true)
+	e := newExpression()
+	update := e.assign([]string{schema.TTL}, w.item)
+	t.update(isMessage, types.Update{
+		TableName: &s.cfg.OutboxTable, Key: item{messageKey: stringValue(string(id))}, UpdateExpression: &update,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	})
+}
+
+// checkRecord makes the transaction depend on a record that stays as it is.
+func (t *transaction) checkRecord(s *Store, check idem.RecordCheck) {
+	c := checked(check)
+	t.own = append(t.own, ownItem{isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(check.Key))},
+		ConditionExpression: c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}})
 }
 
 // endRecord makes the pending record of the same incarnation final, and returns the chunks of its response.

@@ -45,10 +45,14 @@ func (s *Store) touch(ctx context.Context, doing string, key idem.RecordKey, w *
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
 	update := c.assign(attributes, w.item)
+	return s.updateItem(ctx, doing, s.cfg.IdempotencyTable, item{recordKey: stringValue(string(key))}, update, c, s.recordConflict)
+}
+
+// updateItem makes one conditional UpdateItem; lost makes its error of what is stored where the condition failed.
+func (s *Store) updateItem(ctx context.Context, doing, table string, key item, update string, c condition, lost func(stored item) error) error {
 	watched := s.begin("UpdateItem")
 	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(key))},
-		UpdateExpression: &update, ConditionExpression: c.text,
+		TableName: &table, Key: key, UpdateExpression: &update, ConditionExpression: c.text,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.capacityMode(),
@@ -57,5 +61,5 @@ func (s *Store) touch(ctx context.Context, doing string, key idem.RecordKey, w *
 		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
 		return nil
 	}
-	return watched.lost(doing, err, s.recordConflict)
+	return watched.lost(doing, err, lost)
 }

@@ -122,7 +122,7 @@ func TestAConditionAndItsFailureGoTogether(t *testing.T) {
 func TestASettlementsConditionNeedsNoFailure(t *testing.T) {
 	store, _, tables := onDynoxide(t, dynamo.Config{})
 	_, err := store.PrepareSettle(idem.Settlement{
-		Message: idem.MessageEnd{ID: idem.MessageID("op_1.1"), State: idem.MessageDead, SweepAt: base}, Token: string(owner(t)),
+		Message: idem.MessageEnd{ID: idem.MessageID("op_1.1"), State: idem.MessageDead, SweepAt: base}, Fence: idem.MessageFence{Open: true}, Token: string(owner(t)),
 		Writes: []idem.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: rowKey("a"), ConditionExpression: aws.String("attribute_not_exists(pk)")})},
 	})
 	must(t, err)

@@ -388,7 +388,7 @@ func TestDeferredEnds(t *testing.T) {
 		w.want(fn, `{"id":"a"}`, h, "accepted", false)
 		m, now := w.mem.Messages()[0], time.Now()
 		settle, err := w.mem.PrepareSettle(idem.Settlement{
-			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now, Retention: m.Retention},
+			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now}, Fence: idem.FenceOfMessage(m),
 			Record: &idem.RecordEnd{
 				Key: m.RecordKey, OperationID: m.OperationID, State: idem.StateCompleted, DoneAt: now, ExpiresAt: now.Add(m.Retention),
 				Response: idem.Response{Status: status, Body: []byte(`{"code":"the end"}`)},

@@ -33,17 +33,38 @@ func copyRecordEnd(e idem.RecordEnd) idem.RecordEnd {
 }
 
 func copyMessage(m idem.Message) idem.Message {
-	m.Payload, m.Evidence = bytes.Clone(m.Payload), bytes.Clone(m.Evidence)
-	stamp(&m.LeaseUntil, &m.CreatedAt, &m.FirstClaimedAt, &m.NextAttemptAt, &m.SweepAt, &m.OpenSince, &m.DoneAt)
+	m.Payload, m.KeptDelivered, m.KeptDeclined = bytes.Clone(m.Payload), copyKept(m.KeptDelivered), copyKept(m.KeptDeclined)
+	stamp(&m.LeaseUntil, &m.CreatedAt, &m.FirstClaimedAt, &m.NextAttemptAt, &m.SweepAt, &m.OpenSince, &m.DoneAt, &m.RedrivenAt, &m.ClearedAt)
+	m.RemoveAt = seconds(m.RemoveAt)
 	m.Retention, m.Expiry = m.Retention.Truncate(time.Millisecond), copyExpiry(m.Expiry)
 	return m
 }
 
 func copyMessageEnd(e idem.MessageEnd) idem.MessageEnd {
-	e.Evidence = bytes.Clone(e.Evidence)
+	e.KeptDelivered, e.KeptDeclined = copyKept(e.KeptDelivered), copyKept(e.KeptDeclined)
 	stamp(&e.DoneAt, &e.SweepAt)
-	e.Retention = e.Retention.Truncate(time.Millisecond)
+	e.RemoveAt = seconds(e.RemoveAt)
 	return e
+}
+
+func copyKept(k *idem.Kept) *idem.Kept {
+	if k = copyPointer(k); k != nil {
+		k.Evidence = bytes.Clone(k.Evidence)
+	}
+	return k
+}
+
+func copyMessageFence(f idem.MessageFence) idem.MessageFence {
+	f.States = slices.Clone(f.States)
+	return f
+}
+
+// seconds is native TTL's resolution, rounded up.
+func seconds(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Add(time.Second - 1).Truncate(time.Second)
 }
 
 func copyResponse(r idem.Response) idem.Response {

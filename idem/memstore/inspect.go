@@ -16,7 +16,9 @@ func (s *Store) Expire(now time.Time) (records, messages int) {
 	defer s.mu.Unlock()
 	records, messages = len(s.records), len(s.messages)
 	maps.DeleteFunc(s.records, func(_ idem.RecordKey, r idem.Record) bool { return due(now)(r.RemoveAfter()) })
-	maps.DeleteFunc(s.messages, func(_ idem.MessageID, m idem.Message) bool { return due(now)(m.RemoveAfter()) })
+	maps.DeleteFunc(s.messages, func(_ idem.MessageID, m idem.Message) bool {
+		return due(now)(m.RemoveAt, m.State.Final() && !m.RemoveAt.IsZero())
+	})
 	return records - len(s.records), messages - len(s.messages)
 }
 

@@ -3,6 +3,7 @@ package memstore
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -105,6 +106,26 @@ func (e endRecord) apply(s *Store) {
 	s.records[r.Key] = copyRecord(r)
 }
 
+// checkRecord demands something of a record that stays as it is.
+type checkRecord struct{ Check idem.RecordCheck }
+
+func (c checkRecord) id() string { return "record " + string(c.Check.Key) }
+
+func (c checkRecord) validate(*Store) error { return nil }
+
+func (c checkRecord) judge(s *Store) error {
+	var existing *idem.Record
+	if stored, ok := s.records[c.Check.Key]; ok {
+		existing = &stored
+	}
+	if c.Check.Admits(existing) {
+		return nil
+	}
+	return &idem.RecordConflictError{Existing: s.seen(c.Check.Key)}
+}
+
+func (c checkRecord) apply(*Store) {}
+
 // putMessage inserts a message where there is none; with a fence it replaces the one that satisfies it.
 type putMessage struct {
 	Message idem.Message
@@ -113,48 +134,105 @@ type putMessage struct {
 
 func (p putMessage) id() string { return "message " + string(p.Message.ID) }
 
-func (p putMessage) validate(*Store) error { return nil }
+func (p putMessage) validate(*Store) error {
+	if p.Fence != nil {
+		return admitsSome(*p.Fence)
+	}
+	return nil
+}
 
 func (p putMessage) judge(s *Store) error {
-	stored, ok := s.messages[p.Message.ID]
-	won := !ok
 	if p.Fence != nil {
-		won = ok && p.Fence.Admits(stored)
+		return s.judgeMessage(p.Message.ID, *p.Fence)
 	}
-	if won {
+	if existing := s.message(p.Message.ID); existing != nil {
+		return &idem.MessageConflictError{Existing: existing}
+	}
+	return nil
+}
+
+// judgeMessage returns a conflict where the fence does not admit what is stored. The lock is held.
+func (s *Store) judgeMessage(id idem.MessageID, fence idem.MessageFence) error {
+	if stored, ok := s.messages[id]; ok && fence.Admits(stored) {
 		return nil
 	}
-	return &idem.MessageConflictError{Existing: s.message(p.Message.ID)}
+	return &idem.MessageConflictError{Existing: s.message(id)}
+}
+
+// admitsSome refuses a fence that admits nothing.
+func admitsSome(f idem.MessageFence) error {
+	if f.Empty() {
+		return errors.New("memstore: a message's fence that admits nothing: it has no revision and no states, and is not open")
+	}
+	return nil
 }
 
 func (p putMessage) apply(s *Store) { s.messages[p.Message.ID] = copyMessage(p.Message) }
 
-// endMessage is a settlement's part on a message that is not final.
+// endMessage changes a part of the message that satisfies the fence.
 type endMessage struct {
 	End   idem.MessageEnd
-	Fence *idem.MessageFence
+	Fence idem.MessageFence
 }
 
 func (e endMessage) id() string { return "message " + string(e.End.ID) }
 
-func (e endMessage) validate(*Store) error { return nil }
+func (e endMessage) validate(*Store) error { return admitsSome(e.Fence) }
 
-func (e endMessage) judge(s *Store) error {
-	stored, ok := s.messages[e.End.ID]
-	if ok && !stored.State.Final() && (e.Fence == nil || e.Fence.Admits(stored)) {
-		return nil
-	}
-	return &idem.MessageConflictError{Existing: s.message(e.End.ID)}
-}
+func (e endMessage) judge(s *Store) error { return s.judgeMessage(e.End.ID, e.Fence) }
 
 func (e endMessage) apply(s *Store) {
 	m := s.messages[e.End.ID]
-	m.State, m.DoneAt, m.Retention, m.SweepAt = e.End.State, e.End.DoneAt, e.End.Retention, e.End.SweepAt
-	m.Revision, m.Reference, m.LastOutcome = e.End.Revision, e.End.Reference, e.End.LastOutcome
-	if len(e.End.Evidence) > 0 {
-		m.Evidence = e.End.Evidence
+	m.State, m.Revision, m.DoneAt, m.SweepAt = e.End.State, e.End.Revision, e.End.DoneAt, e.End.SweepAt
+	m.Reference, m.LastOutcome = e.End.Reference, e.End.LastOutcome
+	if e.End.KeptDelivered != nil {
+		m.KeptDelivered = e.End.KeptDelivered
+	}
+	if e.End.KeptDeclined != nil {
+		m.KeptDeclined = e.End.KeptDeclined
+	}
+	if !e.End.RemoveAt.IsZero() {
+		m.RemoveAt = e.End.RemoveAt
 	}
 	s.messages[m.ID] = copyMessage(m)
+}
+
+// postponeMessage moves a message within its queue.
+type postponeMessage struct {
+	ID    idem.MessageID
+	At    time.Time
+	Fence idem.MessageFence
+}
+
+func (p postponeMessage) id() string { return "message " + string(p.ID) }
+
+func (p postponeMessage) validate(*Store) error { return admitsSome(p.Fence) }
+
+func (p postponeMessage) judge(s *Store) error { return s.judgeMessage(p.ID, p.Fence) }
+
+func (p postponeMessage) apply(s *Store) {
+	m := s.messages[p.ID]
+	m.SweepAt = p.At
+	s.messages[m.ID] = copyMessage(m)
+}
+
+// removeMessage lets native TTL remove an earlier message of a chain that ends.
+type removeMessage struct {
+	ID idem.MessageID
+	At time.Time
+}
+
+func (r removeMessage) id() string { return "message " + string(r.ID) }
+
+func (r removeMessage) validate(*Store) error { return nil }
+
+func (r removeMessage) judge(*Store) error { return nil }
+
+func (r removeMessage) apply(s *Store) {
+	if m, ok := s.messages[r.ID]; ok {
+		m.RemoveAt = r.At
+		s.messages[r.ID] = copyMessage(m)
+	}
 }
 
 // fits refuses a response that is larger than any the store takes.

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -29,4 +30,14 @@ func (s *Store) message(id idem.MessageID) *idem.Message {
 // UpdateMessage implements outbox.Store.
 func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
 	return s.write(ctx, putMessage{Message: m, Fence: &fence})
+}
+
+// PatchMessage implements outbox.Store.
+func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	return s.write(ctx, endMessage{End: copyMessageEnd(end), Fence: fence})
+}
+
+// PostponeMessage implements outbox.Store.
+func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	return s.write(ctx, postponeMessage{ID: id, At: at, Fence: fence})
 }

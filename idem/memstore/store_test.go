@@ -206,7 +206,7 @@ func TestExpireRemovesWhatTTLMay(t *testing.T) {
 	for i, r := range []idem.Record{done, held, unknown, pending} {
 		m := message(r, 1)
 		if i == 0 {
-			m.State, m.DoneAt = idem.MessageDelivered, start
+			m.State, m.DoneAt, m.RemoveAt = idem.MessageDelivered, start, m.RemovedAfter(r.ExpiresAt)
 		}
 		if err := commit(t, store, idem.Commit{Record: r, Now: start, Token: string(r.OperationID), Messages: []idem.Message{m}}); err != nil {
 			t.Fatal(err)

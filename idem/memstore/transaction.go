@@ -54,12 +54,22 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 
 // PrepareSettle implements outbox.Store. It refuses what Prepare refuses.
 func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
-	items := []item{endMessage{End: copyMessageEnd(settlement.Message), Fence: copyPointer(settlement.Fence)}}
+	fence := copyMessageFence(settlement.Fence)
+	items := []item{endMessage{End: copyMessageEnd(settlement.Message), Fence: fence}}
+	if settlement.Replace != nil {
+		items = []item{putMessage{Message: copyMessage(*settlement.Replace), Fence: &fence}}
+	}
 	if settlement.Record != nil {
 		items = append(items, endRecord{End: copyRecordEnd(*settlement.Record)})
 	}
+	if settlement.Check != nil {
+		items = append(items, checkRecord{Check: *settlement.Check})
+	}
 	if settlement.Next != nil {
 		items = append(items, putMessage{Message: copyMessage(*settlement.Next)})
+	}
+	for _, id := range settlement.Earlier {
+		items = append(items, removeMessage{ID: id, At: seconds(settlement.Message.RemoveAt)})
 	}
 	return s.prepare(items, settlement.Writes, settlement.Token)
 }

@@ -97,7 +97,7 @@ func deferred(a *api) (settle func(state idem.State, final idem.Response)) {
 		m := a.mem.Messages()[0]
 		now := a.now()
 		send, err := a.mem.PrepareSettle(idem.Settlement{
-			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now, Retention: m.Retention},
+			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now}, Fence: idem.FenceOfMessage(m),
 			Record: &idem.RecordEnd{
 				Key: m.RecordKey, OperationID: m.OperationID, State: state, Response: final, DoneAt: now, ExpiresAt: now.Add(m.Retention),
 			},

@@ -147,11 +147,10 @@ func Refused(err error) bool {
 		record     *idem.RecordConflictError
 		refusal    *outbox.RefusalError
 		transition *idem.TransitionError
-		step       *outbox.TransitionError
 		bust       *idem.CacheBustError
 		response   *idem.ResponseError
 	)
-	for _, target := range []any{&stale, &invalid, &message, &record, &refusal, &transition, &step, &bust, &response} {
+	for _, target := range []any{&stale, &invalid, &message, &record, &refusal, &transition, &bust, &response} {
 		if errors.As(err, target) {
 			return true
 		}

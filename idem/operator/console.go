@@ -73,10 +73,10 @@ func New(cfg Config) (*Console, error) {
 	c := &Console{cfg: cfg, mint: idem.Mint{Random: cfg.Random}}
 	open := opened{cfg.Store}
 	var err error
-	if c.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters, open); err != nil {
+	if c.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
-	if c.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters, cfg.Store); err != nil {
+	if c.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
 	if c.reconciler, err = outbox.NewReconciler(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {

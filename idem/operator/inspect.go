@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -64,10 +65,14 @@ type MessageView struct {
 	Attempts    int               `json:"attempts"`
 	LastOutcome string            `json:"last_outcome,omitempty"`
 	Reference   string            `json:"reference,omitempty"`
-	// EvidenceBytes is the size of evidence that could not be settled.
-	EvidenceBytes int       `json:"evidence_bytes,omitempty"`
-	Sealed        bool      `json:"sealed,omitempty"`
-	CreatedAt     time.Time `json:"created_at"`
+	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
+	Kept []string `json:"kept,omitempty"`
+	// Died counts claims that ended without a word; Attempts counts calls.
+	Died   int  `json:"died,omitempty"`
+	Undoes bool `json:"undoes,omitempty"`
+	Sealed bool `json:"sealed,omitempty"`
+
+	CreatedAt time.Time `json:"created_at"`
 	// OpenSince is when the first call was allowed whose outcome is not known.
 	OpenSince     time.Time `json:"open_since,omitzero"`
 	LeaseUntil    time.Time `json:"lease_until,omitzero"`
@@ -80,9 +85,19 @@ type MessageView struct {
 func viewMessage(m idem.Message) MessageView {
 	return MessageView{
 		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, Attempts: m.Attempts, LastOutcome: m.LastOutcome,
-		Reference: m.Reference, EvidenceBytes: len(m.Evidence), Sealed: m.Sealed, CreatedAt: m.CreatedAt, OpenSince: m.OpenSince,
+		Reference: m.Reference, Kept: keptBy(m), Died: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt, OpenSince: m.OpenSince,
 		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
 	}
+}
+
+func keptBy(m idem.Message) (kept []string) {
+	if m.KeptDelivered != nil {
+		kept = append(kept, string(idem.MessageDelivered))
+	}
+	if m.KeptDeclined != nil {
+		kept = append(kept, string(idem.MessageDeclined))
+	}
+	return kept
 }
 
 // Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
@@ -167,15 +182,21 @@ func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]idem.Messag
 	}
 }
 
-// next says what a person may do, or is waiting for.
+// next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone.
 func (c *Console) next(r *idem.Record, messages []idem.Message) []string {
-	var open *idem.Message
-	if len(messages) > 0 && !messages[len(messages)-1].State.Final() {
-		open = &messages[len(messages)-1]
+	var next []string
+	for _, m := range messages {
+		lines := c.nextOfMessage(r, m)
+		for i := range lines {
+			if len(messages) > 1 {
+				lines[i] = fmt.Sprintf("%s: %s", m.ID, lines[i])
+			}
+		}
+		next = append(next, lines...)
 	}
 	switch {
-	case open != nil:
-		return c.nextOfMessage(r, *open)
+	case len(next) > 0:
+		return next
 	case r == nil:
 		return []string{"nothing: it has ended, and its record was removed"}
 	}
@@ -183,36 +204,52 @@ func (c *Console) next(r *idem.Record, messages []idem.Message) []string {
 }
 
 func (c *Console) nextOfMessage(r *idem.Record, m idem.Message) []string {
-	rules, known := c.cfg.Topics.Rules(m.Topic)
+	if m.State.Final() {
+		if kept := keptBy(m); len(kept) > 0 {
+			return []string{fmt.Sprintf("look: it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
+		}
+		return nil
+	}
+	rules, known := c.cfg.Topics.Protocol(m.Topic)
 	if !known {
 		return []string{fmt.Sprintf("nothing here: topic %q is not registered in this release", m.Topic)}
 	}
-	ended := r == nil || r.State.Final() && !m.Detached
-	absent := m.LeaseUntil.Add(rules.AbsentAfter)
-	var next []string
+	absent := m.LeaseUntil.Add(time.Duration(rules.AbsentAfter) * time.Millisecond).Format(time.RFC3339)
 	switch m.State {
 	case idem.MessagePending, idem.MessageClaimed:
-		next = append(next, fmt.Sprintf("wait: a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339)))
+		next := []string{fmt.Sprintf("wait: a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339))}
 		if m.FirstClaimedAt.IsZero() && m.Index == 1 {
 			next = append(next, "close: nobody has begun it, so it can be cancelled")
 		}
+		return next
+	case idem.MessageEvidenced:
+		return []string{fmt.Sprintf("wait: its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m).Format(time.RFC3339))}
 	case idem.MessageUnknown:
+		var next []string
 		if rules.Probed {
-			next = append(next, fmt.Sprintf("reconcile: asks the provider now; finding nothing proves something from %s on", absent.Format(time.RFC3339)))
+			next = append(next, fmt.Sprintf("reconcile: asks the provider now; finding nothing proves something from %s on", absent))
 		}
-		next = append(next, "resolve: with evidence from the provider's own books", fmt.Sprintf("close: nothing happened and nobody shall execute it, from %s on", absent.Format(time.RFC3339)))
+		return append(next, "resolve: with evidence from the provider's own books", fmt.Sprintf("close: nothing happened and nobody shall execute it, from %s on", absent))
 	case idem.MessageDead:
-		switch {
-		case ended:
-			next = append(next, "close: its operation has its final answer; this only takes it from the queue")
-		case m.LastOutcome == outbox.Delivered{}.Name() || m.LastOutcome == outbox.Declined{}.Name():
-			next = append(next, "redrive: settles the evidence that it keeps; find out first why that failed")
-		default:
-			next = append(next, "redrive: probed where a call is open, else delivered anew under the same key", "resolve: with evidence", fmt.Sprintf("close: nothing happened, from %s on", absent.Format(time.RFC3339)))
-		}
-	case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	}
-	return next
+	return nil
+}
+
+// nextOfDead says what may be done about a dead message, whose operation may have ended.
+func nextOfDead(m idem.Message, ended bool, absent string) []string {
+	kept := keptBy(m)
+	switch {
+	case len(kept) > 1:
+		return []string{"resolve: the provider has said both delivered and declined; find out which is true"}
+	case ended:
+		return []string{"close: its operation has its final answer; this only takes it from the queue"}
+	case len(kept) > 0:
+		return []string{"redrive: settles the evidence that it keeps; find out first why that failed"}
+	case m.Undoes:
+		return []string{"redrive: what it undoes stands still; delivered anew, or probed where a call is open", "resolve: with evidence that it was undone", fmt.Sprintf("close: what it was to undo stands, and the operation fails, from %s on", absent)}
+	}
+	return []string{"redrive: probed where a call is open, else delivered anew under the same key", "resolve: with evidence", fmt.Sprintf("close: nothing happened, from %s on", absent)}
 }
 
 func (c *Console) nextOfRecord(r idem.Record) []string {

@@ -9,16 +9,17 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
-// ErrUnsettled: the evidence could not be settled. The message is dead, and keeps it.
-var ErrUnsettled = errors.New("operator: the evidence could not be settled: the message is dead, and keeps it; the log says why")
+// ErrUnsettled: the evidence could not be settled. The message keeps it: one that is evidenced is settled by the sweep, one
+// that is dead waits for an operator.
+var ErrUnsettled = errors.New("operator: the evidence could not be settled: the message keeps it; the log says why")
 
-// Resolve ends a message that is unknown or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
+// Resolve ends a message that is unknown, evidenced or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
 // worker would have.
 func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
 	would := fmt.Sprintf("settle it as %s", evidence.Name())
-	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
-		decision, err := c.operator.Settle(ctx, id, fence, evidence)
-		if err == nil && decision == outbox.DecisionDead {
+	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen idem.Revision) (string, error) {
+		decision, err := c.operator.Settle(ctx, id, seen, evidence)
+		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
 		return evidence.Name(), err
@@ -27,16 +28,16 @@ func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbo
 
 // Close cancels a message of which nothing happened, and fails its operation.
 func (c *Console) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
-		return string(idem.MessageCancelled), c.closer.Close(ctx, id, fence)
+	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, seen idem.Revision) (string, error) {
+		return string(idem.MessageCancelled), c.closer.Close(ctx, id, seen)
 	})
 }
 
 // Redrive starts a dead message anew.
 func (c *Console) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, fence idem.MessageFence) (string, error) {
-		state, err := c.operator.Redrive(ctx, id, fence)
-		if err == nil && state == idem.MessageDead {
+	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, seen idem.Revision) (string, error) {
+		state, err := c.operator.Redrive(ctx, id, seen)
+		if err == nil && (state == idem.MessageDead || state == idem.MessageEvidenced) {
 			err = ErrUnsettled
 		}
 		return string(state), err
@@ -76,7 +77,7 @@ func (c *Console) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, c
 
 // onMessage changes a message that is as the actor saw it.
 func (c *Console) onMessage(
-	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, idem.MessageFence) (string, error),
+	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, idem.Revision) (string, error),
 ) (Result, error) {
 	m, err := c.message(ctx, id)
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *Console) onMessage(
 			}
 			return nil
 		},
-		act: func(ctx context.Context) (string, error) { return act(ctx, idem.FenceOfMessage(m)) },
+		act: func(ctx context.Context) (string, error) { return act(ctx, m.Revision) },
 	})
 }
 

@@ -236,7 +236,7 @@ func TestStoryOfEachSituation(t *testing.T) {
 		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:01:02Z on"},
 		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: probed where a call is open"},
 		"evidence kept": {func(w *world) idem.OperationID {
-			return w.message("acme", func(m *idem.Message) { dead(m); m.LastOutcome = "delivered" }).OperationID
+			return w.message("acme", func(m *idem.Message) { dead(m); m.KeptDelivered = &idem.Kept{} }).OperationID
 		}, "redrive: settles the evidence"},
 		"another release": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *idem.Message) { m.Topic = "other.topic" }).OperationID
@@ -263,6 +263,43 @@ func TestStoryOfEachSituation(t *testing.T) {
 				t.Errorf("story %s", raw)
 			}
 		})
+	}
+}
+
+// Every message of an operation is judged: a dead one before a delivered one waits for somebody all the same.
+func TestStoryJudgesEveryMessage(t *testing.T) {
+	delivered := func(m *idem.Message) { m.State, m.DoneAt = idem.MessageDelivered, noon }
+	for name, c := range map[string]struct {
+		first func(*idem.Message)
+		next  string
+	}{
+		"dead":      {dead, "redrive: probed where a call is open"},
+		"evidenced": {func(m *idem.Message) { dead(m); m.State, m.KeptDeclined = idem.MessageEvidenced, &idem.Kept{} }, "wait: its evidence (declined) is settled"},
+		"contradicted": {func(m *idem.Message) {
+			dead(m)
+			m.KeptDelivered, m.KeptDeclined = &idem.Kept{}, &idem.Kept{}
+		}, "resolve: the provider has said both"},
+		"cancelled, and delivered all the same": {func(m *idem.Message) { m.State, m.KeptDelivered = idem.MessageCancelled, &idem.Kept{} }, "look: it is cancelled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			all := w.messages("acme", c.first, delivered)
+			story, err := w.console.Inspect(t.Context(), string(all[0].OperationID))
+			if want := string(all[0].ID) + ": " + c.next; err != nil || len(story.Next) == 0 || !strings.HasPrefix(story.Next[0], want) {
+				t.Errorf("%q, %v, want %q", story.Next, err, want)
+			}
+		})
+	}
+}
+
+// What was seen is a revision: whoever writes the row makes it another, whatever they change.
+func TestWhatWasSeenIsTheRowsRevision(t *testing.T) {
+	w := newWorld(t)
+	m := w.message("acme", dead)
+	seen, other := operator.SeenMessage(m), m
+	other.Revision = "another"
+	if operator.SeenMessage(other) == seen {
+		t.Error("a row that was written since looks the same")
 	}
 }
 

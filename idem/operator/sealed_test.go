@@ -34,6 +34,10 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
+	var refusal *outbox.RefusalError
+	if _, err := w.console.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked))); !errors.As(err, &refusal) {
+		t.Errorf("close: %v, want a refusal", err)
+	}
 	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":1`) {
 		t.Errorf("sweep: %+v, %v", got, err)
 	}

@@ -8,20 +8,20 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Seen is what a person saw of a record or a message, short enough to be typed: its state, its epoch and a hash of its owner.
-// A change demands it, and is refused where there is something else by now.
+// Seen is what a person saw of a record or a message, short enough to be typed: its state, its epoch and a hash of its
+// revision. A change demands it, and is refused where anybody has written the row since.
 type Seen string
 
-func seen(state string, epoch int64, owner idem.Owner) Seen {
-	sum := sha256.Sum256([]byte(owner))
-	return Seen(fmt.Sprintf("%s.%d.%s", state, epoch, hex.EncodeToString(sum[:4])))
+func seen(state string, epoch int64, revision idem.Revision) Seen {
+	sum := sha256.Sum256([]byte(revision))
+	return Seen(fmt.Sprintf("%s.%d.%s", state, epoch, hex.EncodeToString(sum[:8])))
 }
 
 // SeenMessage is the message as it stands.
-func SeenMessage(m idem.Message) Seen { return seen(string(m.State), m.Epoch, m.Owner) }
+func SeenMessage(m idem.Message) Seen { return seen(string(m.State), m.Epoch, m.Revision) }
 
 // SeenRecord is the record as it stands.
-func SeenRecord(r idem.Record) Seen { return seen(string(r.State), r.Epoch, r.Owner) }
+func SeenRecord(r idem.Record) Seen { return seen(string(r.State), r.Epoch, r.Revision) }
 
 // StaleError is a change that was decided about something else than what is there. Nothing was changed.
 type StaleError struct {

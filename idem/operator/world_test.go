@@ -113,24 +113,35 @@ func (w *world) ok(err error) {
 // message leaves a deferred operation of the tenant, whose message is as change makes it.
 func (w *world) message(tenant string, change func(*idem.Message)) idem.Message {
 	w.Helper()
+	return w.messages(tenant, change)[0]
+}
+
+// messages leaves an operation of the tenant with messages as the changes make them.
+func (w *world) messages(tenant string, changes ...func(*idem.Message)) []idem.Message {
+	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
 	key := idem.Scope{Tenant: tenant, Operation: "payments.create", Key: string(owner)}.RecordKey()
 	id, err := w.mint.OperationID(key)
 	w.ok(err)
-	m := idem.Message{
-		ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName, Payload: []byte("{}"),
-		State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+	var all []idem.Message
+	for i, change := range changes {
+		m := idem.Message{
+			Revision: idem.Revision(owner), ID: id.Message(i + 1), Index: i + 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName,
+			Payload: []byte("{}"), State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: 24 * time.Hour,
+			SchemaVersion: idem.SchemaVersion,
+		}
+		change(&m)
+		all = append(all, m)
 	}
-	change(&m)
 	r := idem.Record{
 		Key: key, State: idem.StatePending, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), Tenant: tenant, Operation: "payments.create",
-		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: m.Retention, SchemaVersion: idem.SchemaVersion,
+		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
 	}
-	send, err := w.store.Prepare(idem.Commit{Record: r, Now: noon, Messages: []idem.Message{m}, Token: string(owner)})
+	send, err := w.store.Prepare(idem.Commit{Record: r, Now: noon, Messages: all, Token: string(owner)})
 	w.ok(err)
 	w.ok(send(w.Context()))
-	return m
+	return all
 }
 
 // record leaves an operation without messages, in the state.

@@ -3,9 +3,24 @@ package outbox
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 )
+
+// ChainMax is the most messages that an operation's chain has, those included that undo what others did.
+const ChainMax = 16
+
+// Due is from when a message that is pending, claimed or evidenced wants somebody.
+func Due(m idem.Message) time.Time {
+	switch m.State {
+	case idem.MessageClaimed:
+		return m.LeaseUntil
+	case idem.MessageEvidenced:
+		return m.SweepAt
+	}
+	return m.NextAttemptAt
+}
 
 // Messages reads outbox messages strongly; nil where there is none.
 type Messages interface {

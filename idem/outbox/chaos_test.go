@@ -108,6 +108,14 @@ func (c *chaos) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 	return c.around(ctx, func(ctx context.Context) error { return c.inner.UpdateMessage(ctx, m, fence) })
 }
 
+func (c *chaos) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	return c.around(ctx, func(ctx context.Context) error { return c.inner.PatchMessage(ctx, end, fence) })
+}
+
+func (c *chaos) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	return c.around(ctx, func(ctx context.Context) error { return c.inner.PostponeMessage(ctx, id, at, fence) })
+}
+
 func (c *chaos) PrepareSettle(s idem.Settlement) (func(context.Context) error, error) {
 	send, err := c.inner.PrepareSettle(s)
 	return func(ctx context.Context) error { return c.around(ctx, send) }, err
@@ -270,7 +278,7 @@ func (c *chaos) check(id idem.MessageID) error {
 	switch {
 	case made.charges > 1:
 		return errors.New("I2, charged twice: " + told)
-	case m.State == idem.MessagePending || m.State == idem.MessageClaimed:
+	case m.State == idem.MessagePending || m.State == idem.MessageClaimed || m.State == idem.MessageEvidenced:
 		return errors.New("I9, stuck: " + told)
 	case m.State == idem.MessageUnknown && c.probed:
 		return errors.New("I9, unknown for ever: " + told)

@@ -20,9 +20,15 @@ type Config struct {
 	CallTimeout time.Duration
 	// SettleMargin is the end of a lease in which no call may run any more: it is for settling. Default 2 s.
 	SettleMargin time.Duration
-	// SettleMax bounds how long a settlement without a reply is sent again, where the context has no earlier deadline.
-	// Default 10 s.
+	// SettleMax bounds how long a settlement is sent again that had no reply or met a running transaction, and any other
+	// write; where the context has an earlier deadline, a settlement has half of the time until that. Default 10 s.
 	SettleMax time.Duration
+	// KeepMax bounds how long definite evidence that could not be settled is sent to be kept on its message, where the
+	// context has no earlier deadline. Default 10 min.
+	KeepMax time.Duration
+	// RefuseBefore is when data was lost, if it was: the end of what a restore or a fail-over brought back, and the clocks'
+	// difference. Every message that was created before may have been called without a trace. Default: never.
+	RefuseBefore time.Time
 	// ClockSkew is the most by which two clocks differ. Default 2 s.
 	ClockSkew time.Duration
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
@@ -41,7 +47,8 @@ type Config struct {
 	SweepMax int
 	// StoreTimeout bounds one call to the store; past it the call counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
-	// ContentionTries bounds how often a write is tried that met a running transaction or a throttle. Default 6.
+	// ContentionTries bounds how often a write is tried that met a running transaction or a throttle; evidence is sent for as
+	// long as SettleMax and KeepMax say. Default 6; at most 250.
 	ContentionTries int
 	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; at most 3.5 MiB, as in [idem.Config].
 	ResponseBytesMax int
@@ -66,6 +73,7 @@ func (c Config) withDefaults() Config {
 	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
 	c.SettleMargin = cmp.Or(c.SettleMargin, 2*time.Second)
 	c.SettleMax = cmp.Or(c.SettleMax, 10*time.Second)
+	c.KeepMax = cmp.Or(c.KeepMax, 10*time.Minute)
 	c.ClockSkew = cmp.Or(c.ClockSkew, 2*time.Second)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, 30*time.Second)
@@ -98,7 +106,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"ClaimLease", c.ClaimLease}, {"CallTimeout", c.CallTimeout}, {"SettleMargin", c.SettleMargin}, {"SettleMax", c.SettleMax},
-		{"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
+		{"KeepMax", c.KeepMax}, {"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
 	} {
 		if d.value < time.Millisecond {
 			return &idem.ConfigError{Field: "Config." + d.field, Value: d.value, Rule: "must be at least 1 ms, the resolution that is stored"}
@@ -116,8 +124,8 @@ func (c Config) validate() error {
 		return broken("ProbeBackoffMax", c.ProbeBackoffMax, "must be at least ProbeBackoffMin = %v", c.ProbeBackoffMin)
 	case c.SweepPage < 1 || c.SweepMax < 1:
 		return broken("SweepPage, SweepMax", fmt.Sprintf("%d, %d", c.SweepPage, c.SweepMax), "must be at least 1")
-	case c.ContentionTries < 1:
-		return broken("ContentionTries", c.ContentionTries, "must be at least 1")
+	case c.ContentionTries < 1 || c.ContentionTries > attemptsBound:
+		return broken("ContentionTries", c.ContentionTries, "must be 1..%d", attemptsBound)
 	case c.ResponseBytesMax < fallbackBytes || c.ResponseBytesMax > responseBytesBound:
 		return broken("ResponseBytesMax", c.ResponseBytesMax, "must be %d..%d", fallbackBytes, responseBytesBound)
 	}

@@ -3,10 +3,10 @@ package outbox
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 // Courier delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
@@ -27,21 +27,28 @@ var errUnclaimable = errors.New("outbox: a new message can't be claimed")
 // Claimed implements [idem.Courier]. No stream record wakes a worker for a message that is inserted as claimed: whoever
 // finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
 func (c *Courier) Claimed(m idem.Message, owner idem.Owner, now time.Time) (idem.Message, error) {
-	w := c.worker
-	topic, err := w.topic(m)
+	x, err := c.worker.deliveryOf(protocol.Wake, m)
 	if err != nil {
 		return m, err
 	}
-	claimed, effect, err := Step(m, Woken{Owner: owner, LeaseUntil: now.Add(w.cfg.ClaimLease)}, topic.rules(w.cfg), now)
-	if err == nil && effect != EffectClaim {
-		err = errUnclaimable
+	revision := x.machine.Seed
+	x.machine.Seed = idOf(owner)
+	_, action := x.machine.Next(protocol.Input{What: protocol.Begin, Now: instantOf(now)}, &x.config)
+	if action.Do != protocol.Send || action.Write.Msg.State != protocol.Claimed {
+		return m, errUnclaimable
 	}
-	return claimed, err
+	claimed := withHeader(m, action.Write.Msg)
+	claimed.Owner, claimed.Revision = owner, nameOf[idem.Revision](revision)
+	return claimed, nil
 }
 
 // Carry implements [idem.Courier].
 func (c *Courier) Carry(ctx context.Context, m idem.Message) (*idem.RecordEnd, error) {
-	return c.onward(ctx, &m, c.execution(ctx, m.Owner))
+	x, err := c.worker.deliveryOf(protocol.Carry, m)
+	if err != nil {
+		return nil, err
+	}
+	return c.onward(ctx, x)
 }
 
 // Resume implements [idem.Courier]. It costs the reads of [Open], and a claim where there is something to do.
@@ -51,58 +58,29 @@ func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*idem.Record
 	if err != nil || open == nil || w.now().Before(Due(*open)) {
 		return nil, err
 	}
-	owner, err := w.mint.Owner()
+	x, err := w.deliveryOf(protocol.Wake, *open)
 	if err != nil {
 		return nil, err
 	}
-	x := c.execution(ctx, owner)
-	settled, err := w.deliver(ctx, *open, x)
+	end, err := c.onward(ctx, x)
 	if errors.Is(err, ErrNoTime) {
 		return nil, nil
 	}
-	if err != nil || settled == nil || settled.Next == nil {
-		return endIn(settled), err
-	}
-	return c.onward(ctx, settled.Next, x)
+	return end, err
 }
 
-// onward makes the call of a claimed message and, as long as its settlement claims the next one of the chain, that one's.
-func (c *Courier) onward(ctx context.Context, m *idem.Message, x *execution) (*idem.RecordEnd, error) {
-	for m != nil && m.State == idem.MessageClaimed && m.Owner == x.owner {
-		topic, err := c.worker.topic(*m)
-		if err != nil {
+// onward delivers and, as long as a settlement claims the next message of the chain, that one.
+func (c *Courier) onward(ctx context.Context, x *delivery) (*idem.RecordEnd, error) {
+	for {
+		x.machine.Onward = true
+		say, err := x.run(ctx)
+		if err != nil || say.Carry.State == protocol.NoMessage {
+			return x.ended, err
+		}
+		if x, err = c.worker.deliveryOf(protocol.Carry, x.next); err != nil {
 			return nil, err
 		}
-		settled, err := c.worker.perform(ctx, topic, *m, false, x)
-		if err != nil || settled == nil || settled.Next == nil {
-			return endIn(settled), err
-		}
-		m = settled.Next
 	}
-	return nil, nil
-}
-
-func endIn(settled *idem.Settlement) *idem.RecordEnd {
-	if settled == nil {
-		return nil
-	}
-	return settled.Record
-}
-
-// execution claims the next message of a chain in the settlement that writes it, unless there is no time left for its call.
-func (c *Courier) execution(ctx context.Context, owner idem.Owner) *execution {
-	w := c.worker
-	return &execution{owner: owner, claimNext: func(m idem.Message) idem.Message {
-		if !w.timeForCall(ctx) {
-			return m
-		}
-		claimed, err := c.Claimed(m, owner, w.now())
-		if err != nil {
-			w.log(ctx, slog.LevelWarn, "outbox.not_claimed", m, "error", err)
-			return m
-		}
-		return claimed
-	}}
 }
 
 // readOnly reads messages with the desk's bounds on time.

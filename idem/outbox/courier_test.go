@@ -241,7 +241,7 @@ func TestInlineLeavesAPhaseWithoutTimeToItsWakeUp(t *testing.T) {
 		op := c.operation(false)
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 		defer cancel()
-		c.provider.during = func() { time.Sleep(2 * time.Second) } // the next call and its settlement want 7 s
+		c.provider.during = func() { time.Sleep(2 * time.Second); c.clock.Add(2 * time.Second) } // the next call and its settlement want 7 s
 		result, err := c.requestWithin(ctx, op, "k")
 		c.ok(err)
 		if m := c.message(result.OperationID.Message(2)); result.Response.Status != 202 || m.State != idem.MessagePending || !m.OpenSince.IsZero() {

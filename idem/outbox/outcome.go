@@ -31,6 +31,8 @@ type Declined struct {
 // NotExecuted says that this very call provably had no effect: it was never sent, or the provider turned it away
 // unread (429). The message is offered again after a back-off.
 type NotExecuted struct {
+	// Unsent says that the request never left: it counts as no attempt.
+	Unsent bool
 	// RetryAfter is the provider's wish; the back-off is never shorter. More than a day counts as a day. 0 = none.
 	RetryAfter time.Duration
 	// Cause is for the log; it must not hold payloads or keys.
@@ -104,4 +106,31 @@ func definite(o Outcome) bool {
 		return true
 	}
 	return false
+}
+
+func referenceOf(o Outcome) string {
+	switch o := o.(type) {
+	case Delivered:
+		return o.Reference
+	case Declined:
+		return o.Reference
+	}
+	return ""
+}
+
+func nameOfOutcome(o Outcome) string {
+	if o == nil {
+		return ""
+	}
+	return o.Name()
+}
+
+func nameOfFinding(f Finding) string {
+	switch f := f.(type) {
+	case Found:
+		return f.Outcome.Name()
+	case Absent:
+		return outcomeAbsent
+	}
+	return outcomeUnclear
 }

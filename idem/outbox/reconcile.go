@@ -2,13 +2,10 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
-	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 // Reconciler decides what is unknown: it asks the provider by the downstream key, through the topic's Probe, and settles
@@ -37,6 +34,11 @@ type Decision string
 const (
 	// DecisionNone: the message is not unknown, or somebody else decided it meanwhile.
 	DecisionNone Decision = "none"
+	// DecisionOrphan: there is no such message, and evidence for it: a loss of data, or somebody else's. The evidence must
+	// come again, or be looked at by a person; it must not be remembered as taken.
+	DecisionOrphan Decision = "orphan"
+	// DecisionKept: the evidence is on the message, and could not be settled yet, or is not enough to settle it.
+	DecisionKept Decision = "kept"
 	// DecisionSettled: the provider has it, or declined it; the operation goes on or is completed.
 	DecisionSettled Decision = "settled"
 	// DecisionOffered: it provably never happened; the same message is offered again with the same key.
@@ -77,13 +79,13 @@ func (r *ReconcileReport) count(decision Decision) {
 		r.Settled++
 	case DecisionOffered:
 		r.Offered++
-	case DecisionEarly, DecisionUndecided:
+	case DecisionEarly, DecisionUndecided, DecisionKept:
 		r.Undecided++
 	case DecisionUnasked:
 		r.Unasked++
 	case DecisionDead:
 		r.Dead++
-	case DecisionNone:
+	case DecisionNone, DecisionOrphan:
 		r.Skipped++
 	}
 }
@@ -96,7 +98,9 @@ func (r *Reconciler) Run(ctx context.Context) (ReconcileReport, error) {
 		decision, err := r.reconcile(ctx, id, true)
 		if err != nil {
 			report.Errors++
-			r.cfg.Logger.ErrorContext(ctx, "outbox.reconcile_failed", "message", id, "error", err)
+			if !r.unknown(ctx, id, err) {
+				r.cfg.Logger.ErrorContext(ctx, "outbox.reconcile_failed", "message", id, "error", err)
+			}
 			return
 		}
 		report.count(decision)
@@ -115,200 +119,78 @@ func (r *Reconciler) Reconcile(ctx context.Context, id idem.MessageID) (Decision
 }
 
 // Settle ends a message with evidence that came by another way than its call: [Delivered] or [Declined], from the
-// provider's own webhook. It does what the worker would have done, from any state that is not final and from any epoch, and
-// is harmless to repeat. DecisionNone: there is no such message, or it is final already; evidence that contradicts what is
-// final is an alarm.
+// provider's own webhook. It does what the worker would have done, from any state that is not final, and is harmless to
+// repeat. Where the provider honours no keys and the message was claimed more than once, nobody knows which attempt a
+// decline is about: it is kept, with an alarm. DecisionNone: the message is final already; evidence that contradicts what
+// is final is an alarm.
 //
 // Errors: as with [Reconciler.Reconcile], and one for an outcome that is no evidence.
 func (r *Reconciler) Settle(ctx context.Context, id idem.MessageID, o Outcome) (Decision, error) {
 	if !definite(o) {
 		return DecisionNone, fmt.Errorf("outbox: a %T is no evidence", o)
 	}
-	seen, err := r.message(ctx, id)
-	if err != nil || seen == nil {
-		return DecisionNone, err
-	}
-	topic, err := r.topic(*seen)
+	x, err := r.newDelivery(protocol.Tidings, id)
 	if err != nil {
 		return DecisionNone, err
 	}
-	if seen.State.Final() {
-		return DecisionNone, r.settledAlready(ctx, *seen, o)
-	}
-	owner, err := r.mint.Owner()
-	if err != nil {
-		return DecisionNone, err
-	}
-	return r.found(ctx, topic, *seen, o, &execution{owner: owner})
-}
-
-func (r *Reconciler) reconcile(ctx context.Context, id idem.MessageID, onlyDue bool) (Decision, error) {
-	seen, err := r.message(ctx, id)
-	if err != nil || seen == nil {
-		return DecisionNone, err
-	}
-	topic, err := r.topic(*seen)
-	if err != nil {
-		return DecisionNone, err
-	}
-	if seen.State != idem.MessageUnknown || onlyDue && r.now().Before(seen.SweepAt) {
-		return DecisionNone, nil
-	}
-	owner, err := r.mint.Owner()
-	if err != nil {
-		return DecisionNone, err
-	}
-	decision, err := r.decide(ctx, topic, *seen, &execution{owner: owner})
-	var conflict *idem.MessageConflictError
-	if errors.As(err, &conflict) { // somebody else was faster
-		return DecisionNone, nil
-	}
+	x.outcome, x.machine.Evidence = o, outcomeOf(o)
+	decision, _, err := r.decide(ctx, x)
 	return decision, err
 }
 
-// unaskedPause is how long a message that nobody can be asked about is left alone between two reminders.
-const unaskedPause = 24 * time.Hour
-
-// decide asks, and writes what the answer means. The message was read before the provider is asked, and absence counts from
-// when the question was put: what an answer does not cover must not be judged by it (peers.md H5).
-func (r *Reconciler) decide(ctx context.Context, topic Topic, m idem.Message, x *execution) (Decision, error) {
-	r.log(ctx, slog.LevelInfo, "idempotency.reconcile.scheduled", m)
-	if m.Sealed || topic.Probe == nil {
-		return r.undecided(ctx, topic, m, Undecided{Epoch: m.Epoch, Unasked: true, Backoff: unaskedPause})
-	}
-	asked := r.now()
-	finding, err := r.probe(ctx, topic, m)
+func (r *Reconciler) reconcile(ctx context.Context, id idem.MessageID, onlyDue bool) (Decision, error) {
+	x, err := r.newDelivery(protocol.Question, id)
 	if err != nil {
 		return DecisionNone, err
 	}
-	rules := topic.rules(r.cfg)
-	switch finding := finding.(type) {
-	case Found:
-		return r.found(ctx, topic, m, finding.Outcome, x)
-	case Absent:
-		if asked.Before(provable(m, rules)) {
-			return r.early(ctx, topic, m, asked)
-		}
-		return r.absent(ctx, topic, m, asked)
-	case Unclear:
-		r.log(ctx, slog.LevelWarn, "outbox.probe_unclear", m, "cause", finding.Cause)
-	}
-	pause := r.probePause(asked.Sub(provable(m, rules)))
-	return r.undecided(ctx, topic, m, Undecided{Epoch: m.Epoch, Backoff: pause})
+	x.machine.OnlyDue = onlyDue
+	decision, _, err := r.decide(ctx, x)
+	return decision, err
 }
 
-// probe asks the provider. What is neither evidence nor absence is [Unclear].
-func (r *Reconciler) probe(ctx context.Context, topic Topic, m idem.Message) (Finding, error) {
-	timeout := r.cfg.CallTimeout
-	if left, bounded := remaining(ctx); bounded {
-		timeout = min(timeout, left-r.cfg.SettleMargin)
-	}
-	if timeout < min(callMin, r.cfg.CallTimeout) {
-		return nil, ErrNoTime
-	}
-	asking, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	finding := r.ask(asking, topic, m)
-	if unclear, ok := finding.(Unclear); ok && ctx.Err() != nil { // it was not the provider who had no answer
-		return nil, fmt.Errorf("outbox: probe: %w (%v)", ctx.Err(), unclear.Cause)
-	}
-	return finding, nil
-}
-
-func (r *Reconciler) ask(ctx context.Context, topic Topic, m idem.Message) (finding Finding) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.log(ctx, slog.LevelError, "outbox.panic", m, "stack", string(debug.Stack()))
-			finding = Unclear{Cause: fmt.Errorf("outbox: probe panicked with a %T", p)}
-		}
-	}()
-	switch finding := topic.Probe(ctx, m).(type) {
-	case Found:
-		if definite(finding.Outcome) {
-			return finding
-		}
-		return Unclear{Cause: fmt.Errorf("outbox: probe found a %T, which is no evidence", finding.Outcome)}
-	case Absent, Unclear:
-		return finding
-	default:
-		return Unclear{Cause: fmt.Errorf("outbox: probe answered with a %T", finding)}
-	}
-}
-
-// found settles with what the provider has, as the worker would have.
-func (r *Reconciler) found(ctx context.Context, topic Topic, m idem.Message, o Outcome, x *execution) (Decision, error) {
-	settled, err := r.settle(ctx, topic, m, o, x)
+// decide runs a delivery that brings or seeks evidence.
+func (d *desk) decide(ctx context.Context, x *delivery) (Decision, protocol.Say, error) {
+	say, err := x.run(ctx)
 	if err != nil {
-		return DecisionNone, err
+		return DecisionNone, say, err
 	}
-	if settled == nil { // settled by another, or by a sending whose reply was lost; or kept
-		existing, err := r.message(ctx, m.ID)
-		switch {
-		case err != nil:
-			return DecisionNone, err
-		case existing == nil:
-			return DecisionNone, nil
-		case existing.State == idem.MessageDead:
-			r.log(ctx, slog.LevelWarn, "idempotency.reconcile.failed", *existing, "outcome", o.Name())
-			return DecisionDead, nil
+	decision := x.decision(say)
+	switch m := x.row; decision {
+	case DecisionSettled:
+		if x.first == idem.MessageUnknown || x.first == idem.MessageDead {
+			d.log(ctx, levelInfo, "idempotency.reconcile.resolved", m, "outcome", x.evidence().Name())
 		}
+	case DecisionUnasked:
+		d.alarm(ctx, "idempotency.reconcile.failed", m, "outcome", "unasked")
+	case DecisionDead:
+		d.log(ctx, levelWarn, "idempotency.reconcile.failed", m, "outcome", m.LastOutcome)
 	}
-	if m.State == idem.MessageUnknown || m.State == idem.MessageDead {
-		r.log(ctx, slog.LevelInfo, "idempotency.reconcile.resolved", m, "outcome", o.Name())
-	}
-	return DecisionSettled, nil
+	return decision, say, nil
 }
 
-// absent offers the message again, whose absence was proven when the question was put.
-func (r *Reconciler) absent(ctx context.Context, topic Topic, m idem.Message, asked time.Time) (Decision, error) {
-	next, _, err := Step(m, ProvenAbsent{Epoch: m.Epoch}, topic.rules(r.cfg), asked)
-	if err != nil {
-		return DecisionNone, err
-	}
-	if err := r.write(ctx, r.until(ctx), m, next); err != nil {
-		return DecisionNone, fmt.Errorf("outbox: offer: %w", err)
-	}
-	r.log(ctx, slog.LevelInfo, "idempotency.reconcile.resolved", next, "outcome", outcomeAbsent)
-	_ = r.schedule(ctx, next, next.NextAttemptAt) // logged; the sweep does the rest
-	return DecisionOffered, nil
-}
-
-// early has the message looked at when absence proves something.
-func (r *Reconciler) early(ctx context.Context, topic Topic, m idem.Message, asked time.Time) (Decision, error) {
-	next, _, err := Step(m, Undecided{Epoch: m.Epoch}, topic.rules(r.cfg), asked)
-	if err != nil || next.SweepAt.Equal(m.SweepAt) {
-		return DecisionEarly, err
-	}
-	if err := r.write(ctx, r.until(ctx), m, next); err != nil {
-		return DecisionNone, fmt.Errorf("outbox: ask again: %w", err)
-	}
-	return DecisionEarly, nil
-}
-
-// undecided backs off, or gives the message up.
-func (r *Reconciler) undecided(ctx context.Context, topic Topic, m idem.Message, e Undecided) (Decision, error) {
-	next, _, err := Step(m, e, topic.rules(r.cfg), r.now())
-	if err != nil {
-		return DecisionNone, err
-	}
-	if err := r.write(ctx, r.until(ctx), m, next); err != nil {
-		return DecisionNone, fmt.Errorf("outbox: write %s: %w", next.State, err)
-	}
+// decision is what a delivery has come to.
+func (x *delivery) decision(s protocol.Say) Decision {
 	switch {
-	case next.State == idem.MessageDead:
-		r.log(ctx, slog.LevelWarn, "idempotency.reconcile.failed", next, "outcome", outcomeUnclear)
-		r.tell(ctx, topic, next)
-		return DecisionDead, nil
-	case e.Unasked:
-		r.alarm(ctx, "idempotency.reconcile.failed", next, "outcome", "unasked")
-		return DecisionUnasked, nil
+	case s.Code == protocol.NotLive:
+		return DecisionOrphan
+	case s.Code == protocol.Undecided && !x.config.Topic.Probed:
+		return DecisionUnasked
+	case s.Code == protocol.Undecided && x.finding == (Absent{}):
+		return DecisionEarly
+	case s.Code == protocol.Undecided:
+		return DecisionUndecided
+	case s.Code == protocol.Unchanged && x.first.Final(), s.Code != protocol.Changed && s.Code != protocol.Unchanged:
+		return DecisionNone
 	}
-	return DecisionUndecided, nil
-}
-
-// probePause is what lies between two probes: about as long again as they have been in vain.
-func (d *desk) probePause(vain time.Duration) time.Duration {
-	least, most := d.cfg.ProbeBackoffMin, d.cfg.ProbeBackoffMax
-	high := min(2*min(max(vain, least), most), most)
-	return between(max(least, high/2), high, d.random())
+	switch state := x.row.State; {
+	case state == idem.MessageDelivered || state == idem.MessageDeclined:
+		return DecisionSettled
+	case state == idem.MessageDead:
+		return DecisionDead
+	case x.machine.Evidence == protocol.NoOutcome && state == idem.MessagePending:
+		return DecisionOffered
+	case state == idem.MessageCancelled:
+		return DecisionNone
+	}
+	return DecisionKept
 }

@@ -115,8 +115,8 @@ func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
 			}
 			w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
 			m := w.message(id)
-			if want := `{"id":"ch_` + string(id) + `"}`; string(m.Evidence) != want || m.Reference != "ch_"+string(id) || m.LastOutcome != "delivered" {
-				t.Errorf("kept %q, reference %q, outcome %q", m.Evidence, m.Reference, m.LastOutcome)
+			if want := `{"id":"ch_` + string(id) + `"}`; m.KeptDelivered == nil || string(m.KeptDelivered.Evidence) != want || m.KeptDelivered.Reference != "ch_"+string(id) || m.LastOutcome != "delivered" {
+				t.Errorf("kept %+v, outcome %q", m.KeptDelivered, m.LastOutcome)
 			}
 			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.settle_failed") != 1 || w.logged("outbox.dead") != 1 || w.provider.called() != 1 {
 				t.Errorf("letters %+v, %d and %d alarms, %d calls", letters, w.logged("outbox.settle_failed"), w.logged("outbox.dead"), w.provider.called())
@@ -130,9 +130,10 @@ func TestKeptEvidenceIsBounded(t *testing.T) {
 		settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("no") })(topic)
 	}})
 	id := w.accept()
-	next, _, err := outbox.Step(w.message(id), outbox.Unsettled{Outcome: outbox.Delivered{Evidence: make([]byte, 1<<20)}}, keyed(), noon)
-	if err != nil || len(next.Evidence) != 128<<10 {
-		t.Errorf("kept %d bytes, %v; want 128 KiB", len(next.Evidence), err)
+	_, err := w.reconciler.Settle(t.Context(), id, outbox.Delivered{Evidence: make([]byte, 1<<20)})
+	w.ok(err)
+	if m := w.message(id); m.KeptDelivered == nil || len(m.KeptDelivered.Evidence) != 128<<10 {
+		t.Errorf("kept %d bytes, want 128 KiB", len(m.KeptDelivered.Evidence))
 	}
 }
 
@@ -151,49 +152,22 @@ func TestEvidenceAfterTheEnd(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept()
 			w.provider.during = func() { // an operator ends it while the call is under way
-				m, r := w.message(id), w.record(id)
-				seen, pending := idem.FenceOfMessage(m), idem.FenceOf(r)
-				m.State, m.DoneAt = c.message, noon
+				r := w.record(id)
+				pending := idem.FenceOf(r)
 				r.State, r.Response, r.DoneAt, r.ExpiresAt = idem.StateFailed, idem.Response{Status: 408}, noon, noon.Add(time.Hour)
-				w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+				w.rewrite(id, func(m *idem.Message) { m.State, m.DoneAt = c.message, noon })
 				w.ok(w.inner.Update(t.Context(), r, pending))
 			}
 			w.deliver(id)
 			w.want(id, c.message, idem.StateFailed, 408, "", 1)
-			if m := w.message(id); (len(m.Evidence) > 0) != c.evidence {
-				t.Errorf("kept %q", m.Evidence)
+			if m := w.message(id); (m.KeptDelivered != nil) != c.evidence {
+				t.Errorf("kept %+v", m.KeptDelivered)
 			}
 			if w.logged(c.alarm) != 1 {
 				t.Errorf("no alarm %s", c.alarm)
 			}
 		})
 	}
-}
-
-// The last attempt keeps its evidence where it can't settle it: nobody would call again and learn it anew.
-func TestLastAttemptKeepsItsEvidence(t *testing.T) {
-	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 1 }, config: func(c *outbox.Config) { c.ContentionTries = 2 }})
-	id := w.accept()
-	w.store.On(faulty.Settle, 1, faulty.Refuse(idem.ErrContention))
-	w.store.On(faulty.Settle, 2, faulty.Refuse(idem.ErrContention))
-	w.deliver(id)
-	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
-	if m := w.message(id); len(m.Evidence) == 0 {
-		t.Error("the evidence is lost")
-	}
-}
-
-// An earlier attempt doesn't: the wake-up comes again.
-func TestContentionIsStoreTrouble(t *testing.T) {
-	w := newWorld(t, options{config: func(c *outbox.Config) { c.ContentionTries = 1 }})
-	id := w.accept()
-	w.store.On(faulty.Settle, 1, faulty.Refuse(idem.ErrThrottled))
-	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, idem.ErrThrottled) {
-		t.Errorf("deliver: %v", err)
-	}
-	w.clock.Add(10 * time.Second)
-	w.deliver(id)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 }
 
 // A chain: the settlement of one phase writes the next message, whose id is the next downstream key.
@@ -241,7 +215,7 @@ func TestChain(t *testing.T) {
 			said.Next = &outbox.Next{Topic: topicName}
 			return nil
 		})})
-		id := w.accept(func(m *idem.Message) { m.ID, m.Index = m.OperationID.Message(99), 99 })
+		id := w.accept(func(m *idem.Message) { m.ID, m.Index = m.OperationID.Message(16), 16 })
 		w.deliver(id)
 		w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
 	})
@@ -270,8 +244,8 @@ func TestDetached(t *testing.T) {
 		})})
 		id := w.accept(detached)
 		w.deliver(id)
-		if m := w.message(id); m.State != idem.MessageDead || len(m.Evidence) == 0 {
-			t.Errorf("message is %s, evidence %q", m.State, m.Evidence)
+		if m := w.message(id); m.State != idem.MessageDead || m.KeptDelivered == nil {
+			t.Errorf("message is %s, evidence %v", m.State, m.KeptDelivered)
 		}
 	})
 }
@@ -361,10 +335,7 @@ func TestGivingUpIsFenced(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept(func(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) })
 	w.store.On(faulty.Settle, 1, faulty.Before(func() {
-		m := w.message(id)
-		seen := idem.FenceOfMessage(m)
-		claimed(time.Minute)(&m)
-		w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+		w.rewrite(id, claimed(time.Minute))
 	}))
 	w.deliver(id)
 	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 0)
@@ -378,11 +349,8 @@ func TestEvidenceMeetsAnotherEnd(t *testing.T) {
 	t.Run("settled while it was to be kept", func(t *testing.T) {
 		w := newWorld(t, options{topic: settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
 		id := w.accept()
-		w.store.On(faulty.Settle, 1, faulty.Before(func() {
-			m := w.message(id)
-			seen := idem.FenceOfMessage(m)
-			m.State, m.Reference, m.DoneAt = idem.MessageDelivered, "ch_"+string(id), noon
-			w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+		w.store.On(faulty.PatchMessage, 1, faulty.Before(func() {
+			w.rewrite(id, func(m *idem.Message) { m.State, m.Reference, m.DoneAt = idem.MessageDelivered, "ch_"+string(id), noon })
 		}))
 		w.deliver(id)
 		if m := w.message(id); m.State != idem.MessageDelivered || len(w.queue.Letters()) != 0 {
@@ -397,10 +365,7 @@ func TestEvidenceMeetsAnotherEnd(t *testing.T) {
 			w := newWorld(t, options{topic: topic})
 			id := w.accept()
 			w.provider.during = func() {
-				m := w.message(id)
-				seen := idem.FenceOfMessage(m)
-				m.State, m.DoneAt = idem.MessageCancelled, noon
-				w.ok(w.inner.UpdateMessage(t.Context(), m, seen))
+				w.rewrite(id, func(m *idem.Message) { m.State, m.DoneAt, m.RemoveAt = idem.MessageCancelled, noon, noon })
 				w.inner.Expire(noon.Add(1000 * time.Hour))
 			}
 			w.deliver(id)
@@ -414,7 +379,7 @@ func TestEvidenceMeetsAnotherEnd(t *testing.T) {
 func TestSettleWhileTheStoreGoesDown(t *testing.T) {
 	w := newWorld(t, options{topic: settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
 	id := w.accept()
-	w.store.On(faulty.Settle, 1, faulty.Refuse(errDown))
+	w.store.On(faulty.PatchMessage, 1, faulty.Refuse(errDown))
 	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
 		t.Errorf("evidence that could not be kept: %v, want the store's error", err)
 	}

@@ -11,8 +11,14 @@ import (
 // [idem.Store] says.
 type Store interface {
 	Messages
-	// UpdateMessage writes the message where the stored one satisfies the fence: claim, back-off, parking, offering.
+	// UpdateMessage replaces the whole message where the stored one satisfies the fence: claim, back-off, parking, offering.
 	UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error
+	// PatchMessage changes what the end names of the message, where the stored one satisfies the fence, and leaves the rest:
+	// so evidence that fences by nothing but "not final" erases no claim.
+	PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error
+	// PostponeMessage moves the message to another place in its queue, where the stored one satisfies the fence. Everything
+	// else stays, the revision too.
+	PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error
 	// PrepareSettle freezes a settlement into one transaction and returns what sends it; sending again sends identical
 	// bytes with the same token.
 	PrepareSettle(s idem.Settlement) (send func(context.Context) error, err error)

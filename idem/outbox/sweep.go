@@ -2,15 +2,14 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
-// Sweep offers messages again whose wake-ups were lost or whose workers died, and parks or gives up what may not be
-// offered. It never calls a provider itself. Its cost is proportional to what is due, not to the table. Any number of
+// Sweep offers messages again whose wake-ups were lost or whose workers died, parks or gives up what may not be offered, and
+// settles the evidence that a message keeps. It never calls a provider itself. Its cost is proportional to what is due, not to the table. Any number of
 // sweeps may run beside each other and beside workers: the fences decide.
 type Sweep struct {
 	*desk
@@ -39,6 +38,8 @@ type Report struct {
 	Dead int `json:"dead"`
 	// Abandoned operations were cancelled, whose first message nobody had claimed in time.
 	Abandoned int `json:"abandoned"`
+	// Settled messages kept evidence, and have their end now.
+	Settled int `json:"settled"`
 	// Skipped messages needed nothing by the time they were read.
 	Skipped int `json:"skipped"`
 	// Errors counts messages, and listings, that met one; each is in the log.
@@ -60,21 +61,24 @@ func (s *Sweep) Run(ctx context.Context) (Report, error) {
 // look reads one message, because the index is stale, and does what it asks for.
 func (s *Sweep) look(ctx context.Context, id idem.MessageID, report *Report) {
 	did, err := s.sweepMessage(ctx, id)
-	var conflict *idem.MessageConflictError
-	switch {
-	case errors.As(err, &conflict): // somebody else was faster
-		report.Skipped++
-	case err != nil:
+	if err != nil {
 		report.Errors++
-		s.cfg.Logger.ErrorContext(ctx, "outbox.sweep_failed", "message", id, "error", err)
-	case did == idem.MessagePending:
+		if !s.unknown(ctx, id, err) {
+			s.cfg.Logger.ErrorContext(ctx, "outbox.sweep_failed", "message", id, "error", err)
+		}
+		return
+	}
+	switch did {
+	case idem.MessagePending:
 		report.Offered++
-	case did == idem.MessageUnknown:
+	case idem.MessageUnknown:
 		report.Parked++
-	case did == idem.MessageDead:
+	case idem.MessageDead:
 		report.Dead++
-	case did == idem.MessageCancelled:
+	case idem.MessageCancelled:
 		report.Abandoned++
+	case idem.MessageDelivered, idem.MessageDeclined:
+		report.Settled++
 	default:
 		report.Skipped++
 	}
@@ -82,31 +86,22 @@ func (s *Sweep) look(ctx context.Context, id idem.MessageID, report *Report) {
 
 // sweepMessage returns what the message was made: pending stands for offered, "" for nothing.
 func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (idem.MessageState, error) {
-	seen, err := s.message(ctx, id)
-	if err != nil || seen == nil {
-		return "", err
-	}
-	topic, err := s.topic(*seen)
+	x, err := s.newDelivery(protocol.Offer, id)
 	if err != nil {
 		return "", err
 	}
-	next, effect, err := Step(*seen, Woken{}, topic.rules(s.cfg), s.now())
-	if err != nil {
+	say, err := x.run(ctx)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	switch effect {
-	case EffectClaim:
-		if err := s.schedule(ctx, *seen, s.now()); err != nil {
+	case say.Code == protocol.Vacant:
+		if err := s.schedule(ctx, x.row, s.now()); err != nil {
 			return "", fmt.Errorf("outbox: offer: %w", err)
 		}
-		s.log(ctx, slog.LevelInfo, "outbox.offered", *seen)
+		s.log(ctx, levelInfo, "outbox.offered", x.row)
 		return idem.MessagePending, nil
-	case EffectStore, EffectFail:
-		owner, err := s.mint.Owner()
-		if err != nil {
-			return "", err
-		}
-		return s.carry(ctx, topic, *seen, next, effect, &execution{owner: owner})
+	case say.Code == protocol.Changed:
+		return x.row.State, nil
 	}
 	return "", nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 // Topic is everything that is known about one kind of effect, as one value. Worker, webhook, reconciler and operator all
@@ -42,7 +43,8 @@ type Topic struct {
 	LongestRequest time.Duration
 	// ListingDelay is the longest time until what was made is found by Probe. Default 0.
 	ListingDelay time.Duration
-	// AttemptsMax bounds how often the message is claimed before it is dead. Default 10.
+	// AttemptsMax bounds how often the provider is called before the message is dead, and apart from that how many of its
+	// workers may die. Default 10; at most 250.
 	AttemptsMax int
 	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
 	AgeMax time.Duration
@@ -65,14 +67,19 @@ type Keys struct {
 }
 
 // Settlement is what an outcome means to the application: business writes, and either the operation's final response or
-// the next message of its chain. For [NotExecuted] and for messages of operations that are complete without them, only
-// the writes count: the record gets the outbox's own answer, or none.
+// the next message of its chain.
+//
+// For messages of operations that are complete without them only the writes count. For [NotExecuted] the record gets the
+// outbox's own answer. But where a later message of a chain was given up, Next compensates: it sends the message that undoes
+// what an earlier one did. The given-up message is cancelled, the operation stays pending, and once the undoing message is
+// delivered the record fails with the response of its Settle. An undoing message that is declined, refused or exhausted is
+// dead: an operator must decide.
 type Settlement struct {
 	// Writes join the transaction that ends the message; none of their conditions may fail.
 	Writes []idem.Write
 	// Response is the operation's final response.
 	Response idem.Response
-	// Next, where set, continues the chain instead.
+	// Next, where set, continues the chain instead; a chain has at most [ChainMax] messages.
 	Next *Next
 }
 
@@ -114,7 +121,10 @@ type Topics struct {
 
 var topicName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
 
-const topicNameBytesMax = 64
+const (
+	topicNameBytesMax = 64
+	attemptsBound     = 250
+)
 
 // NewTopics checks the configuration and each topic against it, or returns an [*idem.ConfigError].
 func NewTopics(cfg Config, topics ...Topic) (*Topics, error) {
@@ -139,10 +149,10 @@ func NewTopics(cfg Config, topics ...Topic) (*Topics, error) {
 // Names lists the registered topics, sorted.
 func (t *Topics) Names() []string { return slices.Sorted(maps.Keys(t.byName)) }
 
-// Rules returns what the state machine needs to know of a topic, and whether the topic is registered.
-func (t *Topics) Rules(name string) (Rules, bool) {
+// Protocol returns what the state machine of a topic's messages depends on, and whether the topic is registered.
+func (t *Topics) Protocol(name string) (protocol.Topic, bool) {
 	topic, ok := t.byName[name]
-	return topic.rules(t.cfg), ok
+	return topic.protocol(t.cfg).Topic, ok
 }
 
 func (t Topic) withDefaults(cfg Config) Topic {
@@ -170,8 +180,8 @@ func (t Topic) validate(cfg Config) error {
 		return broken("LongestRequest", t.LongestRequest, fmt.Sprintf("must be at least Config.CallTimeout = %v", cfg.CallTimeout))
 	case t.ListingDelay < 0:
 		return broken("ListingDelay", t.ListingDelay, "must not be negative")
-	case t.AttemptsMax < 1:
-		return broken("AttemptsMax", t.AttemptsMax, "must be at least 1")
+	case t.AttemptsMax < 1 || t.AttemptsMax > attemptsBound:
+		return broken("AttemptsMax", t.AttemptsMax, fmt.Sprintf("must be 1..%d", attemptsBound))
 	case t.AgeMax < cfg.ClaimLease:
 		return broken("AgeMax", t.AgeMax, fmt.Sprintf("must be at least Config.ClaimLease = %v", cfg.ClaimLease))
 	case t.AbandonAfter < cfg.ClaimLease || t.AbandonAfter > t.AgeMax:
@@ -193,10 +203,18 @@ func (t Topic) margin(cfg Config) time.Duration {
 	return cfg.ClaimLease + t.LongestRequest + cfg.ClockSkew
 }
 
-func (t Topic) rules(cfg Config) Rules {
-	return Rules{
-		KeysHonoured: t.Keys.Honoured, KeyRetention: t.Keys.Retention, Margin: t.margin(cfg),
-		AbsentAfter: t.LongestRequest + t.ListingDelay + cfg.ClockSkew,
-		AttemptsMax: t.AttemptsMax, AgeMax: t.AgeMax, AbandonAfter: t.AbandonAfter, UnknownMax: t.UnknownMax, Probed: t.Probe != nil, SweepGrace: cfg.SweepGrace,
-	}
+// absentAfter is how long after the last lease absence is proof.
+func (t Topic) absentAfter(cfg Config) time.Duration {
+	return t.LongestRequest + t.ListingDelay + cfg.ClockSkew
+}
+
+func (t Topic) protocol(cfg Config) protocol.Config {
+	return protocol.Config{ContentionMax: uint8(cfg.ContentionTries), Topic: protocol.Topic{
+		KeysHonoured: t.Keys.Honoured, KeyRetention: millis(t.Keys.Retention), Margin: millis(t.margin(cfg)),
+		AbsentAfter: millis(t.absentAfter(cfg)), Probed: t.Probe != nil,
+		AttemptsMax: uint8(t.AttemptsMax), AgeMax: millis(t.AgeMax), AbandonAfter: millis(t.AbandonAfter), UnknownMax: millis(t.UnknownMax),
+		ClaimLease: millis(cfg.ClaimLease), SettleMargin: millis(cfg.SettleMargin), CallFor: millis(cfg.CallTimeout),
+		SettleFor: millis(cfg.SettleMax), KeepFor: millis(cfg.KeepMax), SweepGrace: millis(cfg.SweepGrace),
+		RefuseBefore: instantOf(cfg.RefuseBefore),
+	}}
 }

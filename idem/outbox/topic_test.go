@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 func minimal() outbox.Topic {
@@ -77,15 +78,17 @@ func TestNewTopicsDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, ok := topics.Rules(topicName)
-	want := outbox.Rules{
-		KeysHonoured: true, KeyRetention: 24 * time.Hour, Margin: 72 * time.Second, AbsentAfter: 122 * time.Second,
-		AttemptsMax: 10, AgeMax: 24 * time.Hour, AbandonAfter: 24 * time.Hour, UnknownMax: 24 * time.Hour, SweepGrace: 15 * time.Second,
+	const second = protocol.Millis(1000)
+	rules, ok := topics.Protocol(topicName)
+	want := protocol.Topic{
+		KeysHonoured: true, KeyRetention: 24 * 3600 * second, Margin: 72 * second, AbsentAfter: 122 * second,
+		AttemptsMax: 10, AgeMax: 24 * 3600 * second, AbandonAfter: 24 * 3600 * second, UnknownMax: 24 * 3600 * second, SweepGrace: 15 * second,
+		ClaimLease: 10 * second, SettleMargin: 2 * second, CallFor: 5 * second, SettleFor: 10 * second, KeepFor: 600 * second,
 	}
 	if !ok || rules != want {
 		t.Errorf("rules %+v, want %+v", rules, want)
 	}
-	if _, ok := topics.Rules("other.topic"); ok {
+	if _, ok := topics.Protocol("other.topic"); ok {
 		t.Error("a topic that is not registered has rules")
 	}
 	if names := topics.Names(); len(names) != 1 || names[0] != topicName {

@@ -42,8 +42,8 @@ func TestDeliverSettlesOnce(t *testing.T) {
 			if done := noon.Add(time.Second); !r.DoneAt.Equal(done) || !r.ExpiresAt.Equal(done.Add(24*time.Hour)) || !m.DoneAt.Equal(done) {
 				t.Errorf("done at %v and %v, expires at %v", r.DoneAt, m.DoneAt, r.ExpiresAt)
 			}
-			if m.Reference == "" || len(m.Evidence) > 0 {
-				t.Errorf("reference %q, evidence %q; want the one and not the other", m.Reference, m.Evidence)
+			if m.Reference == "" || m.KeptDelivered != nil {
+				t.Errorf("reference %q, evidence %v; want the one and not the other", m.Reference, m.KeptDelivered)
 			}
 			if n := w.logged("outbox." + c.row); n != 1 {
 				t.Errorf("logged %d times, want once", n)
@@ -126,25 +126,28 @@ func TestLateSettlementChangesNothing(t *testing.T) {
 	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 }
 
-// A settlement without any reply: trouble with the store, not with the message. The wake-up comes again, the claim has
-// died, and the provider repeats what it did.
+// A settlement without any reply: what can't be settled now is kept now, and settled later without another call.
 func TestSettleWithoutAnyReply(t *testing.T) {
-	for name, fault := range map[string]faulty.Fault{"never landed": faulty.LoseRequest(), "landed": faulty.LoseReply()} {
+	for name, c := range map[string]struct {
+		fault faulty.Fault
+		state idem.MessageState
+	}{"never landed": {faulty.LoseRequest(), idem.MessageEvidenced}, "landed": {faulty.LoseReply(), idem.MessageDelivered}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept()
 			for n := range 100 {
-				w.store.On(faulty.Settle, n+1, fault)
+				w.store.On(faulty.Settle, n+1, c.fault)
 			}
-			err := w.worker.Deliver(t.Context(), id)
-			var unknown *idem.OutcomeUnknownError
-			if landed := name == "landed"; landed != (err == nil) || !landed && !errors.As(err, &unknown) {
-				t.Fatalf("deliver: %v", err)
+			w.deliver(id)
+			if m := w.message(id); m.State != c.state {
+				t.Fatalf("message is %s, want %s", m.State, c.state)
 			}
 			w.store.Clear()
-			w.clock.Add(10 * time.Second)
-			w.deliver(id)
+			w.drain(time.Minute)
 			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			if w.provider.called() != 1 {
+				t.Errorf("%d calls, want 1", w.provider.called())
+			}
 		})
 	}
 }
@@ -167,8 +170,8 @@ func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
 	}
 	w.drain(11 * time.Second) // the wake-up that the redelivery scheduled for the lease's end
 	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
-	if m := w.message(id); w.provider.called() != 2 || m.Epoch != 2 || m.Attempts != 1 {
-		t.Errorf("%d calls, epoch %d, attempts %d; want 2, 2, 1", w.provider.called(), m.Epoch, m.Attempts)
+	if m := w.message(id); w.provider.called() != 2 || m.Epoch != 2 || m.Died != 1 {
+		t.Errorf("%d calls, epoch %d, %d claims died; want 2, 2, 1", w.provider.called(), m.Epoch, m.Died)
 	}
 }
 
@@ -249,8 +252,8 @@ func TestLateBackOffIsFencedOff(t *testing.T) {
 		w.deliver(id)
 	}
 	w.deliver(id)
-	if m := w.message(id); m.Epoch != 2 || m.Attempts != 2 || m.OpenSince != noon {
-		t.Errorf("epoch %d, attempts %d, open since %v; want the second worker's alone", m.Epoch, m.Attempts, m.OpenSince)
+	if m := w.message(id); m.Epoch != 2 || m.Attempts != 1 || m.Died != 1 || m.OpenSince != noon {
+		t.Errorf("epoch %d, attempts %d, %d died, open since %v; want the second worker's alone", m.Epoch, m.Attempts, m.Died, m.OpenSince)
 	}
 	if w.logged("outbox.claim_lost") != 1 {
 		t.Error("the first worker did not notice")
@@ -419,7 +422,7 @@ func TestNoCallWithoutALease(t *testing.T) {
 	id := w.accept()
 	w.store.On(faulty.UpdateMessage, 1, faulty.After(func(error) { w.clock.Add(7500 * time.Millisecond) }))
 	w.deliver(id)
-	if m := w.message(id); w.provider.called() != 0 || m.State != idem.MessagePending || !m.OpenSince.IsZero() || m.Attempts != 1 {
+	if m := w.message(id); w.provider.called() != 0 || m.State != idem.MessagePending || !m.OpenSince.IsZero() || m.Attempts != 0 {
 		t.Errorf("%d calls; %s, open since %v, attempts %d", w.provider.called(), m.State, m.OpenSince, m.Attempts)
 	}
 	w.drain(time.Minute)
@@ -453,24 +456,28 @@ func TestWakeUpsThatNeedNothing(t *testing.T) {
 	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 }
 
-// What this release can't read it leaves alone, and fails that wake-up only (peers.md H17).
-func TestUnreadableMessagesAreErrors(t *testing.T) {
+// A message that this release can't read, or whose topic it does not know, is acknowledged and left alone with an alarm: an
+// error would stop the shard, and all tenants with it (peers.md H17). The release that knows it is offered it again.
+func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	w := newWorld(t, options{})
-	var topic *outbox.TopicError
-	var unreadable *outbox.UnreadableError
 	newer := w.accept(func(m *idem.Message) { m.SchemaVersion++ })
-	if err := w.worker.Deliver(t.Context(), newer); !errors.As(err, &unreadable) {
-		t.Errorf("schema: %v", err)
-	}
 	other := w.accept(func(m *idem.Message) { m.Topic = "other.topic" })
-	if err := w.worker.Deliver(t.Context(), other); !errors.As(err, &topic) {
-		t.Errorf("topic: %v", err)
-	}
 	for _, id := range []idem.MessageID{newer, other} {
+		w.deliver(id)
+		w.ok(w.worker.DeliverSeen(t.Context(), w.message(id)))
 		if m := w.message(id); m.State != idem.MessagePending || m.Epoch != 0 {
 			t.Errorf("%s: %s, epoch %d", m.Topic, m.State, m.Epoch)
 		}
 	}
+	if n := w.logged("outbox.unknown_topic"); n != 4 {
+		t.Errorf("%d alarms, want one for each wake-up", n)
+	}
+	known := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Name = "other.topic" }})
+	id := known.accept(func(m *idem.Message) { m.Topic = "other.topic" })
+	known.clock.Add(time.Minute)
+	known.swept(outbox.Report{Offered: 1})
+	known.drain(time.Second)
+	known.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 }
 
 func TestStoreTroubleIsTheOnlyError(t *testing.T) {

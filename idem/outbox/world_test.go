@@ -48,6 +48,10 @@ type options struct {
 	seed   uint64
 }
 
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const lease = 10 * time.Second
+
 const (
 	topicName = "payments.charge"
 	payload   = `{"card":"secret"}`
@@ -89,7 +93,7 @@ func newWorld(t *testing.T, o options) *world {
 	w.ok(err)
 	w.reconciler, err = outbox.NewReconciler(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
-	w.operator, err = outbox.NewOperator(w.store, w.topics, o.wakes, w.queue, w.store)
+	w.operator, err = outbox.NewOperator(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
 	return w
 }
@@ -113,7 +117,7 @@ func (w *world) accept(change ...func(*idem.Message)) idem.MessageID {
 	w.ok(err)
 	now := w.clock.Now()
 	m := idem.Message{
-		ID: operation.Message(1), Index: 1, OperationID: operation, RecordKey: key, Tenant: "t", Topic: topicName,
+		Revision: w.revision(), ID: operation.Message(1), Index: 1, OperationID: operation, RecordKey: key, Tenant: "t", Topic: topicName,
 		Payload: []byte(payload), State: idem.MessagePending, CreatedAt: now, NextAttemptAt: now,
 		SweepAt: now.Add(15 * time.Second), Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
 	}
@@ -131,6 +135,23 @@ func (w *world) accept(change ...func(*idem.Message)) idem.MessageID {
 	w.ok(err)
 	w.ok(send(w.Context()))
 	return m.ID
+}
+
+func (w *world) revision() idem.Revision {
+	w.Helper()
+	revision, err := w.mint.Revision()
+	w.ok(err)
+	return revision
+}
+
+// rewrite changes a stored message as somebody else would.
+func (w *world) rewrite(id idem.MessageID, change func(*idem.Message)) {
+	w.Helper()
+	m := w.message(id)
+	seen := idem.FenceOfMessage(m)
+	change(&m)
+	m.Revision = w.revision()
+	w.ok(w.inner.UpdateMessage(w.Context(), m, seen))
 }
 
 func (w *world) message(id idem.MessageID) idem.Message {

@@ -111,14 +111,14 @@ type Delivery struct {
 	Owner    ID
 
 	// OpenBefore says that another call was open when the message was claimed, OnlyDue that Question leaves what is not due,
-	// Alone that the record is at its end: the message ends without it; Checked that the settlement checks the record. Then
+	// Onward that a settlement claims the next message of the chain for the same request, as Carry always does, Alone that the record is at its end: the message ends without it; Checked that the settlement checks the record. Then
 	// is what the delivery ends with once its write is done.
-	OpenBefore, OnlyDue, Alone, Checked bool
-	Meant                               Meant
-	Asked                               Asked
-	Alarms                              Alarm
-	Loops, Writes, Sends                uint8
-	Then                                SayCode
+	OpenBefore, OnlyDue, Onward, Alone, Checked bool
+	Meant                                       Meant
+	Asked                                       Asked
+	Alarms                                      Alarm
+	Loops, Writes, Sends                        uint8
+	Then                                        SayCode
 	// AskedAt is when the provider was asked, Deadline when the caller's time is over; 0 is never.
 	AskedAt, Deadline Instant
 	Held              Message
@@ -385,7 +385,7 @@ func (d Delivery) writeDecided(v Verdict, in Input, c *Config) (Delivery, Action
 		return d.over(cmp.Or(d.Then, Changed))
 	case v == Conflict && in.Reply.Conds&CondMessage == 0: // the record is at its end
 		return d.over(Inadmissible)
-	case v == Conflict && d.Errand == Carry: // the claim is another's
+	case v == Conflict && (d.Errand == Carry || d.Errand == Question): // it is another's by now
 		return d.over(Quiet)
 	case v == Conflict:
 		return d.again(m, in.Now, c)

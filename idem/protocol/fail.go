@@ -28,6 +28,7 @@ func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 		w.Said, w.Msg.Ended = NotAsked, true
 		if !m.Detached {
 			w.RecAs, w.RecIf = Check, Fence{Op: m.Op, Ended: true}
+			w.Earlier = m.Index - 1
 		}
 	case d.Meant.Continues && !c.off(NoCompensation):
 		w.Msg.State, w.Msg.Done = Cancelled, now
@@ -35,10 +36,12 @@ func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
 		w.RecAs, w.RecIf = Check, pending(m.Op)
 	case m.Detached:
-		w.Msg.Ended = true
+		w.Msg.Ended = ends.State.Final()
 	default:
 		w.RecAs, w.RecIf = End, pending(m.Op)
-		w.Msg.Ended, w.Earlier = true, m.Index-1
+		if ends.State.Final() { // what is dead stays before its operator, with all of its chain, until it is closed
+			w.Msg.Ended, w.Earlier = true, m.Index-1
+		}
 		w.Rec = Record{State: Failed, Op: m.Op, Kind: Deferred}
 	}
 	if m.Sealed { // nobody can say what rides along

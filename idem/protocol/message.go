@@ -78,6 +78,9 @@ type Topic struct {
 	AgeMax, AbandonAfter, UnknownMax Millis
 	// ClaimLease is how long a claim is the right to call; no call leaves in its last SettleMargin.
 	ClaimLease, SettleMargin Millis
+	// CallFor is how long one call may take: the next message of a chain is claimed only where a call and its settlement
+	// fit in.
+	CallFor Millis
 	// SettleFor is how long a settlement is sent before its evidence is kept instead; KeepFor how long that is sent, where
 	// the caller has no deadline.
 	SettleFor, KeepFor Millis

@@ -77,7 +77,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	case d.Meant.Continues:
 		w.Next = following(m.Op, m.Index+1, m.Undoes, now, c)
 		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
-		if d.Errand == Carry && (d.Deadline == 0 || now+c.Topic.ClaimLease <= d.Deadline) {
+		if (d.Onward || d.Errand == Carry) && (d.Deadline == 0 || now+c.Topic.CallFor+c.Topic.SettleMargin <= d.Deadline) {
 			w.Next = claim(w.Next, d.Seed, now, c)
 		}
 		if w.MsgIf.NotDead = true; d.Checked { // only of a dead message the record may be at its end
@@ -101,7 +101,11 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 		w.Said = NotAsked
 	}
 	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
-	return d.send(Settling, w, now+c.Topic.SettleFor)
+	until := now + c.Topic.SettleFor
+	if d.Deadline != 0 { // the other half is for keeping what could not be settled
+		until = min(until, now+(d.Deadline-now)/2)
+	}
+	return d.send(Settling, w, until)
 }
 
 // evidenceFence: delivered settles whatever is not final. Declined does too where keys are honoured; else only from its own

@@ -79,13 +79,15 @@ func TestAPayloadInThePlaceOfASealedOneIsNotDelivered(t *testing.T) {
 			r, m := s.accept(t)
 			replaced(t, s.vault, m.ID, row.flagged)
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
-			s.want(t, m, idem.MessageDead, idem.StatePending, 0)
+			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
 			s.alarms(t, "seal.not_authentic")
 			if stored, err := s.inner.Message(t.Context(), m.ID); err != nil || string(stored.Payload) != "pay eve" {
 				t.Errorf("the forged payload was sealed: %q, %v", stored.Payload, err)
 			}
-			wantBody(t, s, r.Key, "accepted")
+			if got, err := load(t, s, r.Key); err != nil || !strings.Contains(string(got.Response.Body), "Nothing was executed") {
+				t.Errorf("answer %s, %v", got.Response.Body, err)
+			}
 		})
 	}
 }
@@ -169,13 +171,13 @@ func TestSealedOnlyRefusesEvidenceInTheOpen(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r, m := accepted(t, "ada", "pay ada")
 	commit(t, v, r, m)
-	send, err := v.with(t, seal.Config{OpenOnly: true}).PrepareSettle(idem.Settlement{Token: "token", Message: idem.MessageEnd{
-		ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, Evidence: []byte("charged ada"), Retention: m.Retention,
+	send, err := v.with(t, seal.Config{OpenOnly: true}).PrepareSettle(idem.Settlement{Token: "token", Fence: idem.MessageFence{Open: true}, Message: idem.MessageEnd{
+		ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, KeptDelivered: &idem.Kept{Evidence: []byte("charged ada")},
 	}})
 	ok(t, err)
 	ok(t, send(t.Context()))
 	got, err := v.Message(t.Context(), m.ID)
-	if err != nil || got.Sealed || string(got.Evidence) != "charged ada" || string(got.Payload) != "pay ada" {
+	if err != nil || got.Sealed || string(got.KeptDelivered.Evidence) != "charged ada" || string(got.Payload) != "pay ada" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = v.with(t, seal.Config{SealedOnly: true}).Message(t.Context(), m.ID)

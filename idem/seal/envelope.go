@@ -44,7 +44,10 @@ type what string
 const (
 	aResponse what = "response"
 	aPayload  what = "payload"
-	evidence  what = "evidence"
+
+	// Evidence of either kind opens only as what it is.
+	aDelivery what = "evidence"
+	aDecline  what = "evidence of a decline"
 )
 
 // place is what a sealed text is bound to; it opens nowhere else.
@@ -70,8 +73,8 @@ func payloadPlace(m idem.Message) place {
 	return place{aPayload, m.Tenant, m.RecordKey, string(m.ID), fmt.Sprintf("%t %s", m.Detached, m.Topic)}
 }
 
-func evidencePlace(tenant string, record idem.RecordKey, id idem.MessageID) place {
-	return place{evidence, tenant, record, string(id), ""}
+func evidencePlace(kind what, tenant string, record idem.RecordKey, id idem.MessageID) place {
+	return place{kind, tenant, record, string(id), ""}
 }
 
 // bytes are the parts with their lengths, so that no two places have the same.

@@ -77,7 +77,7 @@ func TestNothingOpensElsewhere(t *testing.T) {
 		"state":        responsePlace("tenant", "record", "op_1", idem.StateFailed, 201),
 		"status":       responsePlace("tenant", "record", "op_1", idem.StateCompleted, 200),
 		"payload":      {aPayload, "tenant", "record", "op_1", here.beside},
-		"evidence":     {evidence, "tenant", "record", "op_1", here.beside},
+		"evidence":     {aDelivery, "tenant", "record", "op_1", here.beside},
 		"moved border": responsePlace("tenantr", "ecord", "op_1", idem.StateCompleted, 201),
 	} {
 		if got, err := e.open(key, other, b); !errors.Is(err, ErrNotAuthentic) {

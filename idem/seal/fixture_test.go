@@ -222,7 +222,7 @@ func accepted(t testing.TB, tenant, payload string) (idem.Record, idem.Message) 
 	r.Kind, r.State, r.DoneAt, r.ExpiresAt, r.Response.Status = idem.KindDeferred, idem.StatePending, time.Time{}, time.Time{}, 202
 	r.FreeAt = time.Time{}
 	return r, idem.Message{
-		ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant,
+		Revision: "inserted", ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant,
 		Topic: "orders.charge", Payload: []byte(payload), State: idem.MessagePending, CreatedAt: base, NextAttemptAt: base,
 		SweepAt: base.Add(15 * time.Second), Retention: r.Retention, SchemaVersion: idem.SchemaVersion,
 	}

@@ -149,7 +149,8 @@ func TestAMessageWaitsForItsKey(t *testing.T) {
 	s.want(t, m, idem.MessageDelivered, idem.StateCompleted, 1)
 }
 
-// A message whose payload is erased is never delivered: it ends dead, with an alarm and a dead letter, whoever meets it.
+// A message whose payload is erased is never delivered: it ends dead and its operation fails, with an alarm and a dead
+// letter, whoever meets it.
 func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 	for name, meet := range map[string]func(*testing.T, *shipping, idem.Message){
 		"worker": func(t *testing.T, s *shipping, m idem.Message) { ok(t, s.worker.Deliver(t.Context(), m.ID)) },
@@ -173,7 +174,7 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 			s.keys.erase("ada")
 			s.restart(t)
 			meet(t, s, m)
-			s.want(t, m, idem.MessageDead, idem.StatePending, 0)
+			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
 			if letters := s.queue.Letters(); len(letters) != 1 || letters[0].Reason != "payload can't be opened" {
 				t.Errorf("dead letters %+v", letters)
@@ -185,7 +186,7 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 				t.Errorf("the payload became %q, %v", after.Payload, err)
 			}
 			ok(t, s.worker.Deliver(t.Context(), m.ID)) // it stays
-			s.want(t, m, idem.MessageDead, idem.StatePending, 0)
+			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
 		})
 	}
 }
@@ -203,7 +204,7 @@ func TestAForgedPayloadIsNotDelivered(t *testing.T) {
 	forged.Payload = theirs.Payload
 	ok(t, s.inner.UpdateMessage(t.Context(), forged, idem.FenceOfMessage(*stored)))
 	ok(t, s.worker.Deliver(t.Context(), m.ID))
-	s.want(t, m, idem.MessageDead, idem.StatePending, 0)
+	s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
 	s.alarms(t, "outbox.dead")
 }
 
@@ -228,8 +229,8 @@ func TestAnErasureWhileAProviderIsCalled(t *testing.T) {
 	}
 }
 
-// Evidence whose settlement finds no key is not lost, and nothing is given up for want of one: the next wake-up asks the
-// provider by the same key, and settles.
+// Evidence whose settlement finds no key is not lost, and nothing is given up for want of one: the next wake-up settles what
+// could be kept, or asks the provider by the same key.
 func TestASettlementWaitsForItsKey(t *testing.T) {
 	for name, trouble := range map[string]func(*shipping){
 		"none":                   func(s *shipping) { s.keys.answers(false) },
@@ -245,13 +246,19 @@ func TestASettlementWaitsForItsKey(t *testing.T) {
 				s.Store = s.with(t, seal.Config{}) // as if its keys had grown too old
 				s.during = nil
 			}
-			wantNoKey(t, s.worker.Deliver(t.Context(), m.ID))
-			s.want(t, m, idem.MessageClaimed, idem.StatePending, 1)
+			state, calls := idem.MessageClaimed, 2
+			if err := s.worker.Deliver(t.Context(), m.ID); s.mute { // what is kept needs no key
+				ok(t, err)
+				state, calls = idem.MessageEvidenced, 1
+			} else {
+				wantNoKey(t, err)
+			}
+			s.want(t, m, state, idem.StatePending, 1)
 			s.keys.answers(true)
 			s.keys.opensOnly(false)
 			s.clock.Add(time.Minute)
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
-			s.want(t, m, idem.MessageDelivered, idem.StateCompleted, 2)
+			s.want(t, m, idem.MessageDelivered, idem.StateCompleted, calls)
 		})
 	}
 }

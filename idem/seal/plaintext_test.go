@@ -78,9 +78,9 @@ func (b *bank) settled(t *testing.T, store *seal.Store) {
 	for size, body := range bodies(t) {
 		r, m := accepted(t, "ada", marker)
 		commit(t, store, r, m)
-		end := idem.MessageEnd{ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, Retention: m.Retention, Evidence: body[:min(len(body), 128<<10)]}
+		end := idem.MessageEnd{ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, KeptDelivered: &idem.Kept{Evidence: body[:min(len(body), 128<<10)]}}
 		settle := func(s idem.Settlement) {
-			s.Token = string(owner(t))
+			s.Token, s.Fence = string(owner(t)), idem.MessageFence{Open: true}
 			send, err := store.PrepareSettle(s)
 			ok(t, err)
 			ok(t, send(t.Context()))
@@ -95,8 +95,8 @@ func (b *bank) settled(t *testing.T, store *seal.Store) {
 		}})
 		wantBody(t, store, r.Key, string(body))
 		got, err := store.Message(t.Context(), m.ID)
-		if err != nil || !bytes.Equal(got.Evidence, end.Evidence) || string(got.Payload) != marker {
-			t.Errorf("%s: evidence of %d bytes, payload %q, %v", size, len(got.Evidence), got.Payload, err)
+		if err != nil || !bytes.Equal(got.KeptDelivered.Evidence, end.KeptDelivered.Evidence) || string(got.Payload) != marker {
+			t.Errorf("%s: evidence of %d bytes, payload %q, %v", size, len(got.KeptDelivered.Evidence), got.Payload, err)
 		}
 	}
 }

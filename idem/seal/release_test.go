@@ -62,7 +62,7 @@ func releaseRows(t *testing.T, text string) (idem.Record, idem.Message) {
 	r.OperationID, r.Owner = releaseID(t, r.Key), "owner"
 	_, m := accepted(t, "tenant-a", text)
 	m.ID, m.OperationID, m.RecordKey = r.OperationID.Message(1), r.OperationID, r.Key
-	m.State, m.Evidence = idem.MessageDead, []byte("evidence of "+text)
+	m.State, m.KeptDelivered = idem.MessageDead, &idem.Kept{Evidence: []byte("evidence of " + text)}
 	return r, m
 }
 
@@ -84,9 +84,9 @@ func TestWhatRelease1SealedStillOpens(t *testing.T) {
 		if err != nil || fmt.Sprint(opened.Response) != fmt.Sprint(r.Response) {
 			t.Errorf("response, %s: %+v, %v", kind, opened.Response, err)
 		}
-		m.Sealed, m.Payload, m.Evidence = true, envelopes["payload-"+kind], envelopes["evidence-"+kind]
+		m.Sealed, m.Payload, m.KeptDelivered = true, envelopes["payload-"+kind], &idem.Kept{Evidence: envelopes["evidence-"+kind]}
 		message, err := store.OpenMessage(t.Context(), m)
-		if err != nil || message.Sealed || string(message.Payload) != text || string(message.Evidence) != "evidence of "+text {
+		if err != nil || message.Sealed || string(message.Payload) != text || string(message.KeptDelivered.Evidence) != "evidence of "+text {
 			t.Errorf("message, %s: %+v, %v", kind, message, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestThisReleaseSealsAsRelease1Did(t *testing.T) {
 	commit(t, store, r, m)
 	record, message := mem.Records()[0], must(mem.Message(t.Context(), m.ID))(t)
 	for name, got := range map[string][]byte{
-		"response-raw": record.Response.Body, "payload-raw": message.Payload, "evidence-raw": message.Evidence,
+		"response-raw": record.Response.Body, "payload-raw": message.Payload, "evidence-raw": message.KeptDelivered.Evidence,
 	} {
 		if !bytes.Equal(got, envelopes[name]) {
 			t.Errorf("%s: %x, want %x", name, got, envelopes[name])

@@ -89,16 +89,52 @@ func (x *sealing) message(ctx context.Context, m idem.Message) (idem.Message, er
 	if m.Sealed {
 		return m, nil
 	}
-	payload, one, err := x.part(ctx, payloadPlace(m), m.Payload)
+	payload, is, err := x.part(ctx, payloadPlace(m), m.Payload)
 	if err != nil {
 		return m, err
 	}
-	kept, other, err := x.part(ctx, evidencePlace(m.Tenant, m.RecordKey, m.ID), m.Evidence)
+	delivered, one, err := x.kept(ctx, evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID), m.KeptDelivered, false)
 	if err != nil {
 		return m, err
 	}
-	m.Payload, m.Evidence, m.Sealed = payload, kept, one || other
+	declined, other, err := x.kept(ctx, evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID), m.KeptDeclined, false)
+	if err != nil {
+		return m, err
+	}
+	m.Payload, m.KeptDelivered, m.KeptDeclined, m.Sealed = payload, delivered, declined, is || one || other
 	return m, nil
+}
+
+// kept seals what is kept of evidence; the provider's reference stays readable, as that of a settled message does.
+func (x *sealing) kept(ctx context.Context, p place, k *idem.Kept, was bool) (_ *idem.Kept, is bool, err error) {
+	if k == nil {
+		return nil, false, nil
+	}
+	if was && sealed(k.Evidence) { // it goes back as it came
+		return k, true, nil
+	}
+	text, is, err := x.part(ctx, p, k.Evidence)
+	return &idem.Kept{Reference: k.Reference, Evidence: text}, is, err
+}
+
+// end seals what a patch keeps of evidence.
+func (x *sealing) end(ctx context.Context, end idem.MessageEnd) (idem.MessageEnd, error) {
+	if end.KeptDelivered == nil && end.KeptDeclined == nil {
+		return end, nil
+	}
+	operation, _, err := end.ID.Operation()
+	if err != nil {
+		return end, fmt.Errorf("seal: message %q: %w", end.ID, err)
+	}
+	record, err := operation.RecordKey()
+	if err != nil {
+		return end, err
+	}
+	if end.KeptDelivered, _, err = x.kept(ctx, evidencePlace(aDelivery, x.tenant, record, end.ID), end.KeptDelivered, end.Sealed); err != nil {
+		return end, err
+	}
+	end.KeptDeclined, _, err = x.kept(ctx, evidencePlace(aDecline, x.tenant, record, end.ID), end.KeptDeclined, end.Sealed)
+	return end, err
 }
 
 func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem.Message, error) {
@@ -114,19 +150,16 @@ func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem
 
 // settlement seals everything that a settlement writes.
 func (x *sealing) settlement(ctx context.Context, s idem.Settlement) (idem.Settlement, error) {
-	operation, _, err := s.Message.ID.Operation()
-	if err != nil {
-		return s, fmt.Errorf("seal: message %q: %w", s.Message.ID, err)
-	}
-	record, err := operation.RecordKey()
-	if err != nil {
+	var err error
+	if s.Message, err = x.end(ctx, s.Message); err != nil {
 		return s, err
 	}
-	if unopened := s.Message.Sealed && sealed(s.Message.Evidence); !unopened { // else it goes back as it came
-		p := evidencePlace(x.tenant, record, s.Message.ID)
-		if s.Message.Evidence, _, err = x.part(ctx, p, s.Message.Evidence); err != nil {
+	if s.Replace != nil {
+		whole, err := x.message(ctx, *s.Replace)
+		if err != nil {
 			return s, err
 		}
+		s.Replace = &whole
 	}
 	if s.Record != nil {
 		end := *s.Record

@@ -230,9 +230,10 @@ func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, 
 		must bool
 	}{
 		{payloadPlace(m), &opened.Payload, m.Sealed || s.cfg.SealedOnly},
-		{evidencePlace(m.Tenant, m.RecordKey, m.ID), &opened.Evidence, s.cfg.SealedOnly},
+		{evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID), evidenceOf(&opened.KeptDelivered), s.cfg.SealedOnly},
+		{evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID), evidenceOf(&opened.KeptDeclined), s.cfg.SealedOnly},
 	} {
-		if len(*part.bytes) == 0 || !part.must && !sealed(*part.bytes) {
+		if part.bytes == nil || len(*part.bytes) == 0 || !part.must && !sealed(*part.bytes) {
 			continue
 		}
 		plain, err := s.open(ctx, part.place, *part.bytes)
@@ -248,6 +249,16 @@ func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, 
 	return opened, nil
 }
 
+// evidenceOf is the evidence in a copy of what is kept; nil where nothing is.
+func evidenceOf(k **idem.Kept) *[]byte {
+	if *k == nil {
+		return nil
+	}
+	own := **k
+	*k = &own
+	return &own.Evidence
+}
+
 // UpdateMessage implements outbox.Store. It is written although the tenant's key is erased.
 func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
 	sealed, err := s.sealing(m.Tenant, true).message(ctx, m)
@@ -255,6 +266,20 @@ func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 		return fmt.Errorf("seal: update message %s: %w", m.ID, err)
 	}
 	return s.opened(ctx, s.inner.UpdateMessage(ctx, sealed, fence))
+}
+
+// PatchMessage implements outbox.Store. It is written although the tenant's key is erased.
+func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	sealed, err := s.sealing(end.Tenant, true).end(ctx, end)
+	if err != nil {
+		return fmt.Errorf("seal: patch message %s: %w", end.ID, err)
+	}
+	return s.opened(ctx, s.inner.PatchMessage(ctx, sealed, fence))
+}
+
+// PostponeMessage implements outbox.Store.
+func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	return s.opened(ctx, s.inner.PostponeMessage(ctx, id, at, fence))
 }
 
 // QueuedMessages implements outbox.Store.

@@ -185,31 +185,44 @@ func TestAPlainStoreReplaysNothingSealed(t *testing.T) {
 	}
 }
 
-// Evidence is sealed as it is kept, opens with its message, and is told to whoever meets it.
+// Evidence is sealed as it is kept, in a transaction or by itself, opens with its message as what it is, and is told to
+// whoever meets it.
 func TestEvidenceIsSealed(t *testing.T) {
 	v := newVault(t, seal.Config{})
-	r, m := accepted(t, "ada", "pay ada")
-	commit(t, v, r, m)
+	open := idem.MessageFence{Open: true}
 	settle := func(end idem.MessageEnd) error {
-		send, err := v.PrepareSettle(idem.Settlement{Message: end, Token: string(owner(t))})
+		send, err := v.PrepareSettle(idem.Settlement{Message: end, Fence: open, Token: string(owner(t))})
 		ok(t, err)
 		return send(t.Context())
 	}
-	dead := idem.MessageEnd{ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, Evidence: []byte("charged ada"), Retention: m.Retention}
-	ok(t, settle(dead))
-	if stored, err := v.inner.Message(t.Context(), m.ID); err != nil || bytes.Contains(stored.Evidence, []byte("charged")) {
-		t.Errorf("stored as %q, %v", stored.Evidence, err)
-	}
-	got, err := v.Message(t.Context(), m.ID)
-	if err != nil || string(got.Evidence) != "charged ada" {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	final := dead
-	final.State, final.Evidence = idem.MessageCancelled, nil
-	ok(t, settle(final))
-	var conflict *idem.MessageConflictError
-	if err := settle(dead); !errors.As(err, &conflict) || string(conflict.Existing.Evidence) != "charged ada" || string(conflict.Existing.Payload) != "pay ada" {
-		t.Errorf("got %v", err)
+	patch := func(end idem.MessageEnd) error { return v.PatchMessage(t.Context(), end, open) }
+	for name, write := range map[string]func(idem.MessageEnd) error{"settled": settle, "patched": patch} {
+		r, m := accepted(t, "ada", "pay ada")
+		commit(t, v, r, m)
+		dead := idem.MessageEnd{
+			ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base,
+			KeptDelivered: &idem.Kept{Evidence: []byte("charged ada")}, KeptDeclined: &idem.Kept{Evidence: []byte("refused ada")},
+		}
+		ok(t, write(dead))
+		stored, err := v.inner.Message(t.Context(), m.ID)
+		if err != nil || bytes.Contains(stored.KeptDelivered.Evidence, []byte("ada")) || bytes.Contains(stored.KeptDeclined.Evidence, []byte("ada")) {
+			t.Errorf("%s: stored as %+v, %+v, %v", name, stored.KeptDelivered, stored.KeptDeclined, err)
+		}
+		got, err := v.Message(t.Context(), m.ID)
+		if err != nil || string(got.KeptDelivered.Evidence) != "charged ada" || string(got.KeptDeclined.Evidence) != "refused ada" {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+		stored.KeptDelivered, stored.KeptDeclined = stored.KeptDeclined, stored.KeptDelivered
+		if swapped, err := v.OpenMessage(t.Context(), *stored); err != nil || !swapped.Sealed {
+			t.Errorf("%s: what was kept as declined opens as delivered: %+v, %v", name, swapped, err)
+		}
+		final := dead
+		final.State, final.KeptDelivered, final.KeptDeclined = idem.MessageCancelled, nil, nil
+		ok(t, write(final))
+		var conflict *idem.MessageConflictError
+		if err := write(dead); !errors.As(err, &conflict) || string(conflict.Existing.KeptDelivered.Evidence) != "charged ada" || string(conflict.Existing.Payload) != "pay ada" {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 
@@ -218,7 +231,8 @@ func TestNothingIsSealedForNobody(t *testing.T) {
 	if err := v.Insert(t.Context(), completed(t, "", "{}"), base); err == nil {
 		t.Error("a record without a tenant was sealed")
 	}
-	if _, err := v.PrepareSettle(idem.Settlement{Message: idem.MessageEnd{ID: "m", Tenant: "ada", State: idem.MessageDead}, Token: "t"}); !errors.Is(err, idem.ErrOperationID) {
+	kept := idem.MessageEnd{ID: "m", Tenant: "ada", State: idem.MessageDead, KeptDelivered: &idem.Kept{Evidence: []byte("charged")}}
+	if _, err := v.PrepareSettle(idem.Settlement{Message: kept, Fence: idem.MessageFence{Open: true}, Token: "t"}); !errors.Is(err, idem.ErrOperationID) {
 		t.Errorf("a message without an operation: %v", err)
 	}
 }
@@ -248,7 +262,7 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 	restarted := v.with(t, seal.Config{})
 	v.keys.answers(false)
 	bare := m
-	bare.Payload, bare.Epoch = nil, 9
+	bare.Payload, bare.Revision = nil, "another"
 	wantNoKey(t, restarted.UpdateMessage(context.Background(), bare, idem.FenceOfMessage(bare)))
 	v.keys.answers(true)
 	var conflict *idem.MessageConflictError

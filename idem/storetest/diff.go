@@ -23,7 +23,8 @@ func diffRecords(got, want idem.Record) string {
 
 func diffMessages(got, want idem.Message) string {
 	for _, m := range []*idem.Message{&got, &want} {
-		m.Payload, m.Evidence = orNil(m.Payload), orNil(m.Evidence)
+		m.Payload = orNil(m.Payload)
+		m.KeptDelivered, m.KeptDeclined = keptOrNil(m.KeptDelivered), keptOrNil(m.KeptDeclined)
 	}
 	return diffFields(got, want)
 }
@@ -31,6 +32,13 @@ func diffMessages(got, want idem.Message) string {
 func normal(r idem.Response) idem.Response {
 	r.Header, r.Body = orNil(r.Header), orNil(r.Body)
 	return r
+}
+
+func keptOrNil(k *idem.Kept) *idem.Kept {
+	if k == nil {
+		return nil
+	}
+	return &idem.Kept{Reference: k.Reference, Evidence: orNil(k.Evidence)}
 }
 
 func orNil[T any](s []T) []T {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"iter"
 	"maps"
@@ -144,7 +145,7 @@ func response(status int, body []byte) idem.Response {
 // message is the n-th message of the record's chain, as it is inserted.
 func message(r idem.Record, n int) idem.Message {
 	return idem.Message{
-		ID: r.OperationID.Message(n), Index: n, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant,
+		Revision: named("inserted", string(r.OperationID.Message(n))), ID: r.OperationID.Message(n), Index: n, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant,
 		Topic: "orders.charge", Payload: []byte(`{"amount":1}`), State: idem.MessagePending,
 		CreatedAt: base, NextAttemptAt: base, SweepAt: base.Add(15 * time.Second),
 		Retention: retention, SchemaVersion: idem.SchemaVersion,
@@ -154,7 +155,7 @@ func message(r idem.Record, n int) idem.Message {
 // claimed is the message as a worker's claim makes it.
 func (e *env) claimed(m idem.Message) idem.Message {
 	e.Helper()
-	m.State, m.Owner, m.LeaseUntil = idem.MessageClaimed, e.owner(), base.Add(lease)
+	m.State, m.Owner, m.Revision, m.LeaseUntil = idem.MessageClaimed, e.owner(), e.revision(), base.Add(lease)
 	m.Epoch++
 	m.Attempts++
 	m.FirstClaimedAt, m.OpenSince, m.SweepAt = base, base, base.Add(lease)
@@ -177,8 +178,20 @@ func (e *env) send(c idem.Commit) error {
 	return send(e.ctx)
 }
 
-// settle prepares the settlement and sends it once.
+// named is a revision that is the same each time.
+func named(parts ...string) idem.Revision {
+	sum := sha256.Sum256([]byte(strings.Join(parts, " ")))
+	return idem.Revision(base64.RawURLEncoding.EncodeToString(sum[:16]))
+}
+
+// open is the fence of definite evidence.
+var open = idem.MessageFence{Open: true}
+
+// settle prepares the settlement and sends it once. Without a fence it has that of definite evidence.
 func (e *env) settle(s idem.Settlement) error {
+	if s.Fence.Empty() {
+		s.Fence = open
+	}
 	send, err := e.Store.PrepareSettle(s)
 	if err != nil {
 		return err

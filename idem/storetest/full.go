@@ -48,8 +48,11 @@ func (e *env) fullMessage(r idem.Record) idem.Message {
 		CreatedAt: base.Add(-time.Millisecond), FirstClaimedAt: base.Add(2 * time.Millisecond),
 		NextAttemptAt: base.Add(3 * time.Millisecond), SweepAt: base.Add(4 * time.Millisecond),
 		OpenSince: base.Add(5 * time.Millisecond), DoneAt: base.Add(6 * time.Millisecond),
+		RedrivenAt: base.Add(7 * time.Millisecond), ClearedAt: base.Add(8 * time.Millisecond),
+		Died: 2, Refused: true, Unfailed: true, Undoes: true,
 		Attempts: 9, Retention: time.Hour + time.Millisecond, Expiry: fullExpiry(), Detached: true,
-		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", Evidence: []byte("\x01\xfe"), SchemaVersion: idem.SchemaVersion,
+		KeptDelivered: &idem.Kept{Reference: "ch_2", Evidence: []byte("\x01\xfe")}, KeptDeclined: &idem.Kept{Evidence: []byte("no")},
+		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", SchemaVersion: idem.SchemaVersion,
 	}
 }
 

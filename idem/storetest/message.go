@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -18,17 +19,91 @@ var messageTests = []test{
 		e.wantMessage(m.ID, &claimed)
 	}},
 	{"any one part of the fence that is wrong is a conflict and changes nothing", func(e *env) {
-		for name, wrong := range ordered(e.wrongMessageFences()) {
+		_, m := e.deferred()
+		held := e.claimed(m)
+		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		for _, fence := range ordered(e.messageFences(held)) {
+			for name, wrong := range ordered(fence.wrong) {
+				e.sub(name, func(e *env) {
+					backed := held
+					backed.State, backed.Owner, backed.Revision = idem.MessagePending, "", e.revision()
+					e.wantMessageConflict(e.Store.UpdateMessage(e.ctx, backed, wrong), &held)
+					e.wantMessageConflict(e.Store.PatchMessage(e.ctx, delivered(m), wrong), &held)
+					e.wantMessageConflict(e.Store.PostponeMessage(e.ctx, m.ID, base.Add(time.Hour), wrong), &held)
+					e.wantMessage(m.ID, &held)
+				})
+			}
+		}
+	}},
+	{"a message is written where one of the fence's alternatives holds", func(e *env) {
+		_, m := e.deferred()
+		held := e.claimed(m)
+		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		for name := range ordered(e.messageFences(held)) {
 			e.sub(name, func(e *env) {
-				_, m := e.deferred()
-				held := e.claimed(m)
-				e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
-				backed := held
-				backed.State, backed.Owner = idem.MessagePending, ""
-				e.wantMessageConflict(e.Store.UpdateMessage(e.ctx, backed, wrong(idem.FenceOfMessage(held))), &held)
+				e.ok(e.Store.UpdateMessage(e.ctx, held, e.messageFences(held)[name].right))
 				e.wantMessage(m.ID, &held)
 			})
 		}
+	}},
+	{"evidence finds every message that is not final, and with NotDead none that is dead", func(e *env) {
+		for _, state := range []idem.MessageState{
+			idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageEvidenced, idem.MessageDead,
+			idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled,
+		} {
+			e.sub(string(state), func(e *env) {
+				_, m := e.deferred()
+				now := e.claimed(m)
+				now.State = state
+				e.ok(e.Store.UpdateMessage(e.ctx, now, idem.FenceOfMessage(m)))
+				if err := e.Store.PatchMessage(e.ctx, delivered(m), idem.MessageFence{Open: true, NotDead: true}); state.Final() || state == idem.MessageDead {
+					e.wantMessageConflict(err, &now)
+				} else {
+					e.ok(err)
+					e.wantMessage(m.ID, ended(now, delivered(m)))
+					return
+				}
+				if err := e.Store.PatchMessage(e.ctx, delivered(m), open); state.Final() {
+					e.wantMessageConflict(err, &now)
+				} else {
+					e.ok(err)
+				}
+			})
+		}
+	}},
+	{"a patch erases nothing of a claim that came meanwhile", func(e *env) {
+		_, m := e.deferred()
+		held := e.claimed(m)
+		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		kept := delivered(m)
+		kept.State, kept.DoneAt, kept.SweepAt = idem.MessageEvidenced, time.Time{}, base.Add(time.Hour)
+		kept.KeptDelivered = &idem.Kept{Reference: "ch_1", Evidence: []byte("yes")}
+		e.ok(e.Store.PatchMessage(e.ctx, kept, open))
+		e.wantMessage(m.ID, ended(held, kept))
+		no := kept
+		no.KeptDelivered, no.KeptDeclined = nil, &idem.Kept{}
+		e.ok(e.Store.PatchMessage(e.ctx, no, open))
+		e.wantMessage(m.ID, ended(*ended(held, kept), no))
+	}},
+	{"a message that is postponed keeps everything else, its revision too", func(e *env) {
+		_, m := e.deferred()
+		later := m
+		later.SweepAt = base.Add(time.Hour)
+		e.ok(e.Store.PostponeMessage(e.ctx, m.ID, later.SweepAt, idem.FenceOfMessage(m)))
+		e.wantMessage(m.ID, &later)
+	}},
+	{"a fence that admits nothing is refused", func(e *env) {
+		_, m := e.deferred()
+		for _, err := range []error{
+			e.Store.UpdateMessage(e.ctx, m, idem.MessageFence{}), e.Store.PatchMessage(e.ctx, delivered(m), idem.MessageFence{NotDead: true}),
+			e.Store.PostponeMessage(e.ctx, m.ID, base, idem.MessageFence{}),
+		} {
+			var conflict *idem.MessageConflictError
+			if err == nil || errors.As(err, &conflict) {
+				e.Errorf("got %v, want another error", err)
+			}
+		}
+		e.wantMessage(m.ID, &m)
 	}},
 	{"an absent message is a conflict with nothing, and stays absent", func(e *env) {
 		m := message(e.reserved(), 1)
@@ -80,14 +155,29 @@ var messageTests = []test{
 	}},
 }
 
-// wrongMessageFences are the ways in which one part of a message's fence can be wrong alone.
-func (e *env) wrongMessageFences() map[string]func(idem.MessageFence) idem.MessageFence {
+// messageFences are fences that admit the message as it is, each with the ways in which a part of it can be wrong alone.
+func (e *env) messageFences(m idem.Message) map[string]struct {
+	right idem.MessageFence
+	wrong map[string]idem.MessageFence
+} {
+	type fences = map[string]idem.MessageFence
+	wrong := func(f idem.MessageFence, change func(*idem.MessageFence)) idem.MessageFence { change(&f); return f }
+	seen := idem.FenceOfMessage(m)
+	held := idem.MessageFence{Owner: m.Owner, Epoch: m.Epoch, States: []idem.MessageState{idem.MessageDelivered, m.State}}
 	other := e.owner()
-	return map[string]func(idem.MessageFence) idem.MessageFence{
-		"state":       func(f idem.MessageFence) idem.MessageFence { f.State = idem.MessagePending; return f },
-		"older epoch": func(f idem.MessageFence) idem.MessageFence { f.Epoch--; return f },
-		"newer epoch": func(f idem.MessageFence) idem.MessageFence { f.Epoch++; return f },
-		"owner":       func(f idem.MessageFence) idem.MessageFence { f.Owner = other; return f },
-		"no owner":    func(f idem.MessageFence) idem.MessageFence { f.Owner = ""; return f },
+	return map[string]struct {
+		right idem.MessageFence
+		wrong map[string]idem.MessageFence
+	}{
+		"seen": {seen, fences{"revision": {Revision: e.revision()}}},
+		"held": {held, fences{
+			"state":       wrong(held, func(f *idem.MessageFence) { f.States = []idem.MessageState{idem.MessagePending} }),
+			"older epoch": wrong(held, func(f *idem.MessageFence) { f.Epoch-- }),
+			"newer epoch": wrong(held, func(f *idem.MessageFence) { f.Epoch++ }),
+			"owner":       wrong(held, func(f *idem.MessageFence) { f.Owner = other }),
+			"no owner":    wrong(held, func(f *idem.MessageFence) { f.Owner = "" }),
+		}},
+		"either": {idem.MessageFence{Revision: e.revision(), Owner: m.Owner, Epoch: m.Epoch, States: []idem.MessageState{m.State}}, nil},
+		"open":   {open, nil},
 	}
 }

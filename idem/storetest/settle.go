@@ -65,33 +65,86 @@ var settleTests = []test{
 			e.wantNothing(r.Key, &r, next.ID, row)
 		}
 	}},
-	{"a fence, where there is one, is demanded besides", func(e *env) {
-		for name, wrong := range ordered(e.wrongMessageFences()) {
-			e.sub(name, func(e *env) {
+	{"the fence is demanded", func(e *env) {
+		for kind := range ordered(e.messageFences(idem.Message{})) {
+			e.sub(kind, func(e *env) {
 				r, m := e.deferred()
 				held := e.claimed(m)
 				e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
 				end, row := delivered(m), e.rowKey()
 				end.State = idem.MessageCancelled
-				bad, good := wrong(idem.FenceOfMessage(held)), idem.FenceOfMessage(held)
-				settlement := idem.Settlement{Message: end, Fence: &bad, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
-				e.wantMessageConflict(e.settle(settlement), &held)
-				e.wantMessage(m.ID, &held)
-				e.wantNothing(r.Key, &r, message(r, 2).ID, row)
-				settlement.Fence, settlement.Token = &good, e.token()
-				e.ok(e.settle(settlement))
+				fence := e.messageFences(held)[kind]
+				for _, wrong := range ordered(fence.wrong) {
+					settlement := idem.Settlement{Message: end, Fence: wrong, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+					e.wantMessageConflict(e.settle(settlement), &held)
+					e.wantMessage(m.ID, &held)
+					e.wantNothing(r.Key, &r, message(r, 2).ID, row)
+				}
+				e.ok(e.settle(idem.Settlement{Message: end, Fence: fence.right, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
 				e.wantMessage(m.ID, ended(held, end))
 				e.wantRow(row, 1)
 			})
 		}
 	}},
-	{"a fence does not open a final message", func(e *env) {
+	{"a record that is only checked decides, and stays as it is", func(e *env) {
+		for name, c := range ordered(map[string]struct {
+			final, another bool
+			ended          bool
+			ok             bool
+		}{
+			"pending": {ok: true}, "pending, wanted ended": {ended: true}, "ended": {final: true, ended: true, ok: true}, "ended, wanted pending": {final: true},
+			"another": {final: true, another: true, ended: true, ok: true}, "another, wanted pending": {final: true, another: true},
+		}) {
+			e.sub(name, func(e *env) {
+				r, m := e.deferred()
+				now := r
+				if c.final {
+					now = completed(r, "{}")
+					now.Revision = e.revision()
+					e.ok(e.Store.Update(e.ctx, now, idem.FenceOf(r)))
+				}
+				if c.another {
+					now = pending(e.again(r))
+					e.ok(e.Store.Insert(e.ctx, now, base.Add(1000*time.Hour)))
+				}
+				whole := m
+				whole.Epoch, whole.Revision = m.Epoch+1, e.revision()
+				row := e.rowKey()
+				err := e.settle(idem.Settlement{
+					Message: delivered(m), Replace: &whole, Fence: idem.FenceOfMessage(m), Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
+					Check: &idem.RecordCheck{Key: r.Key, OperationID: r.OperationID, Ended: c.ended},
+				})
+				if e.wantRecord(r.Key, &now); !c.ok {
+					e.wantRecordConflict(err, &now)
+					e.wantMessage(m.ID, &m)
+					e.wantRow(row, 0)
+					return
+				}
+				e.ok(err)
+				e.wantMessage(m.ID, &whole)
+				e.wantRow(row, 1)
+			})
+		}
+	}},
+	{"the end of a chain lets its earlier messages go, and changes nothing else of them", func(e *env) {
+		r, first := e.deferred()
+		second := message(r, 2)
+		e.ok(e.settle(idem.Settlement{Message: delivered(first), Next: &second, Token: e.token()}))
+		end, done := delivered(second), completed(r, "{}")
+		end.RemoveAt = base.Add(48 * time.Hour).Truncate(time.Second)
+		e.ok(e.settle(idem.Settlement{Message: end, Record: recordEnd(done), Earlier: []idem.MessageID{first.ID}, Token: e.token()}))
+		e.wantMessage(second.ID, ended(second, end))
+		earlier := ended(first, delivered(first))
+		earlier.RemoveAt = end.RemoveAt
+		e.wantMessage(first.ID, earlier)
+	}},
+	{"what was seen before does not open a final message", func(e *env) {
 		_, m := e.deferred()
 		first := delivered(m)
 		e.ok(e.settle(idem.Settlement{Message: first, Token: e.token()}))
 		final := ended(m, first)
-		fence := idem.FenceOfMessage(*final)
-		e.wantMessageConflict(e.settle(idem.Settlement{Message: delivered(m), Fence: &fence, Token: e.token()}), final)
+		fence := idem.FenceOfMessage(m)
+		e.wantMessageConflict(e.settle(idem.Settlement{Message: delivered(m), Fence: fence, Token: e.token()}), final)
 	}},
 	{"an absent message is a conflict with nothing", func(e *env) {
 		r, row := pending(e.reserved()), e.rowKey()
@@ -173,7 +226,7 @@ var settleTests = []test{
 		_, m := e.deferred()
 		dead := delivered(m)
 		dead.State, dead.DoneAt, dead.SweepAt = idem.MessageDead, time.Time{}, base.Add(time.Hour)
-		dead.Evidence = []byte("\x00 the provider's answer")
+		dead.KeptDelivered = &idem.Kept{Evidence: []byte("\x00 the provider's answer")}
 		e.ok(e.settle(idem.Settlement{Message: dead, Token: e.token()}))
 		parked := ended(m, dead)
 		e.wantMessage(m.ID, parked)
@@ -185,7 +238,7 @@ var settleTests = []test{
 		r, m := e.deferred()
 		done, mine := completed(r, `{"n":1}`), completed(r, `{"n":1}`)
 		end, next, wantNext, row, other := delivered(m), message(r, 2), message(r, 2), e.rowKey(), e.rowKey()
-		settlement := idem.Settlement{Message: end, Record: recordEnd(mine), Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+		settlement := idem.Settlement{Message: end, Fence: open, Record: recordEnd(mine), Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
 		send, err := e.Store.PrepareSettle(settlement)
 		e.ok(err)
 		scribble(mine.Response)
@@ -218,17 +271,23 @@ func (e *env) settleRefused(m idem.Message, end *idem.RecordEnd, existing *idem.
 // delivered ends the message with the provider's answer.
 func delivered(m idem.Message) idem.MessageEnd {
 	return idem.MessageEnd{
-		ID: m.ID, Tenant: m.Tenant, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Retention: m.Retention,
+		ID: m.ID, Tenant: m.Tenant, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
 		Reference: "ch_2", LastOutcome: "delivered",
 	}
 }
 
 // ended is the message as the settlement leaves it.
 func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
-	m.State, m.DoneAt, m.Retention, m.SweepAt = end.State, end.DoneAt, end.Retention, end.SweepAt
+	m.State, m.DoneAt, m.SweepAt = end.State, end.DoneAt, end.SweepAt
 	m.Revision, m.Reference, m.LastOutcome = end.Revision, end.Reference, end.LastOutcome
-	if len(end.Evidence) > 0 {
-		m.Evidence = end.Evidence
+	if end.KeptDelivered != nil {
+		m.KeptDelivered = end.KeptDelivered
+	}
+	if end.KeptDeclined != nil {
+		m.KeptDeclined = end.KeptDeclined
+	}
+	if !end.RemoveAt.IsZero() {
+		m.RemoveAt = end.RemoveAt
 	}
 	return &m
 }

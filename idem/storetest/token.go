@@ -116,7 +116,7 @@ var tokenTests = []test{
 		r, m := e.deferred()
 		next, row := message(r, 2), e.rowKey()
 		send, err := e.Store.PrepareSettle(idem.Settlement{
-			Message: delivered(m), Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
+			Message: delivered(m), Fence: open, Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
 		})
 		e.ok(err)
 		e.ok(send(e.ctx))

@@ -32,7 +32,7 @@ var metrics = func() map[string][]definition {
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed,
 		metric.LedgerDrift, metric.LedgerFailed,
-		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned,
+		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
 	} {
 		all[name] = []definition{{name, unitCount, ""}}
 	}

@@ -258,7 +258,7 @@ func TestContradictingEvidenceSettlesNothing(t *testing.T) {
 	d.exits(idemctl.ExitTrouble, change("resolve", string(id.Message(1)), seen, "--delivered", "ch_1", "--evidence", file)...)
 	s := d.inspect(string(id))
 	d.demands(s, "pending dead pending", "redrive: settles the evidence")
-	if s.Messages[0].EvidenceBytes == 0 {
+	if len(s.Messages[0].Kept) == 0 {
 		t.Errorf("the evidence is gone: %+v", s.Messages[0])
 	}
 	d.exits(idemctl.ExitTrouble, change("redrive", string(id.Message(1)), s.Messages[0].Seen)...)

@@ -172,8 +172,9 @@ func TestSweepFinishesWhatNobodyWoke(t *testing.T) {
 		w.status(lost, "succeeded", "completed")
 
 		died := w.pay("died", "card_ok")
-		for n := range 100 {
+		for n := range 2000 { // nor can the evidence be kept
 			w.store.On(faulty.Settle, n+1, faulty.LoseRequest())
+			w.store.On(faulty.PatchMessage, n+1, faulty.LoseRequest())
 		}
 		if err := w.worker.Deliver(w.Context(), died.Operation.Message(1)); err == nil {
 			w.Error("a settlement that never happened is no error")
@@ -197,8 +198,9 @@ func TestSweepFinishesWhatNobodyWoke(t *testing.T) {
 func TestSweepParksWhatALegacyWorkerLeft(t *testing.T) {
 	onBoth(t, func(w *world) {
 		a := w.pay("k", "legacy_card")
-		for n := range 100 {
+		for n := range 2000 { // nor can the evidence be kept
 			w.store.On(faulty.Settle, n+1, faulty.LoseRequest())
+			w.store.On(faulty.PatchMessage, n+1, faulty.LoseRequest())
 		}
 		if err := w.worker.Deliver(w.Context(), a.Operation.Message(1)); err == nil {
 			w.Error("a settlement that never happened is no error")

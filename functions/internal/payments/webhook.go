@@ -114,12 +114,20 @@ func (h *webhooks) receive(r *http.Request) idem.Response {
 	return idem.Response{Status: http.StatusNoContent}
 }
 
+// errOrphan: the event tells of a message that is not there. After a loss of data it may be the only trace of an effect, so it
+// is not remembered as taken: the provider keeps it, and sends it again.
+var errOrphan = errors.New("payments: webhook: there is no such message")
+
 // failed answers what the provider is to send again: nothing of it is marked as done.
 func (h *webhooks) failed(ctx context.Context, err error) idem.Response {
 	var syntax *canonical.SyntaxError
 	h.cfg.Logger.ErrorContext(ctx, "webhook.failed", "error", err)
 	if errors.Is(err, errNoEvent) || errors.As(err, &syntax) {
 		return idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is no event.").Response()
+	}
+	if errors.Is(err, errOrphan) {
+		return idem.NewProblem(http.StatusNotFound, "message_unknown", "Message Unknown",
+			"There is no message of that key. Nothing was acknowledged: send the webhook again later.").Response()
 	}
 	wait := time.Second
 	if unavailable := (*idem.UnavailableError)(nil); errors.As(err, &unavailable) {
@@ -163,9 +171,7 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("payments: webhook: %w", err)
-	case m == nil:
-		h.ignore(ctx, e, "there is no such message")
-		return nil
+	case m == nil: // the reconciler tells of it
 	case m.Readable() && !m.Sealed: // else the reconciler knows what to do
 		asked, err := askedFor(*m)
 		if err != nil {
@@ -181,8 +187,11 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 		}
 	}
 	decision, err := h.cfg.Reconciler.Settle(ctx, id, outcome)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case decision == outbox.DecisionOrphan:
+		return errOrphan
 	}
 	h.cfg.Logger.InfoContext(ctx, "webhook.received", "event", e.ID, "type", e.Type, "message", id, "decision", decision)
 	return nil

@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,8 @@ func TestWhatAWebhookCosts(t *testing.T) {
 	costs("the same again", func() { l.tell(about("evt_1", charge)) }, read)
 	costs("what is no news", func() { l.tell(about("evt_2", charge)) }, read, read, read, remember)
 	charge.Key = unusedOperation + ".1"
-	costs("an unknown id", func() { l.tell(about("evt_3", charge)) }, read, read, remember)
+	raw, err := json.Marshal(about("evt_3", charge))
+	w.ok(err)
+	costs("an unknown id, which is not remembered", func() { l.signed(string(raw)).problem(404, "message_unknown") }, read, read, read)
 	costs("a forged one", func() { l.post(`{"id":"evt_4"}`, "t=1,v1=2").want(401) })
 }

@@ -124,13 +124,13 @@ func TestWebhookAfterTheOperationWasClosed(t *testing.T) {
 	onBoth(t, func(w *world) {
 		l, a := w.listen(), w.pay("k", "card_ok")
 		m := w.message(a.Operation)
-		w.ok(w.operator.Close(w.Context(), m.ID, idem.FenceOfMessage(m)))
+		w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
 		final := w.again("k", "card_ok").problem(502, "operation_closed")
 		topics(w.T, w.provider.URL)[m.Topic].Call(w.Context(), m)
 		l.tell(about("evt_1", w.charges()[0]))
 		w.again("k", "card_ok").same(final)
-		if m := w.message(a.Operation); m.State != idem.MessageCancelled || !bytes.Contains(m.Evidence, []byte(w.charges()[0].ID)) {
-			w.Errorf("message is %s with the evidence %s", m.State, m.Evidence)
+		if m := w.message(a.Operation); m.State != idem.MessageCancelled || m.KeptDelivered == nil || !bytes.Contains(m.KeptDelivered.Evidence, []byte(w.charges()[0].ID)) {
+			w.Errorf("message is %s with the evidence %v", m.State, m.KeptDelivered)
 		}
 	})
 }
@@ -300,8 +300,6 @@ func TestWebhookThatIsNotForUs(t *testing.T) {
 		w.called(a.Operation)
 		charge := w.charges()[0]
 		for name, change := range map[string]func(*provider.Event){
-			"unknown id":        func(e *provider.Event) { e.Key = unusedOperation + ".1" },
-			"another position":  func(e *provider.Event) { e.Key = string(a.Operation.Message(2)) },
 			"no message's key":  func(e *provider.Event) { e.Key = "order-17" },
 			"no key":            func(e *provider.Event) { e.Key = "" },
 			"unknown type":      func(e *provider.Event) { e.Type = "dispute.succeeded" },
@@ -322,6 +320,25 @@ func TestWebhookThatIsNotForUs(t *testing.T) {
 		w.status(a, "pending", "pending")
 		l.tell(about("evt_1", charge))
 		w.status(a, "succeeded", "completed")
+	})
+}
+
+// A webhook about a message that is not there may be the only trace of an effect, after a loss of data: it is not remembered
+// as done, and the provider sends it again until there is a message that it settles, or a person has looked.
+func TestWebhookForAMessageThatIsNotThereIsNotAcknowledged(t *testing.T) {
+	onBoth(t, func(w *world) {
+		l, a := w.listen(), w.pay("k", "card_ok")
+		w.called(a.Operation)
+		for _, key := range []string{unusedOperation + ".1", string(a.Operation.Message(2))} {
+			e := about("evt "+key, w.charges()[0])
+			e.Key, e.Data.Key = key, key
+			raw, err := json.Marshal(e)
+			w.ok(err)
+			for range 2 {
+				l.signed(string(raw)).problem(404, "message_unknown")
+			}
+		}
+		w.status(a, "pending", "pending")
 	})
 }
 
@@ -365,8 +382,7 @@ func TestWebhookWhoseIDWasAnotherEvents(t *testing.T) {
 		l, a := w.listen(), w.pay("k", "card_ok")
 		w.called(a.Operation)
 		e := about("evt_1", w.charges()[0])
-		e.Key = unusedOperation + ".1"
-		e.Data.Key = e.Key
+		e.Key, e.Data.Key = "order-17", "order-17"
 		l.tell(e)
 		l.tell(about("evt_1", w.charges()[0]))
 		if n := l.logged("msg=webhook.contradicts", "alarm=true"); n != 1 {
@@ -398,6 +414,9 @@ func TestWebhookWhileTheStoreHasTrouble(t *testing.T) {
 				raw, err := json.Marshal(about("evt_1", w.charges()[0]))
 				w.ok(err)
 				w.store.On(c.call, c.n, c.fault)
+				if c.call == faulty.Settle { // nor can it be kept
+					w.store.On(faulty.PatchMessage, 1, c.fault)
+				}
 				if got := l.signed(string(raw)); got.status != 204 || c.call != faulty.Commit {
 					got.problem(503, "idempotency_store_unavailable").want(503, "Retry-After")
 				}
@@ -416,7 +435,8 @@ func (w *world) beNotified() {
 	l.post(body, "").problem(401, "webhook_signature_invalid")
 	w.store.On(faulty.Get, 1, faulty.Refuse(errors.New("a fault")))
 	l.signed(body).problem(503, "idempotency_store_unavailable").want(503, "Retry-After")
-	l.signed(body).want(204)
+	l.signed(body).problem(404, "message_unknown")
+	l.signed(`{"id":"evt_2","type":"unknown"}`).want(204)
 	l.signed(strings.Repeat(" ", 256<<10+1)).problem(413, "request_too_large")
 	for _, body := range []string{
 		``, `{`, `[]`, `{}`, `{"id":null}`, `{"id":17}`, `{"id":""}`, `{"id":"` + strings.Repeat("x", 256) + `"}`, `{"id":"a","id":"b"}`,

@@ -103,7 +103,7 @@ func (w *world) start(o options) {
 	w.ok(err)
 	w.reconciler, err = outbox.NewReconciler(w.store, topics, w.queue, w.queue)
 	w.ok(err)
-	w.operator, err = outbox.NewOperator(w.store, topics, w.queue, w.queue, w.store)
+	w.operator, err = outbox.NewOperator(w.store, topics, w.queue, w.queue)
 	w.ok(err)
 	w.sweep, err = outbox.NewSweep(w.store, topics, w.queue, w.queue)
 	w.ok(err)

@@ -64,7 +64,7 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 func (a *Accepted) Park(t *testing.T) {
 	t.Helper()
 	m := a.Message
-	m.State, m.Epoch, m.Owner, m.Attempts = idem.MessageUnknown, 1, "BBBBBBBBBBBBBBBBBBBBBB", 1
+	m.State, m.Epoch, m.Owner, m.Revision, m.Attempts = idem.MessageUnknown, 1, "BBBBBBBBBBBBBBBBBBBBBB", "CCCCCCCCCCCCCCCCCCCCCA", 1
 	m.FirstClaimedAt, m.OpenSince, m.LeaseUntil, m.SweepAt = m.CreatedAt, m.CreatedAt, m.CreatedAt, m.CreatedAt
 	if err := a.store.UpdateMessage(t.Context(), m, idem.FenceOfMessage(a.Message)); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,14 @@ const (
 	RedrivenAt        = "rd" // epoch ms
 	ProviderReference = "ref"
 	LastOutcome       = "lo"
-	Evidence          = "ev"
+	KeptDelivered     = "kv" // map of ProviderReference and Evidence
+	KeptDeclined      = "kx" // as KeptDelivered
+	Evidence          = "ev" // of what is kept
+	Undoes            = "ud"
+	Refused           = "rf"
+	Unfailed          = "uf"
+	Died              = "di"
+	ClearedAt         = "cl" // epoch ms
 	Detached          = "dt"
 )
 

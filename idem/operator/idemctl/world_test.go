@@ -102,7 +102,7 @@ func (w *world) operation(tenant string, record func(*idem.Record), messages ...
 	commit := idem.Commit{Record: r, Now: noon, Token: string(owner)}
 	for i, change := range messages {
 		m := idem.Message{
-			ID: r.OperationID.Message(i + 1), Index: i + 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant, Topic: "payments.charges",
+			Revision: idem.Revision(fmt.Sprintf("revision-%d", i)), ID: r.OperationID.Message(i + 1), Index: i + 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant, Topic: "payments.charges",
 			Payload: []byte("{}"), State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: r.Retention,
 			SchemaVersion: idem.SchemaVersion,
 		}

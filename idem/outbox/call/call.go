@@ -112,7 +112,7 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 	switch {
 	case err != nil && !connected.Load():
 		// Without a connection nothing can have been sent: a refused dial, an unknown name, a failed handshake.
-		return outbox.NotExecuted{Cause: fmt.Errorf("call: never sent: %w", err)}
+		return outbox.NotExecuted{Unsent: true, Cause: fmt.Errorf("call: never sent: %w", err)}
 	case err != nil:
 		return outbox.Ambiguous{Cause: fmt.Errorf("call: %w", err)}
 	}

@@ -29,7 +29,7 @@ func accepted(t *testing.T) (*memstore.Store, idem.Message) {
 		Response: idem.Response{Status: 202}, CreatedAt: now, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 	m := idem.Message{
-		ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: "shop", Topic: "orders.charge", Payload: []byte(`{"amount":1999}`),
+		Revision: "inserted", ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: "shop", Topic: "orders.charge", Payload: []byte(`{"amount":1999}`),
 		State: idem.MessagePending, CreatedAt: now, NextAttemptAt: now, SweepAt: now.Add(time.Minute), Retention: r.Retention, SchemaVersion: idem.SchemaVersion,
 	}
 	send, err := store.Prepare(idem.Commit{Record: r, Now: now, Token: "token", Messages: []idem.Message{m}})

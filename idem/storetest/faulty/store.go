@@ -32,8 +32,11 @@ const (
 	Message        Call = "Message"
 	UpdateMessage  Call = "UpdateMessage"
 	Settle         Call = "Settle" // a sending of what PrepareSettle returned
+	PatchMessage   Call = "PatchMessage"
 	QueuedMessages Call = "QueuedMessages"
 	QueuedRecords  Call = "QueuedRecords"
+
+	PostponeMessage Call = "PostponeMessage"
 )
 
 // Inner is the store that is wrapped.
@@ -186,6 +189,16 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 // UpdateMessage implements outbox.Store.
 func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
 	return s.call(ctx, UpdateMessage, func(ctx context.Context) error { return s.inner.UpdateMessage(ctx, m, fence) })
+}
+
+// PatchMessage implements outbox.Store.
+func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+	return s.call(ctx, PatchMessage, func(ctx context.Context) error { return s.inner.PatchMessage(ctx, end, fence) })
+}
+
+// PostponeMessage implements outbox.Store.
+func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+	return s.call(ctx, PostponeMessage, func(ctx context.Context) error { return s.inner.PostponeMessage(ctx, id, at, fence) })
 }
 
 // PrepareSettle implements outbox.Store.

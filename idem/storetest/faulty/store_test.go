@@ -21,7 +21,7 @@ var (
 		Key: "key", State: idem.StatePending, OperationID: "op_1", Epoch: 1, Owner: "owner", Revision: "first", Kind: idem.KindDeferred,
 		Response: idem.Response{Status: 202, Body: make([]byte, 10_000)}, SchemaVersion: idem.SchemaVersion,
 	}
-	message = idem.Message{
+	message = idem.Message{Revision: "one",
 		ID: record.OperationID.Message(1), State: idem.MessagePending, SweepAt: start, SchemaVersion: idem.SchemaVersion,
 	}
 )
@@ -76,6 +76,13 @@ var every = []struct {
 	{faulty.UpdateMessage, func(ctx context.Context, s *faulty.Store) error {
 		return s.UpdateMessage(ctx, message, idem.FenceOfMessage(message))
 	}},
+	{faulty.PatchMessage, func(ctx context.Context, s *faulty.Store) error {
+		end := idem.MessageEnd{ID: message.ID, State: message.State, Revision: message.Revision, SweepAt: message.SweepAt}
+		return s.PatchMessage(ctx, end, idem.FenceOfMessage(message))
+	}},
+	{faulty.PostponeMessage, func(ctx context.Context, s *faulty.Store) error {
+		return s.PostponeMessage(ctx, message.ID, start, idem.FenceOfMessage(message))
+	}},
 	{faulty.QueuedMessages, func(ctx context.Context, s *faulty.Store) error {
 		refs, _, err := s.QueuedMessages(ctx, idem.QueueOffer, s.Shards()-1, start, 10, "")
 		return found(len(refs) == 1, err)
@@ -86,7 +93,7 @@ var every = []struct {
 	}},
 	{faulty.Settle, func(ctx context.Context, s *faulty.Store) error {
 		end := idem.MessageEnd{ID: message.ID, State: idem.MessageDelivered}
-		send, err := s.PrepareSettle(idem.Settlement{Message: end, Token: token + " 2"})
+		send, err := s.PrepareSettle(idem.Settlement{Message: end, Fence: idem.MessageFence{Open: true}, Token: token + " 2"})
 		if err != nil {
 			return err
 		}

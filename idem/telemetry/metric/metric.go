@@ -67,6 +67,10 @@ const (
 	OutboxDead = "outbox.dead"
 	// OutboxAbandoned: nobody claimed an operation's first message in time, and it was cancelled.
 	OutboxAbandoned = "outbox.abandoned"
+	// OutboxUnknownTopic: looked at by a release that does not know its topic, or can't read it; it is left alone.
+	OutboxUnknownTopic = "outbox.unknown_topic"
+	// OutboxEvidenced: a definite answer could not be settled, and is kept to be settled later.
+	OutboxEvidenced = "outbox.evidenced"
 	// OutboxAge is the time from a message's creation to its delivered or declined, in milliseconds.
 	OutboxAge = "outbox.age"
 )

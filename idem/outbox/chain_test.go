@@ -1,0 +1,167 @@
+package outbox_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// twoPhases goes on with a second message, and undoes the first where the second was given up; the undoing message's answer is
+// the operation's.
+func twoPhases(compensates bool) func(*outbox.Topic) {
+	return settling(func(m idem.Message, o outbox.Outcome, said *outbox.Settlement) error {
+		_, delivered := o.(outbox.Delivered)
+		_, not := o.(outbox.NotExecuted)
+		switch {
+		case delivered && m.Index == 1:
+			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("second")}
+		case not && m.Index == 2 && compensates:
+			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("undo the first")}
+		case delivered && m.Index == 3:
+			said.Response = idem.Response{Status: 409, Body: []byte(`{"code":"undone"}`)}
+		}
+		return nil
+	})
+}
+
+// refusedSecond is an operation whose first phase was executed, and whose second was refused with nothing open.
+func refusedSecond(t *testing.T, compensates bool, script ...string) (*world, idem.OperationID) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(compensates)(topic); topic.Probe = nil }})
+	id := w.accept()
+	w.deliver(id)
+	w.provider.script = append([]string{"400"}, script...)
+	operation := w.message(id).OperationID
+	w.deliver(operation.Message(2))
+	return w, operation
+}
+
+// Compensation: the message that undoes the first phase follows, the operation stays pending, and only once it is undone does
+// it fail, with the application's own answer.
+func TestARefusedPhaseIsFollowedByWhatUndoesTheOneBefore(t *testing.T) {
+	w, operation := refusedSecond(t, true)
+	first, second, undo := operation.Message(1), operation.Message(2), operation.Message(3)
+	w.want(second, idem.MessageCancelled, idem.StatePending, 202, "not_executed", 0)
+	if m := w.message(undo); m.State != idem.MessagePending || !m.Undoes || string(m.Payload) != "undo the first" {
+		t.Fatalf("undoing message: %+v", m)
+	}
+	w.clock.Add(time.Hour)
+	w.deliver(undo)
+	w.want(undo, idem.MessageDelivered, idem.StateFailed, 409, "delivered", 1)
+	r := w.record(undo)
+	if string(r.Response.Body) != `{"code":"undone"}` || !r.DoneAt.Equal(w.clock.Now()) || !r.ExpiresAt.Equal(r.DoneAt.Add(24*time.Hour)) {
+		t.Errorf("answer %s, done %v, expires %v", r.Response.Body, r.DoneAt, r.ExpiresAt)
+	}
+	for _, id := range []idem.MessageID{first, second, undo} {
+		if m := w.message(id); !m.RemoveAt.After(r.ExpiresAt) {
+			t.Errorf("message %d may go at %v, the record expires at %v", m.Index, m.RemoveAt, r.ExpiresAt)
+		}
+	}
+	if len(w.queue.Letters()) != 0 {
+		t.Errorf("dead letters %+v", w.queue.Letters())
+	}
+}
+
+// What could not be undone stands before an operator, its operation pending: nobody is told that it failed.
+func TestAnUndoingThatIsGivenUpStandsBeforeAnOperator(t *testing.T) {
+	for name, script := range map[string][]string{"declined": {"402"}, "refused": {"400"}, "exhausted": {"429", "429", "429"}} {
+		t.Run(name, func(t *testing.T) {
+			w, operation := refusedSecond(t, true, script...)
+			w.deliver(operation.Message(3))
+			w.drain(time.Hour)
+			w.want(operation.Message(3), idem.MessageDead, idem.StatePending, 202, "", 0)
+			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.dead") != 1 {
+				t.Errorf("letters %+v, %d alarms", letters, w.logged("outbox.dead"))
+			}
+		})
+	}
+}
+
+// An answer that comes late for a phase that was cancelled is kept, and a person hears of it.
+func TestLateEvidenceOfACancelledPhaseIsKept(t *testing.T) {
+	w, operation := refusedSecond(t, true)
+	w.tidings(operation.Message(2), charged)
+	w.want(operation.Message(2), idem.MessageCancelled, idem.StatePending, 202, "not_executed", 0)
+	if delivered, _ := w.kept(operation.Message(2)); !delivered || w.logged("outbox.evidence_late") != 1 {
+		t.Errorf("kept %v, %d alarms", delivered, w.logged("outbox.evidence_late"))
+	}
+}
+
+// "Nothing was executed" is only true of the first message.
+func TestOnlyTheFirstMessageIsAnsweredWithNothingWasExecuted(t *testing.T) {
+	said := func(w *world, id idem.MessageID) string { return string(w.record(id).Response.Body) }
+	w := newWorld(t, options{})
+	w.provider.script = []string{"400"}
+	id := w.accept()
+	w.deliver(id)
+	if body := said(w, id); !strings.Contains(body, "Nothing was executed") {
+		t.Errorf("the first: %s", body)
+	}
+	w, operation := refusedSecond(t, false)
+	if body := said(w, operation.Message(2)); strings.Contains(body, "Nothing was executed") || !strings.Contains(body, "provider_unavailable") {
+		t.Errorf("the second: %s", body)
+	}
+}
+
+// Nothing of a chain goes before its end, and then all of it with the record.
+func TestNothingOfAChainGoesBeforeItsEnd(t *testing.T) {
+	const kept = 72 * time.Hour
+	for name, expiry := range map[string]idem.Expiry{"plain": {}, "kept": {KeepFor: kept}, "as long as its resource": {ResourceBacked: true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: twoPhases(false)})
+			id := w.accept(func(m *idem.Message) { m.Expiry = expiry })
+			w.deliver(id)
+			second := w.message(id).OperationID.Message(2)
+			w.clock.Add(1000 * time.Hour)
+			if _, messages := w.inner.Expire(w.clock.Now()); messages != 0 {
+				t.Fatalf("TTL removed %d messages of a pending operation", messages)
+			}
+			if open, err := outbox.Open(t.Context(), w.store, w.message(id).OperationID); err != nil || open == nil || open.ID != second {
+				t.Fatalf("recovery point %+v, %v", open, err)
+			}
+			w.tidings(second, charged)
+			end := w.clock.Now().Add(24*time.Hour + expiry.KeepFor)
+			if _, messages := w.inner.Expire(end.Add(23 * time.Hour)); messages != 0 {
+				t.Errorf("%d messages went with their record still there", messages)
+			}
+			want := 2
+			if expiry.ResourceBacked {
+				want = 0
+			}
+			if _, messages := w.inner.Expire(end.Add(25 * time.Hour)); messages != want {
+				t.Errorf("%d messages went a day after their record, want %d", messages, want)
+			}
+		})
+	}
+}
+
+// After a loss of data nobody knows whether a restored message was called: one whose provider honours no keys is not called,
+// and asked about where there is somebody to ask.
+func TestARestoredMessageCountsAsCalled(t *testing.T) {
+	restored := func(c *outbox.Config) { c.RefuseBefore = noon.Add(time.Minute) }
+	for name, change := range map[string]func(*idem.Message){
+		"never claimed": func(*idem.Message) {}, "backed off": func(m *idem.Message) { claimed(lease)(m); m.State, m.OpenSince = idem.MessagePending, time.Time{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: keyless, config: restored})
+			id := w.accept(change)
+			w.provider.charge(id) // before the loss
+			w.clock.Add(time.Hour)
+			w.deliver(id)
+			w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+			w.clock.Add(time.Hour)
+			w.reconciled(outbox.ReconcileReport{Settled: 1})
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		})
+	}
+	t.Run("a later one is called", func(t *testing.T) {
+		w := newWorld(t, options{topic: keyless, config: restored, store: memstore.Config{}})
+		w.clock.Add(time.Hour)
+		id := w.accept()
+		w.deliver(id)
+		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	})
+}

@@ -1,0 +1,243 @@
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+// delivery performs one [protocol.Delivery]: the machine decides, and each of its actions is one call. It belongs to one
+// goroutine.
+type delivery struct {
+	*desk
+	id      idem.MessageID
+	machine protocol.Delivery
+	config  protocol.Config
+	topic   Topic
+
+	// row is the message as it was read or written last, with all that the machine does not know of it; none, where there
+	// is no such message.
+	row  idem.Message
+	none bool
+	// first is the state in which it was found.
+	first idem.MessageState
+	// outcome is what the call, a probe, a webhook or a person said last, asked when the provider was asked.
+	outcome Outcome
+	finding Finding
+	asked   time.Time
+	// said is what the topic's Settle made of meant.
+	said  Settlement
+	meant protocol.Asked
+	// send sends the write that is under way; end is what it makes of the record, and next the message that it inserts. ended
+	// is what a write has made of the record.
+	send       func(context.Context) error
+	end, ended *idem.RecordEnd
+	next       idem.Message
+	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
+	cause  error
+	called bool
+}
+
+// newDelivery is a delivery that has yet to read the message.
+func (d *desk) newDelivery(errand protocol.MessageErrand, id idem.MessageID) (*delivery, error) {
+	seed, err := d.mint.Owner()
+	if err != nil {
+		return nil, err
+	}
+	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: idOf(seed)}}, nil
+}
+
+// deliveryOf begins with a row that is known: it came with the wake-up, or was written by the same request.
+func (d *desk) deliveryOf(errand protocol.MessageErrand, m idem.Message) (*delivery, error) {
+	x, err := d.newDelivery(errand, m.ID)
+	if err == nil {
+		err = x.know(&m)
+	}
+	if err == nil {
+		x.machine.Held = headerOf(&m)
+	}
+	return x, err
+}
+
+// know takes the row, and with it the topic. It returns an [*UnreadableError] or a [*TopicError].
+func (x *delivery) know(m *idem.Message) error {
+	if x.none = m == nil; x.none {
+		return nil
+	}
+	topic, err := x.desk.topic(*m)
+	if err != nil {
+		return err
+	}
+	x.row, x.first, x.topic, x.config = *m, m.State, topic, topic.protocol(x.cfg)
+	return nil
+}
+
+// run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
+// what [desk.unknown] tells of, [ErrNoTime], or that the caller gave up.
+func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
+	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
+	for {
+		in.Now = instantOf(x.now())
+		var action protocol.Action
+		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
+			x.told(ctx, action.Say)
+			return action.Say, x.trouble(action.Say)
+		}
+		var err error
+		if in, err = x.perform(ctx, action); err != nil {
+			return protocol.Say{}, err
+		}
+	}
+}
+
+func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Input, error) {
+	switch a.Do {
+	case protocol.Read:
+		return x.read(ctx)
+	case protocol.Send:
+		return x.try(ctx, a)
+	case protocol.Ask:
+		return protocol.Input{What: protocol.Answered, Meant: x.ask(ctx, a.Asked)}, nil
+	case protocol.Call:
+		return x.call(ctx, a), nil
+	case protocol.Probe:
+		return x.probe(ctx)
+	}
+	return protocol.Input{}, fmt.Errorf("outbox: a delivery does not %d", a.Do)
+}
+
+// deadline is the context's by the injected clock, 0 for none: the context's own is in the platform's time.
+func (x *delivery) deadline(ctx context.Context) protocol.Instant {
+	left, bounded := remaining(ctx)
+	if !bounded {
+		return 0
+	}
+	return instantOf(x.now().Add(left))
+}
+
+func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
+	in := protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.OK}}
+	m, err := x.message(ctx, x.id)
+	var malformed *idem.MalformedError
+	switch {
+	case errors.As(err, &malformed):
+		return in, err
+	case err != nil:
+		x.cause, in.Reply.Code = err, protocol.Broken
+		return in, nil
+	}
+	in.Reply.Msg = headerOf(m)
+	return in, x.know(m)
+}
+
+// try sends the write once, unless it is too late for it. A write is frozen before its first try, and every further one
+// sends the same.
+func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, error) {
+	in := protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}
+	until := timeOf(a.Until)
+	if a.Pause == 0 {
+		x.send, x.end, x.next = nil, nil, idem.Message{}
+		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.timeForCall(ctx) {
+			return in, ErrNoTime
+		}
+	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 {
+		if err := x.cfg.Pause(context.WithoutCancel(ctx), pause); err != nil { // nothing lets the time pass: trying on would never end
+			return in, fmt.Errorf("outbox: pause: %w, after %w", err, x.cause)
+		}
+	}
+	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
+		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.
+		x.cause, in.Reply = errSealed, refused(protocol.CondRecord)
+		return in, nil
+	}
+	left := until.Sub(x.now())
+	if left <= 0 {
+		x.tooLate()
+		return in, nil
+	}
+	var err error
+	if x.send == nil {
+		x.send, err = x.prepare(a.Write)
+	}
+	if err == nil {
+		sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(left, x.cfg.StoreTimeout))
+		err = x.send(sending)
+		cancel()
+	}
+	var row *idem.Message
+	if in.Reply, row = replyOf(err, x.id); err != nil {
+		x.cause = err
+	}
+	x.none = in.Reply.Conds&protocol.CondMessage != 0 && row == nil
+	switch own := row != nil && idOf(row.Revision) == a.Write.Msg.Revision; {
+	case err == nil, own:
+		x.landed(ctx, a.Write, row)
+	case row != nil:
+		x.lost(ctx, *row)
+		x.row = *row
+	}
+	return in, nil
+}
+
+var errSealed = errors.New("outbox: the message can't be opened here")
+
+// tooLate says why nothing was sent, where nothing else does.
+func (x *delivery) tooLate() {
+	if x.cause == nil {
+		x.cause = &idem.NotAskedError{Cause: context.DeadlineExceeded}
+	}
+}
+
+// lost says that an answer without evidence came too late for its claim.
+func (x *delivery) lost(ctx context.Context, row idem.Message) {
+	if x.called && x.machine.Step == protocol.Writing && row.Epoch != x.row.Epoch {
+		x.log(ctx, levelWarn, "outbox.claim_lost", row, "outcome", nameOfOutcome(x.outcome))
+	}
+}
+
+// trouble is the error of what a machine told.
+func (x *delivery) trouble(s protocol.Say) error {
+	var conflict *idem.MessageConflictError
+	switch {
+	case s.Code == protocol.Stale:
+		return &idem.MessageConflictError{Existing: x.existing()}
+	case s.Code != protocol.Unavailable:
+		return nil
+	case x.cause == nil || errors.As(x.cause, &conflict):
+		return fmt.Errorf("outbox: others kept changing the message: %w", idem.ErrContention)
+	}
+	return fmt.Errorf("outbox: %s: %w", stepNames[x.machine.At.W.Msg.State], x.cause)
+}
+
+// stepNames say what could not be done, by what the message was to become.
+var stepNames = map[protocol.MessageState]string{
+	protocol.NoMessage: "look", protocol.Due: "back off", protocol.Claimed: "claim", protocol.InDoubt: "park", protocol.Evidenced: "keep evidence",
+	protocol.Dead: "give up", protocol.Delivered: "settle delivered", protocol.Declined: "settle declined", protocol.Cancelled: "cancel",
+}
+
+// existing is the row, if there is one.
+func (x *delivery) existing() *idem.Message {
+	if x.none || x.row.ID == "" {
+		return nil
+	}
+	row := x.row
+	return &row
+}
+
+// timeForCall says whether the context leaves time for a call and its settlement.
+func (d *desk) timeForCall(ctx context.Context) bool {
+	left, bounded := remaining(ctx)
+	return !bounded || left >= d.cfg.CallTimeout+d.cfg.SettleMargin
+}
+
+// tokenOf is the client request token of a transaction.
+func tokenOf(t protocol.Token) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "outbox %x %x %d %d", t.Seed[0], t.Seed[1], t.For, t.N))
+	return base64.RawURLEncoding.EncodeToString(sum[:24])
+}

@@ -1,0 +1,168 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// crowded keeps a call to the store in contention for so many tries.
+func (w *world) crowded(call faulty.Call, tries int) {
+	for n := range tries {
+		w.store.On(call, n+1, faulty.Refuse(idem.ErrContention))
+	}
+}
+
+// A hot row at settlement: the settlement is sent again, and nobody calls the provider again for want of it.
+func TestContentionAtSettlementCallsNobodyAgain(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 1 }})
+	id := w.accept()
+	w.crowded(faulty.Settle, 12)
+	w.deliver(id)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	if n := w.provider.called(); n != 1 {
+		t.Errorf("%d calls, want 1", n)
+	}
+}
+
+// A provider without keys that nobody can ask: the one definite answer that there will ever be is kept, whatever is in the
+// way of its settlement, and settled without a call once nothing is.
+func TestADefiniteAnswerIsKeptWhenItCannotBeSettled(t *testing.T) {
+	for name, meet := range map[string]func(*world, idem.MessageID){
+		"by the sweep": func(w *world, _ idem.MessageID) { w.swept(outbox.Report{Settled: 1}) },
+		"by a worker":  func(w *world, id idem.MessageID) { w.deliver(id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }})
+			id := w.accept()
+			w.crowded(faulty.Settle, 1000)
+			_ = w.worker.Deliver(t.Context(), id) // the old code had an error
+			w.store.Clear()
+			if delivered, _ := w.kept(id); !delivered {
+				t.Error("the evidence is lost")
+			}
+			w.clock.Add(time.Minute)
+			meet(w, id)
+			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			if n := w.provider.called(); n != 1 {
+				t.Errorf("%d calls, want 1", n)
+			}
+		})
+	}
+}
+
+// Evidence comes in between an operator's look and their write: it is another row by then, and stays.
+func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
+	for name, change := range map[string]func(*world, idem.MessageID) error{
+		"redrive": func(w *world, id idem.MessageID) error {
+			seen := w.seen(id)
+			w.tidings(id, charged)
+			_, err := w.operator.Redrive(w.Context(), id, seen)
+			return err
+		},
+		"close": func(w *world, id idem.MessageID) error {
+			seen := w.seen(id)
+			w.tidings(id, charged)
+			return w.operator.Close(w.Context(), id, seen)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: unsettling})
+			id := w.accept(dead)
+			w.clock.Add(time.Hour)
+			stale(t, change(w, id))
+			if delivered, _ := w.kept(id); !delivered || w.message(id).State != idem.MessageDead {
+				t.Errorf("message %s, kept %v", w.message(id).State, delivered)
+			}
+			w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+		})
+	}
+}
+
+// tidings are a webhook's evidence.
+func (w *world) tidings(id idem.MessageID, o outbox.Outcome) {
+	w.Helper()
+	_, err := w.reconciler.Settle(w.Context(), id, o)
+	w.ok(err)
+}
+
+// Kept as delivered, and then told as declined: somebody was charged, so nobody is told otherwise. Both answers are kept, and
+// a person hears of it.
+func TestADeclineNeverOverrulesWhatIsKeptAsDelivered(t *testing.T) {
+	broken := true
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+			if broken {
+				return outbox.Settlement{}, errors.New("a bug")
+			}
+			return settle(m, o)
+		}
+	}})
+	id := w.accept(parked)
+	w.tidings(id, charged)
+	broken = false
+	w.tidings(id, outbox.Declined{Reference: "ch_no"})
+	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+	if delivered, declined := w.kept(id); !delivered || !declined || w.logged("outbox.evidence_differs") == 0 {
+		t.Errorf("kept %v and %v, %d alarms", delivered, declined, w.logged("outbox.evidence_differs"))
+	}
+	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
+	w.ok(err)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 0)
+}
+
+// A provider without keys. The first call is declined, and its worker freezes; a probe finds nothing; the second call charges.
+// The first decline says nothing of the second attempt.
+func TestADeclineOfAnEarlierAttemptSettlesNothing(t *testing.T) {
+	var w *world
+	calls := 0
+	w = newWorld(t, options{topic: func(topic *outbox.Topic) {
+		keyless(topic)
+		topic.Call = func(_ context.Context, m idem.Message) outbox.Outcome {
+			if calls++; calls > 1 {
+				w.provider.charge(m.ID)
+				return outbox.Ambiguous{Cause: errors.New("lost")}
+			}
+			w.clock.Add(lease + absentAfter) // frozen
+			w.swept(outbox.Report{Parked: 1})
+			w.clock.Add(absentAfter)
+			w.reconciled(outbox.ReconcileReport{Offered: 1})
+			w.deliver(m.ID)
+			return outbox.Declined{Reference: "ch_no"}
+		}
+	}})
+	id := w.accept()
+	w.deliver(id)
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	w.clock.Add(lease + absentAfter)
+	w.reconciled(outbox.ReconcileReport{Settled: 1})
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}
+
+// A webhook's decline at a provider without keys, of a message that was claimed twice: nobody knows which attempt it is about.
+func TestAWebhooksDeclineOfNobodyKnowsWhichAttemptIsKept(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked, func(m *idem.Message) { m.Epoch = 2 })
+	w.tidings(id, outbox.Declined{Reference: "ch_no"})
+	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 0)
+	if _, declined := w.kept(id); !declined {
+		t.Error("the evidence is lost")
+	}
+}
+
+// An operator has redriven what nobody had ever claimed: its age counts from then, and it is delivered, not abandoned.
+func TestARedrivenMessageThatNobodyHadClaimedIsDelivered(t *testing.T) {
+	w := newWorld(t, options{topic: unsettlingOnce()})
+	id := w.accept(old)
+	w.deliver(id)
+	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
+	w.ok(err)
+	w.deliver(id)
+	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+}

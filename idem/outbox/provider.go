@@ -1,0 +1,212 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+// callMin is the shortest time in which a call is worth a try.
+const callMin = time.Second
+
+// retryAfterMax bounds what a provider may wish for.
+const retryAfterMax = 24 * time.Hour
+
+// call asks the provider once, unless it is too late for it, and draws the pause after an answer without evidence.
+func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
+	timeout := min(x.cfg.CallTimeout, timeOf(a.Until).Sub(x.now()))
+	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
+		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: too little is left of the lease, or of the time, to call within it")}
+	} else {
+		x.outcome = x.callTopic(ctx, timeout)
+	}
+	in := protocol.Input{What: protocol.Called, Outcome: outcomeOf(x.outcome)}
+	if definite(x.outcome) {
+		return in
+	}
+	attempts := x.row.Attempts + 1
+	if in.Outcome == protocol.OutUncalled { // attempts count calls, and its pauses must grow all the same
+		attempts = int(x.row.Epoch)
+	}
+	pause := backoff(attempts, x.cfg.BackoffMin, x.cfg.BackoffMax, x.random())
+	if o, ok := x.outcome.(NotExecuted); ok {
+		pause = max(pause, min(o.RetryAfter, retryAfterMax))
+	}
+	in.Backoff = millis(pause)
+	x.log(ctx, levelInfo, "outbox.answered", x.row, "outcome", x.outcome.Name(), "cause", causeOf(x.outcome))
+	return in
+}
+
+func (x *delivery) callTopic(ctx context.Context, timeout time.Duration) (outcome Outcome) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			x.log(ctx, levelError, "outbox.panic", x.row, "stack", string(debug.Stack()))
+			outcome = Ambiguous{Cause: fmt.Errorf("outbox: call panicked with a %T", p)}
+		}
+	}()
+	switch outcome := x.topic.Call(ctx, x.row).(type) {
+	case Delivered, Declined, NotExecuted, Ambiguous, Refused:
+		return outcome
+	default:
+		return Ambiguous{Cause: fmt.Errorf("outbox: call answered with a %T", outcome)}
+	}
+}
+
+// probe asks the provider what became of the message. What is neither evidence nor absence is [Unclear]; but where it was
+// the caller who gave up, the provider has said nothing.
+func (x *delivery) probe(ctx context.Context) (protocol.Input, error) {
+	in := protocol.Input{What: protocol.Probed}
+	timeout := x.cfg.CallTimeout
+	if left, bounded := remaining(ctx); bounded {
+		timeout = min(timeout, left-x.cfg.SettleMargin)
+	}
+	if timeout < min(callMin, x.cfg.CallTimeout) {
+		return in, ErrNoTime
+	}
+	x.log(ctx, levelInfo, "idempotency.reconcile.scheduled", x.row)
+	x.asked = x.now()
+	x.finding = x.probeTopic(ctx, timeout)
+	if unclear, ok := x.finding.(Unclear); ok {
+		if ctx.Err() != nil {
+			return in, fmt.Errorf("outbox: probe: %w (%v)", ctx.Err(), unclear.Cause)
+		}
+		x.log(ctx, levelWarn, "outbox.probe_unclear", x.row, "cause", unclear.Cause)
+	}
+	if found, ok := x.finding.(Found); ok {
+		x.outcome = found.Outcome
+	}
+	in.Outcome = findingOf(x.finding)
+	in.Backoff = millis(x.probePause(x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))))
+	return in, nil
+}
+
+func (x *delivery) probeTopic(ctx context.Context, timeout time.Duration) (finding Finding) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			x.log(ctx, levelError, "outbox.panic", x.row, "stack", string(debug.Stack()))
+			finding = Unclear{Cause: fmt.Errorf("outbox: probe panicked with a %T", p)}
+		}
+	}()
+	switch finding := x.topic.Probe(ctx, x.row).(type) {
+	case Found:
+		if definite(finding.Outcome) {
+			return finding
+		}
+		return Unclear{Cause: fmt.Errorf("outbox: probe found a %T, which is no evidence", finding.Outcome)}
+	case Absent, Unclear:
+		return finding
+	default:
+		return Unclear{Cause: fmt.Errorf("outbox: probe answered with a %T", finding)}
+	}
+}
+
+// probePause is what lies between two probes: about as long again as they have been in vain.
+func (d *desk) probePause(vain time.Duration) time.Duration {
+	least, most := d.cfg.ProbeBackoffMin, d.cfg.ProbeBackoffMax
+	high := min(2*min(max(vain, least), most), most)
+	return between(max(least, high/2), high, d.random())
+}
+
+// ask asks the topic's Settle what the machine's evidence means, or that nothing was executed. The answer is kept for the
+// write that follows.
+func (x *delivery) ask(ctx context.Context, asked protocol.Asked) protocol.Meant {
+	x.meant = asked
+	said, err := x.topic.ask(x.row, x.meaning(asked))
+	if err == nil {
+		err = x.usable(said, asked)
+	}
+	if err != nil {
+		x.cause = err
+		return protocol.Meant{Fails: true}
+	}
+	x.said = said
+	return protocol.Meant{Continues: said.Next != nil, Writes: len(said.Writes) > 0}
+}
+
+// meaning is the outcome that a question is about.
+func (x *delivery) meaning(asked protocol.Asked) Outcome {
+	if asked == protocol.AskNotExecuted {
+		return NotExecuted{}
+	}
+	return x.evidence()
+}
+
+// evidence is the definite answer that the machine has: one that came just now, or one that the message keeps.
+func (x *delivery) evidence() Outcome {
+	if x.outcome != nil && outcomeOf(x.outcome) == x.machine.Evidence {
+		return x.outcome
+	}
+	if x.machine.Evidence == protocol.OutDeclined {
+		return Declined(keptIn(x.row.KeptDeclined))
+	}
+	return Delivered(keptIn(x.row.KeptDelivered))
+}
+
+// usable says why an answer of Settle can't be stored.
+func (x *delivery) usable(said Settlement, asked protocol.Asked) error {
+	m := x.row
+	switch {
+	case said.Next != nil:
+		return x.followable(*said.Next, asked)
+	case m.Detached || asked == protocol.AskNotExecuted:
+		return nil
+	case said.Response.Status < 200 || said.Response.Status > 599:
+		return fmt.Errorf("outbox: settle of %s answered with status %d and no next message", x.topic.Name, said.Response.Status)
+	}
+	return nil
+}
+
+// followable says why a message can't be the next of the chain.
+func (x *delivery) followable(next Next, asked protocol.Asked) error {
+	m := x.row
+	switch _, known := x.topics.byName[next.Topic]; {
+	case m.Detached:
+		return errors.New("outbox: a message whose operation is complete without it has no chain to continue")
+	case !known:
+		return &TopicError{next.Topic}
+	case m.Index >= ChainMax:
+		return fmt.Errorf("outbox: a chain of more than %d messages", ChainMax)
+	case asked == protocol.AskNotExecuted && (m.Index == 1 || m.Undoes):
+		return fmt.Errorf("outbox: settle of %s sends a message although nothing was executed, and nothing is there to undo", m.Topic)
+	}
+	return nil
+}
+
+// keptOf is what a message keeps of evidence that can't be settled. What contradicts other evidence is for people: less of it
+// is kept, so that both fit into one item.
+func keptOf(o Outcome, contradicts bool) *idem.Kept {
+	kept := idem.Kept{}
+	switch o := o.(type) {
+	case Delivered:
+		kept = idem.Kept(o)
+	case Declined:
+		kept = idem.Kept(o)
+	}
+	most := EvidenceBytesMax
+	if contradicts {
+		most = contradictionBytesMax
+	}
+	kept.Evidence = kept.Evidence[:min(len(kept.Evidence), most)]
+	return &kept
+}
+
+func keptIn(kept *idem.Kept) idem.Kept {
+	if kept == nil {
+		return idem.Kept{}
+	}
+	return *kept
+}
+
+// EvidenceBytesMax bounds the evidence that is kept on a message, which must fit into one item with its payload.
+const EvidenceBytesMax = 128 << 10
+
+const contradictionBytesMax = 16 << 10

@@ -1,0 +1,174 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+// prepare freezes a write, and returns what sends it.
+func (x *delivery) prepare(w protocol.Write) (func(context.Context) error, error) {
+	fence := fenceOn(x.row, w.MsgIf)
+	switch {
+	case w.MsgAs == protocol.Postpone:
+		id, at := x.id, timeOf(w.Msg.LookAt)
+		if at.Equal(x.row.SweepAt) { // it stands there already
+			return func(context.Context) error { return nil }, nil
+		}
+		return func(ctx context.Context) error { return x.store.PostponeMessage(ctx, id, at, fence) }, nil
+	case w.MsgAs == protocol.Put && w.RecAs == protocol.Leave:
+		next := x.written(w)
+		return func(ctx context.Context) error { return x.store.UpdateMessage(ctx, next, fence) }, nil
+	}
+	s, err := x.settlement(w, fence)
+	if err != nil {
+		return nil, &unpreparedError{err}
+	}
+	if w.MsgAs == protocol.Patch && s.Record == nil && s.Check == nil && s.Next == nil && len(s.Writes) == 0 {
+		end := s.Message
+		return func(ctx context.Context) error { return x.store.PatchMessage(ctx, end, fence) }, nil
+	}
+	return x.transaction(s)
+}
+
+// transaction freezes a settlement. One whose response is larger than the store takes is settled with the topic's short one:
+// the effect has happened (peers.md H10).
+func (x *delivery) transaction(s idem.Settlement) (func(context.Context) error, error) {
+	send, err := x.store.PrepareSettle(s)
+	if errors.Is(err, idem.ErrResponseTooLarge) && s.Record != nil {
+		s.Record.Response = x.topic.short(x.row, x.meaning(x.meant), s.Record.Response.Status)
+		send, err = x.store.PrepareSettle(s)
+	}
+	switch {
+	case errors.Is(err, idem.ErrContention): // something was in the way; nothing is wrong with the settlement
+		return nil, err
+	case err != nil:
+		return nil, &unpreparedError{err}
+	}
+	if x.end = s.Record; s.Next != nil {
+		x.next = *s.Next
+	}
+	return send, nil
+}
+
+// unpreparedError: the transaction can't be built, now or later.
+type unpreparedError struct{ cause error }
+
+func (e *unpreparedError) Error() string {
+	return fmt.Sprintf("outbox: prepare settlement: %v", e.cause)
+}
+func (e *unpreparedError) Unwrap() error { return e.cause }
+
+// written is the row as a write makes it.
+func (x *delivery) written(w protocol.Write) idem.Message {
+	next := withHeader(x.row, w.Msg)
+	switch {
+	case x.machine.Errand == protocol.Redrive:
+		next.LastOutcome = ""
+	case w.Msg.Unfailed:
+		next.LastOutcome = outcomeUnfailed
+	case x.finding != nil:
+		next.LastOutcome = nameOfFinding(x.finding)
+	case x.called && x.outcome != nil && w.Msg.State != protocol.Claimed:
+		next.LastOutcome = x.outcome.Name()
+	}
+	return next
+}
+
+// settlement is the transaction of a write.
+func (x *delivery) settlement(w protocol.Write, fence idem.MessageFence) (idem.Settlement, error) {
+	s := idem.Settlement{Message: x.messageEnd(w), Fence: fence, Token: tokenOf(w.Token)}
+	if w.MsgAs == protocol.Put {
+		next := x.written(w)
+		s.Replace = &next
+	}
+	if w.RecAs == protocol.Check {
+		s.Check = &idem.RecordCheck{Key: x.row.RecordKey, OperationID: x.row.OperationID, Ended: w.RecIf.Ended}
+	}
+	said := Settlement{}
+	if w.Said != protocol.NotAsked && !x.row.Sealed {
+		said = x.said
+	}
+	s.Writes = said.Writes
+	if w.Next.State != protocol.NoMessage {
+		s.Next = x.following(*said.Next, w.Next)
+	}
+	now := x.now()
+	expires := x.row.Expiry.At(now, x.row.Retention, http.StatusOK)
+	if w.RecAs == protocol.End {
+		s.Record = x.recordEnd(w, said, now)
+		expires = s.Record.ExpiresAt
+	}
+	if w.Msg.Ended {
+		s.Message.RemoveAt = x.row.RemovedAfter(expires)
+		for n := 1; n <= int(w.Earlier) && !s.Message.RemoveAt.IsZero(); n++ {
+			s.Earlier = append(s.Earlier, x.row.OperationID.Message(n))
+		}
+	}
+	return s, nil
+}
+
+// messageEnd is what a patch changes of the row.
+func (x *delivery) messageEnd(w protocol.Write) idem.MessageEnd {
+	end := idem.MessageEnd{
+		ID: x.id, Tenant: x.row.Tenant, Sealed: x.row.Sealed, State: stateNames[w.Msg.State], Revision: nameOf[idem.Revision](w.Msg.Revision),
+		DoneAt: timeOf(w.Msg.Done), SweepAt: timeOf(w.Msg.LookAt), Reference: x.row.Reference, LastOutcome: x.row.LastOutcome,
+	}
+	var o Outcome
+	switch {
+	case w.Msg.State == protocol.Delivered || w.Msg.State == protocol.Declined, w.Msg.Kept != 0:
+		o = x.evidence()
+		end.Reference, end.LastOutcome = referenceOf(o), o.Name()
+	}
+	switch w.Msg.Kept {
+	case protocol.KeptDelivered:
+		end.KeptDelivered = keptOf(o, x.row.KeptDeclined != nil)
+	case protocol.KeptDeclined:
+		end.KeptDeclined = keptOf(o, x.row.KeptDelivered != nil)
+	}
+	return end
+}
+
+// recordEnd is what the end of a chain makes of its record: the topic's own answer, or the outbox's where nothing happened,
+// or where nobody can tell any more what did.
+func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *idem.RecordEnd {
+	m := x.row
+	end := &idem.RecordEnd{
+		Key: m.RecordKey, OperationID: m.OperationID, State: idem.StateCompleted, Revision: nameOf[idem.Revision](w.Rec.Revision),
+		DoneAt: now, Expiry: m.Expiry,
+	}
+	answer := idem.Problem{}
+	switch {
+	case w.Msg.State == protocol.Dead || w.Msg.State == protocol.Cancelled: // nothing happened, told by the topic or not
+		answer = answerOf(m, w.Msg.State, x.machine.Errand == protocol.Close)
+	case m.Sealed:
+		answer = erased()
+	case said.Response.Bytes() > x.topic.ResponseBytesMax:
+		end.Response = x.topic.short(m, x.meaning(w.Said), said.Response.Status)
+	default:
+		end.Response = said.Response
+	}
+	if w.Rec.State == protocol.Failed {
+		end.State, end.LastError = idem.StateFailed, "undone"
+	}
+	if answer.Code != "" {
+		end.Response, end.LastError = answer.Response(), answer.Code
+	}
+	end.ExpiresAt = m.Expiry.At(now, m.Retention, end.Response.Status)
+	end.FreeAt = m.Expiry.FreeAt(end.ExpiresAt)
+	return end
+}
+
+// following is the next message of a chain. Its id is the next phase's downstream key.
+func (x *delivery) following(next Next, h protocol.Message) *idem.Message {
+	m := x.row
+	return new(withHeader(idem.Message{
+		ID: m.OperationID.Message(int(h.Index)), Index: int(h.Index), OperationID: m.OperationID, RecordKey: m.RecordKey, Tenant: m.Tenant,
+		Topic: next.Topic, Payload: next.Payload, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: idem.SchemaVersion,
+	}, h))
+}
