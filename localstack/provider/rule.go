@@ -39,8 +39,8 @@ const millisMax = 1_000_000_000_000
 type Rule struct {
 	// On is the kind of request.
 	On Kind `json:"on"`
-	// Source and Destination match exactly; empty matches all. A refund has its charge's source; a look-up matches when
-	// an object that it concerns does.
+	// Source and Destination match exactly; empty matches all. A refund has its charge's source, and a release has those
+	// of its screening; a look-up matches when an object that it concerns does.
 	Source      string `json:"source,omitempty"`
 	Destination string `json:"destination,omitempty"`
 	Fault       Fault  `json:"fault"`
@@ -54,7 +54,7 @@ type Rule struct {
 }
 
 func (r Rule) check() error {
-	making := []Kind{Charge, LegacyCharge, Refund, Screening, Payout, LegacyPayout}
+	making := []Kind{Charge, LegacyCharge, Refund, Screening, Release, Payout, LegacyPayout}
 	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Delay}
 	switch {
 	case !slices.Contains(making, r.On) && r.On != List && r.On != Get:
