@@ -39,6 +39,7 @@ func TestEachFaultOnEachKind(t *testing.T) {
 			{provider.DropAfter, 0, 1},
 			{provider.Decline, 402, 1},
 			{provider.RateLimit, 429, 0},
+			{provider.Refuse, 400, 0},
 			{provider.Delay, 201, 1},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", e.kind, c.fault), func(t *testing.T) {

@@ -22,6 +22,7 @@ const (
 	DropAfter   Fault = "drop_after"   // made, then connection closed
 	Decline     Fault = "decline"      // made with status declined, 402
 	RateLimit   Fault = "rate_limit"   // 429 with Retry-After, nothing made
+	Refuse      Fault = "refuse"       // 400, nothing made
 	Delay       Fault = "delay"        // waits, then serves the request, even when the client has gone meanwhile
 )
 
@@ -55,7 +56,7 @@ type Rule struct {
 
 func (r Rule) check() error {
 	making := []Kind{Charge, LegacyCharge, Refund, Screening, Release, Payout, LegacyPayout}
-	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Delay}
+	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Refuse, Delay}
 	switch {
 	case !slices.Contains(making, r.On) && r.On != List && r.On != Get:
 		return fmt.Errorf("on is %q, want one of %q, list or get", r.On, making)
@@ -128,6 +129,8 @@ func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work fu
 		seconds := (rule.delay(retryAfterDefault) + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", fmt.Sprint(int64(seconds)))
 		control.Error(w, http.StatusTooManyRequests, "rate_limited", "too many requests")
+	case Refuse:
+		control.Error(w, http.StatusBadRequest, "refused", "the request can't be served")
 	case Delay:
 		// A network that is slow delivers a request although its sender has given up: the zombie of peers.md H5.
 		if !s.wait(nil, rule.delay(delayDefault)) {
