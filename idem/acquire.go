@@ -95,7 +95,7 @@ const abandonFor = time.Second
 // abandon releases a lease that may be this execution's without its knowing: nothing has run under it, and the retry that
 // the 503 asks for should not have to wait for its end. Best effort: it may fail as the reserve did.
 func (x *execution) abandon(ctx context.Context, r Record) {
-	next, _, err := Step(r, Released{Owner: x.owner, Reason: "the reserve had no reply"}, x.engine.now())
+	next, err := x.engine.revised(Step(r, Released{Owner: x.owner, Reason: "the reserve had no reply"}, x.engine.now()))
 	if err != nil {
 		return
 	}
@@ -117,8 +117,12 @@ func (x *execution) fresh() (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
+	revision, err := x.engine.mint.Revision()
+	if err != nil {
+		return Record{}, err
+	}
 	record := Record{
-		Key: x.key, State: StateInProgress, OperationID: id, Epoch: 1, Owner: x.owner, LeaseUntil: x.leaseUntil,
+		Key: x.key, State: StateInProgress, OperationID: id, Revision: revision, Epoch: 1, Owner: x.owner, LeaseUntil: x.leaseUntil,
 		Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Kind: x.op.Kind, SafeToRunAgain: x.op.runsAgain(),
 		Fingerprint: x.fingerprint, CreatedAt: x.engine.now(), Retention: x.op.Policy.Retention, Attempts: 1,
 		SchemaVersion: SchemaVersion,
@@ -133,7 +137,7 @@ func (x *execution) fresh() (Record, error) {
 }
 
 func (x *execution) hold(r Record) {
-	fence := FenceOf(r)
+	fence := FenceOfHolder(r)
 	x.record, x.fence = r, &fence
 }
 
@@ -150,6 +154,9 @@ func (x *execution) meet(ctx context.Context, existing Record) (verdict, error) 
 		x.hold(existing)
 		return verdict{held: true}, nil
 	case EffectTakeOver, EffectStore:
+		if next.Revision, err = x.engine.mint.Revision(); err != nil {
+			return verdict{}, err
+		}
 		err := x.send(ctx, x.reserveUntil(), func(ctx context.Context) error {
 			return x.engine.store.Update(ctx, next, FenceOf(existing))
 		})
@@ -203,8 +210,8 @@ func (x *execution) answer(ctx context.Context, r Record, effect Effect) (*Resul
 	case EffectGone:
 		return nil, &ExpiredError{OperationID: r.OperationID}
 	case EffectMismatch:
-		// Nothing of the stored request is told to one that may not be its owner's.
-		return &Result{Outcome: OutcomeMismatch}, nil
+		// Nothing of the stored request is told to one that may not be its owner's; what differs is for the log.
+		return &Result{Outcome: OutcomeMismatch, Differing: r.Fingerprint.Differing(x.seenAs)}, nil
 	default:
 		return nil, fmt.Errorf("idem: no answer for effect %q", effect)
 	}

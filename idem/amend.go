@@ -72,8 +72,8 @@ func (e *Engine) find(ctx context.Context, tenant string, id OperationID) (Recor
 	return *r, nil
 }
 
-// amend makes an event happen to a record, and returns what it is then. The fence includes the expiry, so that no
-// two amendments undo each other. What a lost reply was the reply to is told by reading again.
+// amend makes an event happen to a record, and returns what it is then. The fence is what was read, so that no two
+// amendments undo each other. What a lost reply was the reply to is told by reading again.
 func (e *Engine) amend(ctx context.Context, tenant string, id OperationID, event Event) (Record, error) {
 	for try := 0; ; try++ {
 		r, err := e.find(ctx, tenant, id)
@@ -83,6 +83,9 @@ func (e *Engine) amend(ctx context.Context, tenant string, id OperationID, event
 		next, effect, err := Step(r, event, e.now())
 		if err != nil || effect == EffectNothing {
 			return r, err
+		}
+		if next.Revision, err = e.mint.Revision(); err != nil {
+			return Record{}, err
 		}
 		if err = e.replace(ctx, r, next); err == nil {
 			return next, nil
@@ -118,9 +121,7 @@ func (e *Engine) replace(ctx context.Context, seen, next Record) error {
 			next = loaded
 		}
 	}
-	fence := FenceOf(seen)
-	fence.ExpiresAt = &seen.ExpiresAt
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
-	return e.store.Update(ctx, next, fence)
+	return e.store.Update(ctx, next, FenceOf(seen))
 }

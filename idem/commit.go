@@ -49,8 +49,7 @@ func (x *execution) after(tx *Tx, response Response) (Record, error) {
 			event = Accepted{Owner: x.owner, Response: response}
 		}
 	}
-	next, _, err := Step(x.record, event, tx.now)
-	return next, err
+	return x.engine.revised(Step(x.record, event, tx.now))
 }
 
 // sendCommit freezes one transaction and sends it, and sends it again under the same token while there is no reply.
@@ -93,7 +92,7 @@ func (x *execution) judgeWrites(ctx context.Context, tx *Tx, failed *WriteFailed
 // store stores a business answer with one write: fenced where a lease is held, else put if absent or expired.
 func (x *execution) store(ctx context.Context, response Response) (*RecordConflictError, *Result, error) {
 	now := x.engine.now()
-	next, _, err := Step(x.record, Completed{Owner: x.owner, Response: response, Alone: true}, now)
+	next, err := x.engine.revised(Step(x.record, Completed{Owner: x.owner, Response: response, Alone: true}, now))
 	if err != nil {
 		return nil, nil, x.giveUp(ctx, err)
 	}
@@ -142,7 +141,7 @@ func (x *execution) lost(ctx context.Context, conflict *RecordConflictError) (*R
 // one. A held lease is fenced off, after which the lost commit can never land.
 func (x *execution) noReply(ctx context.Context, cause error) (*RecordConflictError, *Result, error) {
 	if x.fence != nil {
-		fenced, _, err := Step(x.record, FencedOff{Owner: x.owner}, x.engine.now())
+		fenced, err := x.engine.revised(Step(x.record, FencedOff{Owner: x.owner}, x.engine.now()))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -79,6 +79,7 @@ func recordIn(state idem.State, situation map[string]string) idem.Record {
 		if !r.Expiry.ResourceBacked {
 			r.ExpiresAt = noon.Add(time.Minute)
 		}
+		r.FreeAt = r.Expiry.FreeAt(r.ExpiresAt)
 	}
 	return r
 }

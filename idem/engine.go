@@ -124,7 +124,7 @@ const (
 
 func unavailable(cause error) error {
 	var notAsked *NotAskedError
-	if errors.As(cause, &notAsked) {
+	if errors.As(cause, &notAsked) && notAsked.RetryAfter > 0 {
 		return &UnavailableError{RetryAfter: notAsked.RetryAfter, Cause: cause}
 	}
 	return &UnavailableError{RetryAfter: retryUnavailable, Cause: cause}
@@ -282,6 +282,14 @@ func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
 		return r, unavailable(err)
 	}
 	return loaded, nil
+}
+
+// revised is what a step made of a record, as a write of its own.
+func (e *Engine) revised(next Record, _ Effect, err error) (Record, error) {
+	if err == nil {
+		next.Revision, err = e.mint.Revision()
+	}
+	return next, err
 }
 
 // jitter draws a duration from (d/2, d].

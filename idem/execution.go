@@ -227,7 +227,7 @@ func (x *execution) release(ctx context.Context, reason string) {
 
 // transition writes what an event makes of the held record, under its fence.
 func (x *execution) transition(ctx context.Context, event Event) error {
-	next, _, err := Step(x.record, event, x.engine.now())
+	next, err := x.engine.revised(Step(x.record, event, x.engine.now()))
 	if err != nil {
 		return err
 	}

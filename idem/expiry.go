@@ -33,16 +33,22 @@ func (r Record) Expired(now time.Time) bool {
 	return r.State.Final() && !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
 }
 
-// FreeAt is from when a new request may replace the record; zero where that is not known yet.
-func (r Record) FreeAt() time.Time {
-	if r.ExpiresAt.IsZero() || !r.Expiry.Gone {
-		return r.ExpiresAt
+// FreeAt is from when a new request may replace a record that expires at the given time; zero where that is not known yet.
+func (e Expiry) FreeAt(expires time.Time) time.Time {
+	if expires.IsZero() || !e.Gone {
+		return expires
 	}
-	return r.ExpiresAt.Add(r.Expiry.KeepFor)
+	return expires.Add(e.KeepFor)
 }
 
 // KeyFree says whether a new request may replace the record at now.
-func (r Record) KeyFree(now time.Time) bool { return r.Expired(now) && !now.Before(r.FreeAt()) }
+func (r Record) KeyFree(now time.Time) bool {
+	switch r.State {
+	case StateCompleted, StateFailed, StateFailedRetryable:
+		return !r.FreeAt.IsZero() && !now.Before(r.FreeAt)
+	}
+	return false
+}
 
 // gone is the error of an expired record that still holds its key; nil for one that counts as absent.
 func (r Record) gone(now time.Time) error {
@@ -52,12 +58,14 @@ func (r Record) gone(now time.Time) error {
 	return &ExpiredError{OperationID: r.OperationID}
 }
 
-// keptUntil is when the expired record may go. One that was ended early stays for its retention all the same: a commit
-// without a reply may still be on its way, and must find that it has happened.
+// keptUntil is when a final record may go: not before its key is free. One that was ended early stays for its retention
+// all the same: a commit without a reply may still be on its way, and must find that it has happened.
 func (r Record) keptUntil() time.Time {
-	kept := r.ExpiresAt.Add(r.Expiry.KeepFor)
-	if least := r.DoneAt.Add(r.Retention); kept.Before(least) {
-		return least
+	kept := r.FreeAt
+	for _, least := range []time.Time{r.ExpiresAt.Add(r.Expiry.KeepFor), r.DoneAt.Add(r.Retention)} {
+		if kept.Before(least) {
+			kept = least
+		}
 	}
 	return kept
 }
@@ -92,7 +100,7 @@ func extended(r Record, e Extended, now time.Time) (Record, Effect, error) {
 	case e.Until.After(latest):
 		return r, 0, &ExtendError{Until: e.Until, Latest: latest}
 	}
-	r.ExpiresAt = e.Until
+	r.ExpiresAt, r.FreeAt = e.Until, r.Expiry.FreeAt(e.Until)
 	return r, EffectStore, nil
 }
 
@@ -103,7 +111,7 @@ func ended(r Record, e Ended, now time.Time) (Record, Effect, error) {
 	case !r.ExpiresAt.IsZero():
 		return r, EffectNothing, nil
 	}
-	r.ExpiresAt = now
+	r.ExpiresAt, r.FreeAt = now, r.Expiry.FreeAt(now)
 	return r, EffectStore, nil
 }
 
@@ -123,7 +131,7 @@ func cacheBusted(r Record, e CacheBusted, now time.Time) (Record, Effect, error)
 	}
 	r.State, r.LeaseUntil, r.LastError = StateFailedRetryable, now, "cache-bust: "+e.Reason
 	r.Response, r.Sealed, r.Chunks = Response{}, false, 0
-	r.Alone, r.DoneAt, r.ExpiresAt = false, time.Time{}, time.Time{}
+	r.Alone, r.DoneAt, r.ExpiresAt, r.FreeAt = false, time.Time{}, time.Time{}, time.Time{}
 	return r, EffectStore, nil
 }
 

@@ -368,7 +368,7 @@ func (w *world) settling(id idem.OperationID, m idem.MessageID) error {
 	now := time.Now()
 	send, err := w.mem.PrepareSettle(idem.Settlement{
 		Message: idem.MessageEnd{ID: m, State: idem.MessageDelivered, DoneAt: now},
-		Record:  &idem.RecordEnd{Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(day)},
+		Record:  &idem.RecordEnd{Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(day), FreeAt: now.Add(day)},
 		Token:   string(m[len(m)-30:]),
 	})
 	if err != nil {

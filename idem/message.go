@@ -45,9 +45,11 @@ type Message struct {
 	// so, nobody can open them any more.
 	Sealed bool
 
-	State      MessageState
-	Epoch      int64
-	Owner      Owner
+	State MessageState
+	Epoch int64
+	Owner Owner
+	// Revision names the write that made the row.
+	Revision   Revision
 	LeaseUntil time.Time
 
 	CreatedAt      time.Time
@@ -119,6 +121,8 @@ type MessageFence struct {
 	State MessageState
 	Epoch int64
 	Owner Owner
+	// Revision, where set, is demanded besides: exactly the row that was seen.
+	Revision Revision
 }
 
 // FenceOfMessage returns the fence that demands the message exactly as it was seen.
@@ -128,7 +132,7 @@ func FenceOfMessage(m Message) MessageFence {
 
 // Admits says whether a stored message satisfies the fence.
 func (f MessageFence) Admits(m Message) bool {
-	return m.State == f.State && m.Epoch == f.Epoch && m.Owner == f.Owner
+	return m.State == f.State && m.Epoch == f.Epoch && m.Owner == f.Owner && (f.Revision == "" || m.Revision == f.Revision)
 }
 
 // MessageRef is what a sparse index tells of a message: what never changes, and when to look. The rest is in the row.

@@ -43,7 +43,7 @@ func (x *execution) completeOpaque(ctx context.Context, response Response, err e
 // complete settles from in_progress or unknown, with the execution's own operation id and owner: evidence is never
 // refused. It is never fenced off: its effect has happened.
 func (x *execution) complete(ctx context.Context, response Response) (*RecordConflictError, *Result, error) {
-	next, _, err := Step(x.record, Completed{Owner: x.owner, Response: response}, x.engine.now())
+	next, err := x.engine.revised(Step(x.record, Completed{Owner: x.owner, Response: response}, x.engine.now()))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -140,4 +140,7 @@ type Result struct {
 	ExpiresAt time.Time
 	// RetryAfter is when to ask again, where the answer is not final; 0 otherwise.
 	RetryAfter time.Duration
+	// Differing are the parts in which a request with a mismatch differs from the one that the key belongs to, where that is
+	// known. It is for the log, never for the client.
+	Differing []canonical.Part
 }

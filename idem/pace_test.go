@@ -96,7 +96,7 @@ func (w *world) settle(id idem.OperationID) {
 	send, err := w.mem.PrepareSettle(idem.Settlement{
 		Message: idem.MessageEnd{ID: id.Message(1), State: idem.MessageDelivered, DoneAt: now, Retention: 24 * time.Hour},
 		Record: &idem.RecordEnd{
-			Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(24 * time.Hour),
+			Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(24 * time.Hour), FreeAt: now.Add(24 * time.Hour),
 		},
 		Token: "settle",
 	})

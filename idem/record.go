@@ -70,8 +70,12 @@ type Record struct {
 	Epoch int64
 	// Owner is the execution that holds, or last held, the record.
 	Owner Owner
+	// Revision names the write that made the row; one that moved only LookAt keeps it.
+	Revision Revision
 	// LeaseUntil is the end of the right to execute. It is past the function's hard deadline, so a live holder is never robbed.
 	LeaseUntil time.Time
+	// LookAt is where the record stands in its queue, if it stands in one; zero is LeaseUntil.
+	LookAt time.Time
 
 	Tenant    string
 	Operation string
@@ -95,6 +99,9 @@ type Record struct {
 	// ExpiresAt is until when the record answers. It stands only on completed and failed records, and on those that are
 	// backed by a resource only once they were ended.
 	ExpiresAt time.Time
+	// FreeAt is from when another request may replace a record that is completed, failed or failed_retryable; zero where
+	// that is not known yet.
+	FreeAt    time.Time
 	Retention time.Duration
 	// Expiry is how the record's life ends besides, by the policy that it was reserved under.
 	Expiry Expiry
@@ -115,14 +122,17 @@ func (r Record) LeaseDead(now time.Time) bool {
 	return r.State == StateInProgress && !now.Before(r.LeaseUntil)
 }
 
-// RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records once they
-// have expired and were kept; those that were never finished a retention after their lease, if nothing can have happened
-// or if running again does no harm; pending, unknown and all other opaque ones never.
+// RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records once their
+// key is free and they were kept; failed_retryable ones once their key is free, or a retention after their lease where
+// that is not known; those in progress a retention after their lease, if running again does no harm; pending, unknown and
+// all other records in progress never.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():
-		return r.keptUntil(), !r.ExpiresAt.IsZero()
-	case r.mayRunAgain() && (r.State == StateInProgress || r.State == StateFailedRetryable):
+		return r.keptUntil(), !r.FreeAt.IsZero() || !r.ExpiresAt.IsZero()
+	case r.State == StateFailedRetryable && !r.FreeAt.IsZero():
+		return r.FreeAt, true
+	case r.State == StateFailedRetryable, r.State == StateInProgress && r.mayRunAgain():
 		return r.LeaseUntil.Add(r.Retention), true
 	}
 	return time.Time{}, false
@@ -143,11 +153,15 @@ func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	if r.mayRunAgain() {
 		return "", time.Time{}, false
 	}
+	at = r.LookAt
+	if at.IsZero() {
+		at = r.LeaseUntil
+	}
 	switch r.State {
 	case StateInProgress:
-		return QueueLease, r.LeaseUntil, true
+		return QueueLease, at, true
 	case StateUnknown:
-		return QueueUnknown, r.LeaseUntil, true
+		return QueueUnknown, at, true
 	}
 	return "", time.Time{}, false
 }
@@ -159,37 +173,4 @@ type RecordRef struct {
 	Tenant      string
 	// At is when somebody should look at it.
 	At time.Time
-}
-
-// Fence is what a conditional write on a record demands of the stored one. The operation id is in every condition, so a
-// zombie of an earlier incarnation can't touch a later one.
-type Fence struct {
-	OperationID OperationID
-	Owner       Owner
-	Epoch       int64
-	// States lists the states that the record may be in; at least one.
-	States []State
-	// ExpiresAt, where set, is the ExpiresAt that the record must have; the zero time demands that it has none.
-	ExpiresAt *time.Time
-}
-
-// FenceOf returns the fence that demands the record exactly as it was seen.
-func FenceOf(r Record) Fence {
-	return Fence{OperationID: r.OperationID, Owner: r.Owner, Epoch: r.Epoch, States: []State{r.State}}
-}
-
-// Admits says whether a stored record satisfies the fence.
-func (f Fence) Admits(r Record) bool {
-	if r.OperationID != f.OperationID || r.Owner != f.Owner || r.Epoch != f.Epoch {
-		return false
-	}
-	if f.ExpiresAt != nil && !r.ExpiresAt.Equal(*f.ExpiresAt) {
-		return false
-	}
-	for _, state := range f.States {
-		if r.State == state {
-			return true
-		}
-	}
-	return false
 }

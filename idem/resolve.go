@@ -151,7 +151,7 @@ func (e *Engine) seen(ctx context.Context, tenant string, id OperationID, fence 
 // decide makes an event happen to a record exactly as it was seen, or returns a [*RecordConflictError]. What is written is
 // frozen once and sent again while there is no reply; what is in the way may then be what was sent.
 func (e *Engine) decide(ctx context.Context, seen Record, event Event) (Record, error) {
-	next, _, err := Step(seen, event, e.now())
+	next, err := e.revised(Step(seen, event, e.now()))
 	if err != nil {
 		return Record{}, err
 	}

@@ -221,7 +221,7 @@ func TestWhatWasSeenDecidesNothingElse(t *testing.T) { // I5, I8
 		w, store := newFaultyWorld(t)
 		_, seen := parked(w, store)
 		stale := seen
-		stale.Epoch--
+		stale.Revision = "the one before"
 		_, resolve := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(stale), found)
 		_, free := w.engine.Free(t.Context(), "t", seen.OperationID, idem.FenceOf(stale), "")
 		wantConflict(t, resolve, idem.StateUnknown)
@@ -245,6 +245,7 @@ func TestResolveOvertakenByTheHoldersEvidence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		late.Revision = "late"
 		store.On(faulty.Update, 1, faulty.Before(func() {
 			if err := w.mem.Update(t.Context(), late, idem.FenceOf(seen)); err != nil {
 				t.Error(err)
@@ -267,6 +268,7 @@ func TestResolveTellsItsOwnWriteFromAnothers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		other.Revision = "another's"
 		store.On(faulty.Update, 1, faulty.LoseRequest())
 		store.On(faulty.Update, 2, faulty.Before(func() {
 			if err := w.mem.Update(t.Context(), other, idem.FenceOf(seen)); err != nil {

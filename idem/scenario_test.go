@@ -125,7 +125,7 @@ func (s *scenario) show() string {
 	for _, at := range []struct {
 		name string
 		at   time.Time
-	}{{"lease until", r.LeaseUntil}, {"expires", r.ExpiresAt}, {"key free", r.FreeAt()}} {
+	}{{"lease until", r.LeaseUntil}, {"expires", r.ExpiresAt}, {"key free", r.FreeAt}} {
 		if !at.at.IsZero() {
 			parts = append(parts, at.name+" "+at.at.Format(time.DateTime))
 		}

@@ -117,7 +117,11 @@ func (id MessageID) Operation() (OperationID, int, error) {
 // Owner is the random name of one execution, and so the fence: 128 bits, base64url.
 type Owner string
 
-// Mint makes owners and operation ids from a source of randomness, which must be cryptographic in production.
+// Revision names the write that made a row: 128 random bits, base64url, made anew for each prepared write. A write that
+// had no reply has landed if the row has its revision.
+type Revision string
+
+// Mint makes owners, operation ids and revisions from a source of randomness, which must be cryptographic in production.
 type Mint struct {
 	// Random is read for 16 bytes at a time.
 	Random io.Reader
@@ -135,6 +139,12 @@ func (m Mint) random() ([]byte, error) {
 func (m Mint) Owner() (Owner, error) {
 	raw, err := m.random()
 	return Owner(base64.RawURLEncoding.EncodeToString(raw)), err
+}
+
+// Revision mints the name of a new write.
+func (m Mint) Revision() (Revision, error) {
+	raw, err := m.random()
+	return Revision(base64.RawURLEncoding.EncodeToString(raw)), err
 }
 
 // OperationID mints the id of a new incarnation of the scope whose record has this key.

@@ -235,6 +235,7 @@ func completed(r Record, e Completed, now time.Time) (Record, Effect, error) {
 func finish(r Record, e Completed, now time.Time) Record {
 	r.State, r.Response, r.LeaseUntil, r.LastError = StateCompleted, e.Response, time.Time{}, ""
 	r.DoneAt, r.ExpiresAt = now, r.Expiry.At(now, r.Retention, e.Response.Status)
+	r.FreeAt = r.Expiry.FreeAt(r.ExpiresAt)
 	r.Alone = e.Alone
 	return r
 }

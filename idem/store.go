@@ -12,10 +12,11 @@ import (
 //
 //   - nil: the write is known to have happened.
 //   - [*RecordConflictError], [*MessageConflictError], [*WriteFailedError]: a condition failed, nothing happened.
-//   - [ErrContention]: a running transaction or a throttle was in the way, nothing happened.
+//   - [ErrContention], as a [*ContentionError]: a running transaction or a throttle was in the way, nothing happened.
 //   - [*OutcomeUnknownError]: there was no reply; the write may have happened or happen yet.
 //   - [ErrResponseTooLarge]: refused before anything was sent.
-//   - [*NotAskedError]: the store is known to be down, nothing was sent (package breaker).
+//   - [*NotAskedError]: nothing was sent: the store is known to be down (package breaker), the call's time was over before
+//     it could leave, or there were no credentials to sign it with.
 //   - anything else: nothing happened, and trying again is not known to help.
 //
 // A Store is safe for concurrent use.
@@ -25,10 +26,17 @@ type Store interface {
 	// LoadResponse returns the record with the body of its response, reading chunks where it has any, and opening it where
 	// it is sealed. It returns [ErrChunksMissing] when they are gone, [ErrErased] where nobody can open it any more.
 	LoadResponse(ctx context.Context, r Record) (Record, error)
-	// Insert writes the record if its key is absent, or expired at now. A [*RecordConflictError] carries what is there.
+	// Insert writes the record if its key is absent, or free at now: an Update whose fence has FreeAt. A
+	// [*RecordConflictError] carries what is there.
 	Insert(ctx context.Context, r Record, now time.Time) error
-	// Update writes the record where the stored one satisfies the fence.
+	// Update writes the whole record where the stored one satisfies the fence.
 	Update(ctx context.Context, r Record, fence Fence) error
+	// Renew changes the stored record's lease and revision to the given one's, where the fence admits it, and nothing else:
+	// neither its state nor its place in its queue. A fence that admits absence is refused.
+	Renew(ctx context.Context, r Record, fence Fence) error
+	// Postpone moves the stored record to another place in its queue, the given one's LookAt, where the fence admits it.
+	// Everything else stays, the revision too. No time at all, and a fence that admits absence, are refused.
+	Postpone(ctx context.Context, r Record, fence Fence) error
 	// Prepare freezes a commit into one transaction and returns what sends it. Sending again sends identical bytes with
 	// the same token, so a lost reply is resolved by sending again.
 	Prepare(c Commit) (send func(context.Context) error, err error)
@@ -38,7 +46,7 @@ type Store interface {
 type Commit struct {
 	// Record is the record as it shall be.
 	Record Record
-	// Fence is what the stored record must satisfy; nil inserts where it is absent or expired at Now.
+	// Fence is what the stored record must satisfy; nil inserts where the key is absent or free at Now.
 	Fence *Fence
 	// Now is the time frozen into the transaction's conditions.
 	Now time.Time
@@ -73,9 +81,11 @@ type MessageEnd struct {
 	ID MessageID
 	// Tenant is the message's and its record's, and Sealed as in [Message]: what an encrypting store goes by. They are not
 	// written.
-	Tenant      string
-	Sealed      bool
-	State       MessageState
+	Tenant string
+	Sealed bool
+	State  MessageState
+	// Revision is the message's from now on.
+	Revision    Revision
 	DoneAt      time.Time
 	Retention   time.Duration
 	Reference   string
@@ -91,12 +101,16 @@ type RecordEnd struct {
 	Key         RecordKey
 	OperationID OperationID
 	// State is completed or failed.
-	State    State
+	State State
+	// Revision is the record's from now on.
+	Revision Revision
 	Response Response
 	// Sealed is as in [Record].
 	Sealed    bool
 	DoneAt    time.Time
 	ExpiresAt time.Time
+	// FreeAt is as in [Record].
+	FreeAt time.Time
 	// Expiry is the record's, as its message carries it.
 	Expiry    Expiry
 	LastError string
@@ -120,6 +134,9 @@ var (
 type RecordConflictError struct {
 	// Existing is the stored record without the body of a chunked response; nil when there is none.
 	Existing *Record
+	// Message is what the same transaction found in the place of a message that it would have inserted or changed; nil
+	// where nothing was in the way of those. It is one's own where a commit that landed was sent again.
+	Message *Message
 }
 
 // Error implements error.
@@ -144,27 +161,67 @@ func (e *MessageConflictError) Error() string {
 	return fmt.Sprintf("idem: the message is %s under another fence", e.Existing.State)
 }
 
-// WriteFailedError: the condition of a business write failed, and that of the record did not; nothing happened.
+// WriteFailedError: the condition of a business write failed, and those of the record and the messages did not; nothing
+// happened. Where something was not judged, the failed conditions were judged beside a transaction that was changing the
+// rest: whether they count is the caller's to decide.
 type WriteFailedError struct {
 	// Indexes are the positions of the writes that failed, ascending; at least one.
 	Indexes []int
+	// Unjudged are the positions of the writes that nobody judged, because of another transaction or a throttle.
+	Unjudged []int
+	// OwnUnjudged says that an item of the store's own was not judged: the record, a message, or a part of the response.
+	OwnUnjudged bool
 }
 
 // Error implements error.
 func (e *WriteFailedError) Error() string {
-	return fmt.Sprintf("idem: the conditions of writes %v failed", e.Indexes)
+	text := fmt.Sprintf("idem: the conditions of writes %v failed", e.Indexes)
+	if len(e.Unjudged) > 0 || e.OwnUnjudged {
+		text += fmt.Sprintf("; writes %v were not judged, nor was the store's own part: %v", e.Unjudged, e.OwnUnjudged)
+	}
+	return text
 }
 
-// NotAskedError: the store has been down and was not asked, so nothing of the call happened.
+// ContentionError: another transaction, a throttle or a capacity limit was in the way, and nothing happened. It is
+// [ErrContention], and [ErrThrottled] where Throttled is set.
+type ContentionError struct {
+	// Unjudged are the positions of the business writes that were not judged; none where it was the store's own part.
+	Unjudged []int
+	// Throttled says that a throttle or a capacity limit was in the way.
+	Throttled bool
+}
+
+// Error implements error.
+func (e *ContentionError) Error() string {
+	if e.Throttled {
+		return ErrThrottled.Error()
+	}
+	return ErrContention.Error()
+}
+
+// Is says that it is ErrContention, and which of the two.
+func (e *ContentionError) Is(target error) bool {
+	return target == ErrContention || e.Throttled && target == ErrThrottled
+}
+
+// NotAskedError: the store was not asked, so nothing of the call happened.
 type NotAskedError struct {
-	// RetryAfter is when it will be asked again.
+	// RetryAfter is when a store that is known to be down will be asked again; 0 where Cause says why it was not.
 	RetryAfter time.Duration
+	// Cause is why the call did not leave, where the store is not known to be down.
+	Cause error
 }
 
 // Error implements error.
 func (e *NotAskedError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("idem: nothing was sent to the store: %v", e.Cause)
+	}
 	return fmt.Sprintf("idem: the store is down and is not asked for %v", e.RetryAfter)
 }
+
+// Unwrap returns the cause.
+func (e *NotAskedError) Unwrap() error { return e.Cause }
 
 // OutcomeUnknownError: the store gave no reply; the write may have happened, or may happen yet.
 type OutcomeUnknownError struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -122,7 +123,7 @@ func (a *app) register() error {
 	}
 	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
-	}})
+	}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

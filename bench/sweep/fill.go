@@ -84,9 +84,13 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 	if err != nil {
 		return r, m, err
 	}
+	revision, err := p.mint.Revision()
+	if err != nil {
+		return r, m, err
+	}
 	begun := noon.Add(-time.Hour)
 	r = idem.Record{
-		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner, Tenant: tenant, Operation: operation,
+		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant, Operation: operation,
 		Kind: idem.KindOpaque, CreatedAt: begun, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 	m = idem.Message{
@@ -109,7 +113,7 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 			begun = noon.Add(-48 * time.Hour)
 		}
 		r.Response = idem.Response{Status: 201, Body: []byte(`{"id":"order","amount":1999,"currency":"EUR"}`)}
-		r.DoneAt, r.ExpiresAt = begun, begun.Add(r.Retention)
+		r.DoneAt, r.ExpiresAt, r.FreeAt = begun, begun.Add(r.Retention), begun.Add(r.Retention)
 		m.State, m.DoneAt, m.SweepAt, m.Reference = idem.MessageDelivered, begun, time.Time{}, "effect"
 	}
 	return r, m, nil

@@ -1,5 +1,5 @@
 // Command relay puts a wake-up for each new message of the outbox into a queue: it is called with the records of the
-// table's stream. It does what an EventBridge Pipe does, where there is none.
+// table's stream.
 package main
 
 import (

@@ -17,7 +17,7 @@ import (
 
 // Config is what the adapters take. The zero value of each field means its default.
 type Config struct {
-	// Logger gets panics and the failures of records; never bodies. Default: discards.
+	// Logger gets panics and the failures of records; never bodies. Default slog.Default(), as it is when the adapter is made.
 	Logger *slog.Logger
 	// RecordTime is how much time must be left before the function's deadline for another record of a batch to be begun:
 	// the longest that one may take. Records that are not begun are reported as failures. Default 10 s.
@@ -31,7 +31,7 @@ const recordTimeDefault = 10 * time.Second
 
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	if c.RecordTime <= 0 {
 		c.RecordTime = recordTimeDefault

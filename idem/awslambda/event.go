@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // httpEvent is what the HTTP events have, in one form.
@@ -90,6 +91,11 @@ func parseHTTP(event []byte) (*httpEvent, error) {
 		return nil, fmt.Errorf("%w: not an HTTP event", ErrEvent)
 	}
 	return &e, nil
+}
+
+// damaged says whether bytes of the body may have been lost on the way: what is not UTF-8 becomes U+FFFD in a JSON string.
+func (e *httpEvent) damaged() bool {
+	return !e.IsBase64Encoded && strings.ContainsRune(e.Body, utf8.RuneError)
 }
 
 // request rebuilds the request as a server would have read it.

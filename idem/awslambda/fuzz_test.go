@@ -27,6 +27,7 @@ func FuzzHTTP(f *testing.F) {
 	}
 	f.Add([]byte(`{"requestContext":{"http":{"method":"GET"}},"version":"2.0","rawPath":"%zz"}`))
 	f.Add([]byte(`{"requestContext":{"identity":{"userArn":"u"}},"httpMethod":"A","headers":{"a":"b"},"body":"/w==","isBase64Encoded":true}`))
+	f.Add([]byte(`{"requestContext":{"http":{"method":"PUT"}},"version":"2.0","rawPath":"/","body":"\ufffd"}`))
 	f.Fuzz(func(t *testing.T, event []byte) {
 		var wrote []byte
 		handler := HTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +42,12 @@ func FuzzHTTP(f *testing.F) {
 		if err != nil {
 			if !errors.Is(err, ErrEvent) {
 				t.Fatal(err)
+			}
+			return
+		}
+		if in, err := parseHTTP(event); err == nil && in.damaged() {
+			if status, _ := opened(t, payload); status != 400 || wrote != nil {
+				t.Fatalf("%d, and the handler wrote %q of a damaged body", status, wrote)
 			}
 			return
 		}

@@ -11,6 +11,10 @@ import (
 // application load balancers, told apart by the event itself. Paths are without the gateway's stage. The request's context
 // is the invocation's, with the function's deadline, and carries what [AuthorizerFrom] returns.
 //
+// A text body with the character U+FFFD is answered with 400 and the code request_invalid, and the handler does not run:
+// gateways put that character in place of bytes that are not UTF-8, so that different bodies would arrive as the same one.
+// A body that arrives in base64 is what was sent, and is not looked at.
+//
 // A panic of the handler, and a response that is more than Lambda returns, are answered with 500: a failed invocation
 // would be the gateway's 502, without a word that a client could act on. An event of another kind is an [ErrEvent].
 func HTTP(handler http.Handler, cfg Config) Handler {
@@ -19,6 +23,10 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 		in, err := parseHTTP(event)
 		if err != nil {
 			return nil, err
+		}
+		if in.damaged() {
+			return in.encode(problem(http.StatusBadRequest, "request_invalid", "Invalid request",
+				"The request body is not UTF-8, or has the character U+FFFD, which stands for bytes that are not."))
 		}
 		r, err := in.request(ctx)
 		if err != nil {
@@ -39,7 +47,7 @@ func serve(cfg Config, handler http.Handler, r *http.Request) (w *responseWriter
 		if p != http.ErrAbortHandler {
 			cfg.Logger.ErrorContext(r.Context(), "handler panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
-		w = problem("internal_error", "Internal Server Error", "The request failed.")
+		w = problem(http.StatusInternalServerError, "internal_error", "Internal Server Error", "The request failed.")
 	}()
 	handler.ServeHTTP(w, r)
 	w.WriteHeader(http.StatusOK)

@@ -50,16 +50,18 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 }
 
 // problem is a response of the adapter's own.
-func problem(code, title, detail string) *responseWriter {
+func problem(status int, code, title, detail string) *responseWriter {
 	body, err := json.Marshal(map[string]any{
-		"type": "urn:idem:problem:" + code, "title": title, "status": http.StatusInternalServerError, "detail": detail, "code": code,
+		"type": "urn:idem:problem:" + code, "title": title, "status": status, "detail": detail, "code": code,
 	})
 	if err != nil { // strings and a number always encode
 		panic(err)
 	}
 	w := newResponseWriter()
 	w.header.Set("Content-Type", "application/problem+json")
-	w.WriteHeader(http.StatusInternalServerError)
+	w.header.Set("Cache-Control", "no-store")
+	w.header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
 	_, _ = w.Write(body) // into memory
 	return w
 }
@@ -79,7 +81,7 @@ type response struct {
 func (e *httpEvent) encode(w *responseWriter) ([]byte, error) {
 	payload, err := e.encodeOnce(w)
 	if err == nil && len(payload) > responseBytesMax {
-		return e.encodeOnce(problem("response_too_large", "Response too large", "The response is larger than the gateway can return."))
+		return e.encodeOnce(problem(http.StatusInternalServerError, "response_too_large", "Response too large", "The response is larger than the gateway can return."))
 	}
 	return payload, err
 }

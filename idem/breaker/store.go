@@ -43,6 +43,16 @@ func (s *Store) writing(r idem.Record) func(context.Context, func(context.Contex
 	return s.end
 }
 
+// Renew implements idem.Store. It goes on with what has begun: a handler that runs is never refused its lease.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.Renew(ctx, r, fence) })
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.Postpone(ctx, r, fence) })
+}
+
 // Prepare implements idem.Store.
 func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
 	inner, err := s.inner.Prepare(c)

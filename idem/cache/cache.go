@@ -106,6 +106,16 @@ func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) err
 	return s.changing(r.Key, func() error { return s.inner.Update(ctx, r, fence) })
 }
 
+// Renew implements idem.Store.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.changing(r.Key, func() error { return s.inner.Renew(ctx, r, fence) })
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.changing(r.Key, func() error { return s.inner.Postpone(ctx, r, fence) })
+}
+
 // Prepare implements idem.Store.
 func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
 	inner, err := s.inner.Prepare(c)

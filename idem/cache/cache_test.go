@@ -51,7 +51,8 @@ func newWorld(t *testing.T, cfg cache.Config) *world {
 func record(key string, bodyBytes int) idem.Record {
 	return idem.Record{
 		Key: idem.RecordKey(key), State: idem.StateCompleted, OperationID: idem.OperationID("op_" + key), Epoch: 1, Owner: "owner",
-		Kind: idem.KindExpress, CreatedAt: start, DoneAt: start, ExpiresAt: start.Add(24 * time.Hour), Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+		Revision: idem.Revision("first of " + key), Kind: idem.KindExpress, CreatedAt: start, DoneAt: start,
+		ExpiresAt: start.Add(24 * time.Hour), FreeAt: start.Add(24 * time.Hour), Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
 		Response: idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: bytes.Repeat([]byte("b"), bodyBytes)},
 	}
 }
@@ -68,7 +69,7 @@ func (w *world) update(store interface {
 	Update(context.Context, idem.Record, idem.Fence) error
 }, r idem.Record) {
 	w.Helper()
-	if err := store.Update(w.Context(), r, idem.FenceOf(r)); err != nil {
+	if err := store.Update(w.Context(), r, idem.FenceOfHolder(r)); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -199,7 +200,8 @@ func TestAnOperatorsChangeIsSeen(t *testing.T) {
 	must[idem.Record](t)(other.LoadResponse(t.Context(), *first))
 	w.get("k")
 	longer := r
-	longer.ExpiresAt = start.Add(48 * time.Hour)
+	longer.Revision, longer.ExpiresAt = "longer", start.Add(48*time.Hour)
+	longer.FreeAt = longer.ExpiresAt
 	w.update(w.cache, longer)
 	if got := w.get("k"); !got.ExpiresAt.Equal(longer.ExpiresAt) {
 		t.Errorf("expires %v after it was extended here", got.ExpiresAt)
@@ -207,12 +209,12 @@ func TestAnOperatorsChangeIsSeen(t *testing.T) {
 
 	// A cache-bust keeps the operation id; what is executed then must not be answered with the old response.
 	bust := longer
-	bust.State, bust.ExpiresAt = idem.StateFailedRetryable, time.Time{}
+	bust.Revision, bust.State, bust.ExpiresAt, bust.FreeAt = "bust", idem.StateFailedRetryable, time.Time{}, time.Time{}
 	if err := w.inner.Update(t.Context(), bust, idem.FenceOf(longer)); err != nil {
 		t.Fatal(err)
 	}
 	again := record("k", 6000)
-	again.Epoch, again.Owner, again.DoneAt = 2, "other", start.Add(time.Second)
+	again.Revision, again.Epoch, again.Owner, again.DoneAt = "again", 2, "other", start.Add(time.Second)
 	if err := w.inner.Update(t.Context(), again, idem.FenceOf(bust)); err != nil {
 		t.Fatal(err)
 	}
@@ -238,10 +240,10 @@ func TestWhoLosesReadsAgain(t *testing.T) {
 	w.put(r)
 	seen := *w.get("k")
 	longer := r
-	longer.ExpiresAt = start.Add(48 * time.Hour)
+	longer.Revision, longer.ExpiresAt = "longer", start.Add(48*time.Hour)
+	longer.FreeAt = longer.ExpiresAt
 	w.update(w.inner, longer)
 	fence := idem.FenceOf(seen)
-	fence.ExpiresAt = &seen.ExpiresAt
 	var conflict *idem.RecordConflictError
 	if err := w.cache.Update(t.Context(), seen, fence); !errors.As(err, &conflict) {
 		t.Fatalf("got %v, want a conflict", err)
@@ -262,7 +264,7 @@ func TestWritesDropWhatIsHeld(t *testing.T) {
 			return w.cache.Update(w.Context(), r, idem.FenceOf(r))
 		}, 2},
 		"a commit": {func(w *world, r idem.Record) error {
-			fence := idem.FenceOf(r)
+			fence := idem.FenceOfHolder(r)
 			send, err := w.cache.Prepare(idem.Commit{Record: r, Fence: &fence, Now: w.now, Token: "token"})
 			if err != nil {
 				w.Fatal(err)

@@ -43,6 +43,8 @@ type Fingerprint struct {
 	Selection string
 	// Sum is the SHA-256 or HMAC-SHA-256.
 	Sum [sha256.Size]byte
+	// Parts says where two fingerprints that were made alike differ; [Fingerprint.Equal] does not look at it.
+	Parts Parts
 }
 
 // Equal says whether both are the same hash and were made alike. The sums are compared in constant time.
@@ -165,9 +167,10 @@ func (f *Fingerprinter) sum(version int, keyID string, in Input) (Fingerprint, e
 	if err != nil {
 		return Fingerprint{}, err
 	}
-	h.Write(encoded)
+	h.Write(encoded.bytes)
 	sum := Fingerprint{Version: version, KeyID: keyID, Selection: in.Selection.String()}
 	h.Sum(sum.Sum[:0])
+	sum.Parts = encoded.parts(h)
 	return sum, nil
 }
 

@@ -33,8 +33,16 @@ type Input struct {
 
 // encodings holds one encoder per fingerprint version. An entry is never changed: records are compared under the version
 // they were stored with. A new version is a new entry; an old one may go when no record can hold it any more.
-var encodings = map[int]func(in Input, depthMax int) ([]byte, error){
+var encodings = map[int]func(in Input, depthMax int) (encoding, error){
 	1: encodeV1,
+}
+
+// encoding is the bytes that are hashed.
+type encoding struct {
+	bytes []byte
+	// ends are where the parts of the request end in it, in the order of [Part]; the first begins at begin.
+	begin int
+	ends  [partCount]int
 }
 
 // What the body field of an encoding holds.
@@ -47,7 +55,7 @@ const (
 // encodeV1 writes, each string with its length and each list with its count before it, so that no value can pass for a
 // delimiter: version, operation, what counts of the path by name, what counts of the query by name, media type, kind of
 // body, body; and last the method and the selection's text, unless both are empty.
-func encodeV1(in Input, depthMax int) ([]byte, error) {
+func encodeV1(in Input, depthMax int) (encoding, error) {
 	mediaType, isJSON := normalizeMediaType(in.MediaType)
 	kind, body := bodyRaw, in.Body
 	switch {
@@ -57,24 +65,26 @@ func encodeV1(in Input, depthMax int) ([]byte, error) {
 		kind = bodyJSON
 		var err error
 		if body, err = canonicalJSON(in.Body, depthMax); err != nil {
-			return nil, err
+			return encoding{}, err
 		}
 		body = in.Selection.Fields.apply(body)
 	}
 	path, err := in.Selection.path(in)
 	if err != nil {
-		return nil, err
+		return encoding{}, err
 	}
 	query, selection := in.Selection.query(in.Query), in.Selection.String()
 
 	dst := make([]byte, 0, 256+len(body))
 	dst = appendNumber(dst, 1)
 	dst = appendField(dst, in.Operation)
+	e := encoding{begin: len(dst)}
 	dst = appendNumber(dst, len(path))
 	for _, name := range slices.Sorted(maps.Keys(path)) {
 		dst = appendField(dst, name)
 		dst = appendField(dst, path[name])
 	}
+	e.ends[PartPath] = len(dst)
 	dst = appendNumber(dst, len(query))
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		dst = appendField(dst, name)
@@ -83,14 +93,18 @@ func encodeV1(in Input, depthMax int) ([]byte, error) {
 			dst = appendField(dst, value)
 		}
 	}
+	e.ends[PartQuery] = len(dst)
 	dst = appendField(dst, mediaType)
+	e.ends[PartMediaType] = len(dst)
 	dst = appendNumber(dst, kind)
 	dst = appendField(dst, body)
+	e.ends[PartBody] = len(dst)
 	if in.Method != "" || selection != "" {
 		dst = appendField(dst, in.Method)
 		dst = appendField(dst, selection)
 	}
-	return dst, nil
+	e.bytes, e.ends[PartMethod] = dst, len(dst)
+	return e, nil
 }
 
 func appendNumber(dst []byte, n int) []byte {

@@ -135,3 +135,20 @@ func TestTheListOfTrackingParametersIsFrozen(t *testing.T) {
 		t.Errorf("version %s is now %s", trackingVersion, got)
 	}
 }
+
+func TestDifferingIsOnlySaidOfFingerprintsThatWereMadeAlike(t *testing.T) {
+	f := newFingerprinter(t, Config{})
+	a, other := sum(t, f, httpInput()), httpInput()
+	other.Body = []byte(`{"a":2,"b":2}`)
+	b := sum(t, f, other)
+	if got := a.Differing(b); len(got) != 1 || got[0] != PartBody {
+		t.Errorf("differs in %v", got)
+	}
+	older, elsewhere := b, b
+	older.Parts, elsewhere.Selection = Parts{}, "path=wildcards"
+	for _, unknown := range []Fingerprint{a, older, elsewhere} {
+		if got := a.Differing(unknown); got != nil {
+			t.Errorf("%+v differs in %v", unknown, got)
+		}
+	}
+}

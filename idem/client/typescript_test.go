@@ -30,7 +30,7 @@ type script struct{ path string }
 // with CI=true that is a failure.
 func compile(t *testing.T) script {
 	t.Helper()
-	const isNew = "process.exit(+process.versions.node.split('.')[0] < 20)"
+	const isNew = "process.exit(+process.versions.node.split('.')[0] < 20 ? 1 : 0)"
 	if err := exec.CommandContext(t.Context(), "node", "-e", isNew).Run(); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("the TypeScript client can't be tested: Node 20 or newer is needed (%v)", err)

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,7 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
+
+// revisionBytes is the size of what a revision stands for.
+const revisionBytes = 16
 
 // item is what DynamoDB stores under one key.
 type item = map[string]types.AttributeValue
@@ -43,6 +50,17 @@ func (w *writer) note(attribute, s string) {
 	if s != "" {
 		w.item[attribute] = stringValue(strings.ToValidUTF8(s, "\uFFFD"))
 	}
+}
+
+// revision writes a revision as the 16 bytes that it stands for: every write of a row is billed by its size. Any other text
+// is kept as it is.
+func (w *writer) revision(r idem.Revision) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(r))
+	if err != nil || len(raw) != revisionBytes {
+		w.name(schema.Revision, string(r))
+		return
+	}
+	w.bytes(schema.Revision, raw)
 }
 
 func (w *writer) number(attribute string, n int64) {
@@ -103,6 +121,13 @@ func (r *reader) text(attribute string) string {
 		r.malformed(attribute)
 	}
 	return ""
+}
+
+func (r *reader) revision() idem.Revision {
+	if _, raw := r.item[schema.Revision].(*types.AttributeValueMemberB); raw {
+		return idem.Revision(base64.RawURLEncoding.EncodeToString(r.bytes(schema.Revision)))
+	}
+	return idem.Revision(r.text(schema.Revision))
 }
 
 func (r *reader) number(attribute string) int64 {

@@ -22,8 +22,8 @@ const (
 // cancelled reads the reasons of a cancelled transaction position by position (design.md "Commit", table of outcomes).
 //
 // The store's own items come first. A failed condition of one of them decides, whatever else failed: where the record is
-// not mine, a business condition was judged in vain (peers.md H11). If one of them was in contention its condition was
-// not judged at all, so the whole is contention. Only then do the business writes count.
+// not mine, a business condition was judged in vain (peers.md H11). Then the business writes count, together with what was
+// not judged at all: the caller knows what they declare.
 func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledException) error {
 	reasons := err.CancellationReasons
 	if len(reasons) != len(t.items()) {
@@ -32,39 +32,74 @@ func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledExceptio
 	own, writes := reasons[:len(t.own)], reasons[len(t.own):]
 	for i, reason := range own {
 		if text(reason.Code) == reasonConditionFailed {
-			return t.own[i].lost(s, reason.Item)
+			return t.beside(s, own, t.own[i].lost(s, reason.Item))
 		}
 	}
-	if contended := contention(own); contended != nil {
-		return fmt.Errorf("%w: %w", contended, err)
-	}
-	var failed []int
+	var failed, unjudged []int
 	for i, reason := range writes {
-		if text(reason.Code) == reasonConditionFailed {
+		switch text(reason.Code) {
+		case reasonNone:
+		case reasonConditionFailed:
 			failed = append(failed, i)
+		default:
+			unjudged = append(unjudged, i)
 		}
 	}
 	if len(failed) > 0 {
-		return &idem.WriteFailedError{Indexes: failed}
+		return &idem.WriteFailedError{Indexes: failed, Unjudged: unjudged, OwnUnjudged: slices.ContainsFunc(own, notJudged)}
 	}
-	if contended := contention(writes); contended != nil {
+	if contended := contention(own, writes); contended != nil {
 		return fmt.Errorf("%w: %w", contended, err)
 	}
 	return fmt.Errorf("the transaction was cancelled for %v: %w", explain(reasons), err)
 }
 
-// contention returns idem.ErrThrottled or idem.ErrContention where one of the reasons is, else nil.
-func contention(reasons []types.CancellationReason) error {
-	var found error
-	for _, reason := range reasons {
+// beside completes a record's conflict with the message that was in the way of the same transaction.
+func (t *transaction) beside(s *Store, own []types.CancellationReason, lost error) error {
+	conflict, ok := errors.AsType[*idem.RecordConflictError](lost)
+	if !ok {
+		return lost
+	}
+	for i, reason := range own {
+		if t.own[i].is != isMessage || text(reason.Code) != reasonConditionFailed || len(reason.Item) == 0 {
+			continue
+		}
+		if message, err := s.decodeMessage(reason.Item); err == nil { // one that can't be read changes nothing about the record
+			conflict.Message = message
+		}
+		break
+	}
+	return conflict
+}
+
+func notJudged(reason types.CancellationReason) bool { return text(reason.Code) != reasonNone }
+
+// contention returns what was in the way of some items where that was another transaction or a throttle, else nil. What was
+// in the way of the store's own items says more than what was in the way of the writes.
+func contention(own, writes []types.CancellationReason) error {
+	found, throttled := inTheWay(own)
+	among, writesThrottled := inTheWay(writes)
+	if len(found) == 0 {
+		throttled = writesThrottled
+	}
+	if len(found)+len(among) == 0 {
+		return nil
+	}
+	return &idem.ContentionError{Unjudged: among, Throttled: throttled}
+}
+
+// inTheWay lists the items that another transaction or a throttle was in the way of, and says whether a throttle was.
+func inTheWay(reasons []types.CancellationReason) (positions []int, throttled bool) {
+	for i, reason := range reasons {
 		switch text(reason.Code) {
 		case reasonThrottling, reasonThroughput:
-			return idem.ErrThrottled
+			throttled = true
+			positions = append(positions, i)
 		case reasonConflict:
-			found = idem.ErrContention
+			positions = append(positions, i)
 		}
 	}
-	return found
+	return positions, throttled
 }
 
 // explain names the reasons, each with its position. DynamoDB's messages speak of attributes and types, not of values.

@@ -41,13 +41,16 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 		{"the first write's condition", []string{none, none, condition, none}, &idem.WriteFailedError{Indexes: []int{0}}},
 		{"the second write's condition", []string{none, none, none, condition}, &idem.WriteFailedError{Indexes: []int{1}}},
 		{"both writes' conditions", []string{none, none, condition, condition}, &idem.WriteFailedError{Indexes: []int{0, 1}}},
-		{"a write's condition beside another's contention", []string{none, none, running, condition}, &idem.WriteFailedError{Indexes: []int{1}}},
-		{"a record in contention was not judged, so a write's condition does not count", []string{running, none, none, condition}, idem.ErrContention},
-		{"contention on the record", []string{running, none, none, none}, idem.ErrContention},
-		{"contention on a write", []string{none, none, none, running}, idem.ErrContention},
-		{"a throttled write", []string{none, none, throttle, none}, idem.ErrThrottled},
-		{"a throttle beside contention", []string{running, none, throttle, none}, idem.ErrContention},
-		{"provisioned capacity", []string{none, provision, none, none}, idem.ErrThrottled},
+		{"a write's condition beside another's contention", []string{none, none, running, condition}, &idem.WriteFailedError{Indexes: []int{1}, Unjudged: []int{0}}},
+		{"a write's condition beside another's throttle", []string{none, none, condition, throttle}, &idem.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}}},
+		{"a write's condition beside what nobody knows", []string{none, none, condition, "Sunspots"}, &idem.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}}},
+		{"a write's condition beside a message in contention", []string{none, running, condition, none}, &idem.WriteFailedError{Indexes: []int{0}, OwnUnjudged: true}},
+		{"a write's condition beside a record in contention", []string{running, none, none, condition}, &idem.WriteFailedError{Indexes: []int{1}, OwnUnjudged: true}},
+		{"contention on the record", []string{running, none, none, none}, &idem.ContentionError{}},
+		{"contention on a write", []string{none, none, none, running}, &idem.ContentionError{Unjudged: []int{1}}},
+		{"a throttled write", []string{none, none, throttle, none}, &idem.ContentionError{Unjudged: []int{0}, Throttled: true}},
+		{"a throttle beside contention", []string{running, none, throttle, none}, &idem.ContentionError{Unjudged: []int{0}}},
+		{"provisioned capacity", []string{none, provision, none, none}, &idem.ContentionError{Throttled: true}},
 		{"an invalid write", []string{none, none, invalid, none}, nil},
 		{"a code of a later day", []string{none, none, none, "Sunspots"}, nil},
 		{"no reason at all", []string{none, none, none, none}, nil},
@@ -77,6 +80,7 @@ func firstKnown(err error) error {
 	var record *idem.RecordConflictError
 	var message *idem.MessageConflictError
 	var write *idem.WriteFailedError
+	var contention *idem.ContentionError
 	switch {
 	case errors.As(err, &record):
 		return record
@@ -84,10 +88,8 @@ func firstKnown(err error) error {
 		return message
 	case errors.As(err, &write):
 		return write
-	case errors.Is(err, idem.ErrThrottled):
-		return idem.ErrThrottled
-	case errors.Is(err, idem.ErrContention):
-		return idem.ErrContention
+	case errors.As(err, &contention):
+		return contention
 	}
 	return nil
 }
@@ -103,8 +105,8 @@ func TestReasonsOfASettlement(t *testing.T) {
 		{[]string{condition, condition, condition}, &idem.MessageConflictError{}},
 		{[]string{none, condition, condition}, &idem.RecordConflictError{}},
 		{[]string{none, none, condition}, &idem.MessageConflictError{}},
-		{[]string{running, none, none}, idem.ErrContention},
-		{[]string{none, throttle, none}, idem.ErrThrottled},
+		{[]string{running, none, none}, &idem.ContentionError{}},
+		{[]string{none, throttle, none}, &idem.ContentionError{Throttled: true}},
 	} {
 		r, m := deferred(t, store)
 		s := settlement(t, r, m, []byte("{}"))

@@ -23,11 +23,13 @@ func (s *Store) commit(c idem.Commit) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard := absentOrExpired(c.Now)
+	fence := idem.Fence{FreeAt: c.Now}
 	if c.Fence != nil {
-		if guard, err = fenced(*c.Fence); err != nil {
-			return nil, err
-		}
+		fence = *c.Fence
+	}
+	guard, err := fenced(fence)
+	if err != nil {
+		return nil, err
 	}
 	t := &transaction{}
 	t.putRecord(s, it, guard)

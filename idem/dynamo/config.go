@@ -3,6 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"regexp"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -56,6 +57,8 @@ type Config struct {
 	// Translate turns an application's own business write into an item of the transaction. It is asked for every write
 	// that is not one of [Put], [Update], [Delete] or [ConditionCheck]; without it such a write is an error.
 	Translate func(idem.Write) (types.TransactWriteItem, error)
+	// Now is the clock that a call's deadline is compared with before it leaves. Default time.Now.
+	Now func() time.Time
 	// Meter, where set, is called after each call to DynamoDB, on the caller's goroutine, and makes the store ask for the
 	// consumed capacity.
 	Meter func(Usage)
@@ -83,6 +86,9 @@ func New(client *dynamodb.Client, cfg Config) (*Store, error) {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	for _, field := range []struct {
 		value        *int
 		defaultValue int

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
-	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
 
 const day = 24 * time.Hour
@@ -154,7 +152,7 @@ func TestTombstoneAcrossDaysWithAndWithoutTTL(t *testing.T) {
 func TestH13ChunksOutliveAnAmendedRecord(t *testing.T) {
 	s := newShop(t, dynamo.Config{ChunkBytes: 64 << 10, ResponseBytesMax: 1<<20 + 1<<10})
 	extended, backed := completed(reserved(t), random(200<<10)), completed(reserved(t), random(200<<10))
-	backed.Expiry.ResourceBacked, backed.ExpiresAt = true, time.Time{}
+	backed.Expiry.ResourceBacked, backed.ExpiresAt, backed.FreeAt = true, time.Time{}, time.Time{}
 	for _, r := range []idem.Record{extended, backed} {
 		must(t, s.store.Insert(t.Context(), r, base))
 	}
@@ -190,38 +188,4 @@ func (s *shop) chunk(r idem.Record, n int) map[string]types.AttributeValue {
 		s.Fatalf("chunk %d is missing", n)
 	}
 	return chunk
-}
-
-// peers.md H17, in both directions: what the previous release wrote expires as it did, and to the previous release, which
-// knows none of the newer attributes, a record that is gone goes on answering until its key is free.
-func TestExpirySideBySideWithThePreviousRelease(t *testing.T) {
-	dynamotest.Each(t, func(t *testing.T, url string) {
-		client := dynamotest.Client(url)
-		tables := createTables(t, client)
-		store := newStore(t, client, tables, dynamo.Config{})
-		r := completed(reserved(t), []byte("{}"))
-		r.Expiry, r.Alone = idem.Expiry{KeepFor: 7 * day, Gone: true}, true
-		must(t, store.Insert(t.Context(), r, base))
-
-		it := stored(t, client, tables.Idempotency, "pk", string(r.Key))
-		known := maps.Clone(it)
-		for _, newer := range []string{"au", "kf", "gn", "al"} {
-			if _, ok := known[newer]; !ok {
-				t.Errorf("the record has no attribute %s", newer)
-			}
-			delete(known, newer)
-		}
-		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tables.Idempotency, Item: known})
-		must(t, err)
-		seen := got(t, store, r.Key) // as a release that ignores them sees it, or an older one wrote it
-		if !seen.Readable() || seen.Alone || seen.Expiry != (idem.Expiry{}) || !seen.ExpiresAt.Equal(r.FreeAt()) {
-			t.Errorf("%+v, want a plain record that answers until %v", seen, r.FreeAt())
-		}
-		next := reserved(t)
-		next.Key = r.Key
-		if err := store.Insert(t.Context(), next, r.FreeAt().Add(-time.Millisecond)); meaningOf(err) != conflict {
-			t.Errorf("before the key is free: %v, want a conflict", err)
-		}
-		must(t, store.Insert(t.Context(), next, r.FreeAt()))
-	})
 }

@@ -2,7 +2,7 @@ package dynamo
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -15,49 +15,89 @@ type condition struct {
 	text *string
 }
 
-// absentOrExpired is what a reserve demands: no record, or a final one past its expiry. Native TTL removes items late,
-// so the time is compared here; only the known final states expire, whatever else has the attribute.
-func absentOrExpired(now time.Time) condition {
+// fenced demands of the stored record what the fence says: one of its alternatives, and the lease's end besides.
+func fenced(f idem.Fence) (condition, error) {
 	e := newExpression()
-	expired := *all(
-		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
-		e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed)),
-	)
-	text := e.absent(schema.RecordKey) + " OR (" + expired + ")"
-	return condition{e, &text}
+	w := &writer{item: item{}}
+	var alternatives []string
+	if f.OperationID != "" && f.Revision != "" {
+		alternatives = append(alternatives, e.seen(f, w))
+	}
+	if f.OperationID != "" && len(f.States) > 0 {
+		alternatives = append(alternatives, e.held(f, w))
+	}
+	if !f.FreeAt.IsZero() {
+		alternatives = append(alternatives, e.absent(schema.RecordKey), e.free(f.FreeAt))
+	}
+	if len(alternatives) == 0 {
+		return condition{}, errors.New("a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
+	}
+	text := either(alternatives...)
+	if !f.LeaseBefore.IsZero() {
+		before := e.name(schema.LeaseUntil) + " < " + e.value(numberValue(f.LeaseBefore.UnixMilli()))
+		lease := "(" + either(e.absent(schema.LeaseUntil), before) + ")"
+		if len(alternatives) > 1 {
+			text = "(" + text + ")"
+		}
+		text = *all(text, lease)
+	}
+	return condition{e, &text}, w.err
 }
 
-// fenced demands of the stored record what the fence says.
-func fenced(f idem.Fence) (condition, error) {
-	if f.OperationID == "" || len(f.States) == 0 {
-		return condition{}, errors.New("a fence without operation id or states")
+// either joins conditions. DynamoDB refuses parentheses that say nothing, so one alone gets none.
+func either(conditions ...string) string {
+	if len(conditions) == 1 {
+		return conditions[0]
 	}
-	w := &writer{item: item{}}
+	wrapped := make([]string, len(conditions))
+	for i, c := range conditions {
+		wrapped[i] = c
+		if strings.Contains(c, " AND ") {
+			wrapped[i] = "(" + c + ")"
+		}
+	}
+	return strings.Join(wrapped, " OR ")
+}
+
+// fencedStored is fenced for a change of a part of what is stored. It refuses a fence that admits absence: an update would
+// make a row of that part alone.
+func fencedStored(f idem.Fence) (condition, error) {
+	if f.AdmitsAbsence() {
+		return condition{}, errors.New("a fence that admits absence, for a change of what is there")
+	}
+	return fenced(f)
+}
+
+// seen admits exactly the row that was read.
+func (e *expression) seen(f idem.Fence, w *writer) string {
+	w.name(schema.OperationID, string(f.OperationID))
+	w.revision(f.Revision)
+	return *all(e.is(schema.OperationID, w.item), e.is(schema.Revision, w.item))
+}
+
+// held admits the holder's own row.
+func (e *expression) held(f idem.Fence, w *writer) string {
 	w.name(schema.OperationID, string(f.OperationID))
 	w.name(schema.Owner, string(f.Owner))
-	w.number(schema.Epoch, f.Epoch)
 	states := make([]string, len(f.States))
 	for i, state := range f.States {
 		states[i] = string(state)
 	}
-	e := newExpression()
-	conditions := []string{
-		e.is(schema.OperationID, w.item), e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), e.in(schema.State, states...),
+	conditions := []string{e.is(schema.OperationID, w.item), e.is(schema.Owner, w.item), e.in(schema.State, states...)}
+	if !f.AnyEpoch {
+		w.number(schema.Epoch, f.Epoch)
+		conditions = append(conditions, e.is(schema.Epoch, w.item))
 	}
-	if f.ExpiresAt != nil {
-		conditions = append(conditions, e.expiresAt(*f.ExpiresAt))
-	}
-	return condition{e, all(conditions...)}, w.err
+	return *all(conditions...)
 }
 
-// expiresAt demands when the stored record expires: one that holds its key for longer says so in an attribute of its own.
-func (e *expression) expiresAt(at time.Time) string {
-	if at.IsZero() {
-		return e.absent(schema.FreeAt)
-	}
-	value := e.value(numberValue(at.UnixMilli()))
-	until, free := e.name(schema.AnswersUntil), e.name(schema.FreeAt)
-	return fmt.Sprintf("(%s = %s OR (%s AND %s = %s))", until, value, e.absent(schema.AnswersUntil), free, value)
+// free admits a row whose key is free. Native TTL removes items late, so the time is compared here; only these states free
+// their key, whatever else has the attribute.
+func (e *expression) free(now time.Time) string {
+	return *all(
+		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
+		e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed), string(idem.StateFailedRetryable)),
+	)
 }
 
 // fencedMessage demands of the stored message what the fence says.
@@ -66,5 +106,10 @@ func fencedMessage(e *expression, f idem.MessageFence) string {
 	w.name(schema.State, string(f.State))
 	w.name(schema.Owner, string(f.Owner))
 	w.number(schema.Epoch, f.Epoch)
-	return *all(e.exists(schema.MessageID), e.is(schema.State, w.item), e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item))
+	conditions := []string{e.exists(schema.MessageID), e.is(schema.State, w.item), e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item)}
+	if f.Revision != "" {
+		w.revision(f.Revision)
+		conditions = append(conditions, e.is(schema.Revision, w.item))
+	}
+	return *all(conditions...)
 }

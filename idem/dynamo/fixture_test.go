@@ -30,6 +30,13 @@ func owner(t *testing.T) idem.Owner {
 	return owner
 }
 
+func revision(t *testing.T) idem.Revision {
+	t.Helper()
+	revision, err := mint.Revision()
+	must(t, err)
+	return revision
+}
+
 // reserved is a record as a reserve inserts it, under a key of its own.
 func reserved(t *testing.T) idem.Record {
 	t.Helper()
@@ -39,16 +46,23 @@ func reserved(t *testing.T) idem.Record {
 		t.Fatal(err)
 	}
 	return idem.Record{
-		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner(t), LeaseUntil: base.Add(time.Minute),
+		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner(t), Revision: revision(t), LeaseUntil: base.Add(time.Minute),
 		Tenant: "tenant", Operation: "orders.create", Kind: idem.KindAtomic,
 		Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
 		CreatedAt:   base, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 }
 
+// renewed is the record with a longer lease.
+func renewed(r idem.Record) idem.Record {
+	r.Revision, r.LeaseUntil = r.Revision+"r", r.LeaseUntil.Add(time.Minute)
+	return r
+}
+
 // completed is the record with its final answer.
 func completed(r idem.Record, body []byte) idem.Record {
 	r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = idem.StateCompleted, time.Time{}, base, base.Add(24*time.Hour)
+	r.Revision, r.FreeAt = r.Revision+"+", r.ExpiresAt
 	r.Response = idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 	return r
 }
@@ -76,7 +90,8 @@ func settlement(t *testing.T, r idem.Record, m idem.Message, body []byte) idem.S
 	return idem.Settlement{
 		Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: base, Retention: m.Retention, Reference: "ch_1", LastOutcome: "delivered"},
 		Record: &idem.RecordEnd{
-			Key: r.Key, OperationID: r.OperationID, State: done.State, Response: done.Response, DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt,
+			Key: r.Key, OperationID: r.OperationID, State: done.State, Revision: done.Revision, Response: done.Response,
+			DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, FreeAt: done.FreeAt,
 		},
 		Token: string(owner(t)),
 	}

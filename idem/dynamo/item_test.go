@@ -32,11 +32,11 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, int(500*time.Millisecond), time.UTC
 // everyField is a record that has every attribute.
 func everyField() idem.Record {
 	return idem.Record{
-		Key: "key", State: idem.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", LeaseUntil: noon,
-		Tenant: "tenant", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session", SafeToRunAgain: true,
+		Key: "key", State: idem.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon,
+		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session", SafeToRunAgain: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
-		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
+		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
 		Attempts: 3, LastError: "none", SchemaVersion: idem.SchemaVersion,
 	}
 }
@@ -46,7 +46,7 @@ var everyExpiry = idem.Expiry{KeepFor: 2 * time.Hour, Gone: true, ResourceBacked
 func everyFieldOfMessage() idem.Message {
 	return idem.Message{
 		ID: "op_1.1", Index: 1, OperationID: "op_1", RecordKey: "key", Tenant: "tenant", Topic: "orders.charge", Payload: []byte("{}"),
-		State: idem.MessageUnknown, Epoch: 2, Owner: "owner", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
+		State: idem.MessageUnknown, Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
 		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Expiry: everyExpiry, Detached: true,
 		Reference: "ch_1", LastOutcome: "ambiguous", Evidence: []byte("{}"), SchemaVersion: idem.SchemaVersion,
 	}
@@ -62,7 +62,8 @@ func TestARecordsItem(t *testing.T) {
 	}
 	want := item{
 		"pk": stringValue("key"), "st": stringValue("completed"), "op": stringValue("op_1"), "ep": numberValue(2),
-		"ow": stringValue("owner"), "lu": numberValue(noon.UnixMilli()), "tn": stringValue("tenant"), "on": stringValue("orders.create"),
+		"ow": stringValue("owner"), "rv": stringValue("revision"), "lu": numberValue(noon.UnixMilli()),
+		"qa": numberValue(noon.Add(time.Second).UnixMilli()), "tn": stringValue("tenant"), "on": stringValue("orders.create"),
 		"kd": stringValue("opaque"), "pr": stringValue("session"), "sf": yes,
 		"fv": numberValue(1), "fk": stringValue("k1"), "rs": numberValue(201),
 		"rh": &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("Location"), stringValue("/1")}},
@@ -87,7 +88,7 @@ func TestAMessagesItem(t *testing.T) {
 	want := item{
 		"id": stringValue("op_1.1"), "n": numberValue(1), "op": stringValue("op_1"), "pk": stringValue("key"), "tn": stringValue("tenant"),
 		"tp": stringValue("orders.charge"), "pl": &types.AttributeValueMemberB{Value: []byte("{}")}, "st": stringValue("unknown"),
-		"ep": numberValue(2), "ow": stringValue("owner"), "lu": ms, "ca": ms, "fc": ms, "na": ms, "os": ms, "da": ms,
+		"ep": numberValue(2), "ow": stringValue("owner"), "rv": stringValue("revision"), "lu": ms, "ca": ms, "fc": ms, "na": ms, "os": ms, "da": ms,
 		"an": numberValue(3), "rt": numberValue(3600_000), "dt": yes, "ref": stringValue("ch_1"),
 		"lo": stringValue("ambiguous"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}, "sv": numberValue(1),
 		"q": stringValue("unknown#0"), "qa": ms, "kf": numberValue(7200_000), "gn": yes, "rl": yes,

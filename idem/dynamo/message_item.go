@@ -31,6 +31,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.name(schema.State, string(m.State))
 	w.number(schema.Epoch, m.Epoch)
 	w.name(schema.Owner, string(m.Owner))
+	w.revision(m.Revision)
 	w.instant(schema.LeaseUntil, m.LeaseUntil)
 	w.instant(schema.CreatedAt, m.CreatedAt)
 	w.instant(schema.FirstClaimedAt, m.FirstClaimedAt)
@@ -96,6 +97,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		State:          idem.MessageState(r.text(schema.State)),
 		Epoch:          r.number(schema.Epoch),
 		Owner:          idem.Owner(r.text(schema.Owner)),
+		Revision:       r.revision(),
 		LeaseUntil:     r.instant(schema.LeaseUntil),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		FirstClaimedAt: r.instant(schema.FirstClaimedAt),

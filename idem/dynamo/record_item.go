@@ -24,6 +24,7 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	w.name(schema.OperationID, string(r.OperationID))
 	w.number(schema.Epoch, r.Epoch)
 	w.name(schema.Owner, string(r.Owner))
+	w.revision(r.Revision)
 	w.instant(schema.LeaseUntil, r.LeaseUntil)
 	w.name(schema.Tenant, r.Tenant)
 	w.name(schema.OperationName, r.Operation)
@@ -35,16 +36,20 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
 		w.name(schema.Selection, r.Fingerprint.Selection)
 		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
+		if r.Fingerprint.Parts != (canonical.Parts{}) {
+			w.bytes(schema.FingerprintParts, r.Fingerprint.Parts[:])
+		}
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
 	w.instant(schema.DoneAt, r.DoneAt)
-	w.expiresAt(r)
+	w.life(r)
 	w.duration(schema.Retention, r.Retention)
 	w.lifeAfter(r.Expiry)
 	w.flag(schema.Alone, r.Alone)
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
+	w.lookAt(r)
 	if queue, at, ok := r.Queue(); ok {
 		w.name(schema.Queue, s.queueKey(queue, string(r.Key)))
 		w.item[schema.QueueAt] = numberValue(max(0, at.UnixMilli()))
@@ -80,7 +85,9 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		OperationID:    idem.OperationID(r.text(schema.OperationID)),
 		Epoch:          r.number(schema.Epoch),
 		Owner:          idem.Owner(r.text(schema.Owner)),
+		Revision:       r.revision(),
 		LeaseUntil:     r.instant(schema.LeaseUntil),
+		LookAt:         r.queueAt(),
 		Tenant:         r.text(schema.Tenant),
 		Operation:      r.text(schema.OperationName),
 		Kind:           idem.Kind(r.text(schema.Kind)),
@@ -89,7 +96,6 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		Fingerprint:    r.fingerprint(),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		DoneAt:         r.instant(schema.DoneAt),
-		ExpiresAt:      r.expiresAt(),
 		Retention:      r.duration(schema.Retention),
 		Expiry:         r.lifeAfter(),
 		Alone:          r.flag(schema.Alone),
@@ -98,6 +104,10 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		LastError:      r.text(schema.LastError),
 		SchemaVersion:  version,
 	}
+	if record.LookAt.Equal(record.LeaseUntil) {
+		record.LookAt = time.Time{}
+	}
+	record.ExpiresAt, record.FreeAt = r.life(record.State)
 	record.Response, record.Chunks = s.readResponse(r)
 	for _, required := range []struct{ attribute, value string }{
 		{schema.RecordKey, string(record.Key)}, {schema.OperationID, string(record.OperationID)},
@@ -112,22 +122,43 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 	return &record, nil
 }
 
-// expiresAt writes when the record expires. Where it holds its key for longer, the attribute that conditions judge, and
-// that older releases know, says when the key is free: they go on answering rather than execute again (peers.md H17).
-func (w *writer) expiresAt(r idem.Record) {
-	free := r.FreeAt()
-	w.instant(schema.FreeAt, free)
-	if !free.Equal(r.ExpiresAt) {
+// lookAt writes where the record stands in its queue. Where it stands in none the time alone puts it into no index.
+func (w *writer) lookAt(r idem.Record) {
+	if !r.LookAt.IsZero() {
+		w.item[schema.QueueAt] = numberValue(max(0, r.LookAt.UnixMilli()))
+	}
+}
+
+// life writes when the record's key is free, which conditions judge, and until when it answers, where that is another time
+// than a reader would take it for.
+func (w *writer) life(r idem.Record) {
+	w.instant(schema.FreeAt, r.FreeAt)
+	switch {
+	case r.ExpiresAt.Equal(answersUntil(r.State, r.FreeAt)):
+	case r.ExpiresAt.IsZero():
+		w.item[schema.AnswersUntil] = numberValue(0)
+	default:
 		w.instant(schema.AnswersUntil, r.ExpiresAt)
 	}
 }
 
-func (r *reader) expiresAt() time.Time {
-	until, free := r.instant(schema.AnswersUntil), r.instant(schema.FreeAt)
-	if until.IsZero() {
+func (r *reader) life(state idem.State) (expires, free time.Time) {
+	free = r.instant(schema.FreeAt)
+	if _, ok := r.item[schema.AnswersUntil]; !ok {
+		return answersUntil(state, free), free
+	}
+	if ms := r.number(schema.AnswersUntil); ms != 0 {
+		expires = time.UnixMilli(ms).UTC()
+	}
+	return expires, free
+}
+
+// answersUntil is when a record expires that does not say so: a final one, when its key is free.
+func answersUntil(state idem.State, free time.Time) time.Time {
+	if state.Final() {
 		return free
 	}
-	return until
+	return time.Time{}
 }
 
 func (w *writer) lifeAfter(e idem.Expiry) {
@@ -148,6 +179,7 @@ func (r *reader) fingerprint() canonical.Fingerprint {
 		KeyID:     r.text(schema.FingerprintKeyID),
 		Selection: r.text(schema.Selection),
 	}
+	copy(fingerprint.Parts[:], r.bytes(schema.FingerprintParts)) // which decide nothing
 	switch sum := r.bytes(schema.Fingerprint); len(sum) {
 	case 0:
 	case sha256.Size:

@@ -36,6 +36,15 @@ func doubled(body []byte) []byte {
 	return twice
 }
 
+// releaseRevision is a revision that its name makes.
+func releaseRevision(t *testing.T, name string) idem.Revision {
+	t.Helper()
+	digest := sha256.Sum256([]byte("revision of " + name))
+	revision, err := idem.Mint{Random: bytes.NewReader(digest[:])}.Revision()
+	must(t, err)
+	return revision
+}
+
 // releaseRecord is a record as it is reserved, under a key that its name makes.
 func releaseRecord(t *testing.T, name string, kind idem.Kind) idem.Record {
 	t.Helper()
@@ -44,7 +53,8 @@ func releaseRecord(t *testing.T, name string, kind idem.Kind) idem.Record {
 	id, err := idem.Mint{Random: bytes.NewReader(digest[:])}.OperationID(key)
 	must(t, err)
 	return idem.Record{
-		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: idem.Owner("owner-" + name), LeaseUntil: released.Add(time.Minute),
+		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: idem.Owner("owner-" + name),
+		Revision: releaseRevision(t, name), LeaseUntil: released.Add(time.Minute),
 		Tenant: "tenant-a", Operation: "orders.create", Kind: kind, Fingerprint: canonical.Fingerprint{Version: 1, Sum: digest},
 		CreatedAt: released, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: 1,
 	}
@@ -63,6 +73,7 @@ func releaseRecords(t *testing.T) map[string]idem.Record {
 	final := func(status int, body []byte) func(*idem.Record) {
 		return func(r *idem.Record) {
 			r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = idem.StateCompleted, time.Time{}, released.Add(time.Second), released.Add(24*time.Hour+time.Second)
+			r.FreeAt = r.ExpiresAt
 			r.Response = idem.Response{Status: status, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 		}
 	}
@@ -89,9 +100,22 @@ func releaseRecords(t *testing.T) map[string]idem.Record {
 		final(502, []byte(`{"code":"provider_unavailable"}`))(r)
 		r.State, r.LastError = idem.StateFailed, "attempts over"
 	})
+	add("completed-gone", idem.KindAtomic, func(r *idem.Record) {
+		final(201, []byte(`{"id":"ord_1"}`))(r)
+		r.Alone, r.Expiry = true, idem.Expiry{KeepFor: time.Hour, Gone: true}
+		r.FreeAt = r.ExpiresAt.Add(time.Hour + 2*time.Second)
+	})
+	add("completed-resource", idem.KindAtomic, func(r *idem.Record) {
+		final(201, []byte(`{"id":"ord_1"}`))(r)
+		r.Expiry, r.ExpiresAt, r.FreeAt = idem.Expiry{ResourceBacked: true}, time.Time{}, time.Time{}
+	})
 	add("failed-retryable", idem.KindAtomic, func(r *idem.Record) {
 		r.State, r.LastError, r.Epoch = idem.StateFailedRetryable, "the commit had no reply and was fenced off", 2
 	})
+	add("failed-retryable-freed", idem.KindOpaque, func(r *idem.Record) {
+		r.State, r.LastError, r.Epoch, r.FreeAt = idem.StateFailedRetryable, "proven absent", 2, released.Add(24*time.Hour)
+	})
+	add("in-progress-renewed", idem.KindOpaque, func(r *idem.Record) { r.LookAt = released.Add(30 * time.Second) })
 	add("unknown", idem.KindOpaque, func(r *idem.Record) { r.State, r.LastError = idem.StateUnknown, "the lease ran out" })
 	return records
 }
@@ -104,7 +128,7 @@ func releaseMessages(t *testing.T) map[string]idem.Message {
 		r := releaseRecord(t, "message-"+name, idem.KindDeferred)
 		m := idem.Message{
 			ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant, Topic: "orders.charge",
-			Payload: []byte(`{"amount":1}`), State: state, CreatedAt: released, NextAttemptAt: released, SweepAt: released.Add(15 * time.Second),
+			Payload: []byte(`{"amount":1}`), State: state, Revision: releaseRevision(t, name), CreatedAt: released, NextAttemptAt: released, SweepAt: released.Add(15 * time.Second),
 			Retention: r.Retention, SchemaVersion: 1,
 		}
 		change(&m)

@@ -14,11 +14,11 @@ import (
 // What a settlement writes; all other attributes stay as they are.
 var (
 	settledOfMessage = []string{
-		schema.State, schema.DoneAt, schema.Retention, schema.ProviderReference, schema.LastOutcome, schema.Queue,
+		schema.State, schema.Revision, schema.DoneAt, schema.Retention, schema.ProviderReference, schema.LastOutcome, schema.Queue,
 		schema.QueueAt, schema.TTL,
 	}
 	settledOfRecord = append(
-		[]string{schema.State, schema.DoneAt, schema.FreeAt, schema.AnswersUntil, schema.LastError, schema.TTL}, responseAttributes...,
+		[]string{schema.State, schema.Revision, schema.DoneAt, schema.FreeAt, schema.AnswersUntil, schema.LastError, schema.TTL}, responseAttributes...,
 	)
 )
 
@@ -59,7 +59,7 @@ func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
 // endMessage updates a message that is not final, and with a fence only as it was seen.
 func (t *transaction) endMessage(s *Store, end idem.MessageEnd, fence *idem.MessageFence) error {
 	it, err := s.encodeMessage(idem.Message{
-		ID: end.ID, State: end.State, DoneAt: end.DoneAt, Retention: end.Retention, Reference: end.Reference,
+		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Retention: end.Retention, Reference: end.Reference,
 		LastOutcome: end.LastOutcome, Evidence: end.Evidence, SweepAt: end.SweepAt,
 	})
 	if err != nil {
@@ -92,8 +92,8 @@ func (t *transaction) endRecord(s *Store, end idem.RecordEnd) ([]item, error) {
 		return nil, fmt.Errorf("a settlement makes its record %s or %s, not %q", idem.StateCompleted, idem.StateFailed, end.State)
 	}
 	it, chunks, err := s.encodeRecord(idem.Record{
-		Key: end.Key, OperationID: end.OperationID, State: end.State, Response: end.Response, Sealed: end.Sealed, DoneAt: end.DoneAt,
-		ExpiresAt: end.ExpiresAt, Expiry: end.Expiry, LastError: end.LastError,
+		Key: end.Key, OperationID: end.OperationID, State: end.State, Revision: end.Revision, Response: end.Response, Sealed: end.Sealed, DoneAt: end.DoneAt,
+		ExpiresAt: end.ExpiresAt, FreeAt: end.FreeAt, Expiry: end.Expiry, LastError: end.LastError,
 	})
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (s *Store) getItem(ctx context.Context, table string, key item) (item, erro
 	c := s.begin("GetItem")
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, Key: key, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.capacityMode(),
-	}, c.watch)
+	}, c.reads)
 	if err != nil {
 		c.meter(err, true)
 		return nil, err
@@ -61,21 +61,20 @@ func (s *Store) getItem(ctx context.Context, table string, key item) (item, erro
 
 // Insert implements idem.Store: one conditional PutItem, or a transaction where the response needs chunks.
 func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
-	return s.write(ctx, fmt.Sprintf("insert %s", r.Key), r, absentOrExpired(now))
+	return s.write(ctx, fmt.Sprintf("insert %s", r.Key), r, idem.Fence{FreeAt: now})
 }
 
 // Update implements idem.Store, as Insert does.
 func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
-	doing := fmt.Sprintf("update %s", r.Key)
+	return s.write(ctx, fmt.Sprintf("update %s", r.Key), r, fence)
+}
+
+// write replaces the whole record under a fence.
+func (s *Store) write(ctx context.Context, doing string, r idem.Record, fence idem.Fence) error {
 	c, err := fenced(fence)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
-	return s.write(ctx, doing, r, c)
-}
-
-// write replaces the whole record under a condition.
-func (s *Store) write(ctx context.Context, doing string, r idem.Record, c condition) error {
 	it, chunks, err := s.encodeRecord(r)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
@@ -89,7 +88,7 @@ func (s *Store) write(ctx context.Context, doing string, r idem.Record, c condit
 	if err := t.validate(s); err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
-	return s.send(ctx, doing, t, s.input(t)) // under the SDK's own token, which covers the SDK's own retries
+	return s.send(ctx, doing, t, s.input(t)) // under a token of the SDK's: sent again it is judged again
 }
 
 // putItem is one conditional write; lost makes the error of a failed condition from what is stored.
@@ -100,16 +99,21 @@ func (s *Store) putItem(ctx context.Context, doing, table string, it item, c con
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.capacityMode(),
-	}, watched.watch)
+	}, watched.writes)
 	if err == nil {
 		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
 		return nil
 	}
-	watched.meter(err, false)
+	return watched.lost(doing, err, lost)
+}
+
+// lost is the error of a conditional write of one item; conflict makes it of what is stored where the condition failed.
+func (c *call) lost(doing string, err error, conflict func(stored item) error) error {
+	c.meter(err, false)
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return fmt.Errorf("dynamo: %s: %w", doing, watched.judged(lost(failed.Item)))
+		return fmt.Errorf("dynamo: %s: %w", doing, conflict(failed.Item))
 	}
-	return fmt.Errorf("dynamo: %s: %w", doing, watched.translate(err))
+	return fmt.Errorf("dynamo: %s: %w", doing, c.translate(err))
 }
 
 func consumed(capacity *types.ConsumedCapacity) []types.ConsumedCapacity {

@@ -13,7 +13,10 @@ import (
 
 func copyRecord(r idem.Record) idem.Record {
 	r.Response = copyResponse(r.Response)
-	stamp(&r.LeaseUntil, &r.CreatedAt, &r.DoneAt, &r.ExpiresAt)
+	stamp(&r.LeaseUntil, &r.LookAt, &r.CreatedAt, &r.DoneAt, &r.ExpiresAt, &r.FreeAt)
+	if r.LookAt.Equal(r.LeaseUntil) {
+		r.LookAt = time.Time{}
+	}
 	r.Retention, r.Expiry = r.Retention.Truncate(time.Millisecond), copyExpiry(r.Expiry)
 	return r
 }
@@ -25,7 +28,7 @@ func copyExpiry(e idem.Expiry) idem.Expiry {
 
 func copyRecordEnd(e idem.RecordEnd) idem.RecordEnd {
 	e.Response = copyResponse(e.Response)
-	stamp(&e.DoneAt, &e.ExpiresAt)
+	stamp(&e.DoneAt, &e.ExpiresAt, &e.FreeAt)
 	return e
 }
 
@@ -48,11 +51,9 @@ func copyResponse(r idem.Response) idem.Response {
 	return r
 }
 
-func copyFence(f *idem.Fence) *idem.Fence {
-	f = copyPointer(f)
-	if f != nil {
-		f.States, f.ExpiresAt = slices.Clone(f.States), copyPointer(f.ExpiresAt)
-	}
+func copyFence(f idem.Fence) idem.Fence {
+	f.States = slices.Clone(f.States)
+	stamp(&f.FreeAt, &f.LeaseBefore)
 	return f
 }
 

@@ -1,8 +1,8 @@
 package memstore
 
 import (
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -19,33 +19,68 @@ type item interface {
 	apply(s *Store)
 }
 
-// putRecord inserts a record where there is none or an expired one; with a fence it replaces the one that satisfies it.
+// putRecord writes a whole record where the fence admits what is stored.
 type putRecord struct {
 	Record idem.Record
-	Fence  *idem.Fence
-	Now    time.Time
+	Fence  idem.Fence
 }
 
 func (p putRecord) id() string { return "record " + string(p.Record.Key) }
 
-func (p putRecord) validate(s *Store) error { return s.fits(p.Record.Response) }
-
-func (p putRecord) judge(s *Store) error {
-	stored, ok := s.records[p.Record.Key]
-	won := !ok || stored.KeyFree(p.Now)
-	if p.Fence != nil {
-		won = ok && p.Fence.Admits(stored)
+func (p putRecord) validate(s *Store) error {
+	if err := hasAlternative(p.Fence); err != nil {
+		return err
 	}
-	if won {
+	return s.fits(p.Record.Response)
+}
+
+func (p putRecord) judge(s *Store) error { return s.judgeRecord(p.Record.Key, p.Fence) }
+
+// judgeRecord returns a conflict where the fence does not admit what is stored. The lock is held.
+func (s *Store) judgeRecord(key idem.RecordKey, fence idem.Fence) error {
+	stored, ok := s.records[key]
+	if ok && fence.Admits(stored) || !ok && fence.AdmitsAbsence() {
 		return nil
 	}
-	return &idem.RecordConflictError{Existing: s.seen(p.Record.Key)}
+	return &idem.RecordConflictError{Existing: s.seen(key)}
+}
+
+// hasAlternative refuses a fence that admits nothing.
+func hasAlternative(f idem.Fence) error {
+	if f.FreeAt.IsZero() && (f.OperationID == "" || f.Revision == "" && len(f.States) == 0) {
+		return errors.New("memstore: a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
+	}
+	return nil
 }
 
 func (p putRecord) apply(s *Store) {
 	r := copyRecord(p.Record)
 	r.Chunks = 0 // bodies lie whole in memory; reading decides what counts as chunked
 	s.records[r.Key] = r
+}
+
+// touchRecord changes a part of the record that satisfies the fence.
+type touchRecord struct {
+	Key    idem.RecordKey
+	Fence  idem.Fence
+	change func(*idem.Record)
+}
+
+func (t touchRecord) id() string { return "record " + string(t.Key) }
+
+func (t touchRecord) validate(*Store) error {
+	if t.Fence.AdmitsAbsence() {
+		return errors.New("memstore: a fence that admits absence, for a change of what is there")
+	}
+	return hasAlternative(t.Fence)
+}
+
+func (t touchRecord) judge(s *Store) error { return s.judgeRecord(t.Key, t.Fence) }
+
+func (t touchRecord) apply(s *Store) {
+	r := s.records[t.Key]
+	t.change(&r)
+	s.records[t.Key] = copyRecord(r)
 }
 
 // endRecord makes a pending record of the same incarnation final.
@@ -66,7 +101,7 @@ func (e endRecord) judge(s *Store) error {
 func (e endRecord) apply(s *Store) {
 	r := s.records[e.End.Key]
 	r.State, r.Response, r.Sealed, r.LastError = e.End.State, e.End.Response, e.End.Sealed, e.End.LastError
-	r.DoneAt, r.ExpiresAt = e.End.DoneAt, e.End.ExpiresAt
+	r.Revision, r.DoneAt, r.ExpiresAt, r.FreeAt = e.End.Revision, e.End.DoneAt, e.End.ExpiresAt, e.End.FreeAt
 	s.records[r.Key] = copyRecord(r)
 }
 
@@ -115,7 +150,7 @@ func (e endMessage) judge(s *Store) error {
 func (e endMessage) apply(s *Store) {
 	m := s.messages[e.End.ID]
 	m.State, m.DoneAt, m.Retention, m.SweepAt = e.End.State, e.End.DoneAt, e.End.Retention, e.End.SweepAt
-	m.Reference, m.LastOutcome = e.End.Reference, e.End.LastOutcome
+	m.Revision, m.Reference, m.LastOutcome = e.End.Revision, e.End.Reference, e.End.LastOutcome
 	if len(e.End.Evidence) > 0 {
 		m.Evidence = e.End.Evidence
 	}

@@ -103,18 +103,36 @@ var errSealed = errors.New("memstore: the response is sealed, and only package s
 
 // Insert implements idem.Store.
 func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
-	return s.write(ctx, putRecord{Record: r, Now: now})
+	return s.Update(ctx, r, idem.Fence{FreeAt: now})
 }
 
 // Update implements idem.Store.
 func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
-	return s.write(ctx, putRecord{Record: r, Fence: &fence})
+	return s.write(ctx, putRecord{Record: r, Fence: copyFence(fence)})
+}
+
+// Renew implements idem.Store.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *idem.Record) {
+		if _, at, queued := stored.Queue(); queued { // its place stays
+			stored.LookAt = at
+		}
+		stored.LeaseUntil, stored.Revision = r.LeaseUntil, r.Revision
+	}})
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	if r.LookAt.IsZero() {
+		return errors.New("memstore: a record is postponed to no time")
+	}
+	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *idem.Record) { stored.LookAt = r.LookAt }})
 }
 
 // write makes one conditional write that is no transaction; applying it copies.
 func (s *Store) write(ctx context.Context, i item) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return &idem.NotAskedError{Cause: err}
 	}
 	if err := i.validate(s); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -40,7 +41,11 @@ type transaction struct {
 // longer than 36 characters, and a write that can't be translated. The content that a token stands for includes of a
 // business write only its key: functions can't be compared.
 func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
-	items := []item{putRecord{Record: copyRecord(c.Record), Fence: copyFence(c.Fence), Now: c.Now}}
+	fence := idem.Fence{FreeAt: c.Now}
+	if c.Fence != nil {
+		fence = copyFence(*c.Fence)
+	}
+	items := []item{putRecord{Record: copyRecord(c.Record), Fence: fence}}
 	for _, m := range c.Messages {
 		items = append(items, putMessage{Message: copyMessage(m)})
 	}
@@ -92,7 +97,7 @@ func (s *Store) prepare(items []item, writes []idem.Write, token string) (func(c
 // send makes the transaction happen, unless its token says that it has.
 func (s *Store) send(ctx context.Context, tx transaction) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return &idem.NotAskedError{Cause: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,20 +119,33 @@ func (s *Store) send(ctx context.Context, tx transaction) error {
 }
 
 // judge evaluates every condition on the state as it is. The first record or message that fails decides, whatever
-// else failed (peers.md H11); else all writes that fail are named.
+// else failed (peers.md H11); a record's conflict tells of the first message that was in the way too. Else all writes
+// that fail are named.
 func (s *Store) judge(items []item) error {
 	var failed []int
+	var record *idem.RecordConflictError
+	var message *idem.MessageConflictError
+	var first error
 	for _, i := range items {
 		err := i.judge(s)
-		var write *idem.WriteFailedError
-		switch {
-		case errors.As(err, &write):
-			failed = append(failed, write.Indexes...)
-		case err != nil:
-			return err
+		switch conflict := err.(type) {
+		case *idem.WriteFailedError:
+			failed = append(failed, conflict.Indexes...)
+			continue
+		case *idem.RecordConflictError:
+			record = conflict
+		case *idem.MessageConflictError:
+			message = cmp.Or(message, conflict)
 		}
+		first = cmp.Or(first, err)
 	}
-	if len(failed) > 0 {
+	switch {
+	case first != nil && first == error(record) && message != nil:
+		record.Message = message.Existing
+		return record
+	case first != nil:
+		return first
+	case len(failed) > 0:
 		return &idem.WriteFailedError{Indexes: failed}
 	}
 	return nil

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
 )
 
@@ -42,7 +44,7 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 	case idem.OutcomeInProgress:
 		a.response, a.location = c.inFlight(result)
 	case idem.OutcomeMismatch:
-		c.log().WarnContext(ctx, "key misuse: the key belongs to another request")
+		c.log().WarnContext(ctx, "key misuse: the key belongs to another request", "differing", differing(result.Differing))
 		a.response = c.mismatch()
 	case idem.OutcomeUnknown:
 		a.response = idem.NewProblem(http.StatusConflict, idem.CodeOutcomeUnknown, "Outcome unknown",
@@ -99,6 +101,15 @@ func (c *call) inFlight(result *idem.Result) (idem.Response, string) {
 		"A request with this Idempotency-Key is in progress. Send it again after Retry-After.").Response(), ""
 }
 
+// differing names what differs, for the log.
+func differing(parts []canonical.Part) string {
+	names := make([]string, len(parts))
+	for i, part := range parts {
+		names[i] = part.String()
+	}
+	return strings.Join(names, ", ")
+}
+
 func (e *endpoint) inFlightCode() string {
 	if e.policy.InFlight == idem.InFlightInUse {
 		return idem.CodeInUse
@@ -134,6 +145,7 @@ func (m *Middleware) write(w http.ResponseWriter, a answer) {
 // write puts an answer onto the wire. Nothing of it was written before.
 func write(w http.ResponseWriter, a answer) {
 	h := w.Header()
+	guardProblem(h, a.response)
 	for _, f := range a.response.Header {
 		h.Add(f.Name, f.Value)
 	}
@@ -160,6 +172,20 @@ func write(w http.ResponseWriter, a answer) {
 	if len(a.response.Body) > 0 && !bodyless(a.response.Status) {
 		// A client that has hung up changes nothing: the answer is stored.
 		_, _ = w.Write(a.response.Body)
+	}
+}
+
+// guardProblem keeps problems out of caches, and from being taken for what they are not, unless the response says otherwise
+// itself. Of these headers, a second line would contradict the first.
+func guardProblem(h http.Header, r idem.Response) {
+	problem := r.Get("Content-Type") == problemMediaType
+	for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+		switch {
+		case r.Get(name) != "":
+			h.Del(name)
+		case problem && h.Get(name) == "":
+			h.Set(name, value)
+		}
 	}
 }
 

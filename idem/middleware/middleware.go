@@ -69,7 +69,8 @@ type Config struct {
 	// Report is told what a policy in observe mode would have answered, where that is not what the request got; the log
 	// has a line of it too. It must not block.
 	Report func(context.Context, Observation)
-	// Logger gets what an operator should know; never bodies, keys or tokens. Default: discards.
+	// Logger gets what an operator should know; never bodies, keys or tokens. Default slog.Default(), as it is when New is
+	// called; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
@@ -104,7 +105,7 @@ func New(engine *idem.Engine, cfg Config) (*Middleware, error) {
 		cfg.Random = rand.Reader
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = slog.Default()
 	}
 	if err := cfg.validate(); err != nil {
 		return nil, err

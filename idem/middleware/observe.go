@@ -126,7 +126,7 @@ func (c *call) report(ctx context.Context, enforced answer, result *idem.Result)
 // problemCode is the code of a problem document; "" for what is none.
 func problemCode(r idem.Response) string {
 	var p idem.Problem
-	if r.Get("Content-Type") != "application/problem+json" || json.Unmarshal(r.Body, &p) != nil {
+	if r.Get("Content-Type") != problemMediaType || json.Unmarshal(r.Body, &p) != nil {
 		return ""
 	}
 	return p.Code

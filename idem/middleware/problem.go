@@ -26,6 +26,8 @@ const (
 	codeInternal         = "internal_error"         // 500
 )
 
+const problemMediaType = "application/problem+json"
+
 // refusal is a request's end before the engine was asked.
 type refusal struct{ response idem.Response }
 

@@ -268,3 +268,23 @@ func TestARequestWithoutAKeyNeedsNoPathParameters(t *testing.T) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 }
+
+// What an operator sees of a mismatch; the client learns nothing of the request that the key belongs to.
+func TestTheLogOfAMismatchNamesWhatDiffers(t *testing.T) {
+	for want, other := range map[string]ask{
+		"path":        {path: "/orders/2?a=1"},
+		"query":       {path: "/orders/1?a=2"},
+		"body":        {path: "/orders/1?a=1", body: `{"a":1}`},
+		"method":      {path: "/orders/1?a=1", method: "PATCH"},
+		"media type":  {path: "/orders/1?a=1", contentType: "application/json; v=2"},
+		"path, query": {path: "/orders/2"},
+	} {
+		a := newAPI(t, nil)
+		a.mux.Handle("/orders/", a.protect(idem.Operation{}, middleware.Route{}, created(new(atomic.Int64))))
+		a.do(key(ask{path: "/orders/1?a=1"})).wants(t, 201, "executed")
+		r := a.do(key(other))
+		if r.wants(t, 422, "mismatch"); !strings.Contains(a.log.String(), `"differing":"`+want+`"`) || strings.Contains(string(r.body), want) {
+			t.Errorf("%s: log %s, answer %s", want, a.log, r.body)
+		}
+	}
+}

@@ -56,6 +56,7 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 			return idem.Response{}, err
 		}
 		response, err := idem.JSON(http.StatusOK, viewOperation(*record, state))
+		response = response.With("Cache-Control", "no-store") // the next answer may be another one
 		if err == nil && !record.State.Final() {
 			response = response.With(header.NameRetryAfter, header.FormatRetryAfter(retryStatus))
 		}

@@ -124,7 +124,7 @@ func (w *world) message(tenant string, change func(*idem.Message)) idem.Message 
 	}
 	change(&m)
 	r := idem.Record{
-		Key: key, State: idem.StatePending, OperationID: id, Epoch: 1, Owner: owner, Tenant: tenant, Operation: "payments.create",
+		Key: key, State: idem.StatePending, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), Tenant: tenant, Operation: "payments.create",
 		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: m.Retention, SchemaVersion: idem.SchemaVersion,
 	}
 	send, err := w.store.Prepare(idem.Commit{Record: r, Now: noon, Messages: []idem.Message{m}, Token: string(owner)})
@@ -142,7 +142,7 @@ func (w *world) record(kind idem.Kind, state idem.State) idem.Record {
 	id, err := w.mint.OperationID(key)
 	w.ok(err)
 	r := idem.Record{
-		Key: key, State: state, OperationID: id, Epoch: 1, Owner: owner, LeaseUntil: noon, Tenant: "acme", Operation: "orders.import",
+		Key: key, State: state, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), LeaseUntil: noon, Tenant: "acme", Operation: "orders.import",
 		Kind: kind, CreatedAt: noon, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 	if state == idem.StateCompleted {

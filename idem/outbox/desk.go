@@ -88,6 +88,7 @@ func (d *desk) message(ctx context.Context, id idem.MessageID) (*idem.Message, e
 // again. A caller that gives up changes nothing about a call that has begun.
 func (d *desk) send(ctx context.Context, until time.Time, call func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
+	lost := false
 	for try := 0; ; try++ {
 		left := until.Sub(d.now())
 		if left <= 0 {
@@ -95,9 +96,14 @@ func (d *desk) send(ctx context.Context, until time.Time, call func(context.Cont
 		}
 		err := d.try(ctx, min(left, d.cfg.StoreTimeout), call)
 		var unknown *idem.OutcomeUnknownError
-		if !errors.As(err, &unknown) {
+		var notAsked *idem.NotAskedError
+		switch {
+		case lost && errors.As(err, &notAsked):
+			return &idem.OutcomeUnknownError{Cause: err} // this try did not leave, but an earlier one may have happened
+		case !errors.As(err, &unknown):
 			return err
 		}
+		lost = true
 		pause := d.pause(try)
 		if pause >= until.Sub(d.now()) || d.cfg.Pause(ctx, pause) != nil {
 			return err

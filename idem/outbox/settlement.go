@@ -30,8 +30,8 @@ func (d *desk) settlement(topic Topic, m, next idem.Message, o Outcome) (idem.Se
 	if said.Response.Bytes() > topic.ResponseBytesMax {
 		said.Response = topic.short(m, o, said.Response.Status)
 	}
-	s.Record = endOfRecord(m, idem.StateCompleted, said.Response, next.DoneAt)
-	return s, nil
+	s.Record, err = d.endOfRecord(m, idem.StateCompleted, said.Response, next.DoneAt)
+	return s, err
 }
 
 // failure builds the transaction that gives a message up when provably nothing happened: no final answer without its
@@ -46,10 +46,13 @@ func (d *desk) failure(topic Topic, seen, next idem.Message, answer idem.Problem
 	}
 	fence := idem.FenceOfMessage(seen)
 	s := idem.Settlement{Message: endOf(next), Fence: &fence, Writes: said.Writes}
-	if !seen.Detached {
-		s.Record = endOfRecord(seen, idem.StateFailed, answer.Response(), d.now())
-		s.Record.LastError = answer.Code
+	if seen.Detached {
+		return s, nil
 	}
+	if s.Record, err = d.endOfRecord(seen, idem.StateFailed, answer.Response(), d.now()); err != nil {
+		return idem.Settlement{}, err
+	}
+	s.Record.LastError = answer.Code
 	return s, nil
 }
 
@@ -66,11 +69,16 @@ func (t Topic) ask(m idem.Message, o Outcome) (said Settlement, err error) {
 	return t.Settle(m, o)
 }
 
-func endOfRecord(m idem.Message, state idem.State, response idem.Response, now time.Time) *idem.RecordEnd {
-	return &idem.RecordEnd{
-		Key: m.RecordKey, OperationID: m.OperationID, State: state, Response: response,
-		DoneAt: now, ExpiresAt: m.Expiry.At(now, m.Retention, response.Status), Expiry: m.Expiry,
+func (d *desk) endOfRecord(m idem.Message, state idem.State, response idem.Response, now time.Time) (*idem.RecordEnd, error) {
+	revision, err := d.mint.Revision()
+	if err != nil {
+		return nil, err
 	}
+	expires := m.Expiry.At(now, m.Retention, response.Status)
+	return &idem.RecordEnd{
+		Key: m.RecordKey, OperationID: m.OperationID, State: state, Revision: revision, Response: response,
+		DoneAt: now, ExpiresAt: expires, FreeAt: m.Expiry.FreeAt(expires), Expiry: m.Expiry,
+	}, nil
 }
 
 // following makes the next message of a chain. Its id is the next phase's downstream key.

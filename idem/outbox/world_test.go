@@ -121,11 +121,11 @@ func (w *world) accept(change ...func(*idem.Message)) idem.MessageID {
 		f(&m)
 	}
 	record := idem.Record{
-		Key: key, State: idem.StatePending, OperationID: operation, Epoch: 1, Owner: owner, Tenant: "t", Operation: "payments.create",
+		Key: key, State: idem.StatePending, OperationID: operation, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), Tenant: "t", Operation: "payments.create",
 		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: idem.SchemaVersion,
 	}
 	if m.Detached {
-		record.State, record.ExpiresAt = idem.StateCompleted, now.Add(m.Retention)
+		record.State, record.ExpiresAt, record.FreeAt = idem.StateCompleted, now.Add(m.Retention), now.Add(m.Retention)
 	}
 	send, err := w.inner.Prepare(idem.Commit{Record: record, Now: now, Messages: []idem.Message{m}, Token: string(owner)})
 	w.ok(err)

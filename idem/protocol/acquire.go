@@ -34,6 +34,8 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})
 	case now < r.Lease: // of a holder who is alive, or of an answer that caches may hold
 		return x.busy(r, now)
+	case r.State == InProgress && !r.RunsAgain() && !r.deadOnEveryClock(now, c):
+		return x.busy(r, now)
 	case r.State == InProgress && !r.RunsAgain():
 		return x.parkOther(r, c)
 	}

@@ -96,7 +96,7 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 	}
 	switch x.Errand {
 	case ParkDead:
-		if r.Dead(now) && !r.RunsAgain() {
+		if r.deadOnEveryClock(now, c) && !r.RunsAgain() {
 			return x.write(parked(r), LeaseOver, now, c)
 		}
 	case Reconcile:

@@ -40,7 +40,7 @@ func (x Execution) renew(now Instant, c *Config) (Execution, Action) {
 	if !c.off(NoMonotonicLease) {
 		fence.LeaseBelow = next.Lease
 	}
-	return x.send(Renewing, Write{RecIf: fence, RecAs: Renew, Rec: next}, x.wake(now))
+	return x.send(Renewing, Write{RecIf: fence, RecAs: Renew, Rec: next}, max(x.Held.Lease, x.wake(now)))
 }
 
 func (x Execution) renewDecided(v Verdict, now Instant, c *Config) (Execution, Action) {

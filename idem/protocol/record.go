@@ -77,6 +77,14 @@ func (r Record) FreeAt(now Instant) bool {
 // Dead says that the lease of a held record is over.
 func (r Record) Dead(now Instant) bool { return r.State == InProgress && now >= r.Lease }
 
+// deadOnEveryClock says that the lease is over for its holder too, whose clock may be behind.
+func (r Record) deadOnEveryClock(now Instant, c *Config) bool {
+	if c.off(NoParkSkew) {
+		return r.Dead(now)
+	}
+	return r.Dead(now - c.Skew)
+}
+
 // RunsAgain says whether a dead lease may be taken over: whether running twice can do no harm.
 func (r Record) RunsAgain() bool { return r.Kind != Wrapped || r.Safe }
 

@@ -28,6 +28,7 @@ const (
 	ObservedIsSafe                      // observe mode stores that running again is safe
 	NoQuotaKept                         // the right to a new key goes back though its own reserve stands
 	NoFreedCompletion                   // a wrapped completion does not settle from freed
+	NoParkSkew                          // a dead lease is parked by the clock of whoever meets it
 
 	NoOpenSince     // a message with an open call is offered again whatever it may have called
 	NoKeyMargin     // an open call is repeated beyond what the provider remembers

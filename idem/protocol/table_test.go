@@ -75,7 +75,7 @@ func met() []struct {
 		{"nothing", Record{}},
 		{"in_progress, its lease alive", held},
 		{"in_progress, its lease over", with(func(r *Record) { r.Lease = tableNow })},
-		{"in_progress, wrapped, its lease over", with(func(r *Record) { r.Kind, r.Lease = Wrapped, tableNow })},
+		{"in_progress, wrapped, its lease over", with(func(r *Record) { r.Kind, r.Lease = Wrapped, tableNow-2_000 })},
 		{"in_progress, wrapped and safe to run again, its lease over", with(func(r *Record) { r.Kind, r.Safe, r.Lease = Wrapped, true, tableNow })},
 		{"in_progress, one's own", with(func(r *Record) { r.Owner = tableSeed })},
 		{"pending", with(func(r *Record) { r.State, r.Lease = Pending, 0 })},

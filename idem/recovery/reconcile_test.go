@@ -213,6 +213,7 @@ func TestReconcileOvertaken(t *testing.T) {
 				reconciler := w.reconciler(func(ctx context.Context, r idem.Record) recovery.Finding {
 					late, _, err := idem.Step(r, idem.Completed{Owner: r.Owner, Response: idem.Response{Status: 200}}, time.Now())
 					w.ok(err)
+					late.Revision = "late"
 					w.ok(w.mem.Update(ctx, late, idem.FenceOf(r)))
 					return finding
 				})

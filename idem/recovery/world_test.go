@@ -150,7 +150,7 @@ func reserved(t *testing.T, key string, now time.Time) idem.Record {
 		t.Fatal(err)
 	}
 	return idem.Record{
-		Key: pk, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner, LeaseUntil: now.Add(lease),
+		Key: pk, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), LeaseUntil: now.Add(lease),
 		Tenant: tenant, Operation: operation, Kind: idem.KindOpaque, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 }

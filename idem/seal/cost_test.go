@@ -20,7 +20,7 @@ func TestWhatSealingCosts(t *testing.T) {
 	noise := make([]byte, 10<<10)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	for name, body := range map[string][]byte{
-		"27 B": []byte(`{"id":"pay_1","amount":500}`), "10 KB of JSON": []byte(payments(10 << 10)), "10 KB of noise": noise,
+		"27 B": []byte(`{"id":"pay_1","amount":500}`), "9 KB of JSON": []byte(payments(9 << 10)), "10 KB of noise": noise,
 	} {
 		plain, sealed := b.path(t, body, true), b.path(t, body, false)
 		if plain != sealed {
@@ -48,6 +48,7 @@ func (b *bank) path(t *testing.T, body []byte, off bool) string {
 	r, m := accepted(t, "ada", `{"amount":500,"card":"card_1"}`)
 	r.Response = idem.Response{Status: 201, Body: body}
 	r.State, r.DoneAt, r.ExpiresAt = idem.StateCompleted, base, base.Add(r.Retention)
+	r.FreeAt = r.ExpiresAt
 	commit(t, store, r, m)
 	_, err := load(t, store, r.Key)
 	ok(t, err)

@@ -207,10 +207,10 @@ func completed(t testing.TB, tenant, body string) idem.Record {
 	key := idem.Scope{Tenant: tenant, Operation: "orders.create", Key: string(owner(t))}.RecordKey()
 	id := must(mint.OperationID(key))(t)
 	return idem.Record{
-		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Tenant: tenant, Operation: "orders.create",
+		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Revision: must(mint.Revision())(t), Tenant: tenant, Operation: "orders.create",
 		Kind: idem.KindExpress, Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
 		Response:  idem.Response{Status: 201, Header: []idem.Field{{Name: "X-Secret", Value: body}}, Body: []byte(body)},
-		CreatedAt: base, DoneAt: base, ExpiresAt: base.Add(24 * time.Hour), Retention: 24 * time.Hour, Attempts: 1,
+		CreatedAt: base, DoneAt: base, ExpiresAt: base.Add(24 * time.Hour), FreeAt: base.Add(24 * time.Hour), Retention: 24 * time.Hour, Attempts: 1,
 		SchemaVersion: idem.SchemaVersion,
 	}
 }
@@ -220,6 +220,7 @@ func accepted(t testing.TB, tenant, payload string) (idem.Record, idem.Message) 
 	t.Helper()
 	r := completed(t, tenant, "accepted")
 	r.Kind, r.State, r.DoneAt, r.ExpiresAt, r.Response.Status = idem.KindDeferred, idem.StatePending, time.Time{}, time.Time{}, 202
+	r.FreeAt = time.Time{}
 	return r, idem.Message{
 		ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant,
 		Topic: "orders.charge", Payload: []byte(payload), State: idem.MessagePending, CreatedAt: base, NextAttemptAt: base,

@@ -107,6 +107,16 @@ func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) err
 	return s.met(s.inner.Update(ctx, sealed, fence))
 }
 
+// Renew implements idem.Store. Nothing of it is sealed, so it asks for no key.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.inner.Renew(ctx, r, fence)
+}
+
+// Postpone implements idem.Store, as Renew does.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.inner.Postpone(ctx, r, fence)
+}
+
 func (s *Store) beginning(ctx context.Context, r idem.Record) (idem.Record, error) {
 	x := s.sealing(r.Tenant, false)
 	if !s.cfg.OpenOnly {
@@ -170,14 +180,22 @@ func (s *Store) met(err error) error {
 
 func (s *Store) opened(ctx context.Context, err error) error {
 	var conflict *idem.MessageConflictError
-	if !errors.As(err, &conflict) || conflict.Existing == nil {
-		return err
+	var record *idem.RecordConflictError
+	switch {
+	case errors.As(err, &record) && record.Message != nil:
+		existing, openErr := s.OpenMessage(ctx, *record.Message)
+		if openErr != nil {
+			existing = *record.Message // still sealed, as it says; the record's conflict holds all the same
+		}
+		return &idem.RecordConflictError{Existing: record.Existing, Message: &existing}
+	case errors.As(err, &conflict) && conflict.Existing != nil:
+		existing, err := s.OpenMessage(ctx, *conflict.Existing)
+		if err != nil {
+			return err // nothing happened, and what was in the way can't be told
+		}
+		return &idem.MessageConflictError{Existing: &existing}
 	}
-	existing, err := s.OpenMessage(ctx, *conflict.Existing)
-	if err != nil {
-		return err // nothing happened, and what was in the way can't be told
-	}
-	return &idem.MessageConflictError{Existing: &existing}
+	return err
 }
 
 // Message implements outbox.Store. A message that nobody can open any more is returned as it is stored, and says so.

@@ -252,3 +252,42 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A lease is renewed, and a record postponed, whatever became of the tenant's key: a handler runs under it.
+func TestARenewalNeedsNoKey(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", "")
+	r.State, r.Kind, r.Response, r.LeaseUntil = idem.StateInProgress, idem.KindOpaque, idem.Response{}, base
+	ok(t, v.Insert(t.Context(), r, base))
+	restarted := v.with(t, seal.Config{})
+	v.keys.answers(false)
+	r.LeaseUntil, r.LookAt = base.Add(time.Minute), base.Add(time.Hour)
+	ok(t, restarted.Renew(t.Context(), r, idem.FenceOf(r)))
+	ok(t, restarted.Postpone(t.Context(), r, idem.FenceOf(r)))
+	if got := v.inner.Records()[0]; !got.LeaseUntil.Equal(r.LeaseUntil) || !got.LookAt.Equal(r.LookAt) {
+		t.Errorf("the lease ends at %v, looked at %v", got.LeaseUntil, got.LookAt)
+	}
+}
+
+// A record's conflict decides although the message that was in the way too can't be opened for want of a key.
+func TestARecordsConflictHoldsWithoutAKey(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "pay ada")
+	commit(t, v, r, m)
+	bare := r
+	bare.Response = idem.Response{}
+	again := m
+	again.Payload = nil
+	restarted := v.with(t, seal.Config{})
+	v.keys.answers(false)
+	send, err := restarted.Prepare(idem.Commit{Record: bare, Now: base, Token: "token", Messages: []idem.Message{again}})
+	ok(t, err)
+	var conflict *idem.RecordConflictError
+	if err := send(t.Context()); !errors.As(err, &conflict) || conflict.Message == nil || !conflict.Message.Sealed {
+		t.Errorf("got %v", err)
+	}
+	v.keys.answers(true)
+	if err := send(t.Context()); !errors.As(err, &conflict) || conflict.Message.Sealed || string(conflict.Message.Payload) != "pay ada" {
+		t.Errorf("got %v", err)
+	}
+}

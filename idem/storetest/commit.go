@@ -63,7 +63,7 @@ var commitTests = []test{
 		for name, wrong := range ordered(e.wrongFences(e.key())) {
 			e.sub(name, func(e *env) {
 				r := e.insert(e.reserved())
-				fence, m, row := wrong(idem.FenceOf(r)), message(r, 1), e.rowKey()
+				fence, m, row := wrong(idem.FenceOfHolder(r)), message(r, 1), e.rowKey()
 				err := e.send(idem.Commit{
 					Record: completed(r, "zombie"), Fence: &fence, Now: base, Token: e.token(),
 					Messages: []idem.Message{m}, Writes: []idem.Write{e.AddRow(row)},
@@ -127,6 +127,19 @@ var commitTests = []test{
 		e.wantMessageConflict(err, &m)
 		e.wantNothing(other.Key, nil, other.OperationID.Message(1), row)
 		e.wantRecord(r.Key, &r)
+	}},
+	{"a record's conflict tells of the first message that was in the way too, and of no other's", func(e *env) {
+		r, m := e.deferred()
+		second, third := message(r, 2), message(r, 3)
+		claimed := e.claimed(m)
+		e.ok(e.Store.UpdateMessage(e.ctx, claimed, idem.FenceOfMessage(m)))
+		err := e.send(idem.Commit{Record: e.again(r), Now: base, Token: e.token(), Messages: []idem.Message{second, m, third}})
+		e.wantRecordConflict(err, &r)
+		e.wantMessageBeside(err, &claimed)
+		err = e.send(idem.Commit{Record: e.again(r), Now: base, Token: e.token(), Messages: []idem.Message{second}})
+		e.wantRecordConflict(err, &r)
+		e.wantMessageBeside(err, nil)
+		e.wantMessage(second.ID, nil)
 	}},
 	{"a transaction's largest number of items fits, one more is refused and nothing happens", func(e *env) {
 		const itemsMax = 100 // TransactWriteItems

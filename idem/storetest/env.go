@@ -57,6 +57,13 @@ func (e *env) owner() idem.Owner {
 	return owner
 }
 
+func (e *env) revision() idem.Revision {
+	e.Helper()
+	revision, err := mint.Revision()
+	e.ok(err)
+	return revision
+}
+
 // tokenBytesMax is the longest ClientRequestToken that DynamoDB takes.
 const tokenBytesMax = 36
 
@@ -92,7 +99,7 @@ func (e *env) reserved() idem.Record {
 	key := e.key()
 	return idem.Record{
 		Key: key, State: idem.StateInProgress, OperationID: e.operationID(key), Epoch: 1, Owner: e.owner(),
-		LeaseUntil: base.Add(lease), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindAtomic,
+		Revision: e.revision(), LeaseUntil: base.Add(lease), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindAtomic,
 		Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
 		CreatedAt:   base, Retention: retention, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
@@ -106,16 +113,25 @@ func (e *env) again(r idem.Record) idem.Record {
 	return rival
 }
 
+// rewritten is the record as another write's: the same for the same record, so that two of a test's copies are equal.
+func rewritten(r idem.Record) idem.Record {
+	r.Revision += "+"
+	return r
+}
+
 // completed is the record as a commit completes it.
 func completed(r idem.Record, body string) idem.Record {
+	r = rewritten(r)
 	r.State, r.LeaseUntil = idem.StateCompleted, time.Time{}
 	r.DoneAt, r.ExpiresAt = base.Add(time.Second), base.Add(time.Second+retention)
+	r.FreeAt = r.ExpiresAt
 	r.Response = response(201, []byte(body))
 	return r
 }
 
 // pending is the record as a deferred operation's commit inserts it, with its 202.
 func pending(r idem.Record) idem.Record {
+	r = rewritten(r)
 	r.Kind, r.State, r.LeaseUntil = idem.KindDeferred, idem.StatePending, time.Time{}
 	r.Response = response(202, []byte(`{"state":"pending"}`))
 	return r
@@ -275,6 +291,16 @@ func (e *env) wantRecordConflict(err error, existing *idem.Record) {
 		conflict.Existing = &loaded
 	}
 	e.sameRecord(conflict.Existing, existing)
+}
+
+// wantMessageBeside demands that a RecordConflictError carries exactly this message too.
+func (e *env) wantMessageBeside(err error, existing *idem.Message) {
+	e.Helper()
+	var conflict *idem.RecordConflictError
+	if !errors.As(err, &conflict) {
+		e.Fatalf("got error %v, want a RecordConflictError", err)
+	}
+	e.sameMessage(conflict.Message, existing)
 }
 
 // wantMessageConflict demands a MessageConflictError that carries exactly existing.

@@ -41,13 +41,12 @@ var expiryTests = []test{
 		for path, insert := range ordered(e.inserters()) {
 			e.sub(path, func(e *env) {
 				r := expiring(completed(e.reserved(), "{}"), idem.Expiry{ResourceBacked: true})
-				r.ExpiresAt = time.Time{}
+				r.ExpiresAt, r.FreeAt = time.Time{}, time.Time{}
 				e.insert(r)
 				next, later := e.again(r), base.AddDate(50, 0, 0)
 				e.wantRecordConflict(insert(next, later), &r)
-				ended := r
-				ended.ExpiresAt = later
-				e.ok(e.Store.Update(e.ctx, ended, fenceWithExpiry(r)))
+				ended := e.until(r, later)
+				e.ok(e.Store.Update(e.ctx, ended, idem.FenceOf(r)))
 				e.wantRecordConflict(insert(next, later.Add(-time.Millisecond)), &ended)
 				e.ok(insert(next, later))
 				e.wantRecord(r.Key, &next)
@@ -66,29 +65,26 @@ var expiryTests = []test{
 				e.wantMessage(m.ID, &m)
 				done := completed(held, "{}")
 				if expiry.ResourceBacked {
-					done.ExpiresAt = time.Time{}
+					done.ExpiresAt, done.FreeAt = time.Time{}, time.Time{}
 				}
 				e.ok(e.settle(idem.Settlement{Message: delivered(m), Record: recordEnd(done), Token: e.token()}))
 				e.wantRecord(held.Key, &done)
-				if free := done.FreeAt(); !free.IsZero() {
+				if free := done.FreeAt; !free.IsZero() {
 					e.wantRecordConflict(e.Store.Insert(e.ctx, e.again(held), free.Add(-time.Millisecond)), &done)
 					e.ok(e.Store.Insert(e.ctx, e.again(held), free))
 				}
 			})
 		}
 	}},
-	{"a fence with an expiry demands exactly it: of two amendments one sees the other", func(e *env) {
+	{"of two amendments one sees the other", func(e *env) {
 		for name, expiry := range ordered(map[string]idem.Expiry{"plain": {}, "tombstone": {KeepFor: tombstone, Gone: true}}) {
 			e.sub(name, func(e *env) {
 				r := expiring(completed(e.reserved(), "{}"), expiry)
 				e.insert(r)
 				longer, shorter := r, r
-				longer.ExpiresAt, shorter.ExpiresAt = r.ExpiresAt.Add(48*time.Hour), r.ExpiresAt.Add(24*time.Hour)
-				e.ok(e.Store.Update(e.ctx, longer, fenceWithExpiry(r)))
-				e.wantRecordConflict(e.Store.Update(e.ctx, shorter, fenceWithExpiry(r)), &longer)
-				never := fenceWithExpiry(r)
-				never.ExpiresAt = new(time.Time)
-				e.wantRecordConflict(e.Store.Update(e.ctx, shorter, never), &longer)
+				longer, shorter = e.until(longer, r.ExpiresAt.Add(48*time.Hour)), e.until(shorter, r.ExpiresAt.Add(24*time.Hour))
+				e.ok(e.Store.Update(e.ctx, longer, idem.FenceOf(r)))
+				e.wantRecordConflict(e.Store.Update(e.ctx, shorter, idem.FenceOf(r)), &longer)
 				e.wantRecord(r.Key, &longer)
 			})
 		}
@@ -97,9 +93,8 @@ var expiryTests = []test{
 		r := completed(e.reserved(), "")
 		r.Response.Body = random(1 << 20)
 		e.insert(r)
-		longer := *e.record(r.Key)
-		longer.ExpiresAt = r.ExpiresAt.Add(idem.RetentionMax)
-		e.ok(e.Store.Update(e.ctx, longer, fenceWithExpiry(r)))
+		longer := e.until(*e.record(r.Key), r.ExpiresAt.Add(idem.RetentionMax))
+		e.ok(e.Store.Update(e.ctx, longer, idem.FenceOf(r)))
 		e.wantRecord(r.Key, &longer)
 		e.wantRecordConflict(e.Store.Insert(e.ctx, e.again(r), r.ExpiresAt), &longer)
 	}},
@@ -116,12 +111,13 @@ func (e *env) inserters() map[string]func(r idem.Record, now time.Time) error {
 }
 
 func expiring(r idem.Record, expiry idem.Expiry) idem.Record {
-	r.Expiry = expiry
+	r.Expiry, r.FreeAt = expiry, expiry.FreeAt(r.ExpiresAt)
 	return r
 }
 
-func fenceWithExpiry(r idem.Record) idem.Fence {
-	fence := idem.FenceOf(r)
-	fence.ExpiresAt = &r.ExpiresAt
-	return fence
+// until is the record with another end of its life, as a write of its own.
+func (e *env) until(r idem.Record, expires time.Time) idem.Record {
+	e.Helper()
+	r.Revision, r.ExpiresAt, r.FreeAt = e.revision(), expires, r.Expiry.FreeAt(expires)
+	return r
 }

@@ -15,10 +15,10 @@ func (e *env) full() idem.Record {
 	key := e.key()
 	return idem.Record{
 		Key: key, State: idem.StateCompleted, OperationID: e.operationID(key), Epoch: 1<<53 + 1, Owner: e.owner(),
-		LeaseUntil: base.Add(7 * time.Millisecond),
-		Tenant:     "ténant \U0001F511", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session/ß",
+		Revision: e.revision(), LeaseUntil: base.Add(7 * time.Millisecond), LookAt: base.Add(6 * time.Millisecond),
+		Tenant: "ténant \U0001F511", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session/ß",
 		SafeToRunAgain: true,
-		Fingerprint:    canonical.Fingerprint{Version: 3, KeyID: "key-2101", Selection: "ignore_query=s%C3%BC%C3%9F", Sum: sha256.Sum256([]byte{0})},
+		Fingerprint:    canonical.Fingerprint{Version: 3, KeyID: "key-2101", Selection: "ignore_query=s%C3%BC%C3%9F", Sum: sha256.Sum256([]byte{0}), Parts: canonical.Parts{0, 1, 0xff}},
 		Response: idem.Response{
 			Status: 299,
 			Header: []idem.Field{ // order and repetition are kept
@@ -28,6 +28,7 @@ func (e *env) full() idem.Record {
 			Body: []byte("\x00\xff\xfe not UTF-8"),
 		},
 		CreatedAt: base.Add(-time.Millisecond), DoneAt: base.Add(time.Millisecond), ExpiresAt: base.Add(1001 * time.Millisecond),
+		FreeAt:    base.Add(1003 * time.Millisecond),
 		Retention: 90*24*time.Hour + time.Millisecond, Expiry: fullExpiry(), Alone: true, Attempts: 3, LastError: "the lease ran out \u2014 twice",
 		SchemaVersion: idem.SchemaVersion,
 	}
@@ -43,7 +44,7 @@ func (e *env) fullMessage(r idem.Record) idem.Message {
 	return idem.Message{
 		ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: "ténant \U0001F511",
 		Topic: "orders.charge", Payload: []byte("\x00\xff not UTF-8"),
-		State: idem.MessageUnknown, Epoch: 1<<53 + 1, Owner: e.owner(), LeaseUntil: base.Add(time.Millisecond),
+		State: idem.MessageUnknown, Epoch: 1<<53 + 1, Owner: e.owner(), Revision: e.revision(), LeaseUntil: base.Add(time.Millisecond),
 		CreatedAt: base.Add(-time.Millisecond), FirstClaimedAt: base.Add(2 * time.Millisecond),
 		NextAttemptAt: base.Add(3 * time.Millisecond), SweepAt: base.Add(4 * time.Millisecond),
 		OpenSince: base.Add(5 * time.Millisecond), DoneAt: base.Add(6 * time.Millisecond),

@@ -52,7 +52,7 @@ var insertTests = []test{
 		r := e.full()
 		e.insert(r)
 		bare := e.again(r)
-		e.ok(e.Store.Insert(e.ctx, bare, r.FreeAt()))
+		e.ok(e.Store.Insert(e.ctx, bare, r.FreeAt))
 		e.wantRecord(r.Key, &bare)
 	}},
 	{"keys don't touch each other", func(e *env) {
@@ -61,8 +61,8 @@ var insertTests = []test{
 		e.wantRecord(other.Key, &other)
 	}},
 	{"a caller that changes its record in place changes nothing that is stored (peers.md P7)", func(e *env) {
-		r := completed(e.reserved(), `{"n":1}`)
-		mine := completed(r, `{"n":1}`)
+		reserved := e.reserved()
+		r, mine := completed(reserved, `{"n":1}`), completed(reserved, `{"n":1}`)
 		e.insert(mine)
 		scribble(mine.Response)
 		e.wantRecord(r.Key, &r)

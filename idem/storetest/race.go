@@ -49,6 +49,7 @@ var raceTests = []test{
 		records := make([]idem.Record, 20)
 		won := e.race(len(records), func(i int) error {
 			records[i] = dead
+			records[i].Revision = e.revision()
 			records[i].Owner, records[i].Epoch, records[i].LeaseUntil = e.owner(), 2, base.Add(2*lease)
 			return e.Store.Update(e.ctx, records[i], idem.FenceOf(dead))
 		})
@@ -79,7 +80,7 @@ var raceTests = []test{
 		for range 10 {
 			r := e.insert(e.reserved())
 			fence, done, off, row := idem.FenceOf(r), completed(r, "{}"), r, e.rowKey()
-			off.State, off.Epoch = idem.StateFailedRetryable, 2
+			off.Revision, off.State, off.Epoch = e.revision(), idem.StateFailedRetryable, 2
 			won := e.race(2, func(i int) error {
 				if i == 0 {
 					return e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})

@@ -16,7 +16,7 @@ var recordQueueTests = []test{
 			at := r.LeaseUntil
 			e.wantQueuedRecords(idem.QueueLease, at, []idem.RecordRef{recordRef(r)}, r)
 			e.wantQueuedRecords(idem.QueueUnknown, at.AddDate(1, 0, 0), nil, r)
-			unknown := r
+			unknown := rewritten(r)
 			unknown.State, unknown.LastError = idem.StateUnknown, "the lease ran out"
 			e.ok(e.Store.Update(e.ctx, unknown, idem.FenceOf(r)))
 			e.wantQueuedRecords(idem.QueueUnknown, at, []idem.RecordRef{recordRef(r)}, r)
@@ -24,7 +24,8 @@ var recordQueueTests = []test{
 			decided := completed(unknown, "{}")
 			decided.State = end
 			if !end.Final() {
-				decided.Response, decided.DoneAt, decided.ExpiresAt, decided.LeaseUntil = idem.Response{}, time.Time{}, time.Time{}, at
+				decided.Response, decided.DoneAt, decided.ExpiresAt, decided.FreeAt = idem.Response{}, time.Time{}, time.Time{}, time.Time{}
+				decided.LeaseUntil = at
 				decided.Epoch++
 			}
 			e.ok(e.Store.Update(e.ctx, decided, idem.FenceOf(unknown)))
@@ -98,7 +99,8 @@ func (e *env) opaque() idem.Record {
 }
 
 func recordRef(r idem.Record) idem.RecordRef {
-	return idem.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: r.LeaseUntil}
+	_, at, _ := r.Queue()
+	return idem.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: at}
 }
 
 // wantQueuedRecords waits until exactly want of the given records are due in the queue.

@@ -226,7 +226,7 @@ func delivered(m idem.Message) idem.MessageEnd {
 // ended is the message as the settlement leaves it.
 func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
 	m.State, m.DoneAt, m.Retention, m.SweepAt = end.State, end.DoneAt, end.Retention, end.SweepAt
-	m.Reference, m.LastOutcome = end.Reference, end.LastOutcome
+	m.Revision, m.Reference, m.LastOutcome = end.Revision, end.Reference, end.LastOutcome
 	if len(end.Evidence) > 0 {
 		m.Evidence = end.Evidence
 	}
@@ -237,6 +237,6 @@ func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
 func recordEnd(done idem.Record) *idem.RecordEnd {
 	return &idem.RecordEnd{
 		Key: done.Key, OperationID: done.OperationID, State: done.State, Response: done.Response,
-		DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, Expiry: done.Expiry, LastError: done.LastError,
+		Revision: done.Revision, DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, FreeAt: done.FreeAt, Expiry: done.Expiry, LastError: done.LastError,
 	}
 }

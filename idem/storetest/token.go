@@ -50,7 +50,9 @@ var tokenTests = []test{
 		}
 		e.ok(e.send(commit))
 		commit.Token = e.token()
-		e.wantRecordConflict(e.send(commit), &r)
+		err := e.send(commit)
+		e.wantRecordConflict(err, &r)
+		e.wantMessageBeside(err, &m)
 		e.wantRow(row, 1)
 	}},
 	{"a fence-off decides: a lost commit that comes later fails (peers.md H1)", func(e *env) {
@@ -58,7 +60,7 @@ var tokenTests = []test{
 		row, fence := e.rowKey(), idem.FenceOf(r)
 		late, err := e.Store.Prepare(idem.Commit{Record: completed(r, "late"), Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
 		e.ok(err)
-		off := r
+		off := rewritten(r)
 		off.State, off.Epoch, off.LeaseUntil = idem.StateFailedRetryable, 2, base
 		e.ok(e.Store.Update(e.ctx, off, fence))
 		e.wantRecordConflict(late(e.ctx), &off)
@@ -67,7 +69,7 @@ var tokenTests = []test{
 	}},
 	{"a lost commit that landed first stops the fence-off (peers.md H1)", func(e *env) {
 		r := e.insert(e.reserved())
-		fence, done, off := idem.FenceOf(r), completed(r, "landed"), r
+		fence, done, off := idem.FenceOf(r), completed(r, "landed"), rewritten(r)
 		e.ok(e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()}))
 		off.State, off.Epoch = idem.StateFailedRetryable, 2
 		e.wantRecordConflict(e.Store.Update(e.ctx, off, fence), &done)

@@ -22,7 +22,7 @@ var updateTests = []test{
 		for name, fence := range ordered(e.wrongFences(e.key())) {
 			e.sub(name, func(e *env) {
 				r := e.insert(e.reserved())
-				e.wantRecordConflict(e.Store.Update(e.ctx, completed(r, "zombie"), fence(idem.FenceOf(r))), &r)
+				e.wantRecordConflict(e.Store.Update(e.ctx, completed(r, "zombie"), fence(idem.FenceOfHolder(r))), &r)
 				e.wantRecord(r.Key, &r)
 			})
 		}
@@ -32,10 +32,8 @@ var updateTests = []test{
 			r := e.reserved()
 			r.Kind, r.State = idem.KindOpaque, state
 			e.insert(r)
-			fence := idem.FenceOf(r)
-			fence.States = []idem.State{idem.StateInProgress, idem.StateUnknown}
 			next := completed(r, `{"late":true}`)
-			e.ok(e.Store.Update(e.ctx, next, fence))
+			e.ok(e.Store.Update(e.ctx, next, idem.FenceOfHolder(r, idem.StateInProgress, idem.StateUnknown)))
 			e.wantRecord(r.Key, &next)
 		}
 	}},
@@ -46,7 +44,7 @@ var updateTests = []test{
 	}},
 	{"a take-over fences the first holder off (peers.md P1)", func(e *env) {
 		first := e.insert(e.reserved())
-		second := first
+		second := rewritten(first)
 		second.Owner, second.Epoch, second.LeaseUntil = e.owner(), 2, base.Add(2*lease)
 		e.ok(e.Store.Update(e.ctx, second, idem.FenceOf(first)))
 		e.wantRecordConflict(e.Store.Update(e.ctx, completed(first, "first"), idem.FenceOf(first)), &second)

@@ -3,12 +3,10 @@ package idemconstruct
 import (
 	"time"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awspipes"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -17,7 +15,7 @@ import (
 
 const (
 	// batchRecords is Lambda's most without a batching window, which would delay every first delivery, and SQS's most for one
-	// request of a relay or a Pipe.
+	// request of a relay.
 	batchRecords = 10
 	// shardBatches lets ten batches of one shard run at once: wake-ups have no order to keep, and one provider that
 	// answers slowly must not hold up the messages behind it.
@@ -30,74 +28,49 @@ const (
 	schedulePeriod = time.Minute
 )
 
-// Path is how new messages reach the worker. Whatever the path, the row is the truth and the sweep offers what got lost.
-type Path string
-
-// The paths.
-const (
-	// PathStream calls the worker with the records of the stream: the fewest requests and the shortest way, and a message
-	// need not be read before it is claimed. A slow batch holds up its shard, whichever tenants are in it.
-	PathStream Path = "stream"
-	// PathPipe has an EventBridge Pipe put a wake-up for each record into the queue of wake-ups, from which tenants are
-	// served fairly and by a bounded number of workers. A tenant that SQS does not take as a message group (1 to 128 letters,
-	// digits and punctuation of ASCII; package sqsqueue, Group) is woken by the sweep only: choose PathRelay for such.
-	PathPipe Path = "pipe"
-	// PathRelay has a function do what the Pipe does: for tenants of any name, and for emulators, whose Pipes don't deliver.
-	PathRelay Path = "relay"
-)
-
 // DeliveryProps are the parts that Delivery wires. Those without a default are required.
 type DeliveryProps struct {
 	Tables *Tables
 	Queues *Queues
-	// Worker takes messages of the queue of wake-ups, and by PathStream records of the outbox stream. Its role needs
-	// ConsumeStatements, SendStatements and, by PathStream, StreamStatements.
+	// Worker takes messages of the queue of wake-ups and, without a Relay, records of the outbox stream. Its role needs
+	// ConsumeStatements, SendStatements and, without a Relay, StreamStatements.
 	Worker awslambda.IFunction
 	// Sweep and Reconcile are called once a minute, with the schedule's event. Their roles need SweepStatements.
 	Sweep, Reconcile awslambda.IFunction
-	// Path is how new messages reach the worker. Default: PathStream.
-	Path Path
-	// Relay takes records of the outbox stream by PathRelay; by other paths there is none. Its role needs StreamStatements
-	// and SendStatements.
+	// Relay takes the records of the outbox stream in the worker's place and puts a wake-up for each new message into the
+	// queue of wake-ups. From there tenants are served fairly and by a bounded number of workers. Its role needs
+	// StreamStatements and SendStatements.
+	//
+	// Default: none. The worker then takes the records itself: the fewest requests and the shortest way, and a message need
+	// not be read before it is claimed. A slow batch holds up its shard, whichever tenants are in it.
 	Relay awslambda.IFunction
 	// ConcurrencyMax bounds how many workers take wake-ups at once, 2 to 1000, so that a long queue leaves the account's
 	// concurrency to others. Default: no bound.
 	ConcurrencyMax int
 }
 
-// Delivery makes sure that every message of the outbox reaches the worker: at once by its path, later through the
-// queue of wake-ups, and in any case through the sweep; and that what is unknown is asked about.
+// Delivery makes sure that every message of the outbox reaches the worker: at once from the stream, later through the
+// queue of wake-ups, and in any case through the sweep; and that what is unknown is asked about. The row is the truth, and
+// the sweep offers what got lost on the way.
 type Delivery struct {
 	constructs.Construct
-	// Stream is the mapping from the outbox stream to the worker or the relay; nil by PathPipe.
+	// Stream is the mapping from the outbox stream to the relay, or to the worker where there is none.
 	Stream awslambda.EventSourceMapping
-	// Pipe is nil by other paths.
-	Pipe awspipes.CfnPipe
 	// WakeUps is the mapping from the queue of wake-ups to the worker.
 	WakeUps awslambda.EventSourceMapping
 	// Schedule is the sweep's and the reconciler's.
 	Schedule awsevents.Rule
 }
 
-// NewDelivery adds the path, the mapping of the queue and the schedule to scope under id. Props that contradict each other
-// are an error of the synthesis.
+// NewDelivery adds the mappings of stream and queue and the schedule to scope under id.
 func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *Delivery {
 	self := constructs.NewConstruct(scope, jsii.String(id))
 	d := &Delivery{Construct: self}
-	if (props.Path == PathRelay) != (props.Relay != nil) {
-		awscdk.Annotations_Of(self).AddError(jsii.String("DeliveryProps.Relay: must be given by PathRelay, and by no other path"))
-		return d
+	target := props.Worker
+	if props.Relay != nil {
+		target = props.Relay
 	}
-	switch props.Path {
-	case "", PathStream:
-		d.Stream = newStream(self, props, props.Worker)
-	case PathRelay:
-		d.Stream = newStream(self, props, props.Relay)
-	case PathPipe:
-		d.Pipe = newPipe(self, props)
-	default:
-		awscdk.Annotations_Of(self).AddError(jsii.String("DeliveryProps.Path: there is no path " + string(props.Path)))
-	}
+	d.Stream = newStream(self, props, target)
 	wakeUps := &awslambda.EventSourceMappingProps{
 		Target:         props.Worker,
 		EventSourceArn: props.Queues.WakeUps.QueueArn(),

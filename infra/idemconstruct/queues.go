@@ -36,7 +36,7 @@ type QueuesProps struct {
 type Queues struct {
 	constructs.Construct
 	// WakeUps carries every wake-up that does not come from the stream itself: delayed ones of what has to wait, the sweep's,
-	// and, by the path of a Pipe or a relay, those of new messages. Each stands in its tenant's message group, by which a
+	// and, with a relay, those of new messages. Each stands in its tenant's message group, by which a
 	// standard queue shares its consumers fairly. Losing one costs a minute, because the sweep offers the message again.
 	WakeUps awssqs.Queue
 	// DeadLetter receives copies of dead messages, wake-ups that failed too often, and what the stream gave up.

@@ -76,9 +76,6 @@ type Config struct {
 	Encryption Encryption
 	// Outbox says how new messages reach the worker. Default: Streams.
 	Outbox Outbox
-	// Relay says what fills the queue. Only with SQS; default then: PipeRelay; FunctionRelay with Local, because emulators'
-	// pipes don't deliver.
-	Relay Relay
 	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: 0, no bound: what
 	// leaves enough to others depends on the account.
 	WorkerConcurrency int
@@ -143,7 +140,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.FingerprintSecret = r.matching("fingerprintSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
-	config.Relay, config.WorkerConcurrency = r.relay(config), r.concurrency("workerConcurrency")
+	config.WorkerConcurrency = r.concurrency("workerConcurrency")
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
 	}

@@ -64,7 +64,6 @@ func TestReadRefuses(t *testing.T) {
 		{"dynamodbEndpoint", "http://127.0.0.1:8000", "unless local=true"},
 		{"encryption", "yes", "off, open, on"},
 		{"outbox", "kinesis", "streams, sqs"},
-		{"relay", "pipe", "unless outbox=sqs"},
 		{"workerConcurrency", "1", "2 to 1000"},
 		{"workerConcurrency", 1001, "2 to 1000"},
 		{"workerConcurrency", "many", "0 to"},

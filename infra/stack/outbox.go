@@ -14,34 +14,11 @@ import (
 type Outbox string
 
 // The ways. With Streams the worker takes them from the outbox table's stream itself; with SQS from a queue, which serves
-// tenants fairly and can bound the workers, and which a relay fills from the stream.
+// tenants fairly and can bound the workers, and which a relay function fills from the stream.
 const (
 	Streams Outbox = "streams"
 	SQS     Outbox = "sqs"
 )
-
-// Relay says what fills the queue from the stream.
-type Relay string
-
-// The relays. A Pipe needs no code; a function runs on emulators too, and takes tenants of any name.
-const (
-	PipeRelay     Relay = "pipe"
-	FunctionRelay Relay = "function"
-)
-
-// relay is the value of a key that only the queue has.
-func (r *reader) relay(config Config) Relay {
-	if config.Outbox != SQS {
-		if value := r.text("relay", ""); value != "" {
-			r.refuse("relay", value, "nothing, unless outbox=sqs")
-		}
-		return ""
-	}
-	if config.Local {
-		return choice(r, "relay", FunctionRelay, PipeRelay)
-	}
-	return choice(r, "relay", PipeRelay, FunctionRelay)
-}
 
 // concurrency is the value of a key that has a bound of Lambda's on pollers; the default is 0.
 func (r *reader) concurrency(key string) int {
@@ -56,25 +33,14 @@ func (r *reader) concurrency(key string) int {
 func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) {
 	props := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
-		Path: p.config.path(), ConcurrencyMax: p.config.WorkerConcurrency,
+		ConcurrencyMax: p.config.WorkerConcurrency,
 	}
-	if p.config.Relay == FunctionRelay {
+	if p.config.Outbox == SQS {
 		relay := p.relay().add(stack, p.config)
 		output(stack, "FunctionRelay", relay.FunctionName())
 		props.Relay = relay
 	}
 	idemconstruct.NewDelivery(stack, "Delivery", props)
-}
-
-// path is how new messages reach the worker.
-func (c Config) path() idemconstruct.Path {
-	switch {
-	case c.Outbox == Streams:
-		return idemconstruct.PathStream
-	case c.Relay == PipeRelay:
-		return idemconstruct.PathPipe
-	}
-	return idemconstruct.PathRelay
 }
 
 // relay sends to the dead-letter queue what its mapping gives up, too: Lambda does that in the function's role.

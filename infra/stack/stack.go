@@ -70,7 +70,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	if config.takesWebhooks() {
 		names = append(names, "webhook")
 	}
-	if config.Relay == FunctionRelay {
+	if config.Outbox == SQS {
 		names = append(names, "relay")
 	}
 	if err := config.checkBinaries(names); err != nil {

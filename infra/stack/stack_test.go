@@ -12,7 +12,6 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
-	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
 func TestTablesHaveTheShapeOfSchema(t *testing.T) {
@@ -183,7 +182,7 @@ func TestFunctions(t *testing.T) {
 		if !webhooks(variant) {
 			delete(wanted, "Webhook")
 		}
-		if path(variant) != idemconstruct.PathRelay {
+		if !relayed(variant) {
 			delete(wanted, "Relay")
 		}
 		template.counts(t, "AWS::Lambda::Function", len(wanted))
@@ -307,7 +306,7 @@ func TestOutputs(t *testing.T) {
 		if chosen(variant, "encryption") {
 			want["KeysTable"], want["KmsKeyId"] = "KeysTable", "KeysKey"
 		}
-		if path(variant) == idemconstruct.PathRelay {
+		if relayed(variant) {
 			want["FunctionRelay"] = "RelayFunction"
 		}
 		if webhooks(variant) {

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/idem-go/idem-aws/infra/idemconstruct"
 	"github.com/idem-go/idem-aws/infra/stack"
 )
 
@@ -49,16 +48,8 @@ func webhooks(variant string) bool {
 	return chosen(variant, "webhookSecret") || chosen(variant, "localWebhookSecret")
 }
 
-// path is how new messages reach the worker in a variant.
-func path(variant string) idemconstruct.Path {
-	switch {
-	case !chosen(variant, "outbox"):
-		return idemconstruct.PathStream
-	case variants[variant]["local"] != nil:
-		return idemconstruct.PathRelay
-	}
-	return idemconstruct.PathPipe
-}
+// relayed tells whether a function puts the wake-ups of new messages into the queue in a variant.
+func relayed(variant string) bool { return chosen(variant, "outbox") }
 
 // origins are whose pages may call, in some of them.
 const origins = "https://shop.example,http://localhost:3000"

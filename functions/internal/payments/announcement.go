@@ -1,8 +1,6 @@
 package payments
 
 import (
-	"cmp"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,21 +69,25 @@ func (e event) message() idem.MessageID {
 
 // outcome is what the call that made the event's object would have learned, and the money that the object is about. It
 // returns an error where the object contradicts the event.
-func (e event) outcome() (outbox.Outcome, money, error) {
+func (e event) outcome() (outbox.Outcome, told, error) {
 	made, err := objectIn(e.Data)
 	if err != nil {
-		return nil, money{}, err
+		return nil, told{}, err
 	}
 	var about struct {
-		Key string `json:"key"`
-		money
+		Key      *string `json:"key"`
+		Amount   *int64  `json:"amount"`
+		Currency *string `json:"currency"`
 	}
-	if err := stdjson.Unmarshal(e.Data, &about); err != nil {
-		return nil, money{}, err
+	if err := json.Unmarshal(e.Data, &about); err != nil {
+		return nil, told{}, err
 	}
 	_, status, _ := strings.Cut(e.Type, ".")
-	if made.Status = cmp.Or(made.Status, status); made.Status != status || cmp.Or(about.Key, e.Key) != e.Key {
-		return nil, money{}, errors.New("payments: the object is not what the event says")
+	if made.Status == nil {
+		made.Status = &status
 	}
-	return made.outcome(e.Data), about.money, nil
+	if *made.Status != status || about.Key != nil && *about.Key != e.Key {
+		return nil, told{}, errors.New("payments: the object is not what the event says")
+	}
+	return made.outcome(e.Data), told{about.Amount, about.Currency}, nil
 }

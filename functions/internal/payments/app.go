@@ -49,7 +49,20 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return router.Handler()
+	app, err := router.Handler()
+	if err != nil {
+		return nil, err
+	}
+	return guarded(app), nil
+}
+
+// guarded keeps every answer out of caches, and from being taken for another type than its own.
+func guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Routes lists the application's routes for an audit, its webhooks' included, without anything that they would need to serve.

@@ -150,7 +150,7 @@ func (s sources) problems() (all []made) {
 		function  string
 		arguments int
 		code      int
-	}{{"NewProblem", 4, 1}, {"problem", 3, 0}} {
+	}{{"NewProblem", 4, 1}, {"problem", 4, 1}} {
 		for _, c := range s.calls(name.function) {
 			if len(c.call.Args) == name.arguments {
 				all = append(all, made{c.call.Args[name.code], c.in})

@@ -174,6 +174,7 @@ func (w *world) hold(key string) {
 		held := *seen
 		held.State, held.Kind, held.Response = idem.StateInProgress, idem.KindAtomic, idem.Response{}
 		held.LeaseUntil, held.DoneAt, held.ExpiresAt = w.clock.Now().Add(time.Minute), time.Time{}, time.Time{}
+		held.FreeAt = time.Time{}
 		w.ok(w.backend.store.Update(w.Context(), held, idem.FenceOf(*seen)))
 		return
 	}

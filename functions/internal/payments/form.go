@@ -15,6 +15,13 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
+// errorsMax is how many errors an answer lists, and nameBytesMax the longest name of an unknown member that it repeats: a
+// body of nothing else would be answered by more than its own size.
+const (
+	errorsMax    = 20
+	nameBytesMax = 64
+)
+
 // AmountMax is the largest amount of a request, in minor units.
 const AmountMax = 99_999_999
 
@@ -111,7 +118,8 @@ func (f *form) id(name string) string {
 	return value
 }
 
-// problem returns the collected errors, unknown members among them; nil when there are none.
+// problem returns the collected errors, unknown members among them, at most [errorsMax] and the count of the others; nil when
+// there are none.
 func (f *form) problem() *idem.Problem {
 	unknown := make([]string, 0)
 	for name := range f.members {
@@ -121,10 +129,18 @@ func (f *form) problem() *idem.Problem {
 	}
 	slices.Sort(unknown)
 	for _, name := range unknown {
+		if len(name) > nameBytesMax {
+			f.fail("", fmt.Sprintf("has a member that is not known, with a name of %d bytes", len(name)))
+			continue
+		}
 		f.fail(name, "is not known")
 	}
 	if len(f.errors) == 0 {
 		return nil
+	}
+	if more := len(f.errors) - errorsMax; more > 0 {
+		f.errors = f.errors[:errorsMax]
+		f.fail("", fmt.Sprintf("has %d more errors, which are not listed", more))
 	}
 	p := idem.NewProblem(http.StatusBadRequest, "request_invalid", "Invalid request", "The request body is not valid.")
 	p.Errors = f.errors

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,6 +44,29 @@ func TestFormListsEveryErrorWithItsPointer(t *testing.T) { // docs/payments-api.
 				}
 			}
 		})
+	}
+}
+
+// A body of unknown members was answered by five times its own size.
+func TestFormListsNoMoreErrorsThanCanBeRead(t *testing.T) {
+	var many strings.Builder
+	for i := range 30_000 {
+		fmt.Fprintf(&many, `"%05d":1,`, i)
+	}
+	for name, body := range map[string]string{
+		"many members": `{` + many.String() + `"amount":0}`,
+		"a long name":  `{"` + strings.Repeat("\u0001", 30_000) + `":1}`,
+	} {
+		_, problem := parsePayment([]byte(body))
+		if problem == nil {
+			t.Fatalf("%s: accepted", name)
+		}
+		if size := len(problem.Response().Body); size > 4<<10 {
+			t.Errorf("%s: %d bytes are answered by %d", name, len(body), size)
+		}
+		if last := problem.Errors[len(problem.Errors)-1]; name == "many members" && last.Detail != "has 29983 more errors, which are not listed" {
+			t.Errorf("%s: ends with %+v", name, last)
+		}
 	}
 }
 

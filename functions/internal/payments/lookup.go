@@ -2,12 +2,14 @@ package payments
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -18,13 +20,17 @@ const lookUpBytesMax = 1 << 20
 
 // object is what is read of a charge, refund, screening, release or payout at the provider.
 type object struct {
-	ID     string `json:"id"`
-	Status string `json:"status"`
+	ID string `json:"id"`
+	// Status is nil where the provider tells none.
+	Status *string `json:"status"`
 }
 
 // outcome is what the object, whose bytes are the evidence, says of the call that made it; nil while it decides nothing.
 func (o object) outcome(evidence []byte) outbox.Outcome {
-	switch o.Status {
+	if o.Status == nil {
+		return nil
+	}
+	switch *o.Status {
 	case "succeeded":
 		return outbox.Delivered{Reference: o.ID, Evidence: evidence}
 	case "declined":
@@ -61,11 +67,11 @@ func (p *Provider) find(ctx context.Context, path string, m idem.Message) outbox
 }
 
 // Made is what the provider shows under a message's key, as it shows it; nil for a topic that is not the application's.
-func (p *Provider) Made(ctx context.Context, topic string, id idem.MessageID) (json.RawMessage, error) {
+func (p *Provider) Made(ctx context.Context, topic string, id idem.MessageID) ([]byte, error) {
 	for _, e := range effects() {
 		if e.topic == topic {
 			body, err := p.listed(ctx, e.listed, id)
-			if err == nil && !json.Valid(body) {
+			if err == nil && !jsontext.Value(body).IsValid() {
 				err = errors.New("payments: malformed look-up")
 			}
 			return body, err
@@ -97,7 +103,7 @@ func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) 
 // findingOf reads the objects that the provider lists under one key. There is at most one where all went well; if there
 // are more, money that moved has moved, and a decline is an end only where nothing else is open.
 func findingOf(body []byte) outbox.Finding {
-	var objects []json.RawMessage
+	var objects []jsontext.Value
 	if err := json.Unmarshal(body, &objects); err != nil {
 		return outbox.Unclear{Cause: fmt.Errorf("payments: malformed look-up: %w", err)}
 	}
@@ -118,7 +124,11 @@ func findingOf(body []byte) outbox.Finding {
 		case outbox.Declined:
 			finding = outbox.Found{Outcome: outcome}
 		default:
-			unclear = fmt.Errorf("payments: an object with status %q", o.Status)
+			status := "none"
+			if o.Status != nil {
+				status = *o.Status
+			}
+			unclear = fmt.Errorf("payments: an object with status %q", status)
 		}
 	}
 	if unclear != nil {

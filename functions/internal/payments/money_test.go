@@ -21,6 +21,12 @@ func TestEvidenceOfOtherMoneySettlesNothing(t *testing.T) {
 			`{"id":"x_1","amount":1,"currency":"EUR"}`: false,
 			`{"id":"x_1","currency":"USD"}`:            false,
 			`{"id":"x_1","currency":"EUR"}`:            true,
+			`{"id":"x_1","amount":0,"currency":"EUR"}`: false, // zero is told, and is not what was asked for
+			`{"id":"x_1","amount":0}`:                  false,
+			`{"id":"x_1","currency":""}`:               false,
+			`{"id":"x_1","amount":"1"}`:                false, // money that can't be read may be any
+			`{"id":"x_1","amount":1.5}`:                false,
+			`{"id":"x_1","amount":`:                    false,
 			`{"id":"x_1"}`:                             true,
 			`"seen in the provider's dashboard"`:       true,
 			`seen in the provider's dashboard`:         true,

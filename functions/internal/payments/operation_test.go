@@ -102,7 +102,7 @@ func (w *world) stored(key string, body []byte) idem.OperationID {
 	w.ok(err)
 	now := w.clock.Now()
 	w.ok(w.backend.store.Insert(w.Context(), idem.Record{
-		Key: scope.RecordKey(), State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Tenant: tenantA,
+		Key: scope.RecordKey(), State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: tenantA,
 		Operation: scope.Operation, Kind: idem.KindAtomic, Fingerprint: canonical.Fingerprint{Version: 1},
 		Response:  idem.Response{Status: 200, Header: []idem.Field{{Name: "x-made-by", Value: "test"}}, Body: body},
 		CreatedAt: now, DoneAt: now, ExpiresAt: now.Add(time.Hour), Retention: time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,

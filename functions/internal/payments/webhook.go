@@ -52,7 +52,7 @@ func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
 		return nil, &idem.ConfigError{Field: "WebhookConfig", Value: nil, Rule: "Verifier, Messages and Reconciler must be given"}
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = slog.Default()
 	}
 	events, err := function.New(cfg.Engine, webhookOperation(), function.Config{
 		Tenant: webhookTenant, Key: function.JSONPointer("/id"), Logger: cfg.Logger,
@@ -62,7 +62,7 @@ func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(webhookPattern, &webhooks{cfg: cfg, events: events})
-	return middleware.Problems(mux), nil
+	return guarded(middleware.Problems(mux)), nil
 }
 
 // webhookOperation is express although a settlement is a transaction of its own: to settle again does no harm, so that
@@ -154,7 +154,7 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 		h.ignore(ctx, e, "its key is no message's")
 		return nil
 	}
-	outcome, told, err := e.outcome()
+	outcome, about, err := e.outcome()
 	if err != nil {
 		h.alarm(ctx, e, "its object can't be what it tells of")
 		return nil
@@ -175,7 +175,7 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 			h.ignore(ctx, e, "the message asks for another kind of effect")
 			return nil
 		}
-		if told.contradicts(asked) {
+		if about.contradicts(asked) {
 			h.alarm(ctx, e, "another amount was asked for")
 			return nil
 		}

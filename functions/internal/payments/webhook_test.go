@@ -345,6 +345,12 @@ func TestWebhookThatContradicts(t *testing.T) {
 			"no reference":    `{"status":"succeeded","amount":1999,"currency":"EUR"}`,
 			"no object":       `[]`,
 			"amount in words": `{"id":"ch_1","status":"succeeded","amount":"1999"}`,
+			"no money at all": `{"id":"ch_1","status":"succeeded","amount":0,"currency":"EUR"}`,
+			"no currency":     `{"id":"ch_1","status":"succeeded","amount":1999,"currency":""}`,
+			"an empty status": `{"id":"ch_1","status":"","amount":1999,"currency":"EUR"}`,
+			"an empty key":    `{"id":"ch_1","status":"succeeded","key":""}`,
+			"other letters":   `{"ID":"ch_1","status":"succeeded"}`,
+			"amount fraction": `{"id":"ch_1","status":"succeeded","amount":1999.5}`,
 		} {
 			l.signed(fmt.Sprintf(`{"id":%q,"type":"charge.succeeded","key":%q,"data":%s}`, name, charge.Key, data)).want(204)
 			if n := l.logged("msg=webhook.contradicts", "alarm=true", "message="+charge.Key); n != 1 {

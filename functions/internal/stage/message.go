@@ -96,7 +96,7 @@ func (a *Accepted) commit(t *testing.T, now time.Time) {
 	m := a.Message
 	send, err := a.store.Prepare(idem.Commit{
 		Record: idem.Record{
-			Key: m.RecordKey, State: idem.StatePending, OperationID: m.OperationID, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Tenant: m.Tenant,
+			Key: m.RecordKey, State: idem.StatePending, OperationID: m.OperationID, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: m.Tenant,
 			Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now,
 			Retention: m.Retention, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 		},

@@ -31,7 +31,7 @@ func (s *Stage) opaque(t *testing.T, state idem.State, ago time.Duration) idem.R
 	}
 	end := time.Now().Add(-ago).UTC().Truncate(time.Millisecond)
 	r := idem.Record{
-		Key: key, State: state, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", LeaseUntil: end, Tenant: Tenant,
+		Key: key, State: state, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", LeaseUntil: end, Tenant: Tenant,
 		Operation: "orders.import", Kind: idem.KindOpaque, CreatedAt: end.Add(-30 * time.Second), Retention: 24 * time.Hour,
 		Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}

@@ -35,6 +35,7 @@ const (
 	OperationID   = "op"
 	Epoch         = "ep"
 	Owner         = "ow"
+	Revision      = "rv"  // the write that made the row, 16 bytes
 	LeaseUntil    = "lu"  // epoch ms
 	Tenant        = "tn"  //
 	Attempts      = "an"  //
@@ -63,6 +64,7 @@ const (
 	FingerprintVersion = "fv"
 	FingerprintKeyID   = "fk"
 	Selection          = "fs" // what the fingerprint was taken of; absent where that is everything
+	FingerprintParts   = "fd" // the beginnings of the hashes of its parts
 	ResponseStatus     = "rs"
 	ResponseHeaders    = "rh"
 	ResponseBody       = "rb"
@@ -71,7 +73,7 @@ const (
 	ChunkDigest        = "rx" // on chunks only: SHA-256 of all of them, joined
 	DoneAt             = "da" // epoch ms
 	FreeAt             = "ea" // epoch ms, from when a new request may replace the record
-	AnswersUntil       = "au" // epoch ms, where the record expires before FreeAt
+	AnswersUntil       = "au" // epoch ms, until when a final record answers, where that is not FreeAt
 	Alone              = "al"
 	Retention          = "rt" // ms
 	LastError          = "le"

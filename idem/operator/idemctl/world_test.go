@@ -92,7 +92,7 @@ func (w *world) operation(tenant string, record func(*idem.Record), messages ...
 	owner, err := w.mint.Owner()
 	w.ok(err)
 	r := idem.Record{
-		Key: idem.Scope{Tenant: tenant, Operation: "payments.create", Key: "order-17"}.RecordKey(), State: idem.StatePending, Epoch: 1, Owner: owner,
+		Key: idem.Scope{Tenant: tenant, Operation: "payments.create", Key: "order-17"}.RecordKey(), State: idem.StatePending, Epoch: 1, Owner: owner, Revision: idem.Revision(owner),
 		Tenant: tenant, Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon,
 		Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}

@@ -22,8 +22,7 @@ const (
 	LetterDeadMessage LetterKind = "dead_message"
 	// LetterWakeUp is a wake-up that was received too often: whoever took it failed, or died.
 	LetterWakeUp LetterKind = "wake_up"
-	// LetterStreamFailure is a batch of stream records that Lambda, or a Pipe, gave up. It names the batch and holds
-	// none of it.
+	// LetterStreamFailure is a batch of stream records that Lambda gave up. It names the batch and holds none of it.
 	LetterStreamFailure LetterKind = "stream_failure"
 	// LetterUnknown is a body that nobody of idem writes.
 	LetterUnknown LetterKind = "unknown_body"
@@ -40,7 +39,7 @@ type letter struct {
 }
 
 // letterBody has the members that tell the kinds apart. Lambda writes DDBStreamBatchInfo and requestContext to the failure
-// destination of a stream mapping, and a Pipe DDBStreamBatchInfo and context to its dead-letter queue.
+// destination of a stream mapping.
 type letterBody struct {
 	outbox.DeadLetter
 	Batch *struct {
@@ -49,12 +48,9 @@ type letterBody struct {
 		Last  string `json:"endSequenceNumber"`
 		Size  int    `json:"batchSize"`
 	} `json:"DDBStreamBatchInfo"`
-	RequestContext condition `json:"requestContext"`
-	Context        condition `json:"context"`
-}
-
-type condition struct {
-	Condition string `json:"condition"`
+	RequestContext struct {
+		Condition string `json:"condition"`
+	} `json:"requestContext"`
 }
 
 // readLetter never fails: what it does not know is [LetterUnknown].
@@ -75,8 +71,8 @@ func readLetter(m types.Message) letter {
 	switch {
 	case body.Batch != nil:
 		l.kind = LetterStreamFailure
-		l.detail = fmt.Sprintf("%s%s: %d records of shard %s, %s to %s", body.RequestContext.Condition, body.Context.Condition,
-			body.Batch.Size, body.Batch.Shard, body.Batch.First, body.Batch.Last)
+		l.detail = fmt.Sprintf("%s: %d records of shard %s, %s to %s", body.RequestContext.Condition, body.Batch.Size,
+			body.Batch.Shard, body.Batch.First, body.Batch.Last)
 	case malformed != nil:
 	case body.Topic != "":
 		l.kind, l.dead, l.detail = LetterDeadMessage, body.DeadLetter, body.Reason

@@ -24,7 +24,7 @@ type Report struct {
 }
 
 // statesMax bounds an exploration.
-const statesMax = 60_000_000
+const statesMax = 4_000_000
 
 // explorer visits every reachable state breadth first.
 type explorer struct {
@@ -126,6 +126,49 @@ func (w *world) canonical(s *state) {
 	if !used {
 		s.tokens = [tokens]p.Token{}
 	}
+	w.forget(s)
+}
+
+// forget drops what no judgement asks for any more.
+func (w *world) forget(s *state) {
+	oldest := forever
+	for i := range s.procs {
+		q := &s.procs[i]
+		for run := range q.ends {
+			e := &q.ends[run]
+			switch live := q.started && !q.over && int(q.run) == run; {
+			case live || s.flying(i, run):
+				oldest = min(oldest, e.began)
+			case e.began != 0:
+				*e = end{ran: e.ran, died: e.died}
+			}
+		}
+	}
+	for k := range s.tallies {
+		t := &s.tallies[k]
+		if t.since <= oldest {
+			t.since = 0
+		}
+		if t.op != s.rec.Op {
+			t.promised = 0
+		}
+		if !w.busts || s.now >= t.cached {
+			t.cached = 0
+		}
+	}
+	if s.rec.State != p.Absent {
+		s.gone, s.goneState = p.ID{}, 0
+	}
+}
+
+// flying says that something of the run is under way.
+func (s *state) flying(i, run int) bool {
+	for k := range s.flights {
+		if f := &s.flights[k]; f.until != 0 && int(f.from) == i && int(f.run) == run {
+			return true
+		}
+	}
+	return false
 }
 
 // before orders what is under way; what is not goes last.

@@ -61,7 +61,7 @@ func (w *world) settled(s *state) bool {
 	come := func(a Actor) end {
 		sc.Actors[healer] = a
 		s.tokens = [tokens]p.Token{}
-		s.procs[healer] = proc{ends: s.procs[healer].ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).happened}
+		s.procs[healer] = proc{knows: true, ends: s.procs[healer].ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).happened}
 		v.start(s, healer, healing)
 		for n := 0; !s.procs[healer].over && n < 80; n++ {
 			if !v.prompt(s, healer) {
@@ -70,10 +70,12 @@ func (w *world) settled(s *state) bool {
 		}
 		return *s.end(healer, healing)
 	}
-	for range 16 {
+	for range 12 {
 		v.pass(s)
-		come(Actor{Role: Visitor, Errand: p.ParkDead})
-		come(Actor{Role: Visitor, Errand: p.Reconcile})
+		if s.rec.State == p.InProgress || s.rec.State == p.Unknown {
+			come(Actor{Role: Visitor, Errand: p.ParkDead})
+			come(Actor{Role: Visitor, Errand: p.Reconcile})
+		}
 	}
 	if s.rec.State == p.Unknown {
 		come(Actor{Role: Operator})

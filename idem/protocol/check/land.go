@@ -106,8 +106,7 @@ func (w *world) replaced(s *state, next p.Record, bust bool) {
 		return
 	}
 	if bust && next.Op == s.rec.Op {
-		t.busted, t.final, t.promised = true, 0, 0
-		t.writes = 0
+		t.busted, t.final, t.promised, t.writes = t.final, 0, 0, 0
 		return
 	}
 	if s.now+w.minSkew < t.promised {
@@ -224,7 +223,7 @@ func (w *world) final(s *state, i int, before *p.Record) {
 	}
 	if t.final == 0 {
 		t.final, t.since = r.Answer, s.now
-		if t.busted && s.now < t.cached {
+		if t.busted != 0 && s.now < t.cached {
 			s.fail(vCached)
 		}
 	}
@@ -254,7 +253,7 @@ func (w *world) parked(s *state, i int, run uint8, before *p.Record) {
 		s.fail(vParkedLive)
 	}
 	on := q.run == r && !q.over && q.x.HandlerOn && q.x.Owner == before.Owner
-	if on && (w.sc.NoParkAlive || w.clock(s, j)+w.c[j].Skew < q.x.Held.Lease) {
+	if on && (w.sc.NoParkAlive || w.clock(s, j) < q.x.Held.Lease) {
 		s.fail(vAlive)
 	}
 }
@@ -289,7 +288,7 @@ func (w *world) answered(s *state, i int, say p.Say) {
 	switch say.Code {
 	case p.Executed, p.Replayed:
 		t := s.tally(say.Op)
-		if want := t.final; say.State != p.Pending && want != say.Answer || say.State == p.Pending && t.accepted != say.Answer {
+		if say.State != p.Pending && say.Answer != t.final && say.Answer != t.busted || say.State == p.Pending && t.accepted != say.Answer {
 			s.fail(vTold)
 		}
 		if w.payload(say.Op) != w.sc.Actors[i].Payload {

@@ -82,6 +82,8 @@ type Scenario struct {
 	Budget Budget
 	// Wire is how long a late request may be under way.
 	Wire p.Instant
+	// Hasty stores remove a record on the instant on which its key is free. Others wait as long as a request may be under way.
+	Hasty bool
 	// Large scenarios are for a soak run.
 	Large bool
 
@@ -95,4 +97,12 @@ type Scenario struct {
 	NoParkAlive bool
 	// NoHeal leaves out the judgement of "stuck".
 	NoHeal bool
+}
+
+// keeps is how long the store keeps a record whose key is free.
+func (sc *Scenario) keeps() p.Instant {
+	if sc.Hasty {
+		return 0
+	}
+	return sc.Wire
 }

@@ -57,7 +57,7 @@ func (w *world) next(s *state, out emit) {
 		n.biz.poor = !n.biz.poor
 		out(n, label{"the business condition changes", -1})
 	}
-	if s.rec.Free != 0 && s.now >= s.rec.Free && (s.rec.State.Final() || s.rec.State == p.Retryable) {
+	if s.rec.Free != 0 && s.now >= s.rec.Free+w.sc.keeps() && (s.rec.State.Final() || s.rec.State == p.Retryable) {
 		if n := w.fork(s, TTL); n != nil {
 			n.gone, n.goneState = n.rec.Op, n.rec.State
 			w.replaced(n, p.Record{}, false)
@@ -92,7 +92,15 @@ func (w *world) starts(s *state, i int, out emit) {
 		run = q.run + 1
 	}
 	w.start(n, i, run)
-	out(n, label{"starts", i})
+	if a.Role == Client {
+		out(n, label{"starts", i})
+		return
+	}
+	// Nothing lies between the start of a visit and its reading. One that then has nothing to do has not happened.
+	w.replies(n, i, p.Reply{Code: p.OK, Rec: n.rec})
+	if !n.procs[i].over {
+		out(n, label{"comes and reads", i})
+	}
 }
 
 // looks: an operator sees what is unknown, learns the truth, and decides. What follows may come much later.
@@ -153,8 +161,10 @@ func (w *world) arrivals(s *state, out emit) {
 func (w *world) behind(s *state, i int) bool {
 	q := &s.procs[i]
 	switch {
-	case !q.started || q.over || q.slow || q.asked || q.paused:
+	case !q.started || q.over || q.asked || q.paused:
 		return false
+	case q.slow:
+		return true
 	case q.do == p.Run || q.do == p.Wait:
 		return q.wake != 0 && w.clock(s, i) >= q.wake
 	}
@@ -219,6 +229,9 @@ func (w *world) perform(s *state, i int, out emit) {
 		w.tell(s, i, Turn, p.Input{What: p.TurnedAway}, "is turned away", out)
 	case p.Send:
 		w.sends(s, i, out)
+		if q.paused && q.x.HandlerOn {
+			w.handlers(s, i, out)
+		}
 	case p.Run, p.Wait:
 		w.waits(s, i, out)
 	case p.Probe:
@@ -250,7 +263,7 @@ func (w *world) reads(s *state, i int, out emit) {
 		out(n, label{"reads, and gets no reply", i})
 	}
 	if n := w.fork(s, Slow); n != nil {
-		n.procs[i].slow, n.procs[i].reply = true, p.Reply{Code: p.OK, Rec: n.rec}
+		n.procs[i].holdBack(p.Reply{Code: p.OK, Rec: n.rec})
 		out(n, label{"reads, and the reply takes its time", i})
 	}
 }
@@ -275,7 +288,7 @@ func (w *world) sends(s *state, i int, out emit) {
 		out(n, label{"sends, and its reply is lost", i})
 	}
 	if n := w.fork(s, Slow); n != nil {
-		n.procs[i].reply, n.procs[i].slow = w.land(n, i, q.run, &wr), true
+		n.procs[i].holdBack(w.land(n, i, q.run, &wr))
 		out(n, label{"sends, and the reply takes its time", i})
 	}
 	if n := w.fork(s, Late); n != nil && n.fly(flight{w: wr, until: n.now + w.sc.Wire, from: uint8(i), run: q.run}) {
@@ -299,6 +312,9 @@ func (w *world) sends(s *state, i int, out emit) {
 	}
 	w.unjudged(s, i, &wr, out)
 }
+
+// holdBack lets one unit of time pass before the reply arrives: a driver does not wait for longer.
+func (q *proc) holdBack(r p.Reply) { q.reply, q.slow, q.paused = r, true, true }
 
 // note keeps a write for the story.
 func (w *world) note(wr *p.Write) {
@@ -369,7 +385,12 @@ func (w *world) waits(s *state, i int, out emit) {
 	if q.wake != 0 && now >= q.wake {
 		w.tell(s, i, free, p.Input{What: p.Woke}, "wakes to renew its lease", out)
 	}
-	a := &w.sc.Actors[i]
+	w.handlers(s, i, out)
+}
+
+// handlers emits the ends of a handler. One whose call has no reply may fail without that being a fault.
+func (w *world) handlers(s *state, i int, out emit) {
+	q, a := &s.procs[i], &w.sc.Actors[i]
 	r := p.Result{Code: p.Responded, Answer: handlers + p.Answer(i)*32 + p.Answer(q.run)*8 + p.Answer(q.x.Runs), Alone: a.Alone, Chain: a.Chain}
 	ends := func(f Fault, code p.ResultCode, what string) {
 		r.Code = code
@@ -383,6 +404,12 @@ func (w *world) waits(s *state, i int, out emit) {
 		ends(free, p.Responded, "its handler answers")
 	}
 	ends(Refuse, p.Stored, "its handler refuses")
+	switch {
+	case a.Heeds && wrapped && !q.acted && w.clock(s, i) >= q.x.Held.Lease:
+		ends(free, p.Broke, "its handler fails: its context has ended")
+	case q.calling:
+		ends(free, p.Broke, "its handler fails: its call has no reply")
+	}
 	ends(Fail, p.Broke, "its handler fails")
 	ends(Unstored, p.Unstored, "its handler passes a 429 on")
 	if !q.acted {

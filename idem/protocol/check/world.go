@@ -69,8 +69,8 @@ type tally struct {
 	writes          uint8
 	// happened says that there was an effect which must not happen again.
 	happened bool
-	// busted says that an operator wanted the answer gone; cached is until when a cache may hold it.
-	busted bool
+	// busted is an answer that an operator wanted gone; cached is until when a cache may hold it.
+	busted p.Answer
 	cached p.Instant
 }
 
@@ -101,6 +101,7 @@ type world struct {
 	sc      *Scenario
 	c       [procs]p.Config
 	minSkew p.Instant
+	busts   bool // somebody may make the answer go
 	scratch state
 	healing bool
 	// telling says that a story is told: what happens is kept in wrote and heard.
@@ -117,6 +118,7 @@ func newWorld(sc *Scenario, off p.Rules) *world {
 			a.Config(&w.c[i])
 		}
 		w.c[i].Off = off
+		w.busts = w.busts || a.Errand == p.Bust
 		if a.Role != Nobody {
 			w.minSkew = min(w.minSkew, a.Skew)
 		}
@@ -245,10 +247,15 @@ func (w *world) feed(s *state, i int, in p.Input) {
 	} else {
 		q.v, a = q.v.Next(in, &w.c[i])
 	}
-	q.do, q.until, q.wake, q.paused = a.Do, a.Until, a.Wake, a.Pause != 0
+	q.do, q.until, q.wake, q.paused = a.Do, 0, a.Wake, a.Pause != 0
 	q.asked, q.found = false, false
 	switch a.Do {
+	case p.Admit:
+		if w.sc.Budget[Turn] == 0 { // nothing lies between the two
+			w.feed(s, i, p.Input{What: p.Admitted})
+		}
 	case p.Send:
+		q.until = a.Until
 		if a.Write != *q.write(w, i) {
 			panic("check: a machine asks for another write than the one that it judges")
 		}
@@ -256,7 +263,7 @@ func (w *world) feed(s *state, i int, in p.Input) {
 			s.fail(vHidden)
 		}
 	case p.Run:
-		q.acted = false
+		q.acted, q.calling, q.hides = false, false, false
 		s.end(i, q.run).ran = true
 	case p.Tell:
 		w.told(s, i, a.Say)

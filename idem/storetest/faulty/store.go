@@ -26,6 +26,8 @@ const (
 	LoadResponse   Call = "LoadResponse"
 	Insert         Call = "Insert"
 	Update         Call = "Update"
+	Renew          Call = "Renew"
+	Postpone       Call = "Postpone"
 	Commit         Call = "Commit" // a sending of what Prepare returned
 	Message        Call = "Message"
 	UpdateMessage  Call = "UpdateMessage"
@@ -144,6 +146,16 @@ func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error 
 // Update implements idem.Store.
 func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
 	return s.call(ctx, Update, func(ctx context.Context) error { return s.inner.Update(ctx, r, fence) })
+}
+
+// Renew implements idem.Store.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.call(ctx, Renew, func(ctx context.Context) error { return s.inner.Renew(ctx, r, fence) })
+}
+
+// Postpone implements idem.Store.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	return s.call(ctx, Postpone, func(ctx context.Context) error { return s.inner.Postpone(ctx, r, fence) })
 }
 
 // Prepare implements idem.Store.

@@ -18,7 +18,7 @@ const token = "token"
 
 var (
 	record = idem.Record{
-		Key: "key", State: idem.StatePending, OperationID: "op_1", Epoch: 1, Owner: "owner", Kind: idem.KindDeferred,
+		Key: "key", State: idem.StatePending, OperationID: "op_1", Epoch: 1, Owner: "owner", Revision: "first", Kind: idem.KindDeferred,
 		Response: idem.Response{Status: 202, Body: make([]byte, 10_000)}, SchemaVersion: idem.SchemaVersion,
 	}
 	message = idem.Message{
@@ -58,6 +58,12 @@ var every = []struct {
 		return found(len(r.Response.Body) == 10_000, err)
 	}},
 	{faulty.Update, func(ctx context.Context, s *faulty.Store) error { return s.Update(ctx, record, idem.FenceOf(record)) }},
+	{faulty.Renew, func(ctx context.Context, s *faulty.Store) error { return s.Renew(ctx, record, idem.FenceOf(record)) }},
+	{faulty.Postpone, func(ctx context.Context, s *faulty.Store) error {
+		r := record
+		r.LookAt = start
+		return s.Postpone(ctx, r, idem.FenceOf(record))
+	}},
 	{faulty.Insert, func(ctx context.Context, s *faulty.Store) error {
 		r := record
 		r.Key, r.State, r.Kind, r.LeaseUntil = "other", idem.StateInProgress, idem.KindOpaque, start

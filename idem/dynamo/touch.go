@@ -1,0 +1,61 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// Renew implements idem.Store: one conditional UpdateItem. No attribute of it is in the index. Native TTL follows the lease
+// of a record that it may remove.
+func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	w := &writer{item: item{}}
+	w.instant(schema.LeaseUntil, r.LeaseUntil)
+	w.revision(r.Revision)
+	attributes := []string{schema.LeaseUntil, schema.Revision}
+	if removeAfter, may := r.RemoveAfter(); may {
+		w.expiry(schema.TTL, removeAfter, may)
+		attributes = append(attributes, schema.TTL)
+	}
+	return s.touch(ctx, fmt.Sprintf("renew %s", r.Key), r.Key, w, attributes, fence)
+}
+
+// Postpone implements idem.Store: one conditional UpdateItem, which moves the record within the index.
+func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+	if r.LookAt.IsZero() {
+		return fmt.Errorf("dynamo: postpone %s: to no time", r.Key)
+	}
+	w := &writer{item: item{}}
+	w.lookAt(r)
+	return s.touch(ctx, fmt.Sprintf("postpone %s", r.Key), r.Key, w, []string{schema.QueueAt}, fence)
+}
+
+// touch gives attributes of the stored record the values that they have in the writer's item.
+func (s *Store) touch(ctx context.Context, doing string, key idem.RecordKey, w *writer, attributes []string, fence idem.Fence) error {
+	c, err := fencedStored(fence)
+	if err == nil {
+		err = w.err
+	}
+	if err != nil {
+		return fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	update := c.assign(attributes, w.item)
+	watched := s.begin("UpdateItem")
+	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(key))},
+		UpdateExpression: &update, ConditionExpression: c.text,
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnConsumedCapacity:              s.capacityMode(),
+	}, watched.writes)
+	if err == nil {
+		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
+		return nil
+	}
+	return watched.lost(doing, err, s.recordConflict)
+}
