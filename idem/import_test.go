@@ -17,9 +17,10 @@ const module = "github.com/idem-go/idem-aws/"
 // mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Code: who may
 // import whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
 var mayImport = map[string][]string{
-	"idem":                          {"idem/canonical"},
+	"idem":                          {"idem/canonical", "idem/protocol"},
 	"idem/canonical":                {},
 	"idem/protocol":                 {},
+	"idem/guard":                    {"idem"},
 	"idem/protocol/check":           {"idem/protocol"},
 	"idem/protocol/check/cmd/prove": {"idem/protocol/check"},
 	"idem/header":                   {},

@@ -72,7 +72,7 @@ func operations() []idem.Operation {
 		{Name: "bench.express", Kind: idem.KindExpress, Policy: policy},
 		{Name: "bench.deferred", Kind: idem.KindDeferred, Policy: policy},
 		{Name: inlineOperation, Kind: idem.KindDeferred, Policy: policy},
-		{Name: "bench.opaque", Kind: idem.KindOpaque, Policy: policy},
+		{Name: "bench.opaque", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: policy},
 	}
 }
 

@@ -49,6 +49,7 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
+	w.carry(r.Unknown)
 	w.lookAt(r)
 	if queue, at, ok := r.Queue(); ok {
 		w.name(schema.Queue, s.queueKey(queue, string(r.Key)))
@@ -102,6 +103,7 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		Sealed:         r.sealed(),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),
+		Unknown:        r.unknown(knownOfRecord),
 		SchemaVersion:  version,
 	}
 	if record.LookAt.Equal(record.LeaseUntil) {

@@ -24,7 +24,7 @@ func (x Execution) judge(r Record, now Instant, c *Config) (Execution, Action) {
 		return x.vacant(now, c)
 	case r.State.Final() && r.Tombstone && r.Expires != 0 && now >= r.Expires:
 		return x.tell(Say{Code: Gone, State: r.State, Op: r.Op})
-	case r.Match == Different:
+	case r.Match == Different && !c.off(NoMatch):
 		return x.tell(Say{Code: Mismatch})
 	case r.State == Pending || r.State.Final():
 		return x.replay(r)
@@ -91,6 +91,12 @@ func (x Execution) takeOver(r Record, now Instant, c *Config) (Execution, Action
 		return x.tell(Say{Code: Unavailable})
 	}
 	next := takenOver(r, c.Kind, c.safeToStore(), x.Owner, x.Plan.LeaseUntil)
+	if c.off(NoEpoch) {
+		next.Epoch = r.Epoch
+	}
+	if c.off(NewIncarnation) {
+		next.Op = x.Request.Incarnation.Plus(uint64(x.Holds))
+	}
 	return x.send(TakingOver, Write{RecIf: seen(r, c), RecAs: Put, Rec: next}, x.reserveUntil(now, c))
 }
 
@@ -123,7 +129,7 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	case Conflict:
 		return x.again(in.Reply.Rec, in.Now, c)
 	case Unclear:
-		return x.giveBack(c)
+		return x.giveBack(in.Now, c)
 	}
 	if in.Reply.Code == Contention { // somebody is at the key at this instant
 		return x.tell(Say{Code: Busy, State: InProgress})
@@ -133,12 +139,12 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 
 // again judges what won a race.
 func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
-	if x.Phase != Reserving && x.Phase != TakingOver && x.Phase != ParkingOther { // another hold needs another owner
+	if x.Phase != Reserving && x.Phase != TakingOver && x.Phase != ParkingOther && !c.off(NoNewOwner) { // another hold needs another owner
 		x.Holds++
 		x.Owner = x.Request.Seed.Plus(uint64(x.Holds) << 8)
 		x.Holding = false
 	}
-	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil || x.ownReserve(r, c) {
+	if x.Loops++; x.Loops < c.LoopsMax && now < x.Plan.HandlerUntil || x.ownReserve(r, c) && !c.off(NoLateOwnReserve) {
 		return x.judge(r, now, c)
 	}
 	switch { // there is no time left to execute anything in: answer with what won, where that is an answer
@@ -155,7 +161,7 @@ func (x Execution) again(r Record, now Instant, c *Config) (Execution, Action) {
 // hold has the right to execute, by a lease that the store has. Where too little of it is left, or somebody has parked it,
 // it is given back: nothing has run under it.
 func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
-	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && r.Revision != x.At.W.Rec.Revision)
+	x.NewKey = x.NewKey || x.Phase == Reserving && !(c.off(NoQuotaKept) && x.At.Tainted)
 	x.Held, x.Holding = r, true
 	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {
 		return x.giveUp(Say{Code: Late}, NoReason, now, c)
@@ -164,8 +170,8 @@ func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
 }
 
 // giveBack takes back a reserve that may have landed, or may land yet: nothing has run under it. Where it has not landed,
-// the record is put in its way, so that it never can.
-func (x Execution) giveBack(c *Config) (Execution, Action) {
+// the record is put in its way, so that it never can. A store that is down is answered soon all the same.
+func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 	x.Then = Say{Code: Unavailable}
 	x.NewKey = x.NewKey || x.Phase == Reserving
 	if c.off(NoGiveBack) {
@@ -174,10 +180,14 @@ func (x Execution) giveBack(c *Config) (Execution, Action) {
 	w := x.At.W
 	fence := holder(w.Rec, InProgress, Unknown)
 	if !c.off(NoGiveBackInsert) { // and what the reserve itself admits
-		fence.Free, fence.Seen = w.RecIf.Free, w.RecIf.Seen
+		if fence.Free = w.RecIf.Free; !c.off(NoGiveBackSeen) {
+			fence.Seen = w.RecIf.Seen
+		}
 	}
 	free := released(w.Rec, c.Life, x.At.Until)
-	return x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, x.Plan.StoreUntil)
+	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, min(x.Plan.StoreUntil, now+c.ReserveFor/2))
+	x.At.Persists = !c.off(NoGiveBackPersistence)
+	return x, a
 }
 
 // woke goes on after a pause, or renews the lease of the handler that runs.

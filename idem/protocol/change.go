@@ -39,9 +39,6 @@ type Change struct {
 // changesMax bounds how often a change is judged anew because others keep changing the record.
 const changesMax = 5
 
-// changeFor bounds how long a change without a reply is sent again.
-const changeFor Millis = 10_000
-
 // Next is the whole protocol of a change.
 func (x Change) Next(in Input, c *Config) (Change, Action) {
 	switch {
@@ -75,7 +72,7 @@ func (x Change) tell(code SayCode) (Change, Action) {
 
 // conflict: the row that is in the way may be the one that was written; its revision says so.
 func (x Change) conflict(r Record, now Instant, c *Config) (Change, Action) {
-	if r.State != Absent && r.Revision == x.At.W.Rec.Revision {
+	if r.State != Absent && r.Revision == x.At.W.Rec.Revision && !c.off(NoOwnChange) {
 		x.Held = r
 		return x.tell(Changed)
 	}
@@ -88,6 +85,9 @@ func (x Change) conflict(r Record, now Instant, c *Config) (Change, Action) {
 // judge says what the errand makes of the record as it was read.
 func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 	x.Held = r
+	if c.off(NoSeenRevision) {
+		x.Seen = ID{}
+	}
 	switch {
 	case r.State == Absent || !x.Op.None() && r.Op != x.Op:
 		return x.tell(NotLive)
@@ -132,10 +132,18 @@ func (x Change) probed(in Input, c *Config) (Change, Action) {
 	switch {
 	case in.Outcome == OutDelivered:
 		return x.write(completed(x.Held, x.Answer, c.Life, false, in.Now, c.Skew), NoReason, in.Now, c)
-	case in.Outcome == OutAbsent && (x.Asked >= x.Held.Lease+c.AbsentAfter || c.off(NoProof)):
+	case in.Outcome == OutAbsent && (x.asked(in.Now, c) >= x.Held.Lease+c.AbsentAfter || c.off(NoProof)):
 		return x.write(fencedOff(x.Held, c.Life, in.Now), ProvenAbsent, in.Now, c)
 	}
 	return x.tell(Undecided)
+}
+
+// asked is from when an answer counts.
+func (x Change) asked(now Instant, c *Config) Instant {
+	if c.off(AbsentFromAnswer) {
+		return now
+	}
+	return x.Asked
 }
 
 // amend changes how long a final record answers. It never shortens by accident, and never lets an expired record answer
@@ -148,7 +156,11 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 	case x.Errand == Bust && (r.State != Completed || r.Expires == 0 || !r.bustable()):
 		return x.tell(Inadmissible)
 	case x.Errand == Bust:
-		return x.write(busted(r, c.Life, now, c.CacheAge), OperatorSaid, now, c)
+		age := c.changeFor() + c.CacheAge + c.Skew // from its latest landing, on the clock of whoever takes the key
+		if c.off(NoCacheWait) {
+			age = 0
+		}
+		return x.write(busted(r, c.Life, now, age), OperatorSaid, now, c)
 	case !r.State.Final():
 		return x.tell(Inadmissible)
 	case x.Errand == EndLife && r.Expires != 0:
@@ -174,7 +186,7 @@ func (x Change) write(next Record, why Reason, now Instant, c *Config) (Change, 
 	next.Revision = x.Seed.Plus(uint64(x.Loops) + 1)
 	next.Match = Same
 	x.Phase = Releasing
-	x.At = Attempt{W: Write{RecIf: seen(x.Held, c), RecAs: Put, Rec: next, Why: why}, Until: now + changeFor}
+	x.At = Attempt{W: Write{RecIf: seen(x.Held, c), RecAs: Put, Rec: next, Why: why}, Until: now + c.changeFor()}
 	x.Held = next
 	return x, Action{Do: Send, Write: x.At.W, Until: x.At.Until}
 }

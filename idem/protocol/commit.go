@@ -138,6 +138,9 @@ func (x Execution) fenceOff(now Instant, c *Config) (Execution, Action) {
 		return x.look(LastLook)
 	}
 	fenced := fencedOff(x.Held, c.Life, now)
+	if c.off(NoEpoch) {
+		fenced.Epoch = x.Held.Epoch
+	}
 	return x.send(FencingOff, Write{RecIf: holder(x.Held, InProgress), RecAs: Put, Rec: fenced, Why: CommitUnanswered}, x.Plan.StoreUntil)
 }
 
@@ -161,16 +164,36 @@ func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Executi
 	free := released(x.Held, c.Life, now)
 	switch {
 	case x.Holding:
-		fence := holder(x.Held, InProgress)
-		if x.Runs == 0 || c.Kind == Wrapped { // nothing has run, or its handler promised: what others parked is free too
-			fence = holder(x.Held, InProgress, Unknown)
-		}
-		return x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)
+		return x.release(free, why, now, c)
 	case x.Loose && !c.off(NoLooseFence):
 		x.NewKey = true
 		return x.send(Releasing, Write{RecIf: freeKey(now), RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)
 	}
-	return x.tell(then)
+	return x.gaveUp()
+}
+
+// gaveUp tells what was to be told. "Unavailable" is told only once nothing in the record says more.
+func (x Execution) gaveUp() (Execution, Action) {
+	if x.Then.Code == Unavailable {
+		return x.look(LastLook)
+	}
+	return x.tell(x.Then)
+}
+
+// release gives the lease back. Nothing has run, or the handler of a wrapped operation promised that nothing happened: then
+// what others parked is free too, and the promise is evidence like an answer.
+func (x Execution) release(free Record, why Reason, now Instant, c *Config) (Execution, Action) {
+	fence, until := holder(x.Held, InProgress), x.Plan.StoreUntil
+	if (x.Runs == 0 || c.Kind == Wrapped) && !c.off(NoParkedRelease) {
+		fence = holder(x.Held, InProgress, Unknown)
+	}
+	promised := c.Kind == Wrapped && x.Runs > 0 && !c.off(NoLatePromise)
+	if promised { // its handler may have run for longer than anybody waits for it
+		until = x.completeUntil(now, c)
+	}
+	x, a := x.send(Releasing, Write{RecIf: fence, RecAs: Put, Rec: free, Why: why}, until)
+	x.At.Persists = promised
+	return x, a
 }
 
 func (x Execution) releaseDecided(v Verdict, in Input, c *Config) (Execution, Action) {
@@ -182,12 +205,16 @@ func (x Execution) releaseDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	case v != Done && v != Conflict && x.Loose: // what was to be told is not proven
 		return x.tell(Say{Code: Unavailable})
 	}
+	if v != Done {
+		return x.gaveUp()
+	}
 	return x.tell(x.Then)
 }
 
 // lastLook answers with what stands in the record once nothing may be sent any more. Anything else proves nothing.
 func (x Execution) lastLook(in Input, c *Config) (Execution, Action) {
 	r := in.Reply.Rec
+	x.Zombie = x.Zombie || x.Holding && r.State != Absent && !x.mine(r)
 	switch {
 	case in.Reply.Code != OK:
 	case x.own(r):

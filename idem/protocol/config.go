@@ -1,5 +1,7 @@
 package protocol
 
+import "cmp"
+
 // Config is what the machines of one operation, or of one topic, depend on besides their input. It does not change while
 // they run.
 type Config struct {
@@ -37,6 +39,9 @@ type Config struct {
 	// CacheAge is how long a cache may hold an answer.
 	CacheAge Millis
 
+	// ChangeFor bounds how long a change without a reply is sent again; 0 is 10 seconds.
+	ChangeFor Millis
+
 	// TriesMax bounds the tries of one write, 0 by time alone; ContentionMax those that met another transaction or a throttle.
 	TriesMax, ContentionMax uint8
 	// RunsMax bounds how often a handler runs within one execution, LoopsMax how often one request judges what won a race.
@@ -45,6 +50,8 @@ type Config struct {
 	// Topic is what delivery depends on.
 	Topic Topic
 }
+
+func (c *Config) changeFor() Millis { return cmp.Or(c.ChangeFor, 10_000) }
 
 // leases says whether the kind holds a lease while its handler runs.
 func (k Kind) leases() bool { return k == Atomic || k == Wrapped }

@@ -144,7 +144,7 @@ func (x Execution) send(p Phase, w Write, until Instant) (Execution, Action) {
 	x.Writes++
 	w.Rec.Revision = x.Request.Seed.Plus(uint64(x.Writes))
 	w.Rec.Match = Same
-	x.Phase, x.At = p, Attempt{W: w, Until: until, Persists: p == Completing || p == Parking || p == GivingBack}
+	x.Phase, x.At = p, Attempt{W: w, Until: until, Persists: p == Completing || p == Parking}
 	return x, Action{Do: Send, Write: w, Until: until}
 }
 

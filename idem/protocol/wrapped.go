@@ -21,6 +21,7 @@ func (x Execution) wrappedEnded(now Instant, c *Config) (Execution, Action) {
 // fenced off, and contention on it is no answer: nobody else can say what it says.
 func (x Execution) complete(now Instant, c *Config) (Execution, Action) {
 	done := completed(x.Held, x.Result.Answer, c.Life, false, now, x.skew(c))
+	done.Epoch++ // as it is where the record was freed: an epoch never goes back
 	fence := holder(x.Held, InProgress, Unknown, Retryable)
 	fence.AnyEpoch = true
 	switch {

@@ -211,9 +211,9 @@ func TestReconcileOvertaken(t *testing.T) {
 				r := w.parked("k")
 				time.Sleep(absentAfter)
 				reconciler := w.reconciler(func(ctx context.Context, r idem.Record) recovery.Finding {
-					late, _, err := idem.Step(r, idem.Completed{Owner: r.Owner, Response: idem.Response{Status: 200}}, time.Now())
-					w.ok(err)
-					late.Revision = "late"
+					now, late := time.Now(), r
+					late.State, late.Response, late.Revision = idem.StateCompleted, idem.Response{Status: 200}, "AAAAAAAAAAAAAAAAAAAAAQ"
+					late.LeaseUntil, late.DoneAt, late.ExpiresAt, late.FreeAt = time.Time{}, now, now.Add(r.Retention), now.Add(r.Retention)
 					w.ok(w.mem.Update(ctx, late, idem.FenceOf(r)))
 					return finding
 				})

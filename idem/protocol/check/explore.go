@@ -140,7 +140,7 @@ func (w *world) forget(s *state) {
 			case live || s.flying(i, run):
 				oldest = min(oldest, e.began)
 			case e.began != 0:
-				*e = end{ran: e.ran, died: e.died}
+				*e = w.remembered(s, i, run)
 			}
 		}
 	}
@@ -159,6 +159,16 @@ func (w *world) forget(s *state) {
 	if s.rec.State != p.Absent {
 		s.gone, s.goneState = p.ID{}, 0
 	}
+}
+
+// remembered is what is kept of a run that is over and of which nothing is under way.
+func (w *world) remembered(s *state, i, run int) end {
+	e := s.procs[i].ends[run]
+	kept := end{ran: e.ran, died: e.died}
+	if w.sc.NoBurn && s.rec.State == p.InProgress && isOf(s.rec.Owner, i, uint8(run)) { // it may yet be parked
+		kept.said, kept.state = e.said, e.state
+	}
+	return kept
 }
 
 // flying says that something of the run is under way.

@@ -29,6 +29,9 @@ var violations = [...]string{
 	"an epoch goes back",
 	"a cache still holds an answer that has been replaced",
 	"an operator's decision is applied to what it was not made about",
+	"the answer of a handler is dropped",
+	"told that nothing happened, and it becomes unknown",
+	"a change is made, and its author is told that it is not",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -55,6 +58,9 @@ const (
 	vEpoch
 	vCached
 	vUnseen
+	vDropped
+	vForgotten
+	vMisled
 	vStuck
 )
 
@@ -77,6 +83,7 @@ func (w *world) land(s *state, i int, run uint8, wr *p.Write) p.Reply {
 	before := s.rec
 	rows, reply := p.Apply(p.Rows{Rec: before}, *wr, s.conditions(wr))
 	if reply.Code != p.OK {
+		w.sampled(s, &reply.Rec)
 		return reply
 	}
 	if wr.Token != (p.Token{}) {
@@ -89,6 +96,14 @@ func (w *world) land(s *state, i int, run uint8, wr *p.Write) p.Reply {
 	s.rec = rows.Rec
 	w.changed(s, i, run, &before, wr)
 	return reply
+}
+
+// sampled notes that an answer was read: a cache may hold it from now.
+func (w *world) sampled(s *state, r *p.Record) {
+	if w.busts && r.State.Final() {
+		t := s.tally(r.Op)
+		t.cached = max(t.cached, s.now+w.sc.Config.CacheAge)
+	}
 }
 
 // errand is why a visitor came; 0 for anybody else.
@@ -140,7 +155,7 @@ func (w *world) changed(s *state, i int, run uint8, before *p.Record, wr *p.Writ
 	case r.State == p.Unknown && before.State != p.Unknown:
 		w.parked(s, i, run, before)
 	case r.State == p.Retryable && before.State != p.Retryable:
-		if t.happened && !before.State.Final() && w.c[i].Kind == p.Wrapped {
+		if t.happened && !before.State.Final() && w.c[i].Kind == p.Wrapped && !w.sc.Outlives {
 			s.fail(vFreed)
 		}
 	case r.State == p.InProgress && before.State == p.Unknown:
@@ -246,6 +261,9 @@ func (w *world) parked(s *state, i int, run uint8, before *p.Record) {
 	if w.sc.NoBurn && !e.ran {
 		s.fail(vBurnt)
 	}
+	if w.sc.NoBurn && w.isOver(s, j, r) && toldNothing(e.said, e.state) {
+		s.fail(vForgotten)
+	}
 	if j == i && r == run {
 		return
 	}
@@ -276,8 +294,11 @@ func (w *world) told(s *state, i int, say p.Say) {
 	q := &s.procs[i]
 	e := s.end(i, q.run)
 	e.said, e.state, e.newKey, e.asked = say.Code, say.State, q.x.NewKey, q.x.Asked
-	if w.sc.Actors[i].Role == Client {
+	switch own := s.rec.State != p.Absent && s.rec.Revision == q.v.At.W.Rec.Revision; {
+	case w.sc.Actors[i].Role == Client:
 		w.answered(s, i, say)
+	case own && say.Code != p.Changed && say.Code != p.Unavailable:
+		s.fail(vMisled)
 	}
 	s.procs[i] = proc{started: true, over: true, run: q.run, ends: q.ends}
 }
@@ -294,16 +315,16 @@ func (w *world) answered(s *state, i int, say p.Say) {
 		if w.payload(say.Op) != w.sc.Actors[i].Payload {
 			s.fail(vMixed)
 		}
-		if say.State.Final() {
-			t.cached = max(t.cached, s.now+w.c[i].CacheAge)
-		}
 	default:
 		if toldNothing(say.Code, say.State) && own && (r.State.Final() || r.State == p.Pending) {
 			s.fail(vPassed)
 		}
-		if w.sc.NoLeaseLeft && own && q.x.Runs == 0 && (r.State == p.InProgress || r.State == p.Unknown) {
+		if w.sc.NoLeaseLeft && own && (q.x.Runs == 0 || w.c[i].Kind != p.Wrapped) && (r.State == p.InProgress || r.State == p.Unknown) {
 			s.fail(vLease)
 		}
+	}
+	if answered := q.x.Result.Code == p.Responded || q.x.Result.Code == p.Stored; w.sc.NoDrop && answered && own && !r.State.Final() {
+		s.fail(vDropped)
 	}
 	if r.State != p.Absent && isOf(r.Op, i, q.run) && !q.x.NewKey {
 		s.fail(vQuota)

@@ -31,6 +31,8 @@ type Actor struct {
 	// LookOnly, Barred and Waits are those of the request; Waits counts from the start.
 	LookOnly, Barred bool
 	Waits            p.Millis
+	// Obeys says that its handler ends when its context does.
+	Obeys bool
 	// Heeds says that calls of its handler leave only under a lease that the store has confirmed.
 	Heeds bool
 	// Blind says that an operator's decision does not carry the revision that it was made about.
@@ -95,6 +97,10 @@ type Scenario struct {
 	NoBurn bool
 	// NoParkAlive: a holder whose handler runs is not parked.
 	NoParkAlive bool
+	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
+	NoDrop bool
+	// Outlives: a handler runs on beyond every allowance, so that absence is no proof.
+	Outlives bool
 	// NoHeal leaves out the judgement of "stuck".
 	NoHeal bool
 }

@@ -14,7 +14,7 @@ func base(kind p.Kind) p.Config {
 	return p.Config{
 		Kind: kind, Life: p.Life{Retention: 4},
 		ExecutionMax: 2, HandlerMargin: 1, FenceMargin: 1, AnswerMargin: 0, LeaseMargin: 2, WorkMin: 1,
-		ReserveFor: 2, CompleteFor: 2, RunMax: 100, AbsentAfter: 4, Skew: 2, CacheAge: 2,
+		ReserveFor: 2, CompleteFor: 2, RunMax: 100, AbsentAfter: 4, Skew: 2, CacheAge: 2, ChangeFor: 3,
 		TriesMax: 3, ContentionMax: 1, RunsMax: 2, LoopsMax: 3,
 	}
 }
@@ -24,8 +24,10 @@ func with(c p.Config, f func(*p.Config)) p.Config {
 	return c
 }
 
-// unhurried leaves three units of time to give something back in.
-func unhurried(c *p.Config) { c.ExecutionMax, c.HandlerMargin, c.FenceMargin = 4, 3, 2 }
+// unhurried leaves three units of time to give something back in, and two to fence something off.
+func unhurried(c *p.Config) {
+	c.ExecutionMax, c.HandlerMargin, c.FenceMargin, c.ReserveFor = 6, 3, 2, 1
+}
 
 // Scenarios are the bounded worlds in which all rules hold.
 func Scenarios() []Scenario {
@@ -48,8 +50,8 @@ func atomicScenarios() []Scenario {
 		{Name: "atomic", Config: base(p.Atomic), Actors: [4]Actor{client, ahead}, Wire: 2,
 			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Late: 1, Contend: 1, Stall: 2, Die: 1, Fail: 1, Ticks: 6}},
 		{Name: "atomic, business conditions", Config: base(p.Atomic), Actors: [4]Actor{client, client}, Wire: 1,
-			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Unjudge: 1, Lock: 2, Poor: 1, Fail: 1, Refuse: 1, Ticks: 4}},
-		{Name: "atomic, one 503", Config: with(base(p.Atomic), unhurried), Actors: [4]Actor{twice, client}, Wire: 2,
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Unjudge: 1, Lock: 2, Poor: 1, Fail: 1, Ticks: 2}},
+		{Name: "atomic, one 503", Config: with(base(p.Atomic), unhurried), Actors: [4]Actor{{Role: Client, Runs: 2, Obeys: true}, {Role: Client, Obeys: true}}, Wire: 2,
 			NoLeaseLeft: true, Budget: Budget{Total: 2, Late: 2, Ticks: 6}},
 		{Name: "atomic, quota", Config: with(base(p.Atomic), func(c *p.Config) { c.TriesMax = 2 }), Actors: [4]Actor{client, ahead}, Wire: 2,
 			Budget: Budget{Total: 2, Late: 2, Turn: 1, Lost: 1, Slow: 1, Stall: 1, Ticks: 5}},
@@ -70,7 +72,7 @@ func optimisticScenarios() []Scenario {
 		{Name: "optimistic", Config: base(p.Optimistic), Actors: [4]Actor{client, ahead}, Wire: 2,
 			Budget: Budget{Total: 3, Lost: 1, Late: 2, Contend: 1, Stall: 1, Die: 1, Fail: 1, Ticks: 3}},
 		{Name: "optimistic, business conditions", Config: base(p.Optimistic), Actors: [4]Actor{client, client}, Wire: 2,
-			Budget: Budget{Total: 3, Lost: 1, Late: 1, Contend: 1, Unjudge: 1, Lock: 2, Poor: 1, Fail: 1, Ticks: 2}},
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Unjudge: 1, Lock: 2, Poor: 1, Fail: 1, Ticks: 2}},
 		{Name: "optimistic, expiry", Config: base(p.Optimistic), Actors: [4]Actor{twice, ahead}, Wire: 1,
 			Budget: Budget{Total: 3, Lost: 1, Late: 1, Stall: 3, TTL: 1, Ticks: 9}},
 		{Name: "optimistic, quota", Config: base(p.Optimistic), Actors: [4]Actor{client, ahead}, Wire: 2,
@@ -82,24 +84,36 @@ func wrappedScenarios() []Scenario {
 	kills := with(base(p.Wrapped), func(c *p.Config) { c.Kills = true })
 	mortal := Actor{Role: Client, Deadline: 3}
 	return []Scenario{
-		{Name: "wrapped, one fault", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{twice, client}, Wire: 1, NoBurn: true, NoLeaseLeft: true,
-			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Ticks: 5}},
-		{Name: "wrapped, late reserve", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, sweeper}, Wire: 1, NoBurn: true,
-			Budget: Budget{Total: 2, Late: 2, Ticks: 6}},
+		{Name: "wrapped, one fault", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{twice, client}, Wire: 1, NoBurn: true, NoLeaseLeft: true, NoDrop: true,
+			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Contend: 1, Promise: 1, Ticks: 6}},
+		{Name: "wrapped, reserve found late", Config: base(p.Wrapped), Actors: [4]Actor{twice, client}, Wire: 1, NoLeaseLeft: true,
+			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Ticks: 6}},
+		{Name: "wrapped, late promise", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper}, Wire: 1, NoBurn: true,
+			Budget: Budget{Total: 2, Promise: 1, Contend: 1, Ticks: 6}},
+		{Name: "wrapped, freed under a living holder", Config: with(base(p.Wrapped), func(c *p.Config) { c.RunMax = 1 }), Wire: 1, NoDrop: true, Outlives: true,
+			Actors: [4]Actor{client, {Role: Client, LookOnly: true}, sweeper, reconciler}, Budget: Budget{Total: 1, Lost: 1, Contend: 1, Ticks: 11}},
+		{Name: "wrapped, slow provider", Config: base(p.Wrapped), Actors: [4]Actor{client, sweeper, reconciler}, Wire: 4,
+			Budget: Budget{Total: 2, LateCall: 1, Die: 1, Ticks: 11}},
+		{Name: "wrapped, late take-over", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, client, sweeper}, Wire: 2, NoBurn: true, NoLeaseLeft: true,
+			Budget: Budget{Total: 3, Promise: 1, Late: 2, Ticks: 8}},
+		{Name: "wrapped, late reserve", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, sweeper}, Wire: 1, NoBurn: true, NoLeaseLeft: true,
+			Budget: Budget{Total: 3, Late: 2, Contend: 1, Ticks: 6}},
 		{Name: "wrapped", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper, reconciler}, Wire: 2, NoParkAlive: true,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Unstored: 1, Fail: 1, LateCall: 1, Ticks: 5}},
 		{Name: "wrapped, frozen holder", Config: base(p.Wrapped), Actors: [4]Actor{{Role: Client, Heeds: true}, sweeper, reconciler}, Wire: 1,
-			Budget: Budget{Total: 5, Stall: 4, Lost: 1, Slow: 1, LateCall: 1, Ticks: 9}},
+			Budget: Budget{Total: 4, Stall: 4, Lost: 1, LateCall: 1, Ticks: 8}},
 		{Name: "wrapped, long wire", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper}, Wire: 6, NoParkAlive: true,
 			Budget: Budget{Total: 1, Late: 1, Ticks: 9}},
 		{Name: "wrapped, killed at its deadline", Config: kills, Actors: [4]Actor{mortal, {Role: Client, Deadline: 3, Skew: 1}, sweeper, reconciler}, Wire: 2, NoParkAlive: true,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, LateCall: 1, Promise: 1, Ticks: 8}},
 		{Name: "wrapped, operator", Config: base(p.Wrapped), Actors: [4]Actor{twice, client, sweeper, operator}, Wire: 1,
 			Budget: Budget{Total: 2, Die: 1, Fail: 1, Lost: 1, LateCall: 1, Ticks: 6}},
+		{Name: "wrapped, operator beside a reconciler", Config: with(base(p.Wrapped), func(c *p.Config) { c.AbsentAfter, c.LeaseMargin = 1, 1 }), Wire: 1,
+			Actors: [4]Actor{twice, sweeper, {Role: Visitor, Errand: p.Reconcile}, operator}, Budget: Budget{Total: 2, Fail: 2, Ticks: 8}},
 		{Name: "wrapped, past the longest run", Config: with(base(p.Wrapped), func(c *p.Config) { c.RunMax = 2 }), Actors: [4]Actor{{Role: Client, Heeds: true}, {Role: Client, Heeds: true}, sweeper, reconciler}, Wire: 1,
 			Budget: Budget{Total: 1, LateCall: 1, Fail: 1, Ticks: 11}},
 		{Name: "wrapped, promises", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper}, Wire: 1,
-			Budget: Budget{Total: 3, Promise: 2, Lost: 1, Late: 1, Stall: 3, Ticks: 6}},
+			Budget: Budget{Total: 3, Promise: 2, Lost: 1, Late: 1, Stall: 1, Ticks: 5}},
 		{Name: "wrapped, dead before it began", Config: base(p.Wrapped), Actors: [4]Actor{client, sweeper}, Wire: 1,
 			Budget: Budget{Total: 6, Stall: 5, Lost: 1, Slow: 1, Ticks: 7}},
 	}
@@ -129,12 +143,12 @@ func amendScenarios() []Scenario {
 	alone := Actor{Role: Client, Alone: true}
 	return []Scenario{
 		{Name: "cache-bust", Config: base(p.Atomic), Actors: [4]Actor{alone, {Role: Client, Alone: true, Skew: 1, Runs: 2}, errand(p.Bust)}, Wire: 1,
-			Budget: Budget{Total: 2, Lost: 1, Late: 1, Slow: 1, Ticks: 6}},
-		{Name: "extended twice", Config: base(p.Atomic), Actors: [4]Actor{client, errand(p.Extend), errand(p.Extend), ahead}, Wire: 2,
-			Budget: Budget{Total: 2, Lost: 1, Late: 1, Slow: 1, Contend: 1, TTL: 1, Ticks: 8}},
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, Slow: 1, Ticks: 9}},
+		{Name: "extended twice", Config: base(p.Atomic), Actors: [4]Actor{client, errand(p.Extend), errand(p.Extend), ahead}, Wire: 1,
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 8}},
 		{Name: "as long as its resource", Config: with(base(p.Atomic), func(c *p.Config) { c.Life.Endless = true }), Actors: [4]Actor{client, ahead, errand(p.EndLife)}, Wire: 2,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Slow: 1, TTL: 1, Ticks: 6}},
 		{Name: "tombstone", Config: with(base(p.Atomic), func(c *p.Config) { c.Life = p.Life{Retention: 2, Held: 2} }), Actors: [4]Actor{client, {Role: Client, Skew: 1, Runs: 2}}, Wire: 1,
-			Budget: Budget{Total: 2, Lost: 1, Late: 1, TTL: 1, Ticks: 10}},
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 10}},
 	}
 }

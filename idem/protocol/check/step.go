@@ -136,7 +136,7 @@ func (w *world) alike(i, j int) bool {
 	}
 	a.Config, b.Config = nil, nil
 	return a.Role == b.Role && a.Errand == b.Errand && a.Runs == b.Runs && a.Skew == b.Skew && a.Deadline == b.Deadline && a.Payload == b.Payload &&
-		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Blind == b.Blind && a.Alone == b.Alone && a.Chain == b.Chain
+		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Obeys == b.Obeys && a.Blind == b.Blind && a.Alone == b.Alone && a.Chain == b.Chain
 }
 
 // arrivals emits that what is late takes effect. What a store refuses changes nothing, and nobody hears of it.
@@ -166,7 +166,7 @@ func (w *world) behind(s *state, i int) bool {
 	case q.slow:
 		return true
 	case q.do == p.Run || q.do == p.Wait:
-		return q.wake != 0 && w.clock(s, i) >= q.wake
+		return q.wake != 0 && w.clock(s, i) >= q.wake || q.until != 0 && w.clock(s, i) >= q.until
 	}
 	return true
 }
@@ -256,6 +256,7 @@ func (w *world) replies(n *state, i int, r p.Reply) {
 
 func (w *world) reads(s *state, i int, out emit) {
 	n := w.fork(s, free)
+	w.sampled(n, &n.rec)
 	w.replies(n, i, p.Reply{Code: p.OK, Rec: n.rec})
 	out(n, label{"reads", i})
 	if n := w.fork(s, Lost); n != nil {
@@ -263,6 +264,7 @@ func (w *world) reads(s *state, i int, out emit) {
 		out(n, label{"reads, and gets no reply", i})
 	}
 	if n := w.fork(s, Slow); n != nil {
+		w.sampled(n, &n.rec)
 		n.procs[i].holdBack(p.Reply{Code: p.OK, Rec: n.rec})
 		out(n, label{"reads, and the reply takes its time", i})
 	}

@@ -262,7 +262,13 @@ func (w *world) feed(s *state, i int, in p.Input) {
 		if q.hides && q.x.Phase == p.Storing {
 			s.fail(vHidden)
 		}
-	case p.Run:
+	case p.Run, p.Wait:
+		if q.x.HandlerOn && w.sc.Actors[i].Obeys {
+			q.until = a.Until
+		}
+		if a.Do == p.Wait {
+			break
+		}
 		q.acted, q.calling, q.hides = false, false, false
 		s.end(i, q.run).ran = true
 	case p.Tell:

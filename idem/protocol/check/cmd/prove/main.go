@@ -15,28 +15,52 @@ import (
 )
 
 func main() {
-	only := flag.String("run", "", "only scenarios whose name contains this, and rules of those scenarios")
+	only := flag.String("run", "", "only scenarios whose name contains this, and rules of those scenarios or with such a name")
 	large := flag.Bool("large", false, "the large scenarios too")
+	rules := flag.Bool("rules", false, "only with a rule removed")
+	stories := flag.Bool("stories", true, "print the story of each rule")
 	flag.Parse()
 	failed := false
+	byName := map[string]check.Scenario{}
 	for _, sc := range check.Scenarios() {
-		if !strings.Contains(sc.Name, *only) || sc.Large && !*large {
+		byName[sc.Name] = sc
+		if *rules || !strings.Contains(sc.Name, *only) || sc.Large && !*large {
 			continue
 		}
 		r := check.Explore(sc, 0)
-		verdict := "holds"
-		if r.Violation != "" {
-			verdict, failed = r.Violation, true
+		failed = failed || r.Violation != "" || r.Truncated
+		tell("", sc.Name, r, true)
+	}
+	for _, m := range check.Mutations() {
+		if !strings.Contains(m.Scenario, *only) && !strings.Contains(m.Name, *only) {
+			continue
 		}
-		if r.Truncated {
-			verdict += " (truncated)"
-		}
-		fmt.Printf("%-45s %9d states %10d transitions depth %2d %6.1fs %5d MiB  %s\n", sc.Name, r.States, r.Transitions, r.Depth, r.Took.Seconds(), r.HeapMiB, verdict)
-		for k, line := range r.Story {
-			fmt.Printf("   %2d. %s\n", k+1, line)
-		}
+		r := check.Explore(m.In(byName[m.Scenario]), m.Off)
+		failed = failed || (r.Violation == "") != (m.Redundant != "")
+		tell(m.Name, m.Scenario, r, *stories)
 	}
 	if failed {
 		os.Exit(1)
+	}
+}
+
+// tell prints what an exploration found.
+func tell(rule, scenario string, r check.Report, story bool) {
+	verdict := r.Violation
+	if verdict == "" {
+		verdict = "holds"
+	}
+	if r.Truncated {
+		verdict += " (truncated)"
+	}
+	if rule != "" {
+		fmt.Printf("If %s:\n  ", rule)
+	}
+	fmt.Printf("%-40s %8d states %9d transitions depth %2d %6.1fs %5d MiB  %s\n", scenario, r.States, r.Transitions, r.Depth, r.Took.Seconds(), r.HeapMiB, verdict)
+	if !story {
+		return
+	}
+	for k, line := range r.Story {
+		fmt.Printf("   %2d. %s\n", k+1, line)
 	}
 }

@@ -1,0 +1,71 @@
+//go:build prove
+
+package check
+
+import p "github.com/idem-go/idem-aws/idem/protocol"
+
+// Mutation is a rule that is removed, and the scenario that shows what it is for.
+type Mutation struct {
+	// Name says what is then the case.
+	Name, Scenario string
+	Off            p.Rules
+	// Change alters the scenario.
+	Change func(*Scenario)
+	// Redundant says why nothing breaks within these bounds: which other rule covers it.
+	Redundant string
+}
+
+// In is the scenario as the mutation has it.
+func (m Mutation) In(sc Scenario) Scenario {
+	if m.Change != nil {
+		m.Change(&sc)
+	}
+	return sc
+}
+
+// Mutations are the rules that can be removed, one by one.
+func Mutations() []Mutation {
+	return []Mutation{
+		{Name: "contention counts after a try without a reply", Scenario: "wrapped, one fault", Off: p.NoTaint},
+		{Name: "one's own reserve is another's", Scenario: "wrapped, one fault", Off: p.NoOwnReserve},
+		{Name: "one's own reserve is left standing when it is too late", Scenario: "wrapped, reserve found late", Off: p.NoLateOwnReserve},
+		{Name: "a condition counts beside one that was not judged", Scenario: "atomic, business conditions", Off: p.NoConflictWins},
+		{Name: "fences see state, owner and epoch only, frozen holder", Scenario: "wrapped, frozen holder", Off: p.NoRevision},
+		{Name: "fences see state, owner and epoch only, extension", Scenario: "extended twice", Off: p.NoRevision},
+		{Name: "a lease is not renewed", Scenario: "wrapped", Off: p.NoRenewal},
+		{Name: "a renewal is given up after a third of a lease", Scenario: "wrapped", Off: p.ShortRenewal | p.NoParkSkew},
+		{Name: "a commit without a reply is answered at once", Scenario: "atomic, one 503", Off: p.NoFenceOff},
+		{Name: "a resend carries new bytes", Scenario: "atomic, business conditions", Off: p.NoFrozenBytes},
+		{Name: "two transactions share a token", Scenario: "atomic, business conditions", Off: p.SharedToken},
+		{Name: "a try leaves after its own deadline", Scenario: "optimistic, expiry", Off: p.NoWireDeadline},
+		{Name: "a late renewal shortens the lease", Scenario: "wrapped, long wire", Off: p.NoMonotonicLease},
+		{Name: "an answer that is not stored proves something", Scenario: "wrapped", Off: p.UnstoredProves},
+		{Name: "a completion settles from in_progress only", Scenario: "wrapped, freed under a living holder", Off: p.NoLateCompletion},
+		{Name: "a completion does not settle from freed", Scenario: "wrapped, freed under a living holder", Off: p.NoFreedCompletion},
+		{Name: "a completion gives up at contention", Scenario: "wrapped, one fault", Off: p.NoPersistence},
+		{Name: "a reserve without a reply is not given back", Scenario: "atomic, one 503", Off: p.NoGiveBack},
+		{Name: "giving back does not exclude a late reserve", Scenario: "wrapped, late reserve", Off: p.NoGiveBackInsert},
+		{Name: "giving back does not exclude a late take-over", Scenario: "wrapped, late take-over", Off: p.NoGiveBackSeen},
+		{Name: "giving back ends at contention", Scenario: "wrapped, late reserve", Off: p.NoGiveBackPersistence},
+		{Name: "nothing happened is told while bytes are loose", Scenario: "optimistic, business conditions", Off: p.NoLooseFence},
+		{Name: "a key is free on the instant of its expiry", Scenario: "atomic, expiry", Off: p.NoSkew},
+		{Name: "absence is proof at once", Scenario: "wrapped", Off: p.NoProof},
+		{Name: "absence counts from the answer", Scenario: "wrapped, slow provider", Off: p.AbsentFromAnswer},
+		{Name: "observe mode stores permission", Scenario: "observed beside enforced", Off: p.ObservedIsSafe},
+		{Name: "a right goes back though its reserve stands", Scenario: "atomic, quota", Off: p.NoQuotaKept},
+		{Name: "a lease is parked by one clock alone", Scenario: "wrapped", Off: p.NoParkSkew},
+		{Name: "two holds of one execution have one owner", Scenario: "atomic", Off: p.NoNewOwner},
+		{Name: "what others parked is not given back", Scenario: "wrapped, dead before it began", Off: p.NoParkedRelease},
+		{Name: "a take-over begins another incarnation", Scenario: "atomic", Off: p.NewIncarnation},
+		{Name: "a cache-bust frees its key at once", Scenario: "cache-bust", Off: p.NoCacheWait},
+		{Name: "one's own change is another's", Scenario: "extended twice", Off: p.NoOwnChange},
+		{Name: "a decision does not carry its revision", Scenario: "wrapped, operator beside a reconciler", Off: p.NoSeenRevision},
+		{Name: "a late promise is not stored", Scenario: "wrapped, late promise", Off: p.NoLatePromise},
+		{Name: "the fingerprint is not compared", Scenario: "atomic, another payload", Off: p.NoMatch},
+		{Name: "fencing off keeps the epoch", Scenario: "atomic", Off: p.NoEpoch},
+		{Name: "assumption: the store keeps a record as long as a request may be under way", Scenario: "atomic, another payload", Change: func(s *Scenario) { s.Hasty = true }},
+		{Name: "assumption: a handler's calls leave only under a lease", Scenario: "wrapped, past the longest run", Change: func(s *Scenario) {
+			s.Actors[0].Heeds, s.Actors[1].Heeds = false, false
+		}},
+	}
+}
