@@ -46,7 +46,10 @@ func (x *execution) lookup(ctx context.Context) (*Result, error) {
 
 // result is the answer, or the error, that the machine ended with.
 func (x *execution) result(ctx context.Context, say protocol.Say) (*Result, error) {
-	result := &Result{OperationID: operationIDOf(x.key, say.Op), State: recordStates[say.State]}
+	result := &Result{State: recordStates[say.State]}
+	if r := x.row(say.Op); r != nil {
+		result.OperationID = r.OperationID
+	}
 	switch say.Code {
 	case protocol.Executed, protocol.Replayed:
 		return x.stored(ctx, say, result)

@@ -2,6 +2,7 @@ package idem_test
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"testing"
 
@@ -49,7 +50,7 @@ func benchOperation(b *testing.B, kind idem.Kind) *idem.Registered {
 	if err != nil {
 		b.Fatal(err)
 	}
-	engine, err := idem.New(mem, idem.Config{})
+	engine, err := idem.New(mem, idem.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -56,8 +56,9 @@ type Config struct {
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; more than 3.5 MiB does not fit into a
-	// transaction together with business writes.
+	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [ResponseBound] takes if that is
+	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
+	// is refused.
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
@@ -94,7 +95,6 @@ func (c Config) withDefaults() Config {
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
 	c.RunsMax = cmp.Or(c.RunsMax, 5)
-	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, 3<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -157,7 +157,7 @@ func (c Config) protocol() protocol.Config {
 	return protocol.Config{
 		ExecutionMax: millisOf(c.ExecutionMax), HandlerMargin: millisOf(c.HandlerMargin), FenceMargin: millisOf(fenceMargin),
 		AnswerMargin: millisOf(c.AnswerMargin), LeaseMargin: millisOf(c.LeaseMargin), WorkMin: millisOf(workMin),
-		ReserveFor: millisOf(reserveFor), CompleteFor: millisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: millisOf(c.RunMax),
+		ReserveFor: millisOf(reserveFor), GiveBackFor: millisOf(reserveFor) / 2, CompleteFor: millisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: millisOf(c.RunMax),
 		Skew: millisOf(c.ClockSkew), CacheAge: millisOf(c.CacheAge),
 		ContentionMax: uint8(c.ContentionTries), RunsMax: uint8(c.RunsMax), LoopsMax: loopsMax,
 	}

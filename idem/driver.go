@@ -19,7 +19,7 @@ type driver struct {
 	// asked is the request that rows are compared with; nil compares nothing.
 	asked *asked
 	// rows are the records as they were seen or written last, one for each incarnation. seen is what the store showed last.
-	rows    []*Record
+	rows    []row
 	seen    *Record
 	answers answers
 	// message came along with the last conflict.
@@ -32,6 +32,12 @@ type driver struct {
 	// clock is the latest instant that was read or waited for: it never goes back, and goes on while a wait does, whatever
 	// Config.Now says.
 	clock protocol.Instant
+}
+
+// row is the newest record of an incarnation.
+type row struct {
+	incarnation protocol.ID
+	record      *Record
 }
 
 // answer is a response, or the stored record that has one.
@@ -126,27 +132,26 @@ func (d *driver) see(r *Record) protocol.Record {
 	if r.State == StatePending || r.State.Final() {
 		h.Answer = d.answers.add(answer{row: r})
 	}
-	d.keep(r)
+	d.keep(h.Op, r)
 	return h
 }
 
 // keep remembers the newest row of an incarnation.
-func (d *driver) keep(r *Record) {
-	for i, other := range d.rows {
-		if other.OperationID == r.OperationID {
-			d.rows[i] = r
+func (d *driver) keep(incarnation protocol.ID, r *Record) {
+	for i := range d.rows {
+		if d.rows[i].incarnation == incarnation {
+			d.rows[i].record = r
 			return
 		}
 	}
-	d.rows = append(d.rows, r)
+	d.rows = append(d.rows, row{incarnation, r})
 }
 
 // row is the newest row of an incarnation; nil where there is none.
 func (d *driver) row(incarnation protocol.ID) *Record {
-	id := operationIDOf(d.key, incarnation)
-	for _, r := range d.rows {
-		if r.OperationID == id {
-			return r
+	for i := range d.rows {
+		if d.rows[i].incarnation == incarnation {
+			return d.rows[i].record
 		}
 	}
 	return nil
@@ -233,8 +238,8 @@ func (d *driver) freeze(w protocol.Write, base *Record) {
 	} else {
 		d.put(&r, w)
 	}
-	d.keep(&r)
-	d.frozen = frozen{as: w.RecAs, revision: w.Rec.Revision, record: &r, fence: fenceOf(d.key, w.RecIf)}
+	d.keep(w.Rec.Op, &r)
+	d.frozen = frozen{as: w.RecAs, revision: w.Rec.Revision, record: &r, fence: fenceOf(&r, w.RecIf)}
 	if f := d.frozen.fence; f.OperationID == "" {
 		d.frozen.free = f.FreeAt
 	}

@@ -25,7 +25,10 @@ func New(store Store, cfg Config) (*Engine, error) {
 	if store == nil {
 		return nil, &ConfigError{"store", nil, "must be given"}
 	}
-	cfg = cfg.withDefaults()
+	cfg, err := cfg.withDefaults().agree(store)
+	if err != nil {
+		return nil, err
+	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
@@ -187,7 +186,9 @@ func (x *execution) freezeOwn(w protocol.Write) error {
 // tokenOf is the client request token of a transaction: each purpose has tokens of its own (peers.md H7).
 func tokenOf(t protocol.Token) string {
 	purpose := [...]string{protocol.ForCommit: "commit", protocol.ForSettle: "settle", protocol.ForKeep: "keep", protocol.ForFail: "fail"}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", textOf(t.Seed), purpose[t.For], t.N))
+	var named [64]byte
+	seed := bytesOf(t.Seed)
+	sum := sha256.Sum256(append(append(append(named[:0], purpose[t.For]...), t.N), seed[:]...))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
 }
 
@@ -204,6 +205,6 @@ func (x *execution) incarnation(id protocol.ID) *Record {
 	if x.op.Policy.BindPrincipal {
 		r.Principal = x.req.Principal
 	}
-	x.keep(r)
+	x.keep(id, r)
 	return r
 }

@@ -45,7 +45,9 @@ func textOf(id protocol.ID) string {
 		return ""
 	}
 	raw := bytesOf(id)
-	return base64.RawURLEncoding.EncodeToString(raw[:])
+	var text [(randomBytes*4 + 2) / 3]byte
+	base64.RawURLEncoding.Encode(text[:], raw[:])
+	return string(text[:])
 }
 
 func bytesOf(id protocol.ID) (raw [randomBytes]byte) {
@@ -82,7 +84,10 @@ func operationIDOf(key RecordKey, incarnation protocol.ID) OperationID {
 	}
 	random := bytesOf(incarnation)
 	copy(raw[recordKeyBytes:], random[:])
-	return OperationID(operationPrefix + base64.RawURLEncoding.EncodeToString(raw[:operationIDBytes]))
+	var text [len(operationPrefix) + operationIDBytes*4/3]byte
+	copy(text[:], operationPrefix)
+	base64.RawURLEncoding.Encode(text[len(operationPrefix):], raw[:operationIDBytes])
+	return OperationID(text[:])
 }
 
 // incarnationOf is the random part of an operation id.
@@ -134,11 +139,14 @@ func lifeOf(retention time.Duration, e Expiry, status int) protocol.Life {
 	return life
 }
 
-// fenceOf is a fence on the record with this key.
-func fenceOf(key RecordKey, f protocol.Fence) Fence {
+// fenceOf is a fence on the record, of whose incarnation it speaks where it speaks of one.
+func fenceOf(r *Record, f protocol.Fence) Fence {
 	fence := Fence{
-		OperationID: operationIDOf(key, f.Op), Revision: Revision(textOf(f.Seen)), Owner: Owner(textOf(f.Owner)),
+		Revision: Revision(textOf(f.Seen)), Owner: Owner(textOf(f.Owner)),
 		Epoch: int64(f.Epoch), AnyEpoch: f.AnyEpoch, FreeAt: timeOf(f.Free), LeaseBefore: timeOf(f.LeaseBelow),
+	}
+	if !f.Op.None() {
+		fence.OperationID = r.OperationID
 	}
 	for code, state := range recordStates {
 		if f.States&(1<<code) != 0 {

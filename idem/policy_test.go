@@ -151,6 +151,9 @@ func TestNewRejectsRelationsThatCannotHold(t *testing.T) {
 	for field, cfg := range map[string]idem.Config{
 		"Config.ExecutionMax":     {ExecutionMax: 3 * time.Second},
 		"Config.LeaseMargin":      {LeaseMargin: -time.Second},
+		"Config.ClockSkew":        {ClockSkew: 3 * time.Second},
+		"Config.RunMax":           {RunMax: time.Second},
+		"Config.CacheAge":         {CacheAge: -time.Second},
 		"Config.ResponseBytesMax": {ResponseBytesMax: 4 << 20},
 	} {
 		var broken *idem.ConfigError

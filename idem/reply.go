@@ -11,6 +11,13 @@ import (
 // replied is the one place that says what a store's error means to package protocol. writes are those that rode along;
 // rejection is the answer that the first failed one declared.
 func (d *driver) replied(err error, writes []Write) (reply protocol.Reply, rejection protocol.Answer) {
+	if err == nil {
+		return protocol.Reply{Code: protocol.OK}, 0
+	}
+	return d.refusal(err, writes)
+}
+
+func (d *driver) refusal(err error, writes []Write) (reply protocol.Reply, rejection protocol.Answer) {
 	var record *RecordConflictError
 	var message *MessageConflictError
 	var failed *WriteFailedError
@@ -18,8 +25,6 @@ func (d *driver) replied(err error, writes []Write) (reply protocol.Reply, rejec
 	var unknown *OutcomeUnknownError
 	var notAsked *NotAskedError
 	switch {
-	case err == nil:
-		reply.Code = protocol.OK
 	case errors.As(err, &record):
 		reply.Code, reply.Conds = protocol.Refused, protocol.CondRecord
 		reply.Rec = d.see(record.Existing)

@@ -117,7 +117,7 @@ func (a *app) register() error {
 		return err
 	}
 	now := func() time.Time { return noon }
-	engine, err := idem.New(a.store, idem.Config{Now: now, Random: random()})
+	engine, err := idem.New(a.store, idem.Config{Now: now, Random: random(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

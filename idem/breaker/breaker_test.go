@@ -257,3 +257,10 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 		t.Errorf("no store: %v", err)
 	}
 }
+
+func TestTheBoundOnAResponseIsTheStores(t *testing.T) {
+	mem := must[*memstore.Store](t)(memstore.New(memstore.Config{ResponseBytesMax: 1000}))
+	if got := must[*breaker.Store](t)(breaker.New(mem, breaker.Config{})).ResponseBytesMax(); got != 1000 {
+		t.Errorf("got %d", got)
+	}
+}

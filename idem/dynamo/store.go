@@ -29,6 +29,9 @@ const (
 	messageKey = schema.MessageID
 )
 
+// ResponseBytesMax implements idem.ResponseBound.
+func (s *Store) ResponseBytesMax() int { return s.cfg.ResponseBytesMax }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	it, err := s.getItem(ctx, s.cfg.IdempotencyTable, item{recordKey: stringValue(string(key))})

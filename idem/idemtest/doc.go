@@ -7,10 +7,17 @@
 //	put, ok := dynamo.Item(result.Writes[0])
 //
 // [Crash] kills the process before and after every call that it makes, in turn, and lets another process finish. It fails
-// the test where a business write, a message or a response is lost, doubled or changed by that.
+// the test where a business write, a message or a response is lost, doubled or changed by that:
 //
-// A store that fails on request is [faulty.Store] of package storetest/faulty, around a memstore.Store. The package's
-// Example on a lost reply shows it.
+//	idemtest.Crash(t, idemtest.App{
+//		Operation: operation, // as the application registers it
+//		Handler:   func(rows *memstore.Store) idem.Handler { return createOrder(request, rows) },
+//		Translate: toRow, // the application's writes as memstore.Writes
+//		Topics:    topics,
+//	})
+//
+// A store that fails on request is package storetest/faulty, around a memstore.Store: it refuses calls, loses requests and
+// replies, holds calls back or delivers them late. The Example with a lost reply shows it.
 //
 // # Time
 //

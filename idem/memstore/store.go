@@ -68,6 +68,9 @@ func New(cfg Config) (*Store, error) {
 	}, nil
 }
 
+// ResponseBytesMax implements idem.ResponseBound.
+func (s *Store) ResponseBytesMax() int { return s.cfg.ResponseBytesMax }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	if err := ctx.Err(); err != nil {

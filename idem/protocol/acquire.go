@@ -185,7 +185,11 @@ func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 		}
 	}
 	free := released(w.Rec, c.Life, x.At.Until)
-	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, min(x.Plan.StoreUntil, now+c.ReserveFor/2))
+	until := x.Plan.StoreUntil
+	if c.GiveBackFor != 0 {
+		until = min(until, now+c.GiveBackFor)
+	}
+	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, until)
 	x.At.Persists = !c.off(NoGiveBackPersistence)
 	return x, a
 }

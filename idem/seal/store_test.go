@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
 )
 
@@ -289,5 +293,29 @@ func TestARecordsConflictHoldsWithoutAKey(t *testing.T) {
 	v.keys.answers(true)
 	if err := send(t.Context()); !errors.As(err, &conflict) || conflict.Message.Sealed || string(conflict.Message.Payload) != "pay ada" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The largest response that the engine may let pass still fits when it is sealed.
+func TestTheLargestResponseFitsSealed(t *testing.T) {
+	for name, inner := range map[string]func(*bank) seal.Inner{
+		"DynamoDB": func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{}) },
+		"bounded":  func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{ResponseBytesMax: 100 << 10}) },
+		"memory":   func(*bank) seal.Inner { return must(memstore.New(memstore.Config{}))(t) },
+	} {
+		b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
+		within := inner(b)
+		store := must(seal.New(within, seal.Config{Keys: b.keys}))(t)
+		if got, want := store.ResponseBytesMax(), idem.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {
+			t.Errorf("%s: the bound is %d, want %d", name, got, want)
+		}
+		if most := store.ResponseBytesMax(); name != "bounded" && most < 3<<20 {
+			t.Errorf("%s: the bound is %d, below the engine's default", name, most)
+		}
+		r := completed(t, "ada", "")
+		noise := make([]byte, min(store.ResponseBytesMax(), 3<<20))
+		rand.NewChaCha8([32]byte{}).Read(noise)
+		r.Response = idem.Response{Status: 201, Body: noise}
+		ok(t, store.Insert(t.Context(), r, base))
 	}
 }
