@@ -137,6 +137,9 @@ func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
 		t.Errorf("provider made %+v and %+v", screenings, payouts)
 	}
 
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Screening, Fault: provider.RateLimit}); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("ATTEMPTS_MAX", "1")
 	other := strings.Replace(string(stage.Sample(t, "api-http-payout")), "payout-1", "payout-2", 1)
 	if failed := invoke(t, started(t), []byte(other)); failed.StatusCode != 502 || !strings.Contains(failed.Body, "provider_unavailable") {

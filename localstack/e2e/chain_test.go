@@ -12,16 +12,29 @@ import (
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-// chained is a deferred operation, what it is about, and the provider's objects for its messages, in their order.
+// chained is a deferred operation, what it is about, and the provider's objects for its messages, in their order. The last
+// phase moves its money. Where that one was not executed, a message follows that undoes the phase before.
 type chained struct {
 	operation, rows, prefix string
 	phases                  [][]provider.Kind
+	undoing                 []provider.Kind
 }
 
 var chains = []chained{
-	{operationPayments, paymentKeys, "pay_", [][]provider.Kind{{provider.Charge, provider.LegacyCharge}}},
-	{operationRefunds, refundKeys, "re_", [][]provider.Kind{{provider.Refund}}},
-	{operationPayouts, payoutKeys, "po_", [][]provider.Kind{{provider.Screening}, {provider.Payout, provider.LegacyPayout}}},
+	{operationPayments, paymentKeys, "pay_", [][]provider.Kind{{provider.Charge, provider.LegacyCharge}}, nil},
+	{operationRefunds, refundKeys, "re_", [][]provider.Kind{{provider.Refund}}, nil},
+	{operationPayouts, payoutKeys, "po_", [][]provider.Kind{{provider.Screening}, {provider.Payout, provider.LegacyPayout}}, []provider.Kind{provider.Release}},
+}
+
+// most is how many messages the operation has at most.
+func (c chained) most() int { return len(c.phases) + min(len(c.undoing), 1) }
+
+// makes are the kinds that the n-th message makes, from 0.
+func (c chained) makes(n int) []provider.Kind {
+	if n < len(c.phases) {
+		return c.phases[n]
+	}
+	return c.undoing
 }
 
 // row is the key of the row that the operation of a record is about.
@@ -75,7 +88,7 @@ func (l leftovers) together() (broken []string) {
 			all := chain(messages, id)
 			linked += len(all)
 			refused := idem.State(text(r, schema.State)).Final() && number(r, schema.ResponseStatus) >= 400
-			if there := rows[c.row(r)] != nil; there != (len(all) > 0) || !there && !refused || len(all) > len(c.phases) {
+			if there := rows[c.row(r)] != nil; there != (len(all) > 0) || !there && !refused || len(all) > c.most() {
 				broken = append(broken, fmt.Sprintf("I1: the record of %s is %s, there are %d messages, its row is there: %t",
 					id, text(r, schema.State), len(all), there))
 			}
@@ -117,42 +130,64 @@ func (l leftovers) statuses() (broken []string) {
 	return broken
 }
 
-// wrong is what contradicts a row, "" where nothing does. Each message of its chain but the last was delivered.
+// wrong is what contradicts a row, "" where nothing does. The row is about the phase that moves the money, or about the one
+// that the chain ended with before.
 func (c chained) wrong(it item, all []item, objects map[string]provider.Object) string {
-	reference := ""
+	status, reference, money := text(it, attributeStatus), "", len(c.phases)-1
 	for n, m := range all {
 		object, made := objects[text(m, schema.MessageID)]
-		if made && !slices.Contains(c.phases[n], object.Kind) {
-			return fmt.Sprintf("phase %d made a %s", n+1, object.Kind)
+		if made && !slices.Contains(c.makes(n), object.Kind) {
+			return fmt.Sprintf("message %d made a %s", n+1, object.Kind)
 		}
-		want := text(it, attributeStatus)
-		if n < len(all)-1 {
-			want = string(provider.Succeeded)
+		if !consistent(m, object, made, c.want(n, all, status)) {
+			return fmt.Sprintf("message %d is %s and made %+v", n+1, text(m, schema.State), object)
 		}
-		state := idem.MessageState(text(m, schema.State))
-		consistent := false
-		switch want {
-		case "succeeded":
-			consistent = made && object.Status == provider.Succeeded && state == idem.MessageDelivered
-		case "declined":
-			consistent = made && object.Status == provider.Declined && state == idem.MessageDeclined
-		case "failed":
-			consistent = !made && (state == idem.MessageDead || state == idem.MessageCancelled)
-		case "pending":
-			consistent = parked(m)
-		}
-		if !consistent {
-			return fmt.Sprintf("message %d is %s and made %+v", n+1, state, object)
-		}
-		if n == len(c.phases)-1 && want != "pending" {
+		if n == money && status != "pending" {
 			reference = object.ID
 		}
 	}
-	if text(it, attributeStatus) == "succeeded" && len(all) != len(c.phases) {
-		return fmt.Sprintf("%d of %d phases ran", len(all), len(c.phases))
-	}
-	if got := text(it, attributeProvider); got != reference {
+	switch got := text(it, attributeProvider); {
+	case status == "succeeded" && len(all) != len(c.phases):
+		return fmt.Sprintf("%d messages for %d phases", len(all), len(c.phases))
+	case status != "succeeded" && status != "pending" && len(all) == len(c.phases) && len(c.undoing) > 0:
+		return "nothing was undone"
+	case got != reference:
 		return fmt.Sprintf("its reference is %q, not %q", got, reference)
 	}
 	return ""
+}
+
+// want is how the n-th message of a chain must have ended, from 0, by its row's status and its place: each before the one
+// that moves the money was delivered if another follows, and so was the undoing if the operation has ended. "unmade" is what
+// moved no money while its undoing has not ended.
+func (c chained) want(n int, all []item, status string) string {
+	last := n == len(all)-1
+	switch {
+	case !last && n < len(c.phases)-1:
+		return "succeeded"
+	case !last && status == "pending":
+		return "unmade"
+	case n == len(c.phases) && status != "pending":
+		return "succeeded"
+	}
+	return status
+}
+
+// consistent says whether a message and what it made at the provider have ended so.
+func consistent(m item, object provider.Object, made bool, want string) bool {
+	state := idem.MessageState(text(m, schema.State))
+	declined := made && object.Status == provider.Declined && state == idem.MessageDeclined
+	switch want {
+	case "succeeded":
+		return made && object.Status == provider.Succeeded && state == idem.MessageDelivered
+	case "declined":
+		return declined
+	case "failed":
+		return !made && (state == idem.MessageDead || state == idem.MessageCancelled)
+	case "unmade":
+		return declined || !made && state == idem.MessageCancelled
+	case "pending":
+		return parked(m)
+	}
+	return false
 }

@@ -189,7 +189,9 @@ func (l *loop) stall(t *testing.T) {
 	t.Helper()
 	l.tallyProvider(t)
 	var rules []provider.Rule
-	for _, call := range []provider.Kind{provider.Charge, provider.LegacyCharge, provider.Refund, provider.Screening, provider.Payout, provider.LegacyPayout} {
+	for _, call := range []provider.Kind{
+		provider.Charge, provider.LegacyCharge, provider.Refund, provider.Screening, provider.Release, provider.Payout, provider.LegacyPayout,
+	} {
 		rules = append(rules, provider.Rule{On: call, Fault: provider.HangAfter, Times: 2}, provider.Rule{On: call, Fault: provider.HangBefore})
 	}
 	must(t, deployed.provider.Faults(t.Context(), rules...))

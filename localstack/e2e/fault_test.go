@@ -99,6 +99,20 @@ func providerMet(t *testing.T, who string) int {
 	return applied
 }
 
+// providerMetBy returns how often that fault has applied for a destination.
+func providerMetBy(t *testing.T, destination string, fault provider.Fault) int {
+	t.Helper()
+	rules, err := deployed.provider.Rules(t.Context())
+	must(t, err)
+	applied := 0
+	for _, rule := range rules {
+		if rule.Destination == destination && rule.Fault == fault {
+			applied += rule.Applied
+		}
+	}
+	return applied
+}
+
 // disturb puts rules in front of those laid out, for a test that runs alone. What it returns takes them back and throws
 // away what waits; that must be done before the test lets others run beside it, and is done at its end at the latest.
 func disturb(t *testing.T, rules ...faultproxy.Rule) (calm func()) {

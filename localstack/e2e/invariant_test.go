@@ -99,7 +99,8 @@ func collect(ctx context.Context) (left leftovers, err error) {
 		}
 	}
 	for _, list := range []func(context.Context) ([]provider.Object, error){
-		deployed.provider.Charges, deployed.provider.Refunds, deployed.provider.Screenings, deployed.provider.Payouts,
+		deployed.provider.Charges, deployed.provider.Refunds, deployed.provider.Screenings, deployed.provider.Releases,
+		deployed.provider.Payouts,
 	} {
 		objects, err := list(ctx)
 		if err != nil {

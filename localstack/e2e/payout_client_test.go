@@ -5,6 +5,8 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -66,6 +68,28 @@ func (o order) made(t *testing.T) (screened, paid []provider.Object) {
 	return o.among(screenings), o.among(payouts)
 }
 
+// released are the releases that the order has at the provider.
+func (o order) released(t *testing.T) []provider.Object {
+	t.Helper()
+	releases, err := deployed.provider.Releases(t.Context())
+	must(t, err)
+	return o.among(releases)
+}
+
+// holds fails the test unless so many of the order's screenings hold still, and each other hold was released once.
+func (o order) holds(t *testing.T, standing int) {
+	t.Helper()
+	screened, _ := o.made(t)
+	holds := map[provider.Hold]int{}
+	for _, s := range screened {
+		holds[s.Hold]++
+	}
+	released := slices.DeleteFunc(o.released(t), func(r provider.Object) bool { return r.Status != provider.Succeeded })
+	if holds[provider.Standing] != standing || holds[provider.Released] != len(released) {
+		t.Errorf("%d holds stand and %d do not, want %d to stand; released by %+v", holds[provider.Standing], holds[provider.Released], standing, released)
+	}
+}
+
 func (o order) among(objects []provider.Object) (its []provider.Object) {
 	for _, object := range objects {
 		if object.Destination == o.destination {
@@ -115,6 +139,7 @@ func (o order) paidOnce(t *testing.T) (final reply, screened, paid provider.Obje
 	t.Helper()
 	final = deployed.tenantA.settle(t, o.request()).is(t, http.StatusCreated)
 	o.cost(t, 1, 1, orderAmount)
+	o.holds(t, 1)
 	screenings, paidOut := o.made(t)
 	if t.Failed() {
 		t.FailNow()
@@ -133,4 +158,64 @@ func (o order) paidOnce(t *testing.T) (final reply, screened, paid provider.Obje
 	}
 	o.ended(t, told.ID, "succeeded", final)
 	return final, screened, paid
+}
+
+// unmade is why the provider does not make a payout after its screening, and how its operation ends.
+type unmade struct {
+	fault provider.Fault
+	// payouts are its objects: one that is declined is an object.
+	payouts      int
+	status       int
+	code, detail string
+	// row and operation are the final states, and message that of the payout's message.
+	row, operation, message string
+}
+
+var unmades = map[string]unmade{
+	"declined": {provider.Decline, 1, http.StatusPaymentRequired, "payout_declined", "The funds are back on the account.", "declined", "completed", "declined"},
+	"refused":  notExecuted(provider.Refuse),
+	"starved":  notExecuted(provider.RateLimit),
+}
+
+func notExecuted(fault provider.Fault) unmade {
+	return unmade{
+		fault, 0, http.StatusBadGateway, "provider_unavailable", "The screening was executed and its hold released; the payout was not executed.",
+		"failed", "failed", "cancelled",
+	}
+}
+
+// releasedOnce takes the order to its end and fails the test unless it ended as a payout does that is not made: screened
+// once, released once under the ids of its messages, the funds back, and every way to ask says so. It returns the release.
+func (o order) releasedOnce(t *testing.T, u unmade) (released provider.Object) {
+	t.Helper()
+	final := deployed.tenantA.settle(t, o.request())
+	final.isProblem(t, u.status, u.code)
+	if !strings.Contains(string(final.body), u.detail) {
+		t.Errorf("final answer %s, want %q", final.body, u.detail)
+	}
+	o.cost(t, 1, u.payouts, 0)
+	o.holds(t, 0)
+	screened, paid := o.made(t)
+	releases := o.released(t)
+	if t.Failed() || len(releases) != 1 {
+		t.Fatalf("released by %+v, want one release", releases)
+	}
+	id, operation := screened[0].Reference, o.operation(t)
+	if r := releases[0]; r.Key != string(operation.Message(3)) || r.Screening != screened[0].ID || r.Reference != id || r.Amount != orderAmount {
+		t.Errorf("released by %+v, want it for %s under the key of message 3", r, id)
+	}
+	for n, want := range []string{"delivered", u.message, "delivered"} {
+		if got := text(phaseRow(t, operation, n+1), schema.State); got != want {
+			t.Errorf("message %d is %q, want it %q", n+1, got, want)
+		}
+	}
+	o.ended(t, id, u.row, final)
+	if now := deployed.tenantA.readPayout(t, id); (now.ProviderReference != nil) != (len(paid) > 0) {
+		t.Errorf("GET shows %+v, want a reference to %+v", now, paid)
+	}
+	if op := deployed.tenantA.readOperation(t, operation); op.State != u.operation {
+		t.Errorf("operation %+v, want it %s", op, u.operation)
+	}
+	o.cost(t, 1, u.payouts, 0) // whoever asked gave nothing back twice
+	return releases[0]
 }

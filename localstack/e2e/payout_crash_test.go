@@ -19,26 +19,38 @@ type moment struct {
 	// dynamodb and provider hold it back at that moment.
 	dynamodb []faultproxy.Rule
 	provider provider.Rule
-	// open is the message that waits: 0 before the commit, 3 when all is done.
+	// open is the message that waits: 0 before the commit, one more than there are when all is done.
 	open int
-	// screenings and payouts are what the provider has made.
-	screenings, payouts int
+	// screenings, payouts and releases are what the provider has made.
+	screenings, payouts, releases int
+	// refusal is why the provider does not pay out; "" where it does.
+	refusal string
 }
 
-// payoutMoments lie before and after each call of each phase.
+// payoutMoments lie before and after each call of each phase. A payout that is declined is compensated within the request;
+// the release of one that is refused is left to whoever is woken for it.
 var payoutMoments = []moment{
-	{"before the read", before("GetItem", 0), provider.Rule{}, 0, 0, 0},
-	{"after the read", after("GetItem", 0), provider.Rule{}, 0, 0, 0},
-	{"before the commit", before("TransactWriteItems", 0), provider.Rule{}, 0, 0, 0},
-	{"after the commit", after("TransactWriteItems", 0), provider.Rule{}, 1, 0, 0},
-	{"before the screening", nil, provider.Rule{On: provider.Screening, Fault: provider.HangBefore}, 1, 0, 0},
-	{"after the screening", nil, provider.Rule{On: provider.Screening, Fault: provider.HangAfter}, 1, 1, 0},
-	{"before the first settlement", before("TransactWriteItems", 1), provider.Rule{}, 1, 1, 0},
-	{"after the first settlement", after("TransactWriteItems", 1), provider.Rule{}, 2, 1, 0},
-	{"before the payout", nil, provider.Rule{On: provider.Payout, Fault: provider.HangBefore}, 2, 1, 0},
-	{"after the payout", nil, provider.Rule{On: provider.Payout, Fault: provider.HangAfter}, 2, 1, 1},
-	{"before the last settlement", before("TransactWriteItems", 2), provider.Rule{}, 2, 1, 1},
-	{"after the last settlement", after("TransactWriteItems", 2), provider.Rule{}, 3, 1, 1},
+	{"before the read", before("GetItem", 0), provider.Rule{}, 0, 0, 0, 0, ""},
+	{"after the read", after("GetItem", 0), provider.Rule{}, 0, 0, 0, 0, ""},
+	{"before the commit", before("TransactWriteItems", 0), provider.Rule{}, 0, 0, 0, 0, ""},
+	{"after the commit", after("TransactWriteItems", 0), provider.Rule{}, 1, 0, 0, 0, ""},
+	{"before the screening", nil, provider.Rule{On: provider.Screening, Fault: provider.HangBefore}, 1, 0, 0, 0, ""},
+	{"after the screening", nil, provider.Rule{On: provider.Screening, Fault: provider.HangAfter}, 1, 1, 0, 0, ""},
+	{"before the first settlement", before("TransactWriteItems", 1), provider.Rule{}, 1, 1, 0, 0, ""},
+	{"after the first settlement", after("TransactWriteItems", 1), provider.Rule{}, 2, 1, 0, 0, ""},
+	{"before the payout", nil, provider.Rule{On: provider.Payout, Fault: provider.HangBefore}, 2, 1, 0, 0, ""},
+	{"after the payout", nil, provider.Rule{On: provider.Payout, Fault: provider.HangAfter}, 2, 1, 1, 0, ""},
+	{"before the last settlement", before("TransactWriteItems", 2), provider.Rule{}, 2, 1, 1, 0, ""},
+	{"after the last settlement", after("TransactWriteItems", 2), provider.Rule{}, 3, 1, 1, 0, ""},
+
+	{"before the settlement of a decline", before("TransactWriteItems", 2), provider.Rule{}, 2, 1, 1, 0, "declined"},
+	{"after the settlement of a decline", after("TransactWriteItems", 2), provider.Rule{}, 3, 1, 1, 0, "declined"},
+	{"before the release", nil, provider.Rule{On: provider.Release, Fault: provider.HangBefore}, 3, 1, 1, 0, "declined"},
+	{"after the release", nil, provider.Rule{On: provider.Release, Fault: provider.HangAfter}, 3, 1, 1, 1, "declined"},
+	{"before the settlement of the release", before("TransactWriteItems", 3), provider.Rule{}, 3, 1, 1, 1, "declined"},
+	{"after the settlement of the release", after("TransactWriteItems", 3), provider.Rule{}, 4, 1, 1, 1, "declined"},
+	{"before the cancellation", before("TransactWriteItems", 2), provider.Rule{}, 2, 1, 0, 0, "refused"},
+	{"after the cancellation", after("TransactWriteItems", 2), provider.Rule{}, 3, 1, 0, 0, "refused"},
 }
 
 // before holds back the n-th request of its kind, from 0, and what follows.
@@ -73,7 +85,7 @@ var deaths = func() (all []death) {
 	for n, m := range payoutMoments {
 		for _, keyless := range []bool{false, true} {
 			for _, by := range []finisher{byClient, byPlatform} {
-				if keyless && m.open != 2 {
+				if keyless && (m.open != 2 || m.refusal != "") {
 					continue
 				}
 				d := death{moment: m, by: by, keyless: keyless}
@@ -88,15 +100,18 @@ var deaths = func() (all []death) {
 // hold returns the destination of the death, with the provider's hindrance for it.
 func (d death) hold(name string) string {
 	name = map[bool]string{false: "iban_", true: "legacy_"}[d.keyless] + name
-	if d.provider.Fault == "" {
-		return hindered(name)
+	var rules []provider.Rule
+	if d.refusal != "" {
+		rules = append(rules, provider.Rule{On: provider.Payout, Fault: unmades[d.refusal].fault})
 	}
-	rule := d.provider
-	rule.Times = 1
-	if d.keyless && rule.On == provider.Payout {
-		rule.On = provider.LegacyPayout
+	if rule := d.provider; rule.Fault != "" {
+		rule.Times = 1
+		if d.keyless && rule.On == provider.Payout {
+			rule.On = provider.LegacyPayout
+		}
+		rules = append(rules, rule)
 	}
-	return hindered(name, rule)
+	return hindered(name, rules...)
 }
 
 func (d death) String() string {
@@ -107,7 +122,7 @@ func (d death) String() string {
 func (d death) held(t *testing.T, rules []faultproxy.RuleState) bool {
 	t.Helper()
 	if d.provider.Fault != "" {
-		return providerMet(t, d.destination) > 0
+		return providerMetBy(t, d.destination, d.provider.Fault) > 0
 	}
 	return slices.ContainsFunc(rules, func(r faultproxy.RuleState) bool {
 		return r.Contains == trace(operationPayouts, d.name) && r.Fault == faultproxy.Pause && r.Applied > 0
@@ -200,21 +215,32 @@ func (d death) left(t *testing.T) {
 	if (id != "") != (d.open > 0) {
 		t.Errorf("%s: operation %q, want one after the commit only", d, id)
 	}
-	for n := 1; n <= 2; n++ {
-		want := ""
-		switch {
-		case n < d.open:
-			want = "delivered"
-		case n == d.open:
-			want = "claimed"
-		}
-		if got := text(phaseRow(t, id, n), schema.State); got != want {
-			t.Errorf("%s: message %d is %q, want it %q", d, n, got, want)
+	for n := 1; n <= 3; n++ {
+		if got := text(phaseRow(t, id, n), schema.State); got != d.state(n) {
+			t.Errorf("%s: message %d is %q, want it %q", d, n, got, d.state(n))
 		}
 	}
-	if screened, paid := d.made(t); len(screened) != d.screenings || len(paid) != d.payouts {
-		t.Errorf("%s: the provider made %+v and %+v, want %d and %d", d, screened, paid, d.screenings, d.payouts)
+	screened, paid := d.made(t)
+	if released := d.released(t); len(screened) != d.screenings || len(paid) != d.payouts || len(released) != d.releases {
+		t.Errorf("%s: the provider made %+v, %+v and %+v, want %d, %d and %d", d, screened, paid, released, d.screenings, d.payouts, d.releases)
 	}
+}
+
+// state is that of the n-th message when the function has died; "" where there is none.
+func (d death) state(n int) string {
+	switch {
+	case n == 3 && d.refusal == "":
+		return ""
+	case n == 2 && n < d.open && d.refusal != "":
+		return unmades[d.refusal].message
+	case n < d.open:
+		return "delivered"
+	case n == 3 && n == d.open && d.refusal == "refused":
+		return "pending"
+	case n == d.open:
+		return "claimed"
+	}
+	return ""
 }
 
 // ambiguous says that nobody can know any more whether the payout was made.
@@ -231,7 +257,7 @@ func (d death) unfinished(t *testing.T) string {
 	message, state := text(phaseRow(t, id, 2), schema.State), text(r, schema.State)
 	switch {
 	case d.ambiguous() && message == string(idem.MessageUnknown):
-	case state == string(idem.StateCompleted):
+	case idem.State(state).Final():
 	default:
 		return fmt.Sprintf("the record is %s, the second message %q", state, message)
 	}
@@ -245,7 +271,14 @@ func (d death) finish(t *testing.T) {
 		d.cost(t, 0, 0, 0)
 	}
 	if !d.ambiguous() {
-		d.paidOnce(t)
+		if d.refusal != "" {
+			d.releasedOnce(t, unmades[d.refusal])
+		} else {
+			d.paidOnce(t)
+		}
+		if d.state(d.open) != "claimed" {
+			return
+		}
 		if m := phaseRow(t, d.operation(t), d.open); m != nil && number(m, schema.Epoch) < 2 {
 			t.Errorf("message %v, want it claimed by another than the dead", m)
 		}

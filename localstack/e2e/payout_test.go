@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -63,6 +64,10 @@ func TestPayoutDeclinedGivesTheFundsBack(t *testing.T) { // payments-api.md: 402
 				t.Errorf("operation %+v, want it completed: a decline is a result", op)
 			}
 			o.cost(t, 1, refusal.payouts, 0) // whoever asked gave nothing back twice
+			o.holds(t, 0)
+			if got := len(o.released(t)); got != refusal.payouts {
+				t.Errorf("%d releases, want one where the screening had passed", got)
+			}
 		})
 	}
 }
@@ -176,34 +181,140 @@ func TestPayoutLeftUnfinishedIsFinishedByTheWorker(t *testing.T) { // payments-a
 	}
 }
 
-// starved are destinations for which the provider has no time in one phase.
-var starved = []string{
-	hindered("iban_starved_1", provider.Rule{On: provider.Screening, Fault: provider.RateLimit}),
-	hindered("iban_starved_2", provider.Rule{On: provider.Payout, Fault: provider.RateLimit}),
+// starved is a destination that the provider has no time to screen.
+var starved = hindered("iban_starved_1", provider.Rule{On: provider.Screening, Fault: provider.RateLimit})
+
+func TestH20AScreeningThatIsGivenUpFailsWithItsBusinessWrites(t *testing.T) { // peers.md H20
+	t.Parallel()
+	o := placeable(t, starved, starved)
+	body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted))
+	message := body.Operation.Message(1)
+	o.cost(t, 0, 0, orderAmount)
+	givenUp(t, message)
+	eventually(t, delivered, func() string {
+		must(t, wakeWorker(t.Context(), message))
+		if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "failed" {
+			return "the operation is " + state + ", not failed"
+		}
+		return ""
+	})
+	final := deployed.tenantA.do(t, o.request()).says(t, "replayed")
+	final.isProblem(t, http.StatusBadGateway, "provider_unavailable")
+	o.ended(t, body.Payout.ID, "failed", final)
+	o.cost(t, 0, 0, 0)
+	o.holds(t, 0)
+	buried(t, message)
 }
 
-func TestH20APhaseThatIsGivenUpFailsWithItsBusinessWrites(t *testing.T) { // peers.md H20
+// givenUp makes a message that the provider has no time for have its last attempt.
+func givenUp(t *testing.T, message idem.MessageID) {
+	t.Helper()
+	eventually(t, delivered, func() string { return exhaust(t, message) })
+}
+
+// released is a payout that is not made, and what the provider does to the first call for its release.
+type released struct {
+	unmade
+	fault       provider.Fault
+	destination string
+}
+
+var releases = func() (all []released) {
+	for _, why := range []string{"declined", "refused"} {
+		u := unmades[why]
+		for _, fault := range []provider.Fault{
+			"", provider.RateLimit, provider.ErrorBefore, provider.ErrorAfter, provider.DropAfter, provider.HangBefore, provider.HangAfter,
+		} {
+			rules := []provider.Rule{{On: provider.Payout, Fault: u.fault}}
+			if fault != "" {
+				rules = append(rules, provider.Rule{On: provider.Release, Fault: fault, Times: 1})
+			}
+			all = append(all, released{u, fault, hindered(fmt.Sprintf("iban_%s_%s", why, fault), rules...)})
+		}
+	}
+	return all
+}()
+
+// TestPayoutThatIsNotMadeReleasesItsHold has its clients gone with their 202, where the first request could not end it.
+func TestPayoutThatIsNotMadeReleasesItsHold(t *testing.T) { // payments-api.md "How a payout is compensated"; I2, I6
 	t.Parallel()
-	for n, destination := range starved {
-		t.Run(string(payoutPhases[n]), func(t *testing.T) {
+	for _, r := range releases {
+		t.Run(fmt.Sprintf("%s/%s", r.row, r.fault), func(t *testing.T) {
 			t.Parallel()
-			o := placeable(t, destination, destination)
-			body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted))
-			message := body.Operation.Message(n + 1)
-			o.cost(t, n, 0, orderAmount)
-			eventually(t, delivered, func() string { return exhaust(t, message) })
+			o := placeable(t, r.destination, r.destination)
+			deployed.tenantA.do(t, o.request()).says(t, "executed")
 			eventually(t, delivered, func() string {
-				must(t, wakeWorker(t.Context(), message))
-				if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "failed" {
-					return "the operation is " + state + ", not failed"
+				if state := deployed.tenantA.readOperation(t, o.operation(t)).State; state != r.operation {
+					return "the operation is " + state + ", not " + r.operation
 				}
 				return ""
 			})
-			final := deployed.tenantA.do(t, o.request()).says(t, "replayed")
-			final.isProblem(t, http.StatusBadGateway, "provider_unavailable")
-			o.ended(t, body.Payout.ID, "failed", final)
-			o.cost(t, n, 0, 0)
-			buried(t, message)
+			want := 2
+			if r.fault == "" {
+				want = 1
+			}
+			if got := o.releasedOnce(t, r.unmade); got.Attempts != want {
+				t.Errorf("the release took %d requests, want %d", got.Attempts, want)
+			}
+		})
+	}
+}
+
+// unpaid is a destination that is screened, and that the provider has no time to pay out to.
+var unpaid = hindered("iban_starved_2", provider.Rule{On: provider.Payout, Fault: provider.RateLimit})
+
+func TestPayoutThatIsGivenUpReleasesItsHold(t *testing.T) { // peers.md H20; nothing that was executed is denied
+	t.Parallel()
+	o := placeable(t, unpaid, unpaid)
+	body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted))
+	message := body.Operation.Message(2)
+	o.cost(t, 1, 0, orderAmount)
+	o.holds(t, 1)
+	givenUp(t, message)
+	eventually(t, delivered, func() string {
+		must(t, wakeWorker(t.Context(), message))
+		if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "failed" {
+			return "the operation is " + state + ", not failed"
+		}
+		return ""
+	})
+	o.releasedOnce(t, unmades["starved"])
+}
+
+// stuck are destinations whose payout is not made and whose release is refused.
+var stuck = func() map[string]string {
+	all := map[string]string{}
+	for _, why := range []string{"declined", "refused"} {
+		all[why] = hindered("iban_stuck_"+why,
+			provider.Rule{On: provider.Payout, Fault: unmades[why].fault}, provider.Rule{On: provider.Release, Fault: provider.Refuse})
+	}
+	return all
+}()
+
+func TestReleaseThatIsRefusedIsLeftToAnOperator(t *testing.T) { // payments-api.md "How a payout is compensated"
+	t.Parallel()
+	for why, destination := range stuck {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			o := placeable(t, destination, destination)
+			body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted).says(t, "executed").comesBack(t))
+			release := body.Operation.Message(3)
+			eventually(t, delivered, func() string {
+				if state := text(phaseRow(t, body.Operation, 3), schema.State); state != "dead" {
+					return fmt.Sprintf("the release is %q, not dead", state)
+				}
+				return ""
+			})
+			deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted).says(t, "replayed").comesBack(t)
+			if op := deployed.tenantA.readOperation(t, body.Operation); op.State != "unknown" || op.Response != nil {
+				t.Errorf("operation %+v, want it unknown and without an answer", op)
+			}
+			if now := deployed.tenantA.readPayout(t, body.Payout.ID); now.Status != "unknown" || now.ProviderReference != nil {
+				t.Errorf("GET shows %+v, want it unknown", now)
+			}
+			o.cost(t, 1, unmades[why].payouts, orderAmount)
+			o.holds(t, 1)
+			buried(t, release)
 		})
 	}
 }

@@ -136,6 +136,9 @@ func (c Control) Screenings(ctx context.Context) ([]Object, error) {
 	return c.objects(ctx, "screenings")
 }
 
+// Releases returns every release of a screening ever made, newest first.
+func (c Control) Releases(ctx context.Context) ([]Object, error) { return c.objects(ctx, "releases") }
+
 // Payouts returns every payout ever made, legacy ones included, newest first.
 func (c Control) Payouts(ctx context.Context) ([]Object, error) { return c.objects(ctx, "payouts") }
 

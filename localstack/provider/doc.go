@@ -1,4 +1,4 @@
-// Package provider simulates a payment provider: charges, refunds, screenings and payouts over HTTP, with idempotency
+// Package provider simulates a payment provider: charges, refunds, screenings, their releases, and payouts over HTTP, with idempotency
 // keys, signed webhooks, and every way in which a call to the outside can go wrong, on request.
 //
 // It is an http.Handler, so a test starts it in its own process:

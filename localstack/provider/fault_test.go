@@ -39,10 +39,11 @@ func TestEachFaultOnEachKind(t *testing.T) {
 			{provider.DropAfter, 0, 1},
 			{provider.Decline, 402, 1},
 			{provider.RateLimit, 429, 0},
+			{provider.Refuse, 400, 0},
 			{provider.Delay, 201, 1},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", e.kind, c.fault), func(t *testing.T) {
-				key := fmt.Sprintf("%s-%s", e.kind, c.fault)
+				e, key := e.fresh(s), fmt.Sprintf("%s-%s", e.kind, c.fault)
 				s.faults(provider.Rule{On: e.kind, Fault: c.fault, Times: 1, DelayMillis: 20})
 				began := time.Now()
 				if c.status == 0 {

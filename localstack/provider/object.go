@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is what a request is about, and what a Rule matches: making an object of one of six kinds, or looking one up.
+// Kind is what a request is about, and what a Rule matches: making an object of one of seven kinds, or looking one up.
 type Kind string
 
 // The kinds of object, and the two kinds of look-up. What is legacy is made by POST under /legacy, where keys are never
@@ -17,6 +17,7 @@ const (
 	LegacyCharge Kind = "legacy_charge"
 	Refund       Kind = "refund"
 	Screening    Kind = "screening"
+	Release      Kind = "release"
 	Payout       Kind = "payout"
 	LegacyPayout Kind = "legacy_payout"
 	List         Kind = "list" // GET of many
@@ -32,9 +33,18 @@ const (
 	Declined  Status = "declined"
 )
 
-// Object is a charge, refund, screening or payout, as every endpoint shows it.
+// Hold says what became of the hold that a screening placed.
+type Hold string
+
+// The states of a hold. A screening that was declined places none.
+const (
+	Standing Hold = "standing"
+	Released Hold = "released"
+)
+
+// Object is a charge, refund, screening, release or payout, as every endpoint shows it.
 type Object struct {
-	// ID is opaque, with a prefix by kind: ch_, re_, scr_, po_.
+	// ID is opaque, with a prefix by kind: ch_, re_, scr_, rel_, po_.
 	ID string `json:"id"`
 	// Kind tells what is legacy from what is not.
 	Kind   Kind   `json:"object"`
@@ -49,6 +59,11 @@ type Object struct {
 	Reference   string `json:"reference"`
 	// Charge is the id of the charge that a refund gives back.
 	Charge string `json:"charge,omitempty"`
+	// Screening is the id of the screening whose hold a release ends.
+	Screening string `json:"screening,omitempty"`
+	// Hold is a screening's: standing until it is released. Answers to POST tell what it was when the screening was made.
+	// Empty for all other kinds, and where the screening was declined.
+	Hold Hold `json:"hold,omitempty"`
 	// Attempts counts the POST requests that arrived with the object's key since the key was new, whatever became of
 	// them; 1 for an object without a key and for what is legacy. Absent from answers to POST and from webhooks, which
 	// are the same bytes each time.
@@ -77,6 +92,8 @@ func (k Kind) prefix() string {
 		return "re_"
 	case Screening:
 		return "scr_"
+	case Release:
+		return "rel_"
 	case Payout, LegacyPayout:
 		return "po_"
 	case List, Get:
@@ -112,7 +129,7 @@ func (o order) check(k Kind) string {
 	switch {
 	case o.Amount <= 0:
 		return "amount must be an integer above 0, in minor units"
-	case !isCurrency(o.Currency) && (k != Refund || o.Currency != ""):
+	case !isCurrency(o.Currency) && (k != Refund && k != Release || o.Currency != ""):
 		return "currency must be three capitals"
 	case o.Source == "" && (k == Charge || k == LegacyCharge):
 		return "source is missing"

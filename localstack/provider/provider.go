@@ -82,11 +82,14 @@ func (p *Provider) routes() *http.ServeMux {
 		mux.Handle(path+"/{id}", control.Methods{http.MethodGet: p.get(kind)})
 	}
 	mux.Handle("/charges/{id}/refunds", control.Methods{http.MethodPost: p.make(Refund)})
-	mux.Handle("/refunds", control.Methods{http.MethodGet: p.list(Refund)})
-	mux.Handle("/refunds/{id}", control.Methods{http.MethodGet: p.get(Refund)})
+	mux.Handle("/screenings/{id}/releases", control.Methods{http.MethodPost: p.make(Release)})
+	for path, kind := range map[string]Kind{"/refunds": Refund, "/releases": Release} {
+		mux.Handle(path, control.Methods{http.MethodGet: p.list(kind)})
+		mux.Handle(path+"/{id}", control.Methods{http.MethodGet: p.get(kind)})
+	}
 	for path, kinds := range map[string][]Kind{
 		"/control/charges": {Charge, LegacyCharge}, "/control/refunds": {Refund},
-		"/control/screenings": {Screening}, "/control/payouts": {Payout, LegacyPayout},
+		"/control/screenings": {Screening}, "/control/releases": {Release}, "/control/payouts": {Payout, LegacyPayout},
 	} {
 		mux.Handle(path, control.Methods{http.MethodGet: p.all(kinds...)})
 	}
@@ -102,7 +105,7 @@ func (p *Provider) routes() *http.ServeMux {
 func (p *Provider) make(k Kind) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := p.current.Load()
-		m := making{kind: k, charge: r.PathValue("id")}
+		m := making{kind: k, of: r.PathValue("id")}
 		// The whole body is read before any fault: a client that hangs up is noticed only after that.
 		if !control.Read(w, r, &m.order) {
 			return

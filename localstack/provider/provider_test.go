@@ -162,7 +162,7 @@ type endpoint struct {
 	honoursKeys bool
 }
 
-// endpoints needs a charge to refund.
+// endpoints needs a charge to refund, and a screening to release.
 func endpoints(s simulator) []endpoint {
 	s.t.Helper()
 	charge := s.want(201, "POST", "/charges", "", order).object(s.t)
@@ -172,9 +172,31 @@ func endpoints(s simulator) []endpoint {
 		{provider.LegacyCharge, "/legacy/charges", "/legacy/charges", order, "ch_", provider.Control.Charges, false},
 		{provider.Refund, "/charges/" + charge.ID + "/refunds", "/refunds", `{"amount":5}`, "re_", provider.Control.Refunds, true},
 		{provider.Screening, "/screenings", "/screenings", payout, "scr_", provider.Control.Screenings, true},
+		endpoint{provider.Release, "", "/releases", `{"amount":500}`, "rel_", provider.Control.Releases, true}.fresh(s),
 		{provider.Payout, "/payouts", "/payouts", payout, "po_", provider.Control.Payouts, true},
 		{provider.LegacyPayout, "/legacy/payouts", "/legacy/payouts", payout, "po_", provider.Control.Payouts, false},
 	}
+}
+
+// fresh is the endpoint where it makes one more object: a screening has one release.
+func (e endpoint) fresh(s simulator) endpoint {
+	s.t.Helper()
+	if e.kind == provider.Release {
+		e.path = "/screenings/" + s.screened() + "/releases"
+	}
+	return e
+}
+
+// screened is the id of a new screening of 500.
+func (s simulator) screened() string {
+	s.t.Helper()
+	return s.want(201, "POST", "/screenings", "", `{"amount":500,"currency":"EUR","destination":"iban_held"}`).object(s.t).ID
+}
+
+// hold is what became of a screening's hold.
+func (s simulator) hold(screening string) provider.Hold {
+	s.t.Helper()
+	return s.want(200, "GET", "/screenings/"+screening, "", "").object(s.t).Hold
 }
 
 func TestEachEndpointMakesAndShowsItsObjects(t *testing.T) {
@@ -386,6 +408,79 @@ func TestRefundsStayWithinTheCharge(t *testing.T) {
 	s.want(404, "POST", "/charges/ch_none/refunds", "", `{"amount":1}`)
 }
 
+// A screening places a hold. One release ends it, all of it, and no second one under another key.
+func TestAScreeningIsReleasedOnce(t *testing.T) {
+	s := start(t)
+	made := s.want(201, "POST", "/screenings", "k", `{"amount":500,"currency":"EUR","source":"card_ok","destination":"iban_ok"}`)
+	screening := made.object(t)
+	if screening.Hold != provider.Standing || s.hold(screening.ID) != provider.Standing {
+		t.Errorf("a new screening %+v, want its hold standing", screening)
+	}
+	releases := "/screenings/" + screening.ID + "/releases"
+	for body, code := range map[string]string{
+		`{"amount":499}`:                  "amount_mismatch",
+		`{"amount":501}`:                  "amount_mismatch",
+		`{"amount":500,"currency":"USD"}`: "currency_mismatch",
+	} {
+		if got := s.want(400, "POST", releases, "r", body).code(t); got != code {
+			t.Errorf("%s: %q, want %q", body, got, code)
+		}
+	}
+	first := s.want(201, "POST", releases, "r", `{"amount":500,"currency":"EUR","reference":"po_1"}`)
+	release := first.object(t)
+	if release.Screening != screening.ID || release.Source != "card_ok" || release.Destination != "iban_ok" || release.Reference != "po_1" || release.Hold != "" {
+		t.Errorf("release %+v", release)
+	}
+	if again := s.want(201, "POST", releases, "r", `{"amount":500,"currency":"EUR","reference":"po_1"}`); !bytes.Equal(first.body, again.body) {
+		t.Errorf("%s, then %s", first.body, again.body)
+	}
+	for _, key := range []string{"other", ""} {
+		if got := s.want(400, "POST", releases, key, `{"amount":500}`).code(t); got != "screening_released" {
+			t.Errorf("key %q: %q", key, got)
+		}
+	}
+	if s.hold(screening.ID) != provider.Released {
+		t.Error("the hold stands still")
+	}
+	if replayed := s.want(201, "POST", "/screenings", "k", `{"amount":500,"currency":"EUR","source":"card_ok","destination":"iban_ok"}`); !bytes.Equal(made.body, replayed.body) {
+		t.Errorf("%s, then %s: a key's answer never changes", made.body, replayed.body)
+	}
+	if all, err := s.Releases(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v, want one release", all, err)
+	}
+}
+
+// What is declined leaves the hold as it is; what placed none can't be released.
+func TestAReleaseThatIsDeclinedLeavesTheHold(t *testing.T) {
+	s := start(t)
+	id := s.screened()
+	s.faults(
+		provider.Rule{On: provider.Release, Destination: "iban_held", Fault: provider.Decline, Times: 1},
+		provider.Rule{On: provider.Screening, Fault: provider.Decline},
+	)
+	s.want(402, "POST", "/screenings/"+id+"/releases", "a", `{"amount":500}`)
+	if got := s.hold(id); got != provider.Standing {
+		t.Errorf("the hold is %q", got)
+	}
+	s.want(201, "POST", "/screenings/"+id+"/releases", "b", `{"amount":500}`)
+	if got := s.hold(id); got != provider.Released {
+		t.Errorf("the hold is %q", got)
+	}
+	declined := s.want(402, "POST", "/screenings", "", `{"amount":500,"currency":"EUR","destination":"iban_bad"}`).object(t)
+	if declined.Hold != "" {
+		t.Errorf("a declined screening %+v has a hold", declined)
+	}
+	if code := s.want(400, "POST", "/screenings/"+declined.ID+"/releases", "", `{"amount":500}`).code(t); code != "screening_not_releasable" {
+		t.Errorf("code %q", code)
+	}
+	charge := s.want(201, "POST", "/charges", "", order).object(t)
+	for _, other := range []string{"scr_none", charge.ID} {
+		if code := s.want(404, "POST", "/screenings/"+other+"/releases", "", `{"amount":1}`).code(t); code != "not_found" {
+			t.Errorf("%s: code %q", other, code)
+		}
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	s := start(t)
 	long := strings.Repeat("x", 1025)
@@ -401,6 +496,8 @@ func TestBadRequests(t *testing.T) {
 		"negative amount":    {400, "POST", "/payouts", `{"amount":-1,"currency":"EUR","destination":"d"}`, "request_invalid"},
 		"currency":           {400, "POST", "/legacy/charges", `{"amount":1,"currency":"eur","source":"s"}`, "request_invalid"},
 		"refund's currency":  {400, "POST", "/charges/x/refunds", `{"amount":1,"currency":"EURO"}`, "request_invalid"},
+		"release's currency": {400, "POST", "/screenings/x/releases", `{"amount":1,"currency":"EURO"}`, "request_invalid"},
+		"release's amount":   {400, "POST", "/screenings/x/releases", `{}`, "request_invalid"},
 		"no source":          {400, "POST", "/charges", `{"amount":1,"currency":"EUR"}`, "request_invalid"},
 		"no destination":     {400, "POST", "/payouts", `{"amount":1,"currency":"EUR","source":"s"}`, "request_invalid"},
 		"nobody to screen":   {400, "POST", "/screenings", `{"amount":1,"currency":"EUR"}`, "request_invalid"},

@@ -22,6 +22,7 @@ const (
 	DropAfter   Fault = "drop_after"   // made, then connection closed
 	Decline     Fault = "decline"      // made with status declined, 402
 	RateLimit   Fault = "rate_limit"   // 429 with Retry-After, nothing made
+	Refuse      Fault = "refuse"       // 400, nothing made
 	Delay       Fault = "delay"        // waits, then serves the request, even when the client has gone meanwhile
 )
 
@@ -39,8 +40,8 @@ const millisMax = 1_000_000_000_000
 type Rule struct {
 	// On is the kind of request.
 	On Kind `json:"on"`
-	// Source and Destination match exactly; empty matches all. A refund has its charge's source; a look-up matches when
-	// an object that it concerns does.
+	// Source and Destination match exactly; empty matches all. A refund has its charge's source, and a release has those
+	// of its screening; a look-up matches when an object that it concerns does.
 	Source      string `json:"source,omitempty"`
 	Destination string `json:"destination,omitempty"`
 	Fault       Fault  `json:"fault"`
@@ -54,8 +55,8 @@ type Rule struct {
 }
 
 func (r Rule) check() error {
-	making := []Kind{Charge, LegacyCharge, Refund, Screening, Payout, LegacyPayout}
-	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Delay}
+	making := []Kind{Charge, LegacyCharge, Refund, Screening, Release, Payout, LegacyPayout}
+	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Refuse, Delay}
 	switch {
 	case !slices.Contains(making, r.On) && r.On != List && r.On != Get:
 		return fmt.Errorf("on is %q, want one of %q, list or get", r.On, making)
@@ -128,6 +129,8 @@ func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work fu
 		seconds := (rule.delay(retryAfterDefault) + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", fmt.Sprint(int64(seconds)))
 		control.Error(w, http.StatusTooManyRequests, "rate_limited", "too many requests")
+	case Refuse:
+		control.Error(w, http.StatusBadRequest, "refused", "the request can't be served")
 	case Delay:
 		// A network that is slow delivers a request although its sender has given up: the zombie of peers.md H5.
 		if !s.wait(nil, rule.delay(delayDefault)) {

@@ -46,9 +46,9 @@ type keyUse struct {
 
 // making is a request for a new object; comparable, so that a repeat with other parameters shows.
 type making struct {
-	kind   Kind
-	charge string // refunds only
-	order  order
+	kind  Kind
+	of    string // the charge of a refund, the screening of a release; else empty
+	order order
 }
 
 func newState(now func() time.Time, events *poster, settings Settings) *state {
@@ -74,17 +74,17 @@ func (s *state) stop() {
 }
 
 // arrive counts a request to make an object and draws its fault. The refusal is not nil where the request is about a
-// charge that does not exist.
+// charge or a screening that does not exist.
 func (s *state) arrive(key string, m making) (rule Rule, refusal *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := party{m.order.Source, m.order.Destination}
-	if m.kind == Refund {
-		charge, ok := s.charge(m.charge)
-		if !ok {
-			return Rule{}, new(refuse(http.StatusNotFound, "not_found", "there is no charge "+m.charge))
+	if m.kind == Refund || m.kind == Release {
+		of, refusal := s.origin(m)
+		if refusal != nil {
+			return Rule{}, refusal
 		}
-		who.source = charge.Source
+		who = party{of.Source, of.Destination}
 	}
 	var stored bool
 	if use := s.use(key, m.kind); use != nil {
@@ -149,10 +149,8 @@ func (s *state) make(key string, m making, declined bool) answer {
 	if declined {
 		o.Status = Declined
 	}
-	if m.kind == Refund {
-		if refusal := s.refund(o, m.charge); refusal != nil {
-			return *refusal
-		}
+	if refusal := s.complete(o, m); refusal != nil {
+		return *refusal
 	}
 	told := answer{status: statusOf(o.Status), body: encode(o)}
 	s.announce(*o)
@@ -169,29 +167,75 @@ func (s *state) make(key string, m making, declined bool) answer {
 	return told
 }
 
-// refund completes a refund from its charge, and refuses what the charge can't give back.
-func (s *state) refund(o *Object, chargeID string) *answer {
-	charge, ok := s.charge(chargeID)
-	switch {
-	case !ok:
-		return new(refuse(http.StatusNotFound, "not_found", "there is no charge "+chargeID))
-	case charge.Status != Succeeded:
-		return new(refuse(http.StatusBadRequest, "charge_not_refundable", "the charge did not succeed"))
-	case o.Currency != "" && o.Currency != charge.Currency:
-		return new(refuse(http.StatusBadRequest, "currency_mismatch", "the charge is in "+charge.Currency))
-	case o.Amount > charge.Amount-s.refunded[chargeID]:
-		return new(refuse(http.StatusBadRequest, "refund_exceeds_charge", "the charge has less left to refund"))
-	}
-	o.Charge, o.Source, o.Currency = charge.ID, charge.Source, charge.Currency
-	if o.Status == Succeeded {
-		s.refunded[chargeID] += o.Amount
+// complete adds what an object has of another one, and changes that one. It refuses what the other does not allow.
+func (s *state) complete(o *Object, m making) *answer {
+	switch m.kind {
+	case Refund:
+		return s.refund(o, m)
+	case Release:
+		return s.release(o, m)
+	case Screening:
+		if o.Status == Succeeded {
+			o.Hold = Standing
+		}
+	case Charge, LegacyCharge, Payout, LegacyPayout, List, Get:
 	}
 	return nil
 }
 
-func (s *state) charge(id string) (*Object, bool) {
-	o, ok := s.byID[id]
-	return o, ok && (o.Kind == Charge || o.Kind == LegacyCharge)
+// refund completes a refund from its charge, and refuses what the charge can't give back.
+func (s *state) refund(o *Object, m making) *answer {
+	charge, refusal := s.origin(m)
+	switch {
+	case refusal != nil:
+		return refusal
+	case charge.Status != Succeeded:
+		return new(refuse(http.StatusBadRequest, "charge_not_refundable", "the charge did not succeed"))
+	case o.Currency != "" && o.Currency != charge.Currency:
+		return new(refuse(http.StatusBadRequest, "currency_mismatch", "the charge is in "+charge.Currency))
+	case o.Amount > charge.Amount-s.refunded[charge.ID]:
+		return new(refuse(http.StatusBadRequest, "refund_exceeds_charge", "the charge has less left to refund"))
+	}
+	o.Charge, o.Source, o.Currency = charge.ID, charge.Source, charge.Currency
+	if o.Status == Succeeded {
+		s.refunded[charge.ID] += o.Amount
+	}
+	return nil
+}
+
+// release completes a release from its screening and ends the hold, all of it at once. A release that is declined leaves
+// the hold as it stands.
+func (s *state) release(o *Object, m making) *answer {
+	screening, refusal := s.origin(m)
+	switch {
+	case refusal != nil:
+		return refusal
+	case screening.Status != Succeeded:
+		return new(refuse(http.StatusBadRequest, "screening_not_releasable", "the screening was declined: it placed no hold"))
+	case screening.Hold == Released:
+		return new(refuse(http.StatusBadRequest, "screening_released", "the screening's hold was released under another key"))
+	case o.Currency != "" && o.Currency != screening.Currency:
+		return new(refuse(http.StatusBadRequest, "currency_mismatch", "the screening is in "+screening.Currency))
+	case o.Amount != screening.Amount:
+		return new(refuse(http.StatusBadRequest, "amount_mismatch", "a release ends the whole hold, with the screening's amount"))
+	}
+	o.Screening, o.Source, o.Destination, o.Currency = screening.ID, screening.Source, screening.Destination, screening.Currency
+	if o.Status == Succeeded {
+		screening.Hold = Released
+	}
+	return nil
+}
+
+// origin is the object that a refund or a release is made of.
+func (s *state) origin(m making) (*Object, *answer) {
+	kinds, what := []Kind{Charge, LegacyCharge}, "charge"
+	if m.kind == Release {
+		kinds, what = []Kind{Screening}, "screening"
+	}
+	if o := s.byID[m.of]; o != nil && slices.Contains(kinds, o.Kind) {
+		return o, nil
+	}
+	return nil, new(refuse(http.StatusNotFound, "not_found", "there is no "+what+" "+m.of))
 }
 
 // listed returns copies of the objects that the listing asks for, that are of one of the kinds and not younger than the

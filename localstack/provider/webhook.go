@@ -84,7 +84,7 @@ func (s *state) announce(o Object) {
 	})
 }
 
-// eventType: a screening is answered at once and by nothing else.
+// eventType: a screening and its release are answered at once and by nothing else.
 func eventType(o Object) (string, bool) {
 	switch o.Kind {
 	case Charge, LegacyCharge:
@@ -93,7 +93,7 @@ func eventType(o Object) (string, bool) {
 		return "payout." + string(o.Status), true
 	case Refund:
 		return "refund." + string(o.Status), true
-	case Screening, List, Get:
+	case Screening, Release, List, Get:
 		return "", false
 	}
 	return "", false

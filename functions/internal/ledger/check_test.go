@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -50,7 +51,7 @@ func TestACleanLedgerIsClean(t *testing.T) {
 	if report.Compared.Rows != 14 || report.Open != 1 || report.WithOperator != 1 || report.Removed != 0 || report.Late != 0 {
 		t.Errorf("%+v", report)
 	}
-	if c := report.Compared; c.Messages != 17 || c.Records != 14 || c.Objects != 15 {
+	if c := report.Compared; c.Messages != 18 || c.Records != 14 || c.Objects != 16 {
 		t.Errorf("compared %+v", c)
 	}
 }
@@ -136,6 +137,49 @@ func TestDriftOfPayouts(t *testing.T) {
 	w.drifts(w.check(), ledger.Duplicate) // of one intent, under no key at all
 	w.remove(w.tables.Outbox, "id", screened[0].Key)
 	w.drifts(w.check(), ledger.Duplicate, ledger.RecordMessageDiffers)
+}
+
+// A payout that is not made is three messages and a release. Whatever is behind that is drift.
+func TestDriftOfReleases(t *testing.T) {
+	for _, c := range []struct {
+		fault       provider.Fault
+		end, record string
+	}{{provider.Decline, "declined", "completed"}, {provider.Refuse, "failed", "failed"}} {
+		t.Run(c.end, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.faults(provider.Rule{On: provider.Payout, Fault: c.fault}, provider.Rule{On: provider.Release, Fault: provider.RateLimit, Times: 1})
+			w.payOut("iban_ok")
+			screened, err := w.provider.Screenings(t.Context())
+			w.ok(err)
+			operation, _, err := idem.MessageID(screened[0].Key).Operation()
+			w.ok(err)
+			w.ok(w.worker.Deliver(t.Context(), operation.Message(3)))
+			report := w.check() // the release is under way
+			if w.drifts(report); report.Open != 1 {
+				t.Errorf("%+v", report)
+			}
+			w.drain(time.Hour)
+			w.ok(w.worker.Deliver(t.Context(), operation.Message(3)))
+			report = w.check()
+			if w.drifts(report); report.Open != 0 || report.Compared.Messages != 3 {
+				t.Errorf("%+v", report)
+			}
+			paidOut := made{ID: screened[0].Reference, Operation: operation}
+			w.setRow(paidOut, "st", "pending")
+			w.drifts(w.check(), ledger.StateDiffers)
+			w.setRow(paidOut, "st", "succeeded") // from its message; from the provider's payouts; and for what was released
+			w.drifts(w.check(), ledger.StateDiffers, map[string]ledger.Kind{"declined": ledger.StateDiffers, "failed": ledger.MissingThere}[c.end])
+			w.setRow(paidOut, "st", c.end)
+			w.set(w.tables.Idempotency, schema.RecordKey, paidOut.record(), schema.State, "pending")
+			w.drifts(w.check(), ledger.RecordMessageDiffers)
+			w.set(w.tables.Idempotency, schema.RecordKey, paidOut.record(), schema.State, c.record)
+			w.set(w.tables.Outbox, schema.MessageID, string(operation.Message(3)), schema.State, "dead")
+			w.drifts(w.check(), ledger.StateDiffers, ledger.RecordMessageDiffers)
+			w.remove(w.tables.Outbox, schema.MessageID, string(operation.Message(3)))
+			w.drifts(w.check(), ledger.RecordMessageDiffers)
+		})
+	}
 }
 
 // What is parked or under way is no drift, however long ago it began; what is worked on for ever is.

@@ -73,22 +73,26 @@ func (j *judging) endedAt(e effect) (time.Time, bool) {
 
 // end is how one effect ended here, and the provider's name for it.
 func (j *judging) end(e effect) (payments.Status, string) {
-	if e.position == len(j.messages) { // the row is about this one
+	if e == money(j.entry.Kind) { // the row is about this one
 		return j.entry.Status, j.entry.ProviderReference
 	}
-	m := j.messages[e.position-1]
+	m, paid := j.messages[e.position-1], j.entry.Status == payments.StatusSucceeded
 	switch {
+	case m != nil && j.undoes(e.position) && m.State == idem.MessageDelivered:
+		return payments.StatusSucceeded, m.Reference
 	case m != nil:
-		return j.statusBy(m), m.Reference
-	case j.entry.Status == payments.StatusSucceeded: // its effects before the last were delivered
+		return j.statusBy(m, e.position), m.Reference
+	case paid && j.undoes(e.position): // there was nothing to undo
+		return payments.StatusFailed, ""
+	case paid: // its effects before the money were delivered
 		return payments.StatusSucceeded, ""
 	}
 	return payments.StatusUnknown, ""
 }
 
-// here is our side of an effect: the row's, or for those before the last its message's.
+// here is our side of an effect: the row's where it moves the money, else its message's.
 func (j *judging) here(e effect, status payments.Status) Side {
-	if e.position == len(j.messages) {
+	if e == money(j.entry.Kind) {
 		return j.row()
 	}
 	side := j.message(e.position)
@@ -108,16 +112,15 @@ func (j *judging) made(e effect) []object {
 // strays are objects that name the operation or the entry and that none of its messages asked for. Where money moved twice
 // for one intent they are its duplicates.
 func (j *judging) strays() {
-	chain := effects(j.entry.Kind)
-	money := chain[len(chain)-1]
+	own := money(j.entry.Kind)
 	stray := j.objects
-	for _, e := range chain {
+	for _, e := range effects(j.entry.Kind) {
 		asked := j.made(e)
 		stray = only(stray, func(o object) bool { return !slices.Contains(asked, o) })
 	}
-	moved := only(j.made(money), object.succeeded)
+	moved := only(j.made(own), object.succeeded)
 	for _, o := range stray {
-		if o.family() == money.family && o.succeeded() && len(moved) > 0 {
+		if o.family() == own.family && o.succeeded() && len(moved) > 0 {
 			j.drift(Duplicate, append(append([]Side{j.row()}, sides(moved)...), o.side())...)
 			continue
 		}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
@@ -89,10 +90,9 @@ func (j *judging) final() bool { return j.entry.Status != payments.StatusPending
 func (j *judging) chain() {
 	mayBeGone := j.final() && !j.now.Before(j.entry.CreatedAt.Add(j.kept()+j.outlives))
 	m, n := j.last()
-	missing := 0
+	missing := slices.Index(j.messages[:max(n, 1)], nil) + 1
 	switch {
-	case n == 0 || j.messages[0] == nil:
-		missing = 1
+	case missing > 0:
 	case j.continues(m, n):
 		missing = n + 1
 	default:
@@ -141,7 +141,7 @@ func (j *judging) recordAgainstMessage() {
 		j.drift(RecordMessageDiffers, j.recordSide(), j.message(n))
 		return
 	}
-	if !agree(j.record.state, m.State) {
+	if !j.agree(j.record.state, m, n) {
 		j.drift(RecordMessageDiffers, j.recordSide(), j.message(n))
 	}
 }
@@ -157,9 +157,12 @@ func (j *judging) recordMayBeGone(m *idem.Message) bool {
 	return false
 }
 
-// agree says whether a record may be in a state while the last message of its chain is in another.
-func agree(r idem.State, m idem.MessageState) bool {
-	switch m {
+// agree says whether a record may be in a state while the last message of its chain, the n-th, is in another.
+func (j *judging) agree(r idem.State, m *idem.Message, n int) bool {
+	if j.undoes(n) {
+		return j.agreeUndone(r, m, n)
+	}
+	switch m.State {
 	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
 		return r == idem.StatePending
 	case idem.MessageDead:
@@ -172,18 +175,36 @@ func agree(r idem.State, m idem.MessageState) bool {
 	return false
 }
 
+// agreeUndone is agree for a message that undoes: its record ends with it, and by what was not made before it.
+func (j *judging) agreeUndone(r idem.State, m *idem.Message, n int) bool {
+	before := j.messages[n-2]
+	switch {
+	case m.State != idem.MessageDelivered:
+		return r == idem.StatePending
+	case before == nil:
+		return r.Final()
+	case before.State == idem.MessageDeclined:
+		return r == idem.StateCompleted
+	}
+	return r == idem.StateFailed
+}
+
 // rowAgainstMessage: the row ends in the transaction that ends its chain.
 func (j *judging) rowAgainstMessage() {
 	m, n := j.last()
 	if m == nil || j.continues(m, n) {
 		return
 	}
-	if want := j.statusBy(m); j.entry.Status != want {
+	if want := j.statusBy(m, n); j.entry.Status != want {
 		j.drift(StateDiffers, j.row(), j.message(n))
 	}
 }
 
-func (j *judging) statusBy(m *idem.Message) payments.Status {
+// statusBy is the row's status where the n-th message is the last of its chain.
+func (j *judging) statusBy(m *idem.Message, n int) payments.Status {
+	if j.undoes(n) {
+		return j.statusUndone(m, n)
+	}
 	switch m.State {
 	case idem.MessageDelivered:
 		return payments.StatusSucceeded
@@ -198,4 +219,17 @@ func (j *judging) statusBy(m *idem.Message) payments.Status {
 	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
 	}
 	return payments.StatusPending
+}
+
+// statusUndone is statusBy for a message that undoes. Where the one before it is gone, any status will do that says that
+// no money moved.
+func (j *judging) statusUndone(m *idem.Message, n int) payments.Status {
+	before := j.messages[n-2]
+	switch {
+	case m.State != idem.MessageDelivered:
+		return payments.StatusPending
+	case before == nil && j.entry.Status == payments.StatusFailed, before != nil && before.State == idem.MessageCancelled:
+		return payments.StatusFailed
+	}
+	return payments.StatusDeclined
 }

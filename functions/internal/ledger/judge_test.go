@@ -48,14 +48,41 @@ var endings = []ending{
 	{idem.MessageCancelled, payments.StatusFailed, idem.StateFailed, ""},
 }
 
+// unmade is how the message that moves the money may end without having moved it, and its operation with it.
+var unmade = []ending{
+	{idem.MessageDeclined, payments.StatusDeclined, idem.StateCompleted, payments.StatusDeclined},
+	{idem.MessageCancelled, payments.StatusFailed, idem.StateFailed, ""},
+}
+
+// undoings are how a message may stand that undoes. One that is delivered ends its operation by what was not made.
+var undoings = []ending{
+	{idem.MessagePending, payments.StatusPending, idem.StatePending, ""},
+	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, ""},
+	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageDead, payments.StatusPending, idem.StatePending, ""},
+	{idem.MessageDead, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
+	{message: idem.MessageDelivered, there: payments.StatusSucceeded},
+}
+
 // drawStory draws a story as the application leaves it: of any kind, at any point of its chain, at any age.
 func drawStory(t *rapid.T) story {
 	kind := rapid.SampledFrom([]payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout}).Draw(t, "kind")
 	chain := effects(kind)
 	at := rapid.IntRange(1, len(chain)).Draw(t, "position")
+	before := ending{idem.MessageDelivered, payments.StatusSucceeded, idem.StateCompleted, payments.StatusSucceeded}
 	end := rapid.SampledFrom(endings).Filter(func(e ending) bool {
-		return at == len(chain) || e.message != idem.MessageDelivered // which goes on
+		m := &idem.Message{State: e.message}
+		compensated := kind == payments.EntryPayout && at == 2 && e.row == payments.StatusFailed
+		return !(story{entry: payments.Entry{Kind: kind}, messages: make([]*idem.Message, len(chain))}).continues(m, at) && !compensated
 	}).Draw(t, "end")
+	if at > money(kind).position {
+		before = rapid.SampledFrom(unmade).Draw(t, "not made")
+		end = rapid.SampledFrom(undoings).Draw(t, "undoing")
+		if end.message == idem.MessageDelivered {
+			end.row, end.record = before.row, before.record
+		}
+	}
 	age := time.Duration(rapid.IntRange(2, 20*60).Draw(t, "minutes")) * time.Minute
 	if end.message.Final() {
 		age = time.Duration(rapid.IntRange(2, 100*60).Draw(t, "minutes of what is final")) * time.Minute
@@ -70,8 +97,11 @@ func drawStory(t *rapid.T) story {
 	}
 	for n := 1; n <= at; n++ {
 		state, there := idem.MessageDelivered, payments.StatusSucceeded
-		if n == at {
+		switch {
+		case n == at:
 			state, there = end.message, end.there
+		case n == money(kind).position:
+			state, there = before.message, before.there
 		}
 		m := &idem.Message{
 			ID: operation.Message(n), Index: n, OperationID: operation, Tenant: "tenant-a", State: state, CreatedAt: created,
@@ -89,8 +119,8 @@ func drawStory(t *rapid.T) story {
 		}
 		s.messages[n-1] = m
 	}
-	if m := s.messages[at-1]; at == len(chain) && end.row != payments.StatusPending {
-		s.entry.ProviderReference = m.Reference
+	if n := money(kind).position; at >= n && end.row != payments.StatusPending {
+		s.entry.ProviderReference = s.messages[n-1].Reference
 	}
 	if end.record.Final() {
 		s.record.doneAt = created
@@ -137,11 +167,8 @@ func TestJudgement(t *testing.T) {
 	})
 }
 
-// money is the effect that moves it: the last of the chain.
-func (s *story) money() effect {
-	chain := effects(s.entry.Kind)
-	return chain[len(chain)-1]
-}
+// money is the effect that moves it.
+func (s *story) money() effect { return money(s.entry.Kind) }
 
 // find is the first object that fits.
 func (s *story) find(fits func(object) bool) (int, bool) {
@@ -217,6 +244,31 @@ var accidents = []struct {
 			s.objects[n].Status = "declined"
 		}
 		return ok
+	}},
+	{"the provider forgets the undoing", MissingThere, func(s *story) bool {
+		m, n := s.last()
+		if m == nil || !s.undoes(n) || m.State != idem.MessageDelivered {
+			return false
+		}
+		s.objects = slices.DeleteFunc(s.objects, func(o object) bool { return o.family() == releases })
+		return true
+	}},
+	{"undone although it moved", StateDiffers, func(s *story) bool {
+		if s.entry.Kind != payments.EntryPayout || s.entry.Status != payments.StatusSucceeded {
+			return false
+		}
+		s.objects = append(s.objects, object{
+			ID: "obj_x", Kind: string(releases), Status: "succeeded", Key: string(operation.Message(3)), Amount: 1999, Currency: "EUR",
+		})
+		return true
+	}},
+	{"not undone", RecordMessageDiffers, func(s *story) bool {
+		m, n := s.last()
+		if m == nil || !s.undoes(n) || s.messages[n-2] == nil {
+			return false
+		}
+		s.messages[n-1] = nil
+		return s.entry.Status == payments.StatusPending || noon.Before(s.entry.CreatedAt.Add(48*time.Hour))
 	}},
 	{"another reference", StateDiffers, func(s *story) bool {
 		s.entry.ProviderReference = "obj_other"

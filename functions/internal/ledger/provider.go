@@ -21,7 +21,7 @@ var endpoints = []struct {
 	family family
 }{
 	{"/charges", charges}, {"/legacy/charges", charges}, {"/refunds", refunds},
-	{"/screenings", screenings}, {"/payouts", payouts}, {"/legacy/payouts", payouts},
+	{"/screenings", screenings}, {"/releases", releases}, {"/payouts", payouts}, {"/legacy/payouts", payouts},
 }
 
 const (

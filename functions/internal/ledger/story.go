@@ -11,11 +11,13 @@ import (
 // family is what an object of the provider is, whether its endpoint honours keys or not.
 type family string
 
-// The families. An entry's own one is where its money moves; a payout's destination is screened besides.
+// The families. An entry's own one is where its money moves. A payout's destination is screened besides, and the hold of
+// the screening is released where the payout is not made.
 const (
 	charges    family = "charge"
 	refunds    family = "refund"
 	screenings family = "screening"
+	releases   family = "release"
 	payouts    family = "payout"
 )
 
@@ -59,7 +61,7 @@ func (f family) entryKind() (payments.EntryKind, bool) {
 		return payments.EntryPayment, true
 	case refunds:
 		return payments.EntryRefund, true
-	case screenings, payouts:
+	case screenings, payouts, releases:
 		return payments.EntryPayout, true
 	}
 	return "", false
@@ -71,7 +73,8 @@ type effect struct {
 	family   family
 }
 
-// effects are an entry's chain; the last moves its money.
+// effects are an entry's chain. What follows the one that moves its money undoes what came before it: there is such a
+// message only where the money was not moved.
 func effects(kind payments.EntryKind) []effect {
 	switch kind {
 	case payments.EntryPayment:
@@ -79,9 +82,18 @@ func effects(kind payments.EntryKind) []effect {
 	case payments.EntryRefund:
 		return []effect{{1, refunds}}
 	case payments.EntryPayout:
-		return []effect{{1, screenings}, {2, payouts}}
+		return []effect{{1, screenings}, {2, payouts}, {3, releases}}
 	}
 	return nil
+}
+
+// money is the effect that moves an entry's money: its row is about that one.
+func money(kind payments.EntryKind) effect {
+	chain := effects(kind)
+	if kind == payments.EntryPayout {
+		return chain[1]
+	}
+	return chain[0]
 }
 
 // record is what is compared of a record.
@@ -152,7 +164,18 @@ func (s story) ended() bool {
 	return m != nil && m.State.Final() && !s.continues(m, n)
 }
 
-// continues says that the n-th message's end is another message.
+// continues says that the n-th message's end is another message: the next effect, or the one that undoes.
 func (s story) continues(m *idem.Message, n int) bool {
-	return n < len(s.messages) && m.State == idem.MessageDelivered
+	moves := money(s.entry.Kind).position
+	switch m.State {
+	case idem.MessageDelivered:
+		return n < moves
+	case idem.MessageDeclined, idem.MessageCancelled:
+		return n == moves && moves < len(s.messages)
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageDead:
+	}
+	return false
 }
+
+// undoes says that the n-th message undoes what came before the money.
+func (s story) undoes(n int) bool { return n > money(s.entry.Kind).position }

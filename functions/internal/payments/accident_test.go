@@ -79,6 +79,8 @@ type accident struct {
 type request struct {
 	path, body string
 	by         finisher
+	// paidOut is what the provider answers to a payout; nil where it pays out.
+	paidOut outbox.Outcome
 }
 
 // finisher is who goes on after the first process: the client with its retries, the platform with its wake-ups and sweep
@@ -95,7 +97,7 @@ const (
 var errCut = errors.New("cut")
 
 func newAccident(r request, landAt int) *accident {
-	a := &accident{clock: &clock{now: noon}, random: rand.NewChaCha8([32]byte{}), request: r, landAt: landAt, till: &till{}}
+	a := &accident{clock: &clock{now: noon}, random: rand.NewChaCha8([32]byte{}), request: r, landAt: landAt, till: &till{paidOut: r.paidOut}}
 	var err error
 	if a.inner, err = memstore.New(memstore.Config{Translate: payments.TranslateRow, Now: a.clock.Now}); err != nil {
 		panic(err)
@@ -226,12 +228,23 @@ func (l *life) call(ctx context.Context, m idem.Message) outbox.Outcome {
 }
 
 // till is the provider.
-type till struct{ made []idem.MessageID }
+type till struct {
+	// made are the keys of its objects, also of a payout that it declined.
+	made    []idem.MessageID
+	paidOut outbox.Outcome
+}
 
 // serve makes what is asked for; where keys are honoured, once for each.
 func (t *till) serve(m idem.Message) outbox.Outcome {
+	payout := m.Topic == payments.TopicPayouts || m.Topic == payments.TopicLegacyPayouts
+	if _, refused := t.paidOut.(outbox.Refused); payout && refused {
+		return t.paidOut
+	}
 	if keyless(m) || !slices.Contains(t.made, m.ID) {
 		t.made = append(t.made, m.ID)
+	}
+	if payout && t.paidOut != nil {
+		return t.paidOut
 	}
 	return outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
 }

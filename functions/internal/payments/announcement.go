@@ -50,6 +50,8 @@ func (e event) announced() []string {
 		return []string{TopicRefunds}
 	case kind == "screening":
 		return []string{TopicScreenings}
+	case kind == "release":
+		return []string{TopicReleases}
 	case kind == "payout":
 		return []string{TopicPayouts, TopicLegacyPayouts}
 	}

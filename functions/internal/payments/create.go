@@ -63,7 +63,7 @@ func createPayout(ctx context.Context, ledger Ledger, tx *idem.Tx, req payoutReq
 		Tenant: tx.Tenant(), ID: entityID(payoutPrefix, tx.OperationID()), Status: StatusPending, From: req.from, Amount: req.amount,
 		Currency: req.currency, Destination: req.destination, CreatedAt: tx.Now(), Message: tx.OperationID().Message(1),
 	}
-	payload, err := payoutOf(p).encode()
+	payload, err := screeningOf(p).encode()
 	if err != nil {
 		return idem.Response{}, err
 	}

@@ -119,7 +119,7 @@ func (l *listening) logged(texts ...string) (count int) {
 func about(id string, o provider.Object) provider.Event {
 	kind := map[provider.Kind]string{
 		provider.Charge: "charge", provider.LegacyCharge: "charge", provider.Refund: "refund",
-		provider.Screening: "screening", provider.Payout: "payout", provider.LegacyPayout: "payout",
+		provider.Screening: "screening", provider.Release: "release", provider.Payout: "payout", provider.LegacyPayout: "payout",
 	}[o.Kind]
 	return provider.Event{ID: id, Type: kind + "." + string(o.Status), Created: o.CreatedAt, Key: o.Key, Data: o}
 }

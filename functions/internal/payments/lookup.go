@@ -18,7 +18,7 @@ import (
 // lookUpBytesMax bounds the provider's answer to a look-up.
 const lookUpBytesMax = 1 << 20
 
-// object is what is read of a charge, refund, screening or payout at the provider.
+// object is what is read of a charge, refund, screening, release or payout at the provider.
 type object struct {
 	ID string `json:"id"`
 	// Status is nil where the provider tells none.

@@ -35,6 +35,9 @@ func TestEvidenceOfOtherMoneySettlesNothing(t *testing.T) {
 			for _, o := range []outbox.Outcome{
 				outbox.Delivered{Reference: "x_1", Evidence: []byte(evidence)}, outbox.Declined{Reference: "x_1", Evidence: []byte(evidence)},
 			} {
+				if _, declined := o.(outbox.Declined); declined && e.topic == TopicReleases {
+					continue // it settles by nothing but a release
+				}
 				if _, err := settleOf(e.topic)(m, o); (err == nil) != settles {
 					t.Errorf("%s, %T of %s: %v, want it settled: %t", e.topic, o, evidence, err, settles)
 				}

@@ -18,7 +18,8 @@ import (
 // are never changed; another form is another version.
 var contracts = map[string]string{
 	TopicCharges: "message-payments-charges-v1", TopicLegacyCharges: "message-payments-charges-v1", TopicRefunds: "message-payments-refunds-v1",
-	TopicScreenings: "message-payments-payouts-v1", TopicPayouts: "message-payments-payouts-v1", TopicLegacyPayouts: "message-payments-payouts-v1",
+	TopicScreenings: "message-payments-screenings-v1", TopicPayouts: "message-payments-payouts-v1", TopicLegacyPayouts: "message-payments-payouts-v1",
+	TopicReleases: "message-payments-releases-v1",
 }
 
 // What the contracts hold.
@@ -35,6 +36,8 @@ var (
 		Tenant: "tenant-a", ID: "po_gAAQIDBAUGBwgJCgsMDQ4P", Status: StatusPending, From: "acct_1", Amount: 500, Currency: "EUR",
 		Destination: "iban_ok", CreatedAt: contracted, Message: "op_1.1",
 	}
+	screened  = payout{screening: screeningOf(aPayout), Screening: "scr_qhhjqyng3o7f6gfkxrga5egx2m"}
+	toRelease = release{payout: screened, Because: becauseDeclined, Declined: "po_zcq2v5w7d3kfyt6hxnr4mbeg2a"}
 )
 
 func contract(t *testing.T, topic string) []byte {
@@ -58,7 +61,6 @@ func contractedMessage(t *testing.T, topic string) idem.Message {
 
 // encoder is a payload that its own release writes.
 type encoder interface {
-	comparable
 	payload
 	encode() ([]byte, error)
 }
@@ -66,10 +68,15 @@ type encoder interface {
 func TestPayloadsAreTheirContracts(t *testing.T) {
 	isContract(t, TopicCharges, chargeOf(aPayment))
 	isContract(t, TopicRefunds, refundOf(aRefund, "ch_qhhjqyng3o7f6gfkxrga5egx2m"))
-	isContract(t, TopicScreenings, payoutOf(aPayout))
+	isContract(t, TopicScreenings, screeningOf(aPayout))
+	isContract(t, TopicPayouts, screened)
+	isContract(t, TopicReleases, toRelease)
 }
 
-func isContract[P encoder](t *testing.T, topic string, p P) {
+func isContract[P interface {
+	comparable
+	encoder
+}](t *testing.T, topic string, p P) {
 	t.Helper()
 	want := contract(t, topic)
 	if got, err := p.encode(); err != nil || !bytes.Equal(got, want) {

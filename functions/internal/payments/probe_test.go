@@ -45,24 +45,28 @@ type effect struct {
 	all   func(*world) []provider.Object
 }
 
-// effects refund a charge that they are given.
-func effects(charged string) []effect {
-	payout := message(`{"version":1,"payout":"po_1","from":"acct_1","amount":500,"currency":"EUR","destination":"iban","created_at":"2026-11-21T00:00:00Z"}`)
+// effects refund a charge and release a screening that they are given.
+func effects(charged, screened string) []effect {
+	about := `{"version":1,"payout":"po_1","from":"acct_1","amount":500,"currency":"EUR","destination":"iban","created_at":"2026-11-21T00:00:00Z"`
+	screening := message(about + `}`)
+	payout := message(about + `,"screening":"` + screened + `"}`)
+	release := message(about + `,"screening":"` + screened + `","because":"not_executed","declined":""}`)
 	refund := message(`{"version":1,"refund":"re_1","payment":"pay_1","charge":"` + charged + `","amount":500,"currency":"EUR","created_at":"2026-11-21T00:00:00Z"}`)
 	return []effect{
 		{payments.TopicCharges, provider.Charge, charge("card"), (*world).charges},
 		{payments.TopicLegacyCharges, provider.LegacyCharge, charge("legacy_card"), (*world).charges},
 		{payments.TopicRefunds, provider.Refund, refund, (*world).refunds},
-		{payments.TopicScreenings, provider.Screening, payout, (*world).screenings},
+		{payments.TopicScreenings, provider.Screening, screening, (*world).screenings},
 		{payments.TopicPayouts, provider.Payout, payout, (*world).payouts},
 		{payments.TopicLegacyPayouts, provider.LegacyPayout, payout, (*world).payouts},
+		{payments.TopicReleases, provider.Release, release, (*world).releases},
 	}
 }
 
 // docs/design.md "Reconciler": a probe finds by the downstream key what a call made, in the words in which the call would
 // have told it; what is not listed yet is absent, which alone proves nothing (peers.md H5).
 func TestProbeFindsWhatACallMade(t *testing.T) {
-	for n, e := range effects("") {
+	for n, e := range effects("", "") {
 		for name, fault := range map[string]provider.Fault{"delivered": provider.DropAfter, "declined": provider.Decline} {
 			t.Run(e.topic+" "+name, func(t *testing.T) {
 				clock := &clock{now: noon}
@@ -71,7 +75,7 @@ func TestProbeFindsWhatACallMade(t *testing.T) {
 				t.Cleanup(func() { simulator.Close(); server.Close() })
 				w := &world{T: t, clock: clock, provider: provider.Control{URL: server.URL}}
 				charged := topics(t, server.URL)[payments.TopicCharges].Call(t.Context(), otherKey(charge("card"))).(outbox.Delivered)
-				c := effects(charged.Reference)[n]
+				c := effects(charged.Reference, screened(t, server.URL))[n]
 				delay := time.Minute.Milliseconds()
 				w.ok(w.provider.Settings(t.Context(), provider.SettingsPatch{ListDelayMillis: &delay}))
 				w.faults(provider.Rule{On: c.kind, Fault: fault}, provider.Rule{On: provider.List, Fault: provider.ErrorBefore, Times: 1})
@@ -100,6 +104,18 @@ func TestProbeFindsWhatACallMade(t *testing.T) {
 			})
 		}
 	}
+}
+
+// screened is the id of a screening that the provider has made.
+func screened(t *testing.T, url string) string {
+	t.Helper()
+	for _, e := range effects("", "") {
+		if e.topic == payments.TopicScreenings {
+			e.m.ID = idem.MessageID(unusedOperation + ".3")
+			return topics(t, url)[e.topic].Call(t.Context(), e.m).(outbox.Delivered).Reference
+		}
+	}
+	return ""
 }
 
 // The other endpoint's charges are not the message's, and another key's neither.
@@ -133,7 +149,7 @@ func TestEachTopicClassesTheProvidersStatuses(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"ch_1"}`)
 	}))
 	defer server.Close()
-	for _, e := range effects("ch_0") {
+	for _, e := range effects("ch_0", "scr_0") {
 		topic := topics(t, server.URL)[e.topic]
 		for code, want := range map[int]outbox.Outcome{
 			400: outbox.Refused{}, 401: outbox.NotExecuted{}, 402: outbox.Declined{}, 403: outbox.NotExecuted{}, 404: outbox.Refused{},

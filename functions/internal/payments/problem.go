@@ -33,6 +33,12 @@ func payoutDeclined(detail string) idem.Problem {
 	return idem.NewProblem(http.StatusPaymentRequired, "payout_declined", "Payout declined", detail)
 }
 
+// payoutNotMade is the answer to a payout that could not be made, once its screening's hold is released.
+func payoutNotMade() idem.Problem {
+	return idem.NewProblem(http.StatusBadGateway, "provider_unavailable", "Provider Unavailable",
+		"The screening was executed and its hold released; the payout was not executed.")
+}
+
 func insufficientFunds() idem.Problem {
 	return idem.NewProblem(http.StatusPaymentRequired, "insufficient_funds", "Insufficient funds",
 		"The account does not hold the amount.")

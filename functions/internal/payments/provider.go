@@ -78,6 +78,7 @@ const (
 	legacyChargesPath = "/legacy/charges"
 	refundsPath       = "/refunds"
 	screeningsPath    = "/screenings"
+	releasesPath      = "/releases"
 	payoutsPath       = "/payouts"
 	legacyPayoutsPath = "/legacy/payouts"
 )
@@ -99,9 +100,10 @@ func effects() []effect {
 		{TopicCharges, orderCharge(chargesPath), chargesPath, settleCharge, false},
 		{TopicLegacyCharges, orderCharge(legacyChargesPath), legacyChargesPath, settleCharge, true},
 		{TopicRefunds, orderRefund, refundsPath, settleRefund, false},
-		{TopicScreenings, orderPayout(screeningsPath), screeningsPath, settleScreening, false},
+		{TopicScreenings, orderScreening, screeningsPath, settleScreening, false},
 		{TopicPayouts, orderPayout(payoutsPath), payoutsPath, settlePayout, false},
 		{TopicLegacyPayouts, orderPayout(legacyPayoutsPath), legacyPayoutsPath, settlePayout, true},
+		{TopicReleases, orderRelease, releasesPath, settleRelease, false},
 	}
 }
 

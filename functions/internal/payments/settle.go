@@ -50,37 +50,71 @@ func settleRefund(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
 // settleScreening goes on with the payout, or ends it where the destination did not pass. What the provider made is no
 // payout, so a payout that ends here has no reference.
 func settleScreening(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
-	p, err := payoutIn(m)
+	s, err := decodePayload[screening](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
 	}
-	if _, passed := o.(outbox.Delivered); passed {
-		return outbox.Settlement{Next: &outbox.Next{Topic: payoutTopic(p.Destination), Payload: m.Payload}}, nil
+	if passed, ok := o.(outbox.Delivered); ok {
+		if passed.Reference == "" { // nobody could release its hold
+			return outbox.Settlement{}, errNoScreening
+		}
+		return following(payoutTopic(s.Destination), payout{screening: s, Screening: passed.Reference})
 	}
+	p := s.entity(m.Tenant)
 	if p.Status, _, err = ending(o); err != nil {
 		return outbox.Settlement{}, err
 	}
 	return endOfPayout(p, payoutDeclined("The destination did not pass the screening. The funds are back on the account."))
 }
 
-// settlePayout ends a payout.
+// settlePayout ends a payout that was made. Where it was not, the hold of its screening is released first: until then the
+// payout is pending, and the funds stay reserved.
 func settlePayout(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
-	p, err := payoutIn(m)
+	c, err := decodePayload[payout](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
 	}
+	switch o := o.(type) {
+	case outbox.Declined:
+		return following(TopicReleases, release{payout: c, Because: becauseDeclined, Declined: o.Reference})
+	case outbox.NotExecuted:
+		return following(TopicReleases, release{payout: c, Because: becauseNotExecuted})
+	}
+	p := c.entity(m.Tenant)
 	if p.Status, p.ProviderReference, err = ending(o); err != nil {
 		return outbox.Settlement{}, err
 	}
-	return endOfPayout(p, payoutDeclined("The provider declined the payout. The funds are back on the account."))
+	return endOfPayout(p, idem.Problem{})
 }
 
-func payoutIn(m idem.Message) (Payout, error) {
-	c, err := decodePayload[payout](m.Payload)
-	return Payout{
-		Tenant: m.Tenant, ID: c.Payout, From: c.From, Amount: c.Amount, Currency: c.Currency, Destination: c.Destination,
-		CreatedAt: c.CreatedAt,
-	}, err
+// settleRelease ends a payout that was not made, once the hold of its screening is released. It returns an error for
+// everything else: while the hold stands the operation has no end, and an operator decides.
+func settleRelease(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+	r, err := decodePayload[release](m.Payload)
+	if err != nil {
+		return outbox.Settlement{}, err
+	}
+	if _, released := o.(outbox.Delivered); !released {
+		return outbox.Settlement{}, fmt.Errorf("payments: the hold of screening %s stands", r.Screening)
+	}
+	p := r.entity(m.Tenant)
+	switch r.Because {
+	case becauseDeclined:
+		p.Status, p.ProviderReference = StatusDeclined, r.Declined
+		return endOfPayout(p, payoutDeclined("The provider declined the payout. The funds are back on the account."))
+	case becauseNotExecuted:
+		p.Status = StatusFailed
+		s, err := endOfPayout(p, idem.Problem{})
+		s.Response = payoutNotMade().Response()
+		return s, err
+	}
+	return outbox.Settlement{}, fmt.Errorf("payments: a hold is released because of %q, which is not known", r.Because)
+}
+
+// following goes on with a message of the topic.
+func following(topic string, p interface{ encode() ([]byte, error) }) (outbox.Settlement, error) {
+	payload, err := p.encode()
+	return outbox.Settlement{Next: &outbox.Next{Topic: topic, Payload: payload}}, err
 }
 
 // endOfPayout gives the funds back, unless they have left.

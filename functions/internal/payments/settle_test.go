@@ -2,6 +2,7 @@ package payments
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -46,9 +47,12 @@ func TestSettlementsAreTheSameEachTime(t *testing.T) {
 		{TopicScreenings, declined, 402, []idem.Write{paidOut(StatusDeclined, ""), back}},
 		{TopicScreenings, never, 0, []idem.Write{paidOut(StatusFailed, ""), back}},
 		{TopicPayouts, delivered, 201, []idem.Write{paidOut(StatusSucceeded, "x_1")}},
-		{TopicPayouts, declined, 402, []idem.Write{paidOut(StatusDeclined, "x_1"), back}},
-		{TopicPayouts, never, 0, []idem.Write{paidOut(StatusFailed, ""), back}},
+		{TopicPayouts, declined, 0, nil},
+		{TopicPayouts, never, 0, nil},
 		{TopicLegacyPayouts, delivered, 201, []idem.Write{paidOut(StatusSucceeded, "x_1")}},
+		{TopicLegacyPayouts, declined, 0, nil},
+		{TopicLegacyPayouts, never, 0, nil},
+		{TopicReleases, delivered, 402, []idem.Write{paidOut(StatusDeclined, toRelease.Declined), back}},
 	} {
 		m := contractedMessage(t, c.topic)
 		first, err := settleOf(c.topic)(m, c.outcome)
@@ -63,11 +67,101 @@ func TestSettlementsAreTheSameEachTime(t *testing.T) {
 		if !reflect.DeepEqual(first, again) || first.Response.Status != c.status || !reflect.DeepEqual(first.Writes, c.writes) {
 			t.Errorf("%s, %T: %+v, then %+v; want %+v and status %d", c.topic, c.outcome, first, again, c.writes, c.status)
 		}
-		goesOn := c.topic == TopicScreenings && c.status == 0 && c.writes == nil
-		if goesOn != (first.Next != nil) || goesOn && (first.Next.Topic != TopicPayouts || string(first.Next.Payload) != string(m.Payload)) {
+		if goesOn := c.status == 0 && c.writes == nil; goesOn != (first.Next != nil) {
 			t.Errorf("%s, %T goes on with %+v", c.topic, c.outcome, first.Next)
 		}
 	}
+}
+
+// A message is followed by one that knows all that its settlement needs: nothing is read to settle it.
+func TestAPayoutsChainGoesOnWithAllThatItKnows(t *testing.T) {
+	notExecuted := toRelease
+	notExecuted.Because, notExecuted.Declined = becauseNotExecuted, ""
+	passed, declined := outbox.Delivered{Reference: screened.Screening}, outbox.Declined{Reference: toRelease.Declined}
+	for _, c := range []struct {
+		topic   string
+		outcome outbox.Outcome
+		next    string
+		payload encoder
+	}{
+		{TopicScreenings, passed, TopicPayouts, screened},
+		{TopicPayouts, declined, TopicReleases, toRelease},
+		{TopicPayouts, outbox.NotExecuted{}, TopicReleases, notExecuted},
+		{TopicLegacyPayouts, declined, TopicReleases, toRelease},
+		{TopicLegacyPayouts, outbox.NotExecuted{}, TopicReleases, notExecuted},
+	} {
+		s, err := settleOf(c.topic)(contractedMessage(t, c.topic), c.outcome)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := c.payload.encode()
+		if err != nil || s.Next == nil || s.Next.Topic != c.next || string(s.Next.Payload) != string(want) || s.Writes != nil {
+			t.Errorf("%s, %T goes on with %+v, want %s of %s", c.topic, c.outcome, s, want, c.next)
+		}
+	}
+}
+
+// Once its hold is released, a payout ends by why it was not made. Nothing of what was executed is denied.
+func TestAReleaseEndsThePayoutByItsReason(t *testing.T) {
+	for because, want := range map[reason]struct {
+		status int
+		detail string
+		row    FinishPayout
+	}{
+		becauseDeclined: {402, "The provider declined the payout. The funds are back on the account.",
+			FinishPayout{"tenant-a", aPayout.ID, StatusDeclined, toRelease.Declined}},
+		becauseNotExecuted: {502, "The screening was executed and its hold released; the payout was not executed.",
+			FinishPayout{"tenant-a", aPayout.ID, StatusFailed, ""}},
+	} {
+		r := toRelease
+		if r.Because = because; because == becauseNotExecuted {
+			r.Declined = ""
+		}
+		s, err := settleRelease(released(t, r), outbox.Delivered{Reference: "rel_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writes := []idem.Write{want.row, Credit{"tenant-a", "acct_1", 500, "EUR"}}
+		if s.Response.Status != want.status || !strings.Contains(string(s.Response.Body), want.detail) || !reflect.DeepEqual(s.Writes, writes) || s.Next != nil {
+			t.Errorf("%s: %+v %s", because, s, s.Response.Body)
+		}
+	}
+}
+
+// While the hold stands the operation does not end: there is no answer that would be true.
+func TestAHoldThatStandsEndsNothing(t *testing.T) {
+	for _, o := range []outbox.Outcome{outbox.Declined{Reference: "rel_1"}, outbox.NotExecuted{}} {
+		if s, err := settleRelease(released(t, toRelease), o); err == nil {
+			t.Errorf("%T ends the payout with %+v", o, s)
+		}
+	}
+	unknown := toRelease
+	unknown.Because = "bored"
+	if s, err := settleRelease(released(t, unknown), outbox.Delivered{Reference: "rel_1"}); err == nil {
+		t.Errorf("an unknown reason ends the payout with %+v", s)
+	}
+}
+
+// A screening that nobody can name could never be released, so it does not go on.
+func TestAScreeningWithoutAReferenceDoesNotGoOn(t *testing.T) {
+	if s, err := settleScreening(contractedMessage(t, TopicScreenings), outbox.Delivered{}); err == nil {
+		t.Errorf("settled as %+v", s)
+	}
+	nameless := toRelease
+	nameless.Screening = ""
+	if asked, err := orderRelease(released(t, nameless).Payload); err == nil {
+		t.Errorf("asks for %+v", asked)
+	}
+}
+
+// released is a message that releases a hold.
+func released(t *testing.T, r release) idem.Message {
+	t.Helper()
+	payload, err := r.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return idem.Message{ID: "op_1.3", Tenant: "tenant-a", Topic: TopicReleases, Payload: payload}
 }
 
 func settleOf(topic string) func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
@@ -83,7 +177,7 @@ func settleOf(topic string) func(idem.Message, outbox.Outcome) (outbox.Settlemen
 func TestScreeningOfALegacyDestinationGoesOnWithoutKeys(t *testing.T) {
 	p := aPayout
 	p.Destination = "legacy_iban"
-	payload, err := payoutOf(p).encode()
+	payload, err := screeningOf(p).encode()
 	if err != nil {
 		t.Fatal(err)
 	}

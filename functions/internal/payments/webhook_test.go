@@ -220,6 +220,10 @@ func TestWebhookSettlesEveryKindOfEffect(t *testing.T) {
 					}
 					w.called(a.Operation)
 					l.tell(about("evt_"+string(kind), made()[0]))
+					if path == "/v1/payouts" && fault != "" {
+						w.called(a.Operation)
+						l.tell(about("evt_release_"+string(kind), w.releases()[0]))
+					}
 					w.post(tenantA, path, string(kind), body).want(final, "Idempotent-Replayed: true")
 				}
 				left, refunded := int64(1000), int64(500)
@@ -227,6 +231,7 @@ func TestWebhookSettlesEveryKindOfEffect(t *testing.T) {
 					left, refunded = 0, 0
 				}
 				w.made(2, 2, left)
+				w.held(int(left) / 500)
 				w.refunded(paid, refunded)
 			}, options{workerOnly: true})
 		})

@@ -251,7 +251,7 @@ func (w *world) charges() []provider.Object {
 	return charges
 }
 
-// refunds, screenings and payouts are likewise.
+// refunds, screenings, releases and payouts are likewise.
 func (w *world) refunds() []provider.Object {
 	w.Helper()
 	refunds, err := w.provider.Refunds(w.Context())
@@ -264,6 +264,13 @@ func (w *world) screenings() []provider.Object {
 	screenings, err := w.provider.Screenings(w.Context())
 	w.ok(err)
 	return screenings
+}
+
+func (w *world) releases() []provider.Object {
+	w.Helper()
+	releases, err := w.provider.Releases(w.Context())
+	w.ok(err)
+	return releases
 }
 
 func (w *world) payouts() []provider.Object {
