@@ -114,7 +114,7 @@ func (j *judging) stand() {
 	switch m.State {
 	case idem.MessageUnknown, idem.MessageDead:
 		j.standing = parked
-	case idem.MessagePending, idem.MessageClaimed:
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced:
 		j.standing = open
 		since := m.CreatedAt
 		if m.RedrivenAt.After(since) {
@@ -152,7 +152,7 @@ func (j *judging) recordMayBeGone(m *idem.Message) bool {
 		return !j.now.Before(m.DoneAt.Add(m.Retention))
 	case idem.MessageDead: // given up and answered: its record goes, it stays
 		return j.entry.Status == payments.StatusFailed && !j.now.Before(j.entry.CreatedAt.Add(m.Retention))
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown:
 	}
 	return false
 }
@@ -163,7 +163,7 @@ func (j *judging) agree(r idem.State, m *idem.Message, n int) bool {
 		return j.agreeUndone(r, m, n)
 	}
 	switch m.State {
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown:
 		return r == idem.StatePending
 	case idem.MessageDead:
 		return r == idem.StatePending || r == idem.StateFailed
@@ -216,7 +216,7 @@ func (j *judging) statusBy(m *idem.Message, n int) payments.Status {
 		if j.record == nil || j.record.state.Final() {
 			return payments.StatusFailed
 		}
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown:
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown:
 	}
 	return payments.StatusPending
 }

@@ -38,6 +38,8 @@ var endings = []ending{
 	{idem.MessagePending, payments.StatusPending, idem.StatePending, ""},
 	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, ""},
 	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageEvidenced, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageEvidenced, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
 	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, ""},
 	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
 	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
@@ -58,6 +60,7 @@ var unmade = []ending{
 var undoings = []ending{
 	{idem.MessagePending, payments.StatusPending, idem.StatePending, ""},
 	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
+	{idem.MessageEvidenced, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
 	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, ""},
 	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
 	{idem.MessageDead, payments.StatusPending, idem.StatePending, ""},
@@ -291,7 +294,7 @@ var accidents = []struct {
 	}},
 	{"worked on for ever", StateDiffers, func(s *story) bool {
 		m, _ := s.last()
-		if m == nil || m.State != idem.MessagePending && m.State != idem.MessageClaimed {
+		if m == nil || m.State != idem.MessagePending && m.State != idem.MessageClaimed && m.State != idem.MessageEvidenced {
 			return false
 		}
 		m.CreatedAt = noon.Add(-testRules.workMax - time.Millisecond)
@@ -340,7 +343,7 @@ func TestStandings(t *testing.T) {
 		want := compared
 		if m, _ := s.last(); m != nil {
 			switch m.State {
-			case idem.MessagePending, idem.MessageClaimed:
+			case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced:
 				want = open
 			case idem.MessageUnknown, idem.MessageDead:
 				want = parked

@@ -172,7 +172,7 @@ func (s story) continues(m *idem.Message, n int) bool {
 		return n < moves
 	case idem.MessageDeclined, idem.MessageCancelled:
 		return n == moves && moves < len(s.messages)
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageDead:
+	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown, idem.MessageDead:
 	}
 	return false
 }

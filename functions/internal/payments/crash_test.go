@@ -117,7 +117,7 @@ func (a *accident) run(cuts []cut, gap time.Duration) (calls []int, err error) {
 // unfinished names what still waits for the one who is not there.
 func (a *accident) unfinished() string {
 	for _, m := range a.inner.Messages() {
-		if m.State == idem.MessagePending || m.State == idem.MessageClaimed {
+		if m.State == idem.MessagePending || m.State == idem.MessageClaimed || m.State == idem.MessageEvidenced {
 			return fmt.Sprintf("message %s of %s", m.State, m.Topic)
 		}
 	}

@@ -212,7 +212,7 @@ func TestAHoldThatCantBeReleasedIsLeftToAnOperator(t *testing.T) {
 				}
 				w.faults()
 				byHand := w.release("by hand")
-				if decision, err := w.operator.Settle(w.Context(), m.ID, idem.FenceOfMessage(m), outbox.Delivered{Reference: byHand}); err != nil || decision != outbox.DecisionSettled {
+				if decision, err := w.operator.Settle(w.Context(), m.ID, m.Revision, outbox.Delivered{Reference: byHand}); err != nil || decision != outbox.DecisionSettled {
 					w.Errorf("settled: %s, %v", decision, err)
 				}
 				w.notPaidOut(f, operation, id)
@@ -251,7 +251,7 @@ func TestAHoldThatSomebodyElseReleasedIsLeftToAnOperator(t *testing.T) {
 			w.Errorf("message %s is %s, want it dead", m.ID, m.State)
 		}
 		w.waits(f, operation, id, "unknown")
-		_, err := w.operator.Settle(w.Context(), m.ID, idem.FenceOfMessage(m), outbox.Delivered{Reference: byHand})
+		_, err := w.operator.Settle(w.Context(), m.ID, m.Revision, outbox.Delivered{Reference: byHand})
 		w.ok(err)
 		w.notPaidOut(f, operation, id)
 	})
@@ -264,10 +264,10 @@ func TestAReleaseIsSentAgainByAnOperator(t *testing.T) {
 		w.finished()
 		w.faults()
 		m := w.message(operation)
-		if err := w.operator.Close(w.Context(), m.ID, idem.FenceOfMessage(m)); err == nil {
+		if err := w.operator.Close(w.Context(), m.ID, m.Revision); err == nil {
 			w.Error("closed, although the hold stands")
 		}
-		_, err := w.operator.Redrive(w.Context(), m.ID, idem.FenceOfMessage(m))
+		_, err := w.operator.Redrive(w.Context(), m.ID, m.Revision)
 		w.ok(err)
 		w.finished()
 		w.notPaidOut(f, operation, id)
@@ -296,7 +296,7 @@ func TestAReleaseWithoutAnAnswerIsProbed(t *testing.T) {
 				if m.State != idem.MessageDead {
 					w.Errorf("message %s is %s, want it dead", m.ID, m.State)
 				}
-				_, err := w.operator.Redrive(w.Context(), m.ID, idem.FenceOfMessage(m))
+				_, err := w.operator.Redrive(w.Context(), m.ID, m.Revision)
 				w.ok(err)
 				w.finished()
 				w.notPaidOut(f, operation, id)
@@ -310,7 +310,7 @@ func TestAPayoutThatMayHaveHappenedIsNotCompensated(t *testing.T) {
 	for name, decide := range map[string]func(w *world, m idem.Message){
 		"probe": func(w *world, _ idem.Message) { w.reconciled() },
 		"operator": func(w *world, m idem.Message) {
-			w.ok(w.operator.Close(w.Context(), m.ID, idem.FenceOfMessage(m)))
+			w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
