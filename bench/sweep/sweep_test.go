@@ -25,9 +25,9 @@ func TestCostDoesNotGrowWithTheTables(t *testing.T) {
 		for i, want := range []string{
 			"sweep, records: Parked:50; 50 GetItem, 50 PutItem, 4 Query",
 			"sweep, messages: Offered:25 Parked:25; 50 GetItem, 25 PutItem, 4 Query",
-			"worker: Delivered:25; 25 GetItem, 25 PutItem, 25 TransactWriteItems",
+			"worker: Delivered:25; 25 GetItem, 25 PutItem, 25 UpdateItem",
 			"reconcile, records: Completed:25 Freed:25; 100 GetItem, 50 PutItem, 4 Query",
-			"reconcile, messages: Settled:25; 25 GetItem, 4 Query, 25 TransactWriteItems",
+			"reconcile, messages: Settled:25; 25 GetItem, 4 Query, 25 UpdateItem",
 			"nothing stuck: sweep, records: ; 4 Query",
 			"sweep, messages: ; 4 Query",
 			"reconcile, records: ; 4 Query",

@@ -88,7 +88,7 @@ var (
 	}
 	outboxConfig = outbox.Config{
 		ClaimLease: 1500 * time.Millisecond, CallTimeout: 600 * time.Millisecond, SettleMargin: 300 * time.Millisecond, ClockSkew: clockSkew,
-		SettleMax:  time.Second, // what a process that has died still tries keeps those beside it waiting
+		SettleMax: time.Second, KeepMax: time.Second, // what a process that has died still tries keeps those beside it waiting
 		BackoffMin: 50 * time.Millisecond, BackoffMax: 300 * time.Millisecond, ProbeBackoffMin: 200 * time.Millisecond,
 		ProbeBackoffMax: time.Second, SweepGrace: 300 * time.Millisecond, SweepPage: 7,
 	}
