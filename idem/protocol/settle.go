@@ -69,6 +69,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 		state = Declined
 	}
 	m := d.Held
+	d.Checked = d.Checked || m.State == Dead && !d.Seen.None() // a person sees that it is dead, and is not asked twice
 	w := Write{
 		Token: Token{d.Seed, ForSettle, d.Sends}, Said: d.Asked, MsgIf: d.evidenceFence(c), MsgAs: Patch,
 		Msg: Message{State: state, Index: m.Index, Op: m.Op, Done: now, Detached: m.Detached},

@@ -156,6 +156,11 @@ func (w *world) forget(s *state) {
 			t.cached = 0
 		}
 	}
+	for k := range s.effects {
+		if e := &s.effects[k]; s.now >= e.forgets {
+			e.forgets = 0
+		}
+	}
 	if s.rec.State != p.Absent {
 		s.gone, s.goneState = p.ID{}, 0
 	}
