@@ -354,6 +354,9 @@ func (w *world) answered(s *state, i int, say p.Say) {
 	if answered := q.x.Result.Code == p.Responded || q.x.Result.Code == p.Stored; w.sc.NoDrop && answered && own && !r.State.Final() {
 		s.fail(vDropped)
 	}
+	if w.sc.NoForget && own && r.State == p.Unknown && toldNothing(say.Code, say.State) {
+		s.fail(vForgotten)
+	}
 	if r.State != p.Absent && isOf(r.Op, i, q.run) && !q.x.NewKey {
 		s.fail(vQuota)
 	}

@@ -144,7 +144,7 @@ func (w *world) comes(s *state, i, k int, f Fault, out emit) {
 		return
 	}
 	e := s.effect(s.msgs[k].Op, s.msgs[k].Index)
-	if a.Purpose == p.Tidings && e.n == 0 && !e.declined {
+	if a.Purpose == p.Tidings && f != Lie && e.n == 0 && !e.declined {
 		return
 	}
 	n := w.fork(s, f)
@@ -351,7 +351,7 @@ func (w *world) judgeMessage(s *state, before, m *p.Message) {
 
 // chainEnds judges that a record which failed has had every phase undone. What an operator closes is theirs.
 func (w *world) chainEnds(s *state, i int) {
-	if s.rec.State != p.Failed || w.sc.Actors[i].Purpose == p.Close {
+	if s.rec.State != p.Failed || !w.sc.Undo || w.sc.Actors[i].Purpose == p.Close {
 		return
 	}
 	done := 0

@@ -103,7 +103,7 @@ type Scenario struct {
 	// Pending begins with a record that is pending, and its message; Restored says that the message had been called before
 	// the data was lost, without a trace.
 	Pending, Restored bool
-	// Large scenarios are for a soak run.
+	// Large lifts the bound on states.
 	Large bool
 
 	// What is demanded besides, where the faults leave time for it.
@@ -116,6 +116,8 @@ type Scenario struct {
 	NoParkAlive bool
 	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
 	NoDrop bool
+	// NoForget: where it was told that nothing happened, the record does not stay unknown.
+	NoForget bool
 	// Outlives: a handler runs on beyond every allowance, so that absence is no proof.
 	Outlives bool
 	// NoHeal leaves out the judgement of "stuck".
@@ -128,4 +130,15 @@ func (sc *Scenario) keeps() p.Instant {
 		return 0
 	}
 	return sc.Wire
+}
+
+// Enlarged is the scenario with one more fault and two more units of time, for a soak run.
+func (sc Scenario) Enlarged() Scenario {
+	sc.Large = true
+	sc.Budget[Ticks] += 2
+	if sc.Budget[Total] == 0 {
+		sc.Budget[Total] = 3
+	}
+	sc.Budget[Total]++
+	return sc
 }
