@@ -15,7 +15,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl ledger fuzz prove bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl ledger fuzz prove soak bench fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,11 +45,11 @@ invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 	@$(STACK) build --arch $(ARCH)
 
-test: stack ## lint, unit, store and infra tests, end-to-end tests on each emulator
+test: stack ## lint, unit, store and infra tests, the protocol explored, end-to-end tests on each emulator
 	@$(STACK) test
 
-test-unit: ## tests of the library, functions, localstack and bench, the store's on dynoxide
-	@go test ./... ./bench/... ./functions/... ./localstack/...
+test-unit: ## tests of the library, functions, localstack, bench and examples, the store's on dynoxide
+	@go test ./... ./bench/... ./docs/examples/... ./functions/... ./localstack/...
 
 test-store: stack ## unit and store tests, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit
@@ -85,8 +85,11 @@ idemctl: ## the operator's command on the running stack: ARGS="list unknown", AR
 ledger: ## compare keys, messages, payments and the provider's objects on the running stack: ARGS="--from …"
 	@go run ./functions/cmd/idemctl --env-file .local/run.env ledger $(ARGS)
 
-prove: ## check the protocol's model exhaustively: 8 minutes, 15 GB; ONLY=express for a part
-	@cd docs/model && GOWORK=off go run . $(if $(ONLY),-run "$(ONLY)")
+prove: ## explore the protocol exhaustively within small bounds, and show what each rule is for: ONLY=wrapped for a part
+	@go run -tags prove ./idem/protocol/check/cmd/prove $(if $(ONLY),-run "$(ONLY)")
+
+soak: ## the same within large bounds: an hour and more; ONLY=wrapped for a part
+	@go run -tags prove ./idem/protocol/check/cmd/prove -large $(if $(ONLY),-run "$(ONLY)")
 
 bench: ## costs by path of a request, start times of the functions
 	@go run ./bench/cost && go run ./bench/start

@@ -115,6 +115,7 @@ func TestAnAmendmentSurvivesALostReply(t *testing.T) {
 				if err := w.engine.End(t.Context(), "t", id); err != nil {
 					t.Errorf("end: %v", err)
 				}
+				time.Sleep(skew)
 				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
 				store.All(faulty.Refuse(errors.New("down")))
 				var unavailable *idem.UnavailableError
@@ -147,6 +148,7 @@ func TestResourceBackedRecordsLiveUntilTheyAreEnded(t *testing.T) {
 				w.Error(err)
 			}
 		}
+		time.Sleep(skew)
 		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
 		if err := w.engine.End(w.Context(), "t", id); !errors.Is(err, idem.ErrNotLive) {
 			w.Errorf("the next incarnation was ended by the first one's id: %v", err)
@@ -164,7 +166,7 @@ func TestResourceBackedFailuresExpire(t *testing.T) {
 			w.Error(err)
 		}
 		w.want(w.do(orders, request("{}"), w.alone(402)), idem.OutcomeReplayed, 402, "1")
-		time.Sleep(day)
+		time.Sleep(day + skew)
 		w.want(w.do(orders, request("{}"), w.alone(201)), idem.OutcomeExecuted, 201, "2")
 	})
 }
@@ -182,6 +184,7 @@ func TestEndedRecordsLeaveATombstone(t *testing.T) {
 			w.mem.Expire(time.Now())
 			time.Sleep(day)
 		}
+		time.Sleep(skew)
 		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
 	})
 }

@@ -2,32 +2,13 @@ package idem_test
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
 )
-
-// BenchmarkStep is one judgement of the state machine: it must stay invisible beside any call to a store.
-func BenchmarkStep(b *testing.B) {
-	for _, state := range []idem.State{idem.StateCompleted, idem.StateInProgress} {
-		b.Run(string(state), func(b *testing.B) {
-			r := stepRecord(idem.KindAtomic, state, false)
-			arrived := idem.Arrived{
-				Owner: "guest", LeaseUntil: noon.Add(time.Minute), Kind: idem.KindAtomic, Operation: "a.b", Fingerprint: canonical.Fingerprint{Version: 1},
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := idem.Step(r, arrived, noon); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
 
 // BenchmarkDo is a whole request through the engine, scope, fingerprint, store and all: what idem adds to a request
 // besides the time of DynamoDB. The reference store copies everything that goes in or out.
@@ -69,7 +50,7 @@ func benchOperation(b *testing.B, kind idem.Kind) *idem.Registered {
 	if err != nil {
 		b.Fatal(err)
 	}
-	engine, err := idem.New(mem, idem.Config{})
+	engine, err := idem.New(mem, idem.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

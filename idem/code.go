@@ -12,6 +12,8 @@ const (
 	CodeKeyExpired       = "idempotency_key_expired"                       // 410, 412
 	CodeQuotaExceeded    = "idempotency_quota_exceeded"                    // 429
 	CodeResponseErased   = "idempotency_response_erased"                   // 410: the tenant's encryption key was erased
+	CodeRefusedBefore    = "idempotency_refused_before"                    // 503: the key may be older than a loss of records
+	CodeNoTime           = "idempotency_no_time"                           // 503: the caller's deadline leaves no time
 	CodeStoreUnavailable = "idempotency_store_unavailable"                 // 503
 	CodeResponseTooLarge = "idempotency_response_too_large"                // 500, before anything is committed
 )

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 // Config is the engine's configuration. The zero value of each field means its default.
@@ -28,14 +30,35 @@ type Config struct {
 	WireMax time.Duration
 	// CallTimeout bounds one call to the store; past it the call counts as one without a reply. Default 5 s.
 	CallTimeout time.Duration
+	// KillsAtDeadline says that the platform ends the process, or its handler, at the caller's deadline, as AWS Lambda does.
+	// Then no lease is renewed. Otherwise the lease of a handler that writes for itself is renewed for as long as it runs,
+	// at most RunMax. Default false; never inferred from a context.
+	KillsAtDeadline bool
+	// RunMax is how long the lease of one handler is renewed. A handler that reaches it raises an alarm in the log, and its
+	// context ends with the lease that it has. At least ExecutionMax. Default 15 min.
+	RunMax time.Duration
+	// ClockSkew is more than the clocks of two instances differ by: a key that was promised to replay is free that much
+	// later. At most LeaseMargin. Default 2 s, or LeaseMargin where that is less.
+	ClockSkew time.Duration
+	// FreezeAllowance is how long a process may be frozen and then go on with what it was about to send: package recovery
+	// takes absence for proof only when that has passed too. Default 1 min.
+	FreezeAllowance time.Duration
+	// CacheAge is how long a cache in front of the store may hold an answer: after a cache-bust the key is free that much
+	// later, and answers 409 until then. It must be at least the cache's own bound (cache.Config). Default 0: no cache.
+	CacheAge time.Duration
+	// RefuseBefore, where set, is when records may have been lost: the time of a restore or a fail-over, plus ClockSkew.
+	// Nothing is executed for a key that is not proven to be younger, by Idempotency-First-Sent or a time in the key; what
+	// is final replays. Clients that send neither get a 503 for everything that is not final. Default: none.
+	RefuseBefore time.Time
 	// SweepGrace is how long the sweep leaves a new message to its stream record. Default 15 s.
 	SweepGrace time.Duration
 	// ContentionTries bounds how often a write is tried that met a running transaction or a throttle. Default 6.
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; more than 3.5 MiB does not fit into a
-	// transaction together with business writes.
+	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [ResponseBound] takes if that is
+	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
+	// is refused.
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
@@ -47,13 +70,16 @@ type Config struct {
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default: a timer.
 	Pause func(context.Context, time.Duration) error
-	// Logger gets what an operator should know; never bodies, keys or tokens. Default: discards.
+	// After sends on its channel when the time is over: it wakes an execution whose handler is running. Default time.After.
+	After func(time.Duration) <-chan time.Time
+	// Logger gets what an operator should know; never bodies, keys or tokens. Default slog.Default().
 	Logger *slog.Logger
 }
 
 const (
 	responseBytesBound = 3584 << 10
-	workMin            = time.Second // less is no time to execute anything in
+	workMin            = 400 * time.Millisecond // less is no time to execute anything in
+	countMax           = 250                    // tries and runs
 )
 
 func (c Config) withDefaults() Config {
@@ -63,10 +89,12 @@ func (c Config) withDefaults() Config {
 	c.LeaseMargin = cmp.Or(c.LeaseMargin, 2*time.Second)
 	c.WireMax = cmp.Or(c.WireMax, 15*time.Minute)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
+	c.RunMax = cmp.Or(c.RunMax, max(15*time.Minute, c.ExecutionMax))
+	c.ClockSkew = cmp.Or(c.ClockSkew, min(2*time.Second, c.LeaseMargin))
+	c.FreezeAllowance = cmp.Or(c.FreezeAllowance, time.Minute)
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
 	c.RunsMax = cmp.Or(c.RunsMax, 5)
-	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, 3<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -76,8 +104,11 @@ func (c Config) withDefaults() Config {
 	if c.Pause == nil {
 		c.Pause = Pause
 	}
+	if c.After == nil {
+		c.After = time.After
+	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c
 }
@@ -89,6 +120,7 @@ func (c Config) validate() error {
 	}{
 		{"ExecutionMax", c.ExecutionMax}, {"HandlerMargin", c.HandlerMargin}, {"AnswerMargin", c.AnswerMargin},
 		{"LeaseMargin", c.LeaseMargin}, {"WireMax", c.WireMax}, {"CallTimeout", c.CallTimeout}, {"SweepGrace", c.SweepGrace},
+		{"RunMax", c.RunMax}, {"ClockSkew", c.ClockSkew}, {"FreezeAllowance", c.FreezeAllowance}, {"CacheAge", c.CacheAge},
 	} {
 		if d.value < 0 {
 			return &ConfigError{"Config." + d.field, d.value, "must not be negative"}
@@ -97,13 +129,46 @@ func (c Config) validate() error {
 	if least := c.HandlerMargin + c.AnswerMargin + workMin; c.ExecutionMax < least {
 		return &ConfigError{"Config.ExecutionMax", c.ExecutionMax, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v", workMin, least)}
 	}
-	if c.ContentionTries < 1 || c.RunsMax < 1 {
-		return &ConfigError{"Config.ContentionTries, Config.RunsMax", fmt.Sprintf("%d, %d", c.ContentionTries, c.RunsMax), "must be at least 1"}
+	if c.ClockSkew > c.LeaseMargin {
+		return &ConfigError{"Config.ClockSkew", c.ClockSkew, fmt.Sprintf("must be at most LeaseMargin = %v: a lease outlives its holder on every clock", c.LeaseMargin)}
+	}
+	if c.RunMax < c.ExecutionMax {
+		return &ConfigError{"Config.RunMax", c.RunMax, fmt.Sprintf("must be at least ExecutionMax = %v", c.ExecutionMax)}
+	}
+	if min(c.ContentionTries, c.RunsMax) < 1 || max(c.ContentionTries, c.RunsMax) > countMax {
+		return &ConfigError{"Config.ContentionTries, Config.RunsMax", fmt.Sprintf("%d, %d", c.ContentionTries, c.RunsMax), fmt.Sprintf("must be 1..%d", countMax)}
 	}
 	if c.ResponseBytesMax < 0 || c.ResponseBytesMax > responseBytesBound {
 		return &ConfigError{"Config.ResponseBytesMax", c.ResponseBytesMax, fmt.Sprintf("must be at most %d", responseBytesBound)}
 	}
 	return nil
+}
+
+// Bounds of what is sent again, and how often what others change is judged anew.
+const (
+	fenceMargin = time.Second             // of an execution's time is kept for fencing off a commit without a reply
+	reserveFor  = 3500 * time.Millisecond // a store that is down is answered with 503 soon
+	completeFor = 10 * time.Second        // evidence is tried for at least that long, lease or not
+	loopsMax    = 8
+)
+
+// protocol is what the machines depend on, whatever the operation.
+func (c Config) protocol() protocol.Config {
+	return protocol.Config{
+		ExecutionMax: millisOf(c.ExecutionMax), HandlerMargin: millisOf(c.HandlerMargin), FenceMargin: millisOf(fenceMargin),
+		AnswerMargin: millisOf(c.AnswerMargin), LeaseMargin: millisOf(c.LeaseMargin), WorkMin: millisOf(workMin),
+		ReserveFor: millisOf(reserveFor), GiveBackFor: millisOf(reserveFor) / 2, CompleteFor: millisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: millisOf(c.RunMax),
+		Skew: millisOf(c.ClockSkew), CacheAge: millisOf(c.CacheAge),
+		ContentionMax: uint8(c.ContentionTries), RunsMax: uint8(c.RunsMax), LoopsMax: loopsMax,
+	}
+}
+
+// protocolOf is what the machines of an operation depend on.
+func (e *Engine) protocolOf(op Operation) protocol.Config {
+	c := e.cfg.protocol()
+	c.Kind = protocol.Kind(slices.Index(recordKinds, op.Kind))
+	c.Safe, c.ReadFirst, c.Observed, c.Inline = op.SafeToRunAgain, op.ReadFirst, op.Policy.Observe, op.Inline != nil
+	return c
 }
 
 // Pause waits for d, or until the context is done, whose error it then returns.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -220,4 +221,15 @@ func untouched(t *testing.T) {
 			}
 		}
 	})
+}
+
+const begin = "[*]"
+
+// shortened drops a form that makes no difference to where an arrow goes.
+func shortened(name string) string {
+	form := strings.Index(name, " (")
+	if form < 0 {
+		return name
+	}
+	return name[:form]
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 // Engine runs operations exactly once against a store. It is safe for concurrent use once every operation is registered.
@@ -24,7 +25,10 @@ func New(store Store, cfg Config) (*Engine, error) {
 	if store == nil {
 		return nil, &ConfigError{"store", nil, "must be given"}
 	}
-	cfg = cfg.withDefaults()
+	cfg, err := cfg.withDefaults().agree(store)
+	if err != nil {
+		return nil, err
+	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -35,6 +39,10 @@ func New(store Store, cfg Config) (*Engine, error) {
 		}
 		cfg.Fingerprinter = f
 	}
+	if !cfg.RefuseBefore.IsZero() {
+		cfg.Logger.Warn("nothing is executed for keys that are not proven younger than Config.RefuseBefore: "+
+			"clients that send neither Idempotency-First-Sent nor a time in the key get a 503", "refuse_before", cfg.RefuseBefore)
+	}
 	return &Engine{store: store, cfg: cfg, mint: Mint{cfg.Random}, operations: map[string]Operation{}}, nil
 }
 
@@ -42,6 +50,8 @@ func New(store Store, cfg Config) (*Engine, error) {
 type Registered struct {
 	engine *Engine
 	op     Operation
+	// protocol is what the machines depend on.
+	protocol protocol.Config
 	// executes is the pace of its executions, settles that from a 202 to the final answer.
 	executes, settles pace
 }
@@ -61,7 +71,7 @@ func (e *Engine) Register(op Operation) (*Registered, error) {
 		return nil, err
 	}
 	e.operations[op.Name] = op
-	return &Registered{engine: e, op: op}, nil
+	return &Registered{engine: e, op: op, protocol: e.protocolOf(op)}, nil
 }
 
 // unclaimed rejects an operation with a name that another one has or had: their keys would be each other's.
@@ -76,6 +86,9 @@ func (e *Engine) unclaimed(op Operation) error {
 	}
 	return nil
 }
+
+// FreezeAllowance is Config.FreezeAllowance: what package recovery adds to the wait for a proof of absence.
+func (e *Engine) FreezeAllowance() time.Duration { return e.cfg.FreezeAllowance }
 
 // Operations lists what is registered, by name.
 func (e *Engine) Operations() []Operation {
@@ -117,19 +130,6 @@ func (e *HandlerError) Unwrap() error { return e.Cause }
 // ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved (peers.md P5).
 var ErrNoTime = errors.New("idem: no time left before the deadline")
 
-const (
-	retryUnavailable = 2 * time.Second
-	retryUnknown     = 10 * time.Second
-)
-
-func unavailable(cause error) error {
-	var notAsked *NotAskedError
-	if errors.As(cause, &notAsked) && notAsked.RetryAfter > 0 {
-		return &UnavailableError{RetryAfter: notAsked.RetryAfter, Cause: cause}
-	}
-	return &UnavailableError{RetryAfter: retryUnavailable, Cause: cause}
-}
-
 // Do executes the operation for the request, or answers from what an earlier request left. The handler runs at most
 // once to a committed end, whatever retries, races, crashes or lost replies happen.
 //
@@ -137,7 +137,7 @@ func unavailable(cause error) error {
 // one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError]; [ErrErased] for a
 // response that nobody can open any more; [ErrResponseTooLarge], with nothing committed.
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
-	x, err := o.begin(ctx, req)
+	x, err := o.begin(req)
 	if err != nil {
 		o.tell(ctx, req, nil, nil, err)
 		return nil, err
@@ -147,26 +147,11 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 	return result, err
 }
 
-func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
-	result, err := x.run(ctx, handler)
-	switch {
-	case err != nil:
-		return nil, err
-	case x.op.Policy.Observe && result.Outcome != OutcomeExecuted: // is to be told of, not to be waited for or finished
-		return result, nil
-	case result.Outcome == OutcomeInProgress && x.op.Policy.InFlight == InFlightWait:
-		return x.waitForWinner(ctx, handler, result)
-	case result.State == StatePending && x.op.Inline != nil:
-		return x.carryOn(ctx, result), nil
-	}
-	return result, nil
-}
-
 // Lookup answers from what an earlier request left, without reserving or running anything: for a request that fails
 // validation, which must still be replayed if its stored twin passed (peers.md H14). It returns nil where the record is
 // absent, expired, or free to be executed again.
 func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
-	x, err := o.begin(ctx, req)
+	x, err := o.begin(req)
 	if err != nil {
 		o.tell(ctx, req, nil, nil, err)
 		return nil, err
@@ -176,24 +161,6 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 		o.tell(ctx, req, x, result, err)
 	}
 	return result, err
-}
-
-func (x *execution) lookup(ctx context.Context) (*Result, error) {
-	existing, err := x.read(ctx)
-	if err != nil || existing == nil {
-		return nil, err
-	}
-	_, effect, err := x.judge(*existing)
-	if err != nil {
-		return nil, x.fail(err)
-	}
-	switch effect {
-	case EffectReserve, EffectTakeOver, EffectRun, EffectGone:
-		return nil, nil
-	case EffectStore: // a dead opaque lease, which a request that executes parks
-		effect = EffectUnknown
-	}
-	return x.answer(ctx, *existing, effect)
 }
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
@@ -282,14 +249,6 @@ func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
 		return r, unavailable(err)
 	}
 	return loaded, nil
-}
-
-// revised is what a step made of a record, as a write of its own.
-func (e *Engine) revised(next Record, _ Effect, err error) (Record, error) {
-	if err == nil {
-		next.Revision, err = e.mint.Revision()
-	}
-	return next, err
 }
 
 // jitter draws a duration from (d/2, d].

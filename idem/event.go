@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
-// The messages of the engine's event lines. All but the last two are names of metrics too (docs/semantics.md "Metrics"),
+// The messages of the engine's event lines. All but the last three are names of metrics too (docs/semantics.md "Metrics"),
 // which package telemetry makes of the lines.
 const (
 	eventCreated       = "idempotency.reserve.created"
@@ -21,6 +23,7 @@ const (
 	eventReconciled    = "idempotency.reconcile.resolved"
 	eventRefused       = "idempotency.refused"
 	eventSwept         = "idempotency.swept"
+	eventOverrun       = "idempotency.run_max"
 )
 
 // eventLevel is the level of an event line; none is below Info.
@@ -97,13 +100,21 @@ func (x *execution) event(result *Result, err error) (name, outcome string) {
 
 // reserved says how the request got the right to execute: a take-over of what is known not to have happened counts apart.
 func (x *execution) reserved() string {
-	switch {
-	case x == nil || x.record.OperationID == "":
+	switch r := x.held(); {
+	case r == nil:
 		return eventRefused
-	case x.record.Attempts > 1:
+	case r.Attempts > 1:
 		return eventFailedRetry
 	}
 	return eventCreated
+}
+
+// held is the record that the handler ran for; nil where it did not run.
+func (x *execution) held() *Record {
+	if x == nil || x.machine.Runs == 0 {
+		return nil
+	}
+	return x.row(x.machine.Held.Op)
 }
 
 // failure says how an error ended a request. The name is "" where the error is not the store's or the quota's.
@@ -114,6 +125,7 @@ func failure(err error) (name, outcome string) {
 		down    *UnavailableError
 		expired *ExpiredError
 		keyTime *KeyTimeError
+		barred  *RefusedBeforeError
 	)
 	switch {
 	case errors.As(err, &handler): // first: what it wraps is the handler's
@@ -122,6 +134,8 @@ func failure(err error) (name, outcome string) {
 		return eventQuotaRejected, "quota_exceeded"
 	case errors.Is(err, ErrNoTime):
 		return "", "no_time"
+	case errors.As(err, &barred):
+		return "", "refused_before"
 	case errors.Is(err, context.Canceled): // the client hung up before anything was written
 		return "", "canceled"
 	case errors.As(err, &down):
@@ -140,35 +154,33 @@ func failure(err error) (name, outcome string) {
 
 // attempts is how often the incarnation was executed by now: the execution's own, or the one that answered.
 func (x *execution) attempts(result *Result) int {
+	r := x.held()
 	if result != nil && result.Outcome != OutcomeExecuted {
-		return x.met
+		r = x.seen
 	}
-	return x.record.Attempts
+	if r == nil {
+		return 0
+	}
+	return r.Attempts
 }
 
 func (x *execution) operationID(result *Result) OperationID {
 	if result != nil {
 		return result.OperationID
 	}
-	return x.record.OperationID
+	if r := x.held(); r != nil {
+		return r.OperationID
+	}
+	return ""
 }
 
 // tellZombie tells of a holder that found the record another's: its lease ran out while it was paused, or it ignored its
-// own deadline. Its write did nothing; what else it did under the lease is as its kind says. An opaque holder was freed by
-// another where the epoch alone is not its own: the others fence themselves off.
-func (x *execution) tellZombie(ctx context.Context, err error) {
-	var conflict *RecordConflictError
-	if x.fence == nil || !errors.As(err, &conflict) {
-		return
-	}
-	if r := conflict.Existing; r != nil && r.OperationID == x.record.OperationID && r.Owner == x.owner &&
-		(r.Epoch == x.record.Epoch || x.op.Kind != KindOpaque) {
-		return
-	}
+// own deadline. Its write did nothing; what else it did under the lease is as its kind says.
+func (x *execution) tellZombie(ctx context.Context, held protocol.Record) {
 	x.engine.cfg.Logger.LogAttrs(ctx, eventLevel(eventZombieKey), eventZombieKey,
 		slog.String("operation", x.op.Name), slog.String("tenant", x.req.Tenant), slog.String("key_hash", string(x.key)),
-		slog.String("operation_id", string(x.record.OperationID)), slog.Int64("epoch", x.record.Epoch),
-		slog.Int64("overdue_ms", x.engine.now().Sub(x.record.LeaseUntil).Milliseconds()))
+		slog.String("operation_id", string(operationIDOf(x.key, held.Op))), slog.Int64("epoch", int64(held.Epoch)),
+		slog.Int64("overdue_ms", int64(x.now()-held.Lease)))
 }
 
 // tellStatus tells of a status that could not be read, or not any more within the tenant's limits.

@@ -252,7 +252,7 @@ func TestDoTellsRefusals(t *testing.T) {
 		}
 		w.told("idempotency.refused failed", "idempotency.refused failed")
 
-		hurried, cancel := context.WithTimeout(t.Context(), time.Second)
+		hurried, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 		defer cancel()
 		if _, err := orders.Do(hurried, secret(), w.handler(201)); !errors.Is(err, idem.ErrNoTime) {
 			t.Error(err)

@@ -4,48 +4,34 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
-// fenceOffShare is the part of an execution's time that is kept for fencing off a commit without a reply.
-const fenceOffShare = time.Second
-
-// execution is one request's way through the engine.
+// execution performs one request: what package protocol decides about it, call by call.
 type execution struct {
-	engine     *Engine
-	registered *Registered
-	op         Operation
-	req        Request
-	key        RecordKey
-	// fingerprint is the request's under the current version; seenAs is it under the version of the record in its way.
+	driver
+	registered  *Registered
+	op          *Operation
+	req         Request
 	fingerprint canonical.Fingerprint
-	seenAs      canonical.Fingerprint
+	machine     protocol.Execution
+	cfg         protocol.Config
+	began       time.Time
 
-	began time.Time
-	// The four instants of an execution: the handler's context ends, commits are no longer sent again, nothing is sent
-	// at all any more, the lease ends.
-	handlerUntil, commitUntil, storeUntil, leaseUntil time.Time
-
-	owner Owner
-	// looked says that the record was read; giveBack returns the right to a new key, where one was taken.
-	looked   bool
+	run run
+	// refused is why a new key may not begin; giveBack returns the right to one.
+	refused  error
 	giveBack func()
-	// met is how often the record that was judged last had been executed.
-	met int
-	// record is what is held (fence set), or what would be inserted (fence nil).
-	record Record
-	fence  *Fence
-	// sends counts transactions, so that no two carry the same token; sent are the messages of the last one.
-	sends int
-	sent  []Message
+	// sent is the message of the last transaction, where it was inserted as claimed.
+	sent *Message
+	// unsettled is what the last try of a release or a parking met.
+	unsettled error
 }
 
-func (o *Registered) begin(ctx context.Context, req Request) (*execution, error) {
+func (o *Registered) begin(req Request) (*execution, error) {
 	e := o.engine
 	scope := o.op.scope(req)
 	if err := scope.validate(); err != nil {
@@ -56,233 +42,169 @@ func (o *Registered) begin(ctx context.Context, req Request) (*execution, error)
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{engine: e, registered: o, op: o.op, req: req, key: scope.RecordKey(), fingerprint: fingerprint, seenAs: fingerprint}
-	if err := x.plan(ctx); err != nil {
-		return nil, err
+	x := &execution{
+		driver: driver{engine: e, key: scope.RecordKey(), asked: &asked{
+			fingerprinter: e.cfg.Fingerprinter, input: req.Input, operation: o.op.recordedAs(),
+			anyPayload: o.op.Policy.Mismatch == MismatchReplay, fingerprint: fingerprint,
+		}},
+		registered: o, op: &o.op, req: req, fingerprint: fingerprint, cfg: o.protocol, began: e.now(),
 	}
-	return x, nil
+	x.cfg.Life = lifeOf(o.op.Policy.Retention, x.expiry(), 0)
+	request := protocol.Request{Barred: e.bars(o.op.Policy, req)}
+	if request.Seed, err = e.mint.id(); err == nil {
+		request.Incarnation, err = e.mint.id()
+	}
+	x.machine = protocol.NewExecution(request)
+	return x, err
 }
 
-// plan derives the execution's instants from the earlier of the caller's deadline and ExecutionMax. The lease outlives
-// the caller's own deadline too: an opaque handler may ignore its context until the platform kills it.
-func (x *execution) plan(ctx context.Context) error {
-	cfg, now := x.engine.cfg, x.engine.now()
-	x.began = now
-	end := now.Add(cfg.ExecutionMax)
-	x.leaseUntil = end
-	if deadline, ok := ctx.Deadline(); ok {
-		left := time.Until(deadline)
-		x.leaseUntil = now.Add(left)
-		if left < cfg.ExecutionMax {
-			end = x.leaseUntil
-		}
+// expiry is how the life of a record ends besides, that this request makes.
+func (x *execution) expiry() Expiry {
+	if x.req.OneOff {
+		return Expiry{}
 	}
-	x.leaseUntil = x.leaseUntil.Add(cfg.LeaseMargin).UTC().Truncate(time.Millisecond)
-	x.storeUntil = end.Add(-cfg.AnswerMargin)
-	x.commitUntil = x.storeUntil.Add(-fenceOffShare)
-	x.handlerUntil = x.storeUntil.Add(-cfg.HandlerMargin)
-	if x.handlerUntil.Sub(now) < workMin {
-		return unavailable(ErrNoTime)
-	}
-	return nil
+	return x.op.Policy.expiry()
 }
 
-// loopsMax bounds how often one request starts over because it lost a race.
-const loopsMax = 4
-
-// run acquires, executes and commits; losing a race leads back to judging what won.
-func (x *execution) run(ctx context.Context, handler Handler) (*Result, error) {
-	existing, err := x.firstLook(ctx)
-	if err != nil {
-		return nil, err
+// drive drives the machine to its end: one action, one call.
+func (x *execution) drive(ctx context.Context, handler Handler) (protocol.Say, error) {
+	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
+	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
+	for {
+		in.Now = x.now()
+		held, zombie := x.machine.Held, x.machine.Zombie
+		var a protocol.Action
+		x.machine, a = x.machine.Next(in, &x.cfg)
+		if x.machine.Zombie && !zombie {
+			x.tellZombie(ctx, held)
+		}
+		switch a.Do {
+		case protocol.Tell:
+			return a.Say, nil
+		case protocol.Read:
+			in = x.look(ctx, detached)
+		case protocol.Admit:
+			in = x.admit(ctx)
+		case protocol.Send:
+			in = x.sendOwn(detached, a)
+		case protocol.Run:
+			in = x.start(detached, a, handler)
+		case protocol.Wait:
+			in = x.wait(ctx, a)
+		}
+		if x.fatal != nil {
+			return protocol.Say{}, x.fatal
+		}
 	}
-	for range loopsMax {
-		if result, err := x.acquire(ctx, existing); err != nil || result != nil {
-			return result, err
-		}
-		lost, result, err := x.execute(ctx, handler)
-		if lost == nil {
-			return result, err
-		}
-		x.giveKeyBack()
-		existing = lost.Existing
-		if x.engine.now().After(x.handlerUntil) {
-			return x.tooLate(ctx, existing)
-		}
-	}
-	return x.inProgress(), nil
 }
 
-// tooLate answers with what won, where that is an answer; there is no time left to execute anything in.
-func (x *execution) tooLate(ctx context.Context, existing *Record) (*Result, error) {
-	if existing == nil {
-		return x.inProgress(), nil
+// deadline is the caller's on the engine's clock; 0 where it has none.
+func (x *execution) deadline(ctx context.Context) protocol.Instant {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return 0
 	}
-	_, effect, err := x.judge(*existing)
-	switch {
-	case err != nil:
-		return nil, x.fail(err)
-	case effect == EffectReplay || effect == EffectUnknown:
-		return x.answer(context.WithoutCancel(ctx), *existing, effect)
-	}
-	return x.inProgress(), nil
+	return x.now() + millisOf(time.Until(deadline))
 }
 
-func (x *execution) firstLook(ctx context.Context) (*Record, error) {
-	if !x.op.readsFirst() {
-		return nil, nil
+// look reads the record, for a caller that still waits, or for the last time.
+func (x *execution) look(ctx, detached context.Context) protocol.Input {
+	if x.machine.Phase == protocol.LastLook {
+		cause := x.cause // a look that fails changes nothing about why there was one
+		in := x.read(detached)
+		x.cause = cause
+		return in
 	}
 	return x.read(ctx)
 }
 
-func (x *execution) read(ctx context.Context) (*Record, error) {
-	x.looked = true
-	return x.engine.get(ctx, x.key)
+// admit asks once whether a new key may begin: its time first, then the quota.
+func (x *execution) admit(ctx context.Context) protocol.Input {
+	if x.refused = x.op.Policy.begins(x.req, timeOf(x.now())); x.refused == nil {
+		x.refused = x.askQuota(ctx)
+	}
+	if x.refused != nil {
+		return protocol.Input{What: protocol.TurnedAway}
+	}
+	return protocol.Input{What: protocol.Admitted}
 }
 
-// execute runs the handler and commits, again where an optimistic lock was lost. A returned conflict means that the
-// record is another's now.
-func (x *execution) execute(ctx context.Context, handler Handler) (*RecordConflictError, *Result, error) {
-	for attempt := 1; attempt <= x.engine.cfg.RunsMax; attempt++ {
-		tx := x.newTx(attempt)
-		response, err := x.call(ctx, handler, tx)
-		if x.op.Kind == KindOpaque {
-			return x.completeOpaque(ctx, response, err)
-		}
-		var rejected *RejectedError
-		switch {
-		case errors.As(err, &rejected):
-			return x.store(ctx, rejected.Problem.Response())
-		case err != nil && x.op.Policy.StoreServerErrors:
-			return x.store(ctx, x.serverError(ctx, err))
-		case err != nil:
-			return nil, nil, x.giveUp(ctx, err)
-		}
-		if !x.op.Policy.stores(response.Status) {
-			return nil, x.answerUnstored(ctx, response), nil
-		}
-		lost, result, again, err := x.commit(ctx, tx, response)
-		if !again {
-			return lost, result, err
-		}
-		if x.engine.cfg.Pause(ctx, x.engine.jitter(growing(10*time.Millisecond, 200*time.Millisecond, attempt))) != nil || x.engine.now().After(x.handlerUntil) {
-			break
+// sendOwn sends a write of this execution.
+func (x *execution) sendOwn(ctx context.Context, a protocol.Action) protocol.Input {
+	if x.machine.Phase == protocol.Renewing {
+		return x.renew(ctx, a)
+	}
+	if x.pauseFirst(ctx, a) != nil {
+		return protocol.Input{}
+	}
+	in, err := x.attempt(ctx, a)
+	switch x.machine.Phase {
+	case protocol.Releasing, protocol.Parking, protocol.GivingBack:
+		x.unsettled = err
+	case protocol.FencingOff: // what had no reply stays the cause
+	default:
+		if err != nil {
+			x.cause = err
 		}
 	}
-	return nil, nil, x.giveUp(ctx, unavailable(fmt.Errorf("%w: the handler lost its optimistic lock each time", ErrContention)))
+	return in
 }
 
-func (x *execution) newTx(attempt int) *Tx {
-	return &Tx{
-		operationID: x.record.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: x.engine.now(), attempt: attempt,
-		retention: x.op.Policy.Retention, expiry: x.record.Expiry, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,
-	}
-}
-
-// call runs the handler with its own, earlier deadline, and on when the client hangs up: its effect may be under way. A
-// panic is an error like any other.
-func (x *execution) call(ctx context.Context, handler Handler, tx *Tx) (response Response, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.handlerUntil.Sub(x.engine.now()))
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = &HandlerError{Cause: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+// attempt sends a write once, which is frozen before it is sent first.
+func (x *execution) attempt(ctx context.Context, a protocol.Action) (protocol.Input, error) {
+	if a.Write.Rec.Revision != x.frozen.revision {
+		if err := x.freezeOwn(a.Write); err != nil { // nothing of it can have been sent
+			x.frozen = frozen{}
+			reply, _ := x.replied(err, nil)
+			return protocol.Input{What: protocol.Replied, Reply: reply}, err
 		}
-	}()
-	response, err = handler(ctx, tx)
-	var rejected *RejectedError
-	if err != nil && !errors.As(err, &rejected) {
-		err = &HandlerError{Cause: err}
 	}
-	return response, err
+	return x.send(ctx, a)
 }
 
-// serverError is the stored answer of a handler that failed, under a policy that stores those. It tells nothing: details
-// are the log's.
-func (x *execution) serverError(ctx context.Context, cause error) Response {
-	x.engine.cfg.Logger.ErrorContext(ctx, "handler failed", "operation", x.op.Name, "key_hash", x.key, "error", cause)
-	return NewProblem(500, "internal_error", "Internal Server Error", "The request failed.").Response()
-}
-
-// giveUp releases what is held, because provably nothing happened, and passes the error on.
-func (x *execution) giveUp(ctx context.Context, cause error) error {
-	x.release(ctx, fmt.Sprintf("%T", cause))
-	return cause
-}
-
-func (x *execution) answerUnstored(ctx context.Context, response Response) *Result {
-	x.release(ctx, fmt.Sprintf("status %d is not stored", response.Status))
-	return &Result{Outcome: OutcomeExecuted, OperationID: x.record.OperationID, State: StateFailedRetryable, Response: response}
-}
-
-// release is best effort: should it fail, the lease runs out.
-func (x *execution) release(ctx context.Context, reason string) {
-	if x.fence == nil {
-		return
+// freezeOwn freezes a write, as a transaction where the handler's writes ride along.
+func (x *execution) freezeOwn(w protocol.Write) error {
+	x.freeze(w, x.incarnation(w.Rec.Op))
+	if w.Slot == 0 {
+		return nil
 	}
-	if err := x.transition(ctx, Released{Owner: x.owner, Reason: reason}); err != nil {
-		x.engine.cfg.Logger.WarnContext(ctx, "release failed", "operation", x.op.Name, "key_hash", x.key, "error", err)
-	}
-}
-
-// transition writes what an event makes of the held record, under its fence.
-func (x *execution) transition(ctx context.Context, event Event) error {
-	next, err := x.engine.revised(Step(x.record, event, x.engine.now()))
+	messages, err := x.outgoing(w)
 	if err != nil {
 		return err
 	}
-	err = x.send(ctx, x.storeUntil, func(ctx context.Context) error { return x.engine.store.Update(ctx, next, *x.fence) })
-	x.tellZombie(ctx, err)
+	c := Commit{
+		Record: *x.frozen.record, Now: timeOf(x.clock), Writes: x.run.tx.writes, Messages: messages, Token: tokenOf(w.Token),
+	}
+	if x.frozen.free.IsZero() {
+		c.Fence = &x.frozen.fence
+	}
+	x.frozen.writes = c.Writes
+	x.frozen.send, err = x.engine.store.Prepare(c)
 	return err
 }
 
-// send is sendTries with the configured bound on contention.
-func (x *execution) send(ctx context.Context, until time.Time, call func(context.Context) error) error {
-	return x.sendTries(ctx, until, x.engine.cfg.ContentionTries, call)
-}
-
-// sendTries makes a call to the store until its outcome is known or the time is over. It outlives the client: a caller
-// that hangs up changes nothing. Contention ends it at the given number of tries that met it.
-func (x *execution) sendTries(ctx context.Context, until time.Time, tries int, call func(context.Context) error) error {
-	ctx = context.WithoutCancel(ctx)
-	cfg := x.engine.cfg
-	lost := false
-	for try, contended := 0, 0; ; try++ {
-		left := until.Sub(x.engine.now())
-		if left <= 0 {
-			return &OutcomeUnknownError{Cause: context.DeadlineExceeded}
-		}
-		err := x.try(ctx, min(left, cfg.CallTimeout), call)
-		var unknown *OutcomeUnknownError
-		var notAsked *NotAskedError
-		switch {
-		case lost && errors.As(err, &notAsked):
-			return &OutcomeUnknownError{Cause: err} // not asked again, but an earlier try may have happened
-		case errors.Is(err, ErrContention):
-			if contended++; contended >= tries {
-				return err
-			}
-		case !errors.As(err, &unknown):
-			return err
-		default:
-			lost = true
-		}
-		pause := x.engine.jitter(growing(20*time.Millisecond, time.Second, try))
-		if pause >= until.Sub(x.engine.now()) || cfg.Pause(ctx, pause) != nil {
-			return err
-		}
-	}
-}
-
-func (x *execution) try(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return call(ctx)
-}
-
-// token is the client request token of the next transaction: no two of any executions are the same (peers.md H7).
-func (x *execution) token() string {
-	x.sends++
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s commit %d", x.owner, x.sends))
+// tokenOf is the client request token of a transaction: each purpose has tokens of its own (peers.md H7).
+func tokenOf(t protocol.Token) string {
+	purpose := [...]string{protocol.ForCommit: "commit", protocol.ForSettle: "settle", protocol.ForKeep: "keep", protocol.ForFail: "fail"}
+	var named [64]byte
+	seed := bytesOf(t.Seed)
+	sum := sha256.Sum256(append(append(append(named[:0], purpose[t.For]...), t.N), seed[:]...))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
+}
+
+// incarnation is the newest row of an incarnation; a new one where this execution begins it.
+func (x *execution) incarnation(id protocol.ID) *Record {
+	if r := x.row(id); r != nil {
+		return r
+	}
+	r := &Record{
+		Key: x.key, OperationID: operationIDOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
+		Epoch: 1, CreatedAt: timeOf(x.clock), Retention: x.op.Policy.Retention, Expiry: x.expiry(), Attempts: 1,
+		SchemaVersion: SchemaVersion,
+	}
+	if x.op.Policy.BindPrincipal {
+		r.Principal = x.req.Principal
+	}
+	x.keep(id, r)
+	return r
 }

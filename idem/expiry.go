@@ -50,9 +50,9 @@ func (r Record) KeyFree(now time.Time) bool {
 	return false
 }
 
-// gone is the error of an expired record that still holds its key; nil for one that counts as absent.
+// gone is the error of an expired record that is kept as gone; nil for one that counts as absent.
 func (r Record) gone(now time.Time) error {
-	if r.KeyFree(now) {
+	if r.KeyFree(now) || !r.Expiry.Gone {
 		return nil
 	}
 	return &ExpiredError{OperationID: r.OperationID}
@@ -70,71 +70,6 @@ func (r Record) keptUntil() time.Time {
 	return kept
 }
 
-// Extended gives a final record more time to answer.
-type Extended struct{ Until time.Time }
-
-// Ended ends a record that is backed by a resource.
-type Ended struct{}
-
-// CacheBusted makes a completed record not answer any more, so that the next request executes again.
-type CacheBusted struct {
-	// Owner is the execution whose answer is meant: what a later one has answered stands.
-	Owner  Owner
-	Reason string
-}
-
-func (Extended) event()    {}
-func (Ended) event()       {}
-func (CacheBusted) event() {}
-
-// extended never shortens, and never lets an expired record answer again.
-func extended(r Record, e Extended, now time.Time) (Record, Effect, error) {
-	latest := r.DoneAt.Add(RetentionMax)
-	switch {
-	case !r.State.Final():
-		return r, 0, &TransitionError{r.State, e}
-	case r.Expired(now):
-		return r, 0, ErrNotLive
-	case r.ExpiresAt.IsZero() || !e.Until.After(r.ExpiresAt):
-		return r, EffectNothing, nil
-	case e.Until.After(latest):
-		return r, 0, &ExtendError{Until: e.Until, Latest: latest}
-	}
-	r.ExpiresAt, r.FreeAt = e.Until, r.Expiry.FreeAt(e.Until)
-	return r, EffectStore, nil
-}
-
-func ended(r Record, e Ended, now time.Time) (Record, Effect, error) {
-	switch {
-	case !r.State.Final() || !r.Expiry.ResourceBacked:
-		return r, 0, &TransitionError{r.State, e}
-	case !r.ExpiresAt.IsZero():
-		return r, EffectNothing, nil
-	}
-	r.ExpiresAt, r.FreeAt = now, r.Expiry.FreeAt(now)
-	return r, EffectStore, nil
-}
-
-// cacheBusted leaves failed_retryable, which is what it is: proven that nothing happened, except that it was answered.
-func cacheBusted(r Record, e CacheBusted, now time.Time) (Record, Effect, error) {
-	switch {
-	case r.Owner != e.Owner || r.State == StateFailedRetryable || r.Expired(now):
-		return r, EffectNothing, nil
-	case r.State != StateCompleted:
-		return r, 0, &TransitionError{r.State, e}
-	case r.ExpiresAt.IsZero():
-		return r, 0, &CacheBustError{r.OperationID, "it lives as long as its resource"}
-	case r.Kind == KindOpaque && !r.SafeToRunAgain:
-		return r, 0, &CacheBustError{r.OperationID, "its handler wrote for itself and is not safe to run again"}
-	case r.Kind != KindOpaque && !r.Alone:
-		return r, 0, &CacheBustError{r.OperationID, "its commit wrote more than the record, or a release that did not say"}
-	}
-	r.State, r.LeaseUntil, r.LastError = StateFailedRetryable, now, "cache-bust: "+e.Reason
-	r.Response, r.Sealed, r.Chunks = Response{}, false, 0
-	r.Alone, r.DoneAt, r.ExpiresAt, r.FreeAt = false, time.Time{}, time.Time{}, time.Time{}
-	return r, EffectStore, nil
-}
-
 // ExpiredError says that the key's time is over. Nothing was executed.
 type ExpiredError struct {
 	// OperationID is the expired record's; empty where none is left, and the time of the request alone tells.
@@ -149,28 +84,4 @@ func (e *ExpiredError) Error() string {
 		return fmt.Sprintf("idem: %s has expired", e.OperationID)
 	}
 	return "idem: the request was first sent longer ago than the retention, and has no live record"
-}
-
-// ExtendError refuses to let a record answer for longer than [RetentionMax].
-type ExtendError struct {
-	Until time.Time
-	// Latest is the last instant that the record can be extended to.
-	Latest time.Time
-}
-
-// Error implements error.
-func (e *ExtendError) Error() string {
-	return fmt.Sprintf("idem: a record can't answer until %v: %v is the last", e.Until, e.Latest)
-}
-
-// CacheBustError refuses a cache-bust that could make something happen twice. Nothing was changed.
-type CacheBustError struct {
-	OperationID OperationID
-	// Reason says why, for the operator.
-	Reason string
-}
-
-// Error implements error.
-func (e *CacheBustError) Error() string {
-	return fmt.Sprintf("idem: the answer of %s stays: %s", e.OperationID, e.Reason)
 }

@@ -185,7 +185,7 @@ func TestStoreDownFailsClosedSoonAndTheKeyWorksAfterwards(t *testing.T) {
 	}
 }
 
-func TestContentionIsTriedAgainUnderANewToken(t *testing.T) {
+func TestContentionIsTriedAgain(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

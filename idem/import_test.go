@@ -17,51 +17,56 @@ const module = "github.com/idem-go/idem-aws/"
 // mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Code: who may
 // import whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
 var mayImport = map[string][]string{
-	"idem":                   {"idem/canonical"},
-	"idem/canonical":         {},
-	"idem/header":            {},
-	"idem/sdkhttp":           {},
-	"idem/codec":             {},
-	"idem/dynamo":            {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema"},
-	"idem/dynamo/schema":     {},
-	"idem/dynamo/dynamotest": {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
-	"idem/telemetry":         {"idem", "idem/telemetry/metric"},
-	"idem/telemetry/metric":  {},
-	"idem/memstore":          {"idem"},
-	"idem/storetest":         {"idem", "idem/canonical", "idem/outbox", "idem/recovery"},
-	"idem/storetest/faulty":  {"idem", "idem/outbox", "idem/recovery"},
-	"idem/middleware":        {"idem", "idem/canonical", "idem/header"},
-	"idem/middleware/audit":  {"idem", "idem/middleware"},
-	"idem/middleware/cors":   {"idem", "idem/header"},
-	"idem/awslambda":         {},
-	"idem/function":          {"idem", "idem/canonical"},
-	"idem/function/jmespath": {"idem/function"},
-	"idem/breaker":           {"idem", "idem/outbox", "idem/recovery"},
-	"idem/quota":             {"idem"},
-	"idem/quota/dynamoquota": {"idem", "idem/dynamo/schema"},
-	"idem/cache":             {"idem"},
-	"idem/client":            {"idem", "idem/header"},
-	"idem/webhook":           {"idem"},
-	"idem/seal":              {"idem", "idem/codec", "idem/outbox", "idem/recovery"},
-	"idem/seal/awskms":       {"idem"},
-	"idem/seal/tablekeys":    {"idem", "idem/dynamo/schema", "idem/seal"},
-	"idem/internal/walk":     {},
-	"idem/recovery":          {"idem", "idem/internal/walk"},
-	"idem/outbox":            {"idem", "idem/internal/walk"},
-	"idem/outbox/call":       {"idem", "idem/outbox"},
-	"idem/outbox/sqsqueue":   {"idem", "idem/outbox"},
-	"idem/outbox/memqueue":   {"idem", "idem/outbox"},
-	"idem/operator":          {"idem", "idem/outbox", "idem/recovery"},
-	"idem/operator/auditlog": {"idem", "idem/dynamo/schema", "idem/operator"},
-	"idem/operator/memlog":   {"idem/operator"},
-	"idem/operator/idemctl":  {"idem", "idem/operator", "idem/outbox"},
+	"idem":                          {"idem/canonical", "idem/protocol"},
+	"idem/canonical":                {},
+	"idem/protocol":                 {},
+	"idem/guard":                    {"idem"},
+	"idem/protocol/check":           {"idem/protocol"},
+	"idem/protocol/check/cmd/prove": {"idem/protocol/check"},
+	"idem/header":                   {},
+	"idem/sdkhttp":                  {},
+	"idem/codec":                    {},
+	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema"},
+	"idem/dynamo/schema":            {},
+	"idem/dynamo/dynamotest":        {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
+	"idem/telemetry":                {"idem", "idem/telemetry/metric"},
+	"idem/telemetry/metric":         {},
+	"idem/memstore":                 {"idem"},
+	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/recovery"},
+	"idem/storetest/faulty":         {"idem", "idem/outbox", "idem/recovery"},
+	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storetest/faulty"},
+	"idem/middleware":               {"idem", "idem/canonical", "idem/header"},
+	"idem/middleware/audit":         {"idem", "idem/middleware"},
+	"idem/middleware/cors":          {"idem", "idem/header"},
+	"idem/awslambda":                {},
+	"idem/function":                 {"idem", "idem/canonical"},
+	"idem/function/jmespath":        {"idem/function"},
+	"idem/breaker":                  {"idem", "idem/outbox", "idem/recovery"},
+	"idem/quota":                    {"idem"},
+	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
+	"idem/cache":                    {"idem"},
+	"idem/client":                   {"idem", "idem/header"},
+	"idem/webhook":                  {"idem"},
+	"idem/seal":                     {"idem", "idem/codec", "idem/outbox", "idem/recovery"},
+	"idem/seal/awskms":              {"idem"},
+	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal"},
+	"idem/internal/walk":            {},
+	"idem/recovery":                 {"idem", "idem/internal/walk"},
+	"idem/outbox":                   {"idem", "idem/internal/walk"},
+	"idem/outbox/call":              {"idem", "idem/outbox"},
+	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
+	"idem/outbox/memqueue":          {"idem", "idem/outbox"},
+	"idem/operator":                 {"idem", "idem/outbox", "idem/recovery"},
+	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
+	"idem/operator/memlog":          {"idem/operator"},
+	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/outbox"},
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
 var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
-var testSupport = []string{"idem/storetest", "idem/dynamo/dynamotest"}
+var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/idemtest", "idem/dynamo/dynamotest"}
 
 // sources parses every file of the library that is not a test.
 func sources(t *testing.T, visit func(pkg, path string, file *ast.File)) {
@@ -101,7 +106,7 @@ func TestImportsFollowTheDesign(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator"}
+var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)

@@ -1,34 +1,56 @@
 package idem
 
-import "context"
+import (
+	"context"
 
-// claimed are the messages of a transaction as they are inserted: where their operation delivers inline, claimed by this
-// execution from the moment of sending, not of the handler's start.
-func (x *execution) claimed(messages []Message) ([]Message, error) {
-	if x.op.Inline == nil {
-		return messages, nil
-	}
-	claimed := make([]Message, len(messages))
-	for i, m := range messages {
-		var err error
-		if claimed[i], err = x.op.Inline.Claimed(m, x.owner, x.engine.now()); err != nil {
-			return nil, err
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+// outgoing are the messages of a transaction as they are inserted: where their operation delivers inline, claimed by this
+// execution from the moment of sending, not of the handler's start. A chain's message has the revision that the machine
+// gave it, any other one the record's.
+func (x *execution) outgoing(w protocol.Write) ([]Message, error) {
+	messages := make([]Message, len(x.run.tx.messages))
+	x.sent = nil
+	for i, m := range x.run.tx.messages {
+		m.Revision = Revision(textOf(w.Rec.Revision))
+		if w.Msg.State == protocol.Claimed {
+			var err error
+			if m, err = x.op.Inline.Claimed(m, Owner(textOf(w.Msg.Owner)), timeOf(x.clock)); err != nil {
+				return nil, err
+			}
+			x.sent = &messages[i]
 		}
+		if w.MsgAs != protocol.Leave {
+			m.Revision = Revision(textOf(w.Msg.Revision))
+		}
+		messages[i] = m
 	}
-	return claimed, nil
+	return messages, nil
+}
+
+// carried is the message that is to be delivered inline, as the store has it.
+func (x *execution) carried(say protocol.Say) *Message {
+	switch {
+	case say.Carry.State != protocol.Claimed:
+		return nil
+	case x.message != nil && messageHeaderOf(x.message) == say.Carry:
+		return x.message
+	}
+	return x.sent
 }
 
 // carryOn goes on with a pending operation's chain within the request, its own or one that it found abandoned, and
-// answers with the end that it leads to. Trouble on the way changes nothing about what is committed: the 202 stands, and
-// a worker finishes.
-func (x *execution) carryOn(ctx context.Context, accepted *Result) *Result {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.storeUntil.Sub(x.engine.now()))
+// answers with the end that it leads to. Its own goes on only where the store is known to have the claim. Trouble on the
+// way changes nothing about what is committed: the 202 stands, and a worker finishes.
+func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Result) *Result {
+	ctx, cancel := context.WithTimeout(ctx, spanOf(x.machine.Plan.StoreUntil-x.now()))
 	defer cancel()
 	var end *RecordEnd
 	var err error
-	if accepted.Outcome == OutcomeExecuted && len(x.sent) == 1 {
-		end, err = x.op.Inline.Carry(ctx, x.sent[0])
-	} else {
+	if m := x.carried(say); m != nil {
+		end, err = x.op.Inline.Carry(ctx, *m)
+	} else if accepted.Outcome != OutcomeExecuted {
 		end, err = x.op.Inline.Resume(ctx, accepted.OperationID)
 	}
 	if err != nil {

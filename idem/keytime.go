@@ -1,7 +1,6 @@
 package idem
 
 import (
-	"context"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -114,18 +113,4 @@ func (p Policy) begins(req Request, now time.Time) error {
 		return &ExpiredError{FirstSent: p.AfterExpiry != AfterExpiryGone}
 	}
 	return nil
-}
-
-// mayBegin says whether the request may begin a new incarnation. A live record always wins (peers.md H12): a kind that
-// reserves blindly looks first whether there is one, which mayBegin then returns.
-func (x *execution) mayBegin(ctx context.Context) (*Record, error) {
-	refused := x.op.Policy.begins(x.req, x.engine.now())
-	if refused == nil || x.looked {
-		return nil, refused
-	}
-	existing, err := x.read(ctx)
-	if err == nil && existing == nil {
-		err = refused
-	}
-	return existing, err
 }

@@ -77,6 +77,10 @@ type Message struct {
 	// Evidence is kept where a definite answer could not be settled.
 	Evidence []byte
 
+	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
+	// changed. Whoever writes the message on carries it through.
+	Unknown any
+
 	SchemaVersion int
 }
 

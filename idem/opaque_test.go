@@ -73,15 +73,82 @@ func TestOpaqueDeclaredSafeRunsAgain(t *testing.T) {
 	})
 }
 
-func TestOpaqueTurnedAwayMayTryAgain(t *testing.T) { // semantics.md "Policies": 401, 403, 409, 425, 429 are not stored
-	for _, status := range []int{401, 403, 409, 425, 429} {
+// An answer that is not stored proves nothing for a handler that writes for itself: its second step may have been turned
+// away after its first one was taken.
+func TestAnAnswerThatIsNotStoredIsUnknownUnlessItWasDeclared(t *testing.T) {
+	for _, status := range []int{401, 403, 409, 425, 429, 503} {
 		bubble(t, func(t *testing.T) {
 			w, _ := newFaultyWorld(t)
 			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
-			w.want(w.do(orders, request("{}"), w.effect(status, "")), idem.OutcomeExecuted, status, "")
+			result := w.do(orders, request("{}"), w.effect(status, "no"))
+			w.want(result, idem.OutcomeExecuted, status, "no")
+			if result.State != idem.StateUnknown {
+				t.Errorf("%d: the state is %s, want unknown", status, result.State)
+			}
+			w.unknown(orders)
+			w.ran(1)
+		})
+		bubble(t, func(t *testing.T) {
+			w, _ := newFaultyWorld(t)
+			orders := w.register(idem.Operation{Kind: idem.KindOpaque, ReleaseOn: []int{status}})
+			result := w.do(orders, request("{}"), w.effect(status, "no"))
+			w.want(result, idem.OutcomeExecuted, status, "no")
+			if result.State != idem.StateFailedRetryable {
+				t.Errorf("%d, declared: the state is %s, want failed_retryable", status, result.State)
+			}
 			w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
 		})
 	}
+}
+
+// A handler may say in its own request that nothing happened; not with a success, which it then was.
+func TestNothingHappenedFreesTheKeyUnlessTheAnswerIsASuccess(t *testing.T) {
+	says := func(w *world, status int, err error) idem.Handler {
+		return func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			w.runs++
+			idem.NothingHappened(ctx)
+			return idem.Response{Status: status, Body: []byte("first")}, err
+		}
+	}
+	for status, err := range map[int]error{500: nil, 404: nil, 0: errors.New("refused")} {
+		bubble(t, func(t *testing.T) {
+			w, _ := newFaultyWorld(t)
+			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+			if _, got := orders.Do(t.Context(), request("{}"), says(w, status, err)); !errors.Is(got, err) {
+				t.Errorf("%d: %v, want the handler's own answer", status, got)
+			}
+			w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
+			w.ran(2)
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		w.want(w.do(orders, request("{}"), says(w, 201, nil)), idem.OutcomeExecuted, 201, "first")
+		w.want(w.do(orders, request("{}"), w.effect(201, "again")), idem.OutcomeReplayed, 201, "first")
+		w.ran(1)
+	})
+}
+
+// What a handler says counts for its own request: not for another's, and not when it has returned.
+func TestNothingHappenedCountsInItsOwnRequestOnly(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		outer := w.register(idem.Operation{Name: "orders.create", Kind: idem.KindOpaque})
+		inner := w.register(idem.Operation{Name: "orders.number", Kind: idem.KindOpaque})
+		nested := func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			_, err := inner.Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+				idem.NothingHappened(ctx)
+				return idem.Response{Status: 503}, nil
+			})
+			return idem.Response{Status: 503}, err
+		}
+		if result := w.do(outer, request("{}"), nested); result.State != idem.StateUnknown {
+			t.Errorf("the outer one is %s, want unknown", result.State)
+		}
+		w.want(w.do(inner, request("{}"), w.effect(201, "")), idem.OutcomeExecuted, 201, "")
+		idem.NothingHappened(t.Context()) // of no request
+	})
 }
 
 // peers.md H9, H21: the holder overstays its lease, a duplicate parks it as unknown; its late evidence still settles.

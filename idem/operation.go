@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
@@ -27,9 +28,19 @@ type Operation struct {
 	// Inline, where set, delivers the operation's messages within the request first, and answers with the final response
 	// where that succeeds; a duplicate that finds the chain abandoned goes on with it. For KindDeferred only.
 	Inline Courier
-	// SafeToRunAgain declares that running an opaque handler twice does no harm: its dead lease is taken over and its
-	// 5xx releases. For KindOpaque only.
+	// SafeToRunAgain declares that running a wrapped handler twice does no harm: its dead lease is taken over, and an
+	// answer that is not stored frees its key. For KindOpaque only, as what follows.
+	//
+	// A wrapped operation declares at least one of these four: they say what becomes of a key whose handler died, or
+	// answered with what is not stored.
 	SafeToRunAgain bool
+	// ReleaseOn are the statuses that this handler answers with before it does anything, for example 429 and 503: they free
+	// the key. 408, 500, 502, 504 and statuses below 400 prove nothing and are refused.
+	ReleaseOn []int
+	// Probed declares that package recovery has a Probe for the operation: what is unknown is looked up.
+	Probed bool
+	// UnknownToOperator declares that what is unknown waits for an operator.
+	UnknownToOperator bool
 }
 
 var operationName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
@@ -52,6 +63,9 @@ func (o Operation) validate(unsettled time.Duration) error {
 	if o.SafeToRunAgain && o.Kind != KindOpaque {
 		return &ConfigError{"Operation.SafeToRunAgain", true, fmt.Sprintf("is for Operation.Kind = %s only", KindOpaque)}
 	}
+	if err := o.validateWrapped(); err != nil {
+		return err
+	}
 	if o.Policy.StoreServerErrors && o.Kind == KindOpaque && !o.SafeToRunAgain {
 		return &ConfigError{"Policy.StoreServerErrors", true, fmt.Sprintf("contradicts Operation.Kind = %s: its 5xx may have had an effect and must become unknown", KindOpaque)}
 	}
@@ -60,6 +74,31 @@ func (o Operation) validate(unsettled time.Duration) error {
 	}
 	if o.Policy.ExemptReason == "" && o.Policy.Retention <= unsettled {
 		return &ConfigError{"Policy.Retention", o.Policy.Retention, fmt.Sprintf("must be longer than a request can live (Config.ExecutionMax + Config.WireMax = %v)", unsettled)}
+	}
+	return nil
+}
+
+// validateWrapped rejects declarations about a handler that writes for itself, where there is none, and none where there is
+// one.
+func (o Operation) validateWrapped() error {
+	wrapped := o.Kind == KindOpaque
+	for _, declared := range []struct {
+		field string
+		set   bool
+	}{
+		{"Operation.ReleaseOn", len(o.ReleaseOn) > 0}, {"Operation.Probed", o.Probed}, {"Operation.UnknownToOperator", o.UnknownToOperator},
+	} {
+		if declared.set && !wrapped {
+			return &ConfigError{declared.field, o.Kind, fmt.Sprintf("is for Operation.Kind = %s only", KindOpaque)}
+		}
+	}
+	for _, status := range o.ReleaseOn {
+		if status < 400 || status > 599 || slices.Contains([]int{408, 500, 502, 504}, status) {
+			return &ConfigError{"Operation.ReleaseOn", status, "must be a status of 400..599 that a handler gives before it does anything: 408, 500, 502 and 504 prove nothing"}
+		}
+	}
+	if wrapped && o.Policy.ExemptReason == "" && len(o.ReleaseOn) == 0 && !o.Probed && !o.SafeToRunAgain && !o.UnknownToOperator {
+		return &ConfigError{"Operation.Kind", o.Kind, "needs Operation.ReleaseOn, Probed, SafeToRunAgain or UnknownToOperator: what becomes of a key whose handler died or answered with what is not stored"}
 	}
 	return nil
 }
@@ -74,18 +113,6 @@ func (o Operation) claims() []string {
 	}
 	return []string{o.Name, o.RenamedFrom}
 }
-
-// runsAgain says whether a dead lease may be taken over and a failure releases. An operation that is only observed locks
-// nothing: a wrapped handler that fails leaves its key free.
-func (o Operation) runsAgain() bool {
-	return o.SafeToRunAgain || o.Kind == KindOpaque && o.Policy.Observe
-}
-
-// reserves says whether the operation takes a lease before its handler runs.
-func (o Operation) reserves() bool { return o.Kind == KindAtomic || o.Kind == KindOpaque }
-
-// readsFirst says whether the record is read before anything is written.
-func (o Operation) readsFirst() bool { return o.ReadFirst || !o.reserves() }
 
 // scope builds the scope of a request by the policy's rule.
 func (o Operation) scope(req Request) Scope {
@@ -132,7 +159,8 @@ const (
 type Result struct {
 	Outcome     Outcome
 	OperationID OperationID
-	// State is the record's state after the request; StateFailedRetryable where a response was not stored.
+	// State is the record's state after the request. Where the response of an execution was not stored, it is
+	// StateFailedRetryable if the key is free again, and StateUnknown if what the handler did is not known.
 	State State
 	// Response is the answer of an executed or replayed request.
 	Response Response

@@ -21,7 +21,7 @@ func (w *world) release(op idem.Operation) *idem.Registered {
 	if op.Policy.Name == "" {
 		op.Policy = idem.IETF()
 	}
-	registered, err := engine.Register(op)
+	registered, err := engine.Register(declaration(op))
 	if err != nil {
 		w.Fatal(err)
 	}

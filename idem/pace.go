@@ -53,11 +53,11 @@ func (o *Registered) retryInProgress(r Record, now time.Time) time.Duration {
 	if left <= 0 {
 		return retryAfterMin
 	}
-	return clamp(o.executes.expected()-running(r, now), retryAfterMin, max(retryAfterMin, min(left, retryAfterMax)))
+	return clamp(o.executes.expected()-heldFor(r, now), retryAfterMin, max(retryAfterMin, min(left, retryAfterMax)))
 }
 
-// running is how long the present holder has been at it, where that can be told: a take-over leaves no trace of its start.
-func running(r Record, now time.Time) time.Duration {
+// heldFor is how long the present holder has been at it, where that can be told: a take-over leaves no trace of its start.
+func heldFor(r Record, now time.Time) time.Duration {
 	if r.Attempts > 1 {
 		return 0
 	}

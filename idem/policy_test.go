@@ -127,7 +127,7 @@ func TestRegisterRejects(t *testing.T) {
 		"Operation.Name":           {Name: "/v1/orders", Kind: idem.KindAtomic, Policy: idem.IETF()},
 		"Operation.Kind":           {Name: "a.c", Kind: "psychic", Policy: idem.IETF()},
 		"Operation.SafeToRunAgain": {Name: "a.c", Kind: idem.KindAtomic, SafeToRunAgain: true, Policy: idem.IETF()},
-		"Policy.StoreServerErrors": {Name: "a.c", Kind: idem.KindOpaque, Policy: stripe},
+		"Policy.StoreServerErrors": {Name: "a.c", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: stripe},
 		"Policy.Retention":         {Name: "a.c", Kind: idem.KindAtomic, Policy: short},
 	} {
 		var broken *idem.ConfigError
@@ -149,8 +149,11 @@ func TestNewRejectsRelationsThatCannotHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, cfg := range map[string]idem.Config{
-		"Config.ExecutionMax":     {ExecutionMax: 4 * time.Second},
+		"Config.ExecutionMax":     {ExecutionMax: 3 * time.Second},
 		"Config.LeaseMargin":      {LeaseMargin: -time.Second},
+		"Config.ClockSkew":        {ClockSkew: 3 * time.Second},
+		"Config.RunMax":           {RunMax: time.Second},
+		"Config.CacheAge":         {CacheAge: -time.Second},
 		"Config.ResponseBytesMax": {ResponseBytesMax: 4 << 20},
 	} {
 		var broken *idem.ConfigError

@@ -39,38 +39,17 @@ func quotaError(err error) error {
 	return unavailable(err)
 }
 
-// newKey asks for the right to a new key before one is reserved. Where it is refused, a kind that reserves blindly looks
-// first whether it needs one: a replay is never refused. It returns the record that it then finds. What a policy in
-// observe mode executes besides is not asked for: it acts on nothing.
-func (x *execution) newKey(ctx context.Context) (*Record, error) {
+// askQuota asks for the right to a new key. What a policy in observe mode executes besides is not asked for: it acts on
+// nothing.
+func (x *execution) askQuota(ctx context.Context) error {
 	quota := x.engine.cfg.Quota
-	if quota == nil || x.giveBack != nil || x.op.Policy.Observe && x.req.OneOff {
-		return nil, nil
+	if quota == nil || x.op.Policy.Observe && x.req.OneOff {
+		return nil
 	}
 	giveBack, err := quota.NewKey(ctx, x.req.Tenant)
-	if err == nil {
-		x.giveBack = giveBack
-		return nil, nil
+	if err != nil {
+		return quotaError(err)
 	}
-	err = quotaError(err)
-	var over *QuotaError
-	if !errors.As(err, &over) || x.looked {
-		return nil, err
-	}
-	existing, readErr := x.read(ctx)
-	if readErr != nil {
-		return nil, readErr
-	}
-	if existing == nil {
-		return nil, err
-	}
-	return existing, nil
-}
-
-// giveKeyBack returns a right that was not needed: the record is another's.
-func (x *execution) giveKeyBack() {
-	if x.giveBack != nil {
-		x.giveBack()
-		x.giveBack = nil
-	}
+	x.giveBack = giveBack
+	return nil
 }

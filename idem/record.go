@@ -109,6 +109,10 @@ type Record struct {
 	Attempts  int
 	LastError string
 
+	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
+	// changed. Whoever writes the record on carries it through.
+	Unknown any
+
 	SchemaVersion int
 }
 

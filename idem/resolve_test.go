@@ -17,7 +17,7 @@ func (w *world) crashed(store *faulty.Store, op *idem.Registered) idem.Record {
 	w.Helper()
 	store.All(func(ctx context.Context, run func(context.Context) error) error {
 		if w.runs > 0 {
-			return &idem.OutcomeUnknownError{Cause: errors.New("killed")}
+			return errors.New("killed") // nothing of it happened, and nobody tries again
 		}
 		return run(ctx)
 	})
@@ -42,7 +42,7 @@ func (w *world) only() idem.Record {
 func parked(w *world, store *faulty.Store) (*idem.Registered, idem.Record) {
 	w.Helper()
 	orders := w.register(idem.Operation{Kind: idem.KindOpaque})
-	time.Sleep(time.Until(w.crashed(store, orders).LeaseUntil))
+	time.Sleep(time.Until(w.crashed(store, orders).LeaseUntil.Add(skew)))
 	if state, err := w.engine.ParkDead(w.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
 		w.Fatalf("ParkDead: %q, %v", state, err)
 	}
@@ -71,7 +71,7 @@ func TestParkDeadLeavesALiveLeaseAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindOpaque}))
-		time.Sleep(time.Until(r.LeaseUntil) - time.Millisecond)
+		time.Sleep(time.Until(r.LeaseUntil.Add(skew)) - time.Millisecond)
 		writes := store.Count(faulty.Update)
 		for _, key := range []idem.RecordKey{r.Key, "absent"} {
 			if state, err := w.engine.ParkDead(t.Context(), key); state != "" || err != nil || store.Count(faulty.Update) > writes {
@@ -160,7 +160,7 @@ func TestResolveCompletesWhatWasUnknown(t *testing.T) {
 		orders, seen := parked(w, store)
 		time.Sleep(3 * day)
 		store.On(faulty.Update, 1, faulty.LoseReply())
-		got, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), found)
+		got, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
 		if err != nil || got.State != idem.StateCompleted || string(got.Response.Body) != "found" {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -173,9 +173,9 @@ func TestResolveCompletesWhatWasUnknown(t *testing.T) {
 			t.Error("nobody knows that the handler wrote nothing else")
 		}
 		w.ran(1)
-		_, err = w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), found)
+		_, err = w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
 		wantConflict(t, err, idem.StateCompleted)
-		_, err = w.engine.Free(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), "")
+		_, err = w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "")
 		wantConflict(t, err, idem.StateCompleted)
 	})
 }
@@ -187,7 +187,7 @@ func TestResolveStoresALargeResponseOnce(t *testing.T) {
 		orders, seen := parked(w, store)
 		large := idem.Response{Status: 200, Body: []byte(strings.Repeat("x", 100<<10))}
 		store.On(faulty.Update, 1, faulty.LoseReply())
-		got, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), large)
+		got, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, large)
 		if err != nil || len(got.Response.Body) != len(large.Body) {
 			t.Errorf("%d bytes, %v", len(got.Response.Body), err)
 		}
@@ -200,14 +200,14 @@ func TestResolveRefusesWhatCanNotBeAnAnswer(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		_, seen := parked(w, store)
 		for _, status := range []int{0, 199, 600} {
-			_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), idem.Response{Status: status})
+			_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, idem.Response{Status: status})
 			var refused *idem.ResponseError
 			if !errors.As(err, &refused) || refused.Status != status {
 				t.Errorf("status %d: %v, want a ResponseError", status, err)
 			}
 		}
 		large := idem.Response{Status: 200, Body: make([]byte, 3<<20+1)}
-		if _, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), large); !errors.Is(err, idem.ErrResponseTooLarge) {
+		if _, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, large); !errors.Is(err, idem.ErrResponseTooLarge) {
 			t.Errorf("too large: %v", err)
 		}
 		if w.only().State != idem.StateUnknown {
@@ -221,14 +221,14 @@ func TestWhatWasSeenDecidesNothingElse(t *testing.T) { // I5, I8
 		w, store := newFaultyWorld(t)
 		_, seen := parked(w, store)
 		stale := seen
-		stale.Revision = "the one before"
-		_, resolve := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(stale), found)
-		_, free := w.engine.Free(t.Context(), "t", seen.OperationID, idem.FenceOf(stale), "")
+		stale.Revision = "AAAAAAAAAAAAAAAAAAAAAQ"
+		_, resolve := w.engine.Resolve(t.Context(), "t", seen.OperationID, stale.Revision, found)
+		_, free := w.engine.Free(t.Context(), "t", seen.OperationID, stale.Revision, "")
 		wantConflict(t, resolve, idem.StateUnknown)
 		wantConflict(t, free, idem.StateUnknown)
 		for tenant, id := range map[string]idem.OperationID{"u": seen.OperationID, "t": another(seen.OperationID), "t ": "op_nonsense"} {
-			_, resolve := w.engine.Resolve(t.Context(), tenant, id, idem.FenceOf(seen), found)
-			_, free := w.engine.Free(t.Context(), tenant, id, idem.FenceOf(seen), "")
+			_, resolve := w.engine.Resolve(t.Context(), tenant, id, seen.Revision, found)
+			_, free := w.engine.Free(t.Context(), tenant, id, seen.Revision, "")
 			if !errors.Is(resolve, idem.ErrNotLive) || !errors.Is(free, idem.ErrNotLive) {
 				t.Errorf("tenant %q, id %q: %v, %v, want ErrNotLive", tenant, id, resolve, free)
 			}
@@ -236,22 +236,26 @@ func TestWhatWasSeenDecidesNothingElse(t *testing.T) { // I5, I8
 	})
 }
 
+// completed is the record with an answer that somebody else has written.
+func completed(r idem.Record, body string) idem.Record {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	r.State, r.Response, r.Revision = idem.StateCompleted, idem.Response{Status: 201, Body: []byte(body)}, "AAAAAAAAAAAAAAAAAAAAAQ"
+	r.LeaseUntil, r.DoneAt, r.ExpiresAt, r.FreeAt = time.Time{}, now, now.Add(r.Retention), now.Add(r.Retention)
+	return r
+}
+
 // Between the operator's look and their write the holder comes back: its evidence stands, and the operator is told.
 func TestResolveOvertakenByTheHoldersEvidence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		_, seen := parked(w, store)
-		late, _, err := idem.Step(seen, idem.Completed{Owner: seen.Owner, Response: idem.Response{Status: 200, Body: []byte("its own")}}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		late.Revision = "late"
+		late := completed(seen, "its own")
 		store.On(faulty.Update, 1, faulty.Before(func() {
 			if err := w.mem.Update(t.Context(), late, idem.FenceOf(seen)); err != nil {
 				t.Error(err)
 			}
 		}))
-		_, err = w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), found)
+		_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
 		wantConflict(t, err, idem.StateCompleted)
 		if got := string(w.only().Response.Body); got != "its own" {
 			t.Errorf("stored is %q", got)
@@ -264,18 +268,14 @@ func TestResolveTellsItsOwnWriteFromAnothers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		_, seen := parked(w, store)
-		other, _, err := idem.Step(seen, idem.Resolved{Response: idem.Response{Status: 201, Body: []byte("another's")}}, time.Now().UTC().Truncate(time.Millisecond))
-		if err != nil {
-			t.Fatal(err)
-		}
-		other.Revision = "another's"
+		other := completed(seen, "another's")
 		store.On(faulty.Update, 1, faulty.LoseRequest())
 		store.On(faulty.Update, 2, faulty.Before(func() {
 			if err := w.mem.Update(t.Context(), other, idem.FenceOf(seen)); err != nil {
 				t.Error(err)
 			}
 		}))
-		_, err = w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), found)
+		_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
 		wantConflict(t, err, idem.StateCompleted)
 	})
 }
@@ -285,7 +285,7 @@ func TestFreeLetsTheNextRequestExecute(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders, seen := parked(w, store)
 		store.On(faulty.Update, 1, faulty.LoseReply())
-		got, err := w.engine.Free(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), "the provider has nothing")
+		got, err := w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "the provider has nothing")
 		if err != nil || got.State != idem.StateFailedRetryable || got.Epoch != seen.Epoch+1 || got.LastError != "the provider has nothing" {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -305,15 +305,15 @@ func TestFreeRefusesAnOpaqueLeaseThatLives(t *testing.T) {
 		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
 		inside := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 			seen := w.only()
-			_, err := w.engine.Free(ctx, "t", tx.OperationID(), idem.FenceOf(seen), "impatience")
+			_, err := w.engine.Free(ctx, "t", tx.OperationID(), seen.Revision, "impatience")
 			wantRefused(t, err, idem.StateInProgress)
 			return idem.Response{Status: 500}, nil
 		}
 		id := w.do(orders, request("{}"), inside).OperationID
-		_, err := w.engine.Free(t.Context(), "t", id, idem.FenceOf(w.only()), "impatience")
+		_, err := w.engine.Free(t.Context(), "t", id, w.only().Revision, "impatience")
 		wantRefused(t, err, idem.StateUnknown)
-		time.Sleep(time.Until(w.only().LeaseUntil))
-		if _, err = w.engine.Free(t.Context(), "t", id, idem.FenceOf(w.only()), "proven"); err != nil {
+		time.Sleep(time.Until(w.only().LeaseUntil.Add(skew)))
+		if _, err = w.engine.Free(t.Context(), "t", id, w.only().Revision, "proven"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -331,7 +331,7 @@ func TestFreeFencesOffAHolder(t *testing.T) {
 						time.Sleep(time.Hour)
 					}
 					seen := w.only()
-					if _, err := w.engine.Free(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), "stuck"); err != nil {
+					if _, err := w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "stuck"); err != nil {
 						t.Error(err)
 					}
 				}))
@@ -343,8 +343,9 @@ func TestFreeFencesOffAHolder(t *testing.T) {
 	}
 }
 
-// The proof was wrong: its holder comes back after the key was freed. It is refused, and told of.
-func TestEvidenceAfterFreeIsRefusedAndTold(t *testing.T) {
+// The proof was wrong: its holder comes back after the key was freed, and before anybody has used it. Its evidence settles
+// the record, or the next request would do the same once more.
+func TestEvidenceAfterFreeSettlesWhatWasFreed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
@@ -354,15 +355,15 @@ func TestEvidenceAfterFreeIsRefusedAndTold(t *testing.T) {
 				t.Error(err)
 			}
 			seen := w.only()
-			if _, err := w.engine.Free(t.Context(), "acme", seen.OperationID, idem.FenceOf(seen), "wrong"); err != nil {
+			if _, err := w.engine.Free(t.Context(), "acme", seen.OperationID, seen.Revision, "wrong"); err != nil {
 				t.Error(err)
 			}
 		}))
-		if _, err := w.do(orders, secret(), w.effect(201, "")); err == nil {
-			t.Error("the holder was answered")
+		if result, err := w.do(orders, secret(), w.effect(201, "late")); err != nil || result.Outcome != idem.OutcomeExecuted {
+			t.Errorf("%+v, %v, want the holder's own answer", result, err)
 		}
 		log := w.log.String()
-		for _, line := range []string{"idempotency.swept", "idempotency.reconcile.resolved", "idempotency.zombie_key"} {
+		for _, line := range []string{"idempotency.swept", "idempotency.reconcile.resolved"} {
 			if !strings.Contains(log, `"msg":"`+line+`"`) {
 				t.Errorf("no line %s in %s", line, log)
 			}
@@ -370,9 +371,11 @@ func TestEvidenceAfterFreeIsRefusedAndTold(t *testing.T) {
 		if strings.Contains(log, secretKey) {
 			t.Error("the log has the client's key")
 		}
-		if w.only().State != idem.StateFailedRetryable {
-			t.Error("the record was changed by the epoch before")
+		result, err := w.do(orders, secret(), w.effect(201, "again"))
+		if err != nil || result.Outcome != idem.OutcomeReplayed || string(result.Response.Body) != "late" {
+			t.Errorf("%+v, %v, want a replay of the late answer", result, err)
 		}
+		w.ran(1)
 	})
 }
 
@@ -387,8 +390,8 @@ func TestRecoveryRefusesRecordsOfAnotherRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, park := w.engine.ParkDead(t.Context(), seen.Key)
-		_, resolve := w.engine.Resolve(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), found)
-		_, free := w.engine.Free(t.Context(), "t", seen.OperationID, idem.FenceOf(seen), "")
+		_, resolve := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
+		_, free := w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "")
 		for _, err := range []error{park, resolve, free} {
 			var unreadable *idem.UnreadableError
 			if !errors.As(err, &unreadable) {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 const (
@@ -133,6 +135,15 @@ func (m Mint) random() ([]byte, error) {
 		return nil, fmt.Errorf("idem: read randomness: %w", err)
 	}
 	return raw, nil
+}
+
+// id is 128 random bits.
+func (m Mint) id() (protocol.ID, error) {
+	raw, err := m.random()
+	if err != nil {
+		return protocol.ID{}, err
+	}
+	return idFrom(raw), nil
 }
 
 // Owner mints the name of a new execution.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -71,7 +72,7 @@ func operations() []idem.Operation {
 		{Name: "bench.express", Kind: idem.KindExpress, Policy: policy},
 		{Name: "bench.deferred", Kind: idem.KindDeferred, Policy: policy},
 		{Name: inlineOperation, Kind: idem.KindDeferred, Policy: policy},
-		{Name: "bench.opaque", Kind: idem.KindOpaque, Policy: policy},
+		{Name: "bench.opaque", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: policy},
 	}
 }
 
@@ -116,13 +117,13 @@ func (a *app) register() error {
 		return err
 	}
 	now := func() time.Time { return noon }
-	engine, err := idem.New(a.store, idem.Config{Now: now, Random: random()})
+	engine, err := idem.New(a.store, idem.Config{Now: now, Random: random(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
 	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
-	}})
+	}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -86,7 +87,7 @@ func (a *app) createTables(ctx context.Context, rows int) error {
 
 // recovers sets up what brings records to an end; half of what the probe is asked about has happened.
 func (a *app) recovers(clock func() time.Time, random io.Reader) error {
-	engine, err := idem.New(a.store, idem.Config{Now: clock, Random: random})
+	engine, err := idem.New(a.store, idem.Config{Now: clock, Random: random, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

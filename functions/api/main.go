@@ -79,6 +79,7 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 	}
 	return idem.New(store, idem.Config{
 		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger,
+		KillsAtDeadline: true, // as AWS Lambda does
 	})
 }
 

@@ -200,6 +200,17 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 	}
 }
 
+// What never left this process, because it was frozen or has no credentials, says nothing about the store.
+func TestWhatNeverLeftIsNoFailure(t *testing.T) {
+	w := newWorld(t, breaker.Config{FailuresMax: 2})
+	w.faults.All(faulty.Refuse(&idem.NotAskedError{Cause: fmt.Errorf("late: %w", context.DeadlineExceeded)}))
+	for range 5 {
+		if refused := notAsked(w.get()); refused == nil || refused.Cause == nil {
+			t.Fatalf("got %v, want what the store said", refused)
+		}
+	}
+}
+
 // A caller that hangs up, or that had no time to begin with, says nothing about the store.
 func TestTheCallersOwnEndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -244,5 +255,12 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 	var rejected *idem.ConfigError
 	if _, err := breaker.New(nil, breaker.Config{}); !errors.As(err, &rejected) {
 		t.Errorf("no store: %v", err)
+	}
+}
+
+func TestTheBoundOnAResponseIsTheStores(t *testing.T) {
+	mem := must[*memstore.Store](t)(memstore.New(memstore.Config{ResponseBytesMax: 1000}))
+	if got := must[*breaker.Store](t)(breaker.New(mem, breaker.Config{})).ResponseBytesMax(); got != 1000 {
+		t.Errorf("got %d", got)
 	}
 }

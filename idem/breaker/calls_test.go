@@ -50,10 +50,16 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 		"store a decline": {insert(idem.StateCompleted), faulty.Insert, true},
 		"complete":        {update(idem.StateCompleted), faulty.Update, true},
 		"release":         {update(idem.StateFailedRetryable), faulty.Update, true},
-		"park":            {update(idem.StateUnknown), faulty.Update, true},
-		"back off":        {message(idem.MessagePending), faulty.UpdateMessage, true},
-		"park a message":  {message(idem.MessageUnknown), faulty.UpdateMessage, true},
-		"judge evidence":  {func(ctx context.Context, s *breaker.Store) error { _, err := s.Message(ctx, "op_1.1"); return err }, faulty.Message, true},
+		"renew": {func(ctx context.Context, s *breaker.Store) error {
+			return s.Renew(ctx, record(idem.StateInProgress), idem.FenceOfHolder(record(idem.StateInProgress)))
+		}, faulty.Renew, true},
+		"postpone": {func(ctx context.Context, s *breaker.Store) error {
+			return s.Postpone(ctx, record(idem.StateUnknown), idem.FenceOfHolder(record(idem.StateUnknown)))
+		}, faulty.Postpone, true},
+		"park":           {update(idem.StateUnknown), faulty.Update, true},
+		"back off":       {message(idem.MessagePending), faulty.UpdateMessage, true},
+		"park a message": {message(idem.MessageUnknown), faulty.UpdateMessage, true},
+		"judge evidence": {func(ctx context.Context, s *breaker.Store) error { _, err := s.Message(ctx, "op_1.1"); return err }, faulty.Message, true},
 		"load a response": {func(ctx context.Context, s *breaker.Store) error {
 			_, err := s.LoadResponse(ctx, record(idem.StateCompleted))
 			return err

@@ -32,7 +32,7 @@ func handler(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 	return idem.JSON(201, "done")
 }
 
-var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindExpress}, {Kind: idem.KindOpaque}}
+var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindExpress}, {Kind: idem.KindOpaque, UnknownToOperator: true}}
 
 func noHandler(context.Context, *idem.Tx) (idem.Response, error) {
 	return idem.Response{}, errors.New("a handler ran while the store was down")

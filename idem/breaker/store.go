@@ -7,6 +7,9 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
+// ResponseBytesMax implements idem.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {

@@ -19,10 +19,11 @@ var (
 
 // verdict judges what a call came to. patient says that it had time enough for its time-out to mean something.
 func verdict(ctx context.Context, patient bool, err error) error {
+	var notAsked *idem.NotAskedError
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(ctx.Err(), context.Canceled), errors.As(err, &notAsked):
 		return errNothing
 	case !noReply(err):
 		return nil

@@ -58,6 +58,9 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
+// ResponseBytesMax implements idem.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+
 // Get implements idem.Store: from memory where the record is held, else strongly as the store does.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	asked := s.cfg.Now()

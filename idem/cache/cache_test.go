@@ -407,3 +407,10 @@ func TestNewNamesWhatItRefuses(t *testing.T) {
 		t.Errorf("no store: %v", err)
 	}
 }
+
+func TestTheBoundOnAResponseIsTheStores(t *testing.T) {
+	mem := must[*memstore.Store](t)(memstore.New(memstore.Config{ResponseBytesMax: 1000}))
+	if got := must[*cache.Store](t)(cache.New(mem, cache.Config{})).ResponseBytesMax(); got != 1000 {
+		t.Errorf("got %d", got)
+	}
+}

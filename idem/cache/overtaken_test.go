@@ -63,7 +63,7 @@ func TestAReadThatOverlapsALostWriteIsHeldOnlyIfItReadWhatStands(t *testing.T) {
 					w.bust(w.inner, r)
 				}
 				fence := idem.FenceOf(r)
-				fence.Owner = "nobody"
+				fence.Revision = "another"
 				if err := w.cache.Update(t.Context(), r, fence); err == nil {
 					t.Error("the write was expected to lose")
 				}

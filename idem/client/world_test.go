@@ -267,7 +267,7 @@ func (w *world) handle(path string, policy idem.Policy, h middleware.Handler) {
 
 func (w *world) wrap(path string, h http.HandlerFunc) {
 	w.Helper()
-	handler, err := w.mw.Wrap(idem.Operation{Name: strings.Trim(path, "/") + ".create", Policy: idem.IETF()}, middleware.Route{}, h)
+	handler, err := w.mw.Wrap(idem.Operation{Name: strings.Trim(path, "/") + ".create", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, h)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -53,16 +53,19 @@ func TestCapacity(t *testing.T) {
 	}{
 		{"27 B", []byte(`{"id":"pay_1","amount":500}`), map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 4W", "complete": "PutItem 2W",
+			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
 			"express": "TransactWriteItems 4W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 7W",
 		}},
 		{"10 KB of JSON", jsonOf(10 << 10), map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 8W", "complete": "PutItem 4W",
+			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
 			"express": "TransactWriteItems 8W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 11W",
 		}},
 		{"10 KB of noise", random(10 << 10), map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 26W", "complete": "TransactWriteItems 25W",
+			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
 			"express": "TransactWriteItems 26W", "replay": "PutItem lost, BatchGetItem 3R", "replay, read first": "GetItem 1R, BatchGetItem 3R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 29W",
 		}},
@@ -90,7 +93,9 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	r := reserved(t)
 	must(t, store.Insert(t.Context(), r, base))
 	costs["reserve"] = b.take()
-	fence := idem.FenceOf(r)
+	must(t, store.Renew(t.Context(), renewed(r), idem.FenceOfHolder(r)))
+	costs["renew"] = b.take()
+	fence := idem.FenceOfHolder(r)
 	commit(idem.Commit{Record: completed(r, body), Fence: &fence})
 	costs["commit"] = b.take()
 
@@ -98,6 +103,12 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	wrapped.Kind = idem.KindOpaque
 	must(t, store.Insert(t.Context(), wrapped, base))
 	b.take()
+	must(t, store.Renew(t.Context(), renewed(wrapped), idem.FenceOfHolder(wrapped)))
+	costs["renew, queued"] = b.take()
+	wrapped = renewed(wrapped)
+	wrapped.LookAt = wrapped.LeaseUntil.Add(time.Hour)
+	must(t, store.Postpone(t.Context(), wrapped, idem.FenceOf(wrapped)))
+	costs["postpone"] = b.take()
 	must(t, store.Update(t.Context(), completed(wrapped, body), idem.FenceOf(wrapped)))
 	costs["complete"] = b.take()
 

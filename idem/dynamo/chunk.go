@@ -88,7 +88,7 @@ func (s *Store) readChunks(ctx context.Context, r idem.Record) (map[string]item,
 	out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 		RequestItems:           map[string]types.KeysAndAttributes{s.cfg.IdempotencyTable: {Keys: keys, ConsistentRead: aws.Bool(true)}},
 		ReturnConsumedCapacity: s.capacityMode(),
-	}, c.watch)
+	}, c.reads)
 	if err != nil {
 		c.meter(err, true)
 		return nil, err

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"regexp"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -31,7 +32,7 @@ const (
 	ShardsDefault           = 1
 	InlineBytesMaxDefault   = 4 << 10
 	ChunkBytesDefault       = chunkBytesBound
-	ResponseBytesMaxDefault = 3 << 20
+	ResponseBytesMaxDefault = 3<<20 + 64<<10 // the engine's default, and what it grows by where it is sealed
 )
 
 // Config is what New takes besides the client. The zero value of each field but the tables means its default.
@@ -51,11 +52,13 @@ type Config struct {
 	// ChunkBytes is the size of a chunk item's share of a body, InlineBytesMax to 307,200 bytes; default 300 KiB.
 	ChunkBytes int
 	// ResponseBytesMax is the largest response that is stored, headers included and before compression, at most 3.5 MiB
-	// and at most 19 chunks; default 3 MiB. A larger one is [idem.ErrResponseTooLarge], before anything is sent.
+	// and at most 19 chunks; default 3 MiB and 64 KiB. A larger one is [idem.ErrResponseTooLarge], before anything is sent.
 	ResponseBytesMax int
 	// Translate turns an application's own business write into an item of the transaction. It is asked for every write
 	// that is not one of [Put], [Update], [Delete] or [ConditionCheck]; without it such a write is an error.
 	Translate func(idem.Write) (types.TransactWriteItem, error)
+	// Now is the clock that a call's deadline is compared with before it leaves. Default time.Now.
+	Now func() time.Time
 	// Meter, where set, is called after each call to DynamoDB, on the caller's goroutine, and makes the store ask for the
 	// consumed capacity.
 	Meter func(Usage)
@@ -83,6 +86,9 @@ func New(client *dynamodb.Client, cfg Config) (*Store, error) {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	for _, field := range []struct {
 		value        *int
 		defaultValue int

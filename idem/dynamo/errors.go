@@ -1,55 +1,27 @@
 package dynamo
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// call is one call to DynamoDB, which the SDK may send several times. An error of the last attempt says nothing of the
-// ones before: where one of those had no reply, its write may have happened although the last was throttled. So each
-// attempt is looked at.
-type call struct {
-	store     *Store
-	operation string
-	// attempts counts them; ambiguous says that one of them may have had an effect that nobody was told of.
-	attempts  int
-	ambiguous bool
-}
-
-func (s *Store) begin(operation string) *call { return &call{store: s, operation: operation} }
-
-// watch is an option of the SDK's calls.
-func (c *call) watch(o *dynamodb.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("IdemAttempt", func(
-			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
-		) (middleware.FinalizeOutput, middleware.Metadata, error) {
-			c.attempts++
-			out, metadata, err := next.HandleFinalize(ctx, in)
-			if err != nil && isAmbiguous(err) {
-				c.ambiguous = true
-			}
-			return out, metadata, err
-		}), "Retry", middleware.After)
-	})
-}
-
-// translate gives the error of a write its meaning for the callers of the store; failed conditions go by judged.
+// translate gives the error of a write its meaning for the callers of the store; failed conditions are read elsewhere.
 func (c *call) translate(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case c.ambiguous || isAmbiguous(err):
+	case isUnsendable(err):
+		return err
+	case c.attempts.Load() == 0 || errors.Is(err, errLate) || isOneOf(err, expiredCredentials):
+		return &idem.NotAskedError{Cause: err}
+	case isAmbiguous(err):
 		return &idem.OutcomeUnknownError{Cause: err}
 	case isOneOf(err, throttles):
 		return fmt.Errorf("%w: %w", &idem.ContentionError{Throttled: true}, err)
@@ -57,24 +29,6 @@ func (c *call) translate(err error) error {
 		return fmt.Errorf("%w: %w", &idem.ContentionError{}, err)
 	}
 	return err
-}
-
-// judged is what is told of a failed condition: the conflict itself, whatever happened to earlier attempts, because the
-// stored item comes along and its owner is compared. What is left
-// besides (contention, a stored item that can't be read) holds only if no earlier attempt may have happened.
-func (c *call) judged(err error) error {
-	if !isDefinite(err) && c.ambiguous {
-		return &idem.OutcomeUnknownError{Cause: err}
-	}
-	return err
-}
-
-// isDefinite says whether an error tells of a failed condition.
-func isDefinite(err error) bool {
-	var record *idem.RecordConflictError
-	var message *idem.MessageConflictError
-	var write *idem.WriteFailedError
-	return errors.As(err, &record) || errors.As(err, &message) || errors.As(err, &write)
 }
 
 // Codes of errors after which nothing happened and another try may help.
@@ -87,6 +41,10 @@ var (
 		(*types.TransactionConflictException)(nil).ErrorCode(), (*types.ReplicatedWriteConflictException)(nil).ErrorCode(),
 	}
 )
+
+// expiredCredentials are refusals of credentials that were good once: nothing of the request was looked at, and the next one
+// is signed with others.
+var expiredCredentials = []string{"ExpiredTokenException", "ExpiredToken"}
 
 // inProgress says that the transaction of the same token is still running: its outcome is not known yet.
 var inProgress = []string{(*types.TransactionInProgressException)(nil).ErrorCode()}
@@ -104,17 +62,19 @@ func isOneOf(err error, codes []string) bool {
 	return false
 }
 
-// isAmbiguous says whether a request with this error may have had, or may yet have, an effect. DynamoDB's refusals (4xx
-// with a code) are definite, and so is what never passed the SDK's own checks. Anything else is a lost reply: deadlines,
-// connections, unreadable bodies, 5xx. Even a refused connection counts as one: the caller's answer to a lost reply is to
-// send again under the same token, which is right for it too.
-func isAmbiguous(err error) bool {
+// isUnsendable says that an error is the SDK's own check of its input: no sending of it will ever pass.
+func isUnsendable(err error) bool {
 	var invalid smithy.InvalidParamsError
 	var invalidPointer *smithy.InvalidParamsError
 	var serialization *smithy.SerializationError
-	if errors.As(err, &invalid) || errors.As(err, &invalidPointer) || errors.As(err, &serialization) {
-		return false
-	}
+	return errors.As(err, &invalid) || errors.As(err, &invalidPointer) || errors.As(err, &serialization)
+}
+
+// isAmbiguous says whether a request that left may, by its error, have had, or may yet have, an effect. DynamoDB's refusals
+// (4xx with a code) are definite. Anything else is a lost reply: deadlines, connections, unreadable bodies, 5xx. Even a
+// refused connection counts as one: the caller's answer to a lost reply is to send again under the same token, which is
+// right for it too.
+func isAmbiguous(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return true

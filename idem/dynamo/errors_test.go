@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
@@ -22,6 +22,7 @@ const (
 	unknown    meaning = "outcome unknown"
 	contention meaning = "contention"
 	throttled  meaning = "throttled"
+	notAsked   meaning = "not asked"
 	final      meaning = "final error"
 )
 
@@ -29,9 +30,12 @@ func meaningOf(err error) meaning {
 	var lost *idem.OutcomeUnknownError
 	var record *idem.RecordConflictError
 	var message *idem.MessageConflictError
+	var unasked *idem.NotAskedError
 	switch {
 	case err == nil:
 		return success
+	case errors.As(err, &unasked):
+		return notAsked
 	case errors.As(err, &lost):
 		return unknown
 	case errors.As(err, &record), errors.As(err, &message):
@@ -73,6 +77,7 @@ var faultTable = []faultRow{
 	{"ThrottlingException", answer(http.StatusBadRequest, "ThrottlingException", ""), throttled, false, nil},
 	{"ProvisionedThroughputExceededException", answer(http.StatusBadRequest, "ProvisionedThroughputExceededException", ""), throttled, false, nil},
 	{"RequestLimitExceeded", answer(http.StatusBadRequest, "RequestLimitExceeded", ""), throttled, false, nil},
+	{"ExpiredTokenException", answer(http.StatusBadRequest, "ExpiredTokenException", ""), notAsked, false, nil},
 	{"ValidationException", answer(http.StatusBadRequest, "ValidationException", ""), final, false, nil},
 	{"AccessDeniedException", answer(http.StatusBadRequest, "AccessDeniedException", ""), final, false, nil},
 	{"ResourceNotFoundException", answer(http.StatusBadRequest, "ResourceNotFoundException", ""), final, false, nil},
@@ -107,6 +112,22 @@ var writes = map[string]aWrite{
 		done := completed(r, random(10<<10))
 		return func(ctx context.Context) error { return store.Update(ctx, done, idem.FenceOf(r)) },
 			func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+	}},
+	"renew": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		must(t, store.Insert(t.Context(), r, base))
+		next := renewed(r)
+		return func(ctx context.Context) error { return store.Renew(ctx, next, idem.FenceOf(r)) },
+			func() bool { return got(t, store, r.Key).Revision == next.Revision }
+	}},
+	"postpone": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
+		r := reserved(t)
+		r.Kind = idem.KindOpaque
+		must(t, store.Insert(t.Context(), r, base))
+		next := r
+		next.LookAt = r.LeaseUntil.Add(time.Hour)
+		return func(ctx context.Context) error { return store.Postpone(ctx, next, idem.FenceOfHolder(r)) },
+			func() bool { return got(t, store, r.Key).LookAt.Equal(next.LookAt) }
 	}},
 	"commit": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
@@ -164,8 +185,8 @@ func TestASendingAfterALostReplyIsResolved(t *testing.T) {
 		client, faults := faultyClient(url, 1)
 		store := newStore(t, client, createTables(t, client), dynamo.Config{})
 		for name, want := range map[string]meaning{
-			"insert": conflict, "update": conflict, "update with chunks": conflict, "update message": conflict,
-			"commit": success, "settle": success,
+			"insert": conflict, "update": conflict, "update with chunks": conflict, "update message": conflict, "renew": conflict,
+			"commit": success, "settle": success, "postpone": success,
 		} {
 			t.Run(name, func(t *testing.T) {
 				send, _ := writes[name].prepare(t, store)
@@ -181,59 +202,51 @@ func TestASendingAfterALostReplyIsResolved(t *testing.T) {
 	})
 }
 
-// The last attempt of the SDK's own retries says nothing of the ones before: after a lost reply, a throttle does not mean
-// that nothing happened.
-func TestARetryDoesNotTurnALostReplyIntoNothingHappened(t *testing.T) {
+// A write is one request, whatever retries the client is configured with: after a lost reply, a throttle of the next try
+// would say that nothing happened. A read is tried again.
+func TestAWriteIsOneRequestAndAReadIsRetried(t *testing.T) {
 	throttle := answer(http.StatusBadRequest, "ThrottlingException", "")
-	for _, row := range []struct {
-		name   string
-		faults []fault
-		want   map[string]meaning
-	}{
-		{"throttled after a lost reply", []fault{dropReply, throttle, throttle}, map[string]meaning{
-			"insert": unknown, "update": unknown, "commit": unknown, "settle": unknown, "update message": unknown,
-		}},
-		{"denied after a lost reply", []fault{dropReply, answer(http.StatusBadRequest, "AccessDeniedException", "")}, map[string]meaning{
-			"insert": unknown, "commit": unknown,
-		}},
-		{"a conflict in the transaction after a lost reply", []fault{dropReply, cancelled("TransactionConflict")}, map[string]meaning{
-			"commit": unknown,
-		}},
-		{"answered after a lost reply", []fault{dropReply}, map[string]meaning{
-			"insert": conflict, "update": conflict, "update with chunks": success, "commit": success, "settle": success, "update message": conflict,
-		}},
-		{"throttled each time", []fault{throttle, throttle, throttle}, map[string]meaning{
-			"insert": throttled, "commit": throttled, "update message": throttled,
-		}},
-		{"answered after throttles", []fault{throttle, throttle}, map[string]meaning{
-			"insert": success, "update": success, "commit": success, "settle": success, "update message": success,
-		}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
-			store := newStore(t, client, createTables(t, client), dynamo.Config{})
-			for name, want := range row.want {
-				send, _ := writes[name].prepare(t, store)
-				faults.inject(writes[name].operation, slices.Clone(row.faults)...)
-				if err := send(t.Context()); meaningOf(err) != want {
-					t.Errorf("%s: the error means %q, want %q: %v", name, meaningOf(err), want, err)
-				}
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
+	store := newStore(t, client, createTables(t, client), dynamo.Config{})
+	for name, write := range writes {
+		for _, row := range []struct {
+			fault fault
+			want  meaning
+		}{{dropReply, unknown}, {throttle, throttled}, {answer(http.StatusInternalServerError, "InternalServerError", ""), unknown}} {
+			send, _ := write.prepare(t, store)
+			faults.inject(write.operation, row.fault)
+			if err := send(t.Context()); meaningOf(err) != row.want {
+				t.Errorf("%s: the error means %q, want %q: %v", name, meaningOf(err), row.want, err)
 			}
-		})
+			if n := len(faults.bodies(write.operation)); n != 1 {
+				t.Errorf("%s was sent %d times", name, n)
+			}
+		}
+	}
+	faults.inject("GetItem", throttle, dropReply)
+	if _, err := store.Get(t.Context(), "absent"); err != nil || len(faults.bodies("GetItem")) != 3 {
+		t.Errorf("a read was sent %d times: %v", len(faults.bodies("GetItem")), err)
+	}
+	faults.inject("Query", throttle)
+	if _, _, err := store.QueuedRecords(t.Context(), idem.QueueLease, 0, base, 1, ""); err != nil || len(faults.bodies("Query")) != 2 {
+		t.Errorf("a listing was sent %d times: %v", len(faults.bodies("Query")), err)
 	}
 }
 
-// A conflict after a lost reply carries the owner that tells one's own write from another's (peers.md P3).
-func TestAnInsertMeetsItsOwnRecordAfterTheSDKsRetry(t *testing.T) {
-	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
+// A conflict after a lost reply carries the revision that tells one's own write from another's (peers.md P3).
+func TestAnInsertMeetsItsOwnRecordWhenItIsSentAgain(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	store := newStore(t, client, createTables(t, client), dynamo.Config{})
 	r := reserved(t)
 	faults.inject("PutItem", dropReply)
+	if err := store.Insert(t.Context(), r, base); meaningOf(err) != unknown {
+		t.Fatalf("got %v, want an outcome that is unknown", err)
+	}
 	var conflict *idem.RecordConflictError
 	if err := store.Insert(t.Context(), r, base); !errors.As(err, &conflict) {
 		t.Fatalf("got %v, want a RecordConflictError", err)
 	}
-	if conflict.Existing == nil || conflict.Existing.Owner != r.Owner || conflict.Existing.OperationID != r.OperationID {
+	if conflict.Existing == nil || conflict.Existing.Revision != r.Revision || conflict.Existing.OperationID != r.OperationID {
 		t.Errorf("the conflict carries %+v, want the inserted record", conflict.Existing)
 	}
 }

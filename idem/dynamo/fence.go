@@ -32,12 +32,31 @@ func fenced(f idem.Fence) (condition, error) {
 	if len(alternatives) == 0 {
 		return condition{}, errors.New("a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
 	}
-	text := strings.Join(alternatives, " OR ")
+	text := either(alternatives...)
 	if !f.LeaseBefore.IsZero() {
-		text = "(" + text + ") AND (" + e.absent(schema.LeaseUntil) + " OR " +
-			e.name(schema.LeaseUntil) + " < " + e.value(numberValue(f.LeaseBefore.UnixMilli())) + ")"
+		before := e.name(schema.LeaseUntil) + " < " + e.value(numberValue(f.LeaseBefore.UnixMilli()))
+		lease := "(" + either(e.absent(schema.LeaseUntil), before) + ")"
+		if len(alternatives) > 1 {
+			text = "(" + text + ")"
+		}
+		text = *all(text, lease)
 	}
 	return condition{e, &text}, w.err
+}
+
+// either joins conditions. DynamoDB refuses parentheses that say nothing, so one alone gets none.
+func either(conditions ...string) string {
+	if len(conditions) == 1 {
+		return conditions[0]
+	}
+	wrapped := make([]string, len(conditions))
+	for i, c := range conditions {
+		wrapped[i] = c
+		if strings.Contains(c, " AND ") {
+			wrapped[i] = "(" + c + ")"
+		}
+	}
+	return strings.Join(wrapped, " OR ")
 }
 
 // fencedStored is fenced for a change of a part of what is stored. It refuses a fence that admits absence: an update would
@@ -53,7 +72,7 @@ func fencedStored(f idem.Fence) (condition, error) {
 func (e *expression) seen(f idem.Fence, w *writer) string {
 	w.name(schema.OperationID, string(f.OperationID))
 	w.revision(f.Revision)
-	return "(" + *all(e.is(schema.OperationID, w.item), e.is(schema.Revision, w.item)) + ")"
+	return *all(e.is(schema.OperationID, w.item), e.is(schema.Revision, w.item))
 }
 
 // held admits the holder's own row.
@@ -69,16 +88,16 @@ func (e *expression) held(f idem.Fence, w *writer) string {
 		w.number(schema.Epoch, f.Epoch)
 		conditions = append(conditions, e.is(schema.Epoch, w.item))
 	}
-	return "(" + *all(conditions...) + ")"
+	return *all(conditions...)
 }
 
 // free admits a row whose key is free. Native TTL removes items late, so the time is compared here; only these states free
 // their key, whatever else has the attribute.
 func (e *expression) free(now time.Time) string {
-	return "(" + *all(
+	return *all(
 		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
 		e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed), string(idem.StateFailedRetryable)),
-	) + ")"
+	)
 }
 
 // fencedMessage demands of the stored message what the fence says.

@@ -53,10 +53,16 @@ func reserved(t *testing.T) idem.Record {
 	}
 }
 
+// renewed is the record with a longer lease.
+func renewed(r idem.Record) idem.Record {
+	r.Revision, r.LeaseUntil = r.Revision+"r", r.LeaseUntil.Add(time.Minute)
+	return r
+}
+
 // completed is the record with its final answer.
 func completed(r idem.Record, body []byte) idem.Record {
 	r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = idem.StateCompleted, time.Time{}, base, base.Add(24*time.Hour)
-	r.Revision, r.FreeAt = r.Revision+"+", r.ExpiresAt
+	r.Revision, r.FreeAt = "-"+r.Revision[1:], r.ExpiresAt
 	r.Response = idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 	return r
 }

@@ -36,7 +36,7 @@ func everyField() idem.Record {
 		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session", SafeToRunAgain: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
-		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
+		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
 		Attempts: 3, LastError: "none", SchemaVersion: idem.SchemaVersion,
 	}
 }
@@ -68,9 +68,9 @@ func TestARecordsItem(t *testing.T) {
 		"fv": numberValue(1), "fk": stringValue("k1"), "rs": numberValue(201),
 		"rh": &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("Location"), stringValue("/1")}},
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
-		"ea": numberValue(noon.Add(3 * time.Hour).UnixMilli()), "au": numberValue(noon.Add(time.Hour).UnixMilli()),
+		"ea": numberValue(noon.Add(3 * time.Hour).UnixMilli()), "au": numberValue(noon.Add(2 * time.Hour).UnixMilli()),
 		"rt": numberValue(3600_000), "kf": numberValue(7200_000), "gn": yes, "rl": yes, "al": yes, "an": numberValue(3),
-		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 3*3600 + 1), // rounded up
+		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 1), // rounded up
 	}
 	delete(it, "rb")
 	delete(it, "fp")
@@ -95,6 +95,47 @@ func TestAMessagesItem(t *testing.T) {
 	}
 	if !reflect.DeepEqual(it, want) {
 		t.Errorf("got\n%s\nwant\n%s", fingerprintOf(it), fingerprintOf(want))
+	}
+}
+
+// Until when a record answers is mostly told by what stands there anyway; whatever it is, it reads back as it was written.
+func TestEveryLifeRoundTrips(t *testing.T) {
+	s := offline(t)
+	instants := []time.Time{{}, noon.UTC(), noon.Add(time.Hour).UTC(), noon.Add(time.Hour + 2*time.Second).UTC(), noon.Add(48 * time.Hour).UTC()}
+	written := 0
+	for _, state := range []idem.State{idem.StateCompleted, idem.StateFailed, idem.StateFailedRetryable, idem.StatePending} {
+		for _, done := range instants[:2] {
+			for _, retention := range []time.Duration{0, time.Hour} {
+				for _, expires := range instants {
+					for _, free := range instants {
+						r := idem.Record{
+							Key: "key", State: state, OperationID: "op_1", DoneAt: done, Retention: retention, ExpiresAt: expires, FreeAt: free,
+							SchemaVersion: idem.SchemaVersion,
+						}
+						it, _, err := s.encodeRecord(r)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if back, err := s.decodeRecord(it); err != nil || !back.ExpiresAt.Equal(expires) || !back.FreeAt.Equal(free) {
+							t.Errorf("%+v reads back as %+v, %v", r, back, err)
+						}
+						if it[schema.AnswersUntil] != nil {
+							written++
+						}
+					}
+				}
+			}
+		}
+	}
+	if written == 0 {
+		t.Error("no life is told outright")
+	}
+	plain := idem.Record{
+		Key: "key", State: idem.StateCompleted, OperationID: "op_1", DoneAt: noon, Retention: time.Hour, ExpiresAt: noon.Add(time.Hour),
+		FreeAt: noon.Add(time.Hour + 2*time.Second),
+	}
+	if it, _, err := s.encodeRecord(plain); err != nil || it[schema.AnswersUntil] != nil {
+		t.Errorf("a plain life costs an attribute: %v, %v", it[schema.AnswersUntil], err)
 	}
 }
 

@@ -51,6 +51,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 		version = schemaSealed
 	}
 	w.number(schema.SchemaVersion, int64(version))
+	w.carry(m.Unknown)
 	s.writeQueue(w, m)
 	removeAfter, may := m.RemoveAfter()
 	w.expiry(schema.TTL, removeAfter, may)
@@ -113,6 +114,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		Reference:      r.text(schema.ProviderReference),
 		LastOutcome:    r.text(schema.LastOutcome),
 		Evidence:       r.bytes(schema.Evidence),
+		Unknown:        r.unknown(knownOfMessage),
 		SchemaVersion:  version,
 	}
 	if message.ID == "" {

@@ -6,7 +6,7 @@ import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 type Usage struct {
 	// Operation is the API's name: "PutItem".
 	Operation string
-	// Attempts counts the requests that the SDK sent for the call; 0 when it failed before the first.
+	// Attempts counts the requests that the SDK sent for the call, of a write at most one; 0 when it failed before the first.
 	Attempts int
 	// Failed says that the call returned an error. DynamoDB reports no capacity then, though it bills a failed condition
 	// as a write of the stored item's size.
@@ -44,7 +44,7 @@ func (c *call) meter(err error, reads bool, consumed ...types.ConsumedCapacity) 
 	if c.store.cfg.Meter == nil {
 		return
 	}
-	usage := Usage{Operation: c.operation, Attempts: c.attempts, Failed: err != nil}
+	usage := Usage{Operation: c.operation, Attempts: int(c.attempts.Load()), Failed: err != nil}
 	for _, capacity := range consumed {
 		usage.Tables = append(usage.Tables, tableUsage(capacity, reads))
 	}

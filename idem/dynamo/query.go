@@ -83,7 +83,7 @@ func queued[Ref any](
 		TableName: &in.table, IndexName: aws.String(in.shape.Index.Name), KeyConditionExpression: condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, Limit: aws.Int32(int32(limit)),
 		ExclusiveStartKey: start, ReturnConsumedCapacity: s.capacityMode(),
-	}, c.watch)
+	}, c.reads)
 	if err != nil {
 		c.meter(err, true)
 		return nil, "", fmt.Errorf("%s: %w", doing, err)

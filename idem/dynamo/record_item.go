@@ -49,6 +49,7 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
+	w.carry(r.Unknown)
 	w.lookAt(r)
 	if queue, at, ok := r.Queue(); ok {
 		w.name(schema.Queue, s.queueKey(queue, string(r.Key)))
@@ -96,18 +97,20 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 		Fingerprint:    r.fingerprint(),
 		CreatedAt:      r.instant(schema.CreatedAt),
 		DoneAt:         r.instant(schema.DoneAt),
+		FreeAt:         r.instant(schema.FreeAt),
 		Retention:      r.duration(schema.Retention),
 		Expiry:         r.lifeAfter(),
 		Alone:          r.flag(schema.Alone),
 		Sealed:         r.sealed(),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),
+		Unknown:        r.unknown(knownOfRecord),
 		SchemaVersion:  version,
 	}
 	if record.LookAt.Equal(record.LeaseUntil) {
 		record.LookAt = time.Time{}
 	}
-	record.ExpiresAt, record.FreeAt = r.life(record.State)
+	record.ExpiresAt = r.expiresAt(record)
 	record.Response, record.Chunks = s.readResponse(r)
 	for _, required := range []struct{ attribute, value string }{
 		{schema.RecordKey, string(record.Key)}, {schema.OperationID, string(record.OperationID)},
@@ -130,35 +133,40 @@ func (w *writer) lookAt(r idem.Record) {
 }
 
 // life writes when the record's key is free, which conditions judge, and until when it answers, where that is another time
-// than a reader would take it for.
+// than a reader takes it for.
 func (w *writer) life(r idem.Record) {
 	w.instant(schema.FreeAt, r.FreeAt)
-	switch {
-	case r.ExpiresAt.Equal(answersUntil(r.State, r.FreeAt)):
+	switch taken := answersUntil(r); {
+	case r.ExpiresAt.IsZero() && taken.IsZero():
 	case r.ExpiresAt.IsZero():
 		w.item[schema.AnswersUntil] = numberValue(0)
-	default:
+	case taken.IsZero() || r.ExpiresAt.UnixMilli() != taken.UnixMilli():
 		w.instant(schema.AnswersUntil, r.ExpiresAt)
 	}
 }
 
-func (r *reader) life(state idem.State) (expires, free time.Time) {
-	free = r.instant(schema.FreeAt)
+// expiresAt reads until when the record answers; the rest of it is read already.
+func (r *reader) expiresAt(record idem.Record) time.Time {
 	if _, ok := r.item[schema.AnswersUntil]; !ok {
-		return answersUntil(state, free), free
+		return answersUntil(record)
 	}
 	if ms := r.number(schema.AnswersUntil); ms != 0 {
-		expires = time.UnixMilli(ms).UTC()
-	}
-	return expires, free
-}
-
-// answersUntil is when a record expires that does not say so: a final one, when its key is free.
-func answersUntil(state idem.State, free time.Time) time.Time {
-	if state.Final() {
-		return free
+		return time.UnixMilli(ms).UTC()
 	}
 	return time.Time{}
+}
+
+// answersUntil is when a record expires that does not say so: a final one a retention after it was done, if its key is held
+// until then, else when its key is free.
+func answersUntil(r idem.Record) time.Time {
+	if !r.State.Final() || r.FreeAt.IsZero() {
+		return time.Time{}
+	}
+	end := r.DoneAt.Truncate(time.Millisecond).Add(r.Retention.Truncate(time.Millisecond))
+	if r.DoneAt.IsZero() || r.Retention == 0 || end.After(r.FreeAt) {
+		return r.FreeAt
+	}
+	return end
 }
 
 func (w *writer) lifeAfter(e idem.Expiry) {

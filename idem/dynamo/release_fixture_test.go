@@ -105,6 +105,10 @@ func releaseRecords(t *testing.T) map[string]idem.Record {
 		r.Alone, r.Expiry = true, idem.Expiry{KeepFor: time.Hour, Gone: true}
 		r.FreeAt = r.ExpiresAt.Add(time.Hour + 2*time.Second)
 	})
+	add("completed-extended", idem.KindAtomic, func(r *idem.Record) {
+		final(201, []byte(`{"id":"ord_1"}`))(r)
+		r.ExpiresAt, r.FreeAt = r.DoneAt.Add(48*time.Hour), r.DoneAt.Add(48*time.Hour+2*time.Second)
+	})
 	add("completed-resource", idem.KindAtomic, func(r *idem.Record) {
 		final(201, []byte(`{"id":"ord_1"}`))(r)
 		r.Expiry, r.ExpiresAt, r.FreeAt = idem.Expiry{ResourceBacked: true}, time.Time{}, time.Time{}

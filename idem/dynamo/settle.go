@@ -98,6 +98,9 @@ func (t *transaction) endRecord(s *Store, end idem.RecordEnd) ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !end.ExpiresAt.IsZero() { // told outright: the retention that tells it otherwise is the stored record's
+		it[schema.AnswersUntil] = numberValue(end.ExpiresAt.UnixMilli())
+	}
 	e := newExpression()
 	w := writer{item: item{}}
 	w.name(schema.OperationID, string(end.OperationID))

@@ -29,6 +29,9 @@ const (
 	messageKey = schema.MessageID
 )
 
+// ResponseBytesMax implements idem.ResponseBound.
+func (s *Store) ResponseBytesMax() int { return s.cfg.ResponseBytesMax }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	it, err := s.getItem(ctx, s.cfg.IdempotencyTable, item{recordKey: stringValue(string(key))})
@@ -50,7 +53,7 @@ func (s *Store) getItem(ctx context.Context, table string, key item) (item, erro
 	c := s.begin("GetItem")
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, Key: key, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.capacityMode(),
-	}, c.watch)
+	}, c.reads)
 	if err != nil {
 		c.meter(err, true)
 		return nil, err
@@ -88,7 +91,7 @@ func (s *Store) write(ctx context.Context, doing string, r idem.Record, fence id
 	if err := t.validate(s); err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
-	return s.send(ctx, doing, t, s.input(t)) // under the SDK's own token, which covers the SDK's own retries
+	return s.send(ctx, doing, t, s.input(t)) // under a token of the SDK's: sent again it is judged again
 }
 
 // putItem is one conditional write; lost makes the error of a failed condition from what is stored.
@@ -99,7 +102,7 @@ func (s *Store) putItem(ctx context.Context, doing, table string, it item, c con
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.capacityMode(),
-	}, watched.watch)
+	}, watched.writes)
 	if err == nil {
 		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
 		return nil
@@ -111,7 +114,7 @@ func (s *Store) putItem(ctx context.Context, doing, table string, it item, c con
 func (c *call) lost(doing string, err error, conflict func(stored item) error) error {
 	c.meter(err, false)
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return fmt.Errorf("dynamo: %s: %w", doing, c.judged(conflict(failed.Item)))
+		return fmt.Errorf("dynamo: %s: %w", doing, conflict(failed.Item))
 	}
 	return fmt.Errorf("dynamo: %s: %w", doing, c.translate(err))
 }

@@ -52,7 +52,7 @@ func (s *Store) touch(ctx context.Context, doing string, key idem.RecordKey, w *
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.capacityMode(),
-	}, watched.watch)
+	}, watched.writes)
 	if err == nil {
 		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
 		return nil

@@ -165,7 +165,7 @@ func TestBatch(t *testing.T) {
 func TestUnknownReachesTheDeadLetterQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, idem.Config{})
-		fn := w.function(idem.Operation{Kind: idem.KindOpaque}, function.Config{})
+		fn := w.function(idem.Operation{Kind: idem.KindOpaque, UnknownToOperator: true}, function.Config{})
 		batch := awslambda.SQS(function.EachRaw(fn, body, failing(w, context.DeadlineExceeded)), awslambda.Config{})
 		for range 5 { // maxReceiveCount
 			wantFailed(t, deliver(t, batch, "", `{"id":"a"}`), "m0")

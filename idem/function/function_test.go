@@ -53,6 +53,7 @@ func (w *world) function(op idem.Operation, cfg function.Config) *function.Funct
 	if op.Policy.Name == "" {
 		op.Policy = idem.IETF()
 	}
+	op.UnknownToOperator = op.Kind == idem.KindOpaque
 	if cfg.TenantOf == nil {
 		cfg.Tenant = "shop"
 	}
@@ -370,7 +371,7 @@ func TestExpiryPerOperation(t *testing.T) {
 		}
 		time.Sleep(time.Hour - time.Millisecond)
 		w.want(hour, `{"id":"a"}`, h, "done", true)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond + 2*time.Second) // and the default of Config.ClockSkew
 		w.want(hour, `{"id":"a"}`, h, "done", false)
 		w.want(week, `{"id":"a"}`, h, "done", true)
 		time.Sleep(7 * 24 * time.Hour)

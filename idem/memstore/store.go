@@ -68,6 +68,9 @@ func New(cfg Config) (*Store, error) {
 	}, nil
 }
 
+// ResponseBytesMax implements idem.ResponseBound.
+func (s *Store) ResponseBytesMax() int { return s.cfg.ResponseBytesMax }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	if err := ctx.Err(); err != nil {
@@ -132,7 +135,7 @@ func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) e
 // write makes one conditional write that is no transaction; applying it copies.
 func (s *Store) write(ctx context.Context, i item) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return &idem.NotAskedError{Cause: err}
 	}
 	if err := i.validate(s); err != nil {
 		return err

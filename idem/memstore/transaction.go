@@ -97,7 +97,7 @@ func (s *Store) prepare(items []item, writes []idem.Write, token string) (func(c
 // send makes the transaction happen, unless its token says that it has.
 func (s *Store) send(ctx context.Context, tx transaction) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return &idem.NotAskedError{Cause: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

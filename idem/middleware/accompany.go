@@ -76,9 +76,7 @@ func (p *passage) proves(result *idem.Result, err error) bool {
 	if p.endpoint.operation.Operation().SafeToRunAgain {
 		return true
 	}
-	status := p.client.recorder.status
-	unstored := result != nil && result.State == idem.StateFailedRetryable
-	return !errors.As(err, &handler) && !(unstored && (status >= http.StatusInternalServerError || status == http.StatusRequestTimeout))
+	return !errors.As(err, &handler) && (result == nil || result.State != idem.StateUnknown)
 }
 
 // run runs the handler, with what it would have without anybody in between: the client's context too.

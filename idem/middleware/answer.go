@@ -34,6 +34,9 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 	switch result.Outcome {
 	case idem.OutcomeExecuted, idem.OutcomeReplayed:
 		a.replayed = result.Outcome == idem.OutcomeReplayed
+		if result.State == idem.StateUnknown { // the handler's own answer, of which nobody knows what it did
+			a.status = string(idem.OutcomeUnknown)
+		}
 		a.response = c.respond(result)
 		if result.State.Final() {
 			a.expires = result.ExpiresAt

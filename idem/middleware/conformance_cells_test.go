@@ -275,7 +275,7 @@ func retentionOfADay(t *testing.T, policy idem.Policy) {
 	c.expires(first, 24*time.Hour)
 	c.later(24*time.Hour - time.Millisecond)
 	c.replays(first, c.again("k"))
-	c.later(time.Millisecond)
+	c.later(time.Millisecond + skew)
 	c.post("k", 201).is(t, 201, executed, "")
 }
 
@@ -311,6 +311,7 @@ func retentionOrLifetime(t *testing.T, policy idem.Policy) {
 	if err := c.engine.End(t.Context(), "tenant-a", c.mem.Records()[0].OperationID); err != nil {
 		t.Fatal(err)
 	}
+	c.later(skew)
 	c.post("k", 201).is(t, 201, executed, "")
 }
 
@@ -319,7 +320,7 @@ func expiredIsNew(t *testing.T, policy idem.Policy) {
 	for _, removed := range []bool{false, true} {
 		c := newContract(t, policy)
 		c.post("k", 201, body(`{"a":1}`)).is(t, 201, executed, "")
-		if c.later(policy.Retention); removed {
+		if c.later(policy.Retention + skew); removed {
 			c.mem.Expire(c.now().Add(time.Hour))
 		}
 		c.post("k", 201, body(`{"a":2}`)).is(t, 201, executed, "")
@@ -338,7 +339,7 @@ func expiredIsNewOrGone(t *testing.T, policy idem.Policy) {
 	c.later(time.Hour - time.Millisecond)
 	c.mem.Expire(c.now())
 	c.post("k", 201).is(t, 410, "", idem.CodeKeyExpired)
-	c.later(time.Millisecond)
+	c.later(time.Millisecond + skew)
 	c.post("k", 201).is(t, 201, executed, "")
 	c.executed(2)
 

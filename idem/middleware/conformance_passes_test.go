@@ -69,6 +69,6 @@ func passRetention(c *contract) {
 
 func passExpiry(c *contract) {
 	c.passed(1, 201, c.post("k", 201))
-	c.later(day)
+	c.later(day + skew)
 	c.passed(2, 201, c.post("k", 201))
 }

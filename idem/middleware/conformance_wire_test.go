@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -56,6 +58,8 @@ var exchanges = []exchange{
 	{name: idem.CodeResponseErased, status: 410, ask: afterAnErasure},
 	{name: idem.CodeQuotaExceeded, status: 429, ask: overTheQuota},
 	{name: idem.CodeStoreUnavailable, status: 503, ask: withoutAStore},
+	{name: idem.CodeNoTime, status: 503, ask: withoutTime},
+	{name: idem.CodeRefusedBefore, status: 503, ask: afterALossOfRecords},
 	{name: idem.CodeResponseTooLarge, status: 500, ask: asks(sized(4 << 20))},
 }
 
@@ -249,6 +253,35 @@ func withoutAStore(t *testing.T) *reply {
 	for n := range 100 {
 		store.On(faulty.Insert, n+1, faulty.LoseRequest())
 	}
+	defer c.executed(0)
+	return c.do(secret())
+}
+
+// withoutTime: the caller's deadline leaves no time to execute anything in.
+func withoutTime(t *testing.T) *reply {
+	c := newContract(t, idem.IETF())
+	within := c.mux
+	c.mux = http.NewServeMux()
+	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+		defer cancel()
+		within.ServeHTTP(w, r.WithContext(ctx))
+	})
+	defer c.executed(0)
+	return c.do(secret())
+}
+
+// afterALossOfRecords: what may have been executed before is not executed.
+func afterALossOfRecords(t *testing.T) *reply {
+	a := newLocalAPI(t, nil)
+	var err error
+	if a.engine, err = idem.New(a.mem, idem.Config{RefuseBefore: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if a.mw, err = middleware.New(a.engine, middleware.Config{Identify: identify, DocsURL: "https://docs.example/idempotency"}); err != nil {
+		t.Fatal(err)
+	}
+	c := contractOn(a, idem.IETF())
 	defer c.executed(0)
 	return c.do(secret())
 }

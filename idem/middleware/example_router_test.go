@@ -39,7 +39,7 @@ func ExampleRouter() {
 	existing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	router := newMiddleware(nil).NewRouter()
 	// An operation that was renamed keeps the keys of its clients.
-	router.Wrap("POST /orders", idem.Operation{Name: "purchases.create", RenamedFrom: "orders.create", Policy: idem.IETF()}, middleware.Route{}, existing)
+	router.Wrap("POST /orders", idem.Operation{Name: "purchases.create", RenamedFrom: "orders.create", ReleaseOn: []int{503}, Policy: idem.IETF()}, middleware.Route{}, existing)
 	router.Exempt("POST /hooks", "the provider's events have ids of their own", existing)
 	router.Idempotent("PATCH /orders/{id}", existing) // PATCH is not
 
@@ -62,7 +62,7 @@ func ExampleRouter() {
 //
 // A router that has its own writer, such as gin, needs an adapter that calls protect with the rest of its chain.
 func ExampleMiddleware_Middleware() {
-	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", Policy: idem.IETF()}, middleware.Route{})
+	protect, err := newMiddleware(nil).Middleware(idem.Operation{Name: "orders.pay", ReleaseOn: []int{503}, Policy: idem.IETF()}, middleware.Route{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func ExampleObservation() {
 		runs++
 		w.WriteHeader(http.StatusCreated)
 	})
-	observed, err := mw.Wrap(idem.Operation{Name: "orders.create", Policy: idem.Observe(idem.IETF())}, middleware.Route{}, existing)
+	observed, err := mw.Wrap(idem.Operation{Name: "orders.create", ReleaseOn: []int{503}, Policy: idem.Observe(idem.IETF())}, middleware.Route{}, existing)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func ExampleMiddleware_Wrap() {
 		log.Fatal(err)
 	}
 	existing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("power cut") })
-	protected, err := mw.Wrap(idem.Operation{Name: "orders.import", Policy: idem.IETF()}, middleware.Route{}, existing)
+	protected, err := mw.Wrap(idem.Operation{Name: "orders.import", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, existing)
 	if err != nil {
 		log.Fatal(err)
 	}

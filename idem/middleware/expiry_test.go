@@ -13,7 +13,10 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-const day = 24 * time.Hour
+const (
+	day  = 24 * time.Hour
+	skew = 2 * time.Second // the default of idem.Config.ClockSkew
+)
 
 func sent(q ask, value string) ask {
 	q.header = map[string]string{"Idempotency-First-Sent": value}
@@ -114,7 +117,7 @@ func TestGoneAfterExpiry(t *testing.T) {
 	refuse.Store(true)
 	a.do(key(ask{})).refuses(t, 400, "request_invalid")
 	refuse.Store(false)
-	a.later(7 * day)
+	a.later(7*day + skew)
 	a.do(status).refuses(t, 404, "not_found")
 	a.do(key(ask{})).wants(t, 201, "executed")
 	if runs.Load() != 2 {
@@ -156,7 +159,7 @@ func TestKeyTime(t *testing.T) {
 			a.do(ask{}).wants(t, 201, "unprotected")
 			a.do(keyAt(start)).wants(t, 201, "executed")
 			a.do(keyAt(start)).wants(t, 201, "replayed")
-			a.later(day)
+			a.later(day + skew + time.Second) // TTL is in seconds
 			a.mem.Expire(a.now())
 			want := map[idem.AfterExpiry]int{idem.AfterExpiryNew: 412, idem.AfterExpiryGone: 410}[after]
 			a.do(keyAt(start)).refuses(t, want, idem.CodeKeyExpired)

@@ -45,7 +45,7 @@ func TestClientHangsUp(t *testing.T) {
 		a, g := newAPI(t, nil), newGate()
 		handler, err := a.mw.Handle(withDefaults(idem.Operation{}, idem.KindAtomic), middleware.Route{}, g.handle)
 		if wrapped {
-			handler, err = a.mw.Wrap(idem.Operation{Name: "orders.wrap", Policy: idem.IETF()}, middleware.Route{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler, err = a.mw.Wrap(idem.Operation{Name: "orders.wrap", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				response, err := g.handle(r.Context(), nil, nil)
 				if err != nil {
 					t.Error(err)

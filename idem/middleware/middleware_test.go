@@ -137,6 +137,7 @@ func withDefaults(op idem.Operation, kind idem.Kind) idem.Operation {
 	if op.Policy.Name == "" {
 		op.Policy = idem.IETF()
 	}
+	op.UnknownToOperator = op.Kind == idem.KindOpaque
 	return op
 }
 
@@ -290,7 +291,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	op := idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}
 	handler := counting(new(atomic.Int64))
 	opaque := op
-	opaque.Kind = idem.KindOpaque
+	opaque.Kind, opaque.UnknownToOperator = idem.KindOpaque, true
 	for name, try := range map[string]func() error{
 		"an opaque operation for Handle": func() error { _, err := mw.Handle(opaque, middleware.Route{}, handler); return err },
 		"an atomic operation for Wrap":   func() error { _, err := mw.Wrap(op, middleware.Route{}, http.NotFoundHandler()); return err },

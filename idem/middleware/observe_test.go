@@ -165,8 +165,9 @@ func TestObserveDoesNotWait(t *testing.T) {
 	}
 }
 
-// What an enforcing endpoint would park as unknown locks nothing, and is told of when it happens.
-func TestObservedFailureLocksNothing(t *testing.T) {
+// What an enforcing endpoint would park as unknown is parked, and every request executes all the same: an enforcing
+// endpoint that comes later must not take what it finds for permission.
+func TestObservedFailureStopsNothingAndPermitsNothing(t *testing.T) {
 	for name, fail := range map[string]func(http.ResponseWriter){
 		"500": func(w http.ResponseWriter) { w.WriteHeader(500) },
 		"408": func(w http.ResponseWriter) { w.WriteHeader(408) },
@@ -186,12 +187,11 @@ func TestObservedFailureLocksNothing(t *testing.T) {
 			status := map[string]int{"500": 500, "408": 408}[name]
 			a.observes(told, key(ask{}), status, "409 unknown "+idem.CodeOutcomeUnknown)
 			failing.Store(false)
-			a.observes(told, key(ask{}), 201)
-			a.observes(told, key(ask{}), 201, "201 replayed")
-			for _, r := range a.mem.Records() {
-				if _, removable := r.RemoveAfter(); !removable || r.State == idem.StateUnknown {
-					t.Errorf("left %+v", r)
-				}
+			for range 2 {
+				a.observes(told, key(ask{}), 201, "409 unknown "+idem.CodeOutcomeUnknown)
+			}
+			if r := a.mem.Records()[0]; r.State != idem.StateUnknown || r.SafeToRunAgain {
+				t.Errorf("left a record that is %s, safe to run again %v", r.State, r.SafeToRunAgain)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestObservedFailureLocksNothing(t *testing.T) {
 func TestObservedPanicPassesThrough(t *testing.T) {
 	told := &reports{}
 	a := observing(t, nil, told.add)
-	handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", Policy: idem.Observe(idem.IETF())}, middleware.Route{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", UnknownToOperator: true, Policy: idem.Observe(idem.IETF())}, middleware.Route{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("boom")
 	}))
 	if err != nil {
@@ -391,7 +391,7 @@ func TestObserveKeepsToItsPolicy(t *testing.T) {
 	if r := a.do(key(ask{method: "PUT"})); r.StatusCode != 201 || r.Header.Get("Idempotency-Status") != "ignored" || len(told.take()) > 0 {
 		t.Errorf("%d %v", r.StatusCode, r.Header)
 	}
-	if _, err := a.mw.Wrap(idem.Operation{Name: "orders.stripe", Policy: idem.Observe(idem.Stripe())}, middleware.Route{}, http.NotFoundHandler()); err == nil {
+	if _, err := a.mw.Wrap(idem.Operation{Name: "orders.stripe", UnknownToOperator: true, Policy: idem.Observe(idem.Stripe())}, middleware.Route{}, http.NotFoundHandler()); err == nil {
 		t.Error("a wrapped handler whose 5xx are stored is accepted")
 	}
 }

@@ -25,7 +25,7 @@ func TestH15NobodyIsToldAnythingBeforeTheyAreAuthorised(t *testing.T) {
 	a.do(ask{keys: []string{"expired"}}).wants(t, 201, "executed")
 	a.later(day + time.Minute)
 	a.do(ask{keys: []string{"live"}}).wants(t, 201, "executed")
-	a.do(key(ask{path: "/wrapped"})).wants(t, 502, "executed")
+	a.do(key(ask{path: "/wrapped"})).wants(t, 502, "unknown")
 	for name, c := range map[string]struct {
 		ask    ask
 		status int

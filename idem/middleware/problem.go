@@ -68,10 +68,20 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	var over *idem.QuotaError
 	var expiry *idem.ExpiredError
 	var untimed *idem.KeyTimeError
+	var refusedBefore *idem.RefusedBeforeError
 	log := m.cfg.Logger.With(append(attributes, "error", err)...)
 	switch {
 	case errors.As(err, &rejected):
 		return rejected.Problem.Response(), 0
+	case errors.Is(err, idem.ErrNoTime):
+		log.ErrorContext(ctx, "no time left before the deadline")
+		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeNoTime, "Service Unavailable",
+			"There was no time left to execute the request. Nothing was executed; send it again after Retry-After.").Response(), retryAfter(err)
+	case errors.As(err, &refusedBefore):
+		log.WarnContext(ctx, "key not proven to be younger than a loss of records")
+		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeRefusedBefore, "Service Unavailable",
+				"The key may have been used before records were lost. Nothing was executed; a request that is new says so with Idempotency-First-Sent.").Response(),
+			retryAfter(err)
 	case errors.As(err, &unavailable):
 		log.ErrorContext(ctx, "store unavailable")
 		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
@@ -94,6 +104,15 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 		log.ErrorContext(ctx, "request failed")
 	}
 	return internalError().response, 0
+}
+
+// retryAfter is when a request that the engine could not execute may be sent again; 0 where it does not say.
+func retryAfter(err error) time.Duration {
+	var unavailable *idem.UnavailableError
+	if errors.As(err, &unavailable) {
+		return unavailable.RetryAfter
+	}
+	return 0
 }
 
 // guard answers 500 where a request panics outside of its handler, whose panics the engine takes care of.

@@ -88,8 +88,9 @@ func (m *Middleware) handle(op idem.Operation, route Route, pattern string, h Ha
 }
 
 // Wrap registers an existing handler, which writes for itself, as an opaque operation and returns its endpoint. Its
-// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic or a 5xx of the handler
-// leaves unknown unless the operation is SafeToRunAgain. Requests without protection, by policy or by their method, pass
+// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic of the
+// handler, or an answer that the policy does not store, leaves unknown unless the operation or the handler declared
+// otherwise: Operation.ReleaseOn, Operation.SafeToRunAgain, [idem.NothingHappened]. Requests without protection, by policy or by their method, pass
 // through untouched once they are authenticated. An empty kind means opaque; it returns an [*idem.ConfigError] for any
 // other.
 func (m *Middleware) Wrap(op idem.Operation, route Route, h http.Handler) (http.Handler, error) {

@@ -23,7 +23,7 @@ func TestRouterFailsAtStartUp(t *testing.T) {
 	op := idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}
 	bare := op
 	bare.Policy = idem.Policy{}
-	wrapped := idem.Operation{Name: "orders.wrap", Policy: idem.IETF()}
+	wrapped := idem.Operation{Name: "orders.wrap", UnknownToOperator: true, Policy: idem.IETF()}
 	former := idem.Operation{Name: "orders.make", RenamedFrom: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}
 	read := func(context.Context, *middleware.Request) (idem.Response, error) {
 		return idem.Response{Status: 204}, nil
@@ -86,7 +86,7 @@ func TestRouter(t *testing.T) {
 	r := a.mw.NewRouter()
 	r.Handle("POST /orders/{id}/items", idem.Operation{Name: "items.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{}, counting(&runs))
 	r.Handle("POST /any/{id}", idem.Operation{Name: "any.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{IgnorePath: []string{"id"}}, counting(&runs))
-	r.Wrap("/wrapped/{rest...}", idem.Operation{Name: "orders.wrap", RenamedFrom: "orders.old", Policy: idem.Observe(idem.Lenient())}, middleware.Route{}, ok)
+	r.Wrap("/wrapped/{rest...}", idem.Operation{Name: "orders.wrap", RenamedFrom: "orders.old", UnknownToOperator: true, Policy: idem.Observe(idem.Lenient())}, middleware.Route{}, ok)
 	r.Handle("POST /search", idem.Operation{Name: "orders.search", Kind: idem.KindExpress, Policy: idem.Exempt("reads only")}, middleware.Route{}, counting(&runs))
 	r.Exempt("POST /hooks", "events have ids of their own", ok)
 	r.Idempotent("DELETE /orders/{id}", ok)

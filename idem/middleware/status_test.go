@@ -156,6 +156,7 @@ func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 	id := a.stored("k", func(r *idem.Record) { r.State, r.Kind = idem.StateUnknown, idem.KindOpaque })
 	expired := a.stored("old", func(r *idem.Record) {
 		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
+		r.FreeAt = r.ExpiresAt
 	})
 	for _, c := range []struct {
 		id     idem.OperationID
@@ -171,6 +172,7 @@ func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 	gone := a.stored("gone", func(r *idem.Record) {
 		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
 		r.Expiry = idem.Expiry{KeepFor: 7 * day, Gone: true}
+		r.FreeAt = r.ExpiresAt.Add(r.Expiry.KeepFor)
 	})
 	if r := a.status(gone, "tenant-a"); r.StatusCode != 410 || r.code(t) != idem.CodeKeyExpired {
 		t.Errorf("kept as gone: %d", r.StatusCode)

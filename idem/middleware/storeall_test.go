@@ -72,7 +72,7 @@ func storesAll(t *testing.T) {
 
 // A wrapped handler's 5xx may have had an effect: storing it as the answer would hide that, so the two contradict each other.
 func TestStoreAllNeedsAHandlerThatIsSafeToRunAgain(t *testing.T) {
-	_, err := newAPI(t, nil).mw.Wrap(idem.Operation{Name: "orders.wrap", Policy: storeAll()}, middleware.Route{}, http.NotFoundHandler())
+	_, err := newAPI(t, nil).mw.Wrap(idem.Operation{Name: "orders.wrap", UnknownToOperator: true, Policy: storeAll()}, middleware.Route{}, http.NotFoundHandler())
 	var refused *idem.ConfigError
 	if !errors.As(err, &refused) || refused.Field != "Policy.StoreServerErrors" || !strings.Contains(err.Error(), "Operation.Kind") {
 		t.Errorf("%v, want both fields named", err)

@@ -98,7 +98,7 @@ func TestWrappedHandlerThatIsSafeToRunAgain(t *testing.T) {
 func TestWrappedRefusalIsNotStored(t *testing.T) {
 	a := newAPI(t, nil)
 	var runs atomic.Int64
-	a.wrap("POST /orders", idem.Operation{}, func(w http.ResponseWriter, _ *http.Request) {
+	a.wrap("POST /orders", idem.Operation{ReleaseOn: []int{http.StatusTooManyRequests}}, func(w http.ResponseWriter, _ *http.Request) {
 		if runs.Add(1) == 1 {
 			w.Header().Set("X-Limit", "10")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -155,7 +155,7 @@ func TestWrappedBodyIsBounded(t *testing.T) {
 // A handler that ran out of time without a word has not answered 200.
 func TestWrappedHandlerThatTimesOutLeavesUnknown(t *testing.T) {
 	a := newAPI(t, nil)
-	handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", Policy: idem.IETF()}, middleware.Route{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler, err := a.mw.Wrap(idem.Operation{Name: "orders.create", UnknownToOperator: true, Policy: idem.IETF()}, middleware.Route{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	}))
 	if err != nil {

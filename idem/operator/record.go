@@ -13,7 +13,7 @@ import (
 func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
 	would := fmt.Sprintf("complete it with status %d", response.Status)
 	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r idem.Record) (string, error) {
-		next, err := c.cfg.Engine.Resolve(ctx, r.Tenant, id, idem.FenceOf(r), response)
+		next, err := c.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
 		return string(next.State), admitted("resolved", r, err)
 	})
 }
@@ -22,7 +22,7 @@ func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, respon
 // any other that is held, whose holder is fenced off.
 func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
-		next, err := c.cfg.Engine.Free(ctx, r.Tenant, id, idem.FenceOf(r), "released: "+ch.Reason)
+		next, err := c.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
 		return string(next.State), admitted("released", r, err)
 	})
 }

@@ -129,7 +129,7 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	case Conflict:
 		return x.again(in.Reply.Rec, in.Now, c)
 	case Unclear:
-		return x.giveBack(c)
+		return x.giveBack(in.Now, c)
 	}
 	if in.Reply.Code == Contention { // somebody is at the key at this instant
 		return x.tell(Say{Code: Busy, State: InProgress})
@@ -170,8 +170,8 @@ func (x Execution) hold(r Record, now Instant, c *Config) (Execution, Action) {
 }
 
 // giveBack takes back a reserve that may have landed, or may land yet: nothing has run under it. Where it has not landed,
-// the record is put in its way, so that it never can.
-func (x Execution) giveBack(c *Config) (Execution, Action) {
+// the record is put in its way, so that it never can. A store that is down is answered soon all the same.
+func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 	x.Then = Say{Code: Unavailable}
 	x.NewKey = x.NewKey || x.Phase == Reserving
 	if c.off(NoGiveBack) {
@@ -185,7 +185,11 @@ func (x Execution) giveBack(c *Config) (Execution, Action) {
 		}
 	}
 	free := released(w.Rec, c.Life, x.At.Until)
-	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, x.Plan.StoreUntil)
+	until := x.Plan.StoreUntil
+	if c.GiveBackFor != 0 {
+		until = min(until, now+c.GiveBackFor)
+	}
+	x, a := x.send(GivingBack, Write{RecIf: fence, RecAs: Put, Rec: free, Why: ReserveUnanswered}, until)
 	x.At.Persists = !c.off(NoGiveBackPersistence)
 	return x, a
 }

@@ -156,7 +156,10 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 	case x.Errand == Bust && (r.State != Completed || r.Expires == 0 || !r.bustable()):
 		return x.tell(Inadmissible)
 	case x.Errand == Bust:
-		age := c.changeFor() + c.CacheAge + c.Skew // from its latest landing, on the clock of whoever takes the key
+		var age Millis
+		if c.CacheAge != 0 { // from its latest landing, on the clock of whoever takes the key
+			age = c.changeFor() + c.CacheAge + c.Skew
+		}
 		if c.off(NoCacheWait) {
 			age = 0
 		}

@@ -169,7 +169,15 @@ func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Executi
 		x.NewKey = true
 		return x.send(Releasing, Write{RecIf: freeKey(now), RecAs: Put, Rec: free, Why: why}, x.Plan.StoreUntil)
 	}
-	return x.tell(then)
+	return x.gaveUp()
+}
+
+// gaveUp tells what was to be told. "Unavailable" is told only once nothing in the record says more.
+func (x Execution) gaveUp() (Execution, Action) {
+	if x.Then.Code == Unavailable {
+		return x.look(LastLook)
+	}
+	return x.tell(x.Then)
 }
 
 // release gives the lease back. Nothing has run, or the handler of a wrapped operation promised that nothing happened: then
@@ -197,12 +205,16 @@ func (x Execution) releaseDecided(v Verdict, in Input, c *Config) (Execution, Ac
 	case v != Done && v != Conflict && x.Loose: // what was to be told is not proven
 		return x.tell(Say{Code: Unavailable})
 	}
+	if v != Done {
+		return x.gaveUp()
+	}
 	return x.tell(x.Then)
 }
 
 // lastLook answers with what stands in the record once nothing may be sent any more. Anything else proves nothing.
 func (x Execution) lastLook(in Input, c *Config) (Execution, Action) {
 	r := in.Reply.Rec
+	x.Zombie = x.Zombie || x.Holding && r.State != Absent && !x.mine(r)
 	switch {
 	case in.Reply.Code != OK:
 	case x.own(r):

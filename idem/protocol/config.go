@@ -26,6 +26,8 @@ type Config struct {
 	WorkMin Millis
 	// ReserveFor bounds how long a reserve without a reply is sent again.
 	ReserveFor Millis
+	// GiveBackFor bounds how long it is given back then; 0 is for as long as the execution has.
+	GiveBackFor Millis
 	// CompleteFor is how long the answer of a wrapped handler is sent at least, lease or not: it is evidence.
 	CompleteFor Millis
 	// Kills says that the platform ends a process that has passed its caller's deadline: no lease is renewed.

@@ -3,11 +3,11 @@ package protocol
 // Lease: what happens beside the handler. A lease means that its holder is alive; where the platform does not end the
 // process at a deadline, it is renewed for as long as the handler runs.
 
-// run starts the handler.
+// run starts the handler, after a pause where it lost an optimistic lock before.
 func (x Execution) run(now Instant, c *Config) (Execution, Action) {
 	x.Phase, x.HandlerOn = Running, true
+	a := Action{Do: Run, Until: x.Plan.HandlerUntil, Pause: x.Runs}
 	x.Runs++
-	a := Action{Do: Run, Until: x.Plan.HandlerUntil}
 	if c.renews() {
 		a.Wake = x.wake(now)
 		a.Until = x.handlerUntil()

@@ -154,9 +154,11 @@ func parked(r Record) Record {
 	return r
 }
 
-// busted does not answer any more; its key is free when no cache can hold the old answer.
+// busted does not answer any more; its key is free when no cache can hold the old answer: at once where there is none.
 func busted(r Record, life Life, now, cacheAge Instant) Record {
 	r = released(r, life, now+cacheAge)
-	r.Lease = now + cacheAge
+	if cacheAge != 0 {
+		r.Lease = now + cacheAge
+	}
 	return r
 }

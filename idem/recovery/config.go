@@ -37,6 +37,9 @@ type Config struct {
 	// Logger gets one line for each thing that became of a record, beside the engine's own; lines with alarm=true want a
 	// person. Default: discards.
 	Logger *slog.Logger
+
+	// freeze is the engine's Config.FreezeAllowance.
+	freeze time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -82,7 +85,7 @@ func (c Config) validate() error {
 func (c Config) now() time.Time { return c.Now().UTC().Truncate(time.Millisecond) }
 
 // provable is from when a lease's end on absence proves something (docs/design.md "Messages"): what the holder sent last
-// has arrived by then, and is listed.
+// has arrived by then, and is listed; also where it was frozen before it sent it.
 func (c Config) provable(leaseUntil time.Time) time.Time {
-	return leaseUntil.Add(c.LongestRequest + c.ListingDelay + c.ClockSkew)
+	return leaseUntil.Add(c.LongestRequest + c.ListingDelay + c.freeze + c.ClockSkew)
 }

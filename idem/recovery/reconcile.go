@@ -226,7 +226,7 @@ func (r *Reconciler) decide(ctx context.Context, seen idem.Record) (Decision, er
 		if asked.Before(r.cfg.provable(seen.LeaseUntil)) {
 			return DecisionEarly, nil
 		}
-		_, err = r.engine.Free(ctx, seen.Tenant, seen.OperationID, idem.FenceOf(seen), "proven absent")
+		_, err = r.engine.Free(ctx, seen.Tenant, seen.OperationID, seen.Revision, "proven absent")
 		decision = DecisionFreed
 	case Unclear:
 		r.log(ctx, slog.LevelWarn, "idempotency.probe_unclear", seen, "cause", finding.Cause)
@@ -248,11 +248,11 @@ func decided(decision Decision, err error) (Decision, error) {
 
 // complete stores what was found. What does not fit has happened all the same, and must not happen again (peers.md H10).
 func (r *Reconciler) complete(ctx context.Context, seen idem.Record, response idem.Response) error {
-	_, err := r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, idem.FenceOf(seen), response)
+	_, err := r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, seen.Revision, response)
 	if errors.Is(err, idem.ErrResponseTooLarge) {
 		short := idem.NewProblem(http.StatusInternalServerError, idem.CodeResponseTooLarge, "Response too large",
 			"The request was executed; its response is too large to be stored.").Response()
-		_, err = r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, idem.FenceOf(seen), short)
+		_, err = r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, seen.Revision, short)
 	}
 	return err
 }

@@ -99,11 +99,11 @@ func TestReconcileBacksOffWithoutAWrite(t *testing.T) {
 			}
 		}
 		minutes(5 * 60)
-		want := []time.Duration{0, 2 * time.Minute} // at once, and when absence can be proven: 62 s, seen at the next minute
+		want := []time.Duration{0, 3 * time.Minute} // at once, and when absence can be proven: 122 s, seen at the next minute
 		for vain := time.Minute; vain <= 64*time.Minute; vain *= 2 {
-			want = append(want, vain+2*time.Minute)
+			want = append(want, vain+3*time.Minute)
 		}
-		want = append(want, 126*time.Minute, 186*time.Minute, 246*time.Minute) // then every hour
+		want = append(want, 127*time.Minute, 187*time.Minute, 247*time.Minute) // then every hour
 		if len(at) != len(want) {
 			t.Fatalf("asked at %v, want %v", at, want)
 		}
@@ -211,9 +211,9 @@ func TestReconcileOvertaken(t *testing.T) {
 				r := w.parked("k")
 				time.Sleep(absentAfter)
 				reconciler := w.reconciler(func(ctx context.Context, r idem.Record) recovery.Finding {
-					late, _, err := idem.Step(r, idem.Completed{Owner: r.Owner, Response: idem.Response{Status: 200}}, time.Now())
-					w.ok(err)
-					late.Revision = "late"
+					now, late := time.Now(), r
+					late.State, late.Response, late.Revision = idem.StateCompleted, idem.Response{Status: 200}, "AAAAAAAAAAAAAAAAAAAAAQ"
+					late.LeaseUntil, late.DoneAt, late.ExpiresAt, late.FreeAt = time.Time{}, now, now.Add(r.Retention), now.Add(r.Retention)
 					w.ok(w.mem.Update(ctx, late, idem.FenceOf(r)))
 					return finding
 				})

@@ -34,6 +34,7 @@ func settle(engine *idem.Engine, store Store, cfg Config) (Config, error) {
 		return cfg, &idem.ConfigError{Field: "engine, store", Value: nil, Rule: "must be given"}
 	}
 	cfg = cfg.withDefaults()
+	cfg.freeze = engine.FreezeAllowance()
 	return cfg, cfg.validate()
 }
 

@@ -17,14 +17,14 @@ func TestSweepParksDeadOpaqueLeasesAlone(t *testing.T) { // ADR 0009
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 		dead := w.reserved("dead")
 		others := []idem.Record{
-			w.reserved("live", func(r *idem.Record) { r.LeaseUntil = time.Now().Add(lease + time.Millisecond) }),
+			w.reserved("live", func(r *idem.Record) { r.LeaseUntil = time.Now().Add(lease + skew + time.Millisecond) }),
 			w.reserved("safe", func(r *idem.Record) { r.SafeToRunAgain = true }),
 			w.reserved("atomic", func(r *idem.Record) { r.Kind = idem.KindAtomic }),
 			w.reserved("done", func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateCompleted, time.Now().Add(day) }),
 			w.reserved("free", func(r *idem.Record) { r.State = idem.StateFailedRetryable }),
 			w.parked("unknown"),
 		}
-		time.Sleep(lease)
+		time.Sleep(lease + skew)
 		sweep := w.sweep()
 		w.swept(sweep, recovery.Report{Parked: 1})
 		w.swept(sweep, recovery.Report{})
@@ -35,7 +35,7 @@ func TestSweepParksDeadOpaqueLeasesAlone(t *testing.T) { // ADR 0009
 		if n, _ := w.lines("idempotency.swept"); n != 1 {
 			t.Errorf("%d lines, want one for each change", n)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(skew + time.Millisecond)
 		w.swept(sweep, recovery.Report{Parked: 1})
 	})
 }
@@ -46,7 +46,7 @@ func TestWhatTheSweepParkedIsNotExecuted(t *testing.T) {
 		w.reserved("k", func(r *idem.Record) {
 			r.Fingerprint = w.fingerprint()
 		})
-		time.Sleep(lease)
+		time.Sleep(lease + skew)
 		w.swept(w.sweep(), recovery.Report{Parked: 1})
 		if result := w.request("k"); result.Outcome != idem.OutcomeUnknown || w.runs != 0 {
 			t.Errorf("%s, %d runs; want unknown and none", result.Outcome, w.runs)
@@ -108,7 +108,7 @@ func TestSweepGoesOnWhereItStopped(t *testing.T) {
 		for i := range 12 {
 			w.reserved(keyOf(i))
 		}
-		time.Sleep(lease)
+		time.Sleep(lease + skew)
 		sweep := w.sweep()
 		w.swept(sweep, recovery.Report{Parked: 5, Unfinished: true})
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -127,7 +127,7 @@ func TestSweepAndTrouble(t *testing.T) {
 		for i := range 12 {
 			w.reserved(keyOf(i))
 		}
-		time.Sleep(lease)
+		time.Sleep(lease + skew)
 		sweep := w.sweep()
 		w.store.All(faulty.Refuse(errDown))
 		if _, err := sweep.Run(t.Context()); !errors.Is(err, errDown) {
@@ -154,7 +154,7 @@ func TestSweepKilledAtAnyCall(t *testing.T) {
 			t.Run(string(call)+" "+name, func(t *testing.T) {
 				bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 					r := w.reserved("k")
-					time.Sleep(lease)
+					time.Sleep(lease + skew)
 					w.store.On(call, 1, faulty.Before(func() { w.store.All(faulty.Refuse(errDown)) })) // and no call after it
 					w.store.On(call, 1, fault)
 					_, _ = w.sweep().Run(t.Context()) // killed

@@ -80,6 +80,7 @@ var (
 	engineConfig = idem.Config{
 		ExecutionMax: 2500 * time.Millisecond, HandlerMargin: 300 * time.Millisecond, AnswerMargin: 50 * time.Millisecond,
 		LeaseMargin: 100 * time.Millisecond, CallTimeout: time.Second, SweepGrace: 300 * time.Millisecond,
+		FreezeAllowance: 10 * time.Millisecond,
 	}
 	recoveryConfig = recovery.Config{
 		LongestRequest: longestRequest, ClockSkew: clockSkew, ProbeTimeout: 300 * time.Millisecond, ProbeBackoffMin: time.Second,
@@ -210,7 +211,7 @@ func (f *traffic) client(ctx context.Context, kind idem.Kind, name, key string) 
 		store, die := f.process()
 		engine, err := idem.New(store, engineConfig)
 		f.ok(err)
-		op, err := engine.Register(idem.Operation{Name: name, Kind: kind, Policy: idem.IETF()})
+		op, err := engine.Register(idem.Operation{Name: name, Kind: kind, Probed: kind == idem.KindOpaque, Policy: idem.IETF()})
 		f.ok(err)
 		handler := f.handler(die)
 		if kind == idem.KindDeferred {

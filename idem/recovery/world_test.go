@@ -29,9 +29,12 @@ const (
 	operation = "orders.create"
 	tenant    = "t"
 	lease     = 10 * time.Second
-	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest and ClockSkew.
-	absentAfter = 62 * time.Second
-	day         = 24 * time.Hour
+	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest, of the engine's
+	// FreezeAllowance, and of ClockSkew.
+	absentAfter = 122 * time.Second
+	// skew is the default of ClockSkew: a dead lease is parked that much later.
+	skew = 2 * time.Second
+	day  = 24 * time.Hour
 )
 
 var (
@@ -81,7 +84,7 @@ func bubble(t *testing.T, cfg recovery.Config, test func(t *testing.T, w *world)
 		w.cfg.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
 		w.engine, err = idem.New(w.store, idem.Config{Logger: w.cfg.Logger})
 		w.ok(err)
-		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindOpaque, Policy: idem.IETF()})
+		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindOpaque, Probed: true, Policy: idem.IETF()})
 		w.ok(err)
 		test(t, w)
 	})

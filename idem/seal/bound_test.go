@@ -116,7 +116,7 @@ func TestSealedOnlyRefusesAnAnswerInTheOpen(t *testing.T) {
 				"insert": func() error { return strict.Insert(t.Context(), r, base) },
 				"update": func() error {
 					fence := idem.FenceOf(r)
-					fence.Owner = "nobody"
+					fence.Revision = "another"
 					return strict.Update(t.Context(), r, fence)
 				},
 				"commit": func() error {

@@ -72,8 +72,8 @@ func (c Config) validate() error {
 
 // Inner is the store that keeps what is sealed.
 //
-// Its bound on a response must be [OverheadBytes] above the engine's, because a response that can't be compressed is stored
-// that much larger: dynamo.Config.ResponseBytesMax.
+// The engine's bound on a response is [OverheadBytes] below this store's, because a response that can't be compressed is
+// stored that much larger.
 type Inner interface {
 	idem.Store
 	outbox.Store

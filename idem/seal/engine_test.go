@@ -35,7 +35,7 @@ func (a *app) restart(t *testing.T) {
 	t.Helper()
 	a.engine = must(idem.New(a.with(t, a.cfg), idem.Config{Now: a.clock.Now, Pause: a.clock.Pause}))(t)
 	for _, kind := range kinds {
-		op := idem.Operation{Name: "orders." + string(kind), Kind: kind, Policy: idem.IETF()}
+		op := idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindOpaque, Policy: idem.IETF()}
 		a.orders[kind] = must(a.engine.Register(op))(t)
 	}
 }

@@ -19,7 +19,7 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 			a := newApp(t)
 			store := faulty.New(a.with(t, seal.Config{}))
 			a.engine = must(idem.New(store, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause}))(t)
-			op := idem.Operation{Name: "orders.opaque", Kind: idem.KindOpaque, Policy: idem.IETF()}
+			op := idem.Operation{Name: "orders.opaque", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: idem.IETF()}
 			a.orders[idem.KindOpaque] = must(a.engine.Register(op))(t)
 			_, err := a.orders[idem.KindOpaque].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
 				return idem.Response{}, errors.New("lost connection")
@@ -34,7 +34,7 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 			}
 			seen := a.inner.Records()[0]
 			store.On(faulty.Update, 1, faulty.LoseReply())
-			got, err := a.engine.Resolve(t.Context(), "ada", seen.OperationID, idem.FenceOf(seen), idem.Response{Status: 201, Body: []byte(`"done for ada"`)})
+			got, err := a.engine.Resolve(t.Context(), "ada", seen.OperationID, seen.Revision, idem.Response{Status: 201, Body: []byte(`"done for ada"`)})
 			if err != nil || got.State != idem.StateCompleted {
 				t.Fatalf("%+v, %v", got, err)
 			}

@@ -17,6 +17,11 @@ type Store struct {
 	keys     *ring
 }
 
+// ResponseBytesMax implements idem.ResponseBound: what the inner store takes, less what a response grows by.
+func (s *Store) ResponseBytesMax() int {
+	return min(idem.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
+}
+
 // Get implements idem.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly
 // refuses.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {

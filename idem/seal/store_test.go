@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
 )
 
@@ -250,5 +254,68 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 	var conflict *idem.MessageConflictError
 	if err := restarted.UpdateMessage(context.Background(), bare, idem.FenceOfMessage(bare)); !errors.As(err, &conflict) || string(conflict.Existing.Payload) != "pay ada" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A lease is renewed, and a record postponed, whatever became of the tenant's key: a handler runs under it.
+func TestARenewalNeedsNoKey(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r := completed(t, "ada", "")
+	r.State, r.Kind, r.Response, r.LeaseUntil = idem.StateInProgress, idem.KindOpaque, idem.Response{}, base
+	ok(t, v.Insert(t.Context(), r, base))
+	restarted := v.with(t, seal.Config{})
+	v.keys.answers(false)
+	r.LeaseUntil, r.LookAt = base.Add(time.Minute), base.Add(time.Hour)
+	ok(t, restarted.Renew(t.Context(), r, idem.FenceOf(r)))
+	ok(t, restarted.Postpone(t.Context(), r, idem.FenceOf(r)))
+	if got := v.inner.Records()[0]; !got.LeaseUntil.Equal(r.LeaseUntil) || !got.LookAt.Equal(r.LookAt) {
+		t.Errorf("the lease ends at %v, looked at %v", got.LeaseUntil, got.LookAt)
+	}
+}
+
+// A record's conflict decides although the message that was in the way too can't be opened for want of a key.
+func TestARecordsConflictHoldsWithoutAKey(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "pay ada")
+	commit(t, v, r, m)
+	bare := r
+	bare.Response = idem.Response{}
+	again := m
+	again.Payload = nil
+	restarted := v.with(t, seal.Config{})
+	v.keys.answers(false)
+	send, err := restarted.Prepare(idem.Commit{Record: bare, Now: base, Token: "token", Messages: []idem.Message{again}})
+	ok(t, err)
+	var conflict *idem.RecordConflictError
+	if err := send(t.Context()); !errors.As(err, &conflict) || conflict.Message == nil || !conflict.Message.Sealed {
+		t.Errorf("got %v", err)
+	}
+	v.keys.answers(true)
+	if err := send(t.Context()); !errors.As(err, &conflict) || conflict.Message.Sealed || string(conflict.Message.Payload) != "pay ada" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The largest response that the engine may let pass still fits when it is sealed.
+func TestTheLargestResponseFitsSealed(t *testing.T) {
+	for name, inner := range map[string]func(*bank) seal.Inner{
+		"DynamoDB": func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{}) },
+		"bounded":  func(b *bank) seal.Inner { return b.plain(t, dynamo.Config{ResponseBytesMax: 100 << 10}) },
+		"memory":   func(*bank) seal.Inner { return must(memstore.New(memstore.Config{}))(t) },
+	} {
+		b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
+		within := inner(b)
+		store := must(seal.New(within, seal.Config{Keys: b.keys}))(t)
+		if got, want := store.ResponseBytesMax(), idem.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {
+			t.Errorf("%s: the bound is %d, want %d", name, got, want)
+		}
+		if most := store.ResponseBytesMax(); name != "bounded" && most < 3<<20 {
+			t.Errorf("%s: the bound is %d, below the engine's default", name, most)
+		}
+		r := completed(t, "ada", "")
+		noise := make([]byte, min(store.ResponseBytesMax(), 3<<20))
+		rand.NewChaCha8([32]byte{}).Read(noise)
+		r.Response = idem.Response{Status: 201, Body: noise}
+		ok(t, store.Insert(t.Context(), r, base))
 	}
 }

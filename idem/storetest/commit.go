@@ -128,6 +128,19 @@ var commitTests = []test{
 		e.wantNothing(other.Key, nil, other.OperationID.Message(1), row)
 		e.wantRecord(r.Key, &r)
 	}},
+	{"a record's conflict tells of the first message that was in the way too, and of no other's", func(e *env) {
+		r, m := e.deferred()
+		second, third := message(r, 2), message(r, 3)
+		claimed := e.claimed(m)
+		e.ok(e.Store.UpdateMessage(e.ctx, claimed, idem.FenceOfMessage(m)))
+		err := e.send(idem.Commit{Record: e.again(r), Now: base, Token: e.token(), Messages: []idem.Message{second, m, third}})
+		e.wantRecordConflict(err, &r)
+		e.wantMessageBeside(err, &claimed)
+		err = e.send(idem.Commit{Record: e.again(r), Now: base, Token: e.token(), Messages: []idem.Message{second}})
+		e.wantRecordConflict(err, &r)
+		e.wantMessageBeside(err, nil)
+		e.wantMessage(second.ID, nil)
+	}},
 	{"a transaction's largest number of items fits, one more is refused and nothing happens", func(e *env) {
 		const itemsMax = 100 // TransactWriteItems
 		r, row := completed(e.reserved(), "{}"), e.rowKey()

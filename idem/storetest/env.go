@@ -293,6 +293,16 @@ func (e *env) wantRecordConflict(err error, existing *idem.Record) {
 	e.sameRecord(conflict.Existing, existing)
 }
 
+// wantMessageBeside demands that a RecordConflictError carries exactly this message too.
+func (e *env) wantMessageBeside(err error, existing *idem.Message) {
+	e.Helper()
+	var conflict *idem.RecordConflictError
+	if !errors.As(err, &conflict) {
+		e.Fatalf("got error %v, want a RecordConflictError", err)
+	}
+	e.sameMessage(conflict.Message, existing)
+}
+
 // wantMessageConflict demands a MessageConflictError that carries exactly existing.
 func (e *env) wantMessageConflict(err error, existing *idem.Message) {
 	e.Helper()

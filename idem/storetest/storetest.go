@@ -46,6 +46,8 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	}{
 		{"insert", insertTests},
 		{"update", updateTests},
+		{"fence", fenceTests},
+		{"touch", touchTests},
 		{"response", responseTests},
 		{"commit", commitTests},
 		{"token", tokenTests},

@@ -50,7 +50,9 @@ var tokenTests = []test{
 		}
 		e.ok(e.send(commit))
 		commit.Token = e.token()
-		e.wantRecordConflict(e.send(commit), &r)
+		err := e.send(commit)
+		e.wantRecordConflict(err, &r)
+		e.wantMessageBeside(err, &m)
 		e.wantRow(row, 1)
 	}},
 	{"a fence-off decides: a lost commit that comes later fails (peers.md H1)", func(e *env) {

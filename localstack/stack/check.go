@@ -27,12 +27,13 @@ type Part string
 const (
 	Lint  Part = "lint"
 	Unit  Part = "unit"
+	Prove Part = "prove"
 	Infra Part = "infra"
 	E2E   Part = "e2e"
 )
 
 // AllParts are what `make test` runs.
-func AllParts() []Part { return []Part{Lint, Unit, Infra, E2E} }
+func AllParts() []Part { return []Part{Lint, Unit, Prove, Infra, E2E} }
 
 // Check is one run of the project's checks.
 type Check struct {
@@ -78,7 +79,7 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 }
 
 func (c *Check) runAll(ctx context.Context, parts []Part) error {
-	run := map[Part]func(context.Context) error{Lint: c.lint, Unit: c.unit, Infra: c.infra, E2E: c.e2e}
+	run := map[Part]func(context.Context) error{Lint: c.lint, Unit: c.unit, Prove: c.prove, Infra: c.infra, E2E: c.e2e}
 	var failed []error
 	for _, part := range parts {
 		if err := run[part](ctx); err != nil {
@@ -103,7 +104,7 @@ func (c *Check) prepare(ctx context.Context) error {
 // vet and staticcheck.
 func (c *Check) lint(ctx context.Context) error {
 	staticcheck := filepath.Join(emulator.StaticcheckTool().Directory(c.Root), "staticcheck")
-	everything := append([]string{"-tags", "e2e"}, packages(modules...)...)
+	everything := append([]string{"-tags", "e2e,prove"}, packages(modules...)...)
 	python := filepath.Join(emulator.MinistackTool().Directory(c.Root), "venv", "bin", "python")
 	steps := []struct {
 		name string
@@ -181,6 +182,13 @@ func (c *Check) unit(ctx context.Context) error {
 	}
 	return c.Out.Step("unit and store tests on "+endpoints, func() error {
 		return c.count(goTest(ctx, c.Root, []string{"IDEM_STORE_ENDPOINTS=" + endpoints}, arguments...))
+	})
+}
+
+// prove explores the protocol within its small bounds. The rules have their switches in this build only.
+func (c *Check) prove(ctx context.Context) error {
+	return c.Out.Step("the protocol, explored", func() error {
+		return c.count(goTest(ctx, c.Root, nil, "-tags", "prove", "./idem/protocol/..."))
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -61,7 +62,7 @@ func newDesk(t *testing.T, with ...func(*stage.Stage)) *desk {
 		Identify: func(*http.Request) (middleware.Identity, error) {
 			return middleware.Identity{Tenant: stage.Tenant}, nil
 		},
-		Retention: time.Hour, BodyBytesMax: 1 << 10,
+		Retention: time.Hour, BodyBytesMax: 1 << 10, Logger: slog.New(slog.DiscardHandler),
 	})
 	d.ok(err)
 	return d

@@ -36,6 +36,9 @@ type Store struct {
 	sealed *seal.Store // nil where nothing is
 }
 
+// ResponseBytesMax implements idem.ResponseBound.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.stored) }
+
 func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger *slog.Logger) (*Store, error) {
 	bytesMax := cfg.ResponseBytesMax
 	if cfg.Seals() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -100,7 +101,7 @@ func (w *world) start() {
 	w.ok(err)
 	w.app, err = payments.New(payments.Config{
 		Engine: engine, Ledger: payments.Table{Client: w.client, Name: w.payments}, Messages: store, Courier: courier,
-		Retention: 24 * time.Hour, BodyBytesMax: 1 << 16,
+		Retention: 24 * time.Hour, BodyBytesMax: 1 << 16, Logger: slog.New(slog.DiscardHandler),
 		Identify: func(r *http.Request) (middleware.Identity, error) {
 			return middleware.Identity{Tenant: r.Header.Get("Tenant")}, nil
 		},

@@ -138,6 +138,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			RequestBody: []byte(`{"from":"acct_1","to":"acct_2","amount":500,"currency":"EUR"}`),
 			Header: http.Header{
 				"Content-Type": {"application/json"}, "Link": {link}, "Idempotency-Status": {"executed"}, "Idempotency-Expires": {"2026-11-22T12:15:00.000Z"},
+				"Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"},
 			},
 			Body: []byte(`{"id":"tr_CQoLDA0OgAAQID0QFBgcIk","from":"acct_1","to":"acct_2","amount":500,"currency":"EUR","created_at":"2026-11-21T12:15:00.000Z"}`),
 		}
@@ -146,13 +147,13 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		t.Fatalf("%s, %+v, %v", id, answer, err)
 	}
 	unavailable := func(x *Exchange) {
-		x.Status, x.Header = 503, http.Header{"Content-Type": {"application/problem+json"}, "Link": {link}, "Retry-After": {"2"}}
+		x.Status, x.Header = 503, http.Header{"Content-Type": {"application/problem+json"}, "Link": {link}, "Retry-After": {"2"}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"}}
 		x.Body = []byte(`{"type":"about:blank","title":"t","status":503,"detail":"d","code":"idempotency_store_unavailable"}`)
 	}
 	noted := func(x *Exchange) {
 		*x = Exchange{
 			Method: "POST", Path: "/v1/webhooks/provider", RequestHeader: http.Header{"Provider-Signature": {"t=1,v1=2"}}, Status: 204,
-			RequestBody: []byte(`{"id":"evt_1"}`),
+			RequestBody: []byte(`{"id":"evt_1"}`), Header: http.Header{"Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"}},
 		}
 	}
 	var empty Exchange

@@ -28,6 +28,10 @@ var elsewhere = map[string]func(middleware.RouteInfo) bool{
 	idem.CodeError:          func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
 	idem.CodeInUse:          func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
 	idem.CodeOutcomeUnknown: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindOpaque },
+	// The application is not configured to refuse keys of before a loss of records.
+	idem.CodeRefusedBefore: func(middleware.RouteInfo) bool { return false },
+	// Its function's time-out leaves time for every request.
+	idem.CodeNoTime: func(middleware.RouteInfo) bool { return false },
 	// Lambda returns 6 MiB; the answers of the application have some hundred bytes.
 	"response_too_large": func(middleware.RouteInfo) bool { return false },
 }
@@ -150,7 +154,7 @@ func (s sources) problems() (all []made) {
 		function  string
 		arguments int
 		code      int
-	}{{"NewProblem", 4, 1}, {"problem", 3, 0}} {
+	}{{"NewProblem", 4, 1}, {"problem", 4, 1}} {
 		for _, c := range s.calls(name.function) {
 			if len(c.call.Args) == name.arguments {
 				all = append(all, made{c.call.Args[name.code], c.in})

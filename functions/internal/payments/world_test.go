@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -125,6 +126,7 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 	}
 	config := payments.Config{
 		Engine: engine, Ledger: ledger, Messages: store, Identify: identify, Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
+		Logger: slog.New(slog.DiscardHandler),
 	}
 	if worker != nil {
 		if config.Courier, err = outbox.NewCourier(worker); err != nil {

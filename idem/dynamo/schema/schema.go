@@ -73,7 +73,7 @@ const (
 	ChunkDigest        = "rx" // on chunks only: SHA-256 of all of them, joined
 	DoneAt             = "da" // epoch ms
 	FreeAt             = "ea" // epoch ms, from when a new request may replace the record
-	AnswersUntil       = "au" // epoch ms, until when a final record answers, where that is not FreeAt
+	AnswersUntil       = "au" // epoch ms, until when a final record answers, where that is not told by DoneAt and Retention
 	Alone              = "al"
 	Retention          = "rt" // ms
 	LastError          = "le"

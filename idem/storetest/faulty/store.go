@@ -112,6 +112,9 @@ func (s *Store) call(ctx context.Context, call Call, run func(context.Context) e
 	return run(ctx)
 }
 
+// ResponseBytesMax implements idem.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	var found *idem.Record

@@ -102,7 +102,7 @@ func (c buildCommand) Run(s call) error {
 }
 
 type testCommand struct {
-	Parts []stack.Part `arg:"" optional:"" enum:"lint,unit,infra,e2e" help:"Which; all without any."`
+	Parts []stack.Part `arg:"" optional:"" enum:"lint,unit,prove,infra,e2e" help:"Which; all without any."`
 }
 
 // Run fails where a check does, and with CI=true where one can't run.

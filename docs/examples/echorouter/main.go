@@ -1,0 +1,39 @@
+// Command echorouter is a service on echo, protected by idem. What protects it stands between the markers.
+//
+// echo keeps the path's parameters in a context of its own, out of the request. So they count in the way that needs no
+// parameters: the whole path does.
+package main
+
+import (
+	"log"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/idem-go/idem-aws/docs/examples/internal/protection"
+	"github.com/idem-go/idem-aws/docs/examples/internal/shop"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/middleware"
+)
+
+func main() {
+	log.Fatal(http.ListenAndServe(":8080", newService(protection.New(), new(shop.Till))))
+}
+
+// newService is the service's routes.
+func newService(mw *middleware.Middleware, till *shop.Till) http.Handler {
+	pay := func(c echo.Context) error {
+		var body struct{ Amount int }
+		if err := c.Bind(&body); err != nil {
+			return err
+		}
+		return c.JSON(http.StatusCreated, till.Pay(c.Param("id"), body.Amount))
+	}
+	router := echo.New()
+	// idem: begin
+	op := idem.Operation{Name: "orders.pay", Policy: idem.IETF(), UnknownToOperator: true}
+	protect := protection.Must(mw.Middleware(op, middleware.Route{}))
+	router.POST("/orders/:id/pay", pay, echo.WrapMiddleware(protect))
+	// idem: end
+	return router
+}

@@ -1,0 +1,103 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// call is one call to DynamoDB.
+type call struct {
+	store     *Store
+	operation string
+	// attempts counts the requests that left.
+	attempts atomic.Int32
+}
+
+func (s *Store) begin(operation string) *call { return &call{store: s, operation: operation} }
+
+// reads is an option of the SDK's calls that have no effect: the client's own retries stay as they are configured.
+func (c *call) reads(o *dynamodb.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("IdemAttempt", func(
+			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+		) (middleware.FinalizeOutput, middleware.Metadata, error) {
+			c.attempts.Add(1)
+			return next.HandleFinalize(ctx, in)
+		}), "Retry", middleware.After)
+	})
+}
+
+// writes is an option of the SDK's calls that have an effect. Each is one request, however the client is configured: the
+// last error of several says nothing of the ones before, and who retries must know what may have happened. It does not
+// leave after the call's deadline.
+func (c *call) writes(o *dynamodb.Options) {
+	o.Retryer, o.RetryMaxAttempts = aws.NopRetryer{}, 0
+	o.HTTPClient = gate{next: o.HTTPClient, call: c, now: c.store.cfg.Now}
+}
+
+// errLate is what becomes of a request that would leave too late.
+var errLate = fmt.Errorf("dynamo: the call's deadline was over before it left: %w", context.DeadlineExceeded)
+
+// gate is the last to see a request, when it is signed, and holds it back where its deadline is over. A process that was
+// frozen on the way (a container, a virtual machine) may go on much later, when what the request is about has expired and
+// is gone: its condition would hold. Whether it was frozen may show in one clock only, so both are asked.
+type gate struct {
+	next dynamodb.HTTPClient
+	call *call
+	now  func() time.Time
+}
+
+// Do implements dynamodb.HTTPClient.
+func (g gate) Do(r *http.Request) (*http.Response, error) {
+	if err := g.shut(r.Context()); err != nil {
+		return nil, err
+	}
+	g.call.attempts.Add(1)
+	if r.Body != nil {
+		ctx := r.Context()
+		r = r.WithContext(ctx) // a copy: the SDK keeps its own
+		r.Body = &gatedBody{ReadCloser: r.Body, shut: func() error { return g.shut(ctx) }}
+	}
+	return g.next.Do(r)
+}
+
+// shut returns an error where the request must not leave any more.
+func (g gate) shut(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && isOver(deadline, g.now()) {
+		return errLate
+	}
+	return ctx.Err()
+}
+
+// isOver compares by the monotonic clock, where both have it, and by the wall clock.
+func isOver(deadline, now time.Time) bool {
+	return !now.Before(deadline) || !now.Round(0).Before(deadline.Round(0))
+}
+
+// gatedBody is looked at once more when its first byte is asked for: a connection may have been made in between. Without
+// its body a request is none.
+type gatedBody struct {
+	io.ReadCloser
+	shut   func() error
+	passed bool
+}
+
+// Read implements io.Reader.
+func (b *gatedBody) Read(p []byte) (int, error) {
+	if !b.passed {
+		if err := b.shut(); errors.Is(err, errLate) {
+			return 0, err
+		}
+		b.passed = true
+	}
+	return b.ReadCloser.Read(p)
+}

@@ -1,0 +1,36 @@
+// Package guard keeps the calls of a handler within its execution's lease: whoever else comes to the record may take a dead
+// lease for the end of its holder.
+//
+//	client := &http.Client{Transport: guard.Transport(http.DefaultTransport)}
+package guard
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Transport returns a transport whose requests leave only while the execution of their context holds a lease that the store
+// has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent. The
+// context must be the handler's, or one derived from it; with any other one nothing leaves. A nil base is
+// [http.DefaultTransport].
+func Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return transport{base}
+}
+
+type transport struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := idem.Leased(r.Context()); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as a RoundTripper must
+		}
+		return nil, fmt.Errorf("guard: %s %s was not sent: %w", r.Method, r.URL.Host, err)
+	}
+	return t.base.RoundTrip(r)
+}

@@ -1,0 +1,120 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+// This file alone says what the end of a handler means, by the operation's policy.
+
+// handled performs the end of protocol.Run and protocol.Wait.
+func (x *execution) handled(ctx context.Context, response Response, err error) protocol.Input {
+	x.run.over.Store(true)
+	if x.run.until != nil {
+		x.run.until.Stop()
+	}
+	x.run.response, x.run.err = response, err
+	result := x.classify(ctx)
+	row := x.incarnation(x.machine.Held.Op)
+	x.cfg.Life = lifeOf(row.Retention, row.Expiry, x.answers.at(result.Answer).response.Status)
+	return protocol.Input{What: protocol.HandlerEnded, Result: result}
+}
+
+// classify says what the handler ended with. Its answer to a request that fails is in x.run.
+func (x *execution) classify(ctx context.Context) protocol.Result {
+	policy, r := &x.op.Policy, &x.run
+	var rejected *RejectedError
+	switch wrapped := x.op.Kind == KindOpaque; {
+	case x.nothingHappened(ctx):
+		return protocol.Result{Code: protocol.NothingHappened}
+	case r.err != nil && errors.As(r.err, &rejected) && !wrapped:
+		return x.answered(protocol.Stored, rejected.Problem.Response())
+	case r.err != nil && policy.StoreServerErrors:
+		return x.answered(protocol.Stored, x.serverError(ctx))
+	case r.err != nil:
+		return protocol.Result{Code: protocol.Broke}
+	case !policy.stores(r.response.Status):
+		return protocol.Result{Code: protocol.Unstored}
+	case wrapped:
+		return x.classifyWrapped()
+	}
+	if r.err = x.storable(); r.err != nil {
+		return protocol.Result{Code: protocol.Broke}
+	}
+	result := x.answered(protocol.Responded, r.response)
+	result.Slot, result.Alone = uint8(r.tx.attempt), len(r.tx.writes)+len(r.tx.messages) == 0
+	result.Chain = x.op.Kind == KindDeferred && len(r.tx.messages) == 1
+	return result
+}
+
+// nothingHappened says that nothing happened: the handler has declared it in this run, or its operation for this status. A
+// success contradicts what the handler said.
+func (x *execution) nothingHappened(ctx context.Context) bool {
+	r := &x.run
+	if r.err == nil && slices.Contains(x.op.ReleaseOn, r.response.Status) {
+		return true
+	}
+	if !r.nothing.Load() {
+		return false
+	}
+	if r.err == nil && r.response.Status >= 200 && r.response.Status <= 299 {
+		x.engine.cfg.Logger.ErrorContext(ctx, "a handler said that nothing happened and answered with a success: it is taken for a success",
+			"operation", x.op.Name, "key_hash", x.key, "operation_id", r.execution.OperationID, "status", r.response.Status)
+		return false
+	}
+	return true
+}
+
+// classifyWrapped judges an answer that is to be stored. The work is done: where the answer does not fit, a retry must not
+// do it again (peers.md P6).
+func (x *execution) classifyWrapped() protocol.Result {
+	r := &x.run
+	if r.err = r.tx.validate(x.op.Kind, r.response); r.err != nil {
+		return protocol.Result{Code: protocol.Broke}
+	}
+	if r.response.Bytes() > x.engine.cfg.ResponseBytesMax {
+		return x.answered(protocol.Responded, NewProblem(http.StatusInternalServerError, CodeResponseTooLarge, "Response too large",
+			"The request was executed; its response is too large to be stored.").Response())
+	}
+	return x.answered(protocol.Responded, r.response)
+}
+
+// storable says why the answer can't be committed with what the run collected.
+func (x *execution) storable() error {
+	r := &x.run
+	if err := r.tx.validate(x.op.Kind, r.response); err != nil {
+		return err
+	}
+	if n := r.response.Bytes(); n > x.engine.cfg.ResponseBytesMax {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrResponseTooLarge, n, x.engine.cfg.ResponseBytesMax)
+	}
+	accepted, messages := r.response.Status == http.StatusAccepted, len(r.tx.messages)
+	if x.op.Kind == KindDeferred && accepted != (messages == 1) {
+		return fmt.Errorf("idem: a deferred operation answered %d with %d messages: a 202 and its message go together", r.response.Status, messages)
+	}
+	return nil
+}
+
+func (x *execution) answered(code protocol.ResultCode, response Response) protocol.Result {
+	return protocol.Result{Code: code, Answer: x.answers.add(answer{response: response})}
+}
+
+// serverError is the stored answer of a handler that failed, under a policy that stores those. It tells nothing: details
+// are the log's.
+func (x *execution) serverError(ctx context.Context) Response {
+	x.engine.cfg.Logger.ErrorContext(ctx, "handler failed", "operation", x.op.Name, "key_hash", x.key, "error", x.run.err)
+	return NewProblem(http.StatusInternalServerError, "internal_error", "Internal Server Error", "The request failed.").Response()
+}
+
+// newTx collects the writes of a run.
+func (x *execution) newTx(row *Record, attempt int) *Tx {
+	return &Tx{
+		operationID: row.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: timeOf(x.now()), attempt: attempt,
+		retention: row.Retention, expiry: row.Expiry, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,
+	}
+}

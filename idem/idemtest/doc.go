@@ -1,0 +1,31 @@
+// Package idemtest tests an application's handlers without an emulator and without AWS modules.
+//
+// [Run] runs a handler once and returns what it would commit: its writes, its messages and its response. The writes are
+// not executed. Those that package dynamo makes are looked at with dynamo.Item:
+//
+//	result := idemtest.Run(t, createOrder(request))
+//	put, ok := dynamo.Item(result.Writes[0])
+//
+// [Crash] kills the process before and after every call that it makes, in turn, and lets another process finish. It fails
+// the test where a business write, a message or a response is lost, doubled or changed by that:
+//
+//	idemtest.Crash(t, idemtest.App{
+//		Operation: operation, // as the application registers it
+//		Handler:   func(rows *memstore.Store) idem.Handler { return createOrder(request, rows) },
+//		Translate: toRow, // the application's writes as memstore.Writes
+//		Topics:    topics,
+//	})
+//
+// A store that fails on request is package storetest/faulty, around a memstore.Store: it refuses calls, loses requests and
+// replies, holds calls back or delivers them late. The Example with a lost reply shows it.
+//
+// # Time
+//
+// The library reads no clock but the one in its configurations. There are two ways to test what depends on time:
+//
+//   - testing/synctest, where everything runs in one process: on memstore, with handlers that call nothing outside of the
+//     test. Leave Config.Now and Config.Pause alone; inside synctest.Test, time.Sleep moves their defaults.
+//   - [Clock], where a test talks to an emulator or to an HTTP server: a synctest bubble does not wait for those. Give
+//     Clock.Now and Clock.Pause together. A clock that nothing moves never ends the retries of a request whose replies
+//     are lost.
+package idemtest

@@ -1,0 +1,561 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// carrier delivers inline: it claims as a worker does, and notes what it was given to deliver.
+type carrier struct{ carried []idem.Message }
+
+func (c *carrier) Claimed(m idem.Message, owner idem.Owner, now time.Time) (idem.Message, error) {
+	m.State, m.Owner, m.LeaseUntil, m.FirstClaimedAt, m.OpenSince = idem.MessageClaimed, owner, now.Add(30*time.Second), now, now
+	m.Epoch++
+	return m, nil
+}
+
+func (c *carrier) Carry(_ context.Context, m idem.Message) (*idem.RecordEnd, error) {
+	c.carried = append(c.carried, m)
+	return nil, nil
+}
+
+func (c *carrier) Resume(context.Context, idem.OperationID) (*idem.RecordEnd, error) { return nil, nil }
+
+// A commit lands, its reply is lost, and its resend meets a throttle: that is no answer to bytes that may have landed.
+func TestACommitThatLandedAndWasThrottledOnItsResendHappensOnce(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				store.On(faulty.Commit, 1, faulty.LoseReply())
+				for n := 2; n <= 9; n++ {
+					store.On(faulty.Commit, n, faulty.Refuse(idem.ErrThrottled))
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+				w.ran(1)
+				w.written(1)
+				if n := len(w.mem.Records()); n != 1 {
+					t.Errorf("%d records, want 1", n)
+				}
+			})
+		})
+	}
+}
+
+// Inline delivery calls the provider only under the claim that the store has. Otherwise a worker takes the stored claim for
+// dead while the request is calling, and calls too.
+func TestInlineDeliveryActsOnTheStoredClaimOnly(t *testing.T) {
+	for name, resend := range map[string]faulty.Fault{
+		"throttled": faulty.Refuse(idem.ErrThrottled), "contention": faulty.Refuse(idem.ErrContention), "lost": faulty.LoseRequest(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				inline := &carrier{}
+				orders := w.register(idem.Operation{Kind: idem.KindDeferred, Inline: inline})
+				store.On(faulty.Commit, 1, faulty.LoseReply())
+				store.On(faulty.Commit, 2, resend)
+				result := w.do(orders, request("{}"), w.handler(202))
+				w.want(result, idem.OutcomeExecuted, 202, "1")
+				stored, err := w.mem.Message(t.Context(), result.OperationID.Message(1))
+				if err != nil || stored == nil {
+					t.Fatalf("%+v, %v, want the message", stored, err)
+				}
+				for _, m := range inline.carried {
+					if m.Owner != stored.Owner || m.Revision != stored.Revision || !m.LeaseUntil.Equal(stored.LeaseUntil) {
+						t.Errorf("delivered under %+v, stored is %+v", m, *stored)
+					}
+				}
+				w.written(1)
+			})
+		})
+	}
+}
+
+// A reserve lands, its reply is lost, and its resends meet throttles. Nothing has run: the key is usable again, at once or
+// when the lease is over, and never unknown.
+func TestAReserveThatLandedAndWasThrottledOnItsResendIsGivenBack(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOpaque} {
+		for name, given := range map[string]bool{"at once": true, "after the lease": false} {
+			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					orders := w.register(idem.Operation{Kind: kind})
+					store.On(faulty.Insert, 1, faulty.LoseReply())
+					for n := 2; n <= 60; n++ {
+						store.On(faulty.Insert, n, faulty.Refuse(idem.ErrThrottled))
+					}
+					w.unavailable(orders, w.effect(201, ""))
+					store.Clear()
+					if !given {
+						time.Sleep(time.Minute)
+						if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != "" || err != nil {
+							t.Errorf("parked as %q, %v", state, err)
+						}
+					}
+					w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+					w.ran(1)
+				})
+			})
+		}
+	}
+}
+
+// A handler that writes for itself ignores its context for minutes. It is alive, so its lease is: nobody may take its end
+// for granted, or a probe finds nothing and the retry does it once more.
+func TestALivingWrappedHandlerKeepsItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		over := make(chan struct{})
+		go func() { // a sweep, and duplicates
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(7 * time.Second):
+				}
+				if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != "" || err != nil {
+					t.Errorf("the sweep parked a living holder: %q, %v", state, err)
+				}
+				if result, err := orders.Do(t.Context(), request("{}"), w.effect(201, "twice")); err != nil || result.Outcome != idem.OutcomeInProgress {
+					t.Errorf("a duplicate got %+v, %v, want in progress", result, err)
+				}
+			}
+		}()
+		w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+			time.Sleep(3 * time.Minute)
+			close(over)
+			w.runs++
+			return idem.Response{Status: 201, Body: []byte("charged")}, nil
+		}), idem.OutcomeExecuted, 201, "charged")
+		w.want(w.do(orders, request("{}"), w.effect(201, "twice")), idem.OutcomeReplayed, 201, "charged")
+		w.ran(1)
+	})
+}
+
+// Where the platform kills at the deadline nobody renews: a lease that is over belongs to nobody.
+func TestNoLeaseIsRenewedWhereThePlatformKills(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		w.engineOf(store, idem.Config{KillsAtDeadline: true})
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+			time.Sleep(30 * time.Second)
+			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
+				t.Errorf("%q, %v, want it parked", state, err)
+			}
+			return idem.Response{Status: 201}, nil
+		})
+		if n := store.Count(faulty.Renew); n != 0 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+// engineOf gives the world another engine on the store.
+func (w *world) engineOf(store idem.Store, cfg idem.Config) {
+	w.Helper()
+	var err error
+	if w.engine, err = idem.New(store, cfg); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// The answer of a wrapped handler is evidence: it is stored as long as the lease lives, however little time is left to
+// answer in.
+func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
+	for _, kills := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			w, store := newFaultyWorld(t)
+			w.engineOf(store, idem.Config{KillsAtDeadline: kills})
+			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+			for n := 1; n <= 6; n++ { // and contention on it is no answer
+				store.On(faulty.Update, n, faulty.Refuse(idem.ErrContention))
+			}
+			w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+				time.Sleep(24600 * time.Millisecond) // the last write of others is at 24.5 s, the lease ends at 27 s
+				return idem.Response{Status: 201, Body: []byte("late")}, nil
+			}), idem.OutcomeExecuted, 201, "late")
+			w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "late")
+		})
+	}
+}
+
+// A business condition that failed beside a lock that nobody judged was judged on old data: the handler reads again.
+func TestARejectionBesideALockThatWasNotJudgedRunsAgain(t *testing.T) {
+	reject := idem.Reject(idem.NewProblem(402, "insufficient_funds", "No", "No."))
+	for name, cancelled := range map[string]error{
+		"with a failed condition": &idem.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}},
+		"without one":             &idem.ContentionError{Unjudged: []int{1}},
+	} {
+		for _, op := range kinds {
+			t.Run(fmt.Sprintf("%s, %s", name, op.Kind), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					orders := w.register(op)
+					store.On(faulty.Commit, 1, faulty.Refuse(cancelled))
+					always := func([]byte) bool { return true }
+					w.want(w.do(orders, request("{}"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+						tx.Write(memstore.Write{Key: "funds", Condition: always, Failure: reject},
+							memstore.Write{Key: "version", Condition: always, Failure: idem.Retry()}, count("business"))
+						return idem.JSON(201, tx.Attempt())
+					}), idem.OutcomeExecuted, 201, "2")
+					w.written(1)
+				})
+			})
+		}
+	}
+}
+
+// A rejection beside any other item that was not judged proves nothing either: the same transaction is sent again.
+func TestARejectionBesideAnythingThatWasNotJudgedIsSentAgain(t *testing.T) {
+	reject := idem.Reject(idem.NewProblem(402, "insufficient_funds", "No", "No."))
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		store.On(faulty.Commit, 1, faulty.Refuse(&idem.WriteFailedError{Indexes: []int{0}, OwnUnjudged: true}))
+		w.want(w.do(orders, request("{}"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+			tx.Write(memstore.Write{Key: "funds", Condition: func([]byte) bool { return true }, Failure: reject}, count("business"))
+			return idem.JSON(201, tx.Attempt())
+		}), idem.OutcomeExecuted, 201, "1")
+		w.written(1)
+	})
+}
+
+// What an observing instance stores is no permission for an enforcing one to run again.
+func TestObserveModeStoresNoPermission(t *testing.T) {
+	for _, status := range []int{201, 500} {
+		bubble(t, func(t *testing.T) {
+			w, _ := newFaultyWorld(t)
+			orders := w.register(idem.Operation{Kind: idem.KindOpaque, Policy: idem.Observe(idem.IETF())})
+			w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+				if w.only().SafeToRunAgain {
+					t.Error("a record in progress says that running again is safe")
+				}
+				return idem.Response{Status: status}, nil
+			})
+			if r := w.only(); r.SafeToRunAgain || status == 500 && r.State != idem.StateUnknown {
+				t.Errorf("%d left a record that is %s, safe %v", status, r.State, r.SafeToRunAgain)
+			}
+		})
+	}
+}
+
+// One's own reserve in the way of its resend is a key that is used.
+func TestOnesOwnReserveKeepsTheQuotasRight(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		quota := &counted{keys: 5}
+		w.engineOf(store, idem.Config{Quota: quota})
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		store.On(faulty.Insert, 1, faulty.LoseReply())
+		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+		if quota.keys != 4 {
+			t.Errorf("%d rights left of 5, want 4", quota.keys)
+		}
+	})
+}
+
+// An instance whose clock is ahead must not execute anew while another one's promise to replay stands.
+func TestAnExpiredKeyIsFreeOnlyAfterTheSkew(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				orders := w.register(op)
+				w.do(orders, request("{}"), w.handler(201))
+				time.Sleep(day + skew - time.Millisecond)
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+				time.Sleep(time.Millisecond)
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+			})
+		})
+	}
+}
+
+// Without a lease: the first commit is on its way, its resend loses an optimistic lock, and the handler then fails. Its
+// client is told so, and the lock goes back to what the first commit was made for: it must not land any more.
+func TestWhatWasToldToHaveFailedNeverCommitsLater(t *testing.T) {
+	for _, kind := range []idem.Kind{idem.KindExpress, idem.KindDeferred} {
+		t.Run(string(kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: kind})
+				late := new(faulty.Late)
+				store.On(faulty.Commit, 1, late.Fault())
+				store.On(faulty.Commit, 2, faulty.Before(func() { w.mem.PutRow("version", []byte("theirs")) }))
+				down := errors.New("down")
+				_, err := orders.Do(t.Context(), request("{}"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+					if tx.Attempt() > 1 {
+						return idem.Response{}, down
+					}
+					tx.Write(memstore.Write{Key: "version", Condition: func(row []byte) bool { return row == nil }, Failure: idem.Retry()}, count("business"))
+					return idem.Response{Status: 201}, nil
+				})
+				if !errors.Is(err, down) {
+					t.Fatalf("%v, want the handler's error", err)
+				}
+				w.mem.PutRow("version", nil)
+				var conflict *idem.RecordConflictError
+				if err := late.Deliver(t.Context()); !errors.As(err, &conflict) {
+					t.Errorf("the late commit: %v, want a RecordConflictError", err)
+				}
+				w.written(0)
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+			})
+		})
+	}
+}
+
+// A process is frozen before a try leaves, and thawed when its time is over: the winner may be gone by then.
+func TestATryThatWasFrozenNeverLeaves(t *testing.T) {
+	for _, op := range kinds {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				store.On(faulty.Commit, 1, faulty.Before(func() { time.Sleep(time.Hour) }))
+				w.unavailable(orders, w.handler(201))
+				w.written(0)
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+				w.written(1)
+			})
+		})
+	}
+}
+
+// A clock that stands still is no reason to go on for ever: what was waited for counts.
+func TestAClockThatStandsStillEndsARequestAllTheSame(t *testing.T) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+		t.Run(string(op.Kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				noon := time.Now()
+				w.engineOf(store, idem.Config{Now: func() time.Time { return noon }})
+				orders := w.register(op)
+				calls := 0
+				store.All(func(ctx context.Context, run func(context.Context) error) error {
+					if calls++; calls > 500 {
+						panic("it never ends")
+					}
+					if calls == 1 {
+						return run(ctx)
+					}
+					return &idem.OutcomeUnknownError{Cause: errors.New("lost")}
+				})
+				w.unavailable(orders, w.effect(201, ""))
+			})
+		})
+	}
+}
+
+// RunMax ends the renewal of a lease, with one alarm; the handler's context ends with the lease that it has.
+func TestAHandlerThatReachesRunMaxRaisesOneAlarm(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newTold(t, nil)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		start := time.Now()
+		result, err := w.do(orders, secret(), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			<-ctx.Done()
+			if took := time.Since(start); took < 15*time.Minute || took > 16*time.Minute || !errors.Is(context.Cause(ctx), idem.ErrLeaseOver) {
+				t.Errorf("the context ended after %v: %v", took, context.Cause(ctx))
+			}
+			return idem.Response{Status: 201}, nil
+		})
+		if err != nil || result.Outcome != idem.OutcomeExecuted {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if n := strings.Count(w.log.String(), `"msg":"idempotency.run_max"`); n != 1 || !strings.Contains(w.log.String(), `"alarm":true`) {
+			t.Errorf("%d alarms, want 1: %s", n, w.log)
+		}
+	})
+}
+
+// A renewal whose reply is lost ends with the handler: its answer is more.
+func TestAHandlersAnswerDoesNotWaitForARenewal(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		for n := 1; n <= 100; n++ {
+			store.On(faulty.Renew, n, faulty.LoseRequest())
+		}
+		start := time.Now()
+		w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
+			time.Sleep(12 * time.Second)
+			return idem.Response{Status: 201}, nil
+		})
+		if took := time.Since(start); took > 12*time.Second+100*time.Millisecond {
+			t.Errorf("the answer took %v", took)
+		}
+	})
+}
+
+func TestTheContextNamesItsExecutionAndItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, _ := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		var kept context.Context
+		result := w.do(orders, request("{}"), func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+			kept = ctx
+			want := idem.Execution{OperationID: tx.OperationID(), Tenant: "t", Operation: "orders.create", Attempt: 1}
+			if x, ok := idem.ExecutionFrom(ctx); !ok || x != want {
+				t.Errorf("%+v, %v, want %+v", x, ok, want)
+			}
+			time.Sleep(2 * time.Minute)
+			if err := idem.Leased(ctx); err != nil {
+				t.Errorf("a renewed lease: %v", err)
+			}
+			return idem.Response{Status: 201}, nil
+		})
+		if x, ok := idem.ExecutionFrom(t.Context()); ok {
+			t.Errorf("%+v in a context without one", x)
+		}
+		if err := idem.Leased(kept); !errors.Is(err, idem.ErrLeaseOver) || result.OperationID == "" {
+			t.Errorf("after the handler's end: %v, want ErrLeaseOver", err)
+		}
+	})
+}
+
+// Only what is confirmed counts: a holder whose renewals have no reply may have lost its lease.
+func TestALeaseThatIsNotConfirmedIsOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		for n := 1; n <= 200; n++ {
+			store.On(faulty.Renew, n, faulty.LoseReply())
+		}
+		w.do(orders, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			time.Sleep(26 * time.Second)
+			if err := idem.Leased(ctx); err != nil {
+				t.Errorf("before the end of the first lease: %v", err)
+			}
+			time.Sleep(2 * time.Second)
+			if err := idem.Leased(ctx); !errors.Is(err, idem.ErrLeaseOver) || ctx.Err() == nil {
+				t.Errorf("after it: %v, context %v", err, ctx.Err())
+			}
+			return idem.Response{Status: 201}, nil
+		})
+	})
+}
+
+func TestRefuseBeforeExecutesOnlyWhatIsProvenYounger(t *testing.T) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				w.want(w.do(orders, request("{}"), w.effect(201, "kept")), idem.OutcomeExecuted, 201, "kept")
+				time.Sleep(time.Hour)
+				w.engineOf(store, idem.Config{RefuseBefore: time.Now()})
+				orders = w.register(op)
+				time.Sleep(time.Hour)
+				w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "kept")
+				for name, at := range map[string]time.Time{
+					"no time": {}, "before": time.Now().Add(-2 * time.Hour), "a client's clock may be ahead": time.Now().Add(-time.Hour + time.Minute),
+				} {
+					req := firstSent(keyed(name), at)
+					var barred *idem.RefusedBeforeError
+					var unavailable *idem.UnavailableError
+					if _, err := orders.Do(t.Context(), req, w.effect(201, "")); !errors.As(err, &barred) || !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 {
+						t.Errorf("%s: %v, want a RefusedBeforeError", name, err)
+					}
+				}
+				w.want(w.do(orders, firstSent(keyed("new"), time.Now().Add(-time.Minute)), w.effect(201, "new")), idem.OutcomeExecuted, 201, "new")
+				oneOff := keyed("one-off")
+				oneOff.OneOff = true
+				w.want(w.do(orders, oneOff, w.effect(201, "once")), idem.OutcomeExecuted, 201, "once")
+				w.ran(3)
+			})
+		})
+	}
+}
+
+// A cache in front of the store may hold the old answer: until it can't, the key answers 409.
+func TestACacheBustFreesTheKeyAfterTheCachesAge(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		w.engineOf(store, idem.Config{CacheAge: time.Minute})
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		id := w.do(orders, request("{}"), w.alone(200)).OperationID
+		if err := w.engine.CacheBust(t.Context(), "t", id, "wrong"); err != nil {
+			t.Fatal(err)
+		}
+		held := 10*time.Second + time.Minute + skew // from the latest landing of the change, on every clock
+		time.Sleep(held - time.Millisecond)
+		if result := w.do(orders, request("{}"), w.alone(200)); result.Outcome != idem.OutcomeInProgress {
+			t.Errorf("%+v, want in progress", result)
+		}
+		time.Sleep(time.Millisecond)
+		w.want(w.do(orders, request("{}"), w.alone(200)), idem.OutcomeExecuted, 200, "2")
+	})
+}
+
+// Margins scale down: a deadline of a second, or the default of a function's platform, leaves time to execute.
+func TestAShortDeadlineStillExecutes(t *testing.T) {
+	for _, left := range []time.Duration{time.Second, 3 * time.Second} {
+		for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				defer cancel()
+				result, err := w.register(op).Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+					time.Sleep(left / 4)
+					return idem.Response{Status: 201}, ctx.Err()
+				})
+				if err != nil || result.Outcome != idem.OutcomeExecuted {
+					t.Errorf("%s with %v: %+v, %v", op.Kind, left, result, err)
+				}
+			})
+		}
+	}
+}
+
+// Whoever starts an engine that refuses older keys is told what becomes of clients that send no time.
+func TestRefuseBeforeIsSaidAtStart(t *testing.T) {
+	w := newTold(t, nil)
+	w.engineOf(w.store, idem.Config{Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+	if w.log.Len() != 0 {
+		t.Errorf("without it: %s", w.log)
+	}
+	w.engineOf(w.store, idem.Config{RefuseBefore: time.Now(), Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+	if line := w.log.String(); !strings.Contains(line, "WARN") || !strings.Contains(line, "Idempotency-First-Sent") {
+		t.Errorf("it says %q", line)
+	}
+}
+
+func TestRegisterRejectsAWrappedOperationThatDeclaresNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	for field, op := range map[string]idem.Operation{
+		"Operation.Kind":              {Kind: idem.KindOpaque},
+		"Operation.ReleaseOn":         {Kind: idem.KindOpaque, ReleaseOn: []int{429, 504}},
+		"Operation.ReleaseOn, atomic": {Kind: idem.KindAtomic, ReleaseOn: []int{429}},
+		"Operation.ReleaseOn, 2xx":    {Kind: idem.KindOpaque, ReleaseOn: []int{202}},
+		"Operation.Probed":            {Kind: idem.KindExpress, Probed: true},
+		"Operation.UnknownToOperator": {Kind: idem.KindDeferred, UnknownToOperator: true},
+	} {
+		op.Name, op.Policy = "orders.create", idem.IETF()
+		field, _, _ = strings.Cut(field, ",")
+		var broken *idem.ConfigError
+		if _, err := w.engine.Register(op); !errors.As(err, &broken) || broken.Field != field {
+			t.Errorf("%+v: %v, want %s rejected", op, err, field)
+		}
+	}
+	for i, op := range []idem.Operation{{ReleaseOn: []int{429, 503}}, {Probed: true}, {SafeToRunAgain: true}, {UnknownToOperator: true}} {
+		op.Name, op.Kind, op.Policy = fmt.Sprintf("orders.create_%d", i), idem.KindOpaque, idem.IETF()
+		if _, err := w.engine.Register(op); err != nil {
+			t.Error(err)
+		}
+	}
+}
