@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
 var update = flag.Bool("update", false, "write testdata/table.txt")
@@ -119,5 +122,26 @@ func golden(t *testing.T, path, got string) {
 	}
 	if got != string(want) {
 		t.Errorf("%s differs; -update writes:\n%s", path, got)
+	}
+}
+
+// TestEveryRuleIsRemoved: a rule without a mutation is a claim without a proof.
+func TestEveryRuleIsRemoved(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "rules.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`(?m)^\t([A-Z]\w+) +(Rules = 1 << iota +)?//`).FindAllSubmatch(source, -1)
+	var removed protocol.Rules
+	for _, m := range Mutations() {
+		removed |= m.Off
+	}
+	for bit, name := range names {
+		if removed&(1<<bit) == 0 {
+			t.Errorf("nothing shows what %s is for", name[1])
+		}
+	}
+	if len(names) < 30 || removed>>len(names) != 0 {
+		t.Errorf("%d rules are named, %b are removed", len(names), removed)
 	}
 }
