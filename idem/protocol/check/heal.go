@@ -87,7 +87,7 @@ func (v nurse) come(a Actor, index uint8) end {
 func (w *world) settled(s *state) bool {
 	sc := *w.sc
 	sc.NoBurn, sc.NoLeaseLeft, sc.NoParkAlive, sc.NoDrop = false, false, false, false
-	v := nurse{&world{sc: &sc, c: w.c, minSkew: w.minSkew, healing: true}, s}
+	v := nurse{&world{sc: &sc, c: w.c, minSkew: w.minSkew}, s}
 	v.c[healer] = w.sc.Config
 	v.c[healer].Off = w.c[0].Off
 	s.biz.poor = false

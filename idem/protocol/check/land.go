@@ -311,7 +311,7 @@ func (w *world) told(s *state, i int, say p.Say) {
 	q := &s.procs[i]
 	e := s.end(i, q.run)
 	if w.machine(q, i) != Courier {
-		e.said, e.state, e.newKey, e.asked = say.Code, say.State, q.x.NewKey, q.x.Asked
+		e.said, e.state, e.newKey = say.Code, say.State, q.x.NewKey
 	}
 	switch own := s.rec.State != p.Absent && s.rec.Revision == q.v.At.W.Rec.Revision; {
 	case w.machine(q, i) == Courier:

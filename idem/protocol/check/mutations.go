@@ -2,7 +2,11 @@
 
 package check
 
-import p "github.com/idem-go/idem-aws/idem/protocol"
+import (
+	"slices"
+
+	p "github.com/idem-go/idem-aws/idem/protocol"
+)
 
 // Mutation is a rule that is removed, and the scenario that shows what it is for.
 type Mutation struct {
@@ -25,6 +29,11 @@ func (m Mutation) In(sc Scenario) Scenario {
 
 // Mutations are the rules that can be removed, one by one.
 func Mutations() []Mutation {
+	return slices.Concat(requestMutations(), holderMutations(), messageMutations(), assumptions())
+}
+
+// requestMutations are about one request and what it is told.
+func requestMutations() []Mutation {
 	return []Mutation{
 		{Name: "contention counts after a try without a reply", Scenario: "wrapped, one fault", Off: p.NoTaint},
 		{Name: "one's own reserve is another's", Scenario: "wrapped, one fault", Off: p.NoOwnReserve},
@@ -48,6 +57,12 @@ func Mutations() []Mutation {
 		{Name: "giving back does not exclude a late reserve", Scenario: "wrapped, late reserve", Off: p.NoGiveBackInsert},
 		{Name: "giving back does not exclude a late take-over", Scenario: "wrapped, late take-over", Off: p.NoGiveBackSeen},
 		{Name: "giving back ends at contention", Scenario: "wrapped, late reserve", Off: p.NoGiveBackPersistence},
+	}
+}
+
+// holderMutations are about holders and those who come to their records.
+func holderMutations() []Mutation {
+	return []Mutation{
 		{Name: "nothing happened is told while bytes are loose", Scenario: "optimistic, business conditions", Off: p.NoLooseFence},
 		{Name: "a key is free on the instant of its expiry", Scenario: "atomic, expiry", Off: p.NoSkew},
 		{Name: "absence is proof at once", Scenario: "wrapped", Off: p.NoProof},
@@ -70,6 +85,12 @@ func Mutations() []Mutation {
 		{Name: "the fingerprint is not compared", Scenario: "atomic, another payload", Off: p.NoMatch},
 		{Name: "fencing off and taking over keep the epoch", Scenario: "deploy, atomic becomes optimistic", Off: p.NoEpoch,
 			Redundant: "the owner covers it: whoever takes over is another"},
+	}
+}
+
+// messageMutations are about messages.
+func messageMutations() []Mutation {
+	return []Mutation{
 		{Name: "inline delivery acts on what was sent", Scenario: "inline", Off: p.NoConfirmedClaim,
 			Redundant: "frozen bytes cover it: a resend carries the same claim under the same token, so what was sent is what is stored"},
 		{Name: "a message's fences see state, owner and epoch only", Scenario: "message, dead", Off: p.NoRevision},
@@ -86,6 +107,12 @@ func Mutations() []Mutation {
 		{Name: "a message may go before its chain", Scenario: "chain", Off: p.NoChainEnd},
 		{Name: "an undoing that is given up fails its record", Scenario: "chain, undone", Off: p.UndoFails},
 		{Name: "what was restored counts as never called", Scenario: "message, restored", Off: p.NoRestoredOpen},
+	}
+}
+
+// assumptions are what the protocol relies on and can't enforce: it breaks without them.
+func assumptions() []Mutation {
+	return []Mutation{
 		{Name: "assumption: the store keeps a record as long as a request may be under way", Scenario: "atomic, another payload", Change: func(s *Scenario) { s.Hasty = true }},
 		{Name: "assumption: a handler's calls leave only under a lease", Scenario: "wrapped, past the longest run", Change: func(s *Scenario) {
 			s.Actors[0].Heeds, s.Actors[1].Heeds = false, false

@@ -53,7 +53,6 @@ type end struct {
 	said              p.SayCode
 	state             p.State
 	newKey, ran, died bool
-	asked             bool
 }
 
 // flight is a late request, or a late call of a handler.
@@ -122,7 +121,6 @@ type world struct {
 	minSkew p.Instant
 	busts   bool // somebody may make the answer go
 	scratch state
-	healing bool
 	// telling says that a story is told: what happens is kept in wrote and heard.
 	telling bool
 	wrote   *p.Write
