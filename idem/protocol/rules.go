@@ -50,6 +50,7 @@ const (
 	NoCallDeadline  // a call leaves after its own claim
 	NoEvidenceKept  // what can't be settled now is dropped
 	NoOwnEpoch      // a decline settles from any attempt where keys are not honoured
+	NoSeenDecline   // a decline settles whatever is not final
 	NoDeliveredWins // a decline settles what is kept as delivered
 	NoRecordCheck   // a chain goes on from a dead message whose record has its answer
 	NoCompensation  // what undoes an earlier phase is not sent

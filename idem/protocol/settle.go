@@ -69,6 +69,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 		state = Declined
 	}
 	m := d.Held
+	d.Checked = d.Checked || m.State == Dead && !d.Seen.None() // a person sees that it is dead, and is not asked twice
 	w := Write{
 		Token: Token{d.Seed, ForSettle, d.Sends}, Said: d.Asked, MsgIf: d.evidenceFence(c), MsgAs: Patch,
 		Msg: Message{State: state, Index: m.Index, Op: m.Op, Done: now, Detached: m.Detached},
@@ -108,16 +109,14 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	return d.send(Settling, w, until)
 }
 
-// evidenceFence: delivered settles whatever is not final. Declined does too where keys are honoured; else only from its own
-// claim: a decline of one attempt says nothing of another. A person's is about what they saw.
+// evidenceFence: delivered settles whatever is not final. Declined settles only what was seen, because the message may have
+// come to keep that it was delivered. A person's is about what they saw.
 func (d Delivery) evidenceFence(c *Config) Fence {
 	m := d.Held
 	switch {
 	case !d.Seen.None():
 		return seenMessage(m, c)
-	case d.Evidence == OutDeclined && !c.Topic.KeysHonoured && !d.Owner.None() && !c.off(NoOwnEpoch):
-		return Fence{Op: m.Op, Owner: d.Owner, Epoch: d.Epoch, States: bits(Due, Claimed, InDoubt, Evidenced, Dead)}
-	case d.Evidence == OutDeclined && !c.Topic.KeysHonoured && !c.off(NoOwnEpoch):
+	case d.Evidence == OutDeclined && !c.off(NoSeenDecline):
 		return seenMessage(m, c)
 	}
 	return Fence{Op: m.Op, Open: true}
@@ -167,16 +166,26 @@ func (d Delivery) overtaken(m Message, now Instant, c *Config) (Delivery, Action
 	case m.State == Dead && d.Meant.Continues && !d.Checked && d.Evidence == OutDelivered:
 		d.Checked = true
 		return d.settleNow(now, c)
-	case d.Evidence == OutDelivered || c.Topic.KeysHonoured:
+	case d.Evidence == OutDelivered:
 		d.Checked = d.Checked || m.State == Dead
 		return d.settleNow(now, c)
-	case d.Owner.None() && !d.weak(c):
-		return d.settleNow(now, c)
-	case d.Owner.None():
+	case d.followed(m, c):
+		return d.over(Quiet) // it did nothing, and nothing is lost
+	case d.weak(c):
 		d.Alarms |= AlarmWeak
 		return d.keep(m.State, now, c)
 	}
-	return d.over(Quiet) // the decline of an attempt that another has followed: it did nothing, and nothing is lost
+	if d.Loops++; d.Loops >= judgementsMax {
+		return d.keep(Evidenced, now, c)
+	}
+	d.Checked = d.Checked || m.State == Dead
+	return d.settle(now, c)
+}
+
+// followed says that the decline is of an attempt that another has followed. Where each is executed, a decline of one says
+// nothing of the next.
+func (d Delivery) followed(m Message, c *Config) bool {
+	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && !d.Owner.None() && (m.Owner != d.Owner || m.Epoch != d.Epoch) && !c.off(NoOwnEpoch)
 }
 
 // settledAlready meets a final message with evidence: the same is no news, another is a person's business, and what comes
@@ -239,7 +248,7 @@ func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 		return d.over(Stale)
 	case state == Evidenced && m.State == Dead: // it stays before its operator, with the evidence
 		return d.keep(Dead, in.Now, c)
-	case d.Evidence == OutDeclined && !d.Owner.None() && !c.Topic.KeysHonoured && (m.Owner != d.Owner || m.Epoch != d.Epoch):
+	case d.followed(m, c):
 		return d.over(Quiet)
 	case state != Evidenced && state != Dead:
 		return d.keep(m.State, in.Now, c)

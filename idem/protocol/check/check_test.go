@@ -2,14 +2,146 @@
 
 package check
 
-import "testing"
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
 
-func TestEveryScenarioHoldsWithAllRules(t *testing.T) {
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+var update = flag.Bool("update", false, "write testdata/table.txt")
+
+// job is one exploration: a scenario with all rules, or with one removed.
+type job struct {
+	mutation *Mutation
+	scenario Scenario
+	report   Report
+}
+
+func jobs(t *testing.T) []*job {
+	t.Helper()
+	var all []*job
+	byName := map[string]Scenario{}
 	for _, sc := range Scenarios() {
-		t.Run(sc.Name, func(t *testing.T) {
-			if r := Explore(sc, 0); r.Violation != "" {
-				t.Errorf("%s: %v", r.Violation, r.Story)
+		if _, twice := byName[sc.Name]; twice {
+			t.Fatalf("two scenarios are called %q", sc.Name)
+		}
+		byName[sc.Name] = sc
+		all = append(all, &job{scenario: sc})
+	}
+	for _, m := range Mutations() {
+		sc, ok := byName[m.Scenario]
+		if !ok {
+			t.Fatalf("%q is removed in %q, which does not exist", m.Name, m.Scenario)
+		}
+		all = append(all, &job{mutation: &m, scenario: m.In(sc)})
+	}
+	return all
+}
+
+// row is what the table says of an exploration. How many states lie before a violation is no news, a story's length is.
+func (j *job) row() string {
+	r := &j.report
+	switch {
+	case j.mutation == nil:
+		return fmt.Sprintf("%-45s %8d states, depth %d", j.scenario.Name, r.States, r.Depth)
+	case j.mutation.Redundant != "":
+		return fmt.Sprintf("%s\n    %s: holds. %s", j.mutation.Name, j.scenario.Name, j.mutation.Redundant)
+	}
+	return fmt.Sprintf("%s\n    %s: %s, in %d steps", j.mutation.Name, j.scenario.Name, r.Violation, len(r.Story))
+}
+
+// judge says what is wrong with an exploration.
+func (j *job) judge(t *testing.T) {
+	r := &j.report
+	switch {
+	case r.Truncated:
+		t.Errorf("too many states: %d", r.States)
+	case (j.mutation == nil || j.mutation.Redundant != "") && r.Violation != "":
+		t.Errorf("%s\n%s", r.Violation, strings.Join(r.Story, "\n"))
+	case j.mutation != nil && j.mutation.Redundant == "" && r.Violation == "":
+		t.Error("nothing breaks without this rule")
+	}
+}
+
+// TestEveryRuleHoldsAndIsNeeded explores every scenario with all rules, and with each rule removed.
+func TestEveryRuleHoldsAndIsNeeded(t *testing.T) {
+	all := jobs(t)
+	t.Run("explore", func(t *testing.T) {
+		for _, j := range all {
+			name := j.scenario.Name
+			if j.mutation != nil {
+				name = "if " + j.mutation.Name
 			}
-		})
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var off = j.mutation
+				if off == nil {
+					off = &Mutation{}
+				}
+				j.report = Explore(j.scenario, off.Off)
+				j.judge(t)
+			})
+		}
+	})
+	var b strings.Builder
+	b.WriteString("# What is explored with all rules, in which nothing is violated.\n")
+	rules := false
+	for _, j := range all {
+		if j.report.States == 0 { // -run left it out
+			return
+		}
+		if j.mutation != nil && !rules {
+			rules = true
+			b.WriteString("\n# What breaks if a rule is removed.\n")
+		}
+		b.WriteString(j.row() + "\n")
+	}
+	golden(t, filepath.Join("testdata", "table.txt"), b.String())
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; -update writes:\n%s", path, got)
+	}
+}
+
+// TestEveryRuleIsRemoved: a rule without a mutation is a claim without a proof.
+func TestEveryRuleIsRemoved(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "rules.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`(?m)^\t([A-Z]\w+) +(Rules = 1 << iota +)?//`).FindAllSubmatch(source, -1)
+	var removed protocol.Rules
+	for _, m := range Mutations() {
+		removed |= m.Off
+	}
+	for bit, name := range names {
+		if removed&(1<<bit) == 0 {
+			t.Errorf("nothing shows what %s is for", name[1])
+		}
+	}
+	if len(names) < 30 || removed>>len(names) != 0 {
+		t.Errorf("%d rules are named, %b are removed", len(names), removed)
 	}
 }

@@ -23,8 +23,11 @@ type Report struct {
 	Truncated bool
 }
 
-// statesMax bounds an exploration.
-const statesMax = 4_000_000
+// How many states an exploration visits at most.
+const (
+	statesMax      = 4_000_000
+	statesMaxLarge = 100_000_000
+)
 
 // explorer visits every reachable state breadth first.
 type explorer struct {
@@ -94,7 +97,7 @@ func (x *explorer) level(level, after *queue, base int) {
 		if x.bad >= 0 {
 			return
 		}
-		if len(x.parents) > statesMax {
+		if bound := statesMaxLarge; len(x.parents) > bound || !x.w.sc.Large && len(x.parents) > statesMax {
 			x.report.Truncated = true
 			return
 		}
@@ -154,6 +157,11 @@ func (w *world) forget(s *state) {
 		}
 		if !w.busts || s.now >= t.cached {
 			t.cached = 0
+		}
+	}
+	for k := range s.effects {
+		if e := &s.effects[k]; s.now >= e.forgets {
+			e.forgets = 0
 		}
 	}
 	if s.rec.State != p.Absent {

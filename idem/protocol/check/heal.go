@@ -52,41 +52,108 @@ func (w *world) prompt(s *state, i int) bool {
 // healer is the place of whoever comes once faults have stopped.
 const healer = procs - 1
 
+// nurse brings those who come once faults have stopped.
+type nurse struct {
+	*world
+	s *state
+}
+
+// come is one visit; it says how it ended.
+func (v nurse) come(a Actor, index uint8) end {
+	s := v.s
+	v.sc.Actors[healer] = a
+	s.tokens = [tokens]p.Token{}
+	old := s.procs[healer]
+	q := proc{knows: true, ends: old.ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).happened}
+	if a.Role == Courier {
+		q.index, q.seen, q.carries = index, s.msgs[index-1].Revision, old.carries
+		for k := range s.msgs {
+			if s.msgs[k].Index == index {
+				q.seen = s.msgs[k].Revision
+			}
+		}
+	}
+	s.procs[healer] = q
+	v.start(s, healer, healing)
+	for n := 0; !s.procs[healer].over && n < 80; n++ {
+		if !v.prompt(s, healer) {
+			v.pass(s)
+		}
+	}
+	return *s.end(healer, healing)
+}
+
 // settled says whether a world in which nobody is at work comes to an end.
 func (w *world) settled(s *state) bool {
 	sc := *w.sc
-	sc.NoBurn, sc.NoLeaseLeft, sc.NoParkAlive = false, false, false
-	v := &world{sc: &sc, c: w.c, minSkew: w.minSkew, healing: true}
-	v.c[healer] = w.c[0]
-	come := func(a Actor) end {
-		sc.Actors[healer] = a
-		s.tokens = [tokens]p.Token{}
-		s.procs[healer] = proc{knows: true, ends: s.procs[healer].ends, seen: s.rec.Revision, frees: s.rec.State != p.Absent && !s.tally(s.rec.Op).happened}
-		v.start(s, healer, healing)
-		for n := 0; !s.procs[healer].over && n < 80; n++ {
-			if !v.prompt(s, healer) {
-				v.pass(s)
-			}
+	sc.NoBurn, sc.NoLeaseLeft, sc.NoParkAlive, sc.NoDrop = false, false, false, false
+	v := nurse{&world{sc: &sc, c: w.c, minSkew: w.minSkew}, s}
+	v.c[healer] = w.sc.Config
+	v.c[healer].Off = w.c[0].Off
+	s.biz.poor = false
+	for round := range 16 {
+		if v.calm() {
+			break
 		}
-		return *s.end(healer, healing)
-	}
-	for range 12 {
 		v.pass(s)
 		if s.rec.State == p.InProgress || s.rec.State == p.Unknown {
-			come(Actor{Role: Visitor, Errand: p.ParkDead})
-			come(Actor{Role: Visitor, Errand: p.Reconcile})
+			v.come(Actor{Role: Visitor, Errand: p.ParkDead}, 0)
+			v.come(Actor{Role: Visitor, Errand: p.Reconcile}, 0)
+		}
+		for k := range s.msgs {
+			v.tends(&s.msgs[k], round)
 		}
 	}
 	if s.rec.State == p.Unknown {
-		come(Actor{Role: Operator})
+		v.come(Actor{Role: Operator}, 0)
 	}
 	payload := w.sc.Actors[0].Payload
-	if s.rec.State != p.Absent {
+	if s.rec.State != p.Absent && w.sc.Actors[0].Role == Client {
 		payload = w.payload(s.rec.Op)
 	}
-	switch e := come(Actor{Role: Client, Payload: payload}); e.said {
+	if s.rec.State == p.Pending {
+		return false
+	}
+	switch e := v.come(Actor{Role: Client, Payload: payload, Chain: w.sc.Actors[0].Chain}, 0); e.said {
 	case p.Executed, p.Replayed, p.Gone:
 		return true
 	}
 	return false
+}
+
+// calm says that time alone changes nothing that anybody waits for.
+func (v nurse) calm() bool {
+	for k := range v.s.msgs {
+		if m := &v.s.msgs[k]; m.State != p.NoMessage && !m.State.Final() {
+			return false
+		}
+	}
+	return v.s.rec.State == p.Absent || v.s.rec.State.Final()
+}
+
+// tends to a message: workers and reconcilers first, and an operator for what they leave.
+func (v nurse) tends(m *p.Message, round int) {
+	if m.State == p.NoMessage || m.State.Final() {
+		return
+	}
+	index := m.Index
+	v.come(Actor{Role: Courier, Purpose: p.Wake}, index)
+	v.come(Actor{Role: Courier, Purpose: p.Question}, index)
+	if round < 8 || m.State.Final() {
+		return
+	}
+	e := v.s.effect(m.Op, m.Index)
+	if m.Undoes && e.declined { // it is undone by hand
+		e.n, e.declined = 1, false
+	}
+	switch {
+	case m.Undoes && m.Kept != 0:
+		v.come(Actor{Role: Courier, Purpose: p.Judgement}, index)
+	case m.State == p.Dead && round%2 == 0:
+		v.come(Actor{Role: Courier, Purpose: p.Redrive}, index)
+	case e.n > 0 || e.declined:
+		v.come(Actor{Role: Courier, Purpose: p.Judgement}, index)
+	default:
+		v.come(Actor{Role: Courier, Purpose: p.Close}, index)
+	}
 }

@@ -32,6 +32,12 @@ var violations = [...]string{
 	"the answer of a handler is dropped",
 	"told that nothing happened, and it becomes unknown",
 	"a change is made, and its author is told that it is not",
+	"something is done although the answer is final",
+	"kept evidence is overwritten",
+	"definite evidence is dropped",
+	"a message may go before its chain has ended",
+	"failed, and what was done is not undone",
+	"settled as declined, and it is known to be delivered",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -61,6 +67,12 @@ const (
 	vDropped
 	vForgotten
 	vMisled
+	vAfterEnd
+	vOverwritten
+	vEvidence
+	vChainGone
+	vNotUndone
+	vContradicted
 	vStuck
 )
 
@@ -81,7 +93,10 @@ func (w *world) land(s *state, i int, run uint8, wr *p.Write) p.Reply {
 		}
 	}
 	before := s.rec
-	rows, reply := p.Apply(p.Rows{Rec: before}, *wr, s.conditions(wr))
+	if wr.RecAs == p.End {
+		wr = w.answerOf(s, wr)
+	}
+	rows, reply := p.Apply(s.rows(wr), *wr, s.conditions(wr))
 	if reply.Code != p.OK {
 		w.sampled(s, &reply.Rec)
 		return reply
@@ -93,8 +108,10 @@ func (w *world) land(s *state, i int, run uint8, wr *p.Write) p.Reply {
 	if rows.Rec.Op != before.Op && before.State != p.Absent || rows.Rec.State == p.Retryable && before.State.Final() {
 		w.replaced(s, rows.Rec, w.errand(i) == p.Bust)
 	}
-	s.rec = rows.Rec
-	w.changed(s, i, run, &before, wr)
+	if s.rec = rows.Rec; rows.Rec != before {
+		w.changed(s, i, run, &before, wr)
+	}
+	w.stored(s, i, &rows, wr)
 	return reply
 }
 
@@ -293,14 +310,25 @@ func (w *world) arrives(s *state, i int, run uint8, op p.ID) {
 func (w *world) told(s *state, i int, say p.Say) {
 	q := &s.procs[i]
 	e := s.end(i, q.run)
-	e.said, e.state, e.newKey, e.asked = say.Code, say.State, q.x.NewKey, q.x.Asked
+	if w.machine(q, i) != Courier {
+		e.said, e.state, e.newKey = say.Code, say.State, q.x.NewKey
+	}
 	switch own := s.rec.State != p.Absent && s.rec.Revision == q.v.At.W.Rec.Revision; {
+	case w.machine(q, i) == Courier:
+		w.delivered(s, i, say)
+		if e.said == 0 { // its client has not been told already
+			e.said = say.Code
+		}
 	case w.sc.Actors[i].Role == Client:
 		w.answered(s, i, say)
 	case own && say.Code != p.Changed && say.Code != p.Unavailable:
 		s.fail(vMisled)
 	}
-	s.procs[i] = proc{started: true, over: true, run: q.run, ends: q.ends}
+	if say.Carry.State == p.Claimed {
+		w.carry(s, i, say.Carry)
+		return
+	}
+	s.procs[i] = proc{started: true, over: true, run: q.run, ends: q.ends, carries: q.carries}
 }
 
 func (w *world) answered(s *state, i int, say p.Say) {
@@ -325,6 +353,9 @@ func (w *world) answered(s *state, i int, say p.Say) {
 	}
 	if answered := q.x.Result.Code == p.Responded || q.x.Result.Code == p.Stored; w.sc.NoDrop && answered && own && !r.State.Final() {
 		s.fail(vDropped)
+	}
+	if w.sc.NoForget && own && r.State == p.Unknown && toldNothing(say.Code, say.State) {
+		s.fail(vForgotten)
 	}
 	if r.State != p.Absent && isOf(r.Op, i, q.run) && !q.x.NewKey {
 		s.fail(vQuota)

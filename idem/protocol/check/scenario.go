@@ -13,6 +13,7 @@ const (
 	Client        // an Execution
 	Visitor       // a Change with the actor's errand
 	Operator      // a Change: Resolve or Free, as the truth was when the operator looked
+	Courier       // a Delivery with the actor\'s purpose
 )
 
 // Actor is a process: it comes once or several times, each time as a new execution or change.
@@ -20,6 +21,8 @@ type Actor struct {
 	Role Role
 	// Errand is a Visitor's.
 	Errand p.Errand
+	// Purpose is a Courier's. Judgement, Close and Redrive are a person's, who looks first and comes later.
+	Purpose p.MessageErrand
 	// Runs is how often it comes; 0 is once.
 	Runs uint8
 	// Skew is what its clock is ahead of the store's.
@@ -48,28 +51,35 @@ type Fault uint8
 
 // The faults, and what else a budget bounds.
 const (
-	Total    Fault = iota // of all faults that count, together; 0 is 3
-	Lost                  // a request lands, or a row is read, and the reply does not arrive
-	Slow                  // a request lands, and its reply takes any time
-	Late                  // no reply; the request lands later, or never
-	Contend               // another transaction is at the row: nothing happens by this try
-	Throttle              // too many requests: nothing happens by this try
-	Unjudge               // an item of a transaction that fails is not judged
-	Down                  // the store is known to be down: the try never leaves
-	Reject                // credentials have expired: nothing happens by this try
-	Stall                 // time passes although a process has something to do
-	Die                   // a process ends without a word
-	Fail                  // a handler fails
-	Unstored              // a handler's answer is not stored
-	Promise               // a handler promises, truly, that nothing happened
-	LateCall              // a handler's call takes effect later, or never; the handler is not told
-	Turn                  // a new key may not begin
-	charged               // the faults before this count in Total
-	Refuse                // a handler stores a refusal of its own
-	Lock                  // somebody changes the business data
-	Poor                  // the business condition begins or ceases to hold
-	TTL                   // the store removes what has expired
-	Ticks                 // all time that passes
+	Total       Fault = iota // of all faults that count, together; 0 is 3
+	Lost                     // a request lands, or a row is read, and the reply does not arrive
+	Slow                     // a request lands, and its reply takes any time
+	Late                     // no reply; the request lands later, or never
+	Contend                  // another transaction is at the row: nothing happens by this try
+	Throttle                 // too many requests: nothing happens by this try
+	Unjudge                  // an item of a transaction that fails is not judged
+	Down                     // the store is known to be down: the try never leaves
+	Reject                   // credentials have expired: nothing happens by this try
+	Stall                    // time passes although a process has something to do
+	Die                      // a process ends without a word
+	Fail                     // a handler fails
+	Unstored                 // a handler's answer is not stored
+	Promise                  // a handler promises, truly, that nothing happened
+	LateCall                 // a handler's call takes effect later, or never; the handler is not told
+	Turn                     // a new key may not begin
+	Ambiguous                // a call to a provider takes effect, and its reply is lost
+	NotExecuted              // a provider proves that a call did nothing
+	Refusal                  // a provider proves besides that another call would do nothing either
+	Decline                  // a provider says no, once and for all
+	SlowCall                 // a call is answered, and the reply takes any time
+	Lie                      // a webhook says the opposite of what is true
+	Settle                   // a topic has no answer
+	charged                  // the faults before this count in Total
+	Refuse                   // a handler stores a refusal of its own
+	Lock                     // somebody changes the business data
+	Poor                     // the business condition begins or ceases to hold
+	TTL                      // the store removes what has expired
+	Ticks                    // all time that passes
 	faults
 )
 
@@ -86,7 +96,14 @@ type Scenario struct {
 	Wire p.Instant
 	// Hasty stores remove a record on the instant on which its key is free. Others wait as long as a request may be under way.
 	Hasty bool
-	// Large scenarios are for a soak run.
+	// Chain is how many messages a chain has; 0 is one. Undo says that the topic undoes a first phase where a later one is
+	// refused.
+	Chain uint8
+	Undo  bool
+	// Pending begins with a record that is pending, and its message; Restored says that the message had been called before
+	// the data was lost, without a trace.
+	Pending, Restored bool
+	// Large lifts the bound on states.
 	Large bool
 
 	// What is demanded besides, where the faults leave time for it.
@@ -99,6 +116,8 @@ type Scenario struct {
 	NoParkAlive bool
 	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
 	NoDrop bool
+	// NoForget: where it was told that nothing happened, the record does not stay unknown.
+	NoForget bool
 	// Outlives: a handler runs on beyond every allowance, so that absence is no proof.
 	Outlives bool
 	// NoHeal leaves out the judgement of "stuck".
@@ -111,4 +130,15 @@ func (sc *Scenario) keeps() p.Instant {
 		return 0
 	}
 	return sc.Wire
+}
+
+// Enlarged is the scenario with one more fault and two more units of time, for a soak run.
+func (sc Scenario) Enlarged() Scenario {
+	sc.Large = true
+	sc.Budget[Ticks] += 2
+	if sc.Budget[Total] == 0 {
+		sc.Budget[Total] = 3
+	}
+	sc.Budget[Total]++
+	return sc
 }

@@ -82,6 +82,10 @@ func (w *world) starts(s *state, i int, out emit) {
 	if i > 0 && !s.procs[i-1].started && w.alike(i-1, i) {
 		return // they start in order
 	}
+	if a.Role == Courier {
+		w.delivers(s, i, out)
+		return
+	}
 	if a.Role == Operator && !q.knows {
 		w.looks(s, i, out)
 		return
@@ -136,7 +140,7 @@ func (w *world) alike(i, j int) bool {
 	}
 	a.Config, b.Config = nil, nil
 	return a.Role == b.Role && a.Errand == b.Errand && a.Runs == b.Runs && a.Skew == b.Skew && a.Deadline == b.Deadline && a.Payload == b.Payload &&
-		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Obeys == b.Obeys && a.Blind == b.Blind && a.Alone == b.Alone && a.Chain == b.Chain
+		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Obeys == b.Obeys && a.Purpose == b.Purpose && a.Blind == b.Blind && a.Alone == b.Alone && a.Chain == b.Chain
 }
 
 // arrivals emits that what is late takes effect. What a store refuses changes nothing, and nobody hears of it.
@@ -149,9 +153,13 @@ func (w *world) arrivals(s *state, out emit) {
 		n := w.fork(s, free)
 		n.flights[k] = flight{}
 		if f.call {
-			w.arrives(n, int(f.from), f.run, f.op)
+			if f.index != 0 {
+				w.called(n, int(f.from), f.op, f.index)
+			} else {
+				w.arrives(n, int(f.from), f.run, f.op)
+			}
 			out(n, label{"its late call takes effect", int(f.from)})
-		} else if reply := w.land(n, int(f.from), f.run, &f.w); reply.Code == p.OK && n.rec != s.rec {
+		} else if reply := w.land(n, int(f.from), f.run, &f.w); reply.Code == p.OK && (n.rec != s.rec || n.msgs != s.msgs) {
 			out(n, label{"its late try lands", int(f.from)})
 		}
 	}
@@ -215,6 +223,10 @@ func (w *world) perform(s *state, i int, out emit) {
 	if q.x.HandlerOn && !q.acted && w.c[i].Kind == p.Wrapped {
 		w.acts(s, i, out)
 	}
+	if q.slow && q.outcome != 0 {
+		w.tell(s, i, free, p.Input{What: p.Called, Outcome: q.outcome, Backoff: 1}, "hears from the provider", out)
+		return
+	}
 	if q.slow {
 		n := w.fork(s, free)
 		w.replies(n, i, q.reply)
@@ -234,6 +246,10 @@ func (w *world) perform(s *state, i int, out emit) {
 		}
 	case p.Run, p.Wait:
 		w.waits(s, i, out)
+	case p.Ask:
+		w.asks(s, i, out)
+	case p.Call:
+		w.calls(s, i, out)
 	case p.Probe:
 		w.probes(s, i, out)
 	}
@@ -257,7 +273,7 @@ func (w *world) replies(n *state, i int, r p.Reply) {
 func (w *world) reads(s *state, i int, out emit) {
 	n := w.fork(s, free)
 	w.sampled(n, &n.rec)
-	w.replies(n, i, p.Reply{Code: p.OK, Rec: n.rec})
+	w.replies(n, i, w.row(n, i))
 	out(n, label{"reads", i})
 	if n := w.fork(s, Lost); n != nil {
 		w.replies(n, i, p.Reply{Code: p.Lost})
@@ -265,7 +281,7 @@ func (w *world) reads(s *state, i int, out emit) {
 	}
 	if n := w.fork(s, Slow); n != nil {
 		w.sampled(n, &n.rec)
-		n.procs[i].holdBack(p.Reply{Code: p.OK, Rec: n.rec})
+		n.procs[i].holdBack(w.row(n, i))
 		out(n, label{"reads, and the reply takes its time", i})
 	}
 }
@@ -331,7 +347,7 @@ func (w *world) unjudged(s *state, i int, wr *p.Write, out emit) {
 	if wr.Slot == 0 || s.left[Unjudge] == 0 {
 		return
 	}
-	_, all := p.Apply(p.Rows{Rec: s.rec}, *wr, s.conditions(wr))
+	_, all := p.Apply(s.rows(wr), *wr, s.conditions(wr))
 	for _, t := range [...]struct {
 		hidden, shown p.Conds
 		what          string
@@ -424,11 +440,11 @@ func (w *world) probes(s *state, i int, out emit) {
 	q := &s.procs[i]
 	if !q.asked {
 		n := w.fork(s, free)
-		n.procs[i].asked, n.procs[i].found = true, n.tally(q.v.Held.Op).happened
+		n.procs[i].asked, n.procs[i].found = true, w.truth(n, i)
 		out(n, label{"asks the provider", i})
 		return
 	}
-	in := p.Input{What: p.Probed, Outcome: p.OutAbsent}
+	in := p.Input{What: p.Probed, Outcome: p.OutAbsent, Backoff: 1}
 	what := "hears that there is nothing"
 	if q.found {
 		in.Outcome, what = p.OutDelivered, "hears that it happened"
@@ -450,7 +466,10 @@ func (s *state) fly(f flight) bool {
 // conditions are those of the application's items that do not hold.
 func (s *state) conditions(wr *p.Write) (c p.Conds) {
 	if wr.Slot == 0 {
-		return 0
+		if wr.Said != p.NotAsked && s.biz.poor { // the topic's own writes are refused
+			c = p.CondUndeclared
+		}
+		return c
 	}
 	if s.biz.poor {
 		c |= p.CondReject

@@ -16,7 +16,11 @@ var (
 	says    = [...]string{"", "executed", "replayed", "busy (409)", "outcome unknown (409)", "mismatch", "gone (410)", "vacant", "turned off",
 		"unavailable (503)", "late (503)", "the handler's own answer", "a condition undeclared (500)", "changed", "unchanged", "undecided", "stale",
 		"inadmissible", "not live", "quiet"}
-	states = [...]string{"absent", "in_progress", "pending", "completed", "failed", "failed_retryable", "unknown"}
+	purposes = [...]string{"", "worker", "message sweeper", "inline delivery", "message reconciler", "webhook", "judging operator", "closing operator",
+		"redriving operator"}
+	steps         = [...]string{"", "Opening", "Claiming", "Calling", "Asking", "Settling", "Keeping", "Failing", "Writing", "Probing", "Over"}
+	messageStates = [...]string{"none", "due", "claimed", "delivered", "declined", "unknown", "evidenced", "dead", "cancelled"}
+	states        = [...]string{"absent", "in_progress", "pending", "completed", "failed", "failed_retryable", "unknown"}
 )
 
 // line tells one step: who did what in which phase, what became of the record, and how it ended.
@@ -25,19 +29,28 @@ func (w *world) line(before, after *state, l label) string {
 	fmt.Fprintf(&b, "t%d ", before.now)
 	if l.who >= 0 {
 		b.WriteString(w.name(before, l.who) + ": ")
-		if q := &before.procs[l.who]; q.started && !q.over && q.x.Phase != 0 {
+		switch q := &before.procs[l.who]; {
+		case !q.started || q.over:
+		case w.machine(q, l.who) == Courier:
+			b.WriteString(steps[q.d.Step] + ": ")
+		case q.x.Phase != 0:
 			b.WriteString(phases[q.x.Phase] + ": ")
 		}
 	}
 	b.WriteString(l.what)
 	if w.wrote != nil {
-		fmt.Fprintf(&b, " [%s]", record(&w.wrote.Rec))
+		fmt.Fprintf(&b, " [%s]", written(w.wrote))
 	}
 	if w.heard != nil && w.heard.Code == p.Refused {
 		fmt.Fprintf(&b, "; refused: %s", conditions(w.heard.Conds))
 	}
 	if before.rec != after.rec {
 		fmt.Fprintf(&b, "; record: %s", record(&after.rec))
+	}
+	for k := range after.msgs {
+		if before.msgs[k] != after.msgs[k] {
+			fmt.Fprintf(&b, "; %s", message(&after.msgs[k]))
+		}
 	}
 	if l.who >= 0 {
 		if q := &after.procs[l.who]; q.over && !before.procs[l.who].over {
@@ -61,11 +74,50 @@ func (w *world) name(s *state, i int) string {
 		name = errands[a.Errand]
 	case Operator:
 		name = "operator"
+	case Courier:
+		name = purposes[a.Purpose]
 	}
 	if a.Runs > 1 && s.procs[i].run > 0 {
 		return fmt.Sprintf("%s %d (again)", name, i)
 	}
 	return fmt.Sprintf("%s %d", name, i)
+}
+
+// written is what a write makes of the rows.
+func written(wr *p.Write) string {
+	var parts []string
+	switch wr.RecAs {
+	case p.Leave:
+	case p.Check:
+		parts = append(parts, "record checked")
+	default:
+		parts = append(parts, record(&wr.Rec))
+	}
+	if wr.MsgAs != p.Leave {
+		parts = append(parts, message(&wr.Msg))
+	}
+	if wr.Next.State != p.NoMessage {
+		parts = append(parts, "next "+message(&wr.Next))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func message(m *p.Message) string {
+	out := fmt.Sprintf("message %d %s", m.Index, messageStates[m.State])
+	if m.State == p.Claimed {
+		i, run := whose(m.Owner)
+		out += fmt.Sprintf(" by %d.%d, epoch %d, lease %d", i, run, m.Epoch, m.Lease)
+	}
+	if m.Kept&p.KeptDelivered != 0 {
+		out += ", kept delivered"
+	}
+	if m.Kept&p.KeptDeclined != 0 {
+		out += ", kept declined"
+	}
+	if m.OpenSince != 0 && !m.State.Final() {
+		out += ", open"
+	}
+	return out
 }
 
 func record(r *p.Record) string {

@@ -12,6 +12,8 @@ const (
 	flights = 3
 	tokens  = 4
 	tallies = 6
+	// messages is how many are stored at most.
+	messages = 3
 	// healing is the run of whoever comes once faults have stopped.
 	healing = 7
 )
@@ -27,13 +29,17 @@ const (
 type proc struct {
 	x p.Execution
 	v p.Change
+	d p.Delivery
 
-	reply       p.Reply // that is under way, where slow
-	seen        p.ID    // the revision that an operator decides about
+	outcome     p.Outcome // of a call whose reply is under way, where slow
+	reply       p.Reply   // that is under way, where slow
+	seen        p.ID      // the revision that an operator decides about
 	do          p.Verb
 	until, wake p.Instant
 
 	run                        uint8
+	index, carries             uint8 // the message that a courier comes to; how many a process has carried inline
+	carrying                   bool
 	started, over              bool
 	slow, paused               bool
 	acted, calling, hides      bool
@@ -47,7 +53,6 @@ type end struct {
 	said              p.SayCode
 	state             p.State
 	newKey, ran, died bool
-	asked             bool
 }
 
 // flight is a late request, or a late call of a handler.
@@ -57,6 +62,7 @@ type flight struct {
 	until p.Instant
 	from  uint8
 	run   uint8
+	index uint8 // of the message that the call is about; 0 is a handler's
 	call  bool
 }
 
@@ -74,6 +80,16 @@ type tally struct {
 	cached p.Instant
 }
 
+// effect is what a provider did about a message.
+type effect struct {
+	op       p.ID
+	index    uint8
+	n        uint8 // how often it was done
+	declined bool
+	// forgets is until when the provider recognises another call as the same.
+	forgets p.Instant
+}
+
 // business is the application's data: a version that is locked optimistically, and whether its condition fails.
 type business struct {
 	version uint8
@@ -83,6 +99,8 @@ type business struct {
 // state is all there is.
 type state struct {
 	rec     p.Record
+	msgs    [messages]p.Message
+	effects [messages]effect
 	biz     business
 	now     p.Instant
 	procs   [procs]proc
@@ -103,7 +121,6 @@ type world struct {
 	minSkew p.Instant
 	busts   bool // somebody may make the answer go
 	scratch state
-	healing bool
 	// telling says that a story is told: what happens is kept in wrote and heard.
 	telling bool
 	wrote   *p.Write
@@ -131,6 +148,9 @@ func (w *world) initial() state {
 	if s.left[Total] == 0 {
 		s.left[Total] = 3
 	}
+	if w.sc.Pending {
+		w.pending(&s)
+	}
 	return s
 }
 
@@ -144,7 +164,7 @@ func incarnation(i int, run uint8) p.ID { return p.ID{101 + uint64(i)*8 + uint64
 
 // whose says which process and run an owner or an incarnation is of.
 func whose(id p.ID) (i int, run uint8) {
-	n := id[0] - 1
+	n := id[0]%1000 - 1
 	if n >= 100 {
 		n -= 100
 	}
@@ -186,7 +206,7 @@ func (s *state) end(i int, run uint8) *end { return &s.procs[i].ends[min(int(run
 // start begins a run of a process.
 func (w *world) start(s *state, i int, run uint8) {
 	q, a := &s.procs[i], &w.sc.Actors[i]
-	*q = proc{started: true, run: run, ends: q.ends, seen: q.seen, frees: q.frees}
+	*q = proc{started: true, run: run, ends: q.ends, seen: q.seen, frees: q.frees, index: q.index, carries: q.carries}
 	*s.end(i, run) = end{began: s.now}
 	id, now := seed(i, run), w.clock(s, i)
 	in := p.Input{What: p.Begin}
@@ -202,6 +222,8 @@ func (w *world) start(s *state, i int, run uint8) {
 		q.x = p.NewExecution(r)
 	case Visitor:
 		q.v = w.visit(s, i, a.Errand)
+	case Courier:
+		q.d = w.delivery(s, i)
 	case Operator:
 		errand := p.Resolve
 		if q.frees {
@@ -234,17 +256,21 @@ func (w *world) visit(s *state, i int, errand p.Errand) p.Change {
 func (w *world) feed(s *state, i int, in p.Input) {
 	q := &s.procs[i]
 	in.Now = w.clock(s, i)
+	q.slow, q.outcome = false, 0
 	if in.What == p.Replied {
-		q.slow, q.reply = false, p.Reply{}
+		q.reply = p.Reply{}
 		in.Reply.Rec = w.seenBy(i, in.Reply.Rec)
 		if in.Reply.Code == p.Refused && in.Reply.Conds&p.CondReject != 0 {
 			in.Rejection = rejected + 4*p.Answer(i)
 		}
 	}
 	var a p.Action
-	if w.sc.Actors[i].Role == Client {
+	switch w.machine(q, i) {
+	case Client:
 		q.x, a = q.x.Next(in, &w.c[i])
-	} else {
+	case Courier:
+		q.d, a = q.d.Next(in, &w.c[i])
+	default:
 		q.v, a = q.v.Next(in, &w.c[i])
 	}
 	q.do, q.until, q.wake, q.paused = a.Do, 0, a.Wake, a.Pause != 0
@@ -254,6 +280,8 @@ func (w *world) feed(s *state, i int, in p.Input) {
 		if w.sc.Budget[Turn] == 0 { // nothing lies between the two
 			w.feed(s, i, p.Input{What: p.Admitted})
 		}
+	case p.Call:
+		q.until = a.Until
 	case p.Send:
 		q.until = a.Until
 		if a.Write != *q.write(w, i) {
@@ -276,18 +304,21 @@ func (w *world) feed(s *state, i int, in p.Input) {
 	}
 }
 
-// write is what the machine of the process sends.
-func (q *proc) write(w *world, i int) *p.Write {
-	if w.sc.Actors[i].Role == Client {
-		return &q.x.At.W
+// machine is which machine the process runs now: a client may have gone on to carry its message inline.
+func (w *world) machine(q *proc, i int) Role {
+	if q.carrying {
+		return Courier
 	}
-	return &q.v.At.W
+	return w.sc.Actors[i].Role
 }
 
-// held is the row that the process is at.
-func (q *proc) held(w *world, i int) *p.Record {
-	if w.sc.Actors[i].Role == Client {
-		return &q.x.Held
+// write is what the machine of the process sends.
+func (q *proc) write(w *world, i int) *p.Write {
+	switch w.machine(q, i) {
+	case Client:
+		return &q.x.At.W
+	case Courier:
+		return &q.d.At.W
 	}
-	return &q.v.Held
+	return &q.v.At.W
 }

@@ -1,0 +1,72 @@
+//go:build prove
+
+package check
+
+import p "github.com/idem-go/idem-aws/idem/protocol"
+
+// keyless is a topic whose provider executes each call; a claim lasts for 3, and absence is proof 2 later.
+func keyless() p.Config {
+	c := base(p.Deferred)
+	c.Topic = p.Topic{
+		AbsentAfter: 2, AttemptsMax: 2, AgeMax: 100, AbandonAfter: 100, UnknownMax: 100, ClaimLease: 3, SettleMargin: 1, SettleFor: 1, KeepFor: 3, SweepGrace: 1,
+	}
+	return c
+}
+
+// probed is a keyless topic whose provider can be asked.
+func probed() p.Config {
+	c := keyless()
+	c.Topic.Probed = true
+	return c
+}
+
+// honoured is a topic whose provider recognises a call again for 6.
+func honoured() p.Config {
+	c := keyless()
+	c.Topic.KeysHonoured, c.Topic.KeyRetention, c.Topic.Margin = true, 6, 2
+	return c
+}
+
+func courier(e p.MessageErrand, runs uint8) Actor {
+	return Actor{Role: Courier, Purpose: e, Runs: runs}
+}
+
+func messageScenarios() []Scenario {
+	worker, late := courier(p.Wake, 2), Actor{Role: Courier, Purpose: p.Wake, Skew: 1}
+	webhook, question := courier(p.Tidings, 1), Actor{Role: Courier, Purpose: p.Question, Skew: 1, Runs: 2}
+	begins := Actor{Role: Client, Chain: true}
+	return []Scenario{
+		{Name: "inline", Config: with(probed(), func(c *p.Config) { c.Inline, c.ExecutionMax, c.HandlerMargin = true, 4, 2 }), Actors: [4]Actor{begins, worker}, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Lock: 1, Ticks: 4}},
+		{Name: "message, keyless", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Ambiguous: 1, LateCall: 1, NotExecuted: 1, Poor: 1, Die: 1, Ticks: 3}},
+		{Name: "message, keyless, closed", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Stall: 1, Ambiguous: 1, LateCall: 1, Poor: 1, Die: 1, Ticks: 7}},
+		{Name: "message, probed", Config: probed(), Actors: [4]Actor{worker, late, question}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Ambiguous: 1, LateCall: 1, Die: 1, Ticks: 6}},
+		{Name: "message, keys honoured", Config: honoured(), Actors: [4]Actor{worker, late}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Stall: 2, Ambiguous: 1, LateCall: 1, Die: 1, Decline: 1, Ticks: 9}},
+		{Name: "message, declined", Config: with(probed(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.AbsentAfter = 2, 1 }), Wire: 1, Pending: true,
+			Actors: [4]Actor{courier(p.Wake, 1), courier(p.Wake, 2), courier(p.Question, 1)}, Budget: Budget{Total: 4, Stall: 3, SlowCall: 1, Decline: 1, Ticks: 4}},
+		{Name: "message, dead", Config: with(honoured(), func(c *p.Config) { c.Topic.AttemptsMax = 1 }), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Ambiguous: 1, LateCall: 1, Lost: 1, Poor: 1, Ticks: 3}},
+		{Name: "message, evidence", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1, NoDrop: true,
+			Budget: Budget{Total: 2, Lost: 1, Contend: 2, Settle: 1, Poor: 1, Ticks: 4}},
+		{Name: "message, contradicted", Config: honoured(), Actors: [4]Actor{worker, webhook, {Role: Courier, Purpose: p.Tidings, Skew: 1}}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lie: 1, Settle: 1, Contend: 1, Poor: 1, Ticks: 2}},
+		{Name: "message, refused", Config: honoured(), Actors: [4]Actor{worker, courier(p.Redrive, 1), courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Refusal: 2, Settle: 1, Lost: 1, Late: 1, Contend: 1, Poor: 1, Ticks: 4}},
+		{Name: "chain", Config: honoured(), Chain: 2, Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, Ambiguous: 1, Poor: 1, Decline: 1, Die: 1, Ticks: 4}},
+		{Name: "chain, closed", Config: probed(), Chain: 2, Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Ambiguous: 1, LateCall: 1, Settle: 1, SlowCall: 1, Lost: 1, Ticks: 5}},
+		{Name: "chain, failed and then delivered", Config: probed(), Chain: 2, Actors: [4]Actor{worker, webhook, {Role: Courier, Purpose: p.Wake, Skew: 1}}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Refusal: 1, Lie: 1, Settle: 1, Ticks: 3}},
+		{Name: "chain, undone", Config: honoured(), Chain: 2, Undo: true, Actors: [4]Actor{worker, {Role: Courier, Purpose: p.Wake, Runs: 3, Skew: 1}, courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Refusal: 2, Ambiguous: 1, Decline: 1, Ticks: 3}},
+		{Name: "message, restored", Config: with(keyless(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Die: 1, Ticks: 5}},
+		{Name: "message, abandoned", Config: with(honoured(), func(c *p.Config) { c.Topic.AbandonAfter = 3 }), Actors: [4]Actor{worker, late, courier(p.Close, 1)}, Pending: true, Wire: 2,
+			Budget: Budget{Total: 2, Lost: 1, Late: 2, Stall: 2, Ticks: 7}},
+	}
+}
