@@ -3,7 +3,6 @@ package idem_test
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -287,12 +286,3 @@ func messageDiagram(t *testing.T) string {
 }
 
 const begin = "[*]"
-
-// shortened drops a form that makes no difference to where an arrow goes.
-func shortened(name string) string {
-	form := strings.Index(name, " (")
-	if form < 0 {
-		return name
-	}
-	return name[:form]
-}

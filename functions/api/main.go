@@ -58,7 +58,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if app, err = crossOrigin(app, cfg.CORSOrigins); err != nil {
 		return nil, err
 	}
-	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger}), nil
+	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger, DocsURL: payments.DocsURL}), nil
 }
 
 // engine reads final records from memory where that is configured; whatever decides by writing asks the store.

@@ -45,7 +45,7 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	return awslambda.HTTP(endpoint, awslambda.Config{Logger: parts.Logger}), nil
+	return awslambda.HTTP(endpoint, awslambda.Config{Logger: parts.Logger, DocsURL: payments.DocsURL}), nil
 }
 
 func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error) {

@@ -25,6 +25,9 @@ type Config struct {
 	// Concurrency is how many records of a batch are handled at once. Default 1, which keeps their order; FIFO queues
 	// always have it. Where records have no order to keep, more of them keep one that takes long from delaying the rest.
 	Concurrency int
+	// DocsURL is the API's documentation, for Link; rel="describedby" on the problems that [HTTP] answers with itself.
+	// Default: no Link.
+	DocsURL string
 }
 
 const recordTimeDefault = 10 * time.Second

@@ -25,7 +25,7 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 			return nil, err
 		}
 		if in.damaged() {
-			return in.encode(problem(http.StatusBadRequest, "request_invalid", "Invalid request",
+			return in.encode(cfg.problem(http.StatusBadRequest, "request_invalid", "Invalid request",
 				"The request body is not UTF-8, or has the character U+FFFD, which stands for bytes that are not."))
 		}
 		r, err := in.request(ctx)
@@ -47,7 +47,7 @@ func serve(cfg Config, handler http.Handler, r *http.Request) (w *responseWriter
 		if p != http.ErrAbortHandler {
 			cfg.Logger.ErrorContext(r.Context(), "handler panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
-		w = problem(http.StatusInternalServerError, "internal_error", "Internal Server Error", "The request failed.")
+		w = cfg.problem(http.StatusInternalServerError, "internal_error", "Internal Server Error", "The request failed.")
 	}()
 	handler.ServeHTTP(w, r)
 	w.WriteHeader(http.StatusOK)

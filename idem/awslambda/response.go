@@ -50,7 +50,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 }
 
 // problem is a response of the adapter's own.
-func problem(status int, code, title, detail string) *responseWriter {
+func (c Config) problem(status int, code, title, detail string) *responseWriter {
 	body, err := json.Marshal(map[string]any{
 		"type": "urn:idem:problem:" + code, "title": title, "status": status, "detail": detail, "code": code,
 	})
@@ -61,6 +61,9 @@ func problem(status int, code, title, detail string) *responseWriter {
 	w.header.Set("Content-Type", "application/problem+json")
 	w.header.Set("Cache-Control", "no-store")
 	w.header.Set("X-Content-Type-Options", "nosniff")
+	if c.DocsURL != "" {
+		w.header.Set("Link", "<"+c.DocsURL+`>; rel="describedby"`)
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // into memory
 	return w
@@ -81,7 +84,7 @@ type response struct {
 func (e *httpEvent) encode(w *responseWriter) ([]byte, error) {
 	payload, err := e.encodeOnce(w)
 	if err == nil && len(payload) > responseBytesMax {
-		return e.encodeOnce(problem(http.StatusInternalServerError, "response_too_large", "Response too large", "The response is larger than the gateway can return."))
+		return e.encodeOnce(Config{}.problem(http.StatusInternalServerError, "response_too_large", "Response too large", "The response is larger than the gateway can return."))
 	}
 	return payload, err
 }

@@ -58,9 +58,6 @@ func (c *Config) changeFor() Millis { return cmp.Or(c.ChangeFor, 10_000) }
 // leases says whether the kind holds a lease while its handler runs.
 func (k Kind) leases() bool { return k == Atomic || k == Wrapped }
 
-// runsAgain says whether a second run can do no harm.
-func (c *Config) runsAgain() bool { return c.Kind != Wrapped || c.Safe }
-
 // safeToStore is what a record says of running again. An operation that is only observed stores no permission that an
 // enforcing instance could act on.
 func (c *Config) safeToStore() bool {

@@ -20,10 +20,6 @@ var phaseNames = [...]string{
 	"Committing", "Storing", "Completing", "FencingOff", "Releasing", "Parking", "LastLook", "Ended",
 }
 
-var stepNames = [...]string{
-	"", "Opening", "Claiming", "Calling", "Asking", "Settling", "Keeping", "Failing", "Writing", "Probing", "Over",
-}
-
 var sayNames = [...]string{
 	"", "executed", "replayed", "in progress", "outcome unknown", "mismatch", "gone", "vacant", "turned off", "unavailable", "no time",
 	"the handler's own", "undeclared failure", "changed", "unchanged", "undecided", "stale", "inadmissible", "not live", "nothing to do",

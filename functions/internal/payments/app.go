@@ -37,11 +37,11 @@ type Config struct {
 	Logger       *slog.Logger
 }
 
-// operationsPath is where the status of an operation is served, and docsURL where its answers are explained.
-const (
-	operationsPath = "/v1/operations/"
-	docsURL        = "https://github.com/idem-go/idem-aws/blob/main/docs/semantics.md"
-)
+// DocsURL is where the API's answers are explained.
+const DocsURL = "https://github.com/idem-go/idem-aws/blob/main/docs/semantics.md"
+
+// operationsPath is where the status of an operation is served.
+const operationsPath = "/v1/operations/"
 
 // New returns the application, or a [*idem.ConfigError].
 func New(cfg Config) (http.Handler, error) {
@@ -90,7 +90,7 @@ func Routes(retention time.Duration) ([]middleware.RouteInfo, error) {
 
 func route(cfg Config) (*middleware.Router, error) {
 	mw, err := middleware.New(cfg.Engine, middleware.Config{
-		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, DocsURL: docsURL,
+		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, DocsURL: DocsURL,
 		Logger: cfg.Logger,
 	})
 	if err != nil {
