@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -192,8 +191,6 @@ func wantAll[V any](t *testing.T, what string, declared []string, tried []V, nam
 		t.Errorf("%s: tried %v, declared are %v", what, got, declared)
 	}
 }
-
-func typeName[V any](v V) string { return reflect.TypeOf(v).Name() }
 
 func TestStateDiagramsShowEveryTransition(t *testing.T) {
 	golden(t, statesFile, statesProse+"## A message\n"+messageProse+messageDiagram(t))

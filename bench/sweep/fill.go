@@ -95,7 +95,7 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 	}
 	m = idem.Message{
 		Revision: revision,
-		ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topic, Payload: []byte(`{"amount":1999}`),
+		ID:       id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topic, Payload: []byte(`{"amount":1999}`),
 		State: idem.MessagePending, CreatedAt: begun, NextAttemptAt: begun, SweepAt: begun, Detached: true,
 		Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
 	}
