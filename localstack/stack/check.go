@@ -257,7 +257,7 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	}
 	err = c.Out.Step("end-to-end tests on "+on.name, func() error {
 		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}
-		return c.count(goTest(ctx, c.Root, environment, "-tags", "e2e", "-count=1", "-timeout", "10m", "-skip", others, "./localstack/e2e/..."))
+		return c.count(goTest(ctx, c.Root, environment, "-tags", "e2e", "-count=1", "-timeout", "20m", "-skip", others, "./localstack/e2e/..."))
 	})
 	if on.killLoop && ctx.Err() == nil {
 		err = errors.Join(err, c.killLoopOn(ctx, s, on))
