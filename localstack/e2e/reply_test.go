@@ -124,22 +124,16 @@ func landed(t *testing.T, text string, n int) {
 	})
 }
 
-// outlivedByEvidence keeps a keyless charge's settlement back until its claim is over and another worker has parked it.
+// outlivedByEvidence keeps a keyless charge's settlement back for longer than its claim lives.
 var outlivedByEvidence = lossy(operationPayments, "h9", faultproxy.Rule{
 	Operation: "TransactWriteItems", Fault: faultproxy.DelayRequest, After: 1, DelayMillis: 20_000,
 })
 
-func TestH9EvidenceOfALostClaimSettlesWhatWasParked(t *testing.T) { // peers.md H9
+// The worker that can't settle keeps its evidence, so that nobody calls again: whoever is woken settles it.
+func TestEvidenceThatOutlivesItsClaimSettlesTheOperation(t *testing.T) {
 	t.Parallel()
 	r := pay(outlivedByEvidence, "legacy_h9_"+run)
 	_, body := accept(t, r)
-	eventually(t, delivered, func() string {
-		wake(t, body)
-		if status := deployed.tenantA.readPayment(t, body.Payment.ID).Status; status != "unknown" {
-			return "the payment is " + status + ": no second worker has parked it"
-		}
-		return ""
-	})
 	settledOnce(t, r)
 	if state := deployed.tenantA.readOperation(t, body.Operation).State; state != "completed" {
 		t.Errorf("the operation is %s, want it completed by evidence from the older claim", state)
@@ -197,8 +191,8 @@ func TestH7NoTwoExecutionsShareAClientToken(t *testing.T) { // peers.md H7
 			sent[entry.Token]++
 		}
 	}
-	if len(refused) != 6 || refused[""] > 0 {
-		t.Errorf("tokens of six attempts that provably did nothing: %v, want six", refused)
+	if len(refused) != 1 || refused[""] > 0 {
+		t.Errorf("tokens of six sendings that met a conflict: %v, want one: they are the same bytes", refused)
 	}
 	if len(sent) != 1 || sent[""] > 0 {
 		t.Errorf("tokens of four sendings without a reply: %v, want one", sent)

@@ -182,11 +182,18 @@ func TestWebhookThatIsForgedOrStaleChangesNothing(t *testing.T) { // payments-ap
 	settledOnce(t, r)
 }
 
-func TestWebhookForAnUnknownIDIsAccepted(t *testing.T) { // payments-api.md: 204 for unknown alike
+func TestWebhookForAMessageThatIsNotThereComesAgain(t *testing.T) { // payments-api.md: 404; 204 for what is not ours
 	t.Parallel()
 	r := pay("hook-unknown", card("hook_unknown"))
 	final, charge := settledOnce(t, r)
-	for _, key := range []string{unminted + ".1", strings.TrimSuffix(charge.Key, ".1") + ".2", "order-17", ""} {
+	for _, key := range []string{unminted + ".1", strings.TrimSuffix(charge.Key, ".1") + ".2"} {
+		e := charged(charge)
+		e.Key, e.Data.Key = key, key
+		for range 2 {
+			deployed.tenantA.do(t, notice(t, e, deployed.variables["WEBHOOK_SECRET"], time.Now())).isProblem(t, http.StatusNotFound, "message_unknown")
+		}
+	}
+	for _, key := range []string{"order-17", ""} {
 		e := charged(charge)
 		e.Key, e.Data.Key = key, key
 		tell(t, e)
