@@ -41,14 +41,17 @@ type relay struct {
 	logger   *slog.Logger
 }
 
-// pass asks for a wake-up for each message that was born pending. Nothing else of a record leaves the stream.
+// pass asks for a wake-up for each message that was born pending. Nothing else of a record leaves the stream, and a record
+// that is no message's is acknowledged, with an alarm.
 func (r relay) pass(ctx context.Context, records []events.DynamoDBEventRecord) []error {
 	failed := make([]error, len(records))
 	var wakeUps []sqsqueue.WakeUp
 	var of []int // the record of each
 	for i, record := range records {
-		w, born, err := wakeUp(record)
-		if failed[i] = err; born && err == nil {
+		switch w, born, err := wakeUp(record); {
+		case err != nil: // it stops nobody behind it; a release that can read the row offers it
+			r.logger.ErrorContext(ctx, "outbox.unknown_topic", "error", err, "alarm", true)
+		case born:
 			wakeUps, of = append(wakeUps, w), append(of, i)
 		}
 	}
