@@ -88,7 +88,7 @@ ledger: ## compare keys, messages, payments and the provider's objects on the ru
 prove: ## explore the protocol exhaustively within small bounds, and show what each rule is for: ONLY=wrapped for a part
 	@go run -tags prove ./idem/protocol/check/cmd/prove $(if $(ONLY),-run "$(ONLY)")
 
-soak: ## the same within large bounds: an hour and more; ONLY=wrapped for a part
+soak: ## the same within large bounds: hours, and tens of GB; ONLY=wrapped for a part
 	@go run -tags prove ./idem/protocol/check/cmd/prove -large $(if $(ONLY),-run "$(ONLY)")
 
 bench: ## costs by path of a request, start times of the functions
