@@ -112,7 +112,7 @@ func (r Record) bustedNever() string {
 	switch {
 	case r.ExpiresAt.IsZero():
 		return "it lives as long as its resource"
-	case r.Kind == KindOpaque:
+	case r.Kind == KindWrapped:
 		return "its handler wrote for itself and is not safe to run again"
 	}
 	return "its commit wrote more than the record, or a release that did not say"

@@ -86,7 +86,7 @@ func TestOnlyFinalRecordsAreAmended(t *testing.T) {
 func TestConcurrentExtensionsEndWithTheLongest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		id := w.do(w.register(idem.Operation{Kind: idem.KindExpress}), request("{}"), w.handler(201)).OperationID
+		id := w.do(w.register(idem.Operation{Kind: idem.KindOptimistic}), request("{}"), w.handler(201)).OperationID
 		until := time.Now().Add(30 * day)
 		store.On(faulty.Update, 1, faulty.Before(func() {
 			if _, err := w.engine.Extend(t.Context(), "t", id, until); err != nil {
@@ -109,7 +109,7 @@ func TestAnAmendmentSurvivesALostReply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
-				orders := w.register(withPolicy(idem.Operation{Kind: idem.KindExpress}, func(p *idem.Policy) { p.ResourceBacked = true }))
+				orders := w.register(withPolicy(idem.Operation{Kind: idem.KindOptimistic}, func(p *idem.Policy) { p.ResourceBacked = true }))
 				id := w.do(orders, request("{}"), w.handler(201)).OperationID
 				store.On(faulty.Update, 1, fault)
 				if err := w.engine.End(t.Context(), "t", id); err != nil {
@@ -193,7 +193,7 @@ func TestEndedRecordsLeaveATombstone(t *testing.T) {
 func TestALateCommitAfterTheEndOfItsRecordChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(withPolicy(idem.Operation{Kind: idem.KindExpress}, func(p *idem.Policy) { p.ResourceBacked = true }))
+		orders := w.register(withPolicy(idem.Operation{Kind: idem.KindOptimistic}, func(p *idem.Policy) { p.ResourceBacked = true }))
 		late := new(faulty.Late)
 		store.On(faulty.Commit, 1, late.Fault())
 		w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
@@ -243,9 +243,9 @@ func TestCacheBustIsRefusedWhereItCouldRepeatAnything(t *testing.T) {
 		handler func(*world) idem.Handler
 	}{
 		"a business write":  {idem.Operation{Kind: idem.KindAtomic}, func(w *world) idem.Handler { return w.handler(201) }},
-		"the same, express": {idem.Operation{Kind: idem.KindExpress}, func(w *world) idem.Handler { return w.handler(201) }},
+		"the same, optimistic": {idem.Operation{Kind: idem.KindOptimistic}, func(w *world) idem.Handler { return w.handler(201) }},
 		"a message":         {idem.Operation{Kind: idem.KindAtomic}, func(*world) idem.Handler { return message }},
-		"an opaque handler": {idem.Operation{Kind: idem.KindOpaque}, func(w *world) idem.Handler { return w.effect(201, "made") }},
+		"a wrapped handler": {idem.Operation{Kind: idem.KindWrapped}, func(w *world) idem.Handler { return w.effect(201, "made") }},
 		"a live resource": {withPolicy(idem.Operation{Kind: idem.KindAtomic}, func(p *idem.Policy) { p.ResourceBacked = true }),
 			func(w *world) idem.Handler { return w.alone(201) }},
 	} {
@@ -285,7 +285,7 @@ func TestCacheBustOfARejectionAndOfWhatIsSafeToRunAgain(t *testing.T) {
 			tx.Write(count("business")) // thrown away with the rejection
 			return idem.Response{}, &idem.RejectedError{Problem: idem.NewProblem(402, "declined", "Declined", "No.")}
 		}
-		safe := w.register(idem.Operation{Name: "orders.safe", Kind: idem.KindOpaque, SafeToRunAgain: true})
+		safe := w.register(idem.Operation{Name: "orders.safe", Kind: idem.KindWrapped, SafeToRunAgain: true})
 		for _, id := range []idem.OperationID{
 			w.do(rejected, request("{}"), reject).OperationID, w.do(safe, request("{}"), w.effect(201, "made")).OperationID,
 		} {
@@ -302,7 +302,7 @@ func TestCacheBustOfARejectionAndOfWhatIsSafeToRunAgain(t *testing.T) {
 func TestCacheBustWithoutAReplyLeavesTheNextAnswerAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindExpress})
+		orders := w.register(idem.Operation{Kind: idem.KindOptimistic})
 		id := w.do(orders, request("{}"), w.alone(200)).OperationID
 		store.On(faulty.Update, 1, faulty.LoseReply())
 		store.On(faulty.Update, 1, faulty.After(func(error) {

@@ -13,7 +13,7 @@ import (
 // BenchmarkDo is a whole request through the engine, scope, fingerprint, store and all: what idem adds to a request
 // besides the time of DynamoDB. The reference store copies everything that goes in or out.
 func BenchmarkDo(b *testing.B) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 		op := benchOperation(b, kind)
 		handler := func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 			tx.Write(memstore.Write{Key: string(tx.OperationID()), Apply: func([]byte) []byte { return []byte("1") }})

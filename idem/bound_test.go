@@ -49,7 +49,7 @@ func TestOneBoundOnAResponse(t *testing.T) {
 // the engine stores the 500 of (peers.md P6), and is not executed again.
 func wantLargest(t *testing.T, engine *idem.Engine, mem *memstore.Store, most int) {
 	t.Helper()
-	orders, err := engine.Register(idem.Operation{Name: "orders.import", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: idem.IETF()})
+	orders, err := engine.Register(idem.Operation{Name: "orders.import", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func (e *UnavailableError) Error() string { return fmt.Sprintf("idem: store unav
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
-// HandlerError is an error or panic of the handler. Nothing was stored, except that an opaque operation is now unknown.
+// HandlerError is an error or panic of the handler. Nothing was stored, except that a wrapped operation is now unknown.
 type HandlerError struct {
 	Cause error
 	// Stack is where a panic came from.

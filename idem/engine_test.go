@@ -43,7 +43,7 @@ func newWorld(t *testing.T, wrap func(idem.Store) idem.Store) *world {
 
 // declaration says of a wrapped operation what a test does not care about: that its unknown waits for an operator.
 func declaration(op idem.Operation) idem.Operation {
-	op.UnknownToOperator = op.Kind == idem.KindOpaque
+	op.UnknownToOperator = op.Kind == idem.KindWrapped
 	return op
 }
 
@@ -117,7 +117,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // kinds are the operations whose handler answers with a final response.
-var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindExpress}, {Kind: idem.KindDeferred}}
+var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindOptimistic}, {Kind: idem.KindDeferred}}
 
 func TestDoExecutesOnceThenReplaysByteForByte(t *testing.T) { // I1, I4
 	for _, op := range kinds {
@@ -267,7 +267,7 @@ func TestDoStoresByPolicy(t *testing.T) { // semantics.md "Policies": 4xx and 5x
 		"lenient 503": {idem.Lenient(), 503, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress} {
+			for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 				bubble(t, func(t *testing.T) {
 					w := newWorld(t, nil)
 					orders := w.register(idem.Operation{Kind: kind, Policy: c.policy})
@@ -524,7 +524,7 @@ func TestNestedOperationsDoNotShareAnything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		outer := w.register(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic})
-		inner := w.register(idem.Operation{Name: "orders.number", Kind: idem.KindExpress, Policy: idem.Lenient()})
+		inner := w.register(idem.Operation{Name: "orders.number", Kind: idem.KindOptimistic, Policy: idem.Lenient()})
 		nested := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 			number := w.do(inner, request(`{"inner":true}`), func(context.Context, *idem.Tx) (idem.Response, error) {
 				return idem.Response{Status: 200, Body: []byte("inner")}, nil

@@ -102,7 +102,7 @@ func (w *told) told(want ...string) []event {
 
 // semantics.md "Metrics": one event line for each request, whatever its operation's kind.
 func TestDoTellsOneEvent(t *testing.T) {
-	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newTold(t, nil)
@@ -184,7 +184,7 @@ func TestDoTellsZombiesThatRelease(t *testing.T) {
 func TestDoTellsUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		w.do(orders, secret(), w.effect(500, ""))
 		w.do(orders, secret(), w.effect(201, ""))
 		if unknown := w.told("idempotency.reserve.created executed", "idempotency.reserve.unknown unknown")[1]; unknown.Level != "WARN" || unknown.OperationID == "" {
@@ -323,7 +323,7 @@ func TestDoDoesNotTellOfUnprotectedRequests(t *testing.T) {
 func TestDoTellsHangUpsApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
-		orders := w.register(idem.Operation{Kind: idem.KindExpress})
+		orders := w.register(idem.Operation{Kind: idem.KindOptimistic})
 		ctx, hangUp := context.WithCancel(t.Context())
 		w.store.On(faulty.Get, 1, func(ctx context.Context, run func(context.Context) error) error {
 			hangUp()

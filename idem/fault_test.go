@@ -67,7 +67,7 @@ func TestLostReplyOnReserve(t *testing.T) { // peers.md P3: one's own record in 
 
 // A reserve that lands while all its replies are lost must not lock the key for the length of its lease.
 func TestReserveWithoutReplyIsGivenBack(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOpaque} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
 		t.Run(string(kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
@@ -141,7 +141,7 @@ func TestH1CommitThatLandsBeforeTheFenceOffIsAnswered(t *testing.T) {
 
 // A commit that lands after its 503: the retry finds it, nothing is written twice.
 func TestLateCommitWithoutALeaseIsFoundByTheRetry(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindExpress, idem.KindDeferred} {
+	for _, kind := range []idem.Kind{idem.KindOptimistic, idem.KindDeferred} {
 		t.Run(string(kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
@@ -161,7 +161,7 @@ func TestLateCommitWithoutALeaseIsFoundByTheRetry(t *testing.T) {
 }
 
 func TestStoreDownFailsClosedSoonAndTheKeyWorksAfterwards(t *testing.T) {
-	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 		for name, fault := range map[string]faulty.Fault{"no reply": faulty.LoseRequest(), "throttled": faulty.Refuse(idem.ErrThrottled)} {
 			t.Run(fmt.Sprintf("%s, %s", op.Kind, name), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) {
 
 // peers.md, seen elsewhere: "a client disconnect cancels the save and releases the claim".
 func TestClientThatHangsUpChangesNothing(t *testing.T) {
-	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, _ := newFaultyWorld(t)

@@ -29,7 +29,7 @@ func (x *execution) handled(ctx context.Context, response Response, err error) p
 func (x *execution) classify(ctx context.Context) protocol.Result {
 	policy, r := &x.op.Policy, &x.run
 	var rejected *RejectedError
-	switch wrapped := x.op.Kind == KindOpaque; {
+	switch wrapped := x.op.Kind == KindWrapped; {
 	case x.nothingHappened(ctx):
 		return protocol.Result{Code: protocol.NothingHappened}
 	case r.err != nil && errors.As(r.err, &rejected) && !wrapped:

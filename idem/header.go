@@ -15,7 +15,7 @@ import (
 // recordStates, recordKinds and messageStates are the names of the protocol's states and kinds, by their number.
 var (
 	recordStates  = []State{"", StateInProgress, StatePending, StateCompleted, StateFailed, StateFailedRetryable, StateUnknown}
-	recordKinds   = []Kind{"", KindAtomic, KindExpress, KindDeferred, KindOpaque}
+	recordKinds   = []Kind{"", KindAtomic, KindOptimistic, KindDeferred, KindWrapped}
 	messageStates = []MessageState{
 		"", MessagePending, MessageClaimed, MessageDelivered, MessageDeclined, MessageUnknown, MessageEvidenced, MessageDead, MessageCancelled,
 	}

@@ -22,14 +22,14 @@ type Operation struct {
 	// Policy is the contract with the clients.
 	Policy Policy
 	// ReadFirst reads the record before anything else: replays cost a read (a fifth of a write's price) instead of a
-	// lost write that is billed by the stored size, and first requests one read more. Express and deferred operations
+	// lost write that is billed by the stored size, and first requests one read more. Optimistic and deferred operations
 	// always read first: their duplicates would run the handler for nothing.
 	ReadFirst bool
 	// Inline, where set, delivers the operation's messages within the request first, and answers with the final response
 	// where that succeeds; a duplicate that finds the chain abandoned goes on with it. For KindDeferred only.
 	Inline Courier
 	// SafeToRunAgain declares that running a wrapped handler twice does no harm: its dead lease is taken over, and an
-	// answer that is not stored frees its key. For KindOpaque only, as what follows.
+	// answer that is not stored frees its key. For KindWrapped only, as what follows.
 	//
 	// A wrapped operation declares at least one of these four: they say what becomes of a key whose handler died, or
 	// answered with what is not stored.
@@ -55,19 +55,19 @@ func (o Operation) validate(unsettled time.Duration) error {
 		return &ConfigError{"Operation.RenamedFrom", fmt.Sprintf("%q", o.RenamedFrom), "must be another name than Operation.Name, and of its form"}
 	}
 	if !o.Kind.Known() {
-		return &ConfigError{"Operation.Kind", fmt.Sprintf("%q", o.Kind), "must be atomic, express, deferred or opaque"}
+		return &ConfigError{"Operation.Kind", fmt.Sprintf("%q", o.Kind), "must be atomic, optimistic, deferred or wrapped"}
 	}
 	if o.Inline != nil && o.Kind != KindDeferred {
 		return &ConfigError{"Operation.Inline", o.Kind, fmt.Sprintf("is for Operation.Kind = %s only", KindDeferred)}
 	}
-	if o.SafeToRunAgain && o.Kind != KindOpaque {
-		return &ConfigError{"Operation.SafeToRunAgain", true, fmt.Sprintf("is for Operation.Kind = %s only", KindOpaque)}
+	if o.SafeToRunAgain && o.Kind != KindWrapped {
+		return &ConfigError{"Operation.SafeToRunAgain", true, fmt.Sprintf("is for Operation.Kind = %s only", KindWrapped)}
 	}
 	if err := o.validateWrapped(); err != nil {
 		return err
 	}
-	if o.Policy.StoreServerErrors && o.Kind == KindOpaque && !o.SafeToRunAgain {
-		return &ConfigError{"Policy.StoreServerErrors", true, fmt.Sprintf("contradicts Operation.Kind = %s: its 5xx may have had an effect and must become unknown", KindOpaque)}
+	if o.Policy.StoreServerErrors && o.Kind == KindWrapped && !o.SafeToRunAgain {
+		return &ConfigError{"Policy.StoreServerErrors", true, fmt.Sprintf("contradicts Operation.Kind = %s: its 5xx may have had an effect and must become unknown", KindWrapped)}
 	}
 	if err := o.Policy.Validate(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (o Operation) validate(unsettled time.Duration) error {
 // validateWrapped rejects declarations about a handler that writes for itself, where there is none, and none where there is
 // one.
 func (o Operation) validateWrapped() error {
-	wrapped := o.Kind == KindOpaque
+	wrapped := o.Kind == KindWrapped
 	for _, declared := range []struct {
 		field string
 		set   bool
@@ -89,7 +89,7 @@ func (o Operation) validateWrapped() error {
 		{"Operation.ReleaseOn", len(o.ReleaseOn) > 0}, {"Operation.Probed", o.Probed}, {"Operation.UnknownToOperator", o.UnknownToOperator},
 	} {
 		if declared.set && !wrapped {
-			return &ConfigError{declared.field, o.Kind, fmt.Sprintf("is for Operation.Kind = %s only", KindOpaque)}
+			return &ConfigError{declared.field, o.Kind, fmt.Sprintf("is for Operation.Kind = %s only", KindWrapped)}
 		}
 	}
 	for _, status := range o.ReleaseOn {

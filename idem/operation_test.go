@@ -74,7 +74,7 @@ func TestH8RenamedOperationKeepsItsKeysInBothDirections(t *testing.T) {
 
 // While one release executes, the other one waits for it, whichever has which name.
 func TestH8RenamedOperationIsInFlightForBothReleases(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOpaque} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
 		for _, renamed := range []bool{true, false} {
 			bubble(t, func(t *testing.T) {
 				w := newWorld(t, nil)
@@ -94,7 +94,7 @@ func TestH8RenamedOperationIsInFlightForBothReleases(t *testing.T) {
 				slow := request("{}")
 				slow.Key = "slow"
 				want := idem.OutcomeExecuted
-				if kind == idem.KindOpaque {
+				if kind == idem.KindWrapped {
 					want = idem.OutcomeUnknown
 				}
 				_, _ = holder.Do(t.Context(), slow, func(context.Context, *idem.Tx) (idem.Response, error) {

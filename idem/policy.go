@@ -25,7 +25,7 @@ type Policy struct {
 	InFlight    InFlight
 	// WaitMax bounds how long a duplicate waits for the winner; for InFlightWait only, at most 25 s.
 	WaitMax time.Duration
-	// StoreServerErrors stores and replays 5xx results once execution began. Never for opaque operations.
+	// StoreServerErrors stores and replays 5xx results once execution began. Never for wrapped operations.
 	StoreServerErrors bool
 	ClientErrors      ClientErrors
 	Scope             ScopeRule
@@ -134,7 +134,7 @@ type KeyTime string
 
 // The keys that carry a time.
 const (
-	KeyTimeNone   KeyTime = "" // keys are opaque
+	KeyTimeNone   KeyTime = "" // keys are wrapped
 	KeyTimeUUIDv7 KeyTime = "UUIDv7"
 	KeyTimeULID   KeyTime = "ULID"
 	KeyTimeEither KeyTime = "UUIDv7 or ULID"

@@ -127,7 +127,7 @@ func TestRegisterRejects(t *testing.T) {
 		"Operation.Name":           {Name: "/v1/orders", Kind: idem.KindAtomic, Policy: idem.IETF()},
 		"Operation.Kind":           {Name: "a.c", Kind: "psychic", Policy: idem.IETF()},
 		"Operation.SafeToRunAgain": {Name: "a.c", Kind: idem.KindAtomic, SafeToRunAgain: true, Policy: idem.IETF()},
-		"Policy.StoreServerErrors": {Name: "a.c", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: stripe},
+		"Policy.StoreServerErrors": {Name: "a.c", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: stripe},
 		"Policy.Retention":         {Name: "a.c", Kind: idem.KindAtomic, Policy: short},
 	} {
 		var broken *idem.ConfigError

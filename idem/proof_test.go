@@ -86,7 +86,7 @@ func TestInlineDeliveryActsOnTheStoredClaimOnly(t *testing.T) {
 // A reserve lands, its reply is lost, and its resends meet throttles. Nothing has run: the key is usable again, at once or
 // when the lease is over, and never unknown.
 func TestAReserveThatLandedAndWasThrottledOnItsResendIsGivenBack(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOpaque} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
 		for name, given := range map[string]bool{"at once": true, "after the lease": false} {
 			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAReserveThatLandedAndWasThrottledOnItsResendIsGivenBack(t *testing.T) {
 func TestALivingWrappedHandlerKeepsItsLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		over := make(chan struct{})
 		go func() { // a sweep, and duplicates
 			for {
@@ -150,7 +150,7 @@ func TestNoLeaseIsRenewedWhereThePlatformKills(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		w.engineOf(store, idem.Config{KillsAtDeadline: true})
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
 			time.Sleep(30 * time.Second)
 			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
@@ -180,7 +180,7 @@ func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			w, store := newFaultyWorld(t)
 			w.engineOf(store, idem.Config{KillsAtDeadline: kills})
-			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 			for n := 1; n <= 6; n++ { // and contention on it is no answer
 				store.On(faulty.Update, n, faulty.Refuse(idem.ErrContention))
 			}
@@ -239,7 +239,7 @@ func TestObserveModeStoresNoPermission(t *testing.T) {
 	for _, status := range []int{201, 500} {
 		bubble(t, func(t *testing.T) {
 			w, _ := newFaultyWorld(t)
-			orders := w.register(idem.Operation{Kind: idem.KindOpaque, Policy: idem.Observe(idem.IETF())})
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped, Policy: idem.Observe(idem.IETF())})
 			w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
 				if w.only().SafeToRunAgain {
 					t.Error("a record in progress says that running again is safe")
@@ -288,7 +288,7 @@ func TestAnExpiredKeyIsFreeOnlyAfterTheSkew(t *testing.T) {
 // Without a lease: the first commit is on its way, its resend loses an optimistic lock, and the handler then fails. Its
 // client is told so, and the lock goes back to what the first commit was made for: it must not land any more.
 func TestWhatWasToldToHaveFailedNeverCommitsLater(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindExpress, idem.KindDeferred} {
+	for _, kind := range []idem.Kind{idem.KindOptimistic, idem.KindDeferred} {
 		t.Run(string(kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
@@ -338,7 +338,7 @@ func TestATryThatWasFrozenNeverLeaves(t *testing.T) {
 
 // A clock that stands still is no reason to go on for ever: what was waited for counts.
 func TestAClockThatStandsStillEndsARequestAllTheSame(t *testing.T) {
-	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
@@ -365,7 +365,7 @@ func TestAClockThatStandsStillEndsARequestAllTheSame(t *testing.T) {
 func TestAHandlerThatReachesRunMaxRaisesOneAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		start := time.Now()
 		result, err := w.do(orders, secret(), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
 			<-ctx.Done()
@@ -387,7 +387,7 @@ func TestAHandlerThatReachesRunMaxRaisesOneAlarm(t *testing.T) {
 func TestAHandlersAnswerDoesNotWaitForARenewal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		for n := 1; n <= 100; n++ {
 			store.On(faulty.Renew, n, faulty.LoseRequest())
 		}
@@ -405,7 +405,7 @@ func TestAHandlersAnswerDoesNotWaitForARenewal(t *testing.T) {
 func TestTheContextNamesItsExecutionAndItsLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		var kept context.Context
 		result := w.do(orders, request("{}"), func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 			kept = ctx
@@ -432,7 +432,7 @@ func TestTheContextNamesItsExecutionAndItsLease(t *testing.T) {
 func TestALeaseThatIsNotConfirmedIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		for n := 1; n <= 200; n++ {
 			store.On(faulty.Renew, n, faulty.LoseReply())
 		}
@@ -451,7 +451,7 @@ func TestALeaseThatIsNotConfirmedIsOver(t *testing.T) {
 }
 
 func TestRefuseBeforeExecutesOnlyWhatIsProvenYounger(t *testing.T) {
-	for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
@@ -505,7 +505,7 @@ func TestACacheBustFreesTheKeyAfterTheCachesAge(t *testing.T) {
 // Margins scale down: a deadline of a second, or the default of a function's platform, leaves time to execute.
 func TestAShortDeadlineStillExecutes(t *testing.T) {
 	for _, left := range []time.Duration{time.Second, 3 * time.Second} {
-		for _, op := range append(kinds, idem.Operation{Kind: idem.KindOpaque}) {
+		for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 			bubble(t, func(t *testing.T) {
 				w, _ := newFaultyWorld(t)
 				ctx, cancel := context.WithTimeout(t.Context(), left)
@@ -538,11 +538,11 @@ func TestRefuseBeforeIsSaidAtStart(t *testing.T) {
 func TestRegisterRejectsAWrappedOperationThatDeclaresNothing(t *testing.T) {
 	w := newWorld(t, nil)
 	for field, op := range map[string]idem.Operation{
-		"Operation.Kind":              {Kind: idem.KindOpaque},
-		"Operation.ReleaseOn":         {Kind: idem.KindOpaque, ReleaseOn: []int{429, 504}},
+		"Operation.Kind":              {Kind: idem.KindWrapped},
+		"Operation.ReleaseOn":         {Kind: idem.KindWrapped, ReleaseOn: []int{429, 504}},
 		"Operation.ReleaseOn, atomic": {Kind: idem.KindAtomic, ReleaseOn: []int{429}},
-		"Operation.ReleaseOn, 2xx":    {Kind: idem.KindOpaque, ReleaseOn: []int{202}},
-		"Operation.Probed":            {Kind: idem.KindExpress, Probed: true},
+		"Operation.ReleaseOn, 2xx":    {Kind: idem.KindWrapped, ReleaseOn: []int{202}},
+		"Operation.Probed":            {Kind: idem.KindOptimistic, Probed: true},
 		"Operation.UnknownToOperator": {Kind: idem.KindDeferred, UnknownToOperator: true},
 	} {
 		op.Name, op.Policy = "orders.create", idem.IETF()
@@ -553,7 +553,7 @@ func TestRegisterRejectsAWrappedOperationThatDeclaresNothing(t *testing.T) {
 		}
 	}
 	for i, op := range []idem.Operation{{ReleaseOn: []int{429, 503}}, {Probed: true}, {SafeToRunAgain: true}, {UnknownToOperator: true}} {
-		op.Name, op.Kind, op.Policy = fmt.Sprintf("orders.create_%d", i), idem.KindOpaque, idem.IETF()
+		op.Name, op.Kind, op.Policy = fmt.Sprintf("orders.create_%d", i), idem.KindWrapped, idem.IETF()
 		if _, err := w.engine.Register(op); err != nil {
 			t.Error(err)
 		}

@@ -43,19 +43,19 @@ const (
 	// KindAtomic is for handlers whose every write goes through the execution's transaction: reserve, handler, one
 	// fenced transaction. A crash leaves a dead lease, which the next request takes over.
 	KindAtomic Kind = "atomic"
-	// KindExpress is the same where duplicates may compute in parallel: one transaction inserts the completed record.
-	KindExpress Kind = "express"
+	// KindOptimistic is the same where duplicates may compute in parallel: one transaction inserts the completed record.
+	KindOptimistic Kind = "optimistic"
 	// KindDeferred is for an effect outside the database: the record is inserted pending with its 202, together with
 	// the first message; a worker performs the effect and settles.
 	KindDeferred Kind = "deferred"
-	// KindOpaque is for existing handlers that write for themselves. A crash leaves unknown.
-	KindOpaque Kind = "opaque"
+	// KindWrapped is for existing handlers that write for themselves. A crash leaves unknown.
+	KindWrapped Kind = "wrapped"
 )
 
 // Known says whether this release knows the kind.
 func (k Kind) Known() bool {
 	switch k {
-	case KindAtomic, KindExpress, KindDeferred, KindOpaque:
+	case KindAtomic, KindOptimistic, KindDeferred, KindWrapped:
 		return true
 	}
 	return false
@@ -81,7 +81,7 @@ type Record struct {
 	Operation string
 	Kind      Kind
 	Principal string
-	// SafeToRunAgain is the declaration of an opaque operation that running it twice does no harm.
+	// SafeToRunAgain is the declaration of a wrapped operation that running it twice does no harm.
 	SafeToRunAgain bool
 
 	Fingerprint canonical.Fingerprint
@@ -143,7 +143,7 @@ func (r Record) RemoveAfter() (time.Time, bool) {
 }
 
 // mayRunAgain says whether a dead lease may be taken over: by kind, or because the operation was declared safe.
-func (r Record) mayRunAgain() bool { return r.Kind != KindOpaque || r.SafeToRunAgain }
+func (r Record) mayRunAgain() bool { return r.Kind != KindWrapped || r.SafeToRunAgain }
 
 // QueueLease and QueueUnknown are the queues of the records' sparse index; messages have QueueUnknown too.
 const (
@@ -151,7 +151,7 @@ const (
 	QueueUnknown = "unknown"
 )
 
-// Queue says in which queue of the sparse index the record stands and from when somebody should look at it. Only opaque
+// Queue says in which queue of the sparse index the record stands and from when somebody should look at it. Only wrapped
 // records have one, unless they are safe to run again: any other dead lease is resolved by whoever meets it (ADR 0009).
 func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	if r.mayRunAgain() {

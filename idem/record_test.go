@@ -22,9 +22,9 @@ func TestRecordStandsInTheSweepIndexOnlyWhereNobodyElseResolvesIt(t *testing.T) 
 		state idem.State
 		queue string
 	}{
-		{idem.KindAtomic, false, idem.StateInProgress, ""}, {idem.KindOpaque, false, idem.StateInProgress, idem.QueueLease},
-		{idem.KindOpaque, true, idem.StateInProgress, ""}, {idem.KindOpaque, false, idem.StateUnknown, idem.QueueUnknown},
-		{idem.KindOpaque, false, idem.StateCompleted, ""}, {idem.KindDeferred, false, idem.StatePending, ""},
+		{idem.KindAtomic, false, idem.StateInProgress, ""}, {idem.KindWrapped, false, idem.StateInProgress, idem.QueueLease},
+		{idem.KindWrapped, true, idem.StateInProgress, ""}, {idem.KindWrapped, false, idem.StateUnknown, idem.QueueUnknown},
+		{idem.KindWrapped, false, idem.StateCompleted, ""}, {idem.KindDeferred, false, idem.StatePending, ""},
 	} {
 		r := recordThatIs(c.kind, c.state)
 		r.SafeToRunAgain = c.safe
@@ -48,9 +48,9 @@ func TestRecordRemovedByTTLOnlyWhereNothingCanHaveHappenedUntold(t *testing.T) {
 	}{
 		{idem.KindAtomic, idem.StateInProgress, true}, {idem.KindAtomic, idem.StateFailedRetryable, true},
 		{idem.KindAtomic, idem.StateCompleted, true}, {idem.KindDeferred, idem.StatePending, false},
-		{idem.KindDeferred, idem.StateFailed, true}, {idem.KindOpaque, idem.StateInProgress, false},
-		{idem.KindOpaque, idem.StateUnknown, false}, {idem.KindOpaque, idem.StateFailedRetryable, true},
-		{idem.KindOpaque, idem.StateCompleted, true},
+		{idem.KindDeferred, idem.StateFailed, true}, {idem.KindWrapped, idem.StateInProgress, false},
+		{idem.KindWrapped, idem.StateUnknown, false}, {idem.KindWrapped, idem.StateFailedRetryable, true},
+		{idem.KindWrapped, idem.StateCompleted, true},
 	} {
 		if _, goes := recordThatIs(c.kind, c.state).RemoveAfter(); goes != c.goes {
 			t.Errorf("%s %s: removed by TTL = %v, want %v", c.kind, c.state, goes, c.goes)

@@ -20,11 +20,11 @@ func TestH17RecordsOfALaterReleaseAreUnavailable(t *testing.T) {
 		"fingerprint version": func(r *idem.Record) { r.Fingerprint.Version = canonical.Version + 1 },
 		"fingerprint secret":  func(r *idem.Record) { r.Fingerprint.KeyID = "2027-01" },
 	} {
-		for _, op := range append([]idem.Operation{{Kind: idem.KindOpaque}}, kinds...) {
+		for _, op := range append([]idem.Operation{{Kind: idem.KindWrapped}}, kinds...) {
 			bubble(t, func(t *testing.T) {
 				w := newWorld(t, nil)
 				orders, handler := w.register(op), w.handler(201)
-				if op.Kind == idem.KindOpaque {
+				if op.Kind == idem.KindWrapped {
 					handler = w.effect(201, "")
 				}
 				w.do(orders, request(`{}`), handler)

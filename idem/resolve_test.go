@@ -12,7 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// crashed runs an opaque operation whose completion never arrives, and returns its record, its lease still alive.
+// crashed runs a wrapped operation whose completion never arrives, and returns its record, its lease still alive.
 func (w *world) crashed(store *faulty.Store, op *idem.Registered) idem.Record {
 	w.Helper()
 	store.All(func(ctx context.Context, run func(context.Context) error) error {
@@ -38,10 +38,10 @@ func (w *world) only() idem.Record {
 	return records[0]
 }
 
-// parked is a crashed opaque operation whose dead lease was met.
+// parked is a crashed wrapped operation whose dead lease was met.
 func parked(w *world, store *faulty.Store) (*idem.Registered, idem.Record) {
 	w.Helper()
-	orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+	orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 	time.Sleep(time.Until(w.crashed(store, orders).LeaseUntil.Add(skew)))
 	if state, err := w.engine.ParkDead(w.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
 		w.Fatalf("ParkDead: %q, %v", state, err)
@@ -70,7 +70,7 @@ func wantRefused(t *testing.T, err error, state idem.State) {
 func TestParkDeadLeavesALiveLeaseAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindOpaque}))
+		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindWrapped}))
 		time.Sleep(time.Until(r.LeaseUntil.Add(skew)) - time.Millisecond)
 		writes := store.Count(faulty.Update)
 		for _, key := range []idem.RecordKey{r.Key, "absent"} {
@@ -91,7 +91,7 @@ func TestParkDeadLeavesALiveLeaseAlone(t *testing.T) {
 }
 
 func TestParkDeadLeavesAloneWhatTheNextRequestTakesOver(t *testing.T) { // ADR 0009
-	for _, op := range []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindOpaque, SafeToRunAgain: true}} {
+	for _, op := range []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindWrapped, SafeToRunAgain: true}} {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
@@ -111,7 +111,7 @@ func TestParkDeadLeavesAloneWhatTheNextRequestTakesOver(t *testing.T) { // ADR 0
 func TestParkDeadLosesRepliesAndRaces(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		r := w.crashed(store, orders)
 		time.Sleep(time.Hour)
 		store.On(faulty.Update, 1, faulty.Before(func() { w.unknown(orders) }))
@@ -121,7 +121,7 @@ func TestParkDeadLosesRepliesAndRaces(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindOpaque}))
+		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindWrapped}))
 		time.Sleep(time.Hour)
 		store.On(faulty.Update, 1, faulty.Refuse(idem.ErrContention))
 		store.On(faulty.Update, 2, faulty.LoseReply())
@@ -142,7 +142,7 @@ var errDown = errors.New("down")
 func TestH9LateEvidenceSettlesWhatTheSweepParked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		store.On(faulty.Update, 1, freeze(time.Minute, func() {
 			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
 				t.Errorf("ParkDead: %q, %v", state, err)
@@ -299,10 +299,10 @@ func TestFreeLetsTheNextRequestExecute(t *testing.T) {
 }
 
 // peers.md H5: while the lease lives, parked or not, its handler's request may be under way.
-func TestFreeRefusesAnOpaqueLeaseThatLives(t *testing.T) {
+func TestFreeRefusesAWrappedLeaseThatLives(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		inside := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 			seen := w.only()
 			_, err := w.engine.Free(ctx, "t", tx.OperationID(), seen.Revision, "impatience")
@@ -319,7 +319,7 @@ func TestFreeRefusesAnOpaqueLeaseThatLives(t *testing.T) {
 	})
 }
 
-// A lease that is not opaque is fenced off, alive or dead: its holder can't commit any more, and nothing was written.
+// A lease that is not wrapped is fenced off, alive or dead: its holder can't commit any more, and nothing was written.
 func TestFreeFencesOffAHolder(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		t.Run(fmt.Sprintf("dead %v", dead), func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestFreeFencesOffAHolder(t *testing.T) {
 func TestEvidenceAfterFreeSettlesWhatWasFreed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		w.store.On(faulty.Update, 1, freeze(time.Hour, func() {
 			key := w.only().Key
 			if _, err := w.engine.ParkDead(t.Context(), key); err != nil {

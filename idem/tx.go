@@ -74,8 +74,8 @@ func (tx *Tx) validate(kind Kind, resp Response) error {
 			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, resp.Status)
 		}
 	}
-	if kind == KindOpaque && len(tx.writes)+len(tx.messages) > 0 {
-		return errors.New("idem: an opaque operation has no transaction: its handler writes for itself")
+	if kind == KindWrapped && len(tx.writes)+len(tx.messages) > 0 {
+		return errors.New("idem: a wrapped operation has no transaction: its handler writes for itself")
 	}
 	if kind == KindDeferred && len(tx.messages) > 1 {
 		return fmt.Errorf("idem: a deferred operation sent %d messages; it sends one, and its settle may send the next", len(tx.messages))

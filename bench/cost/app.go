@@ -69,10 +69,10 @@ func operations() []idem.Operation {
 	return []idem.Operation{
 		{Name: "bench.atomic", Kind: idem.KindAtomic, Policy: policy},
 		{Name: "bench.atomic_read_first", Kind: idem.KindAtomic, Policy: policy, ReadFirst: true},
-		{Name: "bench.express", Kind: idem.KindExpress, Policy: policy},
+		{Name: "bench.optimistic", Kind: idem.KindOptimistic, Policy: policy},
 		{Name: "bench.deferred", Kind: idem.KindDeferred, Policy: policy},
 		{Name: inlineOperation, Kind: idem.KindDeferred, Policy: policy},
-		{Name: "bench.opaque", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: policy},
+		{Name: "bench.wrapped", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: policy},
 	}
 }
 
@@ -131,7 +131,7 @@ func (a *app) register() error {
 		if op.Name == inlineOperation {
 			op.Inline = courier
 		}
-		if op.Kind == idem.KindOpaque {
+		if op.Kind == idem.KindWrapped {
 			a.endpoints[op.Name], err = mw.Wrap(op, middleware.Route{}, http.HandlerFunc(a.existing))
 		} else {
 			a.endpoints[op.Name], err = mw.Handle(op, middleware.Route{}, a.handler(op.Kind))

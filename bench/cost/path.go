@@ -151,7 +151,7 @@ func (r *run) inProgress() {
 	}
 	own := r.send(key)
 	after := r.meter.take()
-	if r.operation.Kind == idem.KindAtomic || r.operation.Kind == idem.KindOpaque {
+	if r.operation.Kind == idem.KindAtomic || r.operation.Kind == idem.KindWrapped {
 		r.expect(answer, http.StatusConflict, idem.OutcomeInProgress)
 		r.expect(own, r.firstStatus(), idem.OutcomeExecuted)
 		r.path("conflict", duplicate)
@@ -166,7 +166,7 @@ func (r *run) rejected() {
 	r.script.ending = rejects
 	r.expect(r.send(r.key()), http.StatusPaymentRequired, idem.OutcomeExecuted)
 	r.path("reject", r.meter.take())
-	if r.operation.Kind == idem.KindOpaque {
+	if r.operation.Kind == idem.KindWrapped {
 		return
 	}
 	r.script.ending = collides

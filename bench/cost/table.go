@@ -11,7 +11,7 @@ const legend = `Calls to DynamoDB and what they consume, by path of a request. E
 W and R are write and read units by DynamoDB's documented rules, indexes included; "reported" is what the endpoint said,
 which says nothing of a call that lost a condition. $ is the price of a million, on demand, us-east-1: 0.625 W + 0.125 R.
 "record" is the record's size afterwards, in bytes. conflict: a duplicate while the first one runs; where there is no
-lease (express, deferred) both run, and the figures are the loser's.
+lease (optimistic, deferred) both run, and the figures are the loser's.
 `
 
 // render writes the rows as a table, by operation and response.

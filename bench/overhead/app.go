@@ -62,7 +62,7 @@ func newApp(client *dynamodb.Client, tables dynamotest.Tables, paths []path) ([]
 	}
 	endpoints := make([]http.Handler, len(paths))
 	for i, p := range paths {
-		if p.operation.Kind == idem.KindOpaque {
+		if p.operation.Kind == idem.KindWrapped {
 			endpoints[i], err = mw.Wrap(p.operation, middleware.Route{}, http.HandlerFunc(respond))
 		} else {
 			endpoints[i], err = mw.Handle(p.operation, middleware.Route{}, insert)

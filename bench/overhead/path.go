@@ -19,9 +19,9 @@ type path struct {
 func paths() []path {
 	policy := idem.IETF()
 	return []path{
-		{"wrapped", idem.Operation{Name: "bench.wrapped", Kind: idem.KindOpaque, Policy: policy, UnknownToOperator: true}, false},
+		{"wrapped", idem.Operation{Name: "bench.wrapped", Kind: idem.KindWrapped, Policy: policy, UnknownToOperator: true}, false},
 		{"atomic", idem.Operation{Name: "bench.atomic", Kind: idem.KindAtomic, Policy: policy}, false},
-		{"optimistic", idem.Operation{Name: "bench.optimistic", Kind: idem.KindExpress, Policy: policy}, false},
+		{"optimistic", idem.Operation{Name: "bench.optimistic", Kind: idem.KindOptimistic, Policy: policy}, false},
 		{"replay by failed put", idem.Operation{Name: "bench.replay_put", Kind: idem.KindAtomic, Policy: policy}, true},
 		{"replay by read", idem.Operation{Name: "bench.replay_read", Kind: idem.KindAtomic, Policy: policy, ReadFirst: true}, true},
 	}

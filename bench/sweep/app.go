@@ -22,7 +22,7 @@ import (
 
 const (
 	tenant    = "tenant"
-	operation = "bench.opaque"
+	operation = "bench.wrapped"
 	topic     = "bench.effects"
 	shards    = 4
 )

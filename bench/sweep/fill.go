@@ -91,7 +91,7 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 	begun := noon.Add(-time.Hour)
 	r = idem.Record{
 		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant, Operation: operation,
-		Kind: idem.KindOpaque, CreatedAt: begun, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		Kind: idem.KindWrapped, CreatedAt: begun, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 	m = idem.Message{
 		Revision: revision,

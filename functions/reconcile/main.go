@@ -23,7 +23,7 @@ type report struct {
 	Records  recovery.ReconcileReport `json:"records"`
 }
 
-// probes are those of opaque operations, of which the application has none: one that is unknown all the same, another
+// probes are those of wrapped operations, of which the application has none: one that is unknown all the same, another
 // release's, is a person's.
 var probes map[string]recovery.Probe
 

@@ -97,7 +97,7 @@ func TestReconcileWhileTheStoreIsDown(t *testing.T) {
 	}
 }
 
-// An opaque operation without a Probe stays unknown, and a person is told.
+// A wrapped operation without a Probe stays unknown, and a person is told.
 func TestReconcileLeavesWhatNobodyCanBeAskedAbout(t *testing.T) {
 	s := stage.New(t)
 	key := s.Unknown(t, time.Hour)

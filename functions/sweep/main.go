@@ -1,5 +1,5 @@
 // Command sweep offers messages again whose wake-ups were lost or whose workers died, cancels what nobody has begun in time,
-// and parks opaque operations whose holders died: once a minute, by schedule, and whenever it is invoked.
+// and parks wrapped operations whose holders died: once a minute, by schedule, and whenever it is invoked.
 package main
 
 import (

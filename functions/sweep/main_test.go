@@ -70,7 +70,7 @@ func TestSweepWhileTheStoreIsDown(t *testing.T) {
 	}
 }
 
-// An opaque execution that died is unknown to everybody, without a client: another release's, since this one has none.
+// A wrapped execution that died is unknown to everybody, without a client: another release's, since this one has none.
 func TestSweepParksWhatDied(t *testing.T) {
 	s := stage.New(t)
 	key := s.Die(t, time.Minute)

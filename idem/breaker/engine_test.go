@@ -32,7 +32,7 @@ func handler(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 	return idem.JSON(201, "done")
 }
 
-var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindExpress}, {Kind: idem.KindOpaque, UnknownToOperator: true}}
+var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindOptimistic}, {Kind: idem.KindWrapped, UnknownToOperator: true}}
 
 func noHandler(context.Context, *idem.Tx) (idem.Response, error) {
 	return idem.Response{}, errors.New("a handler ran while the store was down")
@@ -73,14 +73,14 @@ func TestRequestsFailClosedAndAtOnce(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				for _, outcome := range []idem.Outcome{idem.OutcomeExecuted, idem.OutcomeReplayed} {
 					h := handler
-					if op.Kind == idem.KindOpaque {
+					if op.Kind == idem.KindWrapped {
 						h = func(context.Context, *idem.Tx) (idem.Response, error) { return idem.JSON(201, "done") }
 					}
 					if result, err := orders.Do(t.Context(), request("k"), h); err != nil || result.Outcome != outcome {
 						t.Errorf("after the store is back: %+v, %v, want %s", result, err, outcome)
 					}
 				}
-				if op.Kind != idem.KindOpaque && len(w.mem.Row("commits")) != 1 {
+				if op.Kind != idem.KindWrapped && len(w.mem.Row("commits")) != 1 {
 					t.Errorf("%d commits", len(w.mem.Row("commits")))
 				}
 			})

@@ -29,7 +29,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindExpress, Policy: idem.IETF()})
+	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindOptimistic, Policy: idem.IETF()})
 	if err != nil {
 		panic(err)
 	}

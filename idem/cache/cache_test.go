@@ -51,7 +51,7 @@ func newWorld(t *testing.T, cfg cache.Config) *world {
 func record(key string, bodyBytes int) idem.Record {
 	return idem.Record{
 		Key: idem.RecordKey(key), State: idem.StateCompleted, OperationID: idem.OperationID("op_" + key), Epoch: 1, Owner: "owner",
-		Revision: idem.Revision("first of " + key), Kind: idem.KindExpress, CreatedAt: start, DoneAt: start,
+		Revision: idem.Revision("first of " + key), Kind: idem.KindOptimistic, CreatedAt: start, DoneAt: start,
 		ExpiresAt: start.Add(24 * time.Hour), FreeAt: start.Add(24 * time.Hour), Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
 		Response: idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: bytes.Repeat([]byte("b"), bodyBytes)},
 	}

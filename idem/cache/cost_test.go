@@ -48,7 +48,7 @@ func TestWhatItSaves(t *testing.T) {
 			op           idem.Operation
 			plain, saved string
 		}{
-			{idem.Operation{Kind: idem.KindExpress}, test.readFirst, ""},
+			{idem.Operation{Kind: idem.KindOptimistic}, test.readFirst, ""},
 			{idem.Operation{Kind: idem.KindAtomic, ReadFirst: true}, test.readFirst, ""},
 			{idem.Operation{Kind: idem.KindAtomic}, test.reserves, "PutItem 0R"},
 		} {

@@ -17,7 +17,7 @@
 //
 // # What it saves
 //
-// Only reads. Express and deferred operations read first, atomic and opaque ones only with Operation.ReadFirst: without it
+// Only reads. Optimistic and deferred operations read first, atomic and wrapped ones only with Operation.ReadFirst: without it
 // their replay is a lost reserve, which DynamoDB bills as a write of the stored size, and the cache saves no more than the
 // reading of chunks. Polls of a finished operation's status are reads, too. For each replay from the cache
 // (go test ./idem/cache -run TestWhatItSaves -v):

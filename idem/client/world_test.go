@@ -203,7 +203,7 @@ type world struct {
 // epoch is when the client's clock begins: a whole second, for HTTP dates.
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// newWorld starts one with POST /orders, which is atomic, POST /imports, which is opaque, and their like by Stripe's policy.
+// newWorld starts one with POST /orders, which is atomic, POST /imports, which is wrapped, and their like by Stripe's policy.
 func newWorld(t tester) *world {
 	t.Helper()
 	w := &world{tester: t, mux: http.NewServeMux(), clock: &clock{now: epoch}, log: &record{}, base: &http.Transport{}}

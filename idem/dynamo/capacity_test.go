@@ -40,7 +40,7 @@ func (b *bill) take() string {
 
 // What each path of a request costs, in calls and capacity units (dynoxide counts them as DynamoDB does; DynamoDB Local
 // does not). A transaction costs 2 per item and KB; entering or leaving a sparse index, or changing what it shows, costs
-// 1: "complete" is an opaque record's. A lost insert is billed as a write of the stored size, which no reply tells.
+// 1: "complete" is a wrapped record's. A lost insert is billed as a write of the stored size, which no reply tells.
 func TestCapacity(t *testing.T) {
 	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
 	var b bill
@@ -54,19 +54,19 @@ func TestCapacity(t *testing.T) {
 		{"27 B", []byte(`{"id":"pay_1","amount":500}`), map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 4W", "complete": "PutItem 2W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
-			"express": "TransactWriteItems 4W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
+			"optimistic": "TransactWriteItems 4W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 7W",
 		}},
 		{"10 KB of JSON", jsonOf(10 << 10), map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 8W", "complete": "PutItem 4W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
-			"express": "TransactWriteItems 8W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
+			"optimistic": "TransactWriteItems 8W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 11W",
 		}},
 		{"10 KB of noise", random(10 << 10), map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 26W", "complete": "TransactWriteItems 25W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
-			"express": "TransactWriteItems 26W", "replay": "PutItem lost, BatchGetItem 3R", "replay, read first": "GetItem 1R, BatchGetItem 3R",
+			"optimistic": "TransactWriteItems 26W", "replay": "PutItem lost, BatchGetItem 3R", "replay, read first": "GetItem 1R, BatchGetItem 3R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 29W",
 		}},
 	} {
@@ -100,7 +100,7 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	costs["commit"] = b.take()
 
 	wrapped := reserved(t)
-	wrapped.Kind = idem.KindOpaque
+	wrapped.Kind = idem.KindWrapped
 	must(t, store.Insert(t.Context(), wrapped, base))
 	b.take()
 	must(t, store.Renew(t.Context(), renewed(wrapped), idem.FenceOfHolder(wrapped)))
@@ -113,7 +113,7 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	costs["complete"] = b.take()
 
 	commit(idem.Commit{Record: completed(reserved(t), body)})
-	costs["express"] = b.take()
+	costs["optimistic"] = b.take()
 
 	again := reserved(t)
 	again.Key = r.Key

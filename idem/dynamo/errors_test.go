@@ -122,7 +122,7 @@ var writes = map[string]aWrite{
 	}},
 	"postpone": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
-		r.Kind = idem.KindOpaque
+		r.Kind = idem.KindWrapped
 		must(t, store.Insert(t.Context(), r, base))
 		next := r
 		next.LookAt = r.LeaseUntil.Add(time.Hour)

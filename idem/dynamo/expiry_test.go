@@ -103,7 +103,7 @@ func recordKey(t *testing.T, id idem.OperationID) string {
 // Expiry is judged by the clock, in the read and in the condition: that TTL is late, or was quick, changes nothing
 // (semantics.md "expired", peers.md H12).
 func TestExpiryAcrossDaysWithAndWithoutTTL(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 		for _, removed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, removed by TTL %v", kind, removed), func(t *testing.T) {
 				s := newShop(t, dynamo.Config{})
@@ -125,7 +125,7 @@ func TestExpiryAcrossDaysWithAndWithoutTTL(t *testing.T) {
 }
 
 func TestTombstoneAcrossDaysWithAndWithoutTTL(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 		for _, removed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, removed by TTL %v", kind, removed), func(t *testing.T) {
 				s := newShop(t, dynamo.Config{})

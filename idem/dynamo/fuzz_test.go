@@ -65,7 +65,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"pk":"key","op":"op_1","sv":1,"st":"completed","kd":"atomic","ea":1,"rs":201,"rh":["A","b"],"rb":"b:{}"}`,
 		`{"pk":"key","op":"op_1","sv":2,"st":7,"kd":[]}`, `{"sv":"1"}`, `{"pk":"key","op":"op_1","sv":1,"re":"z","rb":"b:(\u00b5/\u00fd"}`,
-		`{"pk":"key","op":"op_1","sv":1,"st":"unknown","kd":"opaque","ep":"n:1e3","rt":-5,"fp":"b:x","rc":3,"an":1}`,
+		`{"pk":"key","op":"op_1","sv":1,"st":"unknown","kd":"wrapped","ep":"n:1e3","rt":-5,"fp":"b:x","rc":3,"an":1}`,
 		`{"pk":"key","op":"op_1","sv":1,"st":"completed","kd":"atomic","ea":2,"au":1,"gn":true,"rl":true,"kf":1,"al":true,"re":"s","sl":true,"rb":"b:x"}`,
 	} {
 		f.Add([]byte(seed))

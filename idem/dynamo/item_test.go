@@ -33,7 +33,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, int(500*time.Millisecond), time.UTC
 func everyField() idem.Record {
 	return idem.Record{
 		Key: "key", State: idem.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon,
-		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session", SafeToRunAgain: true,
+		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindWrapped, Principal: "session", SafeToRunAgain: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
 		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
@@ -65,7 +65,7 @@ func TestARecordsItem(t *testing.T) {
 		"pk": stringValue("key"), "st": stringValue("completed"), "op": stringValue("op_1"), "ep": numberValue(2),
 		"ow": stringValue("owner"), "rv": stringValue("revision"), "lu": numberValue(noon.UnixMilli()),
 		"qa": numberValue(noon.Add(time.Second).UnixMilli()), "tn": stringValue("tenant"), "on": stringValue("orders.create"),
-		"kd": stringValue("opaque"), "pr": stringValue("session"), "sf": yes,
+		"kd": stringValue("wrapped"), "pr": stringValue("session"), "sf": yes,
 		"fv": numberValue(1), "fk": stringValue("k1"), "rs": numberValue(201),
 		"rh": &types.AttributeValueMemberL{Value: []types.AttributeValue{stringValue("Location"), stringValue("/1")}},
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
@@ -154,7 +154,7 @@ func TestZeroValuesHaveNoAttribute(t *testing.T) {
 	}
 }
 
-// TTL stands only on what may go (semantics.md "States"): never on pending, unknown or opaque records, nor on messages
+// TTL stands only on what may go (semantics.md "States"): never on pending, unknown or wrapped records, nor on messages
 // that are not final, whatever they say.
 func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 	store := offline(t)
@@ -163,9 +163,9 @@ func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 		kind  idem.Kind
 		want  bool
 	}{
-		{idem.StateCompleted, idem.KindOpaque, true}, {idem.StateFailed, idem.KindDeferred, true},
+		{idem.StateCompleted, idem.KindWrapped, true}, {idem.StateFailed, idem.KindDeferred, true},
 		{idem.StateInProgress, idem.KindAtomic, true}, {idem.StateFailedRetryable, idem.KindAtomic, true},
-		{idem.StateInProgress, idem.KindOpaque, false}, {idem.StateUnknown, idem.KindOpaque, false},
+		{idem.StateInProgress, idem.KindWrapped, false}, {idem.StateUnknown, idem.KindWrapped, false},
 		{idem.StatePending, idem.KindDeferred, false},
 	} {
 		r := everyField()

@@ -78,8 +78,8 @@ func releaseRecords(t *testing.T) map[string]idem.Record {
 		}
 	}
 	add("in-progress-atomic", idem.KindAtomic, func(*idem.Record) {})
-	add("in-progress-opaque", idem.KindOpaque, func(*idem.Record) {})
-	add("in-progress-safe", idem.KindOpaque, func(r *idem.Record) {
+	add("in-progress-opaque", idem.KindWrapped, func(*idem.Record) {})
+	add("in-progress-safe", idem.KindWrapped, func(r *idem.Record) {
 		r.SafeToRunAgain, r.Principal, r.Epoch, r.Attempts = true, "session-7", 3, 3
 		r.Fingerprint.KeyID = "2026-11"
 	})
@@ -87,12 +87,12 @@ func releaseRecords(t *testing.T) map[string]idem.Record {
 		r.State, r.LeaseUntil = idem.StatePending, time.Time{}
 		r.Response = idem.Response{Status: 202, Header: []idem.Field{{Name: "Location", Value: "/v1/operations/" + string(r.OperationID)}}, Body: []byte(`{"state":"pending"}`)}
 	})
-	add("completed", idem.KindExpress, final(201, []byte(`{"id":"ord_1"}`)))
+	add("completed", idem.KindOptimistic, final(201, []byte(`{"id":"ord_1"}`)))
 	add("completed-empty", idem.KindAtomic, final(204, nil))
 	add("completed-compressed", idem.KindAtomic, final(200, bytes.Repeat([]byte(`{"id":"ord_1"},`), 200)))
 	add("completed-chunked", idem.KindAtomic, final(200, noise(9<<10)))
 	add("completed-chunked-compressed", idem.KindAtomic, final(200, doubled(noise(9<<10))))
-	add("completed-bytes", idem.KindOpaque, func(r *idem.Record) {
+	add("completed-bytes", idem.KindWrapped, func(r *idem.Record) {
 		final(200, noise(100))(r)
 		r.Response.Header = []idem.Field{{Name: "X-Latin", Value: "caf\xe9"}, {Name: "Link", Value: "a"}, {Name: "Link", Value: "b"}}
 	})
@@ -116,11 +116,11 @@ func releaseRecords(t *testing.T) map[string]idem.Record {
 	add("failed-retryable", idem.KindAtomic, func(r *idem.Record) {
 		r.State, r.LastError, r.Epoch = idem.StateFailedRetryable, "the commit had no reply and was fenced off", 2
 	})
-	add("failed-retryable-freed", idem.KindOpaque, func(r *idem.Record) {
+	add("failed-retryable-freed", idem.KindWrapped, func(r *idem.Record) {
 		r.State, r.LastError, r.Epoch, r.FreeAt = idem.StateFailedRetryable, "proven absent", 2, released.Add(24*time.Hour)
 	})
-	add("in-progress-renewed", idem.KindOpaque, func(r *idem.Record) { r.LookAt = released.Add(30 * time.Second) })
-	add("unknown", idem.KindOpaque, func(r *idem.Record) { r.State, r.LastError = idem.StateUnknown, "the lease ran out" })
+	add("in-progress-renewed", idem.KindWrapped, func(r *idem.Record) { r.LookAt = released.Add(30 * time.Second) })
+	add("unknown", idem.KindWrapped, func(r *idem.Record) { r.State, r.LastError = idem.StateUnknown, "the lease ran out" })
 	return records
 }
 

@@ -10,7 +10,7 @@ import (
 // Native TTL must not remove a record under a lease that was renewed again and again, nor ever one that it may not remove.
 func TestNativeTTLFollowsARenewedLease(t *testing.T) {
 	store, client, tables := onDynoxide(t, dynamo.Config{})
-	for kind, removed := range map[idem.Kind]bool{idem.KindAtomic: true, idem.KindOpaque: false} {
+	for kind, removed := range map[idem.Kind]bool{idem.KindAtomic: true, idem.KindWrapped: false} {
 		r := reserved(t)
 		r.Kind = kind
 		must(t, store.Insert(t.Context(), r, base))

@@ -56,9 +56,9 @@ func TestAttributesOfALaterReleaseAreCarriedThrough(t *testing.T) {
 			wantLater(t, rowOf(r.Key), name)
 		}
 	}
-	opaque := reserved(t)
-	opaque.Kind = idem.KindOpaque
-	write("renewals", opaque,
+	wrapped := reserved(t)
+	wrapped.Kind = idem.KindWrapped
+	write("renewals", wrapped,
 		func(r idem.Record) error { return store.Renew(t.Context(), renewed(r), idem.FenceOf(r)) },
 		func(r idem.Record) error {
 			next := r

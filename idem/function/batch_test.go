@@ -151,7 +151,7 @@ func TestBatch(t *testing.T) {
 			}
 			// good, its duplicate; trouble again, unless it is unknown; rejected once; large again, unless it has run.
 			wanted, runs := []string{"m1", "m3", "m4", "m5", "m6", "m7"}, 1+2+1+2
-			if kind == idem.KindOpaque {
+			if kind == idem.KindWrapped {
 				wanted, runs = wanted[:5], 1+1+1+1
 			}
 			wantFailed(t, deliverAll(), wanted...)
@@ -165,7 +165,7 @@ func TestBatch(t *testing.T) {
 func TestUnknownReachesTheDeadLetterQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, idem.Config{})
-		fn := w.function(idem.Operation{Kind: idem.KindOpaque, UnknownToOperator: true}, function.Config{})
+		fn := w.function(idem.Operation{Kind: idem.KindWrapped, UnknownToOperator: true}, function.Config{})
 		batch := awslambda.SQS(function.EachRaw(fn, body, failing(w, context.DeadlineExceeded)), awslambda.Config{})
 		for range 5 { // maxReceiveCount
 			wantFailed(t, deliver(t, batch, "", `{"id":"a"}`), "m0")

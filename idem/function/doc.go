@@ -13,9 +13,9 @@
 //
 // # Which kind
 //
-// The handler of an atomic or express function writes through its transaction: writes, messages and output become
+// The handler of an atomic or optimistic function writes through its transaction: writes, messages and output become
 // visible together, once, or not at all; its error or its crash leaves nothing, and the next call executes. A deferred
-// function sends one message, and its output answers until the message's worker has settled it. An opaque function has
+// function sends one message, and its output answers until the message's worker has settled it. A wrapped function has
 // effects of its own: it is the one that wraps existing code as it is. Its error or its crash leaves unknown, and nothing
 // executes from there but what was declared SafeToRunAgain.
 //
@@ -38,7 +38,7 @@
 //	deferred, committed with its message               acknowledged: the outbox has it now
 //	a duplicate of what is still running               fails, and comes again; behind it nothing of a FIFO queue runs
 //	unknown                                            fails; never runs again; reaches the dead-letter queue
-//	error of the handler                               fails; atomic and express run again, opaque is unknown now
+//	error of the handler                               fails; atomic and optimistic run again, wrapped is unknown now
 //	rejected (a [StoredError])                         fails; each delivery gets the stored answer, and runs nothing
 //	no key, or another input under the key             fails; reaches the dead-letter queue
 //
@@ -48,19 +48,19 @@
 // # Beside Powertools for AWS Lambda
 //
 // The idempotent decorator of Powertools (looked at: TypeScript 2.35.0; docs/peers.md) is the nearest relative of an
-// opaque function, and this is how they differ:
+// wrapped function, and this is how they differ:
 //
 //   - It has no fence. A slow first holder overwrites or deletes a newer result (P1, P2); here each write of a record
 //     demands the execution that it belongs to.
 //   - Its lease ends with Lambda's time-out, and then the function runs again, whatever it did before. Here that is so
-//     for what provably left nothing; an opaque function is unknown, and somebody has to look.
-//   - An exception deletes its record. Here it does for atomic functions only: an opaque one may have had its effect.
-//   - Business writes, outgoing messages and the result are one transaction here, except for opaque functions.
+//     for what provably left nothing; a wrapped function is unknown, and somebody has to look.
+//   - An exception deletes its record. Here it does for atomic functions only: a wrapped one may have had its effect.
+//   - Business writes, outgoing messages and the result are one transaction here, except for wrapped functions.
 //   - By default it makes the key of the whole payload, and takes a key that is missing, or made of nulls, for no error:
 //     callers shared a record, and one got another's response (P4). Here a key is named, and has all of its parts.
 //   - It compares payloads under the same key only where told to; here unless told not to.
 //   - An empty result is stored like any other (P12), in the bytes that the first caller got. One that is too large fails
-//     before an atomic function has committed anything; an opaque one then has run, is not run again, and its callers are
+//     before an atomic function has committed anything; a wrapped one then has run, is not run again, and its callers are
 //     told so (P6).
 //
 // What Powertools has and this has not: stores other than DynamoDB, a local cache, retentions below an hour, decorators,

@@ -16,7 +16,7 @@ import (
 
 // A batch of typed inputs fails the records that failed, and no others; each of the others ran once.
 func TestATypedBatchReportsItsFailures(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindOpaque} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindWrapped} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := newWorld(t, idem.Config{})
 			fn := w.function(idem.Operation{Kind: kind}, function.Config{})
@@ -39,7 +39,7 @@ func TestATypedBatchReportsItsFailures(t *testing.T) {
 			want := []string{"m1", "m3", "m4", "m5", "m6", "m7"}
 			wantFailed(t, deliver(t, batch, "", delivery...), want...)
 			wantFailed(t, deliver(t, batch, "", delivery...), want...)
-			if kind == idem.KindOpaque {
+			if kind == idem.KindWrapped {
 				w.ran(3) // what failed is unknown, and never runs again
 			} else {
 				w.ran(4)
@@ -51,10 +51,10 @@ func TestATypedBatchReportsItsFailures(t *testing.T) {
 	}
 }
 
-// An input that can't be decoded leaves no record: an opaque function's would be unknown although it never ran.
+// An input that can't be decoded leaves no record: a wrapped function's would be unknown although it never ran.
 func TestAnInputThatCanNotBeDecodedLeavesNothing(t *testing.T) {
 	w := newWorld(t, idem.Config{})
-	fn := w.function(idem.Operation{Kind: idem.KindOpaque}, function.Config{})
+	fn := w.function(idem.Operation{Kind: idem.KindWrapped}, function.Config{})
 	each := function.Each(fn, body, func(context.Context, *idem.Tx, charge) error { w.run(); return nil })
 	var mistyped *json.UnmarshalTypeError
 	if err := each(t.Context(), events.SQSMessage{Body: `{"id":"a","lines":1}`}); !errors.As(err, &mistyped) {

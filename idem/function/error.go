@@ -24,7 +24,7 @@ func (e *InProgressError) Error() string {
 	return "function: another execution with the key is in progress"
 }
 
-// UnknownError: an earlier, opaque execution may or may not have had its effect. It is never executed again; only
+// UnknownError: an earlier, wrapped execution may or may not have had its effect. It is never executed again; only
 // reconciliation or an operator may decide.
 type UnknownError struct {
 	// OperationID is what the operator is told.
@@ -39,7 +39,7 @@ func (e *UnknownError) Error() string {
 }
 
 // StoredError is a stored result that is no success; every call with the key gets it until it expires. It is a handler's
-// rejection, or how a deferred operation failed, or stands for the output of an opaque function that was too large to be
+// rejection, or how a deferred operation failed, or stands for the output of a wrapped function that was too large to be
 // stored: errors.Is(err, [idem.ErrResponseTooLarge]) then, and the function has run.
 type StoredError struct {
 	Response idem.Response

@@ -140,7 +140,7 @@ func validatePolicy(p idem.Policy) error {
 // [*idem.ExpiredError], where the policy keeps expired keys; those of package canonical, for an input that has no
 // fingerprint. [*StoredError] is the stored result, now or earlier.
 // [*idem.UnavailableError]: nothing is known to be committed, the same call may be made again. [*idem.HandlerError]: as
-// the handler's error, with nothing committed, except that an opaque operation is now unknown. [idem.ErrResponseTooLarge]:
+// the handler's error, with nothing committed, except that a wrapped operation is now unknown. [idem.ErrResponseTooLarge]:
 // the output doesn't fit, and nothing was committed.
 func (f *Function) Do(ctx context.Context, input []byte, h Handler) (Result, error) {
 	request, err := f.request(ctx, bytes.Clone(input))
@@ -180,7 +180,7 @@ func (f *Function) handler(input []byte, h Handler) idem.Handler {
 	kind := f.operation.Operation().Kind
 	return func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 		output, err := h(ctx, tx, bytes.Clone(input))
-		if kind == idem.KindOpaque {
+		if kind == idem.KindWrapped {
 			if response, ok := rejection(err); ok { // which for this kind the engine takes for an error like any other
 				return response, nil
 			}

@@ -53,7 +53,7 @@ func (w *world) function(op idem.Operation, cfg function.Config) *function.Funct
 	if op.Policy.Name == "" {
 		op.Policy = idem.IETF()
 	}
-	op.UnknownToOperator = op.Kind == idem.KindOpaque
+	op.UnknownToOperator = op.Kind == idem.KindWrapped
 	if cfg.TenantOf == nil {
 		cfg.Tenant = "shop"
 	}
@@ -87,12 +87,12 @@ func (w *world) ran(times int) {
 	}
 }
 
-// returning is a handler that writes a business row, unless it is opaque's, and returns the output.
+// returning is a handler that writes a business row, unless it is wrapped's, and returns the output.
 func (w *world) returning(kind idem.Kind, output string) function.Handler {
 	return func(_ context.Context, tx *idem.Tx, _ []byte) ([]byte, error) {
 		w.run()
 		switch kind {
-		case idem.KindAtomic, idem.KindExpress:
+		case idem.KindAtomic, idem.KindOptimistic:
 			tx.Write(memstore.Write{Key: "business", Apply: func(row []byte) []byte { return append(row, '1') }})
 		case idem.KindDeferred:
 			tx.Send("charges.call", []byte("charge"))
@@ -128,7 +128,7 @@ func as[E error](t *testing.T, fn *function.Function, input string, h function.H
 	return wanted
 }
 
-var kinds = []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred, idem.KindOpaque}
+var kinds = []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred, idem.KindWrapped}
 
 // peers.md P12: an output is stored however false it looks, and comes back byte for byte.
 func TestOutputIsReplayed(t *testing.T) {
@@ -168,7 +168,7 @@ func TestMismatch(t *testing.T) {
 }
 
 // peers.md P11: what failed is not replayed for the whole window, nor is it done with (seen elsewhere: "processed marker
-// before handling: a nack loses the message"). An error leaves nothing of an atomic function; an opaque one may have had its
+// before handling: a nack loses the message"). An error leaves nothing of an atomic function; a wrapped one may have had its
 // effect, and is never executed again.
 func TestErrorIsNotStored(t *testing.T) {
 	trouble := errors.New("provider: 500")
@@ -181,7 +181,7 @@ func TestErrorIsNotStored(t *testing.T) {
 			if !errors.Is(failed, trouble) {
 				t.Errorf("the handler's error is lost: %v", failed)
 			}
-			if kind != idem.KindOpaque {
+			if kind != idem.KindWrapped {
 				as[*idem.HandlerError](t, fn, `{"id":"a"}`, panicking)
 				w.want(fn, `{"id":"a"}`, w.returning(kind, "done"), "done", false)
 				w.want(fn, `{"id":"a"}`, w.returning(kind, "done"), "done", true)
@@ -198,9 +198,9 @@ func TestErrorIsNotStored(t *testing.T) {
 		})
 	}
 	w := newWorld(t, idem.Config{})
-	fn := w.function(idem.Operation{Kind: idem.KindOpaque, SafeToRunAgain: true}, function.Config{})
+	fn := w.function(idem.Operation{Kind: idem.KindWrapped, SafeToRunAgain: true}, function.Config{})
 	as[*idem.HandlerError](t, fn, `{"id":"a"}`, failing(w, trouble))
-	w.want(fn, `{"id":"a"}`, w.returning(idem.KindOpaque, "done"), "done", false)
+	w.want(fn, `{"id":"a"}`, w.returning(idem.KindWrapped, "done"), "done", false)
 }
 
 // A rejection is a result: stored, whatever its status, for every kind.
@@ -225,7 +225,7 @@ func TestRejectionIsStored(t *testing.T) {
 	}
 }
 
-// peers.md P6: an output that is too large fails before anything is committed; what has run opaquely is not run again.
+// peers.md P6: an output that is too large fails before anything is committed; what has run wrapped is not run again.
 func TestOutputTooLarge(t *testing.T) {
 	large := strings.Repeat("x", 101)
 	for _, kind := range kinds {
@@ -234,13 +234,13 @@ func TestOutputTooLarge(t *testing.T) {
 			fn := w.function(idem.Operation{Kind: kind}, function.Config{})
 			_, err := fn.Do(t.Context(), []byte(`{"id":"a"}`), w.returning(kind, large))
 			var stored *function.StoredError
-			if !errors.Is(err, idem.ErrResponseTooLarge) || errors.As(err, &stored) != (kind == idem.KindOpaque) {
+			if !errors.Is(err, idem.ErrResponseTooLarge) || errors.As(err, &stored) != (kind == idem.KindWrapped) {
 				t.Fatalf("got %v", err)
 			}
 			if rows, messages := w.mem.Rows(), w.mem.Messages(); len(rows)+len(messages) > 0 {
 				t.Errorf("committed %v %v", rows, messages)
 			}
-			if kind != idem.KindOpaque {
+			if kind != idem.KindWrapped {
 				w.want(fn, `{"id":"a"}`, w.returning(kind, "small"), "small", false)
 				return
 			}
@@ -303,7 +303,7 @@ func TestEachRunHasItsOwnInput(t *testing.T) {
 func TestNestedFunctions(t *testing.T) {
 	w := newWorld(t, idem.Config{})
 	outer := w.function(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic}, function.Config{})
-	inner := w.function(idem.Operation{Name: "mails.send", Kind: idem.KindOpaque}, function.Config{Key: function.JSONPointer("/id")})
+	inner := w.function(idem.Operation{Name: "mails.send", Kind: idem.KindWrapped}, function.Config{Key: function.JSONPointer("/id")})
 	const input = `{"id":"a"}`
 	h := func(ctx context.Context, tx *idem.Tx, in []byte) ([]byte, error) {
 		w.run()
@@ -311,7 +311,7 @@ func TestNestedFunctions(t *testing.T) {
 		if _, err := outer.Do(ctx, in, nil); !errors.As(err, &running) || running.RetryAfter <= 0 {
 			t.Errorf("the function within itself: %v", err)
 		}
-		mail, err := inner.Do(ctx, in, w.returning(idem.KindOpaque, "mail"))
+		mail, err := inner.Do(ctx, in, w.returning(idem.KindWrapped, "mail"))
 		if err != nil {
 			return nil, err
 		}
@@ -319,7 +319,7 @@ func TestNestedFunctions(t *testing.T) {
 	}
 	w.want(outer, input, h, "order, mail", false)
 	w.want(outer, input, h, "order, mail", true)
-	w.want(inner, input, w.returning(idem.KindOpaque, "another"), "mail", true)
+	w.want(inner, input, w.returning(idem.KindWrapped, "another"), "mail", true)
 	w.ran(2)
 }
 

@@ -64,9 +64,9 @@ func same(t *testing.T, key function.Key, a, b string) bool {
 	w := newWorld(t, idem.Config{})
 	policy := idem.IETF()
 	policy.Mismatch = idem.MismatchReplay
-	fn := w.function(idem.Operation{Kind: idem.KindExpress, Policy: policy}, function.Config{Key: key})
-	w.want(fn, a, w.returning(idem.KindExpress, "done"), "done", false)
-	result, err := fn.Do(t.Context(), []byte(b), w.returning(idem.KindExpress, "done"))
+	fn := w.function(idem.Operation{Kind: idem.KindOptimistic, Policy: policy}, function.Config{Key: key})
+	w.want(fn, a, w.returning(idem.KindOptimistic, "done"), "done", false)
+	result, err := fn.Do(t.Context(), []byte(b), w.returning(idem.KindOptimistic, "done"))
 	if err != nil {
 		t.Fatalf("%s: %v", b, err)
 	}
@@ -117,7 +117,7 @@ func TestJSONPointer(t *testing.T) {
 		w := newWorld(t, idem.Config{})
 		policy := idem.IETF()
 		policy.Mismatch, policy.Scope = idem.MismatchReplay, idem.ScopeTenant
-		op := idem.Operation{Kind: idem.KindExpress, Policy: policy}
+		op := idem.Operation{Kind: idem.KindOptimistic, Policy: policy}
 		found := w.function(op, function.Config{Key: function.JSONPointer(pointer)})
 		if value == "" {
 			if missing := as[*function.KeyError](t, found, document, nil); missing.Reason != function.ReasonMissing || missing.Expression != pointer {
@@ -125,11 +125,11 @@ func TestJSONPointer(t *testing.T) {
 			}
 			continue
 		}
-		w.want(found, document, w.returning(idem.KindExpress, "done"), "done", false)
+		w.want(found, document, w.returning(idem.KindOptimistic, "done"), "done", false)
 		stored := w.mem.Records()[0].Key
 		direct := newWorld(t, idem.Config{})
 		fn := direct.function(op, function.Config{Key: function.JSONPointer("")})
-		direct.want(fn, value, direct.returning(idem.KindExpress, "done"), "done", false)
+		direct.want(fn, value, direct.returning(idem.KindOptimistic, "done"), "done", false)
 		if key := direct.mem.Records()[0].Key; key != stored {
 			t.Errorf("%q names something else than %s", pointer, value)
 		}
@@ -148,7 +148,7 @@ func TestKeyEncodingNeverChanges(t *testing.T) {
 
 func TestKeyIsRandomlyDistinct(t *testing.T) {
 	w := newWorld(t, idem.Config{})
-	pair := w.function(idem.Operation{Kind: idem.KindExpress}, function.Config{Raw: true, Key: function.KeyFunc(whole)})
+	pair := w.function(idem.Operation{Kind: idem.KindOptimistic}, function.Config{Raw: true, Key: function.KeyFunc(whole)})
 	seen := map[string]bool{}
 	rapid.Check(t, func(r *rapid.T) {
 		input := rapid.StringN(1, 8, -1).Draw(r, "input")

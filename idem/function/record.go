@@ -33,7 +33,7 @@ func Each[R, In any](f *Function, input func(record R) ([]byte, error), h func(c
 }
 
 // EachRaw is [Each] with bytes in and bytes out, for inputs that are not JSON, and for outputs that other callers of the
-// function read. An output of an opaque function that was too large to be stored fails no record.
+// function read. An output of a wrapped function that was too large to be stored fails no record.
 func EachRaw[R any](f *Function, input func(record R) ([]byte, error), h Handler) func(ctx context.Context, record R) error {
 	return func(ctx context.Context, record R) error {
 		in, err := input(record)

@@ -58,7 +58,7 @@ func TestCallsLeaveOnlyUnderALeaseThatTheStoreHasConfirmed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: idem.IETF()})
+		orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()})
 		if err != nil {
 			t.Fatal(err)
 		}

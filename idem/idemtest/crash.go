@@ -12,7 +12,7 @@ import (
 // App is what [Crash] tests: one operation with its handler, and the topics that its messages go to. Handler, Operation.Name
 // and Operation.Policy are required.
 type App struct {
-	// Operation is what the handler is registered as. It must have a transaction, so its kind is not opaque; Inline says
+	// Operation is what the handler is registered as. It must have a transaction, so its kind is not wrapped; Inline says
 	// whether it delivers within the request.
 	Operation idem.Operation
 	// Handler returns the handler, which reads business rows from the store that it is given. It is called once for each

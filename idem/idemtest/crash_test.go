@@ -72,7 +72,7 @@ func TestApplicationsThatKeepToTheTransactionSurviveEveryCrash(t *testing.T) {
 	found.Probe = probed.probe
 	for name, app := range map[string]idemtest.App{
 		"atomic":                        {Operation: operation(idem.KindAtomic), Handler: pays(201, false)},
-		"optimistic":                    {Operation: operation(idem.KindExpress), Handler: pays(201, false)},
+		"optimistic":                    {Operation: operation(idem.KindOptimistic), Handler: pays(201, false)},
 		"atomic with a message":         {Operation: operation(idem.KindAtomic), Handler: pays(201, true), Topics: []outbox.Topic{new(bank).topic(honoured)}},
 		"a message that nobody takes":   {Operation: operation(idem.KindDeferred), Handler: pays(202, true)},
 		"deferred":                      {Operation: operation(idem.KindDeferred), Handler: pays(202, true), Topics: []outbox.Topic{new(bank).topic(honoured)}},
@@ -186,7 +186,7 @@ func TestCrashRefusesWhatItCannotJudge(t *testing.T) {
 	handler := pays(201, false)
 	for want, app := range map[string]idemtest.App{
 		"App.Handler must be given":    {Operation: operation(idem.KindAtomic)},
-		"no transaction":               {Operation: operation(idem.KindOpaque), Handler: handler},
+		"no transaction":               {Operation: operation(idem.KindWrapped), Handler: handler},
 		"App.Inline is for":            {Operation: operation(idem.KindDeferred), Handler: handler, Inline: true},
 		"App.Translate":                {Operation: operation(idem.KindAtomic), Handler: handler},
 		"the answer 503 is not stored": {Operation: operation(idem.KindAtomic), Handler: pays(503, false), Translate: toRow},

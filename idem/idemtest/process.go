@@ -243,7 +243,7 @@ func (a App) validate() error {
 	switch {
 	case a.Handler == nil:
 		return errors.New("App.Handler must be given")
-	case a.Operation.Kind == idem.KindOpaque:
+	case a.Operation.Kind == idem.KindWrapped:
 		return fmt.Errorf("App.Operation.Kind is %s: such a handler has no transaction that could be looked at", a.Operation.Kind)
 	case a.Operation.Inline != nil:
 		return errors.New("App.Operation.Inline must not be given: set App.Inline")

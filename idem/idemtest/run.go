@@ -72,13 +72,13 @@ const (
 func Run(t T, handler idem.Handler, options ...Option) Result {
 	t.Helper()
 	r := request{tenant: tenant, now: noon, operation: idem.Operation{
-		Name: "idemtest.run", Kind: idem.KindExpress, Policy: idem.IETF(),
+		Name: "idemtest.run", Kind: idem.KindOptimistic, Policy: idem.IETF(),
 	}}
 	for _, option := range options {
 		option(&r)
 	}
 	r.operation.Inline = nil
-	if r.operation.Kind == idem.KindOpaque {
+	if r.operation.Kind == idem.KindWrapped {
 		t.Fatalf("idemtest: an operation of kind %s has no transaction: test its handler with net/http/httptest", r.operation.Kind)
 	}
 	var result Result

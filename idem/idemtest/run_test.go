@@ -90,7 +90,7 @@ func TestRunRefusesWhatTheEngineRefuses(t *testing.T) {
 		t.Errorf("a 202 without a message: %+v", result)
 	}
 	fails(t, "no transaction", func(r *recorder) {
-		idemtest.Run(r, accepted, idemtest.Of(idem.Operation{Name: "orders.create", Kind: idem.KindOpaque, Policy: idem.IETF()}))
+		idemtest.Run(r, accepted, idemtest.Of(idem.Operation{Name: "orders.create", Kind: idem.KindWrapped, Policy: idem.IETF()}))
 	})
 	fails(t, "Operation.Name", func(r *recorder) {
 		idemtest.Run(r, accepted, idemtest.Of(idem.Operation{Kind: idem.KindAtomic, Policy: idem.IETF()}))

@@ -65,7 +65,7 @@ func record(key string) idem.Record {
 	pk := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: key}.RecordKey()
 	return idem.Record{
 		Key: pk, State: idem.StateCompleted, OperationID: idem.OperationID("op_" + key), Epoch: 1, Owner: "owner",
-		Kind: idem.KindExpress, Response: idem.Response{Status: 201, Body: []byte("{}")}, CreatedAt: start,
+		Kind: idem.KindOptimistic, Response: idem.Response{Status: 201, Body: []byte("{}")}, CreatedAt: start,
 		DoneAt: start, ExpiresAt: start.Add(time.Hour), Retention: time.Hour, SchemaVersion: idem.SchemaVersion,
 	}
 }
@@ -201,7 +201,7 @@ func TestExpireRemovesWhatTTLMay(t *testing.T) {
 	store := newStore(t, memstore.Config{})
 	done, held, unknown, pending := record("done"), record("held"), record("unknown"), record("pending")
 	held.State, held.Kind, held.LeaseUntil = idem.StateInProgress, idem.KindAtomic, start.Add(time.Minute)
-	unknown.State, unknown.Kind, unknown.LeaseUntil = idem.StateUnknown, idem.KindOpaque, start
+	unknown.State, unknown.Kind, unknown.LeaseUntil = idem.StateUnknown, idem.KindWrapped, start
 	pending.State, pending.Kind = idem.StatePending, idem.KindDeferred
 	for i, r := range []idem.Record{done, held, unknown, pending} {
 		m := message(r, 1)

@@ -17,7 +17,7 @@ import (
 
 func (a *api) around(route middleware.Route) func(http.Handler) http.Handler {
 	a.Helper()
-	protect, err := a.mw.Middleware(withDefaults(idem.Operation{}, idem.KindOpaque), route)
+	protect, err := a.mw.Middleware(withDefaults(idem.Operation{}, idem.KindWrapped), route)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestMiddlewareRegistersOnceAndForHandlersThatWriteForThemselves(t *testing.
 	protect(ok)
 	protect(ok)
 	var refused *idem.ConfigError
-	if _, err := a.mw.Middleware(withDefaults(idem.Operation{}, idem.KindOpaque), middleware.Route{}); !errors.As(err, &refused) || refused.Field != "Operation.Name" {
+	if _, err := a.mw.Middleware(withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}); !errors.As(err, &refused) || refused.Field != "Operation.Name" {
 		t.Errorf("the name twice: %v", err)
 	}
 	if _, err := a.mw.Middleware(withDefaults(idem.Operation{Name: "a.b"}, idem.KindAtomic), middleware.Route{}); !errors.As(err, &refused) || refused.Field != "Operation.Kind" {
@@ -99,9 +99,9 @@ func TestARouterIsAHandlerThatServesNothingWhereARegistrationWasRefused(t *testi
 	a := newAPI(t, nil)
 	var runs atomic.Int64
 	good := a.mw.NewRouter()
-	good.Wrap("POST /orders", withDefaults(idem.Operation{}, idem.KindOpaque), middleware.Route{}, created(&runs))
+	good.Wrap("POST /orders", withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}, created(&runs))
 	bad := a.mw.NewRouter()
-	bad.Wrap("POST /items", withDefaults(idem.Operation{Name: "items.create"}, idem.KindOpaque), middleware.Route{}, created(&runs))
+	bad.Wrap("POST /items", withDefaults(idem.Operation{Name: "items.create"}, idem.KindWrapped), middleware.Route{}, created(&runs))
 	bad.Idempotent("POST /hooks", ok)
 	a.mux.Handle("/orders", good)
 	a.mux.Handle("/items", bad)
@@ -117,8 +117,8 @@ func TestAPathInAnotherSpellingIsNotFound(t *testing.T) {
 	a := newAPI(t, nil)
 	var runs atomic.Int64
 	r := a.mw.NewRouter()
-	r.Wrap("POST /v1/orders", withDefaults(idem.Operation{}, idem.KindOpaque), middleware.Route{}, created(&runs))
-	r.Wrap("POST /v1/files/{rest...}", withDefaults(idem.Operation{Name: "files.create"}, idem.KindOpaque), middleware.Route{}, created(&runs))
+	r.Wrap("POST /v1/orders", withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}, created(&runs))
+	r.Wrap("POST /v1/files/{rest...}", withDefaults(idem.Operation{Name: "files.create"}, idem.KindWrapped), middleware.Route{}, created(&runs))
 	for _, path := range []string{"//v1/orders", "/v1//orders", "/v1/./orders", "/v1/x/../orders", "/v1/orders/..", "/v1/orders//", "/v1%2forders", "/v1%2Forders", "/v1/orders%2f", "/v1/files//a", "//"} {
 		q := httptest.NewRequest("POST", path, strings.NewReader("{}"))
 		q.Header.Set("Authorization", "Bearer tenant-a")

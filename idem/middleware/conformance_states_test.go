@@ -40,8 +40,8 @@ func TestStates(t *testing.T) { // docs/semantics.md "States of a record"
 // A lease that ran out, by the kind of operation.
 func TestStatesOfADeadLease(t *testing.T) { // docs/semantics.md "States of a record"
 	proves(t, "atomic", func(t *testing.T) { deadLeaseIsTakenOver(t, newContract(t, idem.IETF()), "/orders", 2) })
-	proves(t, "opaque", deadOpaqueLeaseIsUnknown)
-	proves(t, "opaque, declared safe to run again", func(t *testing.T) {
+	proves(t, "wrapped", deadWrappedLeaseIsUnknown)
+	proves(t, "wrapped, declared safe to run again", func(t *testing.T) {
 		c := newContract(t, idem.IETF()).wrapped(func(op *idem.Operation) { op.SafeToRunAgain = true })
 		deadLeaseIsTakenOver(t, c, "/wrapped", 3) // a completion raises the epoch
 	})
@@ -226,9 +226,9 @@ func deadLeaseIsTakenOver(t *testing.T, c *contract, path string, epoch int64) {
 	c.executed(2)
 }
 
-// A lease that ran out, opaque: whoever meets it writes unknown (fenced) and answers 409 (peers.md, seen elsewhere: "lease
+// A lease that ran out, wrapped: whoever meets it writes unknown (fenced) and answers 409 (peers.md, seen elsewhere: "lease
 // expiry treated as permission to run an ambiguous withdrawal again").
-func deadOpaqueLeaseIsUnknown(t *testing.T) {
+func deadWrappedLeaseIsUnknown(t *testing.T) {
 	c := newContract(t, idem.IETF()).wrapped()
 	finish := c.hold("k", at("/wrapped"))
 	c.later(time.Hour)

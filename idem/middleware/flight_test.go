@@ -163,7 +163,7 @@ func TestPreferWaitAnswersItsOwnRequest(t *testing.T) {
 }
 
 func TestTwentyDuplicatesAtOnce(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 		a := newAPI(t, nil)
 		a.handle("POST /orders", idem.Operation{Kind: kind}, middleware.Route{}, counting(new(atomic.Int64)))
 		bodies := []string{`{"a":1,"b":2}`, `{ "b": 2, "a": 1 }`}

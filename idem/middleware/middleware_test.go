@@ -120,7 +120,7 @@ func (a *api) handle(pattern string, op idem.Operation, route middleware.Route, 
 
 func (a *api) wrap(pattern string, op idem.Operation, h http.HandlerFunc) {
 	a.Helper()
-	handler, err := a.mw.Wrap(withDefaults(op, idem.KindOpaque), middleware.Route{}, h)
+	handler, err := a.mw.Wrap(withDefaults(op, idem.KindWrapped), middleware.Route{}, h)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func withDefaults(op idem.Operation, kind idem.Kind) idem.Operation {
 	if op.Policy.Name == "" {
 		op.Policy = idem.IETF()
 	}
-	op.UnknownToOperator = op.Kind == idem.KindOpaque
+	op.UnknownToOperator = op.Kind == idem.KindWrapped
 	return op
 }
 
@@ -290,13 +290,13 @@ func TestConfigurationIsChecked(t *testing.T) {
 	}
 	op := idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}
 	handler := counting(new(atomic.Int64))
-	opaque := op
-	opaque.Kind, opaque.UnknownToOperator = idem.KindOpaque, true
+	wrapped := op
+	wrapped.Kind, wrapped.UnknownToOperator = idem.KindWrapped, true
 	for name, try := range map[string]func() error{
-		"an opaque operation for Handle": func() error { _, err := mw.Handle(opaque, middleware.Route{}, handler); return err },
+		"a wrapped operation for Handle": func() error { _, err := mw.Handle(wrapped, middleware.Route{}, handler); return err },
 		"an atomic operation for Wrap":   func() error { _, err := mw.Wrap(op, middleware.Route{}, http.NotFoundHandler()); return err },
 		"no handler":                     func() error { _, err := mw.Handle(op, middleware.Route{}, nil); return err },
-		"nothing to wrap":                func() error { _, err := mw.Wrap(opaque, middleware.Route{}, nil); return err },
+		"nothing to wrap":                func() error { _, err := mw.Wrap(wrapped, middleware.Route{}, nil); return err },
 		"a media type with parameters": func() error {
 			_, err := mw.Handle(op, middleware.Route{MediaTypes: []string{"text/plain; charset=utf-8"}}, handler)
 			return err

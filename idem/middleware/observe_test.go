@@ -80,8 +80,8 @@ func TestObserveReportsAndExecutes(t *testing.T) {
 		"handle": func(a *api, p idem.Policy) {
 			a.handle("POST /orders", idem.Operation{Policy: p}, middleware.Route{}, counting(&runs))
 		},
-		"handle express": func(a *api, p idem.Policy) {
-			a.handle("POST /orders", idem.Operation{Kind: idem.KindExpress, Policy: p}, middleware.Route{}, counting(&runs))
+		"handle optimistic": func(a *api, p idem.Policy) {
+			a.handle("POST /orders", idem.Operation{Kind: idem.KindOptimistic, Policy: p}, middleware.Route{}, counting(&runs))
 		},
 		"wrap": func(a *api, p idem.Policy) {
 			a.wrap("POST /orders", idem.Operation{Policy: p}, func(w http.ResponseWriter, r *http.Request) {

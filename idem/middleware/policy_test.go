@@ -28,7 +28,7 @@ func TestUnprotectedExecutions(t *testing.T) {
 	a := newAPI(t, nil)
 	var runs atomic.Int64
 	a.handle("POST /stripe", idem.Operation{Name: "orders.stripe", Policy: idem.Stripe()}, middleware.Route{}, counting(&runs))
-	a.handle("POST /lenient", idem.Operation{Name: "orders.lenient", Kind: idem.KindExpress, Policy: idem.Lenient()}, middleware.Route{}, counting(&runs))
+	a.handle("POST /lenient", idem.Operation{Name: "orders.lenient", Kind: idem.KindOptimistic, Policy: idem.Lenient()}, middleware.Route{}, counting(&runs))
 	a.handle("POST /exempt", idem.Operation{Name: "orders.exempt", Policy: idem.Exempt("a search")}, middleware.Route{}, counting(&runs))
 	a.wrap("POST /wrapped", idem.Operation{Name: "orders.wrapped", Policy: idem.Exempt("a search")}, func(w http.ResponseWriter, _ *http.Request) {
 		if _, streams := w.(http.Flusher); !streams {

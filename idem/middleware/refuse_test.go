@@ -192,10 +192,10 @@ func TestStoreDownFailsClosed(t *testing.T) {
 	var store *outage
 	a := newAPI(t, func(s idem.Store) idem.Store { store = &outage{Store: s}; return store })
 	var runs atomic.Int64
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 		a.handle("POST /"+string(kind), idem.Operation{Name: "orders." + string(kind), Kind: kind}, middleware.Route{}, counting(&runs))
 	}
-	for _, path := range []string{"/atomic", "/express"} {
+	for _, path := range []string{"/atomic", "/optimistic"} {
 		store.down.Store(true)
 		runs.Store(0)
 		r := a.do(key(ask{path: path}))

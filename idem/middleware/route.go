@@ -64,7 +64,7 @@ func (r Route) withDefault(mediaType string) (Route, error) {
 // Handler is a transactional handler: an [idem.Handler] that is given its request.
 type Handler func(ctx context.Context, tx *idem.Tx, r *Request) (idem.Response, error)
 
-// Handle registers an atomic, express or deferred operation and returns its endpoint. Requests without protection, by
+// Handle registers an atomic, optimistic or deferred operation and returns its endpoint. Requests without protection, by
 // policy or by their method, run in a transaction of their own, under a key that nobody else has. It returns an
 // [*idem.ConfigError].
 func (m *Middleware) Handle(op idem.Operation, route Route, h Handler) (http.Handler, error) {
@@ -73,7 +73,7 @@ func (m *Middleware) Handle(op idem.Operation, route Route, h Handler) (http.Han
 
 // handle is Handle for an endpoint at a router's pattern, "" for none.
 func (m *Middleware) handle(op idem.Operation, route Route, pattern string, h Handler) (http.Handler, error) {
-	if op.Kind == idem.KindOpaque {
+	if op.Kind == idem.KindWrapped {
 		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: "is for Wrap: Handle's handlers write through their transaction"}
 	}
 	if h == nil {
@@ -87,11 +87,11 @@ func (m *Middleware) handle(op idem.Operation, route Route, pattern string, h Ha
 	return e, nil
 }
 
-// Wrap registers an existing handler, which writes for itself, as an opaque operation and returns its endpoint. Its
+// Wrap registers an existing handler, which writes for itself, as a wrapped operation and returns its endpoint. Its
 // response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic of the
 // handler, or an answer that the policy does not store, leaves unknown unless the operation or the handler declared
 // otherwise: Operation.ReleaseOn, Operation.SafeToRunAgain, [idem.NothingHappened]. Requests without protection, by policy or by their method, pass
-// through untouched once they are authenticated. An empty kind means opaque; it returns an [*idem.ConfigError] for any
+// through untouched once they are authenticated. An empty kind means wrapped; it returns an [*idem.ConfigError] for any
 // other.
 func (m *Middleware) Wrap(op idem.Operation, route Route, h http.Handler) (http.Handler, error) {
 	return m.wrap(op, route, "", h)
@@ -112,15 +112,15 @@ func (m *Middleware) wrap(op idem.Operation, route Route, pattern string, h http
 // wrapped registers an operation whose handlers write for themselves. The endpoint has no handler yet.
 func (m *Middleware) wrapped(op idem.Operation, route Route, pattern string) (*endpoint, error) {
 	if op.Kind == "" {
-		op.Kind = idem.KindOpaque
+		op.Kind = idem.KindWrapped
 	}
-	if op.Kind != idem.KindOpaque {
-		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: fmt.Sprintf("must be %s: a wrapped handler has no transaction", idem.KindOpaque)}
+	if op.Kind != idem.KindWrapped {
+		return nil, &idem.ConfigError{Field: "Operation.Kind", Value: op.Kind, Rule: fmt.Sprintf("must be %s: a wrapped handler has no transaction", idem.KindWrapped)}
 	}
 	return m.register(op, route, pattern, anyMediaType)
 }
 
-// Middleware registers an opaque operation, once, and returns what protects handlers that write for themselves as
+// Middleware registers a wrapped operation, once, and returns what protects handlers that write for themselves as
 // [Middleware.Wrap] does: for chi, echo, gin, http.ServeMux and whatever else takes a func(http.Handler) http.Handler. It
 // may be called any number of times, also for each request (echo.WrapMiddleware does), and by several requests at once.
 // Where the route has PathParams or PathByWildcards, it belongs behind the router's own matching: in chi r.With, not r.Use.

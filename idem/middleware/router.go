@@ -55,7 +55,7 @@ func (r *Router) Handle(pattern string, op idem.Operation, route Route, h Handle
 // Wrap registers an existing handler as [Middleware.Wrap] does; its path counts as with [Router.Handle].
 func (r *Router) Wrap(pattern string, op idem.Operation, route Route, h http.Handler) {
 	if op.Kind == "" {
-		op.Kind = idem.KindOpaque
+		op.Kind = idem.KindWrapped
 	}
 	r.operation(pattern, op, func() (http.Handler, error) { return r.m.wrap(op, route, pattern, h) })
 }

@@ -87,7 +87,7 @@ func TestRouter(t *testing.T) {
 	r.Handle("POST /orders/{id}/items", idem.Operation{Name: "items.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{}, counting(&runs))
 	r.Handle("POST /any/{id}", idem.Operation{Name: "any.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{IgnorePath: []string{"id"}}, counting(&runs))
 	r.Wrap("/wrapped/{rest...}", idem.Operation{Name: "orders.wrap", RenamedFrom: "orders.old", UnknownToOperator: true, Policy: idem.Observe(idem.Lenient())}, middleware.Route{}, ok)
-	r.Handle("POST /search", idem.Operation{Name: "orders.search", Kind: idem.KindExpress, Policy: idem.Exempt("reads only")}, middleware.Route{}, counting(&runs))
+	r.Handle("POST /search", idem.Operation{Name: "orders.search", Kind: idem.KindOptimistic, Policy: idem.Exempt("reads only")}, middleware.Route{}, counting(&runs))
 	r.Exempt("POST /hooks", "events have ids of their own", ok)
 	r.Idempotent("DELETE /orders/{id}", ok)
 	r.Read("GET /orders/{id}", func(context.Context, *middleware.Request) (idem.Response, error) {
@@ -128,7 +128,7 @@ func TestRouter(t *testing.T) {
 		t.Errorf("routes %+v", r.Routes())
 	}
 	wrap := byPattern["/wrapped/{rest...}"]
-	if wrap.Operation != "orders.wrap" || wrap.RenamedFrom != "orders.old" || wrap.Kind != idem.KindOpaque || !wrap.Unsafe || wrap.Policy.Name != "observe lenient" || wrap.Retention() != day {
+	if wrap.Operation != "orders.wrap" || wrap.RenamedFrom != "orders.old" || wrap.Kind != idem.KindWrapped || !wrap.Unsafe || wrap.Policy.Name != "observe lenient" || wrap.Retention() != day {
 		t.Errorf("wrapped: %+v", wrap)
 	}
 	if hooks := byPattern["POST /hooks"]; hooks.Operation != "" || !hooks.Unsafe || hooks.Policy.ExemptReason != "events have ids of their own" || hooks.Retention() != 0 {

@@ -23,7 +23,7 @@ func created(runs *atomic.Int64) http.HandlerFunc {
 // protect is an endpoint of a wrapped handler.
 func (a *api) protect(op idem.Operation, route middleware.Route, h http.Handler) http.Handler {
 	a.Helper()
-	protected, err := a.mw.Wrap(withDefaults(op, idem.KindOpaque), route, h)
+	protected, err := a.mw.Wrap(withDefaults(op, idem.KindWrapped), route, h)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestAKeyNeverReplaysTheAnswerOfAnotherPathQueryOrMethod(t *testing.T) {
 		},
 		"Router": func(a *api, runs *atomic.Int64) {
 			r := a.mw.NewRouter()
-			r.Wrap("/orders/{id}/pay", withDefaults(idem.Operation{}, idem.KindOpaque), middleware.Route{}, created(runs))
+			r.Wrap("/orders/{id}/pay", withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}, created(runs))
 			h, err := r.Handler()
 			if err != nil {
 				a.Fatal(err)
@@ -53,7 +53,7 @@ func TestAKeyNeverReplaysTheAnswerOfAnotherPathQueryOrMethod(t *testing.T) {
 		},
 		"Router at a prefix": func(a *api, runs *atomic.Int64) {
 			r := a.mw.NewRouter()
-			r.Wrap("/orders/", withDefaults(idem.Operation{}, idem.KindOpaque), middleware.Route{}, created(runs))
+			r.Wrap("/orders/", withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}, created(runs))
 			h, err := r.Handler()
 			if err != nil {
 				a.Fatal(err)
@@ -71,7 +71,7 @@ func TestAKeyNeverReplaysTheAnswerOfAnotherPathQueryOrMethod(t *testing.T) {
 		},
 		"behind what strips a variable prefix": func(a *api, runs *atomic.Int64) {
 			inner := a.mw.NewRouter()
-			inner.Wrap("/pay", withDefaults(idem.Operation{}, idem.KindOpaque), middleware.Route{}, created(runs))
+			inner.Wrap("/pay", withDefaults(idem.Operation{}, idem.KindWrapped), middleware.Route{}, created(runs))
 			h, err := inner.Handler()
 			if err != nil {
 				a.Fatal(err)
@@ -123,7 +123,7 @@ func TestWhatTheRouteLeavesOutIsNoMismatch(t *testing.T) {
 	var runs atomic.Int64
 	r := a.mw.NewRouter()
 	route := middleware.Route{IgnorePath: []string{"locale"}, IgnoreQuery: []string{"trace_*"}, IgnoreTracking: true}
-	r.Wrap("POST /{locale}/orders/{id}", withDefaults(idem.Operation{Name: "in.router"}, idem.KindOpaque), route, created(&runs))
+	r.Wrap("POST /{locale}/orders/{id}", withDefaults(idem.Operation{Name: "in.router"}, idem.KindWrapped), route, created(&runs))
 	h, err := r.Handler()
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestARouteThatContradictsItsPatternFailsAtStartUp(t *testing.T) {
 		"Route":             {"POST /orders", middleware.Route{IgnoreQuery: []string{"*"}}},
 	} {
 		r := newAPI(t, nil).mw.NewRouter()
-		r.Wrap(c.pattern, withDefaults(idem.Operation{}, idem.KindOpaque), c.route, ok)
+		r.Wrap(c.pattern, withDefaults(idem.Operation{}, idem.KindWrapped), c.route, ok)
 		_, err := r.Handler()
 		var refused *idem.ConfigError
 		if !errors.As(err, &refused) || refused.Field != strings.TrimSpace(field) {

@@ -90,7 +90,7 @@ func TestStatusShowsRecordAndMessageTogether(t *testing.T) {
 	pending := func(*idem.Record) {}
 	in := func(state idem.State) func(*idem.Record) {
 		return func(r *idem.Record) {
-			r.State, r.Kind, r.LeaseUntil = state, idem.KindOpaque, r.CreatedAt.Add(time.Minute)
+			r.State, r.Kind, r.LeaseUntil = state, idem.KindWrapped, r.CreatedAt.Add(time.Minute)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -153,7 +153,7 @@ func TestStatusShowsTheFinalAnswerByteForByte(t *testing.T) {
 func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 	a := newAPI(t, nil)
 	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
-	id := a.stored("k", func(r *idem.Record) { r.State, r.Kind = idem.StateUnknown, idem.KindOpaque })
+	id := a.stored("k", func(r *idem.Record) { r.State, r.Kind = idem.StateUnknown, idem.KindWrapped })
 	expired := a.stored("old", func(r *idem.Record) {
 		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
 		r.FreeAt = r.ExpiresAt

@@ -26,7 +26,7 @@ func storesAll(t *testing.T) {
 	for _, status := range []int{200, 401, 403, 404, 408, 409, 422, 425, 429, 500, 502, 503, panics, fails} {
 		a := newLocalAPI(t, nil)
 		var runs atomic.Int64
-		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred} {
+		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred} {
 			a.handle("POST /"+string(kind), idem.Operation{Name: "orders." + string(kind), Kind: kind, Policy: storeAll()}, middleware.Route{},
 				func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
 					runs.Add(1)
@@ -39,14 +39,14 @@ func storesAll(t *testing.T) {
 					return idem.JSON(status, runs.Load())
 				})
 		}
-		a.wrap("POST /opaque", idem.Operation{Name: "orders.opaque", SafeToRunAgain: true, Policy: storeAll()}, func(w http.ResponseWriter, _ *http.Request) {
+		a.wrap("POST /wrapped", idem.Operation{Name: "orders.wrapped", SafeToRunAgain: true, Policy: storeAll()}, func(w http.ResponseWriter, _ *http.Request) {
 			runs.Add(1)
 			if status < 0 {
 				panic("the secret panic")
 			}
 			w.WriteHeader(status)
 		})
-		for _, path := range []string{"/atomic", "/express", "/deferred", "/opaque"} {
+		for _, path := range []string{"/atomic", "/optimistic", "/deferred", "/wrapped"} {
 			runs.Store(0)
 			a.do(ask{path: path}).wants(t, 400, "")
 			first, again := a.do(key(ask{path: path})), a.do(key(ask{path: path}))

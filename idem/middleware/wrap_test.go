@@ -47,7 +47,7 @@ func TestWrappedHandlerReplays(t *testing.T) {
 	}
 }
 
-// peers.md P11 and H21: what an opaque handler's panic or 5xx leaves is unknown; it is never executed again.
+// peers.md P11 and H21: what a wrapped handler's panic or 5xx leaves is unknown; it is never executed again.
 func TestWrappedHandlerThatFailsLeavesUnknown(t *testing.T) {
 	for name, fail := range map[string]http.HandlerFunc{
 		"panic": func(http.ResponseWriter, *http.Request) { panic("boom") },

@@ -29,9 +29,9 @@ type Config struct {
 	WakeUps     outbox.WakeUps
 	DeadLetters outbox.DeadLetters
 	Audit       AuditLog
-	// Probes are those of opaque operations, as for recovery.NewReconciler. Default: none.
+	// Probes are those of wrapped operations, as for recovery.NewReconciler. Default: none.
 	Probes map[string]recovery.Probe
-	// Recovery configures probes of opaque operations; its clock and logger are the console's.
+	// Recovery configures probes of wrapped operations; its clock and logger are the console's.
 	Recovery recovery.Config
 	// Application tells what the application and its provider know of an operation and its messages; nil where they know
 	// nothing. Default: nobody is asked.

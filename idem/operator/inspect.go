@@ -256,11 +256,11 @@ func (c *Console) nextOfRecord(r idem.Record) []string {
 	switch {
 	case r.State == idem.StateUnknown:
 		return []string{"reconcile: asks its Probe, where it has one", "resolve: with the answer that its handler would have given", "release: where nothing happened, and nothing of it can still arrive"}
-	case r.LeaseDead(c.now()) && r.Kind == idem.KindOpaque && !r.SafeToRunAgain:
+	case r.LeaseDead(c.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
 		return []string{"sweep: makes it unknown, as its schedule does every minute"}
 	case r.LeaseDead(c.now()):
 		return []string{"nothing: the next request with its key takes it over"}
-	case r.State == idem.StateInProgress && r.Kind == idem.KindOpaque:
+	case r.State == idem.StateInProgress && r.Kind == idem.KindWrapped:
 		return []string{fmt.Sprintf("wait: its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}
 	case r.State == idem.StateInProgress:
 		return []string{fmt.Sprintf("wait until %s, or release: fences its holder off", r.LeaseUntil.Format(time.RFC3339))}

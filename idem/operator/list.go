@@ -13,7 +13,7 @@ type Queue string
 
 // The queues.
 const (
-	// QueueStuck: messages that are due, and opaque leases that are over, as the sweep finds them.
+	// QueueStuck: messages that are due, and wrapped leases that are over, as the sweep finds them.
 	QueueStuck Queue = "stuck"
 	// QueueUnknown: what may have happened.
 	QueueUnknown Queue = "unknown"
@@ -24,7 +24,7 @@ const (
 // Queues lists them.
 func Queues() []Queue { return []Queue{QueueStuck, QueueUnknown, QueueDead} }
 
-// Listed is one row of a list: a message, or the record of an opaque operation.
+// Listed is one row of a list: a message, or the record of a wrapped operation.
 type Listed struct {
 	// At is when somebody looks, or looked, at it.
 	At      time.Time    `json:"at"`

@@ -40,7 +40,7 @@ func changes() map[string]func(*world) (do func(operator.Change) (operator.Resul
 			return func(ch operator.Change) (operator.Result, error) { return w.console.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "unknown"
 		},
 		"resolve a record": func(w *world) (made, operator.Seen, string) {
-			r := w.record(idem.KindOpaque, idem.StateUnknown)
+			r := w.record(idem.KindWrapped, idem.StateUnknown)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.console.ResolveRecord(w.Context(), r.OperationID, idem.Response{Status: 201}, ch)
 			}, operator.SeenRecord(r), "completed"
@@ -161,7 +161,7 @@ func TestIntentIsWrittenFirst(t *testing.T) {
 // What the contract refuses is refused here, with its reason, and nothing changes.
 func TestContractRefuses(t *testing.T) {
 	w := newWorld(t)
-	early, live := w.message("acme", unknown), w.record(idem.KindOpaque, idem.StateInProgress)
+	early, live := w.message("acme", unknown), w.record(idem.KindWrapped, idem.StateInProgress)
 	w.now = noon.Add(-time.Second)
 	for name, try := range map[string]func() (operator.Result, error){
 		"close before absence can be proven": func() (operator.Result, error) {
@@ -170,7 +170,7 @@ func TestContractRefuses(t *testing.T) {
 		"redrive what is not dead": func() (operator.Result, error) {
 			return w.console.Redrive(t.Context(), early.ID, because(operator.SeenMessage(early)))
 		},
-		"release a live opaque lease": func() (operator.Result, error) {
+		"release a live wrapped lease": func() (operator.Result, error) {
 			return w.console.Release(t.Context(), live.OperationID, because(operator.SeenRecord(live)))
 		},
 		"a message that is not there": func() (operator.Result, error) {
@@ -191,10 +191,10 @@ func TestContractRefuses(t *testing.T) {
 
 func TestReconcileAndSweepNow(t *testing.T) {
 	w := newWorld(t)
-	m, r, stuck := w.message("acme", unknown), w.record(idem.KindOpaque, idem.StateUnknown), w.message("acme", func(*idem.Message) {})
+	m, r, stuck := w.message("acme", unknown), w.record(idem.KindWrapped, idem.StateUnknown), w.message("acme", func(*idem.Message) {})
 	w.now = noon.Add(time.Hour)
 	w.finding = outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
-	w.opaque = recovery.Found{Response: idem.Response{Status: 201}}
+	w.wrapped = recovery.Found{Response: idem.Response{Status: 201}}
 	if got, err := w.console.ReconcileMessage(t.Context(), m.ID, because("")); err != nil || got.Outcome != string(outbox.DecisionSettled) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -241,8 +241,8 @@ func TestStoryOfEachSituation(t *testing.T) {
 		"another release": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *idem.Message) { m.Topic = "other.topic" }).OperationID
 		}, "not registered"},
-		"opaque, unknown": {func(w *world) idem.OperationID { return w.record(idem.KindOpaque, idem.StateUnknown).OperationID }, "release: where nothing happened"},
-		"opaque, died":    {func(w *world) idem.OperationID { return w.record(idem.KindOpaque, idem.StateInProgress).OperationID }, "sweep: makes it unknown"},
+		"wrapped, unknown": {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, idem.StateUnknown).OperationID }, "release: where nothing happened"},
+		"wrapped, died":    {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, idem.StateInProgress).OperationID }, "sweep: makes it unknown"},
 		"atomic, died":    {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateInProgress).OperationID }, "takes it over"},
 		"completed":       {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateCompleted).OperationID }, "cache-bust"},
 		"retryable": {func(w *world) idem.OperationID {
@@ -342,8 +342,8 @@ func TestListsByQueueAndTenant(t *testing.T) {
 	}
 	w.message("acme", func(*idem.Message) {})
 	w.message("acme", func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) })
-	w.record(idem.KindOpaque, idem.StateUnknown)
-	w.record(idem.KindOpaque, idem.StateInProgress)
+	w.record(idem.KindWrapped, idem.StateUnknown)
+	w.record(idem.KindWrapped, idem.StateInProgress)
 	for _, c := range []struct {
 		queue  operator.Queue
 		tenant string
@@ -409,7 +409,7 @@ func listInParts(t *testing.T, queue operator.Queue, tenant string, limit int) {
 	}
 	if queue == operator.QueueUnknown {
 		for range 20 {
-			want = append(want, string(w.record(idem.KindOpaque, idem.StateUnknown).OperationID)) // of acme
+			want = append(want, string(w.record(idem.KindWrapped, idem.StateUnknown).OperationID)) // of acme
 		}
 	}
 	w.now = noon.Add(time.Hour) // what is dead may be closed

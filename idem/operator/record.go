@@ -9,7 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// ResolveRecord completes an opaque operation whose outcome is unknown, with the answer that its handler would have given.
+// ResolveRecord completes a wrapped operation whose outcome is unknown, with the answer that its handler would have given.
 func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
 	would := fmt.Sprintf("complete it with status %d", response.Status)
 	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r idem.Record) (string, error) {
@@ -18,7 +18,7 @@ func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, respon
 	})
 }
 
-// Release makes a record's key executable again: of an opaque operation that is unknown and of which nothing happened, or of
+// Release makes a record's key executable again: of a wrapped operation that is unknown and of which nothing happened, or of
 // any other that is held, whose holder is fenced off.
 func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
@@ -43,7 +43,7 @@ func admitted(changed string, r idem.Record, err error) error {
 	return err
 }
 
-// ReconcileRecord asks now what became of an opaque operation that is unknown.
+// ReconcileRecord asks now what became of a wrapped operation that is unknown.
 func (c *Console) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
 	r, err := c.found(ctx, id)
 	if err != nil {

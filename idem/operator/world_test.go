@@ -67,13 +67,13 @@ type world struct {
 	audit   *auditLog
 	console *operator.Console
 	mint    idem.Mint
-	// finding is what the provider's look-up, and the opaque operation's, finds.
+	// finding is what the provider's look-up, and the wrapped operation's, finds.
 	finding outbox.Finding
-	opaque  recovery.Finding
+	wrapped  recovery.Finding
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, now: noon, audit: &auditLog{}, mint: idem.Mint{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, opaque: recovery.Absent{}}
+	w := &world{T: t, now: noon, audit: &auditLog{}, mint: idem.Mint{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, wrapped: recovery.Absent{}}
 	clock := func() time.Time { return w.now }
 	var err error
 	w.store, err = memstore.New(memstore.Config{Now: clock, Shards: 2})
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	w.console, err = operator.New(operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
-		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, idem.Record) recovery.Finding { return w.opaque }},
+		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, idem.Record) recovery.Finding { return w.wrapped }},
 		Application: func(_ context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 			return fmt.Sprintf("%s asked about %d messages", tenant, len(messages)), nil
 		},

@@ -57,7 +57,7 @@ func (a *auditor) record(before, after idem.Record, now time.Time) {
 		a.blame("%s: its lease was taken %v before its end", before.OperationID, before.LeaseUntil.Sub(now))
 	case live && after.State == idem.StateUnknown && strings.Contains(after.LastError, "lease"):
 		a.blame("%s: it was parked %v before its lease's end", before.OperationID, before.LeaseUntil.Sub(now))
-	case before.State == idem.StateInProgress && before.Kind == idem.KindOpaque && after.Epoch != before.Epoch && after.State != idem.StateCompleted:
+	case before.State == idem.StateInProgress && before.Kind == idem.KindWrapped && after.Epoch != before.Epoch && after.State != idem.StateCompleted:
 		a.blame("%s: it was freed while in progress", before.OperationID)
 	case before.State == idem.StateUnknown && after.State == idem.StateFailedRetryable && now.Before(before.LeaseUntil.Add(longestRequest+clockSkew)):
 		a.blame("%s: it was freed %v after its lease, which proves nothing", before.OperationID, now.Sub(before.LeaseUntil))

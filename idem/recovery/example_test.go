@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	orders, err := engine.Register(idem.Operation{Name: operation, Kind: idem.KindOpaque, Probed: true, Policy: idem.IETF()})
+	orders, err := engine.Register(idem.Operation{Name: operation, Kind: idem.KindWrapped, Probed: true, Policy: idem.IETF()})
 	if err != nil {
 		panic(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/walk"
 )
 
-// Reconciler decides opaque operations whose outcome is unknown: it asks the operation's Probe, completes what is found,
+// Reconciler decides wrapped operations whose outcome is unknown: it asks the operation's Probe, completes what is found,
 // frees what provably never happened, and leaves the rest to its next step, or to a person. It never executes anything.
 // Its cost is proportional to what is unknown, not to the table, and undecided records are not written. Any number of
 // reconcilers may run beside each other, and beside requests and sweeps: the fences decide.

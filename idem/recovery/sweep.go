@@ -10,7 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/walk"
 )
 
-// Sweep parks what died: opaque records whose lease is over become unknown, as they would for the next request with their
+// Sweep parks what died: wrapped records whose lease is over become unknown, as they would for the next request with their
 // key. Its cost is proportional to the leases that are over, not to the table. Any number of sweeps may run beside each
 // other and beside requests: the fences decide.
 type Sweep struct {

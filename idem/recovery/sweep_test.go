@@ -13,7 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-func TestSweepParksDeadOpaqueLeasesAlone(t *testing.T) { // ADR 0009
+func TestSweepParksDeadWrappedLeasesAlone(t *testing.T) { // ADR 0009
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 		dead := w.reserved("dead")
 		others := []idem.Record{

@@ -165,7 +165,7 @@ func (f *traffic) made(key string) int {
 	return f.charges[key]
 }
 
-// handler is an opaque one, which charges for itself: it dies, fails, or overstays its lease, before or after.
+// handler is a wrapped one, which charges for itself: it dies, fails, or overstays its lease, before or after.
 func (f *traffic) handler(die func()) idem.Handler {
 	return func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 		if err := idem.Pause(ctx, f.upTo(500*time.Millisecond)); err != nil {
@@ -211,7 +211,7 @@ func (f *traffic) client(ctx context.Context, kind idem.Kind, name, key string) 
 		store, die := f.process()
 		engine, err := idem.New(store, engineConfig)
 		f.ok(err)
-		op, err := engine.Register(idem.Operation{Name: name, Kind: kind, Probed: kind == idem.KindOpaque, Policy: idem.IETF()})
+		op, err := engine.Register(idem.Operation{Name: name, Kind: kind, Probed: kind == idem.KindWrapped, Policy: idem.IETF()})
 		f.ok(err)
 		handler := f.handler(die)
 		if kind == idem.KindDeferred {
@@ -352,7 +352,7 @@ func (f *traffic) run() map[string]int {
 	var clients sync.WaitGroup
 	for i := range f.keys {
 		for range 2 { // a client that is impatient with itself
-			clients.Go(func() { f.client(ctx, idem.KindOpaque, operation, keyOf(i)) })
+			clients.Go(func() { f.client(ctx, idem.KindWrapped, operation, keyOf(i)) })
 			clients.Go(func() { f.client(ctx, idem.KindDeferred, charging, keyOf(i)) })
 		}
 	}

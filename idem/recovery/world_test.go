@@ -84,7 +84,7 @@ func bubble(t *testing.T, cfg recovery.Config, test func(t *testing.T, w *world)
 		w.cfg.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
 		w.engine, err = idem.New(w.store, idem.Config{Logger: w.cfg.Logger})
 		w.ok(err)
-		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindOpaque, Probed: true, Policy: idem.IETF()})
+		w.orders, err = w.engine.Register(idem.Operation{Name: operation, Kind: idem.KindWrapped, Probed: true, Policy: idem.IETF()})
 		w.ok(err)
 		test(t, w)
 	})
@@ -154,7 +154,7 @@ func reserved(t *testing.T, key string, now time.Time) idem.Record {
 	}
 	return idem.Record{
 		Key: pk, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), LeaseUntil: now.Add(lease),
-		Tenant: tenant, Operation: operation, Kind: idem.KindOpaque, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		Tenant: tenant, Operation: operation, Kind: idem.KindWrapped, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 }
 

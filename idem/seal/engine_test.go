@@ -21,7 +21,7 @@ type app struct {
 	runs   int
 }
 
-var kinds = []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred, idem.KindOpaque}
+var kinds = []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred, idem.KindWrapped}
 
 func newApp(t *testing.T) *app {
 	t.Helper()
@@ -35,7 +35,7 @@ func (a *app) restart(t *testing.T) {
 	t.Helper()
 	a.engine = must(idem.New(a.with(t, a.cfg), idem.Config{Now: a.clock.Now, Pause: a.clock.Pause}))(t)
 	for _, kind := range kinds {
-		op := idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindOpaque, Policy: idem.IETF()}
+		op := idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindWrapped, Policy: idem.IETF()}
 		a.orders[kind] = must(a.engine.Register(op))(t)
 	}
 }
@@ -121,7 +121,7 @@ func TestAnErasedTenantBeginsNothing(t *testing.T) {
 			if records := a.inner.Records(); len(records) != 0 {
 				t.Errorf("stored %+v", records)
 			}
-			if leased := kind == idem.KindAtomic || kind == idem.KindOpaque; leased && a.runs != 0 {
+			if leased := kind == idem.KindAtomic || kind == idem.KindWrapped; leased && a.runs != 0 {
 				t.Errorf("the handler ran %d times", a.runs)
 			}
 		})
@@ -130,7 +130,7 @@ func TestAnErasedTenantBeginsNothing(t *testing.T) {
 
 // A duplicate of what is in progress is told so, whatever became of the tenant's key since.
 func TestInProgressNeedsNoKey(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOpaque} {
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
 		for name, takeAway := range map[string]func(*keyring){
 			"erased": func(k *keyring) { k.erase("ada") }, "KMS is down": func(k *keyring) { k.answers(false) },
 		} {
@@ -158,10 +158,10 @@ func TestInProgressNeedsNoKey(t *testing.T) {
 // An effect that happened is recorded although its response can't be sealed any more: it never runs again.
 func TestAnErasureWhileAHandlerRuns(t *testing.T) {
 	a := newApp(t)
-	opaque := a.orders[idem.KindOpaque]
+	wrapped := a.orders[idem.KindWrapped]
 	a.want(t, idem.KindAtomic, "ada", idem.OutcomeExecuted)
 	a.clock.Add(2*time.Minute + 20*time.Second)
-	result, err := opaque.Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
+	result, err := wrapped.Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
 		a.keys.erase("ada")
 		a.clock.Add(15 * time.Second) // half of its age is over: the key is fetched anew
 		return idem.JSON(201, "done")
@@ -174,7 +174,7 @@ func TestAnErasureWhileAHandlerRuns(t *testing.T) {
 			t.Errorf("stored %+v", r)
 		}
 	}
-	_, err = a.do(t, idem.KindOpaque, "ada")
+	_, err = a.do(t, idem.KindWrapped, "ada")
 	wantErased(t, err)
 	if a.runs != 1 {
 		t.Error("it ran again")
@@ -195,7 +195,7 @@ func TestKMSIsDown(t *testing.T) {
 			wantUnavailable(t, err)
 			_, err = a.do(t, kind, "bob")
 			wantUnavailable(t, err)
-			if leased := kind == idem.KindAtomic || kind == idem.KindOpaque; leased && a.runs != 1 {
+			if leased := kind == idem.KindAtomic || kind == idem.KindWrapped; leased && a.runs != 1 {
 				t.Errorf("%d runs, want only the first", a.runs)
 			}
 			if records := a.inner.Records(); len(records) != 1 {
@@ -215,7 +215,7 @@ func TestKMSGoesDownWhileAHandlerRuns(t *testing.T) {
 	a.cfg.KeysMax = 1
 	a.restart(t)
 	_, err := a.orders[idem.KindAtomic].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
-		a.want(t, idem.KindExpress, "bob", idem.OutcomeExecuted) // whose key takes the place of ada's
+		a.want(t, idem.KindOptimistic, "bob", idem.OutcomeExecuted) // whose key takes the place of ada's
 		a.keys.answers(false)
 		return idem.JSON(201, "never stored")
 	})

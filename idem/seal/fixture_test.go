@@ -208,7 +208,7 @@ func completed(t testing.TB, tenant, body string) idem.Record {
 	id := must(mint.OperationID(key))(t)
 	return idem.Record{
 		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Revision: must(mint.Revision())(t), Tenant: tenant, Operation: "orders.create",
-		Kind: idem.KindExpress, Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
+		Kind: idem.KindOptimistic, Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
 		Response:  idem.Response{Status: 201, Header: []idem.Field{{Name: "X-Secret", Value: body}}, Body: []byte(body)},
 		CreatedAt: base, DoneAt: base, ExpiresAt: base.Add(24 * time.Hour), FreeAt: base.Add(24 * time.Hour), Retention: 24 * time.Hour, Attempts: 1,
 		SchemaVersion: idem.SchemaVersion,

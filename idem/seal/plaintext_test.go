@@ -44,8 +44,8 @@ func TestStoredBytesHoldNoPlaintext(t *testing.T) {
 			b := newBank(t, dynamotest.Endpoint(t, dynamotest.Names()[0]))
 			store := b.store(t, seal.Config{OpenOnly: off})
 			engine := must(idem.New(store, idem.Config{}))(t)
-			for kind, status := range map[idem.Kind]int{idem.KindAtomic: 201, idem.KindExpress: 201, idem.KindOpaque: 201, idem.KindDeferred: 202} {
-				orders := must(engine.Register(idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindOpaque, Policy: idem.IETF()}))(t)
+			for kind, status := range map[idem.Kind]int{idem.KindAtomic: 201, idem.KindOptimistic: 201, idem.KindWrapped: 201, idem.KindDeferred: 202} {
+				orders := must(engine.Register(idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindWrapped, Policy: idem.IETF()}))(t)
 				for size, body := range bodies(t) {
 					if status == 202 && len(body) > 1<<10 {
 						continue // a 202 is small

@@ -19,9 +19,9 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 			a := newApp(t)
 			store := faulty.New(a.with(t, seal.Config{}))
 			a.engine = must(idem.New(store, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause}))(t)
-			op := idem.Operation{Name: "orders.opaque", Kind: idem.KindOpaque, UnknownToOperator: true, Policy: idem.IETF()}
-			a.orders[idem.KindOpaque] = must(a.engine.Register(op))(t)
-			_, err := a.orders[idem.KindOpaque].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
+			op := idem.Operation{Name: "orders.wrapped", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()}
+			a.orders[idem.KindWrapped] = must(a.engine.Register(op))(t)
+			_, err := a.orders[idem.KindWrapped].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
 				return idem.Response{}, errors.New("lost connection")
 			})
 			if err == nil {
@@ -39,11 +39,11 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if erased {
-				_, err := a.do(t, idem.KindOpaque, "ada")
+				_, err := a.do(t, idem.KindWrapped, "ada")
 				wantErased(t, err)
 				return
 			}
-			a.want(t, idem.KindOpaque, "ada", idem.OutcomeReplayed)
+			a.want(t, idem.KindWrapped, "ada", idem.OutcomeReplayed)
 			if stored := a.inner.Records()[0]; !stored.Sealed {
 				t.Error("the answer lies in the open")
 			}

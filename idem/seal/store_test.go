@@ -275,7 +275,7 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 func TestARenewalNeedsNoKey(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r := completed(t, "ada", "")
-	r.State, r.Kind, r.Response, r.LeaseUntil = idem.StateInProgress, idem.KindOpaque, idem.Response{}, base
+	r.State, r.Kind, r.Response, r.LeaseUntil = idem.StateInProgress, idem.KindWrapped, idem.Response{}, base
 	ok(t, v.Insert(t.Context(), r, base))
 	restarted := v.with(t, seal.Config{})
 	v.keys.answers(false)

@@ -35,7 +35,7 @@ var fenceTests = []test{
 	}},
 	{"the holder is admitted in any epoch where the fence says so, and still only as the owner, in a listed state", func(e *env) {
 		r := e.reserved()
-		r.Kind, r.State, r.Epoch = idem.KindOpaque, idem.StateFailedRetryable, 3 // freed by others, and fenced off twice
+		r.Kind, r.State, r.Epoch = idem.KindWrapped, idem.StateFailedRetryable, 3 // freed by others, and fenced off twice
 		e.insert(r)
 		first := r
 		first.Epoch = 1

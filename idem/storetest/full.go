@@ -9,14 +9,14 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
-// full is a completed opaque record that uses every field, each with a value that is easily damaged.
+// full is a completed wrapped record that uses every field, each with a value that is easily damaged.
 func (e *env) full() idem.Record {
 	e.Helper()
 	key := e.key()
 	return idem.Record{
 		Key: key, State: idem.StateCompleted, OperationID: e.operationID(key), Epoch: 1<<53 + 1, Owner: e.owner(),
 		Revision: e.revision(), LeaseUntil: base.Add(7 * time.Millisecond), LookAt: base.Add(6 * time.Millisecond),
-		Tenant: "ténant \U0001F511", Operation: "orders.create", Kind: idem.KindOpaque, Principal: "session/ß",
+		Tenant: "ténant \U0001F511", Operation: "orders.create", Kind: idem.KindWrapped, Principal: "session/ß",
 		SafeToRunAgain: true,
 		Fingerprint:    canonical.Fingerprint{Version: 3, KeyID: "key-2101", Selection: "ignore_query=s%C3%BC%C3%9F", Sum: sha256.Sum256([]byte{0}), Parts: canonical.Parts{0, 1, 0xff}},
 		Response: idem.Response{

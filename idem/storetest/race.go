@@ -22,7 +22,7 @@ var raceTests = []test{
 		won := e.race(len(records), func(i int) error { return e.Store.Insert(e.ctx, records[i], old.ExpiresAt) })
 		e.wantRecord(old.Key, &records[won])
 	}},
-	{"20 express commits of one key: one wins, and one set of rows and messages", func(e *env) {
+	{"20 optimistic commits of one key: one wins, and one set of rows and messages", func(e *env) {
 		first := e.reserved()
 		records := e.rivals(first, 20)
 		row := e.rowKey()

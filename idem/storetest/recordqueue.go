@@ -7,12 +7,12 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// recordQueueTests: an opaque record stands in a queue from its reserve until it is decided, and no other record ever does
+// recordQueueTests: a wrapped record stands in a queue from its reserve until it is decided, and no other record ever does
 // (docs/adr/0009). As with messages, each test waits for what it demands of an index.
 var recordQueueTests = []test{
-	{"an opaque record stands in the lease's queue, then in that of what is unknown, and then in none", func(e *env) {
+	{"a wrapped record stands in the lease's queue, then in that of what is unknown, and then in none", func(e *env) {
 		for _, end := range []idem.State{idem.StateCompleted, idem.StateFailed, idem.StateFailedRetryable} {
-			r := e.insert(e.opaque())
+			r := e.insert(e.wrapped())
 			at := r.LeaseUntil
 			e.wantQueuedRecords(idem.QueueLease, at, []idem.RecordRef{recordRef(r)}, r)
 			e.wantQueuedRecords(idem.QueueUnknown, at.AddDate(1, 0, 0), nil, r)
@@ -34,17 +34,17 @@ var recordQueueTests = []test{
 			}
 		}
 	}},
-	{"an opaque record that completes at once leaves its queue", func(e *env) {
-		r := e.insert(e.opaque())
+	{"a wrapped record that completes at once leaves its queue", func(e *env) {
+		r := e.insert(e.wrapped())
 		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
 		e.ok(e.Store.Update(e.ctx, completed(r, "{}"), idem.FenceOf(r)))
 		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil.AddDate(1, 0, 0), nil, r)
 	}},
 	{"no other record stands in a queue", func(e *env) {
-		safe := e.opaque()
+		safe := e.wrapped()
 		safe.SafeToRunAgain = true
 		records := []idem.Record{e.insert(safe)}
-		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindExpress, idem.KindDeferred} {
+		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred} {
 			r := e.reserved()
 			r.Kind = kind
 			records = append(records, e.insert(r))
@@ -56,7 +56,7 @@ var recordQueueTests = []test{
 		}
 	}},
 	{"a record is due from its millisecond on, not before", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
 		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil.Add(-time.Millisecond), nil, r)
 	}},
@@ -64,7 +64,7 @@ var recordQueueTests = []test{
 		var records []idem.Record
 		var want []idem.RecordRef
 		for i := range 8 + 4*e.Store.Shards() {
-			r := e.opaque()
+			r := e.wrapped()
 			r.LeaseUntil = base.Add(time.Duration(i*7%5) * time.Millisecond) // out of order, some at the same time
 			records, want = append(records, e.insert(r)), append(want, recordRef(r))
 		}
@@ -90,11 +90,11 @@ var recordQueueTests = []test{
 	}},
 }
 
-// opaque is a record as a reserve of an opaque operation inserts it.
-func (e *env) opaque() idem.Record {
+// wrapped is a record as a reserve of a wrapped operation inserts it.
+func (e *env) wrapped() idem.Record {
 	e.Helper()
 	r := e.reserved()
-	r.Kind = idem.KindOpaque
+	r.Kind = idem.KindWrapped
 	return r
 }
 

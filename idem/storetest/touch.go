@@ -10,7 +10,7 @@ import (
 // touchTests: a lease is renewed, and a record postponed, without anything else of it changing.
 var touchTests = []test{
 	{"a renewal changes lease and revision, and nothing else", func(e *env) {
-		for name, r := range ordered(map[string]idem.Record{"atomic": e.reserved(), "opaque": e.opaque(), "every field": e.full()}) {
+		for name, r := range ordered(map[string]idem.Record{"atomic": e.reserved(), "wrapped": e.wrapped(), "every field": e.full()}) {
 			e.sub(name, func(e *env) {
 				e.insert(r)
 				e.wantRenewed(r, r)
@@ -18,7 +18,7 @@ var touchTests = []test{
 		}
 	}},
 	{"a renewal of what somebody parked keeps it parked, and where it stands", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		parked := rewritten(r)
 		parked.State, parked.LastError = idem.StateUnknown, "the lease ran out"
 		e.ok(e.Store.Update(e.ctx, parked, idem.FenceOf(r)))
@@ -27,13 +27,13 @@ var touchTests = []test{
 		e.wantQueuedRecords(idem.QueueLease, want.LeaseUntil.AddDate(1, 0, 0), nil, r)
 	}},
 	{"a renewed lease stands where it stood, and so does a second one", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		once := e.wantRenewed(r, r)
 		e.wantRenewed(once, once)
 		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
 	}},
 	{"a late renewal does nothing", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		early, renewed := r, e.wantRenewed(r, r)
 		early.LeaseUntil, early.Revision = renewed.LeaseUntil.Add(-time.Millisecond), e.revision()
 		for _, until := range []time.Time{early.LeaseUntil, renewed.LeaseUntil} {
@@ -45,7 +45,7 @@ var touchTests = []test{
 	{"a renewal by who does not hold the record any more does nothing", func(e *env) {
 		for name, wrong := range ordered(e.wrongFences(e.key())) {
 			e.sub(name, func(e *env) {
-				r := e.insert(e.opaque())
+				r := e.insert(e.wrapped())
 				next := r
 				next.LeaseUntil = r.LeaseUntil.Add(lease)
 				e.wantRecordConflict(e.Store.Renew(e.ctx, next, wrong(renewal(next))), &r)
@@ -54,7 +54,7 @@ var touchTests = []test{
 		}
 	}},
 	{"a renewal changes what a fence of the row before admits", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		renewed := e.wantRenewed(r, r)
 		e.wantRecordConflict(e.Store.Update(e.ctx, completed(r, "parked"), idem.FenceOf(r)), &renewed)
 		done := completed(renewed, "own")
@@ -63,7 +63,7 @@ var touchTests = []test{
 	}},
 	{"a postponed record stands elsewhere, under the same revision, and nothing else changes", func(e *env) {
 		for _, state := range []idem.State{idem.StateInProgress, idem.StateUnknown} {
-			r := e.opaque()
+			r := e.wrapped()
 			r.State = state
 			e.insert(r)
 			queue, _, _ := r.Queue()
@@ -80,14 +80,14 @@ var touchTests = []test{
 		}
 	}},
 	{"a record that changed since it was seen is not postponed", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		renewed, later := e.wantRenewed(r, r), r
 		later.LookAt = base.Add(time.Hour)
 		e.wantRecordConflict(e.Store.Postpone(e.ctx, later, idem.FenceOf(r)), &renewed)
 		e.wantRecord(r.Key, &renewed)
 	}},
 	{"what is written anew stands where it says", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		renewed := e.wantRenewed(r, r)
 		parked := rewritten(renewed)
 		parked.State, parked.LookAt = idem.StateUnknown, base.Add(2*time.Hour)
@@ -97,7 +97,7 @@ var touchTests = []test{
 		e.wantQueuedRecords(idem.QueueUnknown, parked.LookAt.Add(-time.Millisecond), nil, r)
 	}},
 	{"a record that is gone is neither renewed nor postponed, and stays gone", func(e *env) {
-		r := e.opaque()
+		r := e.wrapped()
 		r.LookAt = base
 		for _, touch := range []func() error{
 			func() error { return e.Store.Renew(e.ctx, r, renewal(r)) },
@@ -109,7 +109,7 @@ var touchTests = []test{
 		e.wantRecord(r.Key, nil)
 	}},
 	{"a fence that admits absence, and a place at no time, are refused", func(e *env) {
-		r := e.insert(e.opaque())
+		r := e.insert(e.wrapped())
 		later := r
 		later.LookAt = base.Add(time.Hour)
 		fence := idem.FenceOf(r)

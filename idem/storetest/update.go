@@ -27,10 +27,10 @@ var updateTests = []test{
 			})
 		}
 	}},
-	{"each listed state is admitted: an opaque completion settles from unknown too (peers.md H21)", func(e *env) {
+	{"each listed state is admitted: a wrapped completion settles from unknown too (peers.md H21)", func(e *env) {
 		for _, state := range []idem.State{idem.StateInProgress, idem.StateUnknown} {
 			r := e.reserved()
-			r.Kind, r.State = idem.KindOpaque, state
+			r.Kind, r.State = idem.KindWrapped, state
 			e.insert(r)
 			next := completed(r, `{"late":true}`)
 			e.ok(e.Store.Update(e.ctx, next, idem.FenceOfHolder(r, idem.StateInProgress, idem.StateUnknown)))

@@ -303,7 +303,7 @@ func TestStoryOfAPayoutBetweenPhases(t *testing.T) {
 	d.demands(d.inspect(string(id)), "completed delivered delivered succeeded", "nothing")
 }
 
-// An opaque operation whose outcome is unknown: completed with the answer that its handler would have given, or released
+// A wrapped operation whose outcome is unknown: completed with the answer that its handler would have given, or released
 // where nothing happened.
 func TestUnknownRecord(t *testing.T) {
 	body := t.TempDir() + "/body"

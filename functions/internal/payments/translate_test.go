@@ -142,7 +142,7 @@ func commit(ctx context.Context, t *rapid.T, b backend, key string, writes []ide
 	send, err := b.store.Prepare(idem.Commit{
 		Record: idem.Record{
 			Key: scope.RecordKey(), State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: tenantA,
-			Operation: scope.Operation, Kind: idem.KindExpress, Response: idem.Response{Status: 201}, CreatedAt: noon, DoneAt: noon,
+			Operation: scope.Operation, Kind: idem.KindOptimistic, Response: idem.Response{Status: 201}, CreatedAt: noon, DoneAt: noon,
 			ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
 		},
 		Now: noon, Writes: writes, Token: key,

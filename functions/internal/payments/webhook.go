@@ -65,12 +65,12 @@ func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
 	return guarded(middleware.Problems(mux)), nil
 }
 
-// webhookOperation is express although a settlement is a transaction of its own: to settle again does no harm, so that
+// webhookOperation is optimistic although a settlement is a transaction of its own: to settle again does no harm, so that
 // nothing needs to be locked meanwhile. A delivery that dies leaves nothing behind, and none finds another in its way.
 func webhookOperation() idem.Operation {
 	policy := idem.IETF()
 	policy.Name, policy.Retention = "webhook", webhookRetention
-	return idem.Operation{Name: operationWebhooks, Kind: idem.KindExpress, Policy: policy}
+	return idem.Operation{Name: operationWebhooks, Kind: idem.KindOptimistic, Policy: policy}
 }
 
 func webhookRoute() middleware.RouteInfo {

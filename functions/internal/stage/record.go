@@ -10,19 +10,19 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Die leaves the record of an opaque operation whose holder died, its lease having ended the given time ago.
+// Die leaves the record of a wrapped operation whose holder died, its lease having ended the given time ago.
 func (s *Stage) Die(t *testing.T, ago time.Duration) idem.RecordKey {
 	t.Helper()
-	return s.opaque(t, idem.StateInProgress, ago)
+	return s.wrapped(t, idem.StateInProgress, ago)
 }
 
-// Unknown leaves the record of an opaque operation that was parked, its lease having ended the given time ago.
+// Unknown leaves the record of a wrapped operation that was parked, its lease having ended the given time ago.
 func (s *Stage) Unknown(t *testing.T, ago time.Duration) idem.RecordKey {
 	t.Helper()
-	return s.opaque(t, idem.StateUnknown, ago)
+	return s.wrapped(t, idem.StateUnknown, ago)
 }
 
-func (s *Stage) opaque(t *testing.T, state idem.State, ago time.Duration) idem.RecordKey {
+func (s *Stage) wrapped(t *testing.T, state idem.State, ago time.Duration) idem.RecordKey {
 	t.Helper()
 	key := idem.Scope{Tenant: Tenant, Operation: "orders.import", Key: "order-17"}.RecordKey()
 	id, err := idem.Mint{Random: rand.Reader}.OperationID(key)
@@ -32,7 +32,7 @@ func (s *Stage) opaque(t *testing.T, state idem.State, ago time.Duration) idem.R
 	end := time.Now().Add(-ago).UTC().Truncate(time.Millisecond)
 	r := idem.Record{
 		Key: key, State: state, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", LeaseUntil: end, Tenant: Tenant,
-		Operation: "orders.import", Kind: idem.KindOpaque, CreatedAt: end.Add(-30 * time.Second), Retention: 24 * time.Hour,
+		Operation: "orders.import", Kind: idem.KindWrapped, CreatedAt: end.Add(-30 * time.Second), Retention: 24 * time.Hour,
 		Attempts: 1, SchemaVersion: idem.SchemaVersion,
 	}
 	if err := s.store(t).Insert(t.Context(), r, time.Now()); err != nil {

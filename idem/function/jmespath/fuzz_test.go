@@ -67,7 +67,7 @@ func newFunction(t *testing.T, key function.Key) (*function.Function, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := idem.Operation{Name: "charges.create", Kind: idem.KindExpress, Policy: idem.IETF()}
+	op := idem.Operation{Name: "charges.create", Kind: idem.KindOptimistic, Policy: idem.IETF()}
 	return function.New(engine, op, function.Config{Tenant: "shop", Key: key})
 }
 

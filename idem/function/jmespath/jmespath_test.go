@@ -23,7 +23,7 @@ func newFunction(t *testing.T, key function.Key) (*function.Function, error) {
 	}
 	policy := idem.IETF()
 	policy.Mismatch = idem.MismatchReplay
-	return function.New(engine, idem.Operation{Name: "charges.create", Kind: idem.KindExpress, Policy: policy}, function.Config{Tenant: "shop", Key: key})
+	return function.New(engine, idem.Operation{Name: "charges.create", Kind: idem.KindOptimistic, Policy: policy}, function.Config{Tenant: "shop", Key: key})
 }
 
 func done(context.Context, *idem.Tx, []byte) ([]byte, error) { return nil, nil }

@@ -27,7 +27,7 @@ type commands struct {
 	Release   release   `cmd:"" help:"Let the next request with the key execute: nothing happened, or the holder is fenced off."`
 	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Make a completed record not answer any more, where nothing else was written."`
 	Redrive   redrive   `cmd:"" help:"Start a dead message anew, or all that the dead-letter queue tells of."`
-	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of an opaque operation, that is unknown."`
+	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of a wrapped operation, that is unknown."`
 	Sweep     sweep     `cmd:"" help:"Look now at everything that is due."`
 	Ledger    ledger    `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
 	Audit     audit     `cmd:"" help:"Show what operators have changed."`
@@ -164,7 +164,7 @@ type resolve struct {
 	Delivered string `xor:"outcome" help:"The effect happened; the provider's reference of it."`
 	Declined  string `xor:"outcome" help:"The provider said no; its reference, or the word none."`
 	Evidence  string `type:"existingfile" help:"File with what the provider said, byte for byte: what the settlement reads."`
-	Status    int    `xor:"outcome" help:"Of an opaque operation: the status that its handler would have answered."`
+	Status    int    `xor:"outcome" help:"Of a wrapped operation: the status that its handler would have answered."`
 	Body      string `type:"existingfile" help:"File with the body of that answer."`
 	Type      string `default:"application/json" help:"Content type of that answer."`
 }
@@ -308,7 +308,7 @@ func (r *redrive) letters(s *session) error {
 }
 
 type reconcile struct {
-	ID string `arg:"" help:"Id of the message, or of the opaque operation."`
+	ID string `arg:"" help:"Id of the message, or of the wrapped operation."`
 	change
 }
 

@@ -77,10 +77,10 @@ func TestBetweenPhases(t *testing.T) {
 	w.transcript()
 }
 
-// An opaque handler that died: first its lease is over, then its outcome is unknown, then somebody knows.
-func TestOpaque(t *testing.T) {
+// A wrapped handler that died: first its lease is over, then its outcome is unknown, then somebody knows.
+func TestWrapped(t *testing.T) {
 	w := newWorld(t)
-	id := string(w.operation("acme", opaque(idem.StateInProgress, "")))
+	id := string(w.operation("acme", wrapped(idem.StateInProgress, "")))
 	w.now = noon.Add(time.Minute)
 	w.types(0, "list", "stuck")
 	w.types(0, "inspect", id)

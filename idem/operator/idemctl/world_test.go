@@ -123,11 +123,11 @@ func completed(r *idem.Record) {
 	r.State, r.Response, r.DoneAt, r.ExpiresAt = idem.StateCompleted, idem.Response{Status: 201, Body: []byte("secret")}, noon, noon.Add(r.Retention)
 }
 
-// opaque makes the record of an operation whose handler wrote for itself.
-func opaque(state idem.State, lastError string) func(*idem.Record) {
+// wrapped makes the record of an operation whose handler wrote for itself.
+func wrapped(state idem.State, lastError string) func(*idem.Record) {
 	return func(r *idem.Record) {
 		r.Key = idem.Scope{Tenant: r.Tenant, Operation: "orders.import", Key: "order-18"}.RecordKey()
-		r.State, r.Kind, r.Operation, r.LeaseUntil, r.Response, r.LastError = state, idem.KindOpaque, "orders.import", noon, idem.Response{}, lastError
+		r.State, r.Kind, r.Operation, r.LeaseUntil, r.Response, r.LastError = state, idem.KindWrapped, "orders.import", noon, idem.Response{}, lastError
 	}
 }
 

@@ -100,7 +100,7 @@ func TestSealingUnderKMS(t *testing.T) {
 	scope := idem.Scope{Tenant: "ada", Operation: "orders.create", Key: "k"}.RecordKey()
 	now := time.Now().UTC()
 	r := idem.Record{
-		Key: scope, State: idem.StateCompleted, OperationID: "op_1", Epoch: 1, Owner: "owner", Tenant: "ada", Kind: idem.KindExpress,
+		Key: scope, State: idem.StateCompleted, OperationID: "op_1", Epoch: 1, Owner: "owner", Tenant: "ada", Kind: idem.KindOptimistic,
 		Response: idem.Response{Status: 201, Body: []byte("secret")}, DoneAt: now, ExpiresAt: now.Add(time.Hour), SchemaVersion: idem.SchemaVersion,
 	}
 	ok(t, process().Insert(t.Context(), r, now))

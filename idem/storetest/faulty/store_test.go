@@ -66,7 +66,7 @@ var every = []struct {
 	}},
 	{faulty.Insert, func(ctx context.Context, s *faulty.Store) error {
 		r := record
-		r.Key, r.State, r.Kind, r.LeaseUntil = "other", idem.StateInProgress, idem.KindOpaque, start
+		r.Key, r.State, r.Kind, r.LeaseUntil = "other", idem.StateInProgress, idem.KindWrapped, start
 		return s.Insert(ctx, r, start)
 	}},
 	{faulty.Message, func(ctx context.Context, s *faulty.Store) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// effect is an opaque handler: its effect is counted as a run, outside any transaction.
+// effect is a wrapped handler: its effect is counted as a run, outside any transaction.
 func (w *world) effect(status int, body string) idem.Handler {
 	return func(context.Context, *idem.Tx) (idem.Response, error) {
 		w.runs++
@@ -27,10 +27,10 @@ func (w *world) unknown(op *idem.Registered) {
 	}
 }
 
-func TestOpaqueReplaysWhatItStored(t *testing.T) {
+func TestWrappedReplaysWhatItStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		store.On(faulty.Update, 1, faulty.LoseReply())
 		w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeExecuted, 201, "")
 		w.want(w.do(orders, request("{}"), w.effect(500, "never")), idem.OutcomeReplayed, 201, "")
@@ -49,7 +49,7 @@ func TestH21OpaqueFailureProvesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, _ := newFaultyWorld(t)
-				orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+				orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 				if result, err := orders.Do(t.Context(), request("{}"), handler); err == nil && result.State != idem.StateUnknown {
 					t.Errorf("%+v, want the state unknown", result)
 				}
@@ -63,10 +63,10 @@ func TestH21OpaqueFailureProvesNothing(t *testing.T) {
 	}
 }
 
-func TestOpaqueDeclaredSafeRunsAgain(t *testing.T) {
+func TestWrappedDeclaredSafeRunsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque, SafeToRunAgain: true})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped, SafeToRunAgain: true})
 		w.want(w.do(orders, request("{}"), w.effect(500, "")), idem.OutcomeExecuted, 500, "")
 		w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
 		w.ran(2)
@@ -79,7 +79,7 @@ func TestAnAnswerThatIsNotStoredIsUnknownUnlessItWasDeclared(t *testing.T) {
 	for _, status := range []int{401, 403, 409, 425, 429, 503} {
 		bubble(t, func(t *testing.T) {
 			w, _ := newFaultyWorld(t)
-			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 			result := w.do(orders, request("{}"), w.effect(status, "no"))
 			w.want(result, idem.OutcomeExecuted, status, "no")
 			if result.State != idem.StateUnknown {
@@ -90,7 +90,7 @@ func TestAnAnswerThatIsNotStoredIsUnknownUnlessItWasDeclared(t *testing.T) {
 		})
 		bubble(t, func(t *testing.T) {
 			w, _ := newFaultyWorld(t)
-			orders := w.register(idem.Operation{Kind: idem.KindOpaque, ReleaseOn: []int{status}})
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped, ReleaseOn: []int{status}})
 			result := w.do(orders, request("{}"), w.effect(status, "no"))
 			w.want(result, idem.OutcomeExecuted, status, "no")
 			if result.State != idem.StateFailedRetryable {
@@ -113,7 +113,7 @@ func TestNothingHappenedFreesTheKeyUnlessTheAnswerIsASuccess(t *testing.T) {
 	for status, err := range map[int]error{500: nil, 404: nil, 0: errors.New("refused")} {
 		bubble(t, func(t *testing.T) {
 			w, _ := newFaultyWorld(t)
-			orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 			if _, got := orders.Do(t.Context(), request("{}"), says(w, status, err)); !errors.Is(got, err) {
 				t.Errorf("%d: %v, want the handler's own answer", status, got)
 			}
@@ -123,7 +123,7 @@ func TestNothingHappenedFreesTheKeyUnlessTheAnswerIsASuccess(t *testing.T) {
 	}
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		w.want(w.do(orders, request("{}"), says(w, 201, nil)), idem.OutcomeExecuted, 201, "first")
 		w.want(w.do(orders, request("{}"), w.effect(201, "again")), idem.OutcomeReplayed, 201, "first")
 		w.ran(1)
@@ -134,8 +134,8 @@ func TestNothingHappenedFreesTheKeyUnlessTheAnswerIsASuccess(t *testing.T) {
 func TestNothingHappenedCountsInItsOwnRequestOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		outer := w.register(idem.Operation{Name: "orders.create", Kind: idem.KindOpaque})
-		inner := w.register(idem.Operation{Name: "orders.number", Kind: idem.KindOpaque})
+		outer := w.register(idem.Operation{Name: "orders.create", Kind: idem.KindWrapped})
+		inner := w.register(idem.Operation{Name: "orders.number", Kind: idem.KindWrapped})
 		nested := func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
 			_, err := inner.Do(ctx, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
 				idem.NothingHappened(ctx)
@@ -155,7 +155,7 @@ func TestNothingHappenedCountsInItsOwnRequestOnly(t *testing.T) {
 func TestH9OpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		store.On(faulty.Update, 1, freeze(time.Minute, func() { w.unknown(orders) }))
 		w.want(w.do(orders, request("{}"), w.effect(201, "late")), idem.OutcomeExecuted, 201, "late")
 		w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "late")
@@ -164,10 +164,10 @@ func TestH9OpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
 }
 
 // peers.md P9 and the crash of a holder; seen elsewhere: "lease expiry treated as permission to run an ambiguous withdrawal again".
-func TestOpaqueDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
+func TestWrappedDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		for n := 1; n <= 60; n++ {
 			store.On(faulty.Update, n, faulty.LoseRequest()) // the completion never arrives
 		}
@@ -179,10 +179,10 @@ func TestOpaqueDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
 	})
 }
 
-func TestOpaqueResponseTooLargeIsStoredAsSuch(t *testing.T) { // peers.md P6: the work is done and is not done again
+func TestWrappedResponseTooLargeIsStoredAsSuch(t *testing.T) { // peers.md P6: the work is done and is not done again
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
-		orders := w.register(idem.Operation{Kind: idem.KindOpaque})
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		first := w.do(orders, request("{}"), w.effect(201, string(make([]byte, 4<<20))))
 		second := w.do(orders, request("{}"), w.effect(201, ""))
 		if first.Response.Status != 500 || second.Outcome != idem.OutcomeReplayed || second.Response.Status != 500 {
