@@ -56,7 +56,7 @@ type Config struct {
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [ResponseBound] takes if that is
+	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [storage.ResponseBound] takes if that is
 	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
 	// is refused.
 	ResponseBytesMax int

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const (
@@ -72,7 +73,7 @@ func keyed(key string) idem.Request {
 
 // A tombstone answers 410 to the millisecond it was kept for, whether TTL is late or not (peers.md H12).
 func TestTombstoneAnswersGoneAndThenTheKeyIsNew(t *testing.T) {
-	gone := func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, 7*day }
+	gone := func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, 7*day }
 	for _, ttl := range []bool{false, true} {
 		eachKind(t, gone, func(w *world, orders *idem.Registered) {
 			sweep := func() {
@@ -227,21 +228,21 @@ func TestTimeInTheKey(t *testing.T) {
 		kind idem.KeyTime
 		key  func(time.Time) string
 	}{"UUIDv7": {idem.KeyTimeUUIDv7, uuidv7}, "ULID": {idem.KeyTimeULID, ulid}, "either, UUIDv7": {idem.KeyTimeEither, uuidv7}, "either, ULID": {idem.KeyTimeEither, ulid}} {
-		for _, after := range []idem.AfterExpiry{idem.AfterExpiryNew, idem.AfterExpiryGone} {
-			t.Run(fmt.Sprintf("%s, %s", name, after), func(t *testing.T) {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, gone %v", name, after), func(t *testing.T) {
 				eachKind(t, func(p *idem.Policy) {
-					p.AfterExpiry, p.KeyTime, p.KeyTimeRequired = after, c.kind, true
+					p.GoneAfterExpiry, p.KeyTime, p.KeyTimeRequired = after, c.kind, true
 				}, func(w *world, orders *idem.Registered) {
 					req := keyed(c.key(time.Now()))
 					w.want(w.do(orders, req, w.handler(201)), idem.OutcomeExecuted, 201, "1")
 					time.Sleep(day - time.Millisecond)
 					w.want(w.do(orders, req, w.handler(201)), idem.OutcomeReplayed, 201, "1")
 					time.Sleep(time.Millisecond + skew)
-					w.expired(orders, req, after == idem.AfterExpiryNew)
+					w.expired(orders, req, !after)
 					w.mem.Expire(time.Now())
 					for range 30 {
 						time.Sleep(day)
-						w.expired(orders, req, after == idem.AfterExpiryNew)
+						w.expired(orders, req, !after)
 					}
 					w.expired(orders, firstSent(req, time.Now().Add(-2*day)), true) // the client's own word
 					w.refused(orders, keyed(c.key(time.Now().Add(3*time.Minute))), idem.ReasonKeyFuture)
@@ -349,8 +350,8 @@ func TestH6NothingOfAnExpiredIncarnationTouchesTheNext(t *testing.T) {
 				if second.Outcome != idem.OutcomeExecuted || second.OperationID == first.OperationID {
 					t.Fatalf("%+v, want a new incarnation", second)
 				}
-				var conflict *idem.RecordConflictError
-				if err := w.mem.Update(t.Context(), held, idem.FenceOf(held)); !errors.As(err, &conflict) {
+				var conflict *storage.RecordConflictError
+				if err := w.mem.Update(t.Context(), held, storage.FenceOf(held)); !errors.As(err, &conflict) {
 					t.Errorf("the first holder's write: %v, want a conflict", err)
 				}
 				if err := w.settling(first.OperationID, second.OperationID.Message(1)); !errors.As(err, &conflict) {
@@ -373,9 +374,9 @@ func (w *world) settling(id idem.OperationID, m idem.MessageID) error {
 		w.Fatal(err)
 	}
 	now := time.Now()
-	send, err := w.mem.PrepareSettle(idem.Settlement{
-		Message: idem.MessageEnd{ID: m, State: idem.MessageDelivered, DoneAt: now}, Fence: idem.MessageFence{Open: true},
-		Record: &idem.RecordEnd{Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(day), FreeAt: now.Add(day)},
+	send, err := w.mem.PrepareSettle(storage.Settlement{
+		Message: storage.MessageEnd{ID: m, State: storage.MessageDelivered, DoneAt: now}, Fence: storage.MessageFence{Open: true},
+		Record: &storage.RecordEnd{Key: key, OperationID: id, State: storage.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(day), FreeAt: now.Add(day)},
 		Token:  string(m[len(m)-30:]),
 	})
 	if err != nil {
@@ -389,9 +390,9 @@ func TestMessagesCarryTheExpiryOfTheirRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.do(w.register(withPolicy(idem.Operation{Kind: idem.KindDeferred}, func(p *idem.Policy) {
-			p.AfterExpiry, p.KeepFor, p.ResourceBacked = idem.AfterExpiryGone, 3*day, true
+			p.GoneAfterExpiry, p.KeepFor, p.ResourceBacked = true, 3*day, true
 		})), request("{}"), w.handler(202))
-		want := idem.Expiry{KeepFor: 3 * day, Gone: true, ResourceBacked: true}
+		want := storage.Expiry{KeepFor: 3 * day, Gone: true, ResourceBacked: true}
 		if r, m := w.mem.Records()[0], w.mem.Messages()[0]; r.Expiry != want || m.Expiry != want {
 			t.Errorf("record %+v, message %+v, want %+v", r.Expiry, m.Expiry, want)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
@@ -25,6 +24,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/quota"
 	"github.com/idem-go/idem-aws/idem/quota/dynamoquota"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func main() {
@@ -71,7 +71,7 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 	if err != nil {
 		return nil, err
 	}
-	var store idem.Store = parts.Store
+	var store storage.Store = parts.Store
 	if cfg.RecordCache {
 		if store, err = cache.New(parts.Store, cache.Config{}); err != nil {
 			return nil, err

@@ -11,12 +11,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func minimal() outbox.Topic {
 	return outbox.Topic{
 		Name:   topicName,
-		Call:   func(context.Context, idem.Message) outbox.Outcome { return outbox.Delivered{} },
+		Call:   func(context.Context, storage.Message) outbox.Outcome { return outbox.Delivered{} },
 		Settle: settle,
 	}
 }
