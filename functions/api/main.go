@@ -60,6 +60,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	}
 	return awslambda.HTTP(app, awslambda.Config{
 		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
+		ExplicitRoutes: true, // of package route
 	}), nil
 }
 

@@ -24,6 +24,9 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 		if err != nil {
 			return nil, err
 		}
+		if cfg.ExplicitRoutes && in.pathIsAmbiguous() {
+			return in.encode(cfg.notFound())
+		}
 		if cfg.short(ctx) {
 			return in.encode(cfg.noTime())
 		}
