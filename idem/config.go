@@ -34,6 +34,9 @@ type Config struct {
 	// Then no lease is renewed. Otherwise the lease of a handler that writes for itself is renewed for as long as it runs,
 	// at most RunMax. Default false; never inferred from a context.
 	KillsAtDeadline bool
+	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that an AWS
+	// Lambda function is deployed with. One that leaves no time to execute between the margins is refused. Default 0: not known.
+	FunctionTimeout time.Duration
 	// RunMax is how long the lease of one handler is renewed. A handler that reaches it raises an alarm in the log, and its
 	// context ends with the lease that it has. At least ExecutionMax. Default 15 min.
 	RunMax time.Duration
@@ -121,13 +124,18 @@ func (c Config) validate() error {
 		{"ExecutionMax", c.ExecutionMax}, {"HandlerMargin", c.HandlerMargin}, {"AnswerMargin", c.AnswerMargin},
 		{"LeaseMargin", c.LeaseMargin}, {"WireMax", c.WireMax}, {"CallTimeout", c.CallTimeout}, {"SweepGrace", c.SweepGrace},
 		{"RunMax", c.RunMax}, {"ClockSkew", c.ClockSkew}, {"FreezeAllowance", c.FreezeAllowance}, {"CacheAge", c.CacheAge},
+		{"FunctionTimeout", c.FunctionTimeout},
 	} {
 		if d.value < 0 {
 			return &ConfigError{"Config." + d.field, d.value, "must not be negative"}
 		}
 	}
-	if least := c.HandlerMargin + c.AnswerMargin + workMin; c.ExecutionMax < least {
+	least := c.HandlerMargin + c.AnswerMargin + workMin
+	if c.ExecutionMax < least {
 		return &ConfigError{"Config.ExecutionMax", c.ExecutionMax, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v", workMin, least)}
+	}
+	if c.FunctionTimeout != 0 && c.FunctionTimeout < least {
+		return &ConfigError{"Config.FunctionTimeout", c.FunctionTimeout, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v: less leaves no time to execute", workMin, least)}
 	}
 	if c.ClockSkew > c.LeaseMargin {
 		return &ConfigError{"Config.ClockSkew", c.ClockSkew, fmt.Sprintf("must be at most LeaseMargin = %v: a lease outlives its holder on every clock", c.LeaseMargin)}

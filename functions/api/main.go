@@ -58,7 +58,10 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if app, err = crossOrigin(app, cfg.CORSOrigins); err != nil {
 		return nil, err
 	}
-	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger, DocsURL: payments.DocsURL}), nil
+	return awslambda.HTTP(app, awslambda.Config{
+		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
+		ExplicitRoutes: true, // of package route
+	}), nil
 }
 
 // engine reads final records from memory where that is configured; whatever decides by writing asks the store.
@@ -80,6 +83,7 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 	return idem.New(store, idem.Config{
 		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger,
 		KillsAtDeadline: true, // as AWS Lambda does
+		FunctionTimeout: cfg.FunctionTimeout,
 	})
 }
 

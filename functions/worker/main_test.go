@@ -179,7 +179,7 @@ func TestRecordsThatComeAgain(t *testing.T) {
 // What the configuration contradicts is found at the start, before anything is taken.
 func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	for name, value := range map[string]string{
-		"CLAIM_LEASE": "6s", "PROVIDER_TIMEOUT": "2m", "BACKOFF_MAX": "1ms", "ATTEMPTS_MAX": "-1", "PROVIDER_URL": "provider:4580", "BREAKER_FAILURES_MAX": "-1",
+		"FUNCTION_TIMEOUT": "10s", "CLAIM_LEASE": "6s", "PROVIDER_TIMEOUT": "2m", "BACKOFF_MAX": "1ms", "ATTEMPTS_MAX": "-1", "PROVIDER_URL": "provider:4580", "BREAKER_FAILURES_MAX": "-1",
 		"RESPONSE_BYTES_MAX": "1", "OUTBOX_TABLE": "x",
 	} {
 		t.Run(name, func(t *testing.T) {
