@@ -64,7 +64,7 @@ func (o *Registered) RecordKey(req Request) RecordKey { return o.op.scope(req).R
 
 // Register adds an operation at start-up, or returns a [*ConfigError].
 func (e *Engine) Register(op Operation) (*Registered, error) {
-	if err := op.validate(e.cfg.ExecutionMax + e.cfg.WireMax); err != nil {
+	if err := op.validate(e.cfg.ExecutionMax + wireMax); err != nil {
 		return nil, err
 	}
 	if err := e.unclaimed(op); err != nil {
