@@ -38,7 +38,7 @@ func TestExtendMovesTheEndAndNeverShortens(t *testing.T) {
 			if !result.ExpiresAt.Equal(done.Add(90 * day)) {
 				w.Fatalf("expires %v after it was done, want 90 d", result.ExpiresAt.Sub(done))
 			}
-			w.mem.Expire(time.Now())
+			w.mem.Expire(time.Now().Add(late))
 			time.Sleep(day)
 		}
 		w.expired(orders, request("{}"), false)
@@ -134,7 +134,7 @@ func TestResourceBackedRecordsLiveUntilTheyAreEnded(t *testing.T) {
 		id := w.do(orders, request("{}"), w.handler(201)).OperationID
 		for range 24 {
 			time.Sleep(30 * day)
-			w.mem.Expire(time.Now())
+			w.mem.Expire(time.Now().Add(late))
 			result := w.do(orders, request("{}"), w.handler(201))
 			w.want(result, idem.OutcomeReplayed, 201, "1")
 			if !result.ExpiresAt.IsZero() {
@@ -182,7 +182,7 @@ func TestEndedRecordsLeaveATombstone(t *testing.T) {
 		}
 		for range 3 {
 			w.expired(orders, request("{}"), false)
-			w.mem.Expire(time.Now())
+			w.mem.Expire(time.Now().Add(late))
 			time.Sleep(day)
 		}
 		time.Sleep(skew)
@@ -201,8 +201,8 @@ func TestALateCommitAfterTheEndOfItsRecordChangesNothing(t *testing.T) {
 		if err := w.engine.End(t.Context(), "t", w.mem.Records()[0].OperationID); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(14 * time.Minute) // past the token's window, within WireMax
-		w.mem.Expire(time.Now())
+		time.Sleep(14 * time.Minute) // past the token's window, and a request may still be under way
+		w.mem.Expire(time.Now().Add(time.Hour))
 		if err := late.Deliver(t.Context()); err == nil {
 			t.Error("the late commit landed")
 		}

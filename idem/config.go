@@ -25,9 +25,6 @@ type Config struct {
 	// LeaseMargin is how long after the hard deadline a lease ends: more than the clocks of two holders can differ.
 	// Default 2 s.
 	LeaseMargin time.Duration
-	// WireMax is the longest time a request to the store can live on the wire after it was sent. Retentions must be
-	// longer than an execution and this. Default 15 min.
-	WireMax time.Duration
 	// CallTimeout bounds one call to the store; past it the call counts as one without a reply. Default 5 s.
 	CallTimeout time.Duration
 	// KillsAtDeadline says that the platform ends the process, or its handler, at the caller's deadline, as AWS Lambda does.
@@ -90,7 +87,6 @@ func (c Config) withDefaults() Config {
 	c.HandlerMargin = cmp.Or(c.HandlerMargin, 3*time.Second)
 	c.AnswerMargin = cmp.Or(c.AnswerMargin, 500*time.Millisecond)
 	c.LeaseMargin = cmp.Or(c.LeaseMargin, 2*time.Second)
-	c.WireMax = cmp.Or(c.WireMax, 15*time.Minute)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
 	c.RunMax = cmp.Or(c.RunMax, max(15*time.Minute, c.ExecutionMax))
 	c.ClockSkew = cmp.Or(c.ClockSkew, min(2*time.Second, c.LeaseMargin))
@@ -122,7 +118,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"ExecutionMax", c.ExecutionMax}, {"HandlerMargin", c.HandlerMargin}, {"AnswerMargin", c.AnswerMargin},
-		{"LeaseMargin", c.LeaseMargin}, {"WireMax", c.WireMax}, {"CallTimeout", c.CallTimeout}, {"SweepGrace", c.SweepGrace},
+		{"LeaseMargin", c.LeaseMargin}, {"CallTimeout", c.CallTimeout}, {"SweepGrace", c.SweepGrace},
 		{"RunMax", c.RunMax}, {"ClockSkew", c.ClockSkew}, {"FreezeAllowance", c.FreezeAllowance}, {"CacheAge", c.CacheAge},
 		{"FunctionTimeout", c.FunctionTimeout},
 	} {

@@ -65,7 +65,7 @@ func (o *Registered) RecordKey(req Request) storage.RecordKey { return o.op.scop
 
 // Register adds an operation at start-up, or returns a [*ConfigError].
 func (e *Engine) Register(op Operation) (*Registered, error) {
-	if err := op.validate(e.cfg.ExecutionMax + e.cfg.WireMax); err != nil {
+	if err := op.validate(e.cfg.ExecutionMax + storage.WireMax); err != nil {
 		return nil, err
 	}
 	if err := e.unclaimed(op); err != nil {

@@ -431,7 +431,7 @@ func TestDoExpiryStartsANewIncarnation(t *testing.T) { // semantics.md: expired 
 					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
 					time.Sleep(time.Millisecond)
 					if removed {
-						w.mem.Expire(time.Now())
+						w.mem.Expire(time.Now().Add(late))
 					}
 					second := w.do(orders, request(`{"other":true}`), w.handler(201))
 					w.want(second, idem.OutcomeExecuted, 201, "2")

@@ -373,3 +373,31 @@ func TestFingerprintIsComparedUnderTheSecretItWasStoredWith(t *testing.T) { // p
 		}
 	})
 }
+
+// A reserve is on its way while the key's old record still holds it. Its client is answered 503. The store must not remove the
+// record before the reserve has arrived: it would find nothing in its way, and leave a lease that nobody holds.
+func TestARecordOutlivesAReserveThatIsLateOnTheWire(t *testing.T) {
+	for name, status := range map[string]int{"completed": 201, "failed_retryable": 503} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+				w.do(orders, request("{}"), w.handler(status))
+				free := w.mem.Records()[0].FreeAt
+				time.Sleep(time.Until(free) - time.Millisecond)
+				reserve := new(faulty.Late)
+				store.On(faulty.Insert, 1, reserve.Fault())
+				for n := 2; n <= 60; n++ {
+					store.On(faulty.Insert, n, faulty.LoseRequest())
+				}
+				w.unavailable(orders, w.handler(201))
+				store.Clear()
+				w.mem.Expire(free.Add(late - time.Millisecond))
+				if err := reserve.Deliver(t.Context()); err == nil {
+					t.Error("the late reserve found nothing in its way")
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+			})
+		})
+	}
+}

@@ -74,7 +74,7 @@ func (o Operation) validate(unsettled time.Duration) error {
 		return err
 	}
 	if o.Policy.ExemptReason == "" && o.Policy.Retention <= unsettled {
-		return &ConfigError{"Policy.Retention", o.Policy.Retention, fmt.Sprintf("must be longer than a request can live (Config.ExecutionMax + Config.WireMax = %v)", unsettled)}
+		return &ConfigError{"Policy.Retention", o.Policy.Retention, fmt.Sprintf("must be longer than a request can live (Config.ExecutionMax + %v on the wire = %v)", storage.WireMax, unsettled)}
 	}
 	return nil
 }

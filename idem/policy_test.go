@@ -111,7 +111,7 @@ func TestRegisterRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := idem.New(mem, idem.Config{WireMax: 2 * time.Hour})
+	engine, err := idem.New(mem, idem.Config{ExecutionMax: 2 * time.Hour, RunMax: 2 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

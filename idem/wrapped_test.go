@@ -56,7 +56,7 @@ func TestH21OpaqueFailureProvesNothing(t *testing.T) {
 				}
 				w.unknown(orders)
 				time.Sleep(48 * time.Hour)
-				w.mem.Expire(time.Now())
+				w.mem.Expire(time.Now().Add(late))
 				w.unknown(orders)
 				w.ran(0)
 			})

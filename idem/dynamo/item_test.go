@@ -70,7 +70,7 @@ func TestARecordsItem(t *testing.T) {
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
 		"ea": numberValue(noon.Add(3 * time.Hour).UnixMilli()), "au": numberValue(noon.Add(2 * time.Hour).UnixMilli()),
 		"rt": numberValue(3600_000), "kf": numberValue(7200_000), "gn": yes, "rl": yes, "al": yes, "an": numberValue(3),
-		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 1), // rounded up
+		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 16*60 + 1), // rounded up
 	}
 	delete(it, "rb")
 	delete(it, "fp")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -233,6 +234,9 @@ func likeRelease1(t *testing.T, name, key string, today, then []attributes) {
 		for attribute, value := range old {
 			if _, compressed := old["re"]; compressed && (attribute == "rb" || attribute == "rx") {
 				continue
+			}
+			if attribute == "ttl" && key == "pk" { // today a record is kept for as long as a request may be late on the wire besides
+				value = &types.AttributeValueMemberN{Value: strconv.Itoa(numberOf(t, value) + int(late/time.Second))}
 			}
 			if !reflect.DeepEqual(it[attribute], value) {
 				t.Errorf("%s: attribute %s is %v, release 1 has %v", name, attribute, it[attribute], value)

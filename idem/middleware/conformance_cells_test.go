@@ -307,7 +307,7 @@ func retentionOrLifetime(t *testing.T, policy idem.Policy) {
 		t.Errorf("Idempotency-Expires %q of a record that lives as long as its resource", got)
 	}
 	c.later(100 * day)
-	c.mem.Expire(c.now())
+	c.mem.Expire(c.now().Add(late))
 	c.replays(first, c.again("k"))
 	if err := c.engine.End(t.Context(), "tenant-a", c.mem.Records()[0].OperationID); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func expiredIsNewOrGone(t *testing.T, policy idem.Policy) {
 	c.later(policy.Retention)
 	c.post("k", 201).is(t, 410, "", header.CodeKeyExpired)
 	c.later(time.Hour - time.Millisecond)
-	c.mem.Expire(c.now())
+	c.mem.Expire(c.now().Add(late))
 	c.post("k", 201).is(t, 410, "", header.CodeKeyExpired)
 	c.later(time.Millisecond + skew)
 	c.post("k", 201).is(t, 201, executed, "")

@@ -179,7 +179,7 @@ func unknownNeverExecutes(t *testing.T) {
 		c.mismatches(order("k", 201, at("/wrapped")))
 		c.post("k", 201, at("/wrapped")).is(t, 409, unknown, header.CodeOutcomeUnknown) // and Retry-After
 		c.later(100 * day)
-		c.mem.Expire(c.now())
+		c.mem.Expire(c.now().Add(late))
 	}
 	c.executed(1)
 }
