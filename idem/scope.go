@@ -55,6 +55,16 @@ func (s Scope) RecordKey() RecordKey {
 	return RecordKey(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
 }
 
+// Operation returns the id of one incarnation of the scope whose record has this key. It returns an error for what is not
+// a record's key.
+func (k RecordKey) Operation(n Incarnation) (OperationID, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(k))
+	if err != nil || len(raw) != recordKeyBytes {
+		return "", fmt.Errorf("idem: %q is not a record key", k)
+	}
+	return OperationID(operationPrefix + base64.RawURLEncoding.EncodeToString(append(raw, n[:]...))), nil
+}
+
 func (s Scope) validate() error {
 	if s.Tenant == "" {
 		return errors.New("idem: no tenant: it must come from the authorizer's context")
@@ -78,17 +88,26 @@ type OperationID string
 // ErrOperationID is returned for a string that can't be an operation id.
 var ErrOperationID = errors.New("idem: not an operation id")
 
+// Incarnation is the random part of an operation id: 128 bits. With the record's key it is the whole id.
+type Incarnation [randomBytes]byte
+
 // RecordKey returns the key of the record that the id belongs to, or [ErrOperationID].
 func (id OperationID) RecordKey() (RecordKey, error) {
+	key, _, err := id.Split()
+	return key, err
+}
+
+// Split returns the two parts of the id, or [ErrOperationID]. [RecordKey.Operation] joins them.
+func (id OperationID) Split() (RecordKey, Incarnation, error) {
 	encoded, ok := strings.CutPrefix(string(id), operationPrefix)
 	if !ok {
-		return "", ErrOperationID
+		return "", Incarnation{}, ErrOperationID
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(raw) != operationIDBytes {
-		return "", ErrOperationID
+		return "", Incarnation{}, ErrOperationID
 	}
-	return RecordKey(base64.RawURLEncoding.EncodeToString(raw[:recordKeyBytes])), nil
+	return RecordKey(base64.RawURLEncoding.EncodeToString(raw[:recordKeyBytes])), Incarnation(raw[recordKeyBytes:]), nil
 }
 
 // MessageID names one message of an operation's chain: "<operation id>.<n>", n from 1. It is the downstream key: the
@@ -160,13 +179,9 @@ func (m Mint) Revision() (Revision, error) {
 
 // OperationID mints the id of a new incarnation of the scope whose record has this key.
 func (m Mint) OperationID(key RecordKey) (OperationID, error) {
-	prefix, err := base64.RawURLEncoding.DecodeString(string(key))
-	if err != nil || len(prefix) != recordKeyBytes {
-		return "", fmt.Errorf("idem: %q is not a record key", key)
-	}
 	raw, err := m.random()
 	if err != nil {
 		return "", err
 	}
-	return OperationID(operationPrefix + base64.RawURLEncoding.EncodeToString(append(prefix, raw...))), nil
+	return key.Operation(Incarnation(raw))
 }

@@ -63,6 +63,17 @@ func (w *writer) revision(r idem.Revision) {
 	w.bytes(schema.Revision, raw)
 }
 
+// operation writes an operation's id as its incarnation: its other part is the key of the record, which stands there anyway.
+// An id that does not belong to the key is kept as it is.
+func (w *writer) operation(key idem.RecordKey, id idem.OperationID) {
+	own, incarnation, err := id.Split()
+	if err != nil || own != key {
+		w.name(schema.OperationID, string(id))
+		return
+	}
+	w.bytes(schema.OperationID, incarnation[:])
+}
+
 func (w *writer) number(attribute string, n int64) {
 	if n != 0 {
 		w.item[attribute] = numberValue(n)
@@ -128,6 +139,20 @@ func (r *reader) revision() idem.Revision {
 		return idem.Revision(base64.RawURLEncoding.EncodeToString(r.bytes(schema.Revision)))
 	}
 	return idem.Revision(r.text(schema.Revision))
+}
+
+func (r *reader) operation(key idem.RecordKey) idem.OperationID {
+	if _, raw := r.item[schema.OperationID].(*types.AttributeValueMemberB); !raw {
+		return idem.OperationID(r.text(schema.OperationID))
+	}
+	var incarnation idem.Incarnation
+	if n := copy(incarnation[:], r.bytes(schema.OperationID)); n == len(r.bytes(schema.OperationID)) && n == len(incarnation) {
+		if id, err := key.Operation(incarnation); err == nil {
+			return id
+		}
+	}
+	r.malformed(schema.OperationID)
+	return ""
 }
 
 func (r *reader) number(attribute string) int64 {

@@ -4,10 +4,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
 // DecodeImage reads the message that an image of the outbox table's stream shows: the row as it was then, so whoever acts
 // on it does so under its fence. It returns an error for an image that no message has.
 func (s *Store) DecodeImage(image map[string]types.AttributeValue) (*idem.Message, error) {
 	return s.decodeMessage(image)
+}
+
+// OperationOf reads from a record's row, or from those two attributes of it (schema.RecordKey, schema.OperationID), which
+// operation it is the record of. It returns an error for a row that is no record's.
+func OperationOf(row map[string]types.AttributeValue) (idem.OperationID, error) {
+	r := &reader{item: row}
+	id := r.operation(idem.RecordKey(r.text(schema.RecordKey)))
+	if id == "" {
+		r.malformed(schema.OperationID)
+	}
+	return id, r.err
 }

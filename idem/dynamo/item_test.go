@@ -101,6 +101,82 @@ func TestAMessagesItem(t *testing.T) {
 	}
 }
 
+// An operation's id is not stored beside the key that it is made of: every write of a row, and every lost reserve, is billed
+// by its size. What is not made of that key is stored whole.
+func TestAnOperationIDIsStoredOnce(t *testing.T) {
+	s := offline(t)
+	key := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "1"}.RecordKey()
+	other := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "2"}.RecordKey()
+	incarnation := idem.Incarnation([]byte("0123456789abcdef"))
+	id, err := key.Operation(incarnation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := other.Operation(incarnation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for own, want := range map[idem.OperationID]types.AttributeValue{
+		id: &types.AttributeValueMemberB{Value: incarnation[:]}, foreign: stringValue(string(foreign)), "op_1": stringValue("op_1"),
+	} {
+		r := everyField()
+		r.Key, r.OperationID = key, own
+		it, _, err := s.encodeRecord(r)
+		if err != nil || !reflect.DeepEqual(it[schema.OperationID], want) {
+			t.Errorf("the id %s is stored as %v, %v", own, it[schema.OperationID], err)
+		}
+		if back, err := s.decodeRecord(it); err != nil || back.OperationID != own {
+			t.Errorf("the id %s reads back as %+v, %v", own, back, err)
+		}
+		if read, err := OperationOf(only(it, item{schema.RecordKey: nil, schema.OperationID: nil})); err != nil || read != own {
+			t.Errorf("the id %s is read from two attributes as %s, %v", own, read, err)
+		}
+	}
+	for name, m := range map[string]idem.Message{
+		"its own":         {ID: id.Message(2), OperationID: id, RecordKey: key},
+		"another's":       {ID: id.Message(2), OperationID: foreign, RecordKey: other},
+		"not made of any": {ID: "m1", OperationID: id, RecordKey: key},
+	} {
+		m.State, m.SchemaVersion = idem.MessagePending, idem.SchemaVersion
+		it, err := s.encodeMessage(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (it[schema.OperationID] == nil) != (name == "its own") || (it[schema.MessageRecord] == nil) != (name == "its own") {
+			t.Errorf("%s: stored are %v and %v", name, it[schema.OperationID], it[schema.MessageRecord])
+		}
+		if back, err := s.decodeMessage(it); err != nil || back.OperationID != m.OperationID || back.RecordKey != m.RecordKey {
+			t.Errorf("%s: it reads back as %+v, %v", name, back, err)
+		}
+	}
+}
+
+// A fence and a check compare the whole id: one of another record's key fits no row, though the random part be the same.
+func TestAFenceComparesTheWholeOperationID(t *testing.T) {
+	key := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "1"}.RecordKey()
+	foreign, err := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "2"}.RecordKey().Operation(idem.Incarnation{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, made := range map[string]func() (condition, error){
+		"seen": func() (condition, error) { return fenced(key, idem.Fence{OperationID: foreign, Revision: "r"}) },
+		"held": func() (condition, error) {
+			return fenced(key, idem.Fence{OperationID: foreign, States: []idem.State{idem.StateInProgress}})
+		},
+		"checked": func() (condition, error) { return checked(idem.RecordCheck{Key: key, OperationID: foreign}) },
+	} {
+		c, err := made()
+		if err != nil || !slices.ContainsFunc(slices.Collect(maps.Values(c.values)), func(v types.AttributeValue) bool {
+			return reflect.DeepEqual(v, stringValue(string(foreign)))
+		}) {
+			t.Errorf("%s: compares with %v, %v", name, c.values, err)
+		}
+	}
+	if _, err := checked(idem.RecordCheck{Key: key}); err == nil {
+		t.Error("a check of no operation was taken")
+	}
+}
+
 // Until when a record answers is mostly told by what stands there anyway; whatever it is, it reads back as it was written.
 func TestEveryLifeRoundTrips(t *testing.T) {
 	s := offline(t)

@@ -49,10 +49,8 @@ func (s *Store) QueuedRecords(
 ) ([]idem.RecordRef, string, error) {
 	in := listing{"records", s.cfg.IdempotencyTable, schema.Idempotency(), shardKey(queue, shard)}
 	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) idem.RecordRef {
-		return idem.RecordRef{
-			Key: idem.RecordKey(r.text(schema.RecordKey)), OperationID: idem.OperationID(r.text(schema.OperationID)),
-			Tenant: r.text(schema.Tenant), At: r.queueAt(),
-		}
+		key := idem.RecordKey(r.text(schema.RecordKey))
+		return idem.RecordRef{Key: key, OperationID: r.operation(key), Tenant: r.text(schema.Tenant), At: r.queueAt()}
 	})
 }
 

@@ -74,7 +74,7 @@ func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) err
 
 // write replaces the whole record under a fence.
 func (s *Store) write(ctx context.Context, doing string, r idem.Record, fence idem.Fence) error {
-	c, err := fenced(fence)
+	c, err := fenced(r.Key, fence)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}

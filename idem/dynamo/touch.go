@@ -37,7 +37,7 @@ func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) e
 
 // touch gives attributes of the stored record the values that they have in the writer's item.
 func (s *Store) touch(ctx context.Context, doing string, key idem.RecordKey, w *writer, attributes []string, fence idem.Fence) error {
-	c, err := fencedStored(fence)
+	c, err := fencedStored(key, fence)
 	if err == nil {
 		err = w.err
 	}

@@ -141,7 +141,7 @@ func (l leftovers) unfinished() []string {
 	}
 	for _, r := range l.records {
 		if !ended(r, messages) {
-			open = append(open, fmt.Sprintf("I9: record of %s is %s", text(r, schema.OperationID), text(r, schema.State)))
+			open = append(open, fmt.Sprintf("I9: record of %s is %s", operationOf(r), text(r, schema.State)))
 		}
 	}
 	return open
@@ -151,7 +151,7 @@ func (l leftovers) unfinished() []string {
 func ended(record item, messages map[string]item) bool {
 	switch state := idem.State(text(record, schema.State)); state {
 	case idem.StatePending:
-		all := chain(messages, idem.OperationID(text(record, schema.OperationID)))
+		all := chain(messages, operationOf(record))
 		return len(all) > 0 && parked(all[len(all)-1])
 	case idem.StateInProgress, idem.StateFailedRetryable:
 		free := state == idem.StateFailedRetryable || time.UnixMilli(number(record, schema.LeaseUntil)).Before(time.Now())

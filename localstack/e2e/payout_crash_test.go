@@ -252,7 +252,7 @@ func (d death) unfinished(t *testing.T) string {
 	if r == nil {
 		return ""
 	}
-	id := idem.OperationID(text(r, schema.OperationID))
+	id := operationOf(r)
 	message, state := text(phaseRow(t, id, 2), schema.State), text(r, schema.State)
 	switch {
 	case d.ambiguous() && message == string(idem.MessageUnknown):
