@@ -25,8 +25,8 @@ type change struct {
 // newChange returns a change of the tenant's record of an operation id, or [ErrNotLive] for an id that can't exist.
 func (e *Engine) newChange(errand protocol.Errand, tenant string, id OperationID) (*change, error) {
 	key, err := id.RecordKey()
-	op, ok := id.Incarnation()
-	if err != nil || !ok || tenant == "" {
+	op, none := id.Incarnation()
+	if err != nil || none != nil || tenant == "" {
 		return nil, ErrNotLive
 	}
 	return e.changeOf(key, protocol.Change{Errand: errand, Op: op}, tenant)

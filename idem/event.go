@@ -180,7 +180,7 @@ func (x *execution) operationID(result *Result) OperationID {
 func (x *execution) tellZombie(ctx context.Context, held protocol.Record) {
 	x.engine.cfg.Logger.LogAttrs(ctx, eventLevel(eventZombieKey), eventZombieKey,
 		slog.String("operation", x.op.Name), slog.String("tenant", x.req.Tenant), slog.String("key_hash", string(x.key)),
-		slog.String("operation_id", string(storage.OperationIDOf(x.key, held.Op))), slog.Int64("epoch", int64(held.Epoch)),
+		slog.String("operation_id", string(operationOf(x.key, held.Op))), slog.Int64("epoch", int64(held.Epoch)),
 		slog.Int64("overdue_ms", int64(x.now()-held.Lease)))
 }
 

@@ -200,7 +200,7 @@ func (x *execution) incarnation(id protocol.ID) *storage.Record {
 		return r
 	}
 	r := &storage.Record{
-		Key: x.key, OperationID: storage.OperationIDOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
+		Key: x.key, OperationID: operationOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
 		Epoch: 1, CreatedAt: timeOf(x.clock), Retention: x.op.Policy.Retention, Expiry: x.expiry(), Attempts: 1,
 		SchemaVersion: storage.SchemaVersion,
 	}

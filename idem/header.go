@@ -39,12 +39,21 @@ func millisOf(d time.Duration) protocol.Millis { return protocol.Millis(d.Millis
 
 func spanOf(m protocol.Millis) time.Duration { return time.Duration(m) * time.Millisecond }
 
+// operationOf is the operation id of an incarnation of the record's scope; "" where there is none.
+func operationOf(key storage.RecordKey, incarnation protocol.ID) OperationID {
+	if incarnation.None() {
+		return ""
+	}
+	id, _ := key.Operation(incarnation) // of a key that is none there is no id
+	return id
+}
+
 // headerOf is what package protocol judges of a record, or an [*UnreadableError].
 func headerOf(r *storage.Record) (protocol.Record, error) {
-	op, ok := r.OperationID.Incarnation()
+	op, err := r.OperationID.Incarnation()
 	owner, owned := storage.Bits(r.Owner)
 	revision, revised := storage.Bits(r.Revision)
-	if !r.Readable() || !ok || !owned || !revised || r.Epoch < 0 || r.Epoch > 1<<32-1 {
+	if !r.Readable() || err != nil || !owned || !revised || r.Epoch < 0 || r.Epoch > 1<<32-1 {
 		return protocol.Record{}, &UnreadableError{r.SchemaVersion, r.State, r.Kind}
 	}
 	return protocol.Record{
@@ -95,10 +104,10 @@ func fenceOf(r *storage.Record, f protocol.Fence) storage.Fence {
 // messageHeaderOf is what package protocol judges of a message; what this release can't read is none.
 func messageHeaderOf(m *storage.Message) protocol.Message {
 	state := slices.Index(messageStates, m.State)
-	op, ok := m.OperationID.Incarnation()
+	op, err := m.OperationID.Incarnation()
 	owner, owned := storage.Bits(m.Owner)
 	revision, revised := storage.Bits(m.Revision)
-	if !m.Readable() || state < 0 || !ok || !owned || !revised {
+	if !m.Readable() || state < 0 || err != nil || !owned || !revised {
 		return protocol.Message{}
 	}
 	return protocol.Message{

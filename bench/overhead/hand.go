@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -80,8 +81,8 @@ func newTemplate(calls []call) (template, error) {
 			return t, fmt.Errorf("a call with a %T has no counterpart by hand", c.input)
 		}
 		for _, it := range items {
-			if id, ok := it[schema.OperationID].(*types.AttributeValueMemberS); ok && t.operation == "" {
-				t.operation = id.Value
+			if id, err := dynamo.OperationOf(it); err == nil && t.operation == "" {
+				t.operation = string(id)
 			}
 			if key, ok := it[schema.RecordKey].(*types.AttributeValueMemberS); ok && t.key == "" {
 				t.key = key.Value

@@ -62,6 +62,18 @@ func (w *writer) revision(r storage.Revision) {
 	w.bytes(schema.Revision, raw)
 }
 
+// operation writes an operation's id as its incarnation: its other part is the key of the record, which stands there anyway.
+// An id that does not belong to the key is kept as it is.
+func (w *writer) operation(key storage.RecordKey, id storage.OperationID) {
+	incarnation, err := id.Incarnation()
+	if own, _ := key.Operation(incarnation); err != nil || own != id {
+		w.name(schema.OperationID, string(id))
+		return
+	}
+	raw := storage.Raw(incarnation)
+	w.bytes(schema.OperationID, raw[:])
+}
+
 func (w *writer) number(attribute string, n int64) {
 	if n != 0 {
 		w.item[attribute] = numberValue(n)
@@ -127,6 +139,19 @@ func (r *reader) revision() storage.Revision {
 		return storage.Revision(base64.RawURLEncoding.EncodeToString(r.bytes(schema.Revision)))
 	}
 	return storage.Revision(r.text(schema.Revision))
+}
+
+func (r *reader) operation(key storage.RecordKey) storage.OperationID {
+	if _, raw := r.item[schema.OperationID].(*types.AttributeValueMemberB); !raw {
+		return storage.OperationID(r.text(schema.OperationID))
+	}
+	if incarnation, ok := storage.FromRaw(r.bytes(schema.OperationID)); ok {
+		if id, err := key.Operation(incarnation); err == nil {
+			return id
+		}
+	}
+	r.malformed(schema.OperationID)
+	return ""
 }
 
 func (r *reader) number(attribute string) int64 {

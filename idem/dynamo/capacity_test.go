@@ -58,9 +58,9 @@ func TestCapacity(t *testing.T) {
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 7W",
 		}},
 		{"10 KB of JSON", jsonOf(10 << 10), map[string]string{
-			"reserve": "PutItem 1W", "commit": "TransactWriteItems 8W", "complete": "PutItem 4W",
+			"reserve": "PutItem 1W", "commit": "TransactWriteItems 6W", "complete": "PutItem 4W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
-			"optimistic": "TransactWriteItems 8W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
+			"optimistic": "TransactWriteItems 6W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 11W",
 		}},
 		{"10 KB of noise", random(10 << 10), map[string]string{

@@ -27,7 +27,7 @@ func (s *Store) commit(c storage.Commit) (*transaction, error) {
 	if c.Fence != nil {
 		fence = *c.Fence
 	}
-	guard, err := fenced(fence)
+	guard, err := fenced(c.Record.Key, fence)
 	if err != nil {
 		return nil, err
 	}

@@ -15,16 +15,16 @@ type condition struct {
 	text *string
 }
 
-// fenced demands of the stored record what the fence says: one of its alternatives, and the lease's end besides.
-func fenced(f storage.Fence) (condition, error) {
+// fenced demands of the record under the key what the fence says: one of its alternatives, and the lease's end besides.
+func fenced(key storage.RecordKey, f storage.Fence) (condition, error) {
 	e := newExpression()
 	w := &writer{item: item{}}
 	var alternatives []string
 	if f.OperationID != "" && f.Revision != "" {
-		alternatives = append(alternatives, e.seen(f, w))
+		alternatives = append(alternatives, e.seen(key, f, w))
 	}
 	if f.OperationID != "" && len(f.States) > 0 {
-		alternatives = append(alternatives, e.held(f, w))
+		alternatives = append(alternatives, e.held(key, f, w))
 	}
 	if !f.FreeAt.IsZero() {
 		alternatives = append(alternatives, e.absent(schema.RecordKey), e.free(f.FreeAt))
@@ -61,23 +61,23 @@ func either(conditions ...string) string {
 
 // fencedStored is fenced for a change of a part of what is stored. It refuses a fence that admits absence: an update would
 // make a row of that part alone.
-func fencedStored(f storage.Fence) (condition, error) {
+func fencedStored(key storage.RecordKey, f storage.Fence) (condition, error) {
 	if f.AdmitsAbsence() {
 		return condition{}, errors.New("a fence that admits absence, for a change of what is there")
 	}
-	return fenced(f)
+	return fenced(key, f)
 }
 
 // seen admits exactly the row that was read.
-func (e *expression) seen(f storage.Fence, w *writer) string {
-	w.name(schema.OperationID, string(f.OperationID))
+func (e *expression) seen(key storage.RecordKey, f storage.Fence, w *writer) string {
+	w.operation(key, f.OperationID)
 	w.revision(f.Revision)
 	return *all(e.is(schema.OperationID, w.item), e.is(schema.Revision, w.item))
 }
 
 // held admits the holder's own row.
-func (e *expression) held(f storage.Fence, w *writer) string {
-	w.name(schema.OperationID, string(f.OperationID))
+func (e *expression) held(key storage.RecordKey, f storage.Fence, w *writer) string {
+	w.operation(key, f.OperationID)
 	w.name(schema.Owner, string(f.Owner))
 	states := make([]string, len(f.States))
 	for i, state := range f.States {
@@ -136,14 +136,19 @@ func fencedMessage(f storage.MessageFence) (condition, error) {
 }
 
 // checked demands of a record that stays as it is what the check says.
-func checked(c storage.RecordCheck) condition {
+func checked(c storage.RecordCheck) (condition, error) {
+	if c.OperationID == "" {
+		return condition{}, errors.New("a check of a record without an operation id")
+	}
 	e := newExpression()
+	w := &writer{item: item{}}
+	w.operation(c.Key, c.OperationID)
 	operation := e.name(schema.OperationID)
-	value := e.value(stringValue(string(c.OperationID)))
+	value := e.value(w.item[schema.OperationID])
 	if c.Ended {
 		text := e.absent(schema.RecordKey) + " OR " + operation + " <> " + value + " OR " +
 			e.in(schema.State, string(storage.StateCompleted), string(storage.StateFailed))
-		return condition{e, &text}
+		return condition{e, &text}, w.err
 	}
-	return condition{e, all(operation+" = "+value, e.in(schema.State, string(storage.StatePending)))}
+	return condition{e, all(operation+" = "+value, e.in(schema.State, string(storage.StatePending)))}, w.err
 }

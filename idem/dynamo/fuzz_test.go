@@ -66,6 +66,8 @@ func FuzzDecodeRecord(f *testing.F) {
 		`{"pk":"key","op":"op_1","sv":2,"st":7,"kd":[]}`, `{"sv":"1"}`, `{"pk":"key","op":"op_1","sv":1,"re":"z","rb":"b:(\u00b5/\u00fd"}`,
 		`{"pk":"key","op":"op_1","sv":1,"st":"unknown","kd":"wrapped","ep":"n:1e3","rt":-5,"fp":"b:x","rc":3,"an":1}`,
 		`{"pk":"key","op":"op_1","sv":1,"st":"completed","kd":"atomic","ea":2,"au":1,"gn":true,"rl":true,"kf":1,"al":true,"re":"s","sl":true,"rb":"b:x"}`,
+		`{"pk":"E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezg","op":"b:0123456789abcdef","sv":1,"st":"completed","kd":"atomic"}`, `{"pk":"key","op":"b:0123456789abcdef","sv":1}`,
+		`{"pk":"E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezg","op":"op_E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezgAAQIDBAUGBwgJCgsMDQ4P","sv":1,"st":"pending","kd":"deferred"}`, `{"pk":"E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezg","op":"b:short","sv":1}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -121,6 +123,8 @@ func FuzzDecodeMessage(f *testing.F) {
 		`{}`, `{"id":"op_1.1","n":1,"op":"op_1","pk":"key","sv":1,"st":"pending","qa":5,"q":"offer#0","pl":"b:{}","rt":1}`,
 		`{"id":"op_1.1","sv":3,"st":[],"qa":"x"}`, `{"id":"op_1.1","sv":1,"st":"dead","qa":0,"dt":true,"ev":"b:x","ref":"ch_1"}`,
 		`{"id":"op_1.1","sv":101,"st":"pending","sl":true,"pl":"b:x","kf":1,"gn":true,"rl":true}`,
+		`{"id":"op_E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezgAAQIDBAUGBwgJCgsMDQ4P.1","sv":1,"st":"pending"}`,
+		`{"id":"op_E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezgAAQIDBAUGBwgJCgsMDQ4P.1","op":"op_1","pk":"E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezg","sv":1,"st":"pending"}`, `{"id":"op_E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMezgAAQIDBAUGBwgJCgsMDQ4P.0","op":"b:x","sv":1}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -9,4 +10,15 @@ import (
 // on it does so under its fence. It returns an error for an image that no message has.
 func (s *Store) DecodeImage(image map[string]types.AttributeValue) (*storage.Message, error) {
 	return s.decodeMessage(image)
+}
+
+// OperationOf reads from a record's row, or from those two attributes of it (schema.RecordKey, schema.OperationID), which
+// operation it is the record of. It returns an error for a row that is no record's.
+func OperationOf(row map[string]types.AttributeValue) (storage.OperationID, error) {
+	r := &reader{item: row}
+	id := r.operation(storage.RecordKey(r.text(schema.RecordKey)))
+	if id == "" {
+		r.malformed(schema.OperationID)
+	}
+	return id, r.err
 }

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -97,6 +99,83 @@ func TestAMessagesItem(t *testing.T) {
 	}
 	if !reflect.DeepEqual(it, want) {
 		t.Errorf("got\n%s\nwant\n%s", fingerprintOf(it), fingerprintOf(want))
+	}
+}
+
+// An operation's id is not stored beside the key that it is made of: every write of a row, and every lost reserve, is billed
+// by its size. What is not made of that key is stored whole.
+func TestAnOperationIDIsStoredOnce(t *testing.T) {
+	s := offline(t)
+	key := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "1"}.RecordKey()
+	other := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "2"}.RecordKey()
+	incarnation := protocol.ID{1, 1 << 63}
+	raw := storage.Raw(incarnation)
+	id, err := key.Operation(incarnation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := other.Operation(incarnation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for own, want := range map[storage.OperationID]types.AttributeValue{
+		id: &types.AttributeValueMemberB{Value: raw[:]}, foreign: stringValue(string(foreign)), "op_1": stringValue("op_1"),
+	} {
+		r := everyField()
+		r.Key, r.OperationID = key, own
+		it, _, err := s.encodeRecord(r)
+		if err != nil || !reflect.DeepEqual(it[schema.OperationID], want) {
+			t.Errorf("the id %s is stored as %v, %v", own, it[schema.OperationID], err)
+		}
+		if back, err := s.decodeRecord(it); err != nil || back.OperationID != own {
+			t.Errorf("the id %s reads back as %+v, %v", own, back, err)
+		}
+		if read, err := OperationOf(only(it, item{schema.RecordKey: nil, schema.OperationID: nil})); err != nil || read != own {
+			t.Errorf("the id %s is read from two attributes as %s, %v", own, read, err)
+		}
+	}
+	for name, m := range map[string]storage.Message{
+		"its own":         {ID: id.Message(2), OperationID: id, RecordKey: key},
+		"another's":       {ID: id.Message(2), OperationID: foreign, RecordKey: other},
+		"not made of any": {ID: "m1", OperationID: id, RecordKey: key},
+	} {
+		m.State, m.SchemaVersion = storage.MessagePending, storage.SchemaVersion
+		it, err := s.encodeMessage(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (it[schema.OperationID] == nil) != (name == "its own") || (it[schema.MessageRecord] == nil) != (name == "its own") {
+			t.Errorf("%s: stored are %v and %v", name, it[schema.OperationID], it[schema.MessageRecord])
+		}
+		if back, err := s.decodeMessage(it); err != nil || back.OperationID != m.OperationID || back.RecordKey != m.RecordKey {
+			t.Errorf("%s: it reads back as %+v, %v", name, back, err)
+		}
+	}
+}
+
+// A fence and a check compare the whole id: one of another record's key fits no row, though the random part be the same.
+func TestAFenceComparesTheWholeOperationID(t *testing.T) {
+	key := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "1"}.RecordKey()
+	foreign, err := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: "2"}.RecordKey().Operation(protocol.ID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, made := range map[string]func() (condition, error){
+		"seen": func() (condition, error) { return fenced(key, storage.Fence{OperationID: foreign, Revision: "r"}) },
+		"held": func() (condition, error) {
+			return fenced(key, storage.Fence{OperationID: foreign, States: []storage.State{storage.StateInProgress}})
+		},
+		"checked": func() (condition, error) { return checked(storage.RecordCheck{Key: key, OperationID: foreign}) },
+	} {
+		c, err := made()
+		if err != nil || !slices.ContainsFunc(slices.Collect(maps.Values(c.values)), func(v types.AttributeValue) bool {
+			return reflect.DeepEqual(v, stringValue(string(foreign)))
+		}) {
+			t.Errorf("%s: compares with %v, %v", name, c.values, err)
+		}
+	}
+	if _, err := checked(storage.RecordCheck{Key: key}); err == nil {
+		t.Error("a check of no operation was taken")
 	}
 }
 

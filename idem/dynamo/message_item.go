@@ -23,8 +23,7 @@ func (s *Store) encodeMessage(m storage.Message) (item, error) {
 	w := &writer{item: item{}}
 	w.name(schema.MessageID, string(m.ID))
 	w.number(schema.MessageIndex, int64(m.Index))
-	w.name(schema.OperationID, string(m.OperationID))
-	w.name(schema.MessageRecord, string(m.RecordKey))
+	w.origin(m)
 	w.name(schema.Tenant, m.Tenant)
 	w.name(schema.Topic, m.Topic)
 	w.bytes(schema.Payload, m.Payload)
@@ -70,6 +69,42 @@ func (s *Store) encodeMessage(m storage.Message) (item, error) {
 	return w.item, nil
 }
 
+// origin writes which operation and record the message belongs to, as far as its id does not tell it.
+func (w *writer) origin(m storage.Message) {
+	operation, record := originOf(m.ID)
+	if m.OperationID != operation {
+		w.name(schema.OperationID, string(m.OperationID))
+	}
+	if m.RecordKey != record {
+		w.name(schema.MessageRecord, string(m.RecordKey))
+	}
+}
+
+// origin reads what the writer's origin wrote.
+func (r *reader) origin(id storage.MessageID) (storage.OperationID, storage.RecordKey) {
+	operation, record := originOf(id)
+	if told := r.text(schema.OperationID); told != "" {
+		operation = storage.OperationID(told)
+	}
+	if told := r.text(schema.MessageRecord); told != "" {
+		record = storage.RecordKey(told)
+	}
+	return operation, record
+}
+
+// originOf is what a message's id tells of its operation and record: nothing where it is no such id.
+func originOf(id storage.MessageID) (storage.OperationID, storage.RecordKey) {
+	operation, _, err := id.Operation()
+	if err != nil {
+		return "", ""
+	}
+	record, err := operation.RecordKey()
+	if err != nil {
+		return "", ""
+	}
+	return operation, record
+}
+
 // writeQueue writes where the message stands in the sparse index. What stands in no queue keeps its time: an item is in
 // the index only if it has both keys.
 func (s *Store) writeQueue(w *writer, m storage.Message) {
@@ -92,11 +127,13 @@ func (s *Store) decodeMessage(it item) (*storage.Message, error) {
 		version = storage.SchemaVersion
 	}
 	r.lenient = version != storage.SchemaVersion && r.err == nil
+	id := storage.MessageID(r.text(schema.MessageID))
+	operation, record := r.origin(id)
 	message := storage.Message{
-		ID:             storage.MessageID(r.text(schema.MessageID)),
+		ID:             id,
 		Index:          r.count(schema.MessageIndex, math.MaxInt32),
-		OperationID:    storage.OperationID(r.text(schema.OperationID)),
-		RecordKey:      storage.RecordKey(r.text(schema.MessageRecord)),
+		OperationID:    operation,
+		RecordKey:      record,
 		Tenant:         r.text(schema.Tenant),
 		Topic:          r.text(schema.Topic),
 		Payload:        r.bytes(schema.Payload),

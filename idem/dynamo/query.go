@@ -48,10 +48,8 @@ func (s *Store) QueuedRecords(
 ) ([]storage.RecordRef, string, error) {
 	in := listing{"records", s.cfg.IdempotencyTable, schema.Idempotency(), shardKey(queue, shard)}
 	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) storage.RecordRef {
-		return storage.RecordRef{
-			Key: storage.RecordKey(r.text(schema.RecordKey)), OperationID: storage.OperationID(r.text(schema.OperationID)),
-			Tenant: r.text(schema.Tenant), At: r.queueAt(),
-		}
+		key := storage.RecordKey(r.text(schema.RecordKey))
+		return storage.RecordRef{Key: key, OperationID: r.operation(key), Tenant: r.text(schema.Tenant), At: r.queueAt()}
 	})
 }
 

@@ -21,7 +21,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 	w := &writer{item: item{}}
 	w.name(schema.RecordKey, string(r.Key))
 	w.name(schema.State, string(r.State))
-	w.name(schema.OperationID, string(r.OperationID))
+	w.operation(r.Key, r.OperationID)
 	w.number(schema.Epoch, r.Epoch)
 	w.name(schema.Owner, string(r.Owner))
 	w.revision(r.Revision)
@@ -80,10 +80,11 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 	r := &reader{item: it}
 	version := r.count(schema.SchemaVersion, math.MaxInt32)
 	r.lenient = version != storage.SchemaVersion && r.err == nil
+	key := storage.RecordKey(r.text(schema.RecordKey))
 	record := storage.Record{
-		Key:            storage.RecordKey(r.text(schema.RecordKey)),
+		Key:            key,
 		State:          storage.State(r.text(schema.State)),
-		OperationID:    storage.OperationID(r.text(schema.OperationID)),
+		OperationID:    r.operation(key),
 		Epoch:          r.number(schema.Epoch),
 		Owner:          storage.Owner(r.text(schema.Owner)),
 		Revision:       r.revision(),

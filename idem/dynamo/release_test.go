@@ -207,8 +207,7 @@ func TestRelease1ReadsTodaysRows(t *testing.T) {
 		r, m, end := settledRecord(t)
 		b.put(t, b.tables.Idempotency, fixture(t, "records/pending"))
 		claimed := fixture(t, "messages/claimed")
-		claimed[0]["id"], claimed[0]["op"] = &types.AttributeValueMemberS{Value: string(m.ID)}, &types.AttributeValueMemberS{Value: string(m.OperationID)}
-		claimed[0]["pk"] = &types.AttributeValueMemberS{Value: string(r.Key)}
+		claimed[0]["id"] = &types.AttributeValueMemberS{Value: string(m.ID)}
 		b.put(t, b.tables.Outbox, claimed)
 		send, err := b.PrepareSettle(end)
 		must(t, err)

@@ -45,7 +45,9 @@ func (s *Store) settlement(settlement storage.Settlement) (*transaction, error) 
 		}
 	}
 	if settlement.Check != nil {
-		t.checkRecord(s, *settlement.Check)
+		if err := t.checkRecord(s, *settlement.Check); err != nil {
+			return nil, err
+		}
 	}
 	if settlement.Next != nil {
 		if err := t.putMessage(s, *settlement.Next); err != nil {
@@ -121,13 +123,14 @@ func (t *transaction) removeMessage(s *Store, id storage.MessageID, at time.Time
 }
 
 // checkRecord makes the transaction depend on a record that stays as it is.
-func (t *transaction) checkRecord(s *Store, check storage.RecordCheck) {
-	c := checked(check)
+func (t *transaction) checkRecord(s *Store, check storage.RecordCheck) error {
+	c, err := checked(check)
 	t.own = append(t.own, ownItem{isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(check.Key))},
 		ConditionExpression: c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}})
+	return err
 }
 
 // endRecord makes the pending record of the same incarnation final, and returns the chunks of its response.
@@ -147,7 +150,7 @@ func (t *transaction) endRecord(s *Store, end storage.RecordEnd) ([]item, error)
 	}
 	e := newExpression()
 	w := writer{item: item{}}
-	w.name(schema.OperationID, string(end.OperationID))
+	w.operation(end.Key, end.OperationID)
 	w.name(schema.State, string(storage.StatePending))
 	condition := all(e.is(schema.OperationID, w.item), e.is(schema.State, w.item))
 	update := e.assign(settledOfRecord, it)

@@ -73,7 +73,7 @@ func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fenc
 
 // write replaces the whole record under a fence.
 func (s *Store) write(ctx context.Context, doing string, r storage.Record, fence storage.Fence) error {
-	c, err := fenced(fence)
+	c, err := fenced(r.Key, fence)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}

@@ -36,7 +36,7 @@ func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fe
 
 // touch gives attributes of the stored record the values that they have in the writer's item.
 func (s *Store) touch(ctx context.Context, doing string, key storage.RecordKey, w *writer, attributes []string, fence storage.Fence) error {
-	c, err := fencedStored(fence)
+	c, err := fencedStored(key, fence)
 	if err == nil {
 		err = w.err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,21 @@ const (
 // evenly, leaves no delimiter to inject and holds no personal data. It is also what logs show in place of the key.
 type RecordKey string
 
+// Operation returns the id of one incarnation of the scope whose record has this key. It returns an error for what is not
+// a record's key.
+func (k RecordKey) Operation(incarnation protocol.ID) (OperationID, error) {
+	var raw [operationIDBytes + 2]byte
+	if n, err := base64.RawURLEncoding.Decode(raw[:], []byte(k)); err != nil || n != recordKeyBytes {
+		return "", fmt.Errorf("idem: %q is not a record key", k)
+	}
+	random := Raw(incarnation)
+	copy(raw[recordKeyBytes:], random[:])
+	var text [len(operationPrefix) + operationIDBytes*4/3]byte
+	copy(text[:], operationPrefix)
+	base64.RawURLEncoding.Encode(text[len(operationPrefix):], raw[:operationIDBytes])
+	return OperationID(text[:]), nil
+}
+
 // OperationID names one incarnation of a scope: "op_" + base64url(record key ‖ 128 random bits). It is minted when the
 // scope is reserved from absent or expired and kept across re-reserves. Because the record's key is inside, one GetItem
 // finds the record of an id that a client holds.
@@ -33,15 +49,32 @@ var ErrOperationID = errors.New("idem: not an operation id")
 
 // RecordKey returns the key of the record that the id belongs to, or [ErrOperationID].
 func (id OperationID) RecordKey() (RecordKey, error) {
-	encoded, ok := strings.CutPrefix(string(id), operationPrefix)
-	if !ok {
-		return "", ErrOperationID
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
-	if err != nil || len(raw) != operationIDBytes {
-		return "", ErrOperationID
+	raw, err := id.raw()
+	if err != nil {
+		return "", err
 	}
 	return RecordKey(base64.RawURLEncoding.EncodeToString(raw[:recordKeyBytes])), nil
+}
+
+// Incarnation returns the random part of the id, or [ErrOperationID]. [RecordKey.Operation] joins the two.
+func (id OperationID) Incarnation() (protocol.ID, error) {
+	raw, err := id.raw()
+	if err != nil {
+		return protocol.ID{}, err
+	}
+	return idFrom(raw[recordKeyBytes:]), nil
+}
+
+func (id OperationID) raw() (raw [operationIDBytes]byte, err error) {
+	const bytes = len(operationPrefix) + operationIDBytes*4/3
+	encoded, ok := strings.CutPrefix(string(id), operationPrefix)
+	if !ok || len(id) != bytes {
+		return raw, ErrOperationID
+	}
+	if n, err := base64.RawURLEncoding.Decode(raw[:], []byte(encoded)); err != nil || n != len(raw) {
+		return raw, ErrOperationID
+	}
+	return raw, nil
 }
 
 // MessageID names one message of an operation's chain: "<operation id>.<n>", n from 1. It is the downstream key: the
@@ -82,7 +115,7 @@ func NameOf[T ~string](id protocol.ID) T {
 	if id.None() {
 		return ""
 	}
-	raw := bytesOf(id)
+	raw := Raw(id)
 	var text [(randomBytes*4 + 2) / 3]byte
 	base64.RawURLEncoding.Encode(text[:], raw[:])
 	return T(text[:])
@@ -101,45 +134,19 @@ func Bits[T ~string](name T) (protocol.ID, bool) {
 	return idFrom(raw[:]), err == nil
 }
 
-// OperationIDOf is the id of an incarnation of the scope whose record has this key; "" where either is none.
-func OperationIDOf(key RecordKey, incarnation protocol.ID) OperationID {
-	if incarnation.None() {
-		return ""
-	}
-	return operationID(key, incarnation)
-}
-
-// operationID is "" where the key is none.
-func operationID(key RecordKey, incarnation protocol.ID) OperationID {
-	var raw [operationIDBytes + 2]byte
-	if n, err := base64.RawURLEncoding.Decode(raw[:], []byte(key)); err != nil || n != recordKeyBytes {
-		return ""
-	}
-	random := bytesOf(incarnation)
-	copy(raw[recordKeyBytes:], random[:])
-	var text [len(operationPrefix) + operationIDBytes*4/3]byte
-	copy(text[:], operationPrefix)
-	base64.RawURLEncoding.Encode(text[len(operationPrefix):], raw[:operationIDBytes])
-	return OperationID(text[:])
-}
-
-// Incarnation is the random part of the id, and whether it is an operation id.
-func (id OperationID) Incarnation() (protocol.ID, bool) {
-	const text = len(operationPrefix) + (operationIDBytes*4+2)/3
-	if len(id) != text {
-		return protocol.ID{}, false
-	}
-	var raw [operationIDBytes]byte
-	if _, err := base64.RawURLEncoding.Decode(raw[:], []byte(id[len(operationPrefix):])); err != nil {
-		return protocol.ID{}, false
-	}
-	return idFrom(raw[recordKeyBytes:]), true
-}
-
-func bytesOf(id protocol.ID) (raw [randomBytes]byte) {
+// Raw is the bits as a store keeps them; [FromRaw] reads them.
+func Raw(id protocol.ID) (raw [randomBytes]byte) {
 	binary.BigEndian.PutUint64(raw[:8], id[0])
 	binary.BigEndian.PutUint64(raw[8:], id[1])
 	return raw
+}
+
+// FromRaw reads bits that [Raw] wrote, and says whether they are as many.
+func FromRaw(raw []byte) (protocol.ID, bool) {
+	if len(raw) != randomBytes {
+		return protocol.ID{}, false
+	}
+	return idFrom(raw), true
 }
 
 func idFrom(raw []byte) protocol.ID {

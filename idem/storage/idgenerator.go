@@ -42,9 +42,5 @@ func (g IDGenerator) OperationID(key RecordKey) (OperationID, error) {
 	if err != nil {
 		return "", err
 	}
-	operation := operationID(key, id)
-	if operation == "" {
-		return "", fmt.Errorf("idem: %q is not a record key", key)
-	}
-	return operation, nil
+	return key.Operation(id)
 }

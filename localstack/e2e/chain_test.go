@@ -41,7 +41,7 @@ func (c chained) makes(n int) []provider.Kind {
 // row is the key of the row that the operation of a record is about.
 func (c chained) row(record item) string {
 	const random = 22 // characters of an operation id that are its own; its row's id has them too
-	id := text(record, schema.OperationID)
+	id := string(operationOf(record))
 	return c.rows + text(record, schema.Tenant) + "/" + c.prefix + strings.NewReplacer("-", "0", "_", "1").Replace(id[len(id)-random:])
 }
 
@@ -85,7 +85,7 @@ func (l leftovers) together() (broken []string) {
 			if text(r, schema.OperationName) != c.operation {
 				continue
 			}
-			id := idem.OperationID(text(r, schema.OperationID))
+			id := operationOf(r)
 			all := chain(messages, id)
 			linked += len(all)
 			refused := storage.State(text(r, schema.State)).Final() && number(r, schema.ResponseStatus) >= 400
@@ -122,7 +122,7 @@ func (l leftovers) statuses() (broken []string) {
 			if text(r, schema.OperationName) != c.operation || it == nil {
 				continue
 			}
-			all := chain(messages, idem.OperationID(text(r, schema.OperationID)))
+			all := chain(messages, operationOf(r))
 			if wrong := c.wrong(it, all, objects); wrong != "" {
 				broken = append(broken, fmt.Sprintf("I2: %s is %s, but %s", text(it, attributeKey), text(it, attributeStatus), wrong))
 			}

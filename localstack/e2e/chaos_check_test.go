@@ -109,7 +109,7 @@ func (l *loop) ask(t *testing.T, stories []*story, records map[string]item) {
 				s.blame("I4: no replay of what has ended")
 			}
 			if i%10 == 0 {
-				l.peep(t.Context(), s, text(r, schema.OperationID))
+				l.peep(t.Context(), s, string(operationOf(r)))
 			}
 			return nil
 		})
@@ -137,8 +137,8 @@ func (s *story) notLost(record item) {
 	switch {
 	case record == nil && (s.accepted != nil || s.final != nil):
 		s.blame("I3: lost: there is no record")
-	case s.accepted != nil && !strings.Contains(string(s.accepted.body), text(record, schema.OperationID)):
-		s.blame("I3: accepted as another operation than %s: %v", text(record, schema.OperationID), s.accepted)
+	case s.accepted != nil && !strings.Contains(string(s.accepted.body), string(operationOf(record))):
+		s.blame("I3: accepted as another operation than %s: %v", operationOf(record), s.accepted)
 	case s.final != nil && number(record, schema.ResponseStatus) != int64(s.final.status):
 		s.blame("I4: the record says %s, its client was told %v", text(record, schema.ResponseStatus), s.final)
 	}

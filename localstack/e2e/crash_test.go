@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -111,7 +110,7 @@ func payThrough(t *testing.T, name string, c crash) {
 func appearTogether(t *testing.T, name string, there bool) {
 	t.Helper()
 	r := record(t, operationPayments, name)
-	message := row(t, "OUTBOX", schema.MessageID, string(idem.OperationID(text(r, schema.OperationID)).Message(1)))
+	message := row(t, "OUTBOX", schema.MessageID, string(operationOf(r).Message(1)))
 	paid := 0
 	rows, err := scan(t.Context(), "PAYMENTS")
 	must(t, err)

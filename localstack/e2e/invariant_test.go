@@ -12,7 +12,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -141,7 +140,7 @@ func (l leftovers) unfinished() []string {
 	}
 	for _, r := range l.records {
 		if !ended(r, messages) {
-			open = append(open, fmt.Sprintf("I9: record of %s is %s", text(r, schema.OperationID), text(r, schema.State)))
+			open = append(open, fmt.Sprintf("I9: record of %s is %s", operationOf(r), text(r, schema.State)))
 		}
 	}
 	return open
@@ -151,7 +150,7 @@ func (l leftovers) unfinished() []string {
 func ended(record item, messages map[string]item) bool {
 	switch state := storage.State(text(record, schema.State)); state {
 	case storage.StatePending:
-		all := chain(messages, idem.OperationID(text(record, schema.OperationID)))
+		all := chain(messages, operationOf(record))
 		return len(all) > 0 && parked(all[len(all)-1])
 	case storage.StateInProgress, storage.StateFailedRetryable:
 		free := state == storage.StateFailedRetryable || time.UnixMilli(number(record, schema.LeaseUntil)).Before(time.Now())

@@ -55,7 +55,7 @@ func send(name, from, destination string, amount int64) request {
 // operation is the id of the order's operation, known without asking the API; "" where there is none.
 func (o order) operation(t *testing.T) idem.OperationID {
 	t.Helper()
-	return idem.OperationID(text(record(t, operationPayouts, o.name), schema.OperationID))
+	return operationOf(record(t, operationPayouts, o.name))
 }
 
 // made are the objects that the order has at the provider: its screenings and its payouts.

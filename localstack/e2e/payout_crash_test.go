@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
@@ -253,7 +252,7 @@ func (d death) unfinished(t *testing.T) string {
 	if r == nil {
 		return ""
 	}
-	id := idem.OperationID(text(r, schema.OperationID))
+	id := operationOf(r)
 	message, state := text(phaseRow(t, id, 2), schema.State), text(r, schema.State)
 	switch {
 	case d.ambiguous() && message == string(storage.MessageUnknown):

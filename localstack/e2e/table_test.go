@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -28,6 +29,12 @@ func text(it item, name string) string {
 		return value.Value
 	}
 	return ""
+}
+
+// operationOf is the operation of a record, "" where there is no record.
+func operationOf(record item) idem.OperationID {
+	id, _ := dynamo.OperationOf(record)
+	return id
 }
 
 func number(it item, name string) int64 {

@@ -294,8 +294,9 @@ func recordKey(operation idem.OperationID) string {
 }
 
 func recordIn(it item) record {
+	operation, _ := dynamo.OperationOf(it) // what can't be read is no operation's
 	r := record{
-		operation: idem.OperationID(text(it, schema.OperationID)), tenant: text(it, schema.Tenant), state: storage.State(text(it, schema.State)),
+		operation: operation, tenant: text(it, schema.Tenant), state: storage.State(text(it, schema.State)),
 	}
 	if ms := number(it, schema.DoneAt); ms != 0 {
 		r.doneAt = time.UnixMilli(ms).UTC()

@@ -101,7 +101,8 @@ func TestPayloadOfTheSampleEvent(t *testing.T) {
 	if got, want := image["pl"].Binary(), contract(t, TopicCharges); !bytes.Equal(got, want) {
 		t.Errorf("the sample's payload is %s, want %s", got, want)
 	}
-	if id := entityID("pay_", idem.OperationID(image["op"].String())); id != aPayment.ID || image["tp"].String() != TopicCharges {
+	operation, _, err := idem.MessageID(image["id"].String()).Operation()
+	if id := entityID("pay_", operation); err != nil || id != aPayment.ID || image["tp"].String() != TopicCharges {
 		t.Errorf("the sample's operation makes payment %s of topic %s, want %s of %s", id, image["tp"].String(), aPayment.ID, TopicCharges)
 	}
 }

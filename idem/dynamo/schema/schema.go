@@ -32,7 +32,7 @@ type Index struct {
 // Attributes that both tables have, with the same meaning.
 const (
 	State         = "st"
-	OperationID   = "op"
+	OperationID   = "op" // of a record: the 16 random bytes of the id; of a message: absent where the message's id tells it
 	Epoch         = "ep"
 	Owner         = "ow"
 	Revision      = "rv"  // the write that made the row, 16 bytes
@@ -83,7 +83,7 @@ const (
 // Attributes of the outbox table.
 const (
 	MessageID         = "id"
-	MessageRecord     = "pk" // the record's key
+	MessageRecord     = "pk" // the record's key; absent where the message's id tells it
 	MessageIndex      = "n"  // position in the operation's chain, from 1
 	Topic             = "tp"
 	Payload           = "pl"
