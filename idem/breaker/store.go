@@ -10,6 +10,24 @@ import (
 // ResponseBytesMax implements idem.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
 
+// RefuseBefore implements idem.RefuseBeforeStore, as the store within does. What it admits begins.
+func (s *Store) RefuseBefore(ctx context.Context) (at time.Time, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		at, err = idem.RefuseBeforeOf(ctx, s.inner)
+		return err
+	})
+	return at, err
+}
+
+// SetRefuseBefore implements idem.RefuseBeforeStore, as the store within does. It is always sent.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (kept time.Time, err error) {
+	err = s.end(ctx, func(ctx context.Context) (err error) {
+		kept, err = idem.SetRefuseBeforeOf(ctx, s.inner, at)
+		return err
+	})
+	return kept, err
+}
+
 // Get implements idem.Store.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {

@@ -61,6 +61,16 @@ func (s *Store) Stats() Stats {
 // ResponseBytesMax implements idem.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
 
+// RefuseBefore implements idem.RefuseBeforeStore, as the store within does. Nothing of it is held.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return idem.RefuseBeforeOf(ctx, s.inner)
+}
+
+// SetRefuseBefore implements idem.RefuseBeforeStore, as the store within does.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return idem.SetRefuseBeforeOf(ctx, s.inner, at)
+}
+
 // Get implements idem.Store: from memory where the record is held, else strongly as the store does.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	asked := s.cfg.Now()

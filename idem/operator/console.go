@@ -107,6 +107,16 @@ func (o opened) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 	return m, err
 }
 
+// RefuseBefore implements idem.RefuseBeforeStore.
+func (o opened) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return idem.RefuseBeforeOf(ctx, o.Store)
+}
+
+// SetRefuseBefore implements idem.RefuseBeforeStore.
+func (o opened) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return idem.SetRefuseBeforeOf(ctx, o.Store, at)
+}
+
 func (c *Console) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Millisecond) }
 
 // record reads the record of this incarnation; nil where there is none any more.

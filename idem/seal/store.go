@@ -22,6 +22,16 @@ func (s *Store) ResponseBytesMax() int {
 	return min(idem.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
 }
 
+// RefuseBefore implements idem.RefuseBeforeStore, as the store within does.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return idem.RefuseBeforeOf(ctx, s.inner)
+}
+
+// SetRefuseBefore implements idem.RefuseBeforeStore, as the store within does.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return idem.SetRefuseBeforeOf(ctx, s.inner, at)
+}
+
 // Get implements idem.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly
 // refuses.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {

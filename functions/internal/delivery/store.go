@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -38,6 +39,16 @@ type Store struct {
 
 // ResponseBytesMax implements idem.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.stored) }
+
+// RefuseBefore implements idem.RefuseBeforeStore.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return idem.RefuseBeforeOf(ctx, s.stored)
+}
+
+// SetRefuseBefore implements idem.RefuseBeforeStore.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return idem.SetRefuseBeforeOf(ctx, s.stored, at)
+}
 
 func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger *slog.Logger) (*Store, error) {
 	bytesMax := cfg.ResponseBytesMax
