@@ -16,7 +16,7 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	if p := x.op.Policy; p.InFlight == InFlightWait && !p.Observe {
 		x.machine.Request.WaitUntil = x.now() + millisOf(p.WaitMax)
 	}
-	x.barred = x.engine.bars(ctx, x.op.Policy, x.req)
+	x.barred = x.engine.bars(ctx, x.op, x.req)
 	x.machine.Request.Barred = x.barred != nil
 	say, err := x.drive(ctx, handler)
 	if x.giveBack != nil && !x.machine.NewKey {

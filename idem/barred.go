@@ -83,8 +83,8 @@ func (e *Engine) tellRefuseBefore(ctx context.Context, source string, before tim
 
 // bars says why nothing may be executed for the request: its key may be older than the last loss of records, or nobody can
 // say when that was. It returns an [*UnavailableError], or nil.
-func (e *Engine) bars(ctx context.Context, p Policy, req Request) error {
-	if req.OneOff {
+func (e *Engine) bars(ctx context.Context, op *Operation, req Request) error {
+	if req.OneOff || op.SafeToRunAgain {
 		return nil
 	}
 	before, err := e.loss.At(ctx)
@@ -94,7 +94,7 @@ func (e *Engine) bars(ctx context.Context, p Policy, req Request) error {
 	if e.cfg.RefuseBefore.After(before) {
 		before = e.cfg.RefuseBefore
 	}
-	if before.IsZero() || p.youngerThan(before, req) {
+	if before.IsZero() || op.Policy.youngerThan(before, req) {
 		return nil
 	}
 	return &UnavailableError{RetryAfter: retryBarred, Cause: &RefusedBeforeError{before}}

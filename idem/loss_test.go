@@ -120,6 +120,27 @@ func TestNothingExecutesWhileTheRowCanNotBeRead(t *testing.T) {
 	}
 }
 
+// What does no harm when it runs twice is not refused, so that a provider's webhooks tell what became of what was lost.
+func TestWhatIsSafeToRunAgainExecutesAfterALoss(t *testing.T) {
+	for _, op := range []idem.Operation{{Kind: idem.KindOptimistic}, {Kind: idem.KindWrapped}} {
+		bubble(t, func(t *testing.T) {
+			w, _ := newFaultyWorld(t)
+			w.loses(time.Now())
+			op.SafeToRunAgain = true
+			orders := w.register(op)
+			w.want(w.do(orders, request("{}"), w.effect(201, "taken")), idem.OutcomeExecuted, 201, "taken")
+			w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "taken")
+		})
+	}
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindDeferred} {
+		var broken *idem.ConfigError
+		op := idem.Operation{Name: "orders.create", Kind: kind, Policy: idem.IETF(), SafeToRunAgain: true}
+		if _, err := newWorld(t, nil).engine.Register(op); !errors.As(err, &broken) || broken.Field != "Operation.SafeToRunAgain" {
+			t.Errorf("%s: %v, want it rejected", kind, err)
+		}
+	}
+}
+
 // It costs one read a minute, however many requests come, and however many come at once.
 func TestTheRowIsReadOnceAMinute(t *testing.T) {
 	bubble(t, func(t *testing.T) {

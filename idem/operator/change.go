@@ -155,7 +155,7 @@ func Refused(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, idem.ErrOperationID)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, ErrNotLater) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, idem.ErrOperationID)
 }
 
 func stateOf(err error) EntryState {

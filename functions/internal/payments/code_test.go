@@ -28,8 +28,6 @@ var elsewhere = map[string]func(middleware.RouteInfo) bool{
 	idem.CodeError:          func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
 	idem.CodeInUse:          func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
 	idem.CodeOutcomeUnknown: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
-	// The application is not configured to refuse keys of before a loss of records.
-	idem.CodeRefusedBefore: func(middleware.RouteInfo) bool { return false },
 	// Its function's time-out leaves time for every request.
 	idem.CodeNoTime: func(middleware.RouteInfo) bool { return false },
 	// Lambda returns 6 MiB; the answers of the application have some hundred bytes.
