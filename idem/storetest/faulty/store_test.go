@@ -51,6 +51,14 @@ var every = []struct {
 		r, err := s.Get(ctx, record.Key)
 		return found(r != nil && r.Chunks > 0, err)
 	}},
+	{faulty.SetRefuseBefore, func(ctx context.Context, s *faulty.Store) error {
+		at, err := s.SetRefuseBefore(ctx, start)
+		return found(at.Equal(start), err)
+	}},
+	{faulty.RefuseBefore, func(ctx context.Context, s *faulty.Store) error {
+		at, err := s.RefuseBefore(ctx)
+		return found(at.Equal(start), err)
+	}},
 	{faulty.LoadResponse, func(ctx context.Context, s *faulty.Store) error {
 		r := record
 		r.Chunks, r.Response.Body = 1, nil
