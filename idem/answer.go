@@ -17,6 +17,8 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	if p := x.op.Policy; p.InFlight == InFlightWait && !p.Observe {
 		x.machine.Request.WaitUntil = x.now() + millisOf(p.WaitMax)
 	}
+	x.barred = x.engine.bars(ctx, x.op, x.req)
+	x.machine.Request.Barred = x.barred != nil
 	say, err := x.drive(ctx, handler)
 	if x.giveBack != nil && !x.machine.NewKey {
 		x.giveBack()
@@ -120,8 +122,8 @@ func (x *execution) failure(code protocol.SayCode, id OperationID) error {
 		return x.cause
 	case isFailed:
 		return unavailable(errLockLost)
-	case x.machine.Request.Barred && (x.cause == nil || errors.As(x.cause, &conflict)):
-		return &UnavailableError{RetryAfter: retryBarred, Cause: &RefusedBeforeError{x.engine.cfg.RefuseBefore}}
+	case x.barred != nil && (x.cause == nil || errors.As(x.cause, &conflict)):
+		return x.barred
 	case x.cause == nil:
 		return unavailable(errUndecided)
 	}

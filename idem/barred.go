@@ -1,12 +1,18 @@
 package idem
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/internal/cutover"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // RefusedBeforeError refuses to execute for a key that may be older than a loss of records: 503, inside an
-// [*UnavailableError]. Nothing was executed. See Config.RefuseBefore.
+// [*UnavailableError]. Nothing was executed. See Config.RefuseBefore and [storage.RefuseBeforeStore].
 type RefusedBeforeError struct {
 	// Before is the end of the time that records may have been lost from.
 	Before time.Time
@@ -17,21 +23,64 @@ func (e *RefusedBeforeError) Error() string {
 	return fmt.Sprintf("idem: nothing is executed for a key that is not proven to be from after %v", e.Before)
 }
 
-// bars says whether the request's key may be older than the last loss of records. What proves that it is not is a time in
-// the key, or the client's word about when the request was sent first; a client's clock may be ahead by [FirstSentSkew].
-func (e *Engine) bars(p Policy, req Request) bool {
-	before := e.cfg.RefuseBefore
-	if before.IsZero() || req.OneOff {
-		return false
+// refuseBeforeFor bounds one reading of the row: final answers are replayed without it.
+const refuseBeforeFor = 2 * time.Second
+
+// newLoss reads the row of the engine's store.
+func (e *Engine) newLoss() *cutover.Reader {
+	var none sync.Once
+	return &cutover.Reader{
+		Now: e.cfg.Now, Timeout: min(refuseBeforeFor, e.cfg.CallTimeout),
+		Read: func(ctx context.Context) (time.Time, error) {
+			at, err := storage.RefuseBeforeOf(ctx, e.store)
+			if errors.Is(err, storage.ErrNoRefuseBefore) {
+				none.Do(func() {
+					e.cfg.Logger.WarnContext(ctx, "the store keeps no RefuseBefore: after a loss of records only Config.RefuseBefore of each instance counts")
+				})
+				return time.Time{}, nil
+			}
+			return at, err
+		},
+		Moved: func(ctx context.Context, at time.Time) { e.tellRefuseBefore(ctx, "the table", at) },
 	}
+}
+
+// tellRefuseBefore says what becomes of clients that send no time.
+func (e *Engine) tellRefuseBefore(ctx context.Context, source string, before time.Time) {
+	e.cfg.Logger.WarnContext(ctx, "nothing is executed for keys that are not proven younger than RefuseBefore: "+
+		"clients that send neither Idempotency-First-Sent nor a time in the key get a 503", "refuse_before", before, "source", source)
+}
+
+// bars says why nothing may be executed for the request: its key may be older than the last loss of records, or nobody can
+// say when that was. It returns an [*UnavailableError], or nil.
+func (e *Engine) bars(ctx context.Context, op *Operation, req Request) error {
+	if req.OneOff || op.SafeToRunAgain {
+		return nil
+	}
+	before, err := e.loss.At(ctx)
+	if err != nil {
+		return unavailable(fmt.Errorf("idem: read RefuseBefore: %w", err))
+	}
+	if e.cfg.RefuseBefore.After(before) {
+		before = e.cfg.RefuseBefore
+	}
+	if before.IsZero() || op.Policy.youngerThan(before, req) {
+		return nil
+	}
+	return &UnavailableError{RetryAfter: retryBarred, Cause: &RefusedBeforeError{before}}
+}
+
+// youngerThan says whether it is proven that the key is younger. The proof is a time in the key, or the client's word about
+// when the request was sent first; a client's clock may be ahead by [FirstSentSkew].
+func (p Policy) youngerThan(before time.Time, req Request) bool {
 	proven := false
 	for _, at := range p.times(req) {
 		if at.Add(-FirstSentSkew).Before(before) {
-			return true
+			return false
 		}
 		proven = true
 	}
-	return !proven
+	return proven
 }
 
 // times are when the request says that it was first sent.

@@ -48,7 +48,9 @@ type Config struct {
 	CacheAge time.Duration
 	// RefuseBefore, where set, is when records may have been lost: the time of a restore or a fail-over, plus ClockSkew.
 	// Nothing is executed for a key that is not proven to be younger, by Idempotency-First-Sent or a time in the key; what
-	// is final replays. Clients that send neither get a 503 for everything that is not final. Default: none.
+	// is final replays, and what is SafeToRunAgain executes. Clients that send neither get a 503 for everything else. The row that a
+	// [storage.RefuseBeforeStore] keeps says the same to every instance, within a minute and without a deployment; the later of the
+	// two counts. Default: none.
 	RefuseBefore time.Time
 	// SweepGrace is how long the sweep leaves a new message to its stream record. Default 15 s.
 	SweepGrace time.Duration
@@ -171,7 +173,8 @@ func (c Config) protocol() protocol.Config {
 func (e *Engine) protocolOf(op Operation) protocol.Config {
 	c := e.cfg.protocol()
 	c.Kind = protocol.Kind(slices.Index(recordKinds, op.Kind))
-	c.Safe, c.ReadFirst, c.Observed, c.Inline = op.SafeToRunAgain, op.ReadFirst, op.Policy.Observe, op.Inline != nil
+	c.Safe = op.SafeToRunAgain && op.Kind == KindWrapped // the rest is safe to run again by its kind
+	c.ReadFirst, c.Observed, c.Inline = op.ReadFirst, op.Policy.Observe, op.Inline != nil
 	return c
 }
 

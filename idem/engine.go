@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/internal/cutover"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -19,6 +20,8 @@ type Engine struct {
 	cfg        Config
 	mint       storage.IDGenerator
 	operations map[string]Operation
+	// loss knows until when records may have been lost.
+	loss *cutover.Reader
 }
 
 // New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
@@ -40,11 +43,12 @@ func New(store storage.Store, cfg Config) (*Engine, error) {
 		}
 		cfg.Fingerprinter = f
 	}
+	e := &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}}
+	e.loss = e.newLoss()
 	if !cfg.RefuseBefore.IsZero() {
-		cfg.Logger.Warn("nothing is executed for keys that are not proven younger than Config.RefuseBefore: "+
-			"clients that send neither Idempotency-First-Sent nor a time in the key get a 503", "refuse_before", cfg.RefuseBefore)
+		e.tellRefuseBefore(context.Background(), "Config.RefuseBefore", cfg.RefuseBefore)
 	}
-	return &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}}, nil
+	return e, nil
 }
 
 // Registered is an operation of an engine.

@@ -24,6 +24,8 @@ type execution struct {
 	began       time.Time
 
 	run run
+	// barred is why nothing may be executed, whatever is there.
+	barred error
 	// refused is why a new key may not begin; giveBack returns the right to one.
 	refused  error
 	giveBack func()
@@ -52,7 +54,7 @@ func (o *Registered) begin(req Request) (*execution, error) {
 		registered: o, op: &o.op, req: req, fingerprint: fingerprint, cfg: o.protocol, began: e.now(),
 	}
 	x.cfg.Life = lifeOf(o.op.Policy.Retention, x.expiry(), 0)
-	request := protocol.Request{Barred: e.bars(o.op.Policy, req)}
+	var request protocol.Request
 	if request.Seed, err = e.mint.ID(); err == nil {
 		request.Incarnation, err = e.mint.ID()
 	}

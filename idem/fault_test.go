@@ -225,7 +225,9 @@ func TestContentionOnReserveIsInProgress(t *testing.T) { // design.md "Reserve":
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
-		store.All(faulty.Refuse(storage.ErrContention))
+		for n := range 10 {
+			store.On(faulty.Insert, n+1, faulty.Refuse(storage.ErrContention))
+		}
 		result := w.do(orders, request("{}"), w.handler(201))
 		if result.Outcome != idem.OutcomeInProgress || result.RetryAfter != time.Second {
 			t.Errorf("%+v, want in progress with a Retry-After of 1 s", result)

@@ -29,8 +29,9 @@ type Operation struct {
 	// Inline, where set, delivers the operation's messages within the request first, and answers with the final response
 	// where that succeeds; a duplicate that finds the chain abandoned goes on with it. For KindDeferred only.
 	Inline Courier
-	// SafeToRunAgain declares that running a wrapped handler twice does no harm: its dead lease is taken over, and an
-	// answer that is not stored frees its key. For KindWrapped only, as what follows.
+	// SafeToRunAgain declares that running the handler twice does no harm. It runs although its key may be older than a loss of
+	// records: a provider's webhook must not be refused then. A wrapped handler's dead lease is taken over besides, and an
+	// answer of it that is not stored frees its key. For KindWrapped and KindOptimistic only; what follows is for KindWrapped only.
 	//
 	// A wrapped operation declares at least one of these four: they say what becomes of a key whose handler died, or
 	// answered with what is not stored.
@@ -61,8 +62,8 @@ func (o Operation) validate(unsettled time.Duration) error {
 	if o.Inline != nil && o.Kind != KindDeferred {
 		return &ConfigError{"Operation.Inline", o.Kind, fmt.Sprintf("is for Operation.Kind = %s only", KindDeferred)}
 	}
-	if o.SafeToRunAgain && o.Kind != KindWrapped {
-		return &ConfigError{"Operation.SafeToRunAgain", true, fmt.Sprintf("is for Operation.Kind = %s only", KindWrapped)}
+	if o.SafeToRunAgain && o.Kind != KindWrapped && o.Kind != KindOptimistic {
+		return &ConfigError{"Operation.SafeToRunAgain", true, fmt.Sprintf("is for Operation.Kind = %s or %s only", KindWrapped, KindOptimistic)}
 	}
 	if err := o.validateWrapped(); err != nil {
 		return err

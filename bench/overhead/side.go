@@ -43,6 +43,13 @@ func open(ctx context.Context, url string, paths []path, options ...func(*dynamo
 	if err != nil {
 		return nil, err
 	}
+	// Each engine reads once a minute when data may have been lost: that is no path's.
+	for _, engine := range [][]http.Handler{watched, measured} {
+		if err := post(engine[0], newKey()); err != nil {
+			return nil, err
+		}
+	}
+	recorded.take()
 	client := newClient(url, options...)
 	all := make([]*sides, len(paths))
 	for i, p := range paths {

@@ -10,6 +10,24 @@ import (
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
+// RefuseBefore implements storage.RefuseBeforeStore, as the store within does. What it admits begins.
+func (s *Store) RefuseBefore(ctx context.Context) (at time.Time, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		at, err = storage.RefuseBeforeOf(ctx, s.inner)
+		return err
+	})
+	return at, err
+}
+
+// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does. It is always sent.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (kept time.Time, err error) {
+	err = s.end(ctx, func(ctx context.Context) (err error) {
+		kept, err = storage.SetRefuseBeforeOf(ctx, s.inner, at)
+		return err
+	})
+	return kept, err
+}
+
 // Get implements storage.Store.
 func (s *Store) Get(ctx context.Context, key storage.RecordKey) (r *storage.Record, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {

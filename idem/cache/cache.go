@@ -61,6 +61,16 @@ func (s *Store) Stats() Stats {
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
+// RefuseBefore implements storage.RefuseBeforeStore, as the store within does. Nothing of it is held.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return storage.RefuseBeforeOf(ctx, s.inner)
+}
+
+// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return storage.SetRefuseBeforeOf(ctx, s.inner, at)
+}
+
 // Get implements storage.Store: from memory where the record is held, else strongly as the store does.
 func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	asked := s.cfg.Now()

@@ -59,14 +59,20 @@ func TestWhatItSaves(t *testing.T) {
 				do := func(store storage.Store) func() string {
 					engine := must[*idem.Engine](t)(idem.New(store, idem.Config{}))
 					orders := must[*idem.Registered](t)(engine.Register(kind.op))
-					return func() string {
-						calls = nil
+					send := func(request idem.Request) {
 						result, err := orders.Do(t.Context(), request, func(context.Context, *idem.Tx) (storage.Response, error) {
 							return storage.Response{Status: 201, Body: test.body}, nil
 						})
 						if err != nil || !bytes.Equal(result.Response.Body, test.body) {
 							t.Fatalf("%+v, %v", result, err)
 						}
+					}
+					other := request
+					other.Key += fmt.Sprintf(", warm up of %T", store) // an engine reads once a minute when data may have been lost
+					send(other)
+					return func() string {
+						calls = nil
+						send(request)
 						return strings.Join(calls, ", ")
 					}
 				}

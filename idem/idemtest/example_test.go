@@ -95,7 +95,7 @@ func ExampleCrash() {
 		Topics:    []outbox.Topic{bank},
 	})
 	// Output:
-	// idemtest: payouts.create: 14 crashes, before and after each of 7 calls
+	// idemtest: payouts.create: 18 crashes, before and after each of 9 calls
 }
 
 // A key is free again when its retention is over. Nobody waits for that.

@@ -32,7 +32,7 @@ type Config struct {
 	ResponseBytesMax int
 }
 
-// Store is a store in memory. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store in memory. It implements storage.Store, storage.RefuseBeforeStore, outbox.Store and recovery.Store, and is safe for concurrent use.
 type Store struct {
 	cfg Config
 
@@ -41,6 +41,8 @@ type Store struct {
 	messages map[storage.MessageID]storage.Message
 	rows     map[string][]byte
 	tokens   map[string]sent
+	// refuseBefore is the instant before which data may have been lost.
+	refuseBefore time.Time
 }
 
 // New makes an empty store. It returns an error for a negative number in the configuration.

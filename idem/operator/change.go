@@ -156,7 +156,7 @@ func Refused(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, storage.ErrOperationID)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, ErrNotLater) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, storage.ErrOperationID)
 }
 
 func stateOf(err error) EntryState {

@@ -140,7 +140,7 @@ func TestNothingOfAChainGoesBeforeItsEnd(t *testing.T) {
 }
 
 // After a loss of data nobody knows whether a restored message was called: one whose provider honours no keys is not called,
-// and asked about where there is somebody to ask.
+// and asked about where there is somebody to ask. Each instance may be told so, or the table all of them.
 func TestARestoredMessageCountsAsCalled(t *testing.T) {
 	restored := func(c *outbox.Config) { c.RefuseBefore = noon.Add(time.Minute) }
 	for name, change := range map[string]func(*storage.Message){
@@ -149,17 +149,22 @@ func TestARestoredMessageCountsAsCalled(t *testing.T) {
 			m.State, m.OpenSince = storage.MessagePending, time.Time{}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, options{topic: keyless, config: restored})
-			id := w.accept(change)
-			w.provider.charge(id) // before the loss
-			w.clock.Add(time.Hour)
-			w.deliver(id)
-			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
-			w.clock.Add(time.Hour)
-			w.reconciled(outbox.ReconcileReport{Settled: 1})
-			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
-		})
+		for source, config := range map[string]func(*outbox.Config){"config": restored, "row": nil} {
+			t.Run(name+", by "+source, func(t *testing.T) {
+				w := newWorld(t, options{topic: keyless, config: config})
+				if config == nil {
+					w.loses(noon.Add(time.Minute))
+				}
+				id := w.accept(change)
+				w.provider.charge(id) // before the loss
+				w.clock.Add(time.Hour)
+				w.deliver(id)
+				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+				w.clock.Add(time.Hour)
+				w.reconciled(outbox.ReconcileReport{Settled: 1})
+				w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+			})
+		}
 	}
 	t.Run("a later one is called", func(t *testing.T) {
 		w := newWorld(t, options{topic: keyless, config: restored, store: memstore.Config{}})

@@ -30,7 +30,9 @@ type Config struct {
 	// context has no earlier deadline. Default 10 min.
 	KeepMax time.Duration
 	// RefuseBefore is when data was lost, if it was: the end of what a restore or a fail-over brought back, and the clocks'
-	// difference. Every message that was created before may have been called without a trace. Default: never.
+	// difference. Every message that was created before may have been called without a trace. The row that an
+	// [storage.RefuseBeforeStore] keeps says the same to every instance, within a minute; the later of the two counts. Default:
+	// never.
 	RefuseBefore time.Time
 	// ClockSkew is the most by which two clocks differ. Default 2 s.
 	ClockSkew time.Duration

@@ -21,6 +21,8 @@ type delivery struct {
 	machine protocol.Delivery
 	config  protocol.Config
 	topic   Topic
+	// refuseBefore is until when data may have been lost, as the table says.
+	refuseBefore time.Time
 
 	// row is the message as it was read or written last, with all that the machine does not know of it; none, where there
 	// is no such message.
@@ -76,13 +78,32 @@ func (x *delivery) know(m *storage.Message) error {
 		return err
 	}
 	x.row, x.first, x.topic, x.config = *m, m.State, topic, topic.protocol(x.cfg)
+	x.heed()
 	return nil
+}
+
+// heed has the machine judge by the later of Config.RefuseBefore and the table's.
+func (x *delivery) heed() {
+	x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, instantOf(x.refuseBefore))
+}
+
+// callable says that the errand decides whether something may be called, or counts as never called. The rest brings evidence,
+// which is taken whatever was lost, or has inserted the message itself.
+func callable(e protocol.MessageErrand) bool {
+	return e != protocol.Tidings && e != protocol.Judgement && e != protocol.Carry
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
 // what [desk.unknown] tells of, [ErrNoTime], or that the caller gave up.
 func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
+	if callable(x.machine.Errand) {
+		var err error
+		if x.refuseBefore, err = x.loss.At(ctx); err != nil {
+			return protocol.Say{}, err
+		}
+		x.heed()
+	}
 	for {
 		in.Now = instantOf(x.now())
 		var action protocol.Action

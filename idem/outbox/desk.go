@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/cutover"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -19,16 +20,36 @@ type desk struct {
 	deadLetters DeadLetters
 	cfg         Config
 	mint        storage.IDGenerator
+	// loss knows until when data may have been lost.
+	loss *cutover.Reader
 }
 
 func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLetters) (*desk, error) {
 	if store == nil || topics == nil || wakeUps == nil || deadLetters == nil {
 		return nil, &idem.ConfigError{Field: "store, topics, wakeUps, deadLetters", Value: nil, Rule: "must be given"}
 	}
-	return &desk{
+	d := &desk{
 		store: store, topics: topics, wakeUps: wakeUps, deadLetters: deadLetters,
 		cfg: topics.cfg, mint: storage.IDGenerator{Random: topics.cfg.Random},
-	}, nil
+	}
+	d.loss = &cutover.Reader{Read: d.readLoss, Now: d.cfg.Now, Timeout: d.cfg.StoreTimeout, Moved: d.tellLoss}
+	return d, nil
+}
+
+// readLoss reads the row that an [storage.RefuseBeforeStore] keeps; of any other store only Config.RefuseBefore counts.
+func (d *desk) readLoss(ctx context.Context) (time.Time, error) {
+	at, err := storage.RefuseBeforeOf(ctx, d.store)
+	if errors.Is(err, storage.ErrNoRefuseBefore) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("outbox: read RefuseBefore: %w", err)
+	}
+	return at, nil
+}
+
+func (d *desk) tellLoss(ctx context.Context, at time.Time) {
+	d.cfg.Logger.WarnContext(ctx, "outbox.refuse_before", "refuse_before", at, "means", "messages created before may have been called")
 }
 
 // UnreadableError is a message that this release can't judge: another schema version or state (peers.md H17). Nothing is

@@ -22,6 +22,16 @@ func (s *Store) ResponseBytesMax() int {
 	return min(storage.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
 }
 
+// RefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return storage.RefuseBeforeOf(ctx, s.inner)
+}
+
+// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return storage.SetRefuseBeforeOf(ctx, s.inner, at)
+}
+
 // Get implements storage.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly
 // refuses.
 func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {

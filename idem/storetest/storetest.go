@@ -18,6 +18,7 @@ import (
 // Store is what is under test.
 type Store interface {
 	storage.Store
+	storage.RefuseBeforeStore
 	outbox.Store
 	recovery.Store
 }
@@ -54,6 +55,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"message", messageTests},
 		{"settle", settleTests},
 		{"expiry", expiryTests},
+		{"loss", lossTests},
 		{"queue", queueTests},
 		{"record queue", recordQueueTests},
 		{"race", raceTests},

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -37,6 +38,16 @@ type Store struct {
 
 // ResponseBytesMax implements storage.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
+
+// RefuseBefore implements storage.RefuseBeforeStore.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	return storage.RefuseBeforeOf(ctx, s.stored)
+}
+
+// SetRefuseBefore implements storage.RefuseBeforeStore.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	return storage.SetRefuseBeforeOf(ctx, s.stored, at)
+}
 
 func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger *slog.Logger) (*Store, error) {
 	bytesMax := cfg.ResponseBytesMax

@@ -29,8 +29,6 @@ var elsewhere = map[string]func(middleware.RouteInfo) bool{
 	header.CodeError:          func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
 	header.CodeInUse:          func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
 	header.CodeOutcomeUnknown: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
-	// The application is not configured to refuse keys of before a loss of records.
-	header.CodeRefusedBefore: func(middleware.RouteInfo) bool { return false },
 	// Its function's time-out leaves time for every request.
 	header.CodeNoTime: func(middleware.RouteInfo) bool { return false },
 	// Lambda returns 6 MiB; the answers of the application have some hundred bytes.

@@ -97,7 +97,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	given := map[givenAnswer]bool{}
 	for _, scenario := range []func(*world){
 		(*world).refuseRequests, (*world).refuseCallers, (*world).fail, (*world).giveFinalAnswers, (*world).giveUp, (*world).giveUpUnclaimed,
-		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch, (*world).beNotified,
+		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch, (*world).beNotified, (*world).loseRecords,
 	} {
 		w := &world{T: t, clock: &clock{now: noon}}
 		w.backend = onMemstore(t, w.clock)
@@ -336,5 +336,14 @@ func (w *world) answerTooMuch() {
 	w.restart(idem.Config{ResponseBytesMax: 16})
 	for _, a := range asks {
 		w.post(tenantA, a.path, "k", a.body).problem(500, "idempotency_response_too_large")
+	}
+}
+
+// loseRecords: nothing proves that a key is younger than the loss.
+func (w *world) loseRecords() {
+	_, err := w.store.SetRefuseBefore(w.Context(), w.clock.Now())
+	w.ok(err)
+	for _, a := range w.asks("pay_x") {
+		w.post(tenantA, a.path, "k", a.body).problem(503, "idempotency_refused_before").want(503, "Retry-After")
 	}
 }

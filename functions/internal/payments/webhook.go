@@ -66,11 +66,12 @@ func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
 }
 
 // webhookOperation is optimistic although a settlement is a transaction of its own: to settle again does no harm, so that
-// nothing needs to be locked meanwhile. A delivery that dies leaves nothing behind, and none finds another in its way.
+// nothing needs to be locked meanwhile. A delivery that dies leaves nothing behind, and none finds another in its way. After a
+// loss of records the events are evidence of what was lost, so they are taken, however old they are.
 func webhookOperation() idem.Operation {
 	policy := idem.IETF()
 	policy.Name, policy.Retention = "webhook", webhookRetention
-	return idem.Operation{Name: operationWebhooks, Kind: idem.KindOptimistic, Policy: policy}
+	return idem.Operation{Name: operationWebhooks, Kind: idem.KindOptimistic, SafeToRunAgain: true, Policy: policy}
 }
 
 func webhookRoute() middleware.RouteInfo {

@@ -463,3 +463,20 @@ func TestNewWebhookRefusesItsConfiguration(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// After a loss of records the provider's events are evidence of what was lost: they are taken, although nothing proves that
+// they are younger, while payments are refused.
+func TestWebhooksAreTakenAfterALossOfRecords(t *testing.T) {
+	onBoth(t, func(w *world) {
+		l, a := w.listen(), w.pay("k", "card_ok")
+		w.called(a.Operation)
+		_, err := w.store.SetRefuseBefore(w.Context(), w.clock.Now())
+		w.ok(err)
+		w.clock.Add(2 * time.Minute)
+		w.again("k2", "card_ok").problem(503, "idempotency_refused_before").want(503, "Retry-After")
+		l.tell(about("evt_1", w.charges()[0]))
+		w.status(a, "succeeded", "completed")
+		w.again("k", "card_ok").want(201, "Idempotent-Replayed: true")
+		w.charged(1)
+	})
+}

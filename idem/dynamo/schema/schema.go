@@ -78,7 +78,12 @@ const (
 	Retention          = "rt" // ms
 	LastError          = "le"
 	SafeToRunAgain     = "sf"
+	RefuseBefore       = "rfb" // epoch ms; of the row LossKey only
 )
+
+// LossKey is the key of the row of the idempotency table that says when data may have been lost. A record's key is base64url, and
+// a chunk's begins with an operation id, so neither ever begins with a dot.
+const LossKey = ".refuse-before"
 
 // Attributes of the outbox table.
 const (

@@ -29,6 +29,7 @@ type commands struct {
 	Redrive   redrive   `cmd:"" help:"Start a dead message anew, or all that the dead-letter queue tells of."`
 	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of a wrapped operation, that is unknown."`
 	Sweep     sweep     `cmd:"" help:"Look now at everything that is due."`
+	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show, or set, before when keys execute nothing."`
 	Ledger    ledger    `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
 	Audit     audit     `cmd:"" help:"Show what operators have changed."`
 }
@@ -333,6 +334,40 @@ func (w *sweep) Run(s *session) error {
 		return err
 	}
 	return s.changed(console.Sweep(s.ctx, w.change.change("")))
+}
+
+type loss struct {
+	Show showLoss `cmd:"" default:"1" help:"Show the instant."`
+	Set  setLoss  `cmd:"" help:"Set it. It moves to a later instant only, and nothing takes it back."`
+}
+
+type showLoss struct{}
+
+// Run implements the command.
+func (*showLoss) Run(s *session) error {
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	loss, err := console.Loss(s.ctx)
+	if err != nil {
+		return err
+	}
+	return s.show(loss, func(t *table) { t.loss(loss) })
+}
+
+type setLoss struct {
+	At time.Time `arg:"" help:"The cut-over and the clocks' difference, RFC 3339: what was written before may be lost."`
+	change
+}
+
+// Run implements the command.
+func (l *setLoss) Run(s *session) error {
+	console, err := s.console()
+	if err != nil {
+		return err
+	}
+	return s.changed(console.RefuseBefore(s.ctx, l.At, l.change.change("")))
 }
 
 type ledger struct {

@@ -66,6 +66,25 @@ func TestDead(t *testing.T) {
 	w.transcript()
 }
 
+// After a restore: the instant is set once, moves later only, and never far ahead.
+func TestRefuseBefore(t *testing.T) {
+	w := newWorld(t)
+	w.types(0, "refuse-before")
+	set := []string{"refuse-before", "set", "2026-11-21T11:30:02Z", ticket}
+	w.types(0, set...)
+	w.types(0, "refuse-before", "--output", "json")
+	w.types(0, append(set, "--write")...)
+	w.types(0, "refuse-before")
+	w.types(0, append(set, "--write")...) // again: it stands
+	w.types(idemctl.ExitRefused, "refuse-before", "set", "2026-11-21T11:30:01+00:00", ticket, "--write")
+	w.types(idemctl.ExitUsage, "refuse-before", "set", "2026-11-21T12:05:01Z", ticket, "--write")
+	w.types(idemctl.ExitUsage, "refuse-before", "set", "yesterday", ticket, "--write")
+	w.types(0, "refuse-before", "set", "2026-11-21T12:00:02Z", ticket, "--write")
+	w.types(0, "refuse-before", "show", "--output", "json")
+	w.types(0, "audit")
+	w.transcript()
+}
+
 // A payout whose first phase is done and whose second waits.
 func TestBetweenPhases(t *testing.T) {
 	w := newWorld(t)

@@ -87,6 +87,14 @@ func (t *table) result(r operator.Result) {
 	t.line("%s %s: %s, %s (audit %s)", r.Action, r.Subject, r.State, r.Outcome, r.Entry)
 }
 
+func (t *table) loss(l operator.Loss) {
+	if l.RefuseBefore.IsZero() {
+		t.line("never set: no key is refused for its age")
+		return
+	}
+	t.line("%s: nothing is executed for keys that are not proven younger", l.RefuseBefore.Format(time.RFC3339Nano))
+}
+
 func (t *table) story(s operator.Story) {
 	t.line("operation %s", s.Operation)
 	if r := s.Record; r != nil {

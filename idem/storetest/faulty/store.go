@@ -20,7 +20,7 @@ import (
 // Call names what is called. Each sending of a prepared transaction is one call.
 type Call string
 
-// The calls of storage.Store, outbox.Store and recovery.Store that reach the store.
+// The calls of storage.Store, storage.RefuseBeforeStore, outbox.Store and recovery.Store that reach the store.
 const (
 	Get            Call = "Get"
 	LoadResponse   Call = "LoadResponse"
@@ -37,6 +37,8 @@ const (
 	QueuedRecords  Call = "QueuedRecords"
 
 	PostponeMessage Call = "PostponeMessage"
+	RefuseBefore    Call = "RefuseBefore"
+	SetRefuseBefore Call = "SetRefuseBefore"
 )
 
 // Inner is the store that is wrapped.
@@ -117,6 +119,32 @@ func (s *Store) call(ctx context.Context, call Call, run func(context.Context) e
 
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
+
+// RefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
+	var at time.Time
+	err := s.call(ctx, RefuseBefore, func(ctx context.Context) (err error) {
+		at, err = storage.RefuseBeforeOf(ctx, s.inner)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return at, nil
+}
+
+// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
+	var kept time.Time
+	err := s.call(ctx, SetRefuseBefore, func(ctx context.Context) (err error) {
+		kept, err = storage.SetRefuseBeforeOf(ctx, s.inner, at)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return kept, nil
+}
 
 // Get implements storage.Store.
 func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {

@@ -1,0 +1,351 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// loses sets the row, as an operator does.
+func (w *world) loses(at time.Time) {
+	w.Helper()
+	if kept, err := w.mem.SetRefuseBefore(w.Context(), at); err != nil || !kept.Equal(at) {
+		w.Fatalf("set %v: kept %v, %v", at, kept, err)
+	}
+}
+
+// barred demands that the request is refused because of what may have been lost before that instant.
+func (w *world) barred(op *idem.Registered, req idem.Request, before time.Time) {
+	w.Helper()
+	var barred *idem.RefusedBeforeError
+	var unavailable *idem.UnavailableError
+	result, err := op.Do(w.Context(), req, w.effect(201, ""))
+	if !errors.As(err, &barred) || !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 || !barred.Before.Equal(before) {
+		w.Errorf("key %s: %+v, %v; want it refused before %v", req.Key, result, err, before)
+	}
+}
+
+// One instance that was forgotten would execute a key twice whose record was lost: the row stops them all.
+func TestTheRowStopsEveryEngineWithinAMinuteWithoutARestart(t *testing.T) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				var engines []*idem.Registered
+				for n := range 2 {
+					w.engineOf(store, idem.Config{})
+					engines = append(engines, w.register(op))
+					w.want(w.do(engines[n], keyed(fmt.Sprint("kept", n)), w.effect(201, "kept")), idem.OutcomeExecuted, 201, "kept")
+				}
+				time.Sleep(time.Hour)
+				for n, orders := range engines { // both have just looked
+					w.want(w.do(orders, keyed(fmt.Sprint("before", n)), w.effect(201, "")), idem.OutcomeExecuted, 201, "")
+				}
+				lost := time.Now()
+				w.loses(lost)
+				time.Sleep(time.Minute)
+				for n, orders := range engines {
+					w.barred(orders, keyed("no time"), lost)
+					w.barred(orders, firstSent(keyed("older"), lost.Add(-time.Second)), lost)
+					w.barred(orders, firstSent(keyed("a client's clock may be ahead"), lost.Add(time.Minute)), lost)
+					w.want(w.do(orders, keyed(fmt.Sprint("kept", n)), w.effect(201, "")), idem.OutcomeReplayed, 201, "kept")
+				}
+				time.Sleep(time.Hour)
+				for n, orders := range engines {
+					w.want(w.do(orders, firstSent(keyed(fmt.Sprint("younger", n)), time.Now()), w.effect(201, "new")), idem.OutcomeExecuted, 201, "new")
+				}
+				w.ran(6)
+			})
+		})
+	}
+}
+
+func TestTheLaterOfConfigAndRowCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		early, late := time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+		w.loses(early)
+		w.engineOf(store, idem.Config{RefuseBefore: late})
+		w.barred(w.register(idem.Operation{Kind: idem.KindAtomic}), keyed("by config"), late)
+		w.loses(late)
+		w.engineOf(store, idem.Config{RefuseBefore: early})
+		w.barred(w.register(idem.Operation{Kind: idem.KindAtomic}), keyed("by row"), late)
+	})
+}
+
+// Nobody knows what was lost while the row can't be read, the first time or again: nothing executes. What is final needs no
+// row.
+func TestNothingExecutesWhileTheRowCanNotBeRead(t *testing.T) {
+	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
+		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(op)
+				unreadable := func() {
+					w.Helper()
+					store.On(faulty.RefuseBefore, 1, faulty.Refuse(errors.New("connection refused")))
+				}
+				unreadable()
+				w.unavailable(orders, w.effect(201, "kept"))
+				w.ran(0)
+				w.want(w.do(orders, request("{}"), w.effect(201, "kept")), idem.OutcomeExecuted, 201, "kept")
+				time.Sleep(time.Minute)
+				unreadable()
+				w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "kept")
+				unreadable()
+				var barred *idem.RefusedBeforeError
+				var unavailable *idem.UnavailableError
+				_, err := orders.Do(t.Context(), firstSent(keyed("younger"), time.Now()), w.effect(201, ""))
+				if !errors.As(err, &unavailable) || errors.As(err, &barred) || unavailable.RetryAfter <= 0 {
+					t.Errorf("%v, want an UnavailableError of the store", err)
+				}
+				w.ran(1)
+				w.want(w.do(orders, keyed("again"), w.effect(201, "again")), idem.OutcomeExecuted, 201, "again")
+			})
+		})
+	}
+}
+
+// What does no harm when it runs twice is not refused, so that a provider's webhooks tell what became of what was lost.
+func TestWhatIsSafeToRunAgainExecutesAfterALoss(t *testing.T) {
+	for _, op := range []idem.Operation{{Kind: idem.KindOptimistic}, {Kind: idem.KindWrapped}} {
+		bubble(t, func(t *testing.T) {
+			w, _ := newFaultyWorld(t)
+			w.loses(time.Now())
+			op.SafeToRunAgain = true
+			orders := w.register(op)
+			w.want(w.do(orders, request("{}"), w.effect(201, "taken")), idem.OutcomeExecuted, 201, "taken")
+			w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "taken")
+		})
+	}
+	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindDeferred} {
+		var broken *idem.ConfigError
+		op := idem.Operation{Name: "orders.create", Kind: kind, Policy: idem.IETF(), SafeToRunAgain: true}
+		if _, err := newWorld(t, nil).engine.Register(op); !errors.As(err, &broken) || broken.Field != "Operation.SafeToRunAgain" {
+			t.Errorf("%s: %v, want it rejected", kind, err)
+		}
+	}
+}
+
+// It costs one read a minute, however many requests come, and however many come at once.
+func TestTheRowIsReadOnceAMinute(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		reads := func(want int) {
+			t.Helper()
+			if n := store.Count(faulty.RefuseBefore); n != want {
+				t.Errorf("%d reads, want %d", n, want)
+			}
+		}
+		crowd := func(name string) {
+			gate := faulty.NewGate()
+			store.On(faulty.RefuseBefore, 1, gate.Before())
+			var group sync.WaitGroup
+			for n := range 20 {
+				group.Go(func() { w.do(orders, keyed(fmt.Sprint(name, n)), w.handler(201)) })
+			}
+			synctest.Wait()
+			gate.Release()
+			group.Wait()
+		}
+		crowd("first")
+		reads(1)
+		time.Sleep(time.Minute - time.Millisecond)
+		for n := range 20 {
+			w.do(orders, keyed(fmt.Sprint("later", n)), w.handler(201))
+		}
+		reads(1)
+		time.Sleep(time.Millisecond)
+		crowd("a minute later")
+		reads(2)
+		if _, err := orders.Lookup(t.Context(), keyed("nothing")); err != nil {
+			t.Error(err)
+		}
+		reads(2)
+		w.ran(60)
+	})
+}
+
+// A caller that gives up while it reads for all takes nobody else with it.
+func TestACallerThatGivesUpFailsNobodyElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		gate := faulty.NewGate()
+		store.On(faulty.RefuseBefore, 1, gate.Before())
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() {
+			if result, err := orders.Do(ctx, keyed("gives up"), w.handler(201)); err == nil {
+				t.Errorf("it was answered: %+v", result)
+			}
+		})
+		<-gate.Reached()
+		for n := range 5 {
+			group.Go(func() { w.do(orders, keyed(fmt.Sprint("waits", n)), w.handler(201)) })
+		}
+		synctest.Wait()
+		cancel()
+		group.Wait()
+		w.ran(5)
+	})
+}
+
+// A row that answers nothing holds up nobody for long: the 503 is soon, and final answers come all the same.
+func TestARowThatHangsIsNotWaitedForLong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		w.do(orders, keyed("kept"), w.handler(201))
+		time.Sleep(time.Minute)
+		for range 2 {
+			store.On(faulty.RefuseBefore, 1, faulty.NewGate().Before())
+			began := time.Now()
+			w.want(w.do(orders, keyed("kept"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		}
+	})
+}
+
+// hiding is a store that does not pass the row on.
+type hiding struct{ storage.Store }
+
+// Whoever operates an engine is told once that it refuses older keys, and from where, or that no row can tell it.
+func TestTheRowIsSaidOnceUnlessItMoves(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newTold(t, nil)
+		logged := func(want int, says string) {
+			t.Helper()
+			if n := strings.Count(w.log.String(), says); n != want {
+				t.Errorf("%q is said %d times, want %d: %s", says, n, want, w.log)
+			}
+		}
+		do := func(orders *idem.Registered) {
+			for n := range 3 {
+				_, _ = w.do(orders, keyed(fmt.Sprint(n)), w.handler(201))
+				time.Sleep(time.Minute)
+			}
+		}
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		const refusing, hidden = "Idempotency-First-Sent", "the store keeps no RefuseBefore"
+		do(orders)
+		logged(0, refusing)
+		w.loses(time.Now())
+		do(orders)
+		logged(1, refusing)
+		logged(1, `"source":"the table"`)
+		w.loses(time.Now())
+		do(orders)
+		logged(2, refusing)
+		logged(0, hidden)
+		w.engineOf(hiding{w.mem}, idem.Config{Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+		do(w.register(idem.Operation{Kind: idem.KindAtomic}))
+		logged(1, hidden)
+	})
+}
+
+// A decorator that hides the row would let a key execute whose record was lost.
+func TestEveryDecoratorOfAStorePassesTheRowOn(t *testing.T) {
+	decorators := 0
+	for _, root := range []string{".", "../functions", "../localstack", "../bench"} {
+		embeds, methods := map[string]bool{}, map[string]map[string]bool{}
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			for _, declared := range file.Decls {
+				decorates(filepath.Dir(path), declared, embeds, methods)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range methods {
+			if !embeds[name] && !methods[name]["LoadResponse"] {
+				continue
+			}
+			decorators++
+			if !methods[name]["RefuseBefore"] || !methods[name]["SetRefuseBefore"] {
+				t.Errorf("%s is a store, and hides the row that says when records may have been lost", name)
+			}
+		}
+	}
+	if decorators != 8 { // dynamo, memstore, breaker, cache, seal, faulty, operator's opened, the payments application's
+		t.Errorf("%d stores were looked at, want 8", decorators)
+	}
+}
+
+// decorates notes the methods of types, and the structs that embed an interface which is a store's.
+func decorates(dir string, declared ast.Decl, embeds map[string]bool, methods map[string]map[string]bool) {
+	note := func(name, method string) {
+		name = dir + "." + name
+		if methods[name] == nil {
+			methods[name] = map[string]bool{}
+		}
+		methods[name][method] = true
+	}
+	switch d := declared.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return
+		}
+		of := d.Recv.List[0].Type
+		if pointer, ok := of.(*ast.StarExpr); ok {
+			of = pointer.X
+		}
+		if name, ok := of.(*ast.Ident); ok {
+			note(name.Name, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			named, ok := spec.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			structure, ok := named.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			for _, field := range structure.Fields.List {
+				if len(field.Names) == 0 && isStore(field.Type) {
+					note(named.Name.Name, "")
+					embeds[dir+"."+named.Name.Name] = true
+				}
+			}
+		}
+	}
+}
+
+// isStore says that an embedded field is a store behind an interface: by the names that this module gives them.
+func isStore(field ast.Expr) bool {
+	switch f := field.(type) {
+	case *ast.Ident:
+		return f.Name == "Store" || f.Name == "Inner" || f.Name == "stored"
+	case *ast.SelectorExpr:
+		return f.Sel.Name == "Store" || f.Sel.Name == "Inner"
+	}
+	return false
+}

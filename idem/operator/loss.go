@@ -1,0 +1,61 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Loss is until when data may have been lost, as the table says it to every instance.
+type Loss struct {
+	// RefuseBefore is the zero time where it was never set.
+	RefuseBefore time.Time `json:"refuse_before,omitzero"`
+}
+
+// ErrNotLater: a later instant than the one that was asked for stands already. Nothing was changed.
+var ErrNotLater = errors.New("operator: refuse-before moves to a later instant only")
+
+// lossAheadMax is how far ahead an instant may be set: nothing moves it back, and until then nothing at all would execute.
+const lossAheadMax = 5 * time.Minute
+
+// Loss reads until when data may have been lost. It returns [storage.ErrNoRefuseBefore] for a store that does not keep that.
+func (c *Console) Loss(ctx context.Context) (Loss, error) {
+	at, err := storage.RefuseBeforeOf(ctx, c.cfg.Store)
+	if err != nil {
+		return Loss{}, fmt.Errorf("operator: read RefuseBefore: %w", err)
+	}
+	return Loss{at}, nil
+}
+
+// RefuseBefore says to every instance that data from before the instant may have been lost: nothing executes for keys that
+// are not proven younger, and messages that were created before may have been called. Nothing moves it back: an earlier
+// instant is [ErrNotLater], and one more than 5 minutes ahead an [*InvalidError].
+func (c *Console) RefuseBefore(ctx context.Context, at time.Time, ch Change) (Result, error) {
+	at = at.UTC()
+	return c.carry(ctx, ch, action{
+		name: "refuse-before", subject: "all", would: fmt.Sprintf("execute nothing for keys that are not proven younger than %s", at.Format(time.RFC3339Nano)),
+		judge: func(ctx context.Context) error { return c.settable(ctx, at) },
+		act: func(ctx context.Context) (string, error) {
+			kept, err := storage.SetRefuseBeforeOf(ctx, c.cfg.Store, at)
+			if err != nil {
+				return "", fmt.Errorf("operator: set RefuseBefore: %w", err)
+			}
+			return kept.Format(time.RFC3339Nano), nil
+		},
+	})
+}
+
+// settable says why an instant can't be set.
+func (c *Console) settable(ctx context.Context, at time.Time) error {
+	if most := c.now().Add(lossAheadMax); at.After(most) {
+		return &InvalidError{"refuse-before", fmt.Sprintf("must be at most %v ahead, %s: nothing moves it back", lossAheadMax, most.Format(time.RFC3339))}
+	}
+	loss, err := c.Loss(ctx)
+	if err == nil && at.Before(loss.RefuseBefore) {
+		err = fmt.Errorf("%w: %s stands", ErrNotLater, loss.RefuseBefore.Format(time.RFC3339Nano))
+	}
+	return err
+}
