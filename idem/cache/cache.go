@@ -61,6 +61,9 @@ func (s *Store) Stats() Stats {
 // ResponseBytesMax implements idem.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
 
+// CacheAge implements idem.CachingStore: Config.MaxAge, or the age of a cache within, if that is longer.
+func (s *Store) CacheAge() time.Duration { return max(s.cfg.MaxAge, idem.CacheAgeOf(s.inner)) }
+
 // Get implements idem.Store: from memory where the record is held, else strongly as the store does.
 func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
 	asked := s.cfg.Now()
