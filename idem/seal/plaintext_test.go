@@ -78,7 +78,7 @@ func (b *bank) settled(t *testing.T, store *seal.Store) {
 	for size, body := range bodies(t) {
 		r, m := accepted(t, "ada", marker)
 		commit(t, store, r, m)
-		end := idem.MessageEnd{ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, KeptDelivered: &idem.Kept{Evidence: body[:min(len(body), 128<<10)]}}
+		end := idem.MessageEnd{ID: m.ID, Tenant: "ada", Topic: m.Topic, State: idem.MessageDead, SweepAt: base, KeptDelivered: &idem.Kept{Evidence: body[:min(len(body), 128<<10)]}}
 		settle := func(s idem.Settlement) {
 			s.Token, s.Fence = string(owner(t)), idem.MessageFence{Open: true}
 			send, err := store.PrepareSettle(s)

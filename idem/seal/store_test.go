@@ -200,7 +200,7 @@ func TestEvidenceIsSealed(t *testing.T) {
 		r, m := accepted(t, "ada", "pay ada")
 		commit(t, v, r, m)
 		dead := idem.MessageEnd{
-			ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base,
+			ID: m.ID, Tenant: "ada", Topic: m.Topic, State: idem.MessageDead, SweepAt: base,
 			KeptDelivered: &idem.Kept{Evidence: []byte("charged ada")}, KeptDeclined: &idem.Kept{Evidence: []byte("refused ada")},
 		}
 		ok(t, write(dead))
@@ -231,9 +231,13 @@ func TestNothingIsSealedForNobody(t *testing.T) {
 	if err := v.Insert(t.Context(), completed(t, "", "{}"), base); err == nil {
 		t.Error("a record without a tenant was sealed")
 	}
-	kept := idem.MessageEnd{ID: "m", Tenant: "ada", State: idem.MessageDead, KeptDelivered: &idem.Kept{Evidence: []byte("charged")}}
+	kept := idem.MessageEnd{ID: "m", Tenant: "ada", Topic: "orders.charge", State: idem.MessageDead, KeptDelivered: &idem.Kept{Evidence: []byte("charged")}}
 	if _, err := v.PrepareSettle(idem.Settlement{Message: kept, Fence: idem.MessageFence{Open: true}, Token: "t"}); !errors.Is(err, idem.ErrOperationID) {
 		t.Errorf("a message without an operation: %v", err)
+	}
+	kept.Topic = ""
+	if _, err := v.PrepareSettle(idem.Settlement{Message: kept, Fence: idem.MessageFence{Open: true}, Token: "t"}); err == nil {
+		t.Error("evidence was sealed for no topic")
 	}
 }
 

@@ -271,7 +271,7 @@ func (e *env) settleRefused(m idem.Message, end *idem.RecordEnd, existing *idem.
 // delivered ends the message with the provider's answer.
 func delivered(m idem.Message) idem.MessageEnd {
 	return idem.MessageEnd{
-		ID: m.ID, Tenant: m.Tenant, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
+		ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
 		Reference: "ch_2", LastOutcome: "delivered",
 	}
 }
