@@ -110,6 +110,31 @@ func TestTombstoneAnswersGoneAndThenTheKeyIsNew(t *testing.T) {
 	}
 }
 
+// semantics.md "expired": what could execute waits for every clock, what answers 410 waits for none. An instance whose clock is
+// ahead answers 410 while another one still replays; both are true answers, and neither executes.
+func TestBetweenExpiryAndFreedomAKeyIsReplayedAndATombstoneIsGone(t *testing.T) {
+	for _, after := range []idem.AfterExpiry{idem.AfterExpiryNew, idem.AfterExpiryGone} {
+		eachKind(t, func(p *idem.Policy) {
+			if p.AfterExpiry = after; after == idem.AfterExpiryGone {
+				p.KeepFor = 7 * day
+			}
+		}, func(w *world, orders *idem.Registered) {
+			w.do(orders, request("{}"), w.handler(201))
+			time.Sleep(day - time.Millisecond)
+			w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+			for _, at := range []time.Duration{time.Millisecond, skew - time.Millisecond} { // on its expiry, and just before it is free
+				time.Sleep(at)
+				if after == idem.AfterExpiryGone {
+					w.expired(orders, request("{}"), false)
+				} else {
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+				}
+			}
+			w.written(1)
+		})
+	}
+}
+
 // gone demands that the status endpoint can answer 410.
 func (w *world) gone(id idem.OperationID) {
 	w.Helper()
