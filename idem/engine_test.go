@@ -191,7 +191,7 @@ func TestDoScopesKeysByTenantAndOperation(t *testing.T) { // I5
 	})
 }
 
-func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) { // peers.md P4
+func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -206,7 +206,7 @@ func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) { // peers.md P4
 	})
 }
 
-// peers.md, seen elsewhere: "check-then-act".
+// One write decides who executes: who looks first and writes then executes twice.
 func TestDoTwentySimultaneousDuplicates(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestDoRejectIsStoredAndReplayed(t *testing.T) { // design.md "What a write 
 	}
 }
 
-func TestDoRetryReadsAndRunsAgain(t *testing.T) { // peers.md H11: a lost optimistic lock is never stored
+func TestDoRetryReadsAndRunsAgain(t *testing.T) { // A lost optimistic lock is never stored
 	reject := idem.Reject(idem.NewProblem(402, "no", "No", "No."))
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
@@ -443,7 +443,7 @@ func TestDoExpiryStartsANewIncarnation(t *testing.T) { // semantics.md: expired 
 	}
 }
 
-func TestDoWithoutTimeLeftReservesNothing(t *testing.T) { // peers.md P5: 0 ms left is not "no deadline"
+func TestDoWithoutTimeLeftReservesNothing(t *testing.T) { // 0 ms left is not "no deadline"
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -461,7 +461,7 @@ func TestDoWithoutTimeLeftReservesNothing(t *testing.T) { // peers.md P5: 0 ms l
 	})
 }
 
-func TestLookupNeverExecutes(t *testing.T) { // peers.md H14
+func TestLookupNeverExecutes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -519,7 +519,7 @@ func TestAwaitHoldsForTheWholeWaitAndLooksOnceMore(t *testing.T) { // payments-a
 	})
 }
 
-// peers.md P8: an operation inside another's handler, on the same engine, has settings, key and answer of its own.
+// An operation inside another's handler, on the same engine, has settings, key and answer of its own.
 func TestNestedOperationsDoNotShareAnything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -539,7 +539,7 @@ func TestNestedOperationsDoNotShareAnything(t *testing.T) {
 	})
 }
 
-// peers.md P13: spans are time.Duration throughout, so a lease ends after the execution's time and its margin.
+// Spans are time.Duration throughout, so a lease ends after the execution's time and its margin.
 func TestLeaseEndsWhenItShould(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)

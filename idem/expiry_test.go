@@ -70,7 +70,7 @@ func keyed(key string) idem.Request {
 	return req
 }
 
-// A tombstone answers 410 to the millisecond it was kept for, whether TTL is late or not (peers.md H12).
+// A tombstone answers 410 to the millisecond it was kept for, whether TTL is late or not.
 func TestTombstoneAnswersGoneAndThenTheKeyIsNew(t *testing.T) {
 	gone := func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, 7*day }
 	for _, ttl := range []bool{false, true} {
@@ -171,8 +171,8 @@ func TestSoftExpiryKeepsTheRecordAndFreesTheKey(t *testing.T) {
 	})
 }
 
-// peers.md H12: a retry of days ago never runs again, whatever TTL has done, and is never refused while there is an answer.
-func TestH12FirstSentProtectsAndNeverRejectsALiveRecord(t *testing.T) {
+// A retry of days ago never runs again, whatever TTL has done, and is never refused while there is an answer.
+func TestFirstSentProtectsAndNeverRejectsALiveRecord(t *testing.T) {
 	eachKind(t, func(*idem.Policy) {}, func(w *world, orders *idem.Registered) {
 		req := firstSent(request("{}"), time.Now())
 		w.want(w.do(orders, req, w.handler(201)), idem.OutcomeExecuted, 201, "1")
@@ -216,7 +216,7 @@ func TestFirstSentLeavesNoGapForAClockThatIsAhead(t *testing.T) {
 }
 
 // A record in any state but expired is live: a retry of yesterday takes over what provably did not happen.
-func TestH12FirstSentLeavesUnfinishedRecordsAlone(t *testing.T) {
+func TestFirstSentLeavesUnfinishedRecordsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -316,7 +316,7 @@ func TestKeysThatCarryNoTime(t *testing.T) {
 	})
 }
 
-// A release that begins to require times in keys rejects none that has an answer (peers.md H8, H12).
+// A release that begins to require times in keys rejects none that has an answer.
 func TestRequiringATimeLeavesLiveRecordsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -355,9 +355,9 @@ func TestOneOffKeysHaveNoAfterlife(t *testing.T) {
 	})
 }
 
-// peers.md H6: the key was reserved again, owner and epoch beginning anew; nothing of the first incarnation touches the
+// The key was reserved again, owner and epoch beginning anew; nothing of the first incarnation touches the
 // second: neither its holder's late writes, nor a message of it.
-func TestH6NothingOfAnExpiredIncarnationTouchesTheNext(t *testing.T) {
+func TestNothingOfAnExpiredIncarnationTouchesTheNext(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed by TTL %v", removed), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

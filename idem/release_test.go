@@ -10,9 +10,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
-// peers.md H17: whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
+// Whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
 // answers 503; the release that wrote it goes on where it stopped.
-func TestH17RecordsOfALaterReleaseAreUnavailable(t *testing.T) {
+func TestRecordsOfALaterReleaseAreUnavailable(t *testing.T) {
 	for name, change := range map[string]func(*idem.Record){
 		"schema":              func(r *idem.Record) { r.SchemaVersion++ },
 		"state":               func(r *idem.Record) { r.State = "suspended" },

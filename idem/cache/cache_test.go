@@ -144,7 +144,7 @@ func TestNothingElseIsHeld(t *testing.T) {
 		"unknown":                 func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateUnknown, time.Time{} },
 		"failed, retryable":       func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateFailedRetryable, time.Time{} },
 		"final without an expiry": func(r *idem.Record) { r.ExpiresAt = time.Time{} },
-		"another release's":       func(r *idem.Record) { r.SchemaVersion = idem.SchemaVersion + 1 }, // peers.md H17
+		"another release's":       func(r *idem.Record) { r.SchemaVersion = idem.SchemaVersion + 1 },
 		"expired":                 func(r *idem.Record) { r.ExpiresAt = start },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,7 +364,7 @@ func TestSealedResponsesStaySealed(t *testing.T) {
 	}
 }
 
-// Callers own what they are given (peers.md P7).
+// Callers own what they are given.
 func TestNoMemoryIsShared(t *testing.T) {
 	w := newWorld(t, cache.Config{})
 	w.put(record("k", 10))
