@@ -25,7 +25,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("idem: a record that is %s does not admit %s", e.State, e.Change)
 }
 
-// UnreadableError is a record that this release can't judge: another schema version, state or kind (peers.md H17). It is
+// UnreadableError is a record that this release can't judge: another schema version, state or kind. It is
 // answered with 503, never with a guess.
 type UnreadableError struct {
 	SchemaVersion int
@@ -41,7 +41,7 @@ func (e *UnreadableError) Error() string {
 // Extend lets a final record answer until the given time, at most [RetentionMax] after it was done, and returns until
 // when it answers now; the zero time is one that lives as long as its resource. It never shortens, and says nothing of the
 // record's messages, which stay as long as they would have. A response in chunks is written again with its record, in
-// one transaction: chunks never go before it (peers.md H13).
+// one transaction: chunks never go before it.
 //
 // Errors: [ErrNotLive]; [*ExtendError]; [*TransitionError] for a record that is not final;
 // [*UnavailableError], after which it may be called again.

@@ -9,8 +9,12 @@ import (
 
 const responseBytesDefault = 3 << 20
 
-// agree gives the bound on a response its default, and returns a [*ConfigError] where it is above the store's.
+// agree takes the store's cache age where it is the longer one, gives the bound on a response its default, and returns a
+// [*ConfigError] where that is above the store's.
 func (c Config) agree(store storage.Store) (Config, error) {
+	if c.CacheAge >= 0 {
+		c.CacheAge = max(c.CacheAge, storage.CacheAgeOf(store))
+	}
 	most := storage.ResponseBytesMaxOf(store)
 	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, min(responseBytesDefault, most))
 	if c.ResponseBytesMax > most {

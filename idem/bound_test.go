@@ -47,7 +47,7 @@ func TestOneBoundOnAResponse(t *testing.T) {
 }
 
 // wantLargest demands that no response is refused by the store when its handler has run: what is too large for it is what
-// the engine stores the 500 of (peers.md P6), and is not executed again.
+// the engine stores the 500 of, and is not executed again.
 func wantLargest(t *testing.T, engine *idem.Engine, mem *memstore.Store, most int) {
 	t.Helper()
 	orders, err := engine.Register(idem.Operation{Name: "orders.import", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()})

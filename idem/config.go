@@ -43,8 +43,9 @@ type Config struct {
 	// FreezeAllowance is how long a process may be frozen and then go on with what it was about to send: package recovery
 	// takes absence for proof only when that has passed too. Default 1 min.
 	FreezeAllowance time.Duration
-	// CacheAge is how long a cache in front of the store may hold an answer: after a cache-bust the key is free that much
-	// later, and answers 409 until then. It must be at least the cache's own bound (cache.Config). Default 0: no cache.
+	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves the
+	// same keys: after a cache-bust the key is free that much later, and answers 409 until then. Where the store of this engine
+	// is a [storage.CachingStore] with a longer age, that one counts. Default 1 min, the default of package cache.
 	CacheAge time.Duration
 	// RefuseBefore, where set, is when records may have been lost: the time of a restore or a fail-over, plus ClockSkew.
 	// Nothing is executed for a key that is not proven to be younger, by Idempotency-First-Sent or a time in the key; what
@@ -93,6 +94,7 @@ func (c Config) withDefaults() Config {
 	c.RunMax = cmp.Or(c.RunMax, max(15*time.Minute, c.ExecutionMax))
 	c.ClockSkew = cmp.Or(c.ClockSkew, min(2*time.Second, c.LeaseMargin))
 	c.FreezeAllowance = cmp.Or(c.FreezeAllowance, time.Minute)
+	c.CacheAge = cmp.Or(c.CacheAge, time.Minute)
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
 	c.RunsMax = cmp.Or(c.RunsMax, 5)

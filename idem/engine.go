@@ -132,7 +132,7 @@ func (e *HandlerError) Error() string { return fmt.Sprintf("idem: handler: %v", 
 // Unwrap returns the cause.
 func (e *HandlerError) Unwrap() error { return e.Cause }
 
-// ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved (peers.md P5).
+// ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved.
 var ErrNoTime = errors.New("idem: no time left before the deadline")
 
 // Do executes the operation for the request, or answers from what an earlier request left. The handler runs at most
@@ -153,7 +153,7 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 }
 
 // Lookup answers from what an earlier request left, without reserving or running anything: for a request that fails
-// validation, which must still be replayed if its stored twin passed (peers.md H14). It returns nil where the record is
+// validation, which must still be replayed if its stored twin passed. It returns nil where the record is
 // absent, expired, or free to be executed again.
 func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x, err := o.begin(req)

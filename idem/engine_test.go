@@ -192,7 +192,7 @@ func TestDoScopesKeysByTenantAndOperation(t *testing.T) { // I5
 	})
 }
 
-func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) { // peers.md P4
+func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -207,7 +207,7 @@ func TestDoRefusesAnEmptyKeyOrTenant(t *testing.T) { // peers.md P4
 	})
 }
 
-// peers.md, seen elsewhere: "check-then-act".
+// One write decides who executes: who looks first and writes then executes twice.
 func TestDoTwentySimultaneousDuplicates(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestDoRejectIsStoredAndReplayed(t *testing.T) { // design.md "What a write 
 	}
 }
 
-func TestDoRetryReadsAndRunsAgain(t *testing.T) { // peers.md H11: a lost optimistic lock is never stored
+func TestDoRetryReadsAndRunsAgain(t *testing.T) { // A lost optimistic lock is never stored
 	reject := idem.Reject(idem.NewProblem(402, "no", "No", "No."))
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
@@ -444,7 +444,7 @@ func TestDoExpiryStartsANewIncarnation(t *testing.T) { // semantics.md: expired 
 	}
 }
 
-func TestDoWithoutTimeLeftReservesNothing(t *testing.T) { // peers.md P5: 0 ms left is not "no deadline"
+func TestDoWithoutTimeLeftReservesNothing(t *testing.T) { // 0 ms left is not "no deadline"
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -462,7 +462,7 @@ func TestDoWithoutTimeLeftReservesNothing(t *testing.T) { // peers.md P5: 0 ms l
 	})
 }
 
-func TestLookupNeverExecutes(t *testing.T) { // peers.md H14
+func TestLookupNeverExecutes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -520,7 +520,7 @@ func TestAwaitHoldsForTheWholeWaitAndLooksOnceMore(t *testing.T) { // payments-a
 	})
 }
 
-// peers.md P8: an operation inside another's handler, on the same engine, has settings, key and answer of its own.
+// An operation inside another's handler, on the same engine, has settings, key and answer of its own.
 func TestNestedOperationsDoNotShareAnything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -540,7 +540,7 @@ func TestNestedOperationsDoNotShareAnything(t *testing.T) {
 	})
 }
 
-// peers.md P13: spans are time.Duration throughout, so a lease ends after the execution's time and its margin.
+// Spans are time.Duration throughout, so a lease ends after the execution's time and its margin.
 func TestLeaseEndsWhenItShould(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)

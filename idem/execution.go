@@ -187,7 +187,7 @@ func (x *execution) freezeOwn(w protocol.Write) error {
 	return err
 }
 
-// tokenOf is the client request token of a transaction: each purpose has tokens of its own (peers.md H7).
+// tokenOf is the client request token of a transaction: each purpose has tokens of its own.
 func tokenOf(t protocol.Token) string {
 	purpose := [...]string{protocol.ForCommit: "commit", protocol.ForSettle: "settle", protocol.ForKeep: "keep", protocol.ForFail: "fail"}
 	var named [64]byte

@@ -73,7 +73,7 @@ func keyed(key string) idem.Request {
 	return req
 }
 
-// A tombstone answers 410 to the millisecond it was kept for, whether TTL is late or not (peers.md H12).
+// A tombstone answers 410 to the millisecond it was kept for, whether TTL is late or not.
 func TestTombstoneAnswersGoneAndThenTheKeyIsNew(t *testing.T) {
 	gone := func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, 7*day }
 	for _, ttl := range []bool{false, true} {
@@ -109,6 +109,31 @@ func TestTombstoneAnswersGoneAndThenTheKeyIsNew(t *testing.T) {
 				w.Error("both incarnations have one operation id")
 			}
 			w.written(2)
+		})
+	}
+}
+
+// semantics.md "expired": what could execute waits for every clock, what answers 410 waits for none. An instance whose clock is
+// ahead answers 410 while another one still replays; both are true answers, and neither executes.
+func TestBetweenExpiryAndFreedomAKeyIsReplayedAndATombstoneIsGone(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		eachKind(t, func(p *idem.Policy) {
+			if p.GoneAfterExpiry = after; after == true {
+				p.KeepFor = 7 * day
+			}
+		}, func(w *world, orders *idem.Registered) {
+			w.do(orders, request("{}"), w.handler(201))
+			time.Sleep(day - time.Millisecond)
+			w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+			for _, at := range []time.Duration{time.Millisecond, skew - time.Millisecond} { // on its expiry, and just before it is free
+				time.Sleep(at)
+				if after == true {
+					w.expired(orders, request("{}"), false)
+				} else {
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+				}
+			}
+			w.written(1)
 		})
 	}
 }
@@ -149,8 +174,8 @@ func TestSoftExpiryKeepsTheRecordAndFreesTheKey(t *testing.T) {
 	})
 }
 
-// peers.md H12: a retry of days ago never runs again, whatever TTL has done, and is never refused while there is an answer.
-func TestH12FirstSentProtectsAndNeverRejectsALiveRecord(t *testing.T) {
+// A retry of days ago never runs again, whatever TTL has done, and is never refused while there is an answer.
+func TestFirstSentProtectsAndNeverRejectsALiveRecord(t *testing.T) {
 	eachKind(t, func(*idem.Policy) {}, func(w *world, orders *idem.Registered) {
 		req := firstSent(request("{}"), time.Now())
 		w.want(w.do(orders, req, w.handler(201)), idem.OutcomeExecuted, 201, "1")
@@ -194,7 +219,7 @@ func TestFirstSentLeavesNoGapForAClockThatIsAhead(t *testing.T) {
 }
 
 // A record in any state but expired is live: a retry of yesterday takes over what provably did not happen.
-func TestH12FirstSentLeavesUnfinishedRecordsAlone(t *testing.T) {
+func TestFirstSentLeavesUnfinishedRecordsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -294,7 +319,7 @@ func TestKeysThatCarryNoTime(t *testing.T) {
 	})
 }
 
-// A release that begins to require times in keys rejects none that has an answer (peers.md H8, H12).
+// A release that begins to require times in keys rejects none that has an answer.
 func TestRequiringATimeLeavesLiveRecordsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -333,9 +358,9 @@ func TestOneOffKeysHaveNoAfterlife(t *testing.T) {
 	})
 }
 
-// peers.md H6: the key was reserved again, owner and epoch beginning anew; nothing of the first incarnation touches the
+// The key was reserved again, owner and epoch beginning anew; nothing of the first incarnation touches the
 // second: neither its holder's late writes, nor a message of it.
-func TestH6NothingOfAnExpiredIncarnationTouchesTheNext(t *testing.T) {
+func TestNothingOfAnExpiredIncarnationTouchesTheNext(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed by TTL %v", removed), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

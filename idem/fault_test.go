@@ -51,7 +51,7 @@ func lateCommit(store *faulty.Store) *faulty.Late {
 	return late
 }
 
-func TestLostReplyOnReserve(t *testing.T) { // peers.md P3: one's own record in the way is one's own
+func TestLostReplyOnReserve(t *testing.T) { // One's own record in the way is one's own
 	for name, fault := range map[string]faulty.Fault{"reply lost": faulty.LoseReply(), "request lost": faulty.LoseRequest()} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -105,8 +105,8 @@ func TestLostReplyOnCommit(t *testing.T) {
 	}
 }
 
-// peers.md H1: the commit has no reply, the fence-off says that it can't land; it must not.
-func TestH1CommitThatIsFencedOffNeverLands(t *testing.T) {
+// The commit has no reply, the fence-off says that it can't land; it must not.
+func TestCommitThatIsFencedOffNeverLands(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -123,8 +123,8 @@ func TestH1CommitThatIsFencedOffNeverLands(t *testing.T) {
 	})
 }
 
-// peers.md H1, the other way round: the delayed commit lands just before the fence-off, whose failure tells.
-func TestH1CommitThatLandsBeforeTheFenceOffIsAnswered(t *testing.T) {
+// The other way round: the delayed commit lands just before the fence-off, whose failure tells.
+func TestCommitThatLandsBeforeTheFenceOffIsAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
@@ -202,7 +202,7 @@ func TestContentionIsTriedAgain(t *testing.T) {
 	}
 }
 
-// peers.md, seen elsewhere: "success sent to the client before the commit is known".
+// No success is told before the commit is known.
 func TestContentionForEverReleasesWith503(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
@@ -245,7 +245,7 @@ func freeze(d time.Duration, meanwhile func()) faulty.Fault {
 	}
 }
 
-// peers.md P1: the first holder is paused past its lease; its late commit is rejected, and it answers with the winner's
+// The first holder is paused past its lease; its late commit is rejected, and it answers with the winner's
 // result.
 func TestTwoHoldersTheLateCommitIsRejected(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestTwoHoldersTheLateCommitIsRejected(t *testing.T) {
 	})
 }
 
-// peers.md P1, P2: a first holder that only notices after its lease sends nothing more, and still gives the true answer.
+// A first holder that only notices after its lease sends nothing more, and still gives the true answer.
 func TestTwoHoldersAHandlerThatOverstaysAnswersWithTheWinnersResult(t *testing.T) {
 	for name, late := range map[string]error{"late result": nil, "late failure": errors.New("too late")} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestTwoHoldersAHandlerThatOverstaysAnswersWithTheWinnersResult(t *testing.T
 	}
 }
 
-// peers.md P10, seen elsewhere: "unlock, complete and heartbeat by anybody".
+// A duplicate that is turned away neither unlocks nor completes what the running original holds.
 func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
@@ -307,7 +307,7 @@ func TestDuplicateThatIsTurnedAwayFreesNothing(t *testing.T) {
 	})
 }
 
-// peers.md, seen elsewhere: "a client disconnect cancels the save and releases the claim".
+// A client that disconnects neither cancels the save nor releases the lease: its retry would execute again.
 func TestClientThatHangsUpChangesNothing(t *testing.T) {
 	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
 		t.Run(string(op.Kind), func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestClientThatHangsUpChangesNothing(t *testing.T) {
 	}
 }
 
-func TestRecordOfAnotherReleaseIs503(t *testing.T) { // peers.md H17
+func TestRecordOfAnotherReleaseIs503(t *testing.T) {
 	for _, op := range kinds {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestRecordOfAnotherReleaseIs503(t *testing.T) { // peers.md H17
 	}
 }
 
-func TestFingerprintIsComparedUnderTheSecretItWasStoredWith(t *testing.T) { // peers.md H8
+func TestFingerprintIsComparedUnderTheSecretItWasStoredWith(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})

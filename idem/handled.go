@@ -73,7 +73,7 @@ func (x *execution) nothingHappened(ctx context.Context) bool {
 }
 
 // classifyWrapped judges an answer that is to be stored. The work is done: where the answer does not fit, a retry must not
-// do it again (peers.md P6).
+// do it again.
 func (x *execution) classifyWrapped() protocol.Result {
 	r := &x.run
 	if r.err = r.tx.validate(x.op.Kind, r.response); r.err != nil {

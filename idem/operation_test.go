@@ -28,8 +28,8 @@ func (w *world) release(op idem.Operation) *idem.Registered {
 	return registered
 }
 
-// peers.md H8 and H17: a rename rolls out with both releases side by side, and no key is lost or executed twice.
-func TestH8RenamedOperationKeepsItsKeysInBothDirections(t *testing.T) {
+// A rename rolls out with both releases side by side, and no key is lost or executed twice.
+func TestRenamedOperationKeepsItsKeysInBothDirections(t *testing.T) {
 	for _, kind := range kinds {
 		for _, policy := range []idem.Policy{idem.IETF(), idem.Stripe(), idem.Lenient()} {
 			t.Run(fmt.Sprintf("%s read first %v, %s", kind.Kind, kind.ReadFirst, policy.Name), func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestH8RenamedOperationKeepsItsKeysInBothDirections(t *testing.T) {
 }
 
 // While one release executes, the other one waits for it, whichever has which name.
-func TestH8RenamedOperationIsInFlightForBothReleases(t *testing.T) {
+func TestRenamedOperationIsInFlightForBothReleases(t *testing.T) {
 	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
 		for _, renamed := range []bool{true, false} {
 			bubble(t, func(t *testing.T) {

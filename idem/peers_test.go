@@ -12,80 +12,127 @@ import (
 	"testing"
 )
 
+// heldBy names, for each case of docs/peers.md, tests that hold it: functions, or cases of package storetest. It is the only place
+// that knows the numbers: a test says the failure in words.
+var heldBy = map[string][]string{
+	"P1":  {"TestTwoHoldersTheLateCommitIsRejected", "TestTwoHoldersAHandlerThatOverstaysAnswersWithTheWinnersResult"},
+	"P2":  {"TestTwoHoldersAHandlerThatOverstaysAnswersWithTheWinnersResult", "any one part of the fence that is wrong is a conflict and nothing happens"},
+	"P3":  {"TestASendingAfterALostReplyIsResolved", "TestAnInsertMeetsItsOwnRecordWhenItIsSentAgain"},
+	"P4":  {"TestDoRefusesAnEmptyKeyOrTenant", "FuzzKeyByPointer"},
+	"P5":  {"TestDoWithoutTimeLeftReservesNothing"},
+	"P6":  {"TestOneBoundOnAResponse", "TestWrappedResponseTooLarge"},
+	"P7":  {"TestATransactionSentAgainSendsIdenticalBytes", "TestHandlerChangesItsInput"},
+	"P8":  {"TestNestedOperationsDoNotShareAnything", "TestNestedFunctions"},
+	"P9":  {"TestWrappedDeadLeaseIsUnknownAndNeverExecuted"},
+	"P10": {"TestDuplicateThatIsTurnedAwayFreesNothing", "any one part of the fence that is wrong is a conflict and changes nothing"},
+	"P11": {"TestErrorIsNotStored", "TestWrappedHandlerThatFailsLeavesUnknown"},
+	"P12": {"TestOutputIsReplayed", "TestOnTheWire"},
+	"P13": {"TestLeaseEndsWhenItShould", "a final record is replaced from the millisecond of its expiry on, not before"},
+	"P14": {"TestRecordKeyLeavesNoDelimiterToInject"},
+	"H1":  {"TestCommitThatIsFencedOffNeverLands", "TestCommitThatLandsBeforeTheFenceOffIsAnswered"},
+	"H2":  {"TestSlowWorkerBesideSweepAndReconciler", "a record that is final already is a conflict and nothing happens"},
+	"H3":  {"TestA202IsNeverExecutedAgain"},
+	"H4":  {"TestRedriveOnDayThree", "TestLegacyCharge"},
+	"H5":  {"TestZombieLandsAfterProvenAbsence", "TestReconcileWaitsForProofOfAbsence"},
+	"H6":  {"TestNothingOfAnExpiredIncarnationTouchesTheNext", "a revision under another operation id admits nothing"},
+	"H7":  {"another execution of the same scope and epoch is judged by its own condition", "a token that comes back with another content is an error, never a success"},
+	"H8":  {"TestRenamedOperationKeepsItsKeysInBothDirections", "TestFingerprintIsComparedUnderTheSecretItWasStoredWith"},
+	"H9":  {"TestLateEvidenceSettlesWhatTheSweepParked", "a definite answer settles from any state that is not final, any epoch and any owner"},
+	"H10": {"TestResponseTooLarge", "TestWrappedResponseTooLarge"},
+	"H11": {"TestCancellationReasonsAreReadByPosition", "TestDoRetryReadsAndRunsAgain"},
+	"H12": {"TestTombstoneAnswersGoneAndThenTheKeyIsNew", "TestFirstSentProtectsAndNeverRejectsALiveRecord"},
+	"H13": {"TestAnIncompleteResponseIsNeverReplayed", "TestChunksOutliveAnAmendedRecord"},
+	"H14": {"TestValidationLooksUpFirst", "TestValidationMeetsExpiry"},
+	"H15": {"TestNobodyIsToldAnythingBeforeTheyAreAuthorised", "TestOnReplayAddsOnlyWhatIsNotStored"},
+	"H16": {"TestInProgressDuplicateFailsItsItem", "TestFIFOStopsAtTheInProgressDuplicate"},
+	"H17": {"TestRecordsOfALaterReleaseAreUnavailable", "TestPayloadOfAnotherVersionIsLeftToItsRelease"},
+	"H18": {"TestWhatNetHTTPRepeatsIsCounted", "TestADropOnAReusedConnectionShowsAResend"},
+	"H19": {"TestAttemptsOverWithAnOpenCall", "TestProviderFaultsEndInOneCharge"},
+	"H20": {"TestPayoutThatIsGivenUp", "TestSettlementsAreTheSameEachTime"},
+	"H21": {"TestWrappedHandlerThatFailsLeavesUnknown", "TestOpaqueFailureProvesNothing"},
+}
+
+// heldElsewhere does so for the bullets of "Seen elsewhere", by words of theirs.
+var heldElsewhere = map[string][]string{
+	"key ignored the payment method":                                          {"TestPaymentKeys"},
+	"key sent on one endpoint of the flow, not on the next":                   {"TestPayoutIsDoneInOneRequest"},
+	"FailedEntryCount ignored: silent loss":                                   {"TestQueueReportsWhatFailed", "TestUnprocessedKeysAreRead"},
+	"integers above 2^53 collide":                                             {"TestDifferentRequests"},
+	"query string and path left out":                                          {"TestDifferentRequests", "TestRouter"},
+	"check-then-act":                                                          {"TestDoTwentySimultaneousDuplicates"},
+	"success sent to the client before the commit is known":                   {"TestContentionForEverReleasesWith503"},
+	"unlock, complete and heartbeat by anybody":                               {"TestDuplicateThatIsTurnedAwayFreesNothing"},
+	"a client disconnect cancels the save and releases the claim":             {"TestClientThatHangsUpChangesNothing"},
+	"processed marker before handling: a nack loses the message":              {"TestErrorIsNotStored"},
+	"the layer's own 409/422 is stored as the response":                       {"TestConformance"},
+	"a waiter that gives up deletes the live owner's row":                     {"TestConformance"},
+	"default settings replay across tenants or endpoints":                     {"TestConformance"},
+	"lease expiry treated as permission to run an ambiguous withdrawal again": {"TestWrappedDeadLeaseIsUnknownAndNeverExecuted"},
+	"body re-serialised on replay: not byte-exact; binary bodies corrupted":   {"TestOnTheWire"},
+	"set-cookie replayed":                                                     {"TestOnTheWire"},
+	"effect first, record afterwards":                                         {"TestWorkerKilledBetweenChargeAndSettle"},
+	"unfinished keys deleted by the reaper":                                   {"TestRecordRemovedByTTLOnlyWhereNothingCanHaveHappenedUntold"},
+	"delimiter injection in composed keys":                                    {"TestRecordKeyLeavesNoDelimiterToInject"},
+}
+
 var (
 	peerCase   = regexp.MustCompile(`(?m)^- ([PH][0-9]+) `)
 	peerBullet = regexp.MustCompile(`(?m)^- `)
-	// citation is "peers.md H6" in a comment or a name, also of several at once: "peers.md P1, P2", "peers.md P11 and H21".
-	citation  = regexp.MustCompile(`peers\.md ([PH][0-9]+(?:(?:, | and )[PH][0-9]+)*)`)
-	namedCase = regexp.MustCompile(`func Test(H[0-9]+)[A-Z]`)
-	caseName  = regexp.MustCompile(`[PH][0-9]+`)
-	elsewhere = regexp.MustCompile(`seen elsewhere: ("[^"]+"(?:, "[^"]+")*)`)
-	quotation = regexp.MustCompile(`"([^"]+)"`)
-	newLine   = regexp.MustCompile(`\n\s*(// )?`)
+	newLine    = regexp.MustCompile(`\n\s*`)
+	// testName is a test's, without the number of a case that it may begin with; contractCase is one of package storetest.
+	testName     = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz))(?:[HP][0-9]+)?([A-Z]\w*)\(`)
+	contractCase = regexp.MustCompile(`(?m)^\t\{"([^"]+)", func`)
 )
 
-// namedCases are those that a test bears in its name.
-var namedCases = []string{"H2", "H3", "H4", "H5", "H6", "H8", "H9", "H10", "H12", "H13", "H14", "H15", "H16", "H17", "H20"}
-
-// Every case of docs/peers.md is held by a test that cites it and runs in "go test ./...": as "peers.md H6", or in its name.
-func TestEveryCaseOfThePeersIsCited(t *testing.T) {
-	cases := peerCase.FindAllStringSubmatch(peers(t), -1)
-	if len(cases) < 30 {
-		t.Fatalf("docs/peers.md has %d cases", len(cases))
+// Every case of docs/peers.md is held by tests that "go test ./..." runs.
+func TestEveryCaseOfThePeersIsHeld(t *testing.T) {
+	there := tests(t)
+	var cases []string
+	for _, found := range peerCase.FindAllStringSubmatch(peers(t), -1) {
+		cases = append(cases, found[1])
+		if len(heldBy[found[1]]) == 0 {
+			t.Errorf("no test is named for %s", found[1])
+		}
 	}
-	cited, named := map[string]bool{}, map[string]bool{}
-	tests(t, func(_, text string) {
-		for _, found := range citation.FindAllStringSubmatch(text, -1) {
-			for _, name := range caseName.FindAllString(found[1], -1) {
-				cited[name] = true
+	if known := slices.Sorted(maps.Keys(heldBy)); len(cases) < 30 || !slices.Equal(known, slices.Sorted(slices.Values(cases))) {
+		t.Errorf("docs/peers.md has the cases %q, heldBy %q", cases, known)
+	}
+	for name, held := range heldBy {
+		for _, test := range held {
+			if !there[test] {
+				t.Errorf("%s is held by %q, which is no test", name, test)
 			}
 		}
-		for _, found := range namedCase.FindAllStringSubmatch(text, -1) {
-			named[found[1]] = true
-		}
-	})
-	for _, c := range cases {
-		if !cited[c[1]] && !named[c[1]] {
-			t.Errorf("no test cites peers.md %s", c[1])
-		}
-		delete(cited, c[1])
-	}
-	for _, name := range namedCases {
-		if !named[name] {
-			t.Errorf("no test has %s in its name", name)
-		}
-	}
-	if len(cited) > 0 {
-		t.Errorf("tests cite %v, which docs/peers.md has not", slices.Sorted(maps.Keys(cited)))
 	}
 }
 
-// Every bullet of "Seen elsewhere" is quoted, in part, by a test, and every quotation is of one.
-func TestEverythingSeenElsewhereIsCited(t *testing.T) {
+// So is every bullet of "Seen elsewhere".
+func TestEverythingSeenElsewhereIsHeld(t *testing.T) {
 	_, section, _ := strings.Cut(peers(t), "\n## Seen elsewhere\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	uncited := map[string]bool{}
+	open := map[string]bool{}
 	for _, bullet := range peerBullet.Split(section, -1)[1:] {
-		uncited[newLine.ReplaceAllString(strings.TrimSpace(bullet), " ")] = true
+		open[newLine.ReplaceAllString(strings.TrimSpace(bullet), " ")] = true
 	}
-	bullets := slices.Collect(maps.Keys(uncited))
+	bullets, there := slices.Collect(maps.Keys(open)), tests(t)
 	if len(bullets) < 10 {
 		t.Fatalf("docs/peers.md has %d bullets", len(bullets))
 	}
-	tests(t, func(path, text string) {
-		for _, found := range elsewhere.FindAllStringSubmatch(text, -1) {
-			for _, quoted := range quotation.FindAllStringSubmatch(found[1], -1) {
-				i := slices.IndexFunc(bullets, func(bullet string) bool { return strings.Contains(bullet, quoted[1]) })
-				if i < 0 {
-					t.Errorf("%s quotes %q, which docs/peers.md does not say", path, quoted[1])
-					continue
-				}
-				delete(uncited, bullets[i])
+	for words, held := range heldElsewhere {
+		i := slices.IndexFunc(bullets, func(bullet string) bool { return strings.Contains(bullet, words) })
+		if i < 0 {
+			t.Errorf("docs/peers.md does not say %q", words)
+			continue
+		}
+		delete(open, bullets[i])
+		for _, test := range held {
+			if !there[test] {
+				t.Errorf("%q is held by %q, which is no test", words, test)
 			}
 		}
-	})
-	for bullet := range uncited {
-		t.Errorf("no test quotes: %s", bullet)
+	}
+	for bullet := range open {
+		t.Errorf("no test is named for: %s", bullet)
 	}
 }
 
@@ -98,10 +145,10 @@ func peers(t *testing.T) string {
 	return string(document)
 }
 
-// tests visits every file of tests that "go test ./..." runs, and the contract that those of the stores run, with each
-// comment on one line.
-func tests(t *testing.T, visit func(path, text string)) {
+// tests are the names of all tests that "go test ./..." runs, and of the cases of the contract that those of the stores run.
+func tests(t *testing.T) map[string]bool {
 	t.Helper()
+	there := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("looking for tests: %w", err)
@@ -113,16 +160,25 @@ func tests(t *testing.T, visit func(path, text string)) {
 			return nil
 		}
 		contract := filepath.Ext(path) == ".go" && filepath.Dir(path) == filepath.Join("..", "idem", "storetest")
-		if !strings.HasSuffix(path, "_test.go") && !contract || filepath.Base(path) == "peers_test.go" {
+		if !strings.HasSuffix(path, "_test.go") && !contract {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		if err == nil && !strings.HasPrefix(string(text), "//go:build") {
-			visit(path, newLine.ReplaceAllString(string(text), " "))
+		if err != nil || strings.HasPrefix(string(text), "//go:build") {
+			return err
 		}
-		return err
+		for _, found := range testName.FindAllStringSubmatch(string(text), -1) {
+			there[found[1]+found[2]] = true
+		}
+		if contract {
+			for _, found := range contractCase.FindAllStringSubmatch(string(text), -1) {
+				there[found[1]] = true
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return there
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// peers.md H17: whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
+// Whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
 // answers 503; the release that wrote it goes on where it stopped.
-func TestH17RecordsOfALaterReleaseAreUnavailable(t *testing.T) {
+func TestRecordsOfALaterReleaseAreUnavailable(t *testing.T) {
 	for name, change := range map[string]func(*storage.Record){
 		"schema":              func(r *storage.Record) { r.SchemaVersion++ },
 		"state":               func(r *storage.Record) { r.State = "suspended" },

@@ -139,8 +139,8 @@ func TestParkDeadLosesRepliesAndRaces(t *testing.T) {
 
 var errDown = errors.New("down")
 
-// peers.md H9: what the sweep has parked is still settled by its holder's own evidence.
-func TestH9LateEvidenceSettlesWhatTheSweepParked(t *testing.T) {
+// What the sweep has parked is still settled by its holder's own evidence.
+func TestLateEvidenceSettlesWhatTheSweepParked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
@@ -299,7 +299,7 @@ func TestFreeLetsTheNextRequestExecute(t *testing.T) {
 	})
 }
 
-// peers.md H5: while the lease lives, parked or not, its handler's request may be under way.
+// While the lease lives, parked or not, its handler's request may be under way.
 func TestFreeRefusesAWrappedLeaseThatLives(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
@@ -380,7 +380,7 @@ func TestEvidenceAfterFreeSettlesWhatWasFreed(t *testing.T) {
 	})
 }
 
-// peers.md H17: what this release can't judge is neither parked nor decided.
+// What this release can't judge is neither parked nor decided.
 func TestRecoveryRefusesRecordsOfAnotherRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// peers.md P14, seen elsewhere: "delimiter injection in composed keys".
+// No part of a scope can pass for another by a delimiter in it, and keys spread over all partitions.
 func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) {
 	seen := map[storage.RecordKey]idem.Scope{}
 	for _, s := range []idem.Scope{

@@ -39,8 +39,8 @@ func TestWrappedReplaysWhatItStored(t *testing.T) {
 	})
 }
 
-// peers.md H21, I7: what may have happened is never run again, a day later either.
-func TestH21OpaqueFailureProvesNothing(t *testing.T) {
+// What may have happened is never run again, a day later either.
+func TestOpaqueFailureProvesNothing(t *testing.T) {
 	for name, handler := range map[string]idem.Handler{
 		"500":   func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 500}, nil },
 		"408":   func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 408}, nil },
@@ -152,8 +152,8 @@ func TestNothingHappenedCountsInItsOwnRequestOnly(t *testing.T) {
 	})
 }
 
-// peers.md H9, H21: the holder overstays its lease, a duplicate parks it as unknown; its late evidence still settles.
-func TestH9OpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
+// The holder overstays its lease, a duplicate parks it as unknown; its late evidence still settles.
+func TestOpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
@@ -164,7 +164,7 @@ func TestH9OpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
 	})
 }
 
-// peers.md P9 and the crash of a holder; seen elsewhere: "lease expiry treated as permission to run an ambiguous withdrawal again".
+// A holder that died, or could not save what it did: that its lease is over is no permission to run again.
 func TestWrappedDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
@@ -180,7 +180,7 @@ func TestWrappedDeadLeaseIsUnknownAndNeverExecuted(t *testing.T) {
 	})
 }
 
-func TestWrappedResponseTooLargeIsStoredAsSuch(t *testing.T) { // peers.md P6: the work is done and is not done again
+func TestWrappedResponseTooLargeIsStoredAsSuch(t *testing.T) { // The work is done and is not done again
 	bubble(t, func(t *testing.T) {
 		w, _ := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})

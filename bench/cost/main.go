@@ -4,7 +4,7 @@
 //
 //	go run ./bench/cost > bench/cost/testdata/dynoxide.txt
 //
-// For comparison, Powertools for AWS Lambda (TypeScript 2.35.0; docs/peers.md, P14) consumes 1 + 10 W for a first request
+// For comparison, Powertools for AWS Lambda (TypeScript 2.35.0; docs/peers.md) consumes 1 + 10 W for a first request
 // with a response of 10 KB and about 10 W for each replay, without a business write, a message or a status code.
 package main
 

@@ -61,7 +61,7 @@ func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
 	}
 }
 
-// LONGEST_REQUEST and LISTING_DELAY reach the topics: before they are over, absence proves nothing (peers.md H5).
+// LONGEST_REQUEST and LISTING_DELAY reach the topics: before they are over, absence proves nothing.
 func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
 	for name, value := range map[string]string{"LONGEST_REQUEST": "59m", "LISTING_DELAY": "59m"} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func failures(t *testing.T, ctx context.Context, h Handler, event []byte) []stri
 	return ids
 }
 
-// peers.md, seen elsewhere: "FailedEntryCount ignored: silent loss": what failed is named, and nothing else.
+// What failed is named, and nothing else: a failure that is not named is lost without a word.
 func TestQueueReportsWhatFailed(t *testing.T) {
 	var seen []string
 	handle := func(_ context.Context, m events.SQSMessage) error {

@@ -191,7 +191,7 @@ func chosen(id string) error {
 }
 
 // FuzzBatches: no record is lost. Each was handled without an error or comes again, because it is reported, or because it
-// is behind the one that a stream goes on from (peers.md H16).
+// is behind the one that a stream goes on from.
 func FuzzBatches(f *testing.F) {
 	for _, name := range []string{"worker-queue", "worker-stream-insert", "worker-stream-modify", "worker-stream-ttl", "sweep-schedule"} {
 		f.Add(sample(f, name), uint8(1))

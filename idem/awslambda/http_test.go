@@ -363,7 +363,7 @@ func problemCode(t *testing.T, body []byte) string {
 	return p.Code
 }
 
-// peers.md P6: what can't be returned is an answer with a code, not a failed invocation.
+// What can't be returned is an answer with a code, not a failed invocation.
 func TestTooLargeIsAProblem(t *testing.T) {
 	for name, write := range map[string]http.HandlerFunc{
 		"text": func(w http.ResponseWriter, _ *http.Request) {

@@ -119,7 +119,7 @@ func TestWhoHoldsALeaseFinishes(t *testing.T) {
 
 // The commit's replies are lost until the breaker opens and beyond: it is sent again and fenced off all the same, and what
 // it did is the answer.
-func TestALostCommitIsResolvedThroughAnOpenBreaker(t *testing.T) { // peers.md H1
+func TestALostCommitIsResolvedThroughAnOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, breaker.Config{FailuresMax: 1, OpenFor: time.Hour})
 		for n := range 4 {

@@ -71,6 +71,9 @@ func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, e
 	return storage.SetRefuseBeforeOf(ctx, s.inner, at)
 }
 
+// CacheAge implements storage.CachingStore: Config.MaxAge, or the age of a cache within, if that is longer.
+func (s *Store) CacheAge() time.Duration { return max(s.cfg.MaxAge, storage.CacheAgeOf(s.inner)) }
+
 // Get implements storage.Store: from memory where the record is held, else strongly as the store does.
 func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	asked := s.cfg.Now()

@@ -145,7 +145,7 @@ func TestNothingElseIsHeld(t *testing.T) {
 		"unknown":                 func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateUnknown, time.Time{} },
 		"failed, retryable":       func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateFailedRetryable, time.Time{} },
 		"final without an expiry": func(r *storage.Record) { r.ExpiresAt = time.Time{} },
-		"another release's":       func(r *storage.Record) { r.SchemaVersion = storage.SchemaVersion + 1 }, // peers.md H17
+		"another release's":       func(r *storage.Record) { r.SchemaVersion = storage.SchemaVersion + 1 },
 		"expired":                 func(r *storage.Record) { r.ExpiresAt = start },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestSealedResponsesStaySealed(t *testing.T) {
 	}
 }
 
-// Callers own what they are given (peers.md P7).
+// Callers own what they are given.
 func TestNoMemoryIsShared(t *testing.T) {
 	w := newWorld(t, cache.Config{})
 	w.put(record("k", 10))

@@ -101,7 +101,7 @@ func (e entry) joined(other entry) entry {
 	return whole
 }
 
-// clone shares no memory with the record: callers may change what they are given (peers.md P7).
+// clone shares no memory with the record: callers may change what they are given.
 func clone(r storage.Record) storage.Record {
 	r.Response.Header, r.Response.Body = slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)
 	return r

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is the version of the fingerprints that Sum computes. Older versions stay computable for as long as records may
-// hold them, so a release never turns a valid retry into a mismatch (peers.md H8).
+// hold them, so a release never turns a valid retry into a mismatch.
 const Version = 1
 
 // Defaults and bounds of Config.

@@ -63,8 +63,8 @@ func TestSameRequest(t *testing.T) {
 	}
 }
 
-// Every input here is another request than every other one. Among them are peers.md's collisions, {"a":1} and {"a":"1"} and
-// composed keys with delimiters inside; seen elsewhere: "integers above 2^53 collide", "query string and path left out".
+// Every input here is another request than every other one. Among them are what collides elsewhere: {"a":1} and
+// {"a":"1"}, composed keys with delimiters inside, integers above 2^53, requests that differ in path or query only.
 func TestDifferentRequests(t *testing.T) {
 	body := func(mediaType, body string) Input {
 		return Input{Operation: "op", MediaType: mediaType, Body: []byte(body)}
@@ -120,7 +120,7 @@ func TestDelimiterInjection(t *testing.T) {
 	}
 }
 
-// The bytes of version 1 never change: live records hold them (peers.md H8). A change here needs a new version.
+// The bytes of version 1 never change: live records hold them. A change here needs a new version.
 func TestVersion1IsFrozen(t *testing.T) {
 	fields, err := NewFields(nil, []string{"/sent_at"})
 	if err != nil {

@@ -57,7 +57,7 @@ func frozenInputs(t *testing.T) map[string]Input {
 	}
 }
 
-// A release never turns a valid retry into a mismatch (peers.md H8): what was stored under a version and a secret, or under
+// A release never turns a valid retry into a mismatch: what was stored under a version and a secret, or under
 // none, is computed again bit by bit for as long as the version is computed at all. The files are never rewritten.
 func TestFingerprintsOfEveryVersionAreFrozen(t *testing.T) {
 	f := newFingerprinter(t, Config{Secrets: []Secret{

@@ -14,8 +14,8 @@
 // A [Journal] keeps the keys of named operations ([WithOperation]) across restarts. The caller ends an operation by
 // [Transport.Done] once it has kept the answer; before that a crash loses nothing, since the same key gets the same answer.
 //
-// net/http's own transport repeats a request by itself when a reused connection breaks, because it carries a key
-// (docs/peers.md H18). With a server that honours the key that is safe; still, requests with a body are sent so that it
+// net/http's own transport repeats a request by itself when a reused connection breaks, because it carries a key.
+// With a server that honours the key that is safe; still, requests with a body are sent so that it
 // can't happen, and where it can, without a body, [GaveUpError] and the log count what was written, not what was asked for.
 //
 // The same rules in TypeScript, to copy from: typescript/README.md.

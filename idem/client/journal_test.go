@@ -145,7 +145,7 @@ func TestDamagedJournalIsAnError(t *testing.T) {
 	}
 }
 
-// peers.md "What nobody has" 14: a process that ends between sending and answer, or before it kept the answer, goes on with
+// A process that ends between sending and answer, or before it kept the answer, goes on with
 // the same key.
 func TestRestartKeepsTheKey(t *testing.T) {
 	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
@@ -172,7 +172,7 @@ func TestRestartKeepsTheKey(t *testing.T) {
 	})
 }
 
-// A key older than the server's record would execute anew (peers.md H12): it is not sent.
+// A key older than the server's record would execute anew: it is not sent.
 func TestOldKeysAreNotSent(t *testing.T) {
 	w := open(t)
 	journal, err := client.NewMemoryJournal(0)

@@ -31,7 +31,7 @@ func TestAnyScheduleOfFaults(t *testing.T) {
 		path := rapid.SampledFrom([]string{"/orders", "/imports", "/stripe"}).Draw(rt, "path")
 		body := rapid.SampledFrom([]string{`{}`, `{"item":"book"}`}).Draw(rt, "body")
 		if path == "/imports" && rapid.Bool().Draw(rt, "no body") {
-			body = "" // and net/http joins in (peers.md H18)
+			body = "" // and net/http joins in
 		}
 		processes := rapid.IntRange(1, 4).Draw(rt, "processes")
 		for process := range processes + 1 {

@@ -127,8 +127,8 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	return nil, false, nil
 }
 
-// attempt sends the request with its key, so that nothing but a lost body-less request is ever repeated below
-// (peers.md H18): net/http does not repeat what it can't rewind.
+// attempt sends the request with its key, so that nothing but a lost body-less request is ever repeated below:
+// net/http does not repeat what it can't rewind.
 func (s *sending) attempt(ctx context.Context) (*answer, error) {
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { s.sends.Add(1) }}
 	out := s.req.Clone(httptrace.WithClientTrace(ctx, trace))

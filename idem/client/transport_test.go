@@ -265,7 +265,7 @@ func TestSlowAnswers(t *testing.T) {
 	})
 }
 
-// peers.md H18: net/http repeats a POST on a reused connection that breaks, because it carries a key. With a body it can't
+// The transport of net/http repeats a POST on a reused connection that breaks, because it carries a key. With a body it can't
 // here; without one it does, and the client counts what was written.
 func TestWhatNetHTTPRepeatsIsCounted(t *testing.T) {
 	for name, test := range map[string]struct {

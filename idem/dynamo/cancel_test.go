@@ -33,7 +33,7 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 		want  error // nil: an error that is none of the others
 	}{
 		{"the record's condition", []string{condition, none, none, none}, record},
-		{"the record's condition wins over a write's (peers.md H11)", []string{condition, none, condition, condition}, record},
+		{"the record's condition wins over a write's", []string{condition, none, condition, condition}, record},
 		{"the record's condition wins over contention and a throttle", []string{condition, running, throttle, running}, record},
 		{"the record's condition wins over a message's", []string{condition, condition, none, none}, record},
 		{"the message's condition", []string{none, condition, none, none}, message0},

@@ -25,7 +25,7 @@ type encodedBody struct {
 func (b encodedBody) chunks(size int) int { return (len(b.bytes) + size - 1) / size }
 
 // chunkOutlives is how much longer than its record a chunk may be removed: native TTL keeps no order between items, and
-// a record must not be there without its chunks (peers.md H13).
+// a record must not be there without its chunks.
 const chunkOutlives = time.Hour
 
 // chunkKey names a chunk by the incarnation, so that a later one never tears the body of an earlier. No record's key has

@@ -33,7 +33,7 @@ func TestALargeResponseLiesInChunks(t *testing.T) {
 			t.Fatalf("chunk %d is missing", n)
 		}
 		if late := numberOf(t, chunk["ttl"]) - ttl; late <= 0 {
-			t.Errorf("chunk %d goes %d s after its record (peers.md H13)", n, late)
+			t.Errorf("chunk %d goes %d s after its record", n, late)
 		}
 	}
 	if back := got(t, store, done.Key); !bytes.Equal(back.Response.Body, done.Response.Body) {
@@ -48,8 +48,8 @@ func numberOf(t *testing.T, v types.AttributeValue) int {
 	return n
 }
 
-// peers.md H13: a chunk that is gone, damaged, or of another writing is never replayed as the answer.
-func TestH13AnIncompleteResponseIsNeverReplayed(t *testing.T) {
+// A chunk that is gone, damaged, or of another writing is never replayed as the answer.
+func TestAnIncompleteResponseIsNeverReplayed(t *testing.T) {
 	store, client, tables := onDynoxide(t, dynamo.Config{ChunkBytes: 64 << 10, ResponseBytesMax: 1<<20 + 1<<10})
 	other := completed(reserved(t), random(256<<10))
 	must(t, store.Insert(t.Context(), other, base))
@@ -98,8 +98,8 @@ func TestH13AnIncompleteResponseIsNeverReplayed(t *testing.T) {
 	}
 }
 
-// A batch that is answered in part is a success to the SDK: what is left is read on its own (peers.md, seen elsewhere:
-// "FailedEntryCount ignored: silent loss" is the same of another service).
+// A batch that is answered in part is a success to the SDK: what is left is read on its own, or it would
+// be missing without an error.
 func TestUnprocessedKeysAreRead(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	tables := createTables(t, client)

@@ -179,7 +179,7 @@ func TestWritesTellWhatAFaultMeans(t *testing.T) {
 }
 
 // A write that is sent again after a lost reply meets itself: a transaction by its token, a single write by the owner in
-// what it lost against (peers.md P3).
+// what it lost against.
 func TestASendingAfterALostReplyIsResolved(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client, faults := faultyClient(url, 1)
@@ -233,7 +233,7 @@ func TestAWriteIsOneRequestAndAReadIsRetried(t *testing.T) {
 	}
 }
 
-// A conflict after a lost reply carries the revision that tells one's own write from another's (peers.md P3).
+// A conflict after a lost reply carries the revision that tells one's own write from another's.
 func TestAnInsertMeetsItsOwnRecordWhenItIsSentAgain(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	store := newStore(t, client, createTables(t, client), dynamo.Config{})

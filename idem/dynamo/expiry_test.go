@@ -103,7 +103,7 @@ func recordKey(t *testing.T, id storage.OperationID) string {
 }
 
 // Expiry is judged by the clock, in the read and in the condition: that TTL is late, or was quick, changes nothing
-// (semantics.md "expired", peers.md H12).
+// (semantics.md "expired").
 func TestExpiryAcrossDaysWithAndWithoutTTL(t *testing.T) {
 	for _, kind := range []storage.Kind{storage.KindAtomic, storage.KindOptimistic} {
 		for _, removed := range []bool{false, true} {
@@ -153,8 +153,8 @@ func TestTombstoneAcrossDaysWithAndWithoutTTL(t *testing.T) {
 	}
 }
 
-// peers.md H13: chunks outlive their record, also where its end is moved, or comes with its resource.
-func TestH13ChunksOutliveAnAmendedRecord(t *testing.T) {
+// Chunks outlive their record, also where its end is moved, or comes with its resource.
+func TestChunksOutliveAnAmendedRecord(t *testing.T) {
 	s := newShop(t, dynamo.Config{ChunkBytes: 64 << 10, ResponseBytesMax: 1<<20 + 1<<10})
 	extended, backed := completed(reserved(t), random(200<<10)), completed(reserved(t), random(200<<10))
 	backed.Expiry.ResourceBacked, backed.ExpiresAt, backed.FreeAt = true, time.Time{}, time.Time{}

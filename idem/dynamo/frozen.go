@@ -18,7 +18,7 @@ var transactWriteItems = smithy.NewOperationSchema(schemas.TransactWriteItems, s
 
 // frozen is a client protocol that sends one request's bytes, made once. The SDK writes maps in their random order, so
 // the same input has other bytes each time it is sent; under one client request token DynamoDB wants the same
-// parameters, and whoever sends again wants to know that nothing has changed since (peers.md P7).
+// parameters, and whoever sends again wants to know that nothing has changed since.
 type frozen struct {
 	smithyhttp.ClientProtocol
 	header http.Header

@@ -12,7 +12,7 @@ import (
 )
 
 // A transaction that is sent again sends identical bytes, though the SDK writes maps in their random order, and though
-// the caller has changed what it prepared the transaction from (peers.md P7).
+// the caller has changed what it prepared the transaction from.
 func TestATransactionSentAgainSendsIdenticalBytes(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
 	tables := createTables(t, client)

@@ -163,7 +163,7 @@ func FuzzDecodeMessage(f *testing.F) {
 }
 
 // FuzzJoinChunks loses, damages, doubles or exchanges chunks of a body: it is put together as it was written, or not at
-// all (peers.md H13).
+// all.
 func FuzzJoinChunks(f *testing.F) {
 	shared := offline(f)
 	f.Add([]byte("a body in chunks, one of which is exchanged"), []byte("another body, as long as the first one was."), uint8(4), uint8(1), uint8(1), uint8(0))

@@ -279,8 +279,8 @@ func TestAMessageWithoutATimeIsInItsQueue(t *testing.T) {
 	}
 }
 
-// A record of another release is returned whatever its attributes have become, and says that it can't be read
-// (peers.md H17); one that says it is of this release must be well-formed.
+// A record of another release is returned whatever its attributes have become, and says that it can't be read;
+// one that says it is of this release must be well-formed.
 func TestOnlyTheOwnSchemaIsStrict(t *testing.T) {
 	store := offline(t)
 	whole, _, err := store.encodeRecord(everyField())

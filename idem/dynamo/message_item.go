@@ -12,7 +12,7 @@ import (
 )
 
 // schemaSealed is the schema version of the row of a sealed message, which is otherwise as any: a release that can't open
-// it leaves it alone, rather than call with what it can't read (peers.md H17).
+// it leaves it alone, rather than call with what it can't read.
 const schemaSealed = 100 + storage.SchemaVersion
 
 // encodeMessage makes the message's item.

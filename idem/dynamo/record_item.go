@@ -74,7 +74,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 }
 
 // decodeRecord reads a record's item; the body of a chunked response stays empty. A record of a schema, state or kind
-// that this release doesn't know is returned, and says itself that it isn't readable (peers.md H17); an attribute of the
+// that this release doesn't know is returned, and says itself that it isn't readable; an attribute of the
 // wrong type in a known schema is an error.
 func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 	r := &reader{item: it}

@@ -21,8 +21,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Two releases run side by side for as long as a deployment takes, and the older one comes back when it is rolled back
-// (peers.md H17): each reads what the other wrote, or says that it can't.
+// Two releases run side by side for as long as a deployment takes, and the older one comes back when it is rolled back:
+// each reads what the other wrote, or says that it can't.
 
 type attributes = map[string]types.AttributeValue
 

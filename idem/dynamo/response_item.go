@@ -16,7 +16,7 @@ var responseAttributes = []string{
 }
 
 // encodingSealed is of what package seal has encrypted. Release 1 does not know it, so it answers 503 where it would replay
-// what it can't open (peers.md H17).
+// what it can't open.
 const encodingSealed = "s"
 
 // writeResponse writes a record's response, and returns the part of its body that lies in chunks.

@@ -9,7 +9,7 @@ import (
 )
 
 // What is sealed says so in its item, is not compressed, and is not mistaken for a response. Items of earlier releases say
-// nothing and are not sealed (peers.md H17).
+// nothing and are not sealed.
 func TestASealedRecordsItem(t *testing.T) {
 	store, r := offline(t), everyField()
 	for _, sealed := range []bool{true, false} {

@@ -102,7 +102,7 @@ func rowKey(key string) map[string]types.AttributeValue {
 func number(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 
 // Only the states that this release knows as final expire: what a later release keeps in another state is never
-// overwritten, whatever its expiry says (peers.md H17).
+// overwritten, whatever its expiry says.
 func TestAnUnknownStateDoesNotExpire(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client := dynamotest.Client(url)

@@ -42,7 +42,7 @@ func wantLater(t *testing.T, it attributes, after string) {
 	}
 }
 
-// What a later release added to a row is there still when this one has written the whole of it anew (peers.md H17).
+// What a later release added to a row is there still when this one has written the whole of it anew.
 func TestAttributesOfALaterReleaseAreCarriedThrough(t *testing.T) {
 	store, client, tables := onDynoxide(t, dynamo.Config{})
 	rowOf := func(key storage.RecordKey) attributes {

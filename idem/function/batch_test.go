@@ -78,9 +78,9 @@ func wantFailed(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// peers.md H16: the duplicate of what is in progress is not acknowledged. Its holder hangs until its lease is over; the
-// next delivery executes, and what the first holder does afterwards changes nothing (P1).
-func TestH16InProgressDuplicateFailsItsItem(t *testing.T) {
+// The duplicate of what is in progress is not acknowledged. Its holder hangs until its lease is over; the
+// next delivery executes, and what the first holder does afterwards changes nothing.
+func TestInProgressDuplicateFailsItsItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, idem.Config{})
 		fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
@@ -109,8 +109,8 @@ func TestH16InProgressDuplicateFailsItsItem(t *testing.T) {
 	})
 }
 
-// peers.md H16, on a FIFO queue: nothing of the batch goes past the duplicate.
-func TestH16FIFOStopsAtTheInProgressDuplicate(t *testing.T) {
+// On a FIFO queue nothing of the batch goes past the duplicate.
+func TestFIFOStopsAtTheInProgressDuplicate(t *testing.T) {
 	w := newWorld(t, idem.Config{})
 	fn := w.function(idem.Operation{Kind: idem.KindAtomic}, function.Config{})
 	batch := awslambda.SQS(function.EachRaw(fn, body, w.returning(idem.KindAtomic, "done")), awslambda.Config{})

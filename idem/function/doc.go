@@ -22,7 +22,7 @@
 // # Keys
 //
 // A key is made of one part or several. Each is a string, a number or a boolean. Null, missing, empty or composed values
-// are a [*KeyError] and never a key, because all inputs without one would share it (peers.md P4); so is a lone boolean.
+// are a [*KeyError] and never a key, because all inputs without one would share it; so is a lone boolean.
 // The parts are hashed as one canonical JSON array: no delimiter can be forged, "1" is not 1, and 1.0 is. The choice of
 // the parts belongs to the operation for ever, like its name.
 //
@@ -32,7 +32,7 @@
 //
 // # Queues
 //
-// An item is acknowledged when its operation is decided and stored, never before (peers.md H16):
+// An item is acknowledged when its operation is decided and stored, never before:
 //
 //	executed, or a duplicate of what was completed     acknowledged
 //	deferred, committed with its message               acknowledged: the outbox has it now
@@ -47,24 +47,24 @@
 //
 // # Beside Powertools for AWS Lambda
 //
-// The idempotent decorator of Powertools (looked at: TypeScript 2.35.0; docs/peers.md) is the nearest relative of an
+// The idempotent decorator of Powertools (looked at: TypeScript 2.35.0; docs/peers.md) is the nearest relative of a
 // wrapped function, and this is how they differ:
 //
-//   - It has no fence. A slow first holder overwrites or deletes a newer result (P1, P2); here each write of a record
+//   - It has no fence. A slow first holder overwrites or deletes a newer result; here each write of a record
 //     demands the execution that it belongs to.
 //   - Its lease ends with Lambda's time-out, and then the function runs again, whatever it did before. Here that is so
 //     for what provably left nothing; a wrapped function is unknown, and somebody has to look.
 //   - An exception deletes its record. Here it does for atomic functions only: a wrapped one may have had its effect.
 //   - Business writes, outgoing messages and the result are one transaction here, except for wrapped functions.
 //   - By default it makes the key of the whole payload, and takes a key that is missing, or made of nulls, for no error:
-//     callers shared a record, and one got another's response (P4). Here a key is named, and has all of its parts.
+//     callers shared a record, and one got another's response. Here a key is named, and has all of its parts.
 //   - It compares payloads under the same key only where told to; here unless told not to.
-//   - An empty result is stored like any other (P12), in the bytes that the first caller got. One that is too large fails
+//   - An empty result is stored like any other, in the bytes that the first caller got. One that is too large fails
 //     before an atomic function has committed anything; a wrapped one then has run, is not run again, and its callers are
-//     told so (P6).
+//     told so.
 //
 // What Powertools has and this has not: stores other than DynamoDB, a local cache, retentions below an hour, decorators,
 // a switch in the environment (see Config.DisabledForTests for why), and Powertools' own JMESPath functions such as
 // powertools_json. HTTP functions belong behind package middleware: here an output is bytes, so that a 500 or 429 written
-// as an output would be stored as a success (P11). Return an error for what must not be stored.
+// as an output would be stored as a success. Return an error for what must not be stored.
 package function

@@ -14,7 +14,7 @@ import (
 var ErrMismatch = errors.New("function: the key belongs to another input")
 
 // InProgressError: another execution holds the key. Nothing was executed; its holder may still fail, so a queue's
-// duplicate is not done with (peers.md H16).
+// duplicate is not done with.
 type InProgressError struct {
 	// RetryAfter is when to ask again.
 	RetryAfter time.Duration

@@ -42,7 +42,7 @@ type Config struct {
 }
 
 // Handler executes a function. Like an [idem.Handler] it may run again, and nothing of an earlier run remains: each run is
-// given its own copy of the input, to change as it likes (peers.md P7).
+// given its own copy of the input, to change as it likes.
 //
 // It returns an output, which is stored, however empty; or an [*idem.RejectedError], which is stored and which every
 // caller gets as a [*StoredError]; or any other error, which is not stored. A deferred function sends exactly one message.
@@ -62,7 +62,7 @@ type Result struct {
 }
 
 // Function is a registered function. It is immutable and safe for concurrent use. Functions share nothing, so one may
-// call another from its handler (peers.md P8); the inner one commits by itself.
+// call another from its handler; the inner one commits by itself.
 type Function struct {
 	operation *idem.Registered
 	cfg       Config

@@ -131,7 +131,7 @@ func as[E error](t *testing.T, fn *function.Function, input string, h function.H
 
 var kinds = []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred, idem.KindWrapped}
 
-// peers.md P12: an output is stored however false it looks, and comes back byte for byte.
+// An output is stored however false it looks, and comes back byte for byte.
 func TestOutputIsReplayed(t *testing.T) {
 	for _, kind := range kinds {
 		for _, output := range []string{`{"charge":1}`, `0`, `false`, `null`, `{}`, `""`, ``, " {\"b\":1, \"a\":2}\n", "\x00\xff"} {
@@ -168,8 +168,8 @@ func TestMismatch(t *testing.T) {
 	w.ran(1)
 }
 
-// peers.md P11: what failed is not replayed for the whole window, nor is it done with (seen elsewhere: "processed marker
-// before handling: a nack loses the message"). An error leaves nothing of an atomic function; a wrapped one may have had its
+// What failed is not replayed for the whole window, nor is it done with (a marker that is set before handling
+// loses what is not acknowledged). An error leaves nothing of an atomic function; a wrapped one may have had its
 // effect, and is never executed again.
 func TestErrorIsNotStored(t *testing.T) {
 	trouble := errors.New("provider: 500")
@@ -226,7 +226,7 @@ func TestRejectionIsStored(t *testing.T) {
 	}
 }
 
-// peers.md P6: an output that is too large fails before anything is committed; what has run wrapped is not run again.
+// An output that is too large fails before anything is committed; what has run wrapped is not run again.
 func TestOutputTooLarge(t *testing.T) {
 	large := strings.Repeat("x", 101)
 	for _, kind := range kinds {
@@ -254,7 +254,7 @@ func TestOutputTooLarge(t *testing.T) {
 	}
 }
 
-// peers.md P7: a handler that changes its input in place changes neither the key nor the fingerprint, nor what its own
+// A handler that changes its input in place changes neither the key nor the fingerprint, nor what its own
 // next run reads.
 func TestHandlerChangesItsInput(t *testing.T) {
 	for _, kind := range kinds {
@@ -299,7 +299,7 @@ func TestEachRunHasItsOwnInput(t *testing.T) {
 	w.want(fn, original, nil, original, true)
 }
 
-// peers.md P8: nested functions share nothing, not even where their keys are equal; and the same function within itself
+// Nested functions share nothing, not even where their keys are equal; and the same function within itself
 // meets its own key.
 func TestNestedFunctions(t *testing.T) {
 	w := newWorld(t, idem.Config{})

@@ -15,8 +15,7 @@ import (
 )
 
 // FuzzKeyByPointer: an input has a key exactly where the pointers name scalars in it, and the key is the fingerprint of
-// what stands there, as another reader finds it: digit by digit, byte by byte, without a value in common with any other
-// (peers.md P4).
+// what stands there, as another reader finds it: digit by digit, byte by byte, without a value in common with any other.
 func FuzzKeyByPointer(f *testing.F) {
 	f.Add([]byte(`{"a":"x\",\"y","b":1.50}`), "/a", "/b")
 	f.Add([]byte(`{"":9007199254740993,"a/b":{"m~n":[true,5e-324,-0.0]}}`), "/", "/a~1b/m~0n/1")
@@ -36,7 +35,7 @@ func FuzzKeyByPointer(f *testing.F) {
 		before := bytes.Clone(input)
 		got, err := key.of(context.Background(), input)
 		if !bytes.Equal(before, input) {
-			t.Fatal("the input was changed") // peers.md P7
+			t.Fatal("the input was changed")
 		}
 		var refused *KeyError
 		if err != nil && (!errors.As(err, &refused) || refused.Reason == "" || got != "") {

@@ -86,7 +86,7 @@ const (
 	ReasonUnusable     KeyReason = "a number beyond a double, or too large"
 )
 
-// KeyError is an input without a key. Nothing was executed, because its key would be that of others too (peers.md P4).
+// KeyError is an input without a key. Nothing was executed, because its key would be that of others too.
 type KeyError struct {
 	// Part is the position of the part, from 0, and Expression what it was looked for by, where there is one.
 	Part       int

@@ -14,7 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/function"
 )
 
-// peers.md P4: what has no key of its own has none. Nobody gets anybody else's result.
+// What has no key of its own has none. Nobody gets anybody else's result.
 func TestNoKey(t *testing.T) {
 	one, two := function.JSONPointer("/detail/id"), function.JSONPointer("/detail/id", "/detail/n")
 	for _, test := range []struct {

@@ -30,7 +30,7 @@ func TestTyped(t *testing.T) {
 		if fail {
 			return nil, trouble
 		}
-		c.Lines[0] = "changed" // peers.md P7
+		c.Lines[0] = "changed"
 		return &receipt{Total: 1<<53 + int64(len(c.Lines)), Printed: true}, nil
 	})
 	in := charge{ID: "a", Lines: []string{"book"}}

@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// What goes in and what comes out shares nothing with its caller (peers.md P7). On the way, times become what a table
+// What goes in and what comes out shares nothing with its caller. On the way, times become what a table
 // keeps of them: UTC, in milliseconds.
 
 func copyRecord(r storage.Record) storage.Record {

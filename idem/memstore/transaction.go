@@ -129,7 +129,7 @@ func (s *Store) send(ctx context.Context, tx transaction) error {
 }
 
 // judge evaluates every condition on the state as it is. The first record or message that fails decides, whatever
-// else failed (peers.md H11); a record's conflict tells of the first message that was in the way too. Else all writes
+// else failed; a record's conflict tells of the first message that was in the way too. Else all writes
 // that fail are named.
 func (s *Store) judge(items []item) error {
 	var failed []int

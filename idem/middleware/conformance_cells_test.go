@@ -45,7 +45,7 @@ func emptyIsRefused(t *testing.T, policy idem.Policy) {
 	c.stored(0)
 }
 
-// Empty header: as missing, and never a key that callers share (peers.md P4).
+// Empty header: as missing, and never a key that callers share.
 func emptyIsMissing(t *testing.T, policy idem.Policy) {
 	c := newContract(t, policy)
 	for _, empty := range []string{"", "", " "} {
@@ -99,7 +99,7 @@ func syntaxOpaqueAny(t *testing.T, policy idem.Policy) {
 	}
 }
 
-// Other payload: 422. It is no answer to store (peers.md, seen elsewhere: "the layer's own 409/422 is stored as the response").
+// Other payload: 422. It is no answer to store: the layer's own refusal never is.
 func payload422(t *testing.T, policy idem.Policy) {
 	otherPayload(t, policy, 422, header.CodeKeyReused)
 }
@@ -131,8 +131,7 @@ func payloadReplays(t *testing.T, policy idem.Policy) {
 	c.stored(1)
 }
 
-// In flight: 409 + Retry-After, with the policy's code. It is no answer to store (peers.md, seen elsewhere: "the layer's own
-// 409/422 is stored as the response").
+// In flight: 409 + Retry-After, with the policy's code. It is no answer to store.
 func flight(code string) func(*testing.T, idem.Policy) {
 	return func(t *testing.T, policy idem.Policy) {
 		c := newContract(t, policy)
@@ -147,7 +146,7 @@ func flight(code string) func(*testing.T, idem.Policy) {
 }
 
 // In flight: waits, then replays the winner's response; 409 only when the wait budget is over. A waiter that gives
-// up leaves the winner alone (peers.md, seen elsewhere: "a waiter that gives up deletes the live owner's row").
+// up leaves the winner's row alone.
 func flightWaits(t *testing.T, policy idem.Policy) {
 	c := newContract(t, policy)
 	finish := c.hold("k")
@@ -246,7 +245,7 @@ func validationIsNotStored(t *testing.T, policy idem.Policy) {
 	c.post("k", 201).is(t, 201, executed, "")
 }
 
-// Scope: tenant + operation + key (peers.md, seen elsewhere: "default settings replay across tenants or endpoints").
+// Scope: tenant + operation + key: nothing is replayed to another tenant or at another endpoint.
 func scopeOperation(t *testing.T, policy idem.Policy) {
 	c := newContract(t, policy)
 	for n, q := range []func(*ask){at("/orders"), at("/refunds"), by("tenant-b")} {

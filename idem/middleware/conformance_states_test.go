@@ -212,7 +212,7 @@ func expiredIsAbsentOrGone(t *testing.T) {
 }
 
 // A lease that ran out: the next request takes it over. The holder comes too late for any write: it answers with what the
-// winner stored (peers.md P1), in this epoch.
+// winner stored, in this epoch.
 func deadLeaseIsTakenOver(t *testing.T, c *contract, path string, epoch int64) {
 	t.Helper()
 	finish := c.hold("k", at(path))
@@ -228,8 +228,8 @@ func deadLeaseIsTakenOver(t *testing.T, c *contract, path string, epoch int64) {
 	c.executed(2)
 }
 
-// A lease that ran out, wrapped: whoever meets it writes unknown (fenced) and answers 409 (peers.md, seen elsewhere: "lease
-// expiry treated as permission to run an ambiguous withdrawal again").
+// A lease that ran out, wrapped: whoever meets it writes unknown (fenced) and answers 409: that a lease
+// ran out is no permission to run again what may have happened.
 func deadWrappedLeaseIsUnknown(t *testing.T) {
 	c := newContract(t, idem.IETF()).wrapped()
 	finish := c.hold("k", at("/wrapped"))

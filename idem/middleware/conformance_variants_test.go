@@ -39,7 +39,7 @@ func inFlightIsAccepted(t *testing.T) {
 	c.executed(1)
 }
 
-// Scope with the principal: a key is the session's own. Without a principal it would be everybody's (peers.md H15).
+// Scope with the principal: a key is the session's own. Without a principal it would be everybody's.
 func bindsThePrincipal(t *testing.T) {
 	for _, policy := range []idem.Policy{idem.IETF(), idem.Stripe()} {
 		c := newContract(t, policy, func(p *idem.Policy) { p.BindPrincipal = true })

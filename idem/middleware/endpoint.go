@@ -148,7 +148,7 @@ func (e *endpoint) answer(w http.ResponseWriter, r *http.Request, identity Ident
 func (c *call) ask(key string) *refusal {
 	e, r, identity := c.endpoint, c.request.HTTP, c.request.Identity
 	if e.policy.BindPrincipal && identity.Principal == "" {
-		// An empty principal would open one caller's answers to another (peers.md H15).
+		// An empty principal would open one caller's answers to another.
 		e.m.cfg.Logger.ErrorContext(r.Context(), "the policy binds keys to the principal, and there is none", "operation", e.operation.Operation().Name)
 		return internalError()
 	}

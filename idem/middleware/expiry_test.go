@@ -67,7 +67,7 @@ func TestFirstSent(t *testing.T) {
 			}
 			a.do(sent(key(ask{}), rfc3339(start.Add(time.Minute)))).wants(t, 201, "executed")
 			a.later(day - time.Minute)
-			a.do(sent(key(ask{}), rfc3339(start.Add(-day)))).wants(t, 201, "replayed") // peers.md H12
+			a.do(sent(key(ask{}), rfc3339(start.Add(-day)))).wants(t, 201, "replayed")
 			a.later(2 * time.Minute)
 			a.do(sent(key(ask{}), rfc3339(start))).refuses(t, 412, header.CodeKeyExpired)
 			a.mem.Expire(a.now().Add(late))

@@ -62,7 +62,7 @@ func TestOnReplayAddsOnlyWhatIsNotStored(t *testing.T) {
 	if !strings.Contains(a.log.String(), `"name":"Content-Encoding"`) {
 		t.Error("what was dropped is not logged")
 	}
-	// peers.md H15: nobody is told of a replay before the caller may have it.
+	// Nobody is told of a replay before the caller may have it.
 	a.do(key(ask{tenant: "wrong"})).wants(t, 403, "")
 	a.do(key(ask{body: `{"a":1}`})).wants(t, 422, "mismatch")
 	if len(told) != 1 {

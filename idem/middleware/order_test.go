@@ -10,9 +10,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-// peers.md H15: authorization comes before everything that a record or its absence could tell: a replay, a mismatch, an
+// Authorization comes before everything that a record or its absence could tell: a replay, a mismatch, an
 // unknown outcome, an expiry, a first-sent time, a malformed or missing key, a body that is refused.
-func TestH15NobodyIsToldAnythingBeforeTheyAreAuthorised(t *testing.T) {
+func TestNobodyIsToldAnythingBeforeTheyAreAuthorised(t *testing.T) {
 	a := newAPI(t, nil)
 	gone := idem.IETF()
 	gone.GoneAfterExpiry, gone.KeepFor, gone.KeyTime = true, day, idem.KeyTimeEither
@@ -64,9 +64,9 @@ func TestH15NobodyIsToldAnythingBeforeTheyAreAuthorised(t *testing.T) {
 	}
 }
 
-// peers.md H14 meets H12: a request that fails the validation of today is looked up first. Its live record answers, however
+// A request that fails the validation of today is looked up first. Its live record answers, however
 // old the client says that it is; where no record is live, the request's own fault is the answer and not its age.
-func TestH14ValidationMeetsExpiry(t *testing.T) {
+func TestValidationMeetsExpiry(t *testing.T) {
 	for _, policy := range []idem.Policy{idem.IETF(), withTombstone(), withKeyTime()} {
 		t.Run(policy.Name, func(t *testing.T) {
 			a := newAPI(t, nil)

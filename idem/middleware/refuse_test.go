@@ -115,8 +115,8 @@ func TestRouterRefusalsAreProblems(t *testing.T) {
 	}
 }
 
-// peers.md H14: the retry of a completed request replays although a release tightened validation meanwhile.
-func TestH14ValidationLooksUpFirst(t *testing.T) {
+// The retry of a completed request replays although a release tightened validation meanwhile.
+func TestValidationLooksUpFirst(t *testing.T) {
 	a := newAPI(t, nil)
 	var runs atomic.Int64
 	var tightened atomic.Bool

@@ -14,8 +14,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-// semantics.md "On the wire": replay = same status, same body bytes; peers.md P12: empty and falsy results too; seen
-// elsewhere: "body re-serialised on replay: not byte-exact; binary bodies corrupted".
+// semantics.md "On the wire": replay = same status, same body bytes; empty and falsy results too,
+// and binary ones. Nothing is serialised anew.
 func replaysAreByteForByte(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType string
@@ -63,8 +63,7 @@ func replaysAreByteForByte(t *testing.T) {
 	}
 }
 
-// semantics.md "On the wire": allow-listed headers are replayed; never set-cookie, date, hop-by-hop (peers.md, seen elsewhere:
-// "set-cookie replayed").
+// semantics.md "On the wire": allow-listed headers are replayed; never set-cookie, date, hop-by-hop.
 func replayedHeaders(t *testing.T) {
 	policy := idem.IETF()
 	policy.ReplayHeaders = []string{"x-order"}
@@ -142,7 +141,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// peers.md P7: what a handler changes in place changes nothing else.
+// What a handler changes in place changes nothing else.
 func TestHandlerMayChangeItsRequest(t *testing.T) {
 	a := newAPI(t, nil)
 	a.handle("POST /orders", idem.Operation{}, middleware.Route{}, func(_ context.Context, _ *idem.Tx, r *middleware.Request) (idem.Response, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Request is what a handler is given. Each run of a handler gets one of its own, body included: what it changes is never
-// seen by anybody else (peers.md P7).
+// seen by anybody else.
 type Request struct {
 	// HTTP is the request as it arrived; its body reads Body anew.
 	HTTP     *http.Request

@@ -101,7 +101,7 @@ func TestRouter(t *testing.T) {
 	a.server = httptest.NewServer(handler)
 	t.Cleanup(a.server.Close)
 
-	// peers.md, seen elsewhere: "query string and path left out". What the pattern names is part of the fingerprint.
+	// Requests that differ in the path only are different ones: what the pattern names is part of the fingerprint.
 	a.do(key(ask{path: "/orders/1/items"})).wants(t, 201, "executed")
 	a.do(key(ask{path: "/orders/1/items"})).wants(t, 201, "replayed")
 	a.do(key(ask{path: "/orders/2/items"})).wants(t, 422, "mismatch")

@@ -48,7 +48,7 @@ func TestWrappedHandlerReplays(t *testing.T) {
 	}
 }
 
-// peers.md P11 and H21: what a wrapped handler's panic or 5xx leaves is unknown; it is never executed again.
+// What a wrapped handler's panic or 5xx leaves is unknown; it is never executed again.
 func TestWrappedHandlerThatFailsLeavesUnknown(t *testing.T) {
 	for name, fail := range map[string]http.HandlerFunc{
 		"panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
@@ -113,7 +113,7 @@ func TestWrappedRefusalIsNotStored(t *testing.T) {
 	a.do(key(ask{})).wants(t, 201, "executed")
 }
 
-// peers.md P6 and H10: the work is done, the response can't be stored; a retry must not do the work again.
+// The work is done, the response can't be stored; a retry must not do the work again.
 func TestWrappedResponseTooLarge(t *testing.T) {
 	for _, size := range []int{3<<20 + 1, 5 << 20} { // above the engine's bound, and above the recorder's
 		a := newAPI(t, nil)

@@ -117,7 +117,7 @@ func (x *delivery) settlement(w protocol.Write, fence storage.MessageFence) (sto
 // messageEnd is what a patch changes of the row.
 func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	end := storage.MessageEnd{
-		ID: x.id, Tenant: x.row.Tenant, Sealed: x.row.Sealed, State: stateNames[w.Msg.State], Revision: nameOf[storage.Revision](w.Msg.Revision),
+		ID: x.id, Tenant: x.row.Tenant, Topic: x.row.Topic, Sealed: x.row.Sealed, State: stateNames[w.Msg.State], Revision: nameOf[storage.Revision](w.Msg.Revision),
 		DoneAt: timeOf(w.Msg.Done), SweepAt: timeOf(w.Msg.LookAt), Reference: x.row.Reference, LastOutcome: x.row.LastOutcome,
 	}
 	var o Outcome

@@ -58,6 +58,39 @@ func TestAPayloadOpensOnlyBesideItsTopicAndFlag(t *testing.T) {
 	}
 }
 
+// Evidence is read by the Settle of the topic that it was given to, and is about one message: it opens neither under another topic,
+// also where no payload shows that the topic was changed, nor in another message's row.
+func TestEvidenceOpensOnlyInItsRowAndUnderItsTopic(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	r, m := accepted(t, "ada", "")
+	other, second := accepted(t, "ada", "")
+	commit(t, v, r, m)
+	commit(t, v, other, second)
+	ok(t, v.PatchMessage(t.Context(), storage.MessageEnd{
+		ID: m.ID, Tenant: "ada", Topic: m.Topic, State: storage.MessageDead, SweepAt: base,
+		KeptDelivered: &storage.Kept{Evidence: []byte("charged ada")}, KeptDeclined: &storage.Kept{Evidence: []byte("refused ada")},
+	}, storage.MessageFence{Open: true}))
+	stored, err := v.inner.Message(t.Context(), m.ID)
+	ok(t, err)
+	if got, err := v.OpenMessage(t.Context(), *stored); err != nil || got.Sealed || string(got.KeptDelivered.Evidence) != "charged ada" {
+		t.Fatalf("where it was kept: %+v, %v", got, err)
+	}
+	for name, change := range map[string]func(*storage.Message){
+		"another topic":             func(m *storage.Message) { m.Topic = "orders.refund" },
+		"another topic, a delivery": func(m *storage.Message) { m.Topic, m.KeptDeclined = "orders.refund", nil },
+		"another topic, a decline":  func(m *storage.Message) { m.Topic, m.KeptDelivered = "orders.refund", nil },
+		"another message's row": func(m *storage.Message) {
+			m.ID, m.OperationID, m.RecordKey = second.ID, second.OperationID, second.RecordKey
+		},
+	} {
+		moved := *stored
+		change(&moved)
+		if got, err := v.OpenMessage(t.Context(), moved); err != nil || !got.Sealed {
+			t.Errorf("%s: opened as %+v, %v", name, got, err)
+		}
+	}
+}
+
 // replaced puts a payload in the open in the place of what the message holds.
 func replaced(t *testing.T, v *vault, id storage.MessageID, flagged bool) {
 	t.Helper()
@@ -173,7 +206,7 @@ func TestSealedOnlyRefusesEvidenceInTheOpen(t *testing.T) {
 	r, m := accepted(t, "ada", "pay ada")
 	commit(t, v, r, m)
 	send, err := v.with(t, seal.Config{OpenOnly: true}).PrepareSettle(storage.Settlement{Token: "token", Fence: storage.MessageFence{Open: true}, Message: storage.MessageEnd{
-		ID: m.ID, Tenant: "ada", State: storage.MessageDead, SweepAt: base, KeptDelivered: &storage.Kept{Evidence: []byte("charged ada")},
+		ID: m.ID, Tenant: "ada", Topic: m.Topic, State: storage.MessageDead, SweepAt: base, KeptDelivered: &storage.Kept{Evidence: []byte("charged ada")},
 	}})
 	ok(t, err)
 	ok(t, send(t.Context()))

@@ -73,8 +73,9 @@ func payloadPlace(m storage.Message) place {
 	return place{aPayload, m.Tenant, m.RecordKey, string(m.ID), fmt.Sprintf("%t %s", m.Detached, m.Topic)}
 }
 
-func evidencePlace(kind what, tenant string, record storage.RecordKey, id storage.MessageID) place {
-	return place{kind, tenant, record, string(id), ""}
+// evidencePlace is where evidence about a message lies: beside the topic, whose Settle reads it.
+func evidencePlace(kind what, tenant string, record storage.RecordKey, id storage.MessageID, topic string) place {
+	return place{kind, tenant, record, string(id), topic}
 }
 
 // bytes are the parts with their lengths, so that no two places have the same.

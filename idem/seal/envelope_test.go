@@ -148,7 +148,7 @@ func TestWhatIsNoEnvelopeOfThisRelease(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// It is not judged: neither erased nor forged (peers.md H17).
+	// It is not judged: neither erased nor forged.
 	if _, err := keyOf(later); err == nil || errors.Is(err, ErrNotAuthentic) || errors.Is(err, storage.ErrErased) {
 		t.Errorf("a later version: %v", err)
 	}

@@ -23,7 +23,10 @@ func (s *Store) sealing(tenant string, happened bool) *sealing {
 	return &sealing{store: s, tenant: tenant, happened: happened}
 }
 
-var errNoTenant = errors.New("seal: nothing can be sealed for nobody: the tenant is not given")
+var (
+	errNoTenant = errors.New("seal: nothing can be sealed for nobody: the tenant is not given")
+	errNoTopic  = errors.New("seal: evidence can't be sealed for no topic: the message's topic is not given")
+)
 
 // current fetches the key; without an id it is an erased one's.
 func (x *sealing) current(ctx context.Context) (Key, error) {
@@ -93,11 +96,11 @@ func (x *sealing) message(ctx context.Context, m storage.Message) (storage.Messa
 	if err != nil {
 		return m, err
 	}
-	delivered, one, err := x.kept(ctx, evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID), m.KeptDelivered, false)
+	delivered, one, err := x.kept(ctx, evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID, m.Topic), m.KeptDelivered, false)
 	if err != nil {
 		return m, err
 	}
-	declined, other, err := x.kept(ctx, evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID), m.KeptDeclined, false)
+	declined, other, err := x.kept(ctx, evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID, m.Topic), m.KeptDeclined, false)
 	if err != nil {
 		return m, err
 	}
@@ -122,6 +125,9 @@ func (x *sealing) end(ctx context.Context, end storage.MessageEnd) (storage.Mess
 	if end.KeptDelivered == nil && end.KeptDeclined == nil {
 		return end, nil
 	}
+	if end.Topic == "" {
+		return end, errNoTopic
+	}
 	operation, _, err := end.ID.Operation()
 	if err != nil {
 		return end, fmt.Errorf("seal: message %q: %w", end.ID, err)
@@ -130,10 +136,10 @@ func (x *sealing) end(ctx context.Context, end storage.MessageEnd) (storage.Mess
 	if err != nil {
 		return end, err
 	}
-	if end.KeptDelivered, _, err = x.kept(ctx, evidencePlace(aDelivery, x.tenant, record, end.ID), end.KeptDelivered, end.Sealed); err != nil {
+	if end.KeptDelivered, _, err = x.kept(ctx, evidencePlace(aDelivery, x.tenant, record, end.ID, end.Topic), end.KeptDelivered, end.Sealed); err != nil {
 		return end, err
 	}
-	end.KeptDeclined, _, err = x.kept(ctx, evidencePlace(aDecline, x.tenant, record, end.ID), end.KeptDeclined, end.Sealed)
+	end.KeptDeclined, _, err = x.kept(ctx, evidencePlace(aDecline, x.tenant, record, end.ID, end.Topic), end.KeptDeclined, end.Sealed)
 	return end, err
 }
 

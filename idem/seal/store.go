@@ -240,8 +240,8 @@ func (s *Store) OpenMessage(ctx context.Context, m storage.Message) (storage.Mes
 		must bool
 	}{
 		{payloadPlace(m), &opened.Payload, m.Sealed || s.cfg.SealedOnly},
-		{evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID), evidenceOf(&opened.KeptDelivered), s.cfg.SealedOnly},
-		{evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID), evidenceOf(&opened.KeptDeclined), s.cfg.SealedOnly},
+		{evidencePlace(aDelivery, m.Tenant, m.RecordKey, m.ID, m.Topic), evidenceOf(&opened.KeptDelivered), s.cfg.SealedOnly},
+		{evidencePlace(aDecline, m.Tenant, m.RecordKey, m.ID, m.Topic), evidenceOf(&opened.KeptDeclined), s.cfg.SealedOnly},
 	} {
 		if part.bytes == nil || len(*part.bytes) == 0 || !part.must && !sealed(*part.bytes) {
 			continue

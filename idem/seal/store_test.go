@@ -103,7 +103,7 @@ func TestWhatIsSealedIsNotSealedTwice(t *testing.T) {
 }
 
 // Sending again sends identical bytes (design.md "Commit"), and the same amendment writes the same chunks, so that none is
-// ever torn under a reader (peers.md H13).
+// ever torn under a reader.
 func TestTheSameIsSealedToTheSameBytes(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r := completed(t, "ada", strings.Repeat("secret", 1000))
@@ -201,7 +201,7 @@ func TestEvidenceIsSealed(t *testing.T) {
 		r, m := accepted(t, "ada", "pay ada")
 		commit(t, v, r, m)
 		dead := storage.MessageEnd{
-			ID: m.ID, Tenant: "ada", State: storage.MessageDead, SweepAt: base,
+			ID: m.ID, Tenant: "ada", Topic: m.Topic, State: storage.MessageDead, SweepAt: base,
 			KeptDelivered: &storage.Kept{Evidence: []byte("charged ada")}, KeptDeclined: &storage.Kept{Evidence: []byte("refused ada")},
 		}
 		ok(t, write(dead))
@@ -232,9 +232,13 @@ func TestNothingIsSealedForNobody(t *testing.T) {
 	if err := v.Insert(t.Context(), completed(t, "", "{}"), base); err == nil {
 		t.Error("a record without a tenant was sealed")
 	}
-	kept := storage.MessageEnd{ID: "m", Tenant: "ada", State: storage.MessageDead, KeptDelivered: &storage.Kept{Evidence: []byte("charged")}}
+	kept := storage.MessageEnd{ID: "m", Tenant: "ada", Topic: "orders.charge", State: storage.MessageDead, KeptDelivered: &storage.Kept{Evidence: []byte("charged")}}
 	if _, err := v.PrepareSettle(storage.Settlement{Message: kept, Fence: storage.MessageFence{Open: true}, Token: "t"}); !errors.Is(err, storage.ErrOperationID) {
 		t.Errorf("a message without an operation: %v", err)
+	}
+	kept.Topic = ""
+	if _, err := v.PrepareSettle(storage.Settlement{Message: kept, Fence: storage.MessageFence{Open: true}, Token: "t"}); err == nil {
+		t.Error("evidence was sealed for no topic")
 	}
 }
 

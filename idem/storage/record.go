@@ -7,7 +7,7 @@ import (
 )
 
 // SchemaVersion is written into every record and message. A row with another version was written by a release that this
-// one doesn't know: it is answered with 503, never guessed at (peers.md H17).
+// one doesn't know: it is answered with 503, never guessed at.
 const SchemaVersion = 1
 
 // State is the state of a record. The states and who leaves them are in docs/semantics.md.

@@ -41,7 +41,7 @@ func TestRecordStandsInTheSweepIndexOnlyWhereNobodyElseResolvesIt(t *testing.T) 
 	}
 }
 
-// docs/design.md "Tables"; peers.md, seen elsewhere: "unfinished keys deleted by the reaper".
+// docs/design.md "Tables": a key that is not finished is never removed.
 func TestRecordRemovedByTTLOnlyWhereNothingCanHaveHappenedUntold(t *testing.T) {
 	for _, c := range []struct {
 		kind  storage.Kind

@@ -10,7 +10,7 @@ type Response struct {
 	Status int
 	// Header holds name and value pairs in order, names in canonical form.
 	Header []Field
-	// Body is replayed byte for byte; an empty body is an answer like any other (peers.md P12).
+	// Body is replayed byte for byte; an empty body is an answer like any other.
 	Body []byte
 }
 

@@ -100,11 +100,11 @@ func (c RecordCheck) Admits(r *Record) bool {
 // MessageEnd is what a settlement makes of a message; the attributes that are not named here stay as they are.
 type MessageEnd struct {
 	ID MessageID
-	// Tenant is the message's and its record's, and Sealed as in [Message]: what an encrypting store goes by. They are not
+	// Tenant and Topic are the message's, and Sealed is as in [Message]: what an encrypting store goes by. They are not
 	// written.
-	Tenant string
-	Sealed bool
-	State  MessageState
+	Tenant, Topic string
+	Sealed        bool
+	State         MessageState
 	// Revision is the message's from now on.
 	Revision    Revision
 	DoneAt      time.Time

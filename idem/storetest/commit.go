@@ -60,7 +60,7 @@ var commitTests = []test{
 		e.wantRecord(r.Key, &rival)
 		e.wantRow(row, 1)
 	}},
-	{"any one part of the fence that is wrong is a conflict and nothing happens (peers.md P1, P2)", func(e *env) {
+	{"any one part of the fence that is wrong is a conflict and nothing happens", func(e *env) {
 		for name, wrong := range ordered(e.wrongFences(e.key())) {
 			e.sub(name, func(e *env) {
 				r := e.insert(e.reserved())
@@ -106,7 +106,7 @@ var commitTests = []test{
 		e.wantWriteFailed(err, 0)
 		e.wantNothing(r.Key, nil, m.ID, row)
 	}},
-	{"where record and write fail together the record decides (peers.md H11)", func(e *env) {
+	{"where record and write fail together the record decides", func(e *env) {
 		winner := completed(e.reserved(), "winner")
 		e.insert(winner)
 		loser, row := completed(e.again(winner), "loser"), e.rowKey()
@@ -165,7 +165,7 @@ var commitTests = []test{
 		}
 		e.wantNothing(r.Key, nil, message(r, 1).ID, row)
 	}},
-	{"a commit is frozen when it is prepared (peers.md P7)", func(e *env) {
+	{"a commit is frozen when it is prepared", func(e *env) {
 		r := pending(e.reserved())
 		want, m, row, other := r, message(r, 1), e.rowKey(), e.rowKey()
 		want.Response = response(202, []byte(string(r.Response.Body)))

@@ -12,7 +12,7 @@ const tombstone = 72 * time.Hour
 
 // expiryTests: when a final record frees its key, and what changes that (semantics.md "expired").
 var expiryTests = []test{
-	{"a tombstone holds its key until the millisecond it was kept for (peers.md H12)", func(e *env) {
+	{"a tombstone holds its key until the millisecond it was kept for", func(e *env) {
 		for path, insert := range ordered(e.inserters()) {
 			e.sub(path, func(e *env) {
 				r := expiring(completed(e.reserved(), "{}"), storage.Expiry{KeepFor: tombstone, Gone: true})
@@ -90,7 +90,7 @@ var expiryTests = []test{
 			})
 		}
 	}},
-	{"an extended record keeps its large response (peers.md H13)", func(e *env) {
+	{"an extended record keeps its large response", func(e *env) {
 		r := completed(e.reserved(), "")
 		r.Response.Body = random(1 << 20)
 		e.insert(r)

@@ -19,7 +19,7 @@ var fenceTests = []test{
 			})
 		}
 	}},
-	{"a revision under another operation id admits nothing (peers.md H6)", func(e *env) {
+	{"a revision under another operation id admits nothing", func(e *env) {
 		r := e.insert(e.reserved())
 		fence := storage.FenceOf(r)
 		fence.OperationID = e.operationID(r.Key)

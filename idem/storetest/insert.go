@@ -25,7 +25,7 @@ var insertTests = []test{
 		e.wantRecordConflict(err, &r)
 		e.wantRecord(r.Key, &r)
 	}},
-	{"one's own reserve whose reply was lost is recognised by its owner (peers.md P3)", func(e *env) {
+	{"one's own reserve whose reply was lost is recognised by its owner", func(e *env) {
 		r := e.insert(e.reserved())
 		e.wantRecordConflict(e.Store.Insert(e.ctx, r, base), &r)
 	}},
@@ -37,7 +37,7 @@ var insertTests = []test{
 			e.wantRecordConflict(e.Store.Insert(e.ctx, e.again(r), base.AddDate(10, 0, 0)), &r)
 		}
 	}},
-	{"a final record is replaced from the millisecond of its expiry on, not before (peers.md P13)", func(e *env) {
+	{"a final record is replaced from the millisecond of its expiry on, not before", func(e *env) {
 		for _, state := range []storage.State{storage.StateCompleted, storage.StateFailed} {
 			r := completed(e.reserved(), `{"first":true}`)
 			r.State = state
@@ -48,7 +48,7 @@ var insertTests = []test{
 			e.wantRecord(r.Key, &next)
 		}
 	}},
-	{"nothing of an expired incarnation is left in the next (peers.md H6)", func(e *env) {
+	{"nothing of an expired incarnation is left in the next", func(e *env) {
 		r := e.full()
 		e.insert(r)
 		bare := e.again(r)
@@ -60,7 +60,7 @@ var insertTests = []test{
 		e.wantRecord(one.Key, &one)
 		e.wantRecord(other.Key, &other)
 	}},
-	{"a caller that changes its record in place changes nothing that is stored (peers.md P7)", func(e *env) {
+	{"a caller that changes its record in place changes nothing that is stored", func(e *env) {
 		reserved := e.reserved()
 		r, mine := completed(reserved, `{"n":1}`), completed(reserved, `{"n":1}`)
 		e.insert(mine)
@@ -69,7 +69,7 @@ var insertTests = []test{
 		scribble(e.record(r.Key).Response)
 		e.wantRecord(r.Key, &r)
 	}},
-	{"a record of another release is returned, and says that it can't be read (peers.md H17)", func(e *env) {
+	{"a record of another release is returned, and says that it can't be read", func(e *env) {
 		schema, state, kind := e.reserved(), e.reserved(), e.reserved()
 		schema.SchemaVersion = storage.SchemaVersion + 1
 		state.State = "suspended"

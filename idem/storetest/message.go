@@ -130,7 +130,7 @@ var messageTests = []test{
 		e.ok(e.Store.UpdateMessage(e.ctx, backed, storage.FenceOfMessage(held)))
 		e.wantMessage(m.ID, &backed)
 	}},
-	{"a message of another release is returned, and says that it can't be read (peers.md H17)", func(e *env) {
+	{"a message of another release is returned, and says that it can't be read", func(e *env) {
 		r := pending(e.reserved())
 		schema, state := message(r, 1), message(r, 2)
 		schema.SchemaVersion = storage.SchemaVersion + 1
@@ -143,7 +143,7 @@ var messageTests = []test{
 			}
 		}
 	}},
-	{"a caller that changes its message in place changes nothing that is stored (peers.md P7)", func(e *env) {
+	{"a caller that changes its message in place changes nothing that is stored", func(e *env) {
 		_, m := e.deferred()
 		want, mine := m, m
 		want.Payload, mine.Payload = []byte(`{"amount":2}`), []byte(`{"amount":2}`)

@@ -76,7 +76,7 @@ var raceTests = []test{
 		e.wantRecord(r.Key, &done)
 		e.wantRow(row, 1)
 	}},
-	{"a late commit and its fence-off: one wins (peers.md H1)", func(e *env) {
+	{"a late commit and its fence-off: one wins", func(e *env) {
 		for range 10 {
 			r := e.insert(e.reserved())
 			fence, done, off, row := storage.FenceOf(r), completed(r, "{}"), r, e.rowKey()

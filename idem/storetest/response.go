@@ -14,7 +14,7 @@ const tooLarge = 4<<20 + 1
 
 // responseTests: a replay has the stored status, headers and body bytes (semantics.md "On the wire").
 var responseTests = []test{
-	{"bodies of any size and kind are stored by each write and read back byte for byte (peers.md P6, P12)", func(e *env) {
+	{"bodies of any size and kind are stored by each write and read back byte for byte", func(e *env) {
 		for name, body := range ordered(bodies()) {
 			e.sub(name, func(e *env) {
 				for path, write := range ordered(e.writers()) {
@@ -45,7 +45,7 @@ var responseTests = []test{
 		e.insert(r)
 		e.wantRecord(r.Key, &r)
 	}},
-	{"a large response of an earlier incarnation is whole or missing, never mixed (peers.md H13)", func(e *env) {
+	{"a large response of an earlier incarnation is whole or missing, never mixed", func(e *env) {
 		old := completed(e.reserved(), "")
 		old.Response.Body = random(1 << 20)
 		e.ok(e.send(storage.Commit{Record: old, Now: base, Token: e.token()}))

@@ -36,7 +36,7 @@ var settleTests = []test{
 		e.wantMessage(m.ID, ended(m, end))
 		e.wantRecord(r.Key, &failed)
 	}},
-	{"a definite answer settles from any state that is not final, any epoch and any owner (peers.md H9)", func(e *env) {
+	{"a definite answer settles from any state that is not final, any epoch and any owner", func(e *env) {
 		for _, state := range []storage.MessageState{storage.MessagePending, storage.MessageClaimed, storage.MessageUnknown, storage.MessageDead} {
 			r, m := e.deferred()
 			now := e.claimed(m)
@@ -154,7 +154,7 @@ var settleTests = []test{
 		e.wantMessageConflict(err, nil)
 		e.wantNothing(r.Key, &r, m.ID, row)
 	}},
-	{"a record that is final already is a conflict and nothing happens (peers.md H2)", func(e *env) {
+	{"a record that is final already is a conflict and nothing happens", func(e *env) {
 		for _, state := range []storage.State{storage.StateCompleted, storage.StateFailed} {
 			r, m := e.deferred()
 			final := completed(r, "{}")
@@ -163,7 +163,7 @@ var settleTests = []test{
 			e.settleRefused(m, recordEnd(completed(r, "late")), &final)
 		}
 	}},
-	{"a record of another incarnation is untouched (peers.md H6)", func(e *env) {
+	{"a record of another incarnation is untouched", func(e *env) {
 		r, m := e.deferred()
 		final := completed(r, "{}")
 		e.ok(e.Store.Update(e.ctx, final, storage.FenceOf(r)))
@@ -234,7 +234,7 @@ var settleTests = []test{
 		e.ok(e.settle(storage.Settlement{Message: end, Token: e.token()}))
 		e.wantMessage(m.ID, ended(*parked, end))
 	}},
-	{"a settlement is frozen when it is prepared (peers.md P7)", func(e *env) {
+	{"a settlement is frozen when it is prepared", func(e *env) {
 		r, m := e.deferred()
 		done, mine := completed(r, `{"n":1}`), completed(r, `{"n":1}`)
 		end, next, wantNext, row, other := delivered(m), message(r, 2), message(r, 2), e.rowKey(), e.rowKey()
@@ -271,7 +271,7 @@ func (e *env) settleRefused(m storage.Message, end *storage.RecordEnd, existing 
 // delivered ends the message with the provider's answer.
 func delivered(m storage.Message) storage.MessageEnd {
 	return storage.MessageEnd{
-		ID: m.ID, Tenant: m.Tenant, State: storage.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
+		ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, State: storage.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
 		Reference: "ch_2", LastOutcome: "delivered",
 	}
 }

@@ -1,5 +1,5 @@
 // Package storetest is the contract that every store passes, as tests: what docs/semantics.md and docs/design.md say of
-// reserve, commit, settle and messages, and the cases of docs/peers.md that a store alone can get wrong.
+// reserve, commit, settle and messages, and the failures of others (docs/peers.md) that a store alone can repeat.
 //
 // It runs against memstore, the plain reference, and against dynamo on real endpoints. Package faulty, beside it, wraps
 // a store with faults, for the tests of what stands above one.

@@ -19,7 +19,7 @@ var tokenTests = []test{
 		e.wantRow(row, 1)
 		e.wantRecord(r.Key, &r)
 	}},
-	{"a commit sent again after the record moved on succeeds and undoes nothing (peers.md H1)", func(e *env) {
+	{"a commit sent again after the record moved on succeeds and undoes nothing", func(e *env) {
 		r := e.insert(e.reserved())
 		row, fence := e.rowKey(), storage.FenceOf(r)
 		done := completed(r, "{}")
@@ -55,7 +55,7 @@ var tokenTests = []test{
 		e.wantMessageBeside(err, &m)
 		e.wantRow(row, 1)
 	}},
-	{"a fence-off decides: a lost commit that comes later fails (peers.md H1)", func(e *env) {
+	{"a fence-off decides: a lost commit that comes later fails", func(e *env) {
 		r := e.insert(e.reserved())
 		row, fence := e.rowKey(), storage.FenceOf(r)
 		late, err := e.Store.Prepare(storage.Commit{Record: completed(r, "late"), Fence: &fence, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
@@ -67,7 +67,7 @@ var tokenTests = []test{
 		e.wantRow(row, 0)
 		e.wantRecord(r.Key, &off)
 	}},
-	{"a lost commit that landed first stops the fence-off (peers.md H1)", func(e *env) {
+	{"a lost commit that landed first stops the fence-off", func(e *env) {
 		r := e.insert(e.reserved())
 		fence, done, off := storage.FenceOf(r), completed(r, "landed"), rewritten(r)
 		e.ok(e.send(storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()}))
@@ -75,7 +75,7 @@ var tokenTests = []test{
 		e.wantRecordConflict(e.Store.Update(e.ctx, off, fence), &done)
 		e.wantRecord(r.Key, &done)
 	}},
-	{"another execution of the same scope and epoch is judged by its own condition (peers.md H7)", func(e *env) {
+	{"another execution of the same scope and epoch is judged by its own condition", func(e *env) {
 		winner := completed(e.reserved(), "winner")
 		loser := completed(e.again(winner), "loser")
 		row := e.rowKey()
@@ -83,7 +83,7 @@ var tokenTests = []test{
 		e.wantRecordConflict(e.send(storage.Commit{Record: loser, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}), &winner)
 		e.wantRow(row, 1)
 	}},
-	{"a token that comes back with another content is an error, never a success (peers.md H7)", func(e *env) {
+	{"a token that comes back with another content is an error, never a success", func(e *env) {
 		first, second := completed(e.reserved(), "first"), completed(e.reserved(), "second")
 		row, token := e.rowKey(), e.token()
 		e.ok(e.send(storage.Commit{Record: first, Now: base, Token: token}))

@@ -20,7 +20,7 @@ var updateTests = []test{
 		e.ok(e.Store.Update(e.ctx, bare, storage.FenceOf(r)))
 		e.wantRecord(r.Key, &bare)
 	}},
-	{"any one part of the fence that is wrong is a conflict and changes nothing (peers.md P1, P2, P10)", func(e *env) {
+	{"any one part of the fence that is wrong is a conflict and changes nothing", func(e *env) {
 		for name, fence := range ordered(e.wrongFences(e.key())) {
 			e.sub(name, func(e *env) {
 				r := e.insert(e.reserved())
@@ -29,7 +29,7 @@ var updateTests = []test{
 			})
 		}
 	}},
-	{"each listed state is admitted: a wrapped completion settles from unknown too (peers.md H21)", func(e *env) {
+	{"each listed state is admitted: a wrapped completion settles from unknown too", func(e *env) {
 		for _, state := range []storage.State{storage.StateInProgress, storage.StateUnknown} {
 			r := e.reserved()
 			r.Kind, r.State = storage.KindWrapped, state
@@ -44,7 +44,7 @@ var updateTests = []test{
 		e.wantRecordConflict(e.Store.Update(e.ctx, completed(r, "{}"), storage.FenceOf(r)), nil)
 		e.wantRecord(r.Key, nil)
 	}},
-	{"a take-over fences the first holder off (peers.md P1)", func(e *env) {
+	{"a take-over fences the first holder off", func(e *env) {
 		first := e.insert(e.reserved())
 		second := rewritten(first)
 		second.Owner, second.Epoch, second.LeaseUntil = e.owner(), 2, base.Add(2*lease)
@@ -54,7 +54,7 @@ var updateTests = []test{
 		e.ok(e.Store.Update(e.ctx, done, storage.FenceOf(second)))
 		e.wantRecord(first.Key, &done)
 	}},
-	{"a caller that changes its record in place changes nothing that is stored (peers.md P7)", func(e *env) {
+	{"a caller that changes its record in place changes nothing that is stored", func(e *env) {
 		r := e.insert(e.reserved())
 		want, mine := completed(r, `{"n":1}`), completed(r, `{"n":1}`)
 		e.ok(e.Store.Update(e.ctx, mine, storage.FenceOf(r)))

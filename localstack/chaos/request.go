@@ -95,7 +95,7 @@ var troubles = []weighed[trouble]{
 	{1, trouble{{Fault: provider.HangAfter, Times: 1}}},
 	{1, trouble{{Fault: provider.Delay, Times: 1, DelayMillis: beyond}}}, // made after its caller left
 	{5, trouble{{Fault: provider.RateLimit, Times: 1}}},
-	{3, trouble{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.RateLimit, Times: 2}}}, // peers.md H19
+	{3, trouble{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.RateLimit, Times: 2}}},
 	{3, trouble{{Fault: provider.ErrorAfter, Times: 1}, {Fault: provider.DropBefore, Times: 1}}},
 	{10, trouble{{Fault: provider.Decline, Times: 1}}},
 	{4, trouble{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.Decline, Times: 1}}}, // what was made stays made

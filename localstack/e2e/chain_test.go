@@ -57,7 +57,7 @@ func chain(messages map[string]item, id idem.OperationID) (all []item) {
 }
 
 // madeOnce: at the provider at most one object for each downstream key, none that no message asked for, and at most one
-// request for each claim (I2; peers.md H18).
+// request for each claim (I2).
 func (l leftovers) madeOnce() (broken []string) {
 	messages, made := by(l.messages, schema.MessageID), map[string]int{}
 	for _, object := range l.objects {
@@ -69,7 +69,7 @@ func (l leftovers) madeOnce() (broken []string) {
 			broken = append(broken, fmt.Sprintf("I2: %s %s has a key that no message has", object.Kind, object.ID))
 		}
 		if claims := number(m, schema.Epoch); int64(object.Attempts) > claims {
-			broken = append(broken, fmt.Sprintf("H18: %d claims of %s sent %d requests", claims, object.Key, object.Attempts))
+			broken = append(broken, fmt.Sprintf("I2: %d claims of %s sent %d requests", claims, object.Key, object.Attempts))
 		}
 	}
 	return broken

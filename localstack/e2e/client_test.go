@@ -64,7 +64,7 @@ func (a api) send(ctx context.Context, r request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	req.GetBody = nil // without it net/http can't send a second time (peers.md H18)
+	req.GetBody = nil // without it net/http can't send a second time
 	if !r.anonymous {
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	}

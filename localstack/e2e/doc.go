@@ -5,7 +5,7 @@
 //	stack up --state .local/e2e --env .local/e2e/run.env --port 0 --provider-port 0 --fault-proxy
 //	IDEM_E2E_ENV=$PWD/.local/e2e/run.env go test -tags e2e -count=1 ./localstack/e2e
 //
-// Tests are named after the clause they hold (docs/semantics.md, docs/design.md, docs/peers.md). Faults are laid out
+// Tests hold clauses of docs/semantics.md and docs/design.md, and failures of docs/peers.md. Faults are laid out
 // before the first test and meet one source, or one scope, only, so tests run beside each other; those that stop
 // processes or the whole store run alone first. When all are over, the invariants of docs/design.md are checked against
 // everything that the run left in the tables, at the provider and in the logs.

@@ -99,7 +99,7 @@ func (r reconciliation) of(entries ...string) (kinds []string) {
 	return kinds
 }
 
-// peers.md, what nobody has: 7. The window has other tests' rows too, which are left in all ways; what this test made is
+// The window has other tests' rows too, which are left in all ways; what this test made is
 // clean, and each thing that it spoils is found, and only that.
 func TestLedgerFindsWhatDrifts(t *testing.T) {
 	t.Parallel()

@@ -134,7 +134,7 @@ const deathsAtOnce = 4
 
 // TestPayoutWhoseAPIFunctionDies runs alone until every function is dead and the clients' retries, with the worker deaf,
 // have finished what is theirs. The platform finishes the rest beside other tests.
-func TestPayoutWhoseAPIFunctionDies(t *testing.T) { // I1, I2, I6, I9; design.md: there is one recovery mechanism; peers.md H4
+func TestPayoutWhoseAPIFunctionDies(t *testing.T) { // I1, I2, I6, I9; design.md: there is one recovery mechanism
 	mine := slices.Clone(deaths)
 	for i := range mine {
 		mine[i].from = open(t, mine[i].name, orderFunds)

@@ -184,7 +184,7 @@ func TestPayoutLeftUnfinishedIsFinishedByTheWorker(t *testing.T) { // payments-a
 // starved is a destination that the provider has no time to screen.
 var starved = hindered("iban_starved_1", provider.Rule{On: provider.Screening, Fault: provider.RateLimit})
 
-func TestH20AScreeningThatIsGivenUpFailsWithItsBusinessWrites(t *testing.T) { // peers.md H20
+func TestAScreeningThatIsGivenUpFailsWithItsBusinessWrites(t *testing.T) {
 	t.Parallel()
 	o := placeable(t, starved, starved)
 	body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted))
@@ -263,7 +263,7 @@ func TestPayoutThatIsNotMadeReleasesItsHold(t *testing.T) { // payments-api.md "
 // unpaid is a destination that is screened, and that the provider has no time to pay out to.
 var unpaid = hindered("iban_starved_2", provider.Rule{On: provider.Payout, Fault: provider.RateLimit})
 
-func TestPayoutThatIsGivenUpReleasesItsHold(t *testing.T) { // peers.md H20; nothing that was executed is denied
+func TestPayoutThatIsGivenUpReleasesItsHold(t *testing.T) { // nothing that was executed is denied
 	t.Parallel()
 	o := placeable(t, unpaid, unpaid)
 	body := decode[accepted](t, deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted))
@@ -322,7 +322,7 @@ func TestReleaseThatIsRefusedIsLeftToAnOperator(t *testing.T) { // payments-api.
 // unanswered pays out and loses the answer; no key is honoured there.
 var unanswered = hindered("legacy_unanswered", provider.Rule{On: provider.LegacyPayout, Fault: provider.DropAfter})
 
-func TestKeylessPayoutWithoutAnswerIsUnknownAndNeverPaidAgain(t *testing.T) { // promise 2; peers.md H4
+func TestKeylessPayoutWithoutAnswerIsUnknownAndNeverPaidAgain(t *testing.T) { // promise 2
 	t.Parallel()
 	o := placeable(t, "payout-keyless", unanswered)
 	first := deployed.tenantA.do(t, o.request()).is(t, http.StatusAccepted).says(t, "executed")

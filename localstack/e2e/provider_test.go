@@ -43,7 +43,7 @@ func TestProviderTroubleIsDeliveredLaterAndOnce(t *testing.T) { // design.md "Me
 // keyless is charged at the endpoint that ignores keys: each request there is another charge.
 var keyless = troubled("legacy_drop_after", provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter})
 
-func TestKeylessChargeWithoutAnswerIsProbedAndNeverChargedAgain(t *testing.T) { // promise 2; peers.md H4
+func TestKeylessChargeWithoutAnswerIsProbedAndNeverChargedAgain(t *testing.T) { // promise 2
 	t.Parallel()
 	r := pay("keyless", keyless)
 	first, body := accept(t, r)
@@ -79,7 +79,7 @@ var reused = []string{
 	troubled("card_reused_before", provider.Rule{On: provider.Charge, Fault: provider.DropBefore, Times: 1}),
 }
 
-func TestH18ADroppedReusedConnectionIsOneCall(t *testing.T) { // peers.md H18
+func TestADroppedReusedConnectionIsOneCall(t *testing.T) {
 	t.Parallel()
 	for _, source := range reused {
 		settledOnce(t, pay("warm-"+source, card("warm"))) // leaves an idle connection to the provider
@@ -96,7 +96,7 @@ func TestH18ADroppedReusedConnectionIsOneCall(t *testing.T) { // peers.md H18
 var exhausted = troubled("card_exhausted",
 	provider.Rule{On: provider.Charge, Fault: provider.DropAfter, Times: 1}, provider.Rule{On: provider.Charge, Fault: provider.RateLimit})
 
-func TestH19AttemptsOverAfterALostAnswerIsNotAFailure(t *testing.T) { // peers.md H19
+func TestAttemptsOverAfterALostAnswerIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	r := pay("exhausted", exhausted)
 	first, body := accept(t, r)

@@ -46,7 +46,7 @@ var lostReplies = func() (all []lostReply) {
 	return all
 }()
 
-func TestLostRepliesExecuteOnceAndAreAnswered(t *testing.T) { // design.md "Commit", no reply; peers.md P3
+func TestLostRepliesExecuteOnceAndAreAnswered(t *testing.T) { // design.md "Commit", no reply
 	t.Parallel()
 	for _, lost := range lostReplies {
 		t.Run(lost.moment+"/"+lost.loss, func(t *testing.T) {
@@ -82,7 +82,7 @@ var fencedOff = lossy(operationTransfers, "h1-fenced", faultproxy.Rule{
 	Operation: "TransactWriteItems", Fault: faultproxy.DelayRequest, DelayMillis: 27_000, Times: 5,
 })
 
-func TestH1ACommitThatLandsAfterItsFenceOffChangesNothing(t *testing.T) { // peers.md H1; design.md "Commit", no reply
+func TestACommitThatLandsAfterItsFenceOffChangesNothing(t *testing.T) { // design.md "Commit", no reply
 	t.Parallel()
 	from, to := open(t, "h1-fenced-from", 100), open(t, "h1-fenced-to", 0)
 	r := move(fencedOff, from, to, 10)
@@ -101,7 +101,7 @@ var landsMeanwhile = lossy(operationTransfers, "h1-landed", faultproxy.Rule{
 	Operation: "TransactWriteItems", Fault: faultproxy.DelayRequest, DelayMillis: 12_000, Times: 5,
 })
 
-func TestH1ACommitThatLandsBeforeItsFenceOffIsTheAnswer(t *testing.T) { // peers.md H1
+func TestACommitThatLandsBeforeItsFenceOffIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	from, to := open(t, "h1-landed-from", 100), open(t, "h1-landed-to", 0)
 	r := move(landsMeanwhile, from, to, 10)
@@ -144,7 +144,7 @@ var contended = lossy(operationTransfers, "h11", faultproxy.Rule{
 	Operation: "TransactWriteItems", Fault: faultproxy.Conflict, Item: 1, Times: 3,
 })
 
-func TestH11ALostRaceIsRunAgainAndNeverStored(t *testing.T) { // peers.md H11
+func TestALostRaceIsRunAgainAndNeverStored(t *testing.T) {
 	t.Parallel()
 	from, to := open(t, "h11-from", 100), open(t, "h11-to", 0)
 	r := move(contended, from, to, 10)
@@ -168,8 +168,8 @@ func TestContendedReserveIsInProgressAndTheRetryExecutes(t *testing.T) { // desi
 	movedOnce(t, from, to, 100, 10)
 }
 
-// TestH7NoTwoExecutionsShareAClientToken runs alone: the fault proxy's log does not say whose a token is.
-func TestH7NoTwoExecutionsShareAClientToken(t *testing.T) { // peers.md H7
+// TestNoTwoExecutionsShareAClientToken runs alone: the fault proxy's log does not say whose a token is.
+func TestNoTwoExecutionsShareAClientToken(t *testing.T) {
 	const name = "h7"
 	calm := disturb(t,
 		faultproxy.Rule{Operation: "TransactWriteItems", Contains: trace(operationTransfers, name), Fault: faultproxy.Conflict, Times: 6},

@@ -71,7 +71,7 @@ func init() {
 	})
 }
 
-func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // semantics.md: 5xx not stored, retry executes; peers.md P11
+func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // semantics.md: 5xx not stored, retry executes
 	t.Parallel()
 	from, to := open(t, "unreadable", 100), open(t, "readable", 0)
 	r := move("before-commit", from, to, 10)

@@ -130,7 +130,7 @@ func TestWebhookAfterTheWorkerAndTwice(t *testing.T) { // payments-api.md: 204 f
 // unheard is charged without a key, its answer is lost, and no look-up finds it: only the provider itself can tell.
 var unheard = troubled("legacy_hook_only", provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter}, provider.Rule{On: provider.List, Fault: provider.ErrorBefore})
 
-func TestKeylessChargeThatOnlyAWebhookSettles(t *testing.T) { // peers.md H4; late, and all at once
+func TestKeylessChargeThatOnlyAWebhookSettles(t *testing.T) { // late, and all at once
 	t.Parallel()
 	r := pay("hook-only", unheard)
 	_, body := accept(t, r)

@@ -201,7 +201,7 @@ func TestPauseHoldsUntilReleased(t *testing.T) {
 	b.want(200, "PutItem", put)
 }
 
-// The request of a client that died is on the wire all the same (peers.md H1).
+// The request of a client that died is on the wire all the same.
 func TestAPausedRequestOutlivesItsClient(t *testing.T) {
 	b := start(t)
 	b.faults(faultproxy.Rule{Fault: faultproxy.Pause, Times: 1})

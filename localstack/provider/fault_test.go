@@ -241,7 +241,7 @@ func (s simulator) applied() {
 	}
 }
 
-// A client that gives up: what hangs makes nothing more, what is only slow lands late (peers.md H5).
+// A client that gives up: what hangs makes nothing more, what is only slow lands late.
 func TestAClientThatGivesUp(t *testing.T) {
 	s := start(t)
 	for fault, late := range map[provider.Fault]int{provider.HangBefore: 0, provider.HangAfter: 1, provider.Delay: 1} {
@@ -307,8 +307,8 @@ func TestResetEndsWhatHangs(t *testing.T) {
 	}
 }
 
-// A drop on a connection that was used before is what makes Go's transport send a POST with a key again by itself
-// (peers.md H18): the simulator must show both arrivals.
+// A drop on a connection that was used before is what makes Go's transport send a POST with a key again by itself:
+// the simulator must show both arrivals.
 func TestADropOnAReusedConnectionShowsAResend(t *testing.T) {
 	s := start(t)
 	client := &http.Client{Transport: &http.Transport{}}

@@ -98,7 +98,7 @@ func (s simulator) doWithin(ctx context.Context, method, path, key, body string)
 	if err != nil {
 		return response{}, err
 	}
-	req.GetBody = nil // peers.md H18
+	req.GetBody = nil
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}

@@ -132,7 +132,7 @@ func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work fu
 	case Refuse:
 		control.Error(w, http.StatusBadRequest, "refused", "the request can't be served")
 	case Delay:
-		// A network that is slow delivers a request although its sender has given up: the zombie of peers.md H5.
+		// A network that is slow delivers a request although its sender has given up: a zombie, which lands after its absence was told.
 		if !s.wait(nil, rule.delay(delayDefault)) {
 			hangUp()
 		}

@@ -40,7 +40,7 @@ func build(ctx context.Context) (*operator.Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger, CacheAge: time.Minute}) // the default of cache.Config.MaxAge
+	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
 	if err != nil {
 		return nil, err
 	}

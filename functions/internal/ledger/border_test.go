@@ -195,7 +195,7 @@ func TestAnUnfinishedRunIsNotClean(t *testing.T) {
 	w.drifts(w.check())
 }
 
-// Rows of releases that this one doesn't know are not guessed at, and the run fails (peers.md H17).
+// Rows of releases that this one doesn't know are not guessed at, and the run fails.
 func TestWhatCantBeReadFailsTheRun(t *testing.T) {
 	for name, spoil := range map[string]func(*world, made){
 		"a message of another schema": func(w *world, m made) { w.set(w.tables.Outbox, "id", string(m.Operation.Message(1)), "sv", 7) },

@@ -23,7 +23,7 @@ func TestProviderFaultsEndInOneCharge(t *testing.T) {
 		"drop_after":             {[]provider.Rule{{Fault: provider.DropAfter, Times: 2}}, 3},
 		"hang_before":            {[]provider.Rule{{Fault: provider.HangBefore, Times: 1}}, 0},
 		"hang_after":             {[]provider.Rule{{Fault: provider.HangAfter, Times: 1}}, 0},
-		"lost, then rate_limit":  {[]provider.Rule{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.RateLimit, Times: 1}}, 3}, // peers.md H19
+		"lost, then rate_limit":  {[]provider.Rule{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.RateLimit, Times: 1}}, 3},
 		"lost, then error_after": {[]provider.Rule{{Fault: provider.DropAfter, Times: 1}, {Fault: provider.ErrorAfter, Times: 1}}, 3},
 	} {
 		for i := range c.rules {
@@ -112,7 +112,7 @@ func TestProviderThatNeverAnswersAndMayHaveCharged(t *testing.T) {
 }
 
 // docs/payments-api.md: legacy_ sources are charged where no key is honoured, so that an open call is never followed by
-// another (peers.md H4).
+// another.
 func TestLegacyCharge(t *testing.T) {
 	onBoth(t, func(w *world) {
 		w.faults(

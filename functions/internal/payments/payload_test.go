@@ -107,7 +107,7 @@ func TestPayloadOfTheSampleEvent(t *testing.T) {
 	}
 }
 
-// peers.md H17: what this release does not know it does not guess. Nothing is sent, nothing is settled, and the message is
+// What this release does not know it does not guess. Nothing is sent, nothing is settled, and the message is
 // left to a worker of the release that does.
 func TestPayloadOfAnotherVersionIsLeftToItsRelease(t *testing.T) {
 	provider, err := NewProvider("http://provider.invalid")

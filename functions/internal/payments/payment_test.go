@@ -78,7 +78,8 @@ func TestPaymentThatIsDeclined(t *testing.T) {
 }
 
 // The fingerprint is of the canonical body: order and space don't matter, values do; a key belongs to one tenant and one
-// operation (docs/semantics.md "Fingerprint", "Policies"; peers.md, seen elsewhere: "key ignored the payment method").
+// operation (docs/semantics.md "Fingerprint", "Policies"). A key that ignored the payment method would answer
+// for another one.
 func TestPaymentKeys(t *testing.T) {
 	onBoth(t, func(w *world) {
 		a := w.pay("k", "card_ok")

@@ -66,8 +66,8 @@ func (w *world) held(standing int) {
 	}
 }
 
-// docs/payments-api.md "Endpoints": 201 in one request when all goes well, and then for ever. Each phase has its key (peers.md,
-// seen elsewhere: "key sent on one endpoint of the flow, not on the next").
+// docs/payments-api.md "Endpoints": 201 in one request when all goes well, and then for ever. Each phase has its key,
+// so that no step of the flow goes without one.
 func TestPayoutIsDoneInOneRequest(t *testing.T) {
 	onBoth(t, func(w *world) {
 		first := w.payOut("k", "iban_ok").want(201, "Content-Type: application/json", "Idempotency-Status: executed", "Idempotency-Expires: 2101-02-04T12:00:00.789Z",
@@ -271,9 +271,9 @@ func TestProviderFaultsEndInOnePayout(t *testing.T) {
 	}
 }
 
-// peers.md H20: given up in its first phase while provably nothing of it happened, the operation fails with its business
+// Given up in its first phase while provably nothing of it happened, the operation fails with its business
 // writes: the funds are back, once. Given up later it is compensated: release_test.go.
-func TestH20PayoutThatIsGivenUp(t *testing.T) {
+func TestPayoutThatIsGivenUp(t *testing.T) {
 	onBoth(t, func(w *world) {
 		w.faults(provider.Rule{On: provider.Screening, Fault: provider.RateLimit})
 		var a accepted
@@ -346,7 +346,7 @@ func TestLegacyPayout(t *testing.T) {
 	})
 }
 
-// peers.md H4: without keys, what may have happened is unknown, and nothing executes it again: no retry of the client, no
+// Without keys, what may have happened is unknown, and nothing executes it again: no retry of the client, no
 // wake-up, no sweep. A screening before it is repeated, because keys are honoured there.
 func TestLegacyPayoutWithoutAnAnswerIsUnknown(t *testing.T) {
 	for fault, payouts := range map[provider.Fault]int{

@@ -81,7 +81,7 @@ func TestWebhookWhileTheWorkerWaits(t *testing.T) {
 	}
 }
 
-// peers.md H4: what is charged without a key is charged once, and its lost answer comes by the event, however late.
+// What is charged without a key is charged once, and its lost answer comes by the event, however late.
 func TestWebhookSettlesWhatIsUnknown(t *testing.T) {
 	onBoth(t, func(w *world) {
 		w.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter})

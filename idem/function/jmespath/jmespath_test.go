@@ -61,7 +61,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// peers.md P4: an expression that yields null, nothing, or a list of nulls is no key.
+// An expression that yields null, nothing, or a list of nulls is no key.
 func TestNoKey(t *testing.T) {
 	for _, test := range []struct {
 		expression, input string

@@ -25,7 +25,7 @@ func route(name, formerly string, p idem.Policy) middleware.RouteInfo {
 	return middleware.RouteInfo{Pattern: "POST /" + name, Operation: name, RenamedFrom: formerly, Kind: idem.KindAtomic, Policy: p, Unsafe: true}
 }
 
-// semantics.md "Policies": the audit fails on a gap or on an operation name that vanished (peers.md H8).
+// semantics.md "Policies": the audit fails on a gap or on an operation name that vanished.
 func TestCheckFindsWhatWouldLoseKeys(t *testing.T) {
 	const file = `{"operations": [{"name": "a.b", "scope": "tenant+operation+key"}, {"name": "old.one", "retired": "served by a.b since 2026"}]}`
 	bound := idem.IETF()
