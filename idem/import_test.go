@@ -32,8 +32,8 @@ var mayImport = map[string][]string{
 	"idem/telemetry":                {"idem", "idem/telemetry/metric"},
 	"idem/telemetry/metric":         {},
 	"idem/memstore":                 {"idem"},
-	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/recovery"},
-	"idem/storetest/faulty":         {"idem", "idem/outbox", "idem/recovery"},
+	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox"},
+	"idem/storetest/faulty":         {"idem", "idem/outbox"},
 	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storetest/faulty"},
 	"idem/middleware":               {"idem", "idem/canonical", "idem/header"},
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
@@ -41,22 +41,20 @@ var mayImport = map[string][]string{
 	"idem/awslambda":                {},
 	"idem/function":                 {"idem", "idem/canonical"},
 	"idem/function/jmespath":        {"idem/function"},
-	"idem/breaker":                  {"idem", "idem/outbox", "idem/recovery"},
+	"idem/breaker":                  {"idem", "idem/outbox"},
 	"idem/quota":                    {"idem"},
 	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
 	"idem/cache":                    {"idem"},
 	"idem/client":                   {"idem", "idem/header"},
 	"idem/webhook":                  {"idem"},
-	"idem/seal":                     {"idem", "idem/codec", "idem/outbox", "idem/recovery"},
+	"idem/seal":                     {"idem", "idem/codec", "idem/outbox"},
 	"idem/seal/awskms":              {"idem"},
 	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal"},
-	"idem/internal/walk":            {},
-	"idem/recovery":                 {"idem", "idem/internal/walk"},
-	"idem/outbox":                   {"idem", "idem/internal/walk", "idem/protocol"},
+	"idem/outbox":                   {"idem", "idem/protocol"},
 	"idem/outbox/call":              {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":          {"idem", "idem/outbox"},
-	"idem/operator":                 {"idem", "idem/outbox", "idem/recovery"},
+	"idem/operator":                 {"idem", "idem/outbox"},
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/outbox"},
@@ -106,7 +104,7 @@ func TestImportsFollowTheDesign(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
+var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)

@@ -23,15 +23,11 @@ func TestCostDoesNotGrowWithTheTables(t *testing.T) {
 			told = append(told, s.name+": "+s.brief()+"; "+s.told())
 		}
 		for i, want := range []string{
-			"sweep, records: Parked:50; 50 GetItem, 50 PutItem, 4 Query",
-			"sweep, messages: Offered:25 Parked:25; 50 GetItem, 25 PutItem, 4 Query",
+			"sweep: Messages:{Offered:25 Parked:25} Records:{Parked:50}; 100 GetItem, 75 PutItem, 8 Query",
 			"worker: Delivered:25; 25 GetItem, 25 PutItem, 25 UpdateItem",
-			"reconcile, records: Completed:25 Freed:25; 100 GetItem, 50 PutItem, 4 Query",
-			"reconcile, messages: Settled:25; 25 GetItem, 4 Query, 25 UpdateItem",
-			"nothing stuck: sweep, records: ; 4 Query",
-			"sweep, messages: ; 4 Query",
-			"reconcile, records: ; 4 Query",
-			"reconcile, messages: ; 4 Query",
+			"reconcile: Messages:{Settled:25} Records:{Completed:25 Freed:25}; 125 GetItem, 50 PutItem, 8 Query, 25 UpdateItem",
+			"nothing stuck: sweep: ; 8 Query",
+			"reconcile: ; 8 Query",
 			"request, new key: Outcome:executed; 1 PutItem, 1 TransactWriteItems",
 			"request, expired key: Outcome:executed; 1 PutItem, 1 TransactWriteItems",
 		} {

@@ -10,17 +10,15 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 // Inner is the store that is protected.
 type Inner interface {
 	idem.Store
 	outbox.Store
-	recovery.Store
 }
 
-// Store is a store behind a circuit breaker. It implements idem.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store behind a circuit breaker. It implements idem.Store and outbox.Store, and is safe for concurrent use.
 type Store struct {
 	inner Inner
 	cfg   Config

@@ -14,7 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 func because(seen operator.Seen) operator.Change {
@@ -194,11 +193,11 @@ func TestReconcileAndSweepNow(t *testing.T) {
 	m, r, stuck := w.message("acme", unknown), w.record(idem.KindWrapped, idem.StateUnknown), w.message("acme", func(*idem.Message) {})
 	w.now = noon.Add(time.Hour)
 	w.finding = outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
-	w.wrapped = recovery.Found{Response: idem.Response{Status: 201}}
+	w.wrapped = outbox.Executed{Response: idem.Response{Status: 201}}
 	if got, err := w.console.ReconcileMessage(t.Context(), m.ID, because("")); err != nil || got.Outcome != string(outbox.DecisionSettled) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := w.console.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(recovery.DecisionCompleted) {
+	if got, err := w.console.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(outbox.DecisionCompleted) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"offered":1`) {
@@ -243,8 +242,8 @@ func TestStoryOfEachSituation(t *testing.T) {
 		}, "not registered"},
 		"wrapped, unknown": {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, idem.StateUnknown).OperationID }, "release: where nothing happened"},
 		"wrapped, died":    {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, idem.StateInProgress).OperationID }, "sweep: makes it unknown"},
-		"atomic, died":    {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateInProgress).OperationID }, "takes it over"},
-		"completed":       {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateCompleted).OperationID }, "cache-bust"},
+		"atomic, died":     {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateInProgress).OperationID }, "takes it over"},
+		"completed":        {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateCompleted).OperationID }, "cache-bust"},
 		"retryable": {func(w *world) idem.OperationID {
 			return w.record(idem.KindAtomic, idem.StateFailedRetryable).OperationID
 		}, "next request with its key executes"},

@@ -153,7 +153,7 @@ func TestARestoredMessageCountsAsCalled(t *testing.T) {
 			w.deliver(id)
 			w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
 			w.clock.Add(time.Hour)
-			w.reconciled(outbox.ReconcileReport{Settled: 1})
+			w.reconciled(outbox.Counts{Settled: 1})
 			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 		})
 	}

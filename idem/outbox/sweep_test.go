@@ -20,9 +20,9 @@ func (deaf) Schedule(context.Context, string, idem.MessageID, time.Duration) err
 	return errors.New("queue: connection refused")
 }
 
-func (w *world) swept(want outbox.Report) {
+func (w *world) swept(want outbox.Counts) {
 	w.Helper()
-	got, err := w.sweep.Run(w.Context())
+	got, err := w.sweep(w.Context())
 	if err != nil || got != want {
 		w.Errorf("sweep: %+v, %v, want %+v", got, err, want)
 	}
@@ -33,50 +33,50 @@ func TestSweepOffersWhatWasForgotten(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept()
 	w.clock.Add(lease - time.Millisecond)
-	w.swept(outbox.Report{}) // left to its stream record
+	w.swept(outbox.Counts{}) // left to its stream record
 	w.clock.Add(time.Millisecond)
-	w.swept(outbox.Report{Offered: 1})
-	w.swept(outbox.Report{Offered: 1}) // a doubled wake-up is harmless
+	w.swept(outbox.Counts{Offered: 1})
+	w.swept(outbox.Counts{Offered: 1}) // a doubled wake-up is harmless
 	if w.provider.called() != 0 {
 		t.Fatal("the sweep called the provider")
 	}
 	w.drain(time.Second)
 	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
 	w.clock.Add(time.Hour)
-	w.swept(outbox.Report{})
+	w.swept(outbox.Counts{})
 }
 
 func TestSweepJudgesEachMessage(t *testing.T) {
 	for name, c := range map[string]struct {
 		topic  func(*outbox.Topic)
 		change func(*idem.Message)
-		want   outbox.Report
+		want   outbox.Counts
 		state  idem.MessageState
 		record idem.State
 	}{
-		"due":           {want: outbox.Report{Offered: 1}, state: idem.MessagePending, record: idem.StatePending},
-		"not due":       {change: func(m *idem.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: idem.MessagePending, record: idem.StatePending},
-		"live claim":    {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: idem.MessageClaimed, record: idem.StatePending},
-		"dead claim":    {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: idem.MessageClaimed, record: idem.StatePending},
-		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
-		"never claimed": {change: old, want: outbox.Report{Abandoned: 1}, state: idem.MessageCancelled, record: idem.StateFailed},
+		"due":           {want: outbox.Counts{Offered: 1}, state: idem.MessagePending, record: idem.StatePending},
+		"not due":       {change: func(m *idem.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Counts{Skipped: 1}, state: idem.MessagePending, record: idem.StatePending},
+		"live claim":    {change: claimed(time.Hour), want: outbox.Counts{Skipped: 1}, state: idem.MessageClaimed, record: idem.StatePending},
+		"dead claim":    {change: claimed(time.Second), want: outbox.Counts{Offered: 1}, state: idem.MessageClaimed, record: idem.StatePending},
+		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Counts{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
+		"never claimed": {change: old, want: outbox.Counts{Abandoned: 1}, state: idem.MessageCancelled, record: idem.StateFailed},
 		"never claimed, no settle": {
-			topic: unsettling, change: old, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending,
+			topic: unsettling, change: old, want: outbox.Counts{Dead: 1}, state: idem.MessageDead, record: idem.StatePending,
 		},
 		"age over": {change: func(m *idem.Message) {
 			old(m)
 			m.FirstClaimedAt = noon
-		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StateFailed},
+		}, want: outbox.Counts{Dead: 1}, state: idem.MessageDead, record: idem.StateFailed},
 		"age over, open": {change: func(m *idem.Message) {
 			claimed(time.Second)(m)
 			old(m)
-		}, want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
+		}, want: outbox.Counts{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
 		"age over, open, nobody to ask": {topic: unprobed, change: func(m *idem.Message) {
 			claimed(time.Second)(m)
 			old(m)
-		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending},
-		"parked":        {change: func(m *idem.Message) { m.State = idem.MessageUnknown }, want: outbox.Report{}, state: idem.MessageUnknown, record: idem.StatePending},
-		"unknown topic": {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.Report{Errors: 1}, state: idem.MessagePending, record: idem.StatePending},
+		}, want: outbox.Counts{Dead: 1}, state: idem.MessageDead, record: idem.StatePending},
+		"parked":        {change: func(m *idem.Message) { m.State = idem.MessageUnknown }, want: outbox.Counts{}, state: idem.MessageUnknown, record: idem.StatePending},
+		"unknown topic": {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1}, state: idem.MessagePending, record: idem.StatePending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
@@ -116,8 +116,8 @@ func TestSweepGoesOnWhereItStopped(t *testing.T) {
 	}
 	w.clock.Add(time.Minute)
 	for run := range 3 {
-		report, err := w.sweep.Run(t.Context())
-		if err != nil || report != (outbox.Report{Offered: 5, Unfinished: true}) {
+		report, err := w.sweep(t.Context())
+		if err != nil || report != (outbox.Counts{Offered: 5, Unfinished: true}) {
 			t.Errorf("run %d: %+v, %v", run, report, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestSweepStopsBeforeItsDeadline(t *testing.T) {
 	w.clock.Add(time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if report, err := w.sweep.Run(ctx); err != nil || report != (outbox.Report{Unfinished: true}) {
+	if report, err := w.sweep(ctx); err != nil || report != (outbox.Counts{Unfinished: true}) {
 		t.Errorf("sweep: %+v, %v", report, err)
 	}
 }
@@ -147,24 +147,24 @@ func TestSweepAndTrouble(t *testing.T) {
 	}
 	w.clock.Add(time.Minute)
 	w.store.On(faulty.QueuedMessages, 1, faulty.Refuse(errDown))
-	report, err := w.sweep.Run(t.Context())
+	report, err := w.sweep(t.Context())
 	if err != nil || report.Errors != 1 || report.Offered == 0 {
 		t.Errorf("one shard down: %+v, %v; want the other swept", report, err)
 	}
 	w.store.All(faulty.Refuse(errDown))
-	if _, err := w.sweep.Run(t.Context()); !errors.Is(err, errDown) {
+	if _, err := w.sweep(t.Context()); !errors.Is(err, errDown) {
 		t.Errorf("all shards down: %v", err)
 	}
 	w.store.Clear()
 	w.store.On(faulty.Message, 1, faulty.Refuse(errDown))
-	if report, err := w.sweep.Run(t.Context()); err != nil || report.Errors != 1 || report.Offered != 7 {
+	if report, err := w.sweep(t.Context()); err != nil || report.Errors != 1 || report.Offered != 7 {
 		t.Errorf("one read down: %+v, %v", report, err)
 	}
 
 	lost := newWorld(t, options{wakes: deaf{}})
 	lost.accept()
 	lost.clock.Add(time.Minute)
-	lost.swept(outbox.Report{Errors: 1})
+	lost.swept(outbox.Counts{Errors: 1})
 }
 
 func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
@@ -178,7 +178,7 @@ func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			if _, err := w.sweep.Run(t.Context()); err != nil {
+			if _, err := w.sweep(t.Context()); err != nil {
 				t.Errorf("sweep: %v", err)
 			}
 		})
@@ -209,7 +209,7 @@ func TestWhatDiedIsResolvedWithinItsLeaseAndAMinute(t *testing.T) {
 		claimedOnce, neverClaimed := w.accept(claimed(lease)), w.accept()
 		for run := noon.Add(phase); run.Before(noon.Add(3 * time.Minute)); run = run.Add(time.Minute) {
 			w.clock.Set(run)
-			_, err := w.sweep.Run(t.Context())
+			_, err := w.sweep(t.Context())
 			w.ok(err)
 			w.drain(0)
 		}

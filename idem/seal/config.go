@@ -8,7 +8,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 // Config is what New takes besides the store. The zero value of each field but Keys means its default.
@@ -77,7 +76,6 @@ func (c Config) validate() error {
 type Inner interface {
 	idem.Store
 	outbox.Store
-	recovery.Store
 }
 
 // New returns a store that seals what it hands on to the inner one, or an [*idem.ConfigError].

@@ -12,14 +12,12 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 // Store is what is under test.
 type Store interface {
 	idem.Store
 	outbox.Store
-	recovery.Store
 }
 
 // Harness is a store under test, and business rows beside it that its transactions can write. A row is a counter, so that

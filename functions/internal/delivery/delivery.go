@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
@@ -46,7 +47,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	}
 	topics, err := outbox.NewTopics(outbox.Config{
 		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
-		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
+		LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay, ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
 	}, provider.Topics(payments.Bounds{
 		AttemptsMax: cfg.AttemptsMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
 	})...)
@@ -58,4 +59,18 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	return Parts{Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger}, nil
+}
+
+// Runner makes what sweeps and reconciles. The application has no wrapped operation, and no probe of one: what is unknown all the
+// same, another release's, is a person's.
+func (p Parts) Runner() (*outbox.Runner, error) {
+	worker, err := outbox.NewWorker(p.Store, p.Topics, p.Queue, p.Queue)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(p.Store, idem.Config{Logger: p.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return outbox.NewRunner(worker, engine, nil)
 }

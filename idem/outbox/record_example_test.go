@@ -1,4 +1,4 @@
-package recovery_test
+package outbox_test
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
-	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
 // A handler that writes for itself dies after its effect. Nobody executes it again: what became of it is looked up, and
 // every retry gets the answer that it would have given.
-func Example() {
+func ExampleRunner_Reconcile() {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	store, err := memstore.New(memstore.Config{Now: clock})
@@ -36,20 +36,20 @@ func Example() {
 	})
 	fmt.Println(err)
 
-	reconciler, err := recovery.NewReconciler(engine, store, map[string]recovery.Probe{
-		operation: func(_ context.Context, r idem.Record) recovery.Finding {
+	runner, err := newRunner(store, engine, map[string]outbox.Probe{
+		operation: func(_ context.Context, r idem.Record) outbox.Finding {
 			if order, ok := made[r.OperationID]; ok {
-				return recovery.Found{Response: idem.Response{Status: 201, Body: []byte(order)}}
+				return outbox.Executed{Response: idem.Response{Status: 201, Body: []byte(order)}}
 			}
-			return recovery.Absent{}
+			return outbox.Absent{}
 		},
-	}, recovery.Config{Now: clock})
+	}, outbox.Config{Now: clock})
 	if err != nil {
 		panic(err)
 	}
 	now = now.Add(time.Minute) // it runs every minute
-	report, err := reconciler.Run(ctx)
-	fmt.Println(report.Completed, err)
+	report, err := runner.Reconcile(ctx)
+	fmt.Println(report.Records.Completed, err)
 
 	result, err := orders.Do(ctx, asking("k"), nil)
 	fmt.Println(result.Outcome, result.Response.Status, string(result.Response.Body), err)
