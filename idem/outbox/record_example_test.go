@@ -9,6 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 )
 
 // A handler that writes for itself dies after its effect. Nobody executes it again: what became of it is looked up, and
@@ -36,14 +37,23 @@ func ExampleRunner_Reconcile() {
 	})
 	fmt.Println(err)
 
-	runner, err := newRunner(store, engine, map[string]outbox.Probe{
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock}) // it sends no messages
+	if err != nil {
+		panic(err)
+	}
+	queue := memqueue.New(clock)
+	worker, err := outbox.NewWorker(store, topics, queue, queue)
+	if err != nil {
+		panic(err)
+	}
+	runner, err := outbox.NewRunner(worker, engine, map[string]outbox.Probe{
 		operation: func(_ context.Context, r idem.Record) outbox.Finding {
 			if order, ok := made[r.OperationID]; ok {
 				return outbox.Executed{Response: idem.Response{Status: 201, Body: []byte(order)}}
 			}
 			return outbox.Absent{}
 		},
-	}, outbox.Config{Now: clock})
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -57,4 +67,28 @@ func ExampleRunner_Reconcile() {
 	// idem: handler: lost connection
 	// 1 <nil>
 	// replayed 201 order 7 <nil>
+}
+
+func exampleStore() *memstore.Store {
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	return store
+}
+
+// exampleOrder accepts an order, and returns its operation.
+func exampleOrder(engine *idem.Engine, payload string) idem.OperationID {
+	orders, err := engine.Register(idem.Operation{Name: charging, Kind: idem.KindDeferred, Policy: idem.IETF()})
+	if err != nil {
+		panic(err)
+	}
+	result, err := orders.Do(context.Background(), asking("k"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+		tx.Send("orders.ship", []byte(payload))
+		return idem.Response{Status: 202}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return result.OperationID
 }

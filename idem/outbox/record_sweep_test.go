@@ -83,6 +83,7 @@ func TestSweepAndReconcilerReadBeforeTheyAct(t *testing.T) {
 			w.reserved("retaken", func(r *idem.Record) { r.Epoch, r.LeaseUntil = 2, now.Add(time.Hour) }),
 			w.reserved("completed", func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateCompleted, now.Add(day) }),
 			w.reserved("freed", func(r *idem.Record) { r.State = idem.StateFailedRetryable }),
+			w.parked("asked about by another process", func(r *idem.Record) { r.LookAt = now.Add(time.Hour) }),
 		}
 		inner := staleIndex{Store: w.mem}
 		for _, r := range append(records, reserved(t, "gone", now)) {
@@ -90,10 +91,10 @@ func TestSweepAndReconcilerReadBeforeTheyAct(t *testing.T) {
 		}
 		time.Sleep(lease + recordAbsentAfter)
 		sweep := w.runnerOn(inner, nil)
-		w.swept(sweep, outbox.Counts{Skipped: 4})
+		w.swept(sweep, outbox.Counts{Skipped: 5})
 		probe := &asked{finding: executed201}
 		reconciler := w.runnerOn(inner, map[string]outbox.Probe{operation: probe.probe})
-		w.reconciled(reconciler, outbox.Counts{Skipped: 4})
+		w.reconciled(reconciler, outbox.Counts{Skipped: 5})
 		probe.want(t, 0)
 		for _, r := range records {
 			w.want(r, r.State, 0, r.Epoch)

@@ -130,11 +130,14 @@ func (w *walk[Ref]) shard(ctx context.Context, at *place[Ref], room *int, did *C
 		if *room <= 0 || w.timeOver(ctx) {
 			return true, nil
 		}
-		at.rest, at.cursor, err = w.listPage(ctx, at, until, min(w.cfg.SweepPage, *room))
-		if err != nil {
+		refs, next, err := w.listPage(ctx, at, until, min(w.cfg.SweepPage, *room))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return true, nil
+		case err != nil:
 			return false, err
 		}
-		at.listed = at.cursor == ""
+		at.rest, at.cursor, at.listed = refs, next, next == ""
 	}
 }
 

@@ -21,7 +21,7 @@ func NewWorker(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLet
 	return &Worker{d}, nil
 }
 
-// ErrNoTime: the context leaves no time for a call and its settlement. Nothing was done; the wake-up must come again.
+// ErrNoTime: the context leaves no time for a call or a probe and its settlement. Nothing was done; the wake-up must come again.
 var ErrNoTime = errors.New("outbox: not enough time left to deliver a message")
 
 // Deliver does what a wake-up for the message asks for: it claims the message if it is due, calls the provider, and
