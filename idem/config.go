@@ -40,7 +40,7 @@ type Config struct {
 	// ClockSkew is more than the clocks of two instances differ by: a key that was promised to replay is free that much
 	// later. At most LeaseMargin. Default 2 s, or LeaseMargin where that is less.
 	ClockSkew time.Duration
-	// FreezeAllowance is how long a process may be frozen and then go on with what it was about to send: package recovery
+	// FreezeAllowance is how long a process may be frozen and then go on with what it was about to send: outbox.Runner
 	// takes absence for proof only when that has passed too. Default 1 min.
 	FreezeAllowance time.Duration
 	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves the

@@ -92,7 +92,7 @@ func (e *Engine) unclaimed(op Operation) error {
 	return nil
 }
 
-// FreezeAllowance is Config.FreezeAllowance: what package recovery adds to the wait for a proof of absence.
+// FreezeAllowance is Config.FreezeAllowance: what outbox.Runner adds to the wait for a proof of absence.
 func (e *Engine) FreezeAllowance() time.Duration { return e.cfg.FreezeAllowance }
 
 // Operations lists what is registered, by name.

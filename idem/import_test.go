@@ -33,8 +33,8 @@ var mayImport = map[string][]string{
 	"idem/telemetry":                {"idem", "idem/telemetry/metric"},
 	"idem/telemetry/metric":         {},
 	"idem/memstore":                 {"idem/storage"},
-	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/recovery", "idem/storage"},
-	"idem/storetest/faulty":         {"idem/outbox", "idem/recovery", "idem/storage"},
+	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/storage"},
+	"idem/storetest/faulty":         {"idem/outbox", "idem/storage"},
 	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest/faulty"},
 	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/storage"},
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
@@ -42,23 +42,21 @@ var mayImport = map[string][]string{
 	"idem/awslambda":                {},
 	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage"},
 	"idem/function/jmespath":        {"idem/function"},
-	"idem/breaker":                  {"idem", "idem/outbox", "idem/recovery", "idem/storage"},
+	"idem/breaker":                  {"idem", "idem/outbox", "idem/storage"},
 	"idem/quota":                    {"idem"},
 	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
 	"idem/cache":                    {"idem", "idem/storage"},
 	"idem/client":                   {"idem", "idem/header", "idem/storage"},
 	"idem/webhook":                  {"idem"},
-	"idem/seal":                     {"idem", "idem/codec", "idem/outbox", "idem/recovery", "idem/storage"},
+	"idem/seal":                     {"idem", "idem/codec", "idem/outbox", "idem/storage"},
 	"idem/seal/awskms":              {"idem"},
 	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal", "idem/storage"},
-	"idem/internal/walk":            {},
 	"idem/internal/cutover":         {},
-	"idem/recovery":                 {"idem", "idem/header", "idem/internal/walk", "idem/storage"},
-	"idem/outbox":                   {"idem", "idem/internal/cutover", "idem/internal/walk", "idem/protocol", "idem/storage"},
+	"idem/outbox":                   {"idem", "idem/header", "idem/internal/cutover", "idem/protocol", "idem/storage"},
 	"idem/outbox/call":              {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":          {"idem", "idem/outbox"},
-	"idem/operator":                 {"idem", "idem/outbox", "idem/recovery", "idem/storage"},
+	"idem/operator":                 {"idem", "idem/outbox", "idem/storage"},
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/outbox"},
@@ -108,7 +106,7 @@ func TestImportsFollowTheDesign(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
+var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)

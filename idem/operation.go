@@ -39,7 +39,7 @@ type Operation struct {
 	// ReleaseOn are the statuses that this handler answers with before it does anything, for example 429 and 503: they free
 	// the key. 408, 500, 502, 504 and statuses below 400 prove nothing and are refused.
 	ReleaseOn []int
-	// Probed declares that package recovery has a Probe for the operation: what is unknown is looked up.
+	// Probed declares that outbox.NewRunner is given a Probe for the operation: what is unknown is looked up.
 	Probed bool
 	// UnknownToOperator declares that what is unknown waits for an operator.
 	UnknownToOperator bool

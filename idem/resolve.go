@@ -59,7 +59,7 @@ func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, see
 
 // Free makes a record's key executable again. It is a person's, or a probe's, with proof that nothing happened; seen is the
 // revision of the record that they saw. A wrapped record must be unknown, its lease over, and the proof no older than the
-// longest request after that: package recovery waits for it, a person has to. Any other record that is in progress needs no
+// longest request after that: outbox.Runner waits for it, a person has to. Any other record that is in progress needs no
 // proof: its holder is fenced off and can't commit any more.
 //
 // Errors: as with [Engine.Resolve]; [*TransitionError] for a record that is in another state, and for a wrapped one that

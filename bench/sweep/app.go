@@ -16,7 +16,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -38,10 +37,7 @@ type app struct {
 	worker *outbox.Worker
 
 	requests *idem.Registered
-	records  *recovery.Sweep
-	unknown  *recovery.Reconciler
-	messages *outbox.Sweep
-	parked   *outbox.Reconciler
+	runner   *outbox.Runner
 }
 
 var noon = time.Date(2101, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -67,10 +63,14 @@ func newApp(ctx context.Context, url string, rows int) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.recovers(clock, seeded(seed+1)); err != nil {
+	engine, err := idem.New(a.store, idem.Config{Now: clock, Random: seeded(seed + 1), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
 		return nil, err
 	}
-	return a, a.delivers(clock, seeded(seed+2))
+	if a.requests, err = engine.Register(idem.Operation{Name: operation, Kind: idem.KindAtomic, Policy: idem.IETF()}); err != nil {
+		return nil, err
+	}
+	return a, a.runs(engine, clock, seeded(seed+2))
 }
 
 // createTables makes the two tables, without the stream: nobody reads it here, and an emulator that keeps it in memory
@@ -85,31 +85,8 @@ func (a *app) createTables(ctx context.Context, rows int) error {
 	return dynamotest.CreateTable(ctx, a.raw, a.tables.Outbox, outbox)
 }
 
-// recovers sets up what brings records to an end; half of what the probe is asked about has happened.
-func (a *app) recovers(clock func() time.Time, random io.Reader) error {
-	engine, err := idem.New(a.store, idem.Config{Now: clock, Random: random, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	if a.requests, err = engine.Register(idem.Operation{Name: operation, Kind: idem.KindAtomic, Policy: idem.IETF()}); err != nil {
-		return err
-	}
-	cfg, asked := recovery.Config{Now: clock}, 0
-	if a.records, err = recovery.NewSweep(engine, a.store, cfg); err != nil {
-		return err
-	}
-	probe := func(context.Context, storage.Record) recovery.Finding {
-		if asked++; asked%2 == 0 {
-			return recovery.Absent{}
-		}
-		return recovery.Found{Response: idem.Response{Status: 201, Body: []byte(`{"id":"order"}`)}}
-	}
-	a.unknown, err = recovery.NewReconciler(engine, a.store, map[string]recovery.Probe{operation: probe}, cfg)
-	return err
-}
-
-// delivers sets up what brings messages to an end.
-func (a *app) delivers(clock func() time.Time, random io.Reader) error {
+// runs sets up what brings messages and records to an end; half of what the probe of records is asked about has happened.
+func (a *app) runs(engine *idem.Engine, clock func() time.Time, random io.Reader) error {
 	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: random}, outbox.Topic{
 		Name: topic,
 		Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.Delivered{Reference: "effect"} },
@@ -124,9 +101,12 @@ func (a *app) delivers(clock func() time.Time, random io.Reader) error {
 	if a.worker, err = outbox.NewWorker(a.store, topics, a.queue, a.queue); err != nil {
 		return err
 	}
-	if a.messages, err = outbox.NewSweep(a.store, topics, a.queue, a.queue); err != nil {
-		return err
-	}
-	a.parked, err = outbox.NewReconciler(a.store, topics, a.queue, a.queue)
+	asked := 0
+	a.runner, err = outbox.NewRunner(a.worker, engine, map[string]outbox.Probe{operation: func(context.Context, storage.Record) outbox.Finding {
+		if asked++; asked%2 == 0 {
+			return outbox.Absent{}
+		}
+		return outbox.Executed{Response: idem.Response{Status: 201, Body: []byte(`{"id":"order"}`)}}
+	}})
 	return err
 }

@@ -77,15 +77,11 @@ func measure(ctx context.Context, url string, rows int, told func(done int)) ([]
 		name string
 		run  func(context.Context) (any, error)
 	}{
-		{"sweep, records", func(ctx context.Context) (any, error) { return a.records.Run(ctx) }},
-		{"sweep, messages", func(ctx context.Context) (any, error) { return a.messages.Run(ctx) }},
+		{"sweep", func(ctx context.Context) (any, error) { return a.runner.Sweep(ctx) }},
 		{"worker", a.deliver},
-		{"reconcile, records", func(ctx context.Context) (any, error) { a.now = a.now.Add(time.Hour); return a.unknown.Run(ctx) }},
-		{"reconcile, messages", func(ctx context.Context) (any, error) { return a.parked.Run(ctx) }},
-		{"nothing stuck: sweep, records", func(ctx context.Context) (any, error) { return a.records.Run(ctx) }},
-		{"sweep, messages", func(ctx context.Context) (any, error) { return a.messages.Run(ctx) }},
-		{"reconcile, records", func(ctx context.Context) (any, error) { return a.unknown.Run(ctx) }},
-		{"reconcile, messages", func(ctx context.Context) (any, error) { return a.parked.Run(ctx) }},
+		{"reconcile", func(ctx context.Context) (any, error) { a.now = a.now.Add(time.Hour); return a.runner.Reconcile(ctx) }},
+		{"nothing stuck: sweep", func(ctx context.Context) (any, error) { return a.runner.Sweep(ctx) }},
+		{"reconcile", func(ctx context.Context) (any, error) { return a.runner.Reconcile(ctx) }},
 		{"request, new key", func(ctx context.Context) (any, error) { return a.request(ctx, "new") }},
 		{"request, expired key", func(ctx context.Context) (any, error) { return a.request(ctx, fmt.Sprint(expiredRow)) }},
 	} {

@@ -9,7 +9,7 @@ import (
 )
 
 // nothing are the counts of a report that are zero: what did not happen.
-var nothing = regexp.MustCompile(`\w+:(0|false) ?`)
+var nothing = regexp.MustCompile(` ?\w+:(0|false)| ?\w+:\{\}`)
 
 // render writes the stages as a table. W and R are write and read units as the endpoint reports them, indexes included.
 func render(out io.Writer, rows int, stages []stage) error {
@@ -24,5 +24,9 @@ func render(out io.Writer, rows int, stages []stage) error {
 
 // brief is the report without what did not happen.
 func (s stage) brief() string {
-	return strings.TrimSpace(strings.Trim(nothing.ReplaceAllString(s.did, ""), "{}"))
+	did := s.did
+	for range 2 { // what is left of a group, once its counts are gone
+		did = strings.ReplaceAll(nothing.ReplaceAllString(did, ""), "{ ", "{")
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(did, "{"), "}")
 }

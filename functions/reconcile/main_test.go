@@ -10,7 +10,6 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -18,7 +17,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // reconciled runs the function as its environment makes it.
-func reconciled(t *testing.T) (report, error) {
+func reconciled(t *testing.T) (outbox.Report, error) {
 	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
@@ -31,9 +30,9 @@ func reconciled(t *testing.T) (report, error) {
 	return run(t.Context())
 }
 
-func want(t *testing.T, want outbox.ReconcileReport) {
+func want(t *testing.T, want outbox.Counts) {
 	t.Helper()
-	if did, err := reconciled(t); err != nil || did != (report{Messages: want}) {
+	if did, err := reconciled(t); err != nil || did != (outbox.Report{Messages: want}) {
 		t.Errorf("%+v, %v, want %+v", did, err, want)
 	}
 }
@@ -44,9 +43,9 @@ func TestReconcileSettlesWhatTheProviderHas(t *testing.T) {
 	a := s.Accept(t, time.Hour)
 	a.Park(t)
 	a.Charge(t)
-	want(t, outbox.ReconcileReport{Settled: 1})
+	want(t, outbox.Counts{Settled: 1})
 	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
-	want(t, outbox.ReconcileReport{})
+	want(t, outbox.Counts{})
 }
 
 // What provably never happened is offered again with the same key; the reconciler itself charges nobody.
@@ -54,7 +53,7 @@ func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
 	s := stage.New(t)
 	a := s.Accept(t, time.Hour)
 	a.Park(t)
-	want(t, outbox.ReconcileReport{Offered: 1})
+	want(t, outbox.Counts{Offered: 1})
 	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` {
 		t.Errorf("queue of wake-ups %+v", sent)
@@ -69,7 +68,7 @@ func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
 			t.Setenv(name, value)
 			a := s.Accept(t, 58*time.Minute)
 			a.Park(t)
-			want(t, outbox.ReconcileReport{Undecided: 1})
+			want(t, outbox.Counts{Undecided: 1})
 			a.Want(t, storage.MessageUnknown, storage.StatePending, payments.StatusPending, 0)
 		})
 	}
@@ -84,7 +83,7 @@ func TestReconcileWhileTheProviderIsDown(t *testing.T) {
 	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.List, Fault: provider.ErrorBefore}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, outbox.ReconcileReport{Undecided: 1})
+	want(t, outbox.Counts{Undecided: 1})
 	a.Want(t, storage.MessageUnknown, storage.StatePending, payments.StatusPending, 1)
 }
 
@@ -101,7 +100,7 @@ func TestReconcileWhileTheStoreIsDown(t *testing.T) {
 func TestReconcileLeavesWhatNobodyCanBeAskedAbout(t *testing.T) {
 	s := stage.New(t)
 	key := s.Unknown(t, time.Hour)
-	if did, err := reconciled(t); err != nil || did != (report{Records: recovery.ReconcileReport{Unasked: 1}}) {
+	if did, err := reconciled(t); err != nil || did != (outbox.Report{Records: outbox.Counts{Unasked: 1}}) {
 		t.Errorf("%+v, %v, want one unasked", did, err)
 	}
 	if state := s.RecordState(t, key); state != storage.StateUnknown {

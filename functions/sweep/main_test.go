@@ -10,14 +10,13 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // swept runs the function as its environment makes it.
-func swept(t *testing.T) (report, error) {
+func swept(t *testing.T) (outbox.Report, error) {
 	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
@@ -34,7 +33,7 @@ func swept(t *testing.T) (report, error) {
 func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 	s := stage.New(t)
 	a := s.Accept(t, time.Minute)
-	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{Offered: 1}}) {
+	if did, err := swept(t); err != nil || did != (outbox.Report{Messages: outbox.Counts{Offered: 1}}) {
 		t.Errorf("%+v, %v, want one offered", did, err)
 	}
 	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds != 0 {
@@ -46,7 +45,7 @@ func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 func TestSweepLeavesWhatIsNotDue(t *testing.T) {
 	s := stage.New(t)
 	s.Accept(t, 0)
-	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{}}) || len(s.Queues.WakeUps()) > 0 {
+	if did, err := swept(t); err != nil || did != (outbox.Report{Messages: outbox.Counts{}}) || len(s.Queues.WakeUps()) > 0 {
 		t.Errorf("%+v, %v, queue %+v", did, err, s.Queues.WakeUps())
 	}
 }
@@ -55,7 +54,7 @@ func TestSweepLeavesWhatIsNotDue(t *testing.T) {
 func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
 	s := stage.New(t)
 	a := s.Accept(t, 25*time.Hour)
-	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{Abandoned: 1}}) || len(s.Queues.Dead()) != 0 {
+	if did, err := swept(t); err != nil || did != (outbox.Report{Messages: outbox.Counts{Abandoned: 1}}) || len(s.Queues.Dead()) != 0 {
 		t.Errorf("%+v, %v, dead letters %+v", did, err, s.Queues.Dead())
 	}
 	a.Want(t, storage.MessageCancelled, storage.StateFailed, payments.StatusFailed, 0)
@@ -74,13 +73,13 @@ func TestSweepWhileTheStoreIsDown(t *testing.T) {
 func TestSweepParksWhatDied(t *testing.T) {
 	s := stage.New(t)
 	key := s.Die(t, time.Minute)
-	if did, err := swept(t); err != nil || did != (report{Records: recovery.Report{Parked: 1}}) {
+	if did, err := swept(t); err != nil || did != (outbox.Report{Records: outbox.Counts{Parked: 1}}) {
 		t.Errorf("%+v, %v, want one parked", did, err)
 	}
 	if state := s.RecordState(t, key); state != storage.StateUnknown {
 		t.Errorf("the record is %s", state)
 	}
-	if did, err := swept(t); err != nil || did != (report{}) {
+	if did, err := swept(t); err != nil || did != (outbox.Report{}) {
 		t.Errorf("again: %+v, %v", did, err)
 	}
 }

@@ -31,7 +31,7 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	reconciler, err := outbox.NewReconciler(parts.Store, parts.Topics, parts.Queue, parts.Queue)
+	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 		return nil, err
 	}
 	endpoint, err := payments.NewWebhook(payments.WebhookConfig{
-		Verifier: verifier, Engine: engine, Messages: parts.Store, Reconciler: reconciler, Logger: parts.Logger,
+		Verifier: verifier, Engine: engine, Messages: parts.Store, Worker: worker, Logger: parts.Logger,
 	})
 	if err != nil {
 		return nil, err

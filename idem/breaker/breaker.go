@@ -8,7 +8,6 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/sony/gobreaker/v2"
 )
@@ -17,10 +16,9 @@ import (
 type Inner interface {
 	storage.Store
 	outbox.Store
-	recovery.Store
 }
 
-// Store is a store behind a circuit breaker. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store behind a circuit breaker. It implements storage.Store and outbox.Store, and is safe for concurrent use.
 type Store struct {
 	inner Inner
 	cfg   Config

@@ -129,7 +129,7 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	return refs, next, err
 }
 
-// QueuedRecords implements recovery.Store.
+// QueuedRecords implements outbox.Store.
 func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {
 		refs, next, err = s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
@@ -138,5 +138,5 @@ func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, unti
 	return refs, next, err
 }
 
-// Shards implements outbox.Store and recovery.Store. It makes no call.
+// Shards implements outbox.Store. It makes no call.
 func (s *Store) Shards() int { return s.inner.Shards() }

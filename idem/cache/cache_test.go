@@ -88,10 +88,21 @@ func (w *world) reads(gets, loads int) {
 	}
 }
 
-// messages is what a cache leaves to the store behind it.
-type messages interface {
-	outbox.Store
-	QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]storage.RecordRef, string, error)
+// whole is a cache with what it leaves to the store behind it: messages and queues.
+type whole struct {
+	*cache.Store
+	behind
+}
+
+type behind struct{ outbox.Store }
+
+// Get and Postpone are the cache's.
+func (w whole) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	return w.Store.Get(ctx, key)
+}
+
+func (w whole) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
+	return w.Store.Postpone(ctx, r, fence)
 }
 
 func TestContract(t *testing.T) {
@@ -99,10 +110,7 @@ func TestContract(t *testing.T) {
 		mem := must[*memstore.Store](t)(memstore.New(memstore.Config{}))
 		once := func(row []byte) []byte { return append(row, '1') }
 		return storetest.Harness{
-			Store: struct {
-				*cache.Store
-				messages
-			}{must[*cache.Store](t)(cache.New(mem, cache.Config{})), mem},
+			Store: whole{must[*cache.Store](t)(cache.New(mem, cache.Config{})), behind{mem}},
 			InsertRow: func(key string, failure storage.Failure) storage.Write {
 				return memstore.Write{Key: key, Condition: func(row []byte) bool { return row == nil }, Apply: once, Failure: failure}
 			},

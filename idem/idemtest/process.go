@@ -27,12 +27,11 @@ type process struct {
 	// dead is closed when the process died, buried when its goroutines may end.
 	dead, buried chan struct{}
 
-	store      *faulty.Store
-	operation  *idem.Registered
-	handler    idem.Handler
-	worker     *outbox.Worker
-	sweep      *outbox.Sweep
-	reconciler *outbox.Reconciler
+	store     *faulty.Store
+	operation *idem.Registered
+	handler   idem.Handler
+	worker    *outbox.Worker
+	runner    *outbox.Runner
 }
 
 // errDied is what a buried process's calls return.
@@ -82,10 +81,7 @@ func (p *process) connect(random io.Reader) error {
 	if p.worker, err = outbox.NewWorker(p.store, registry, p, p.queue); err != nil {
 		return err
 	}
-	if p.sweep, err = outbox.NewSweep(p.store, registry, p, p.queue); err != nil {
-		return err
-	}
-	p.reconciler, err = outbox.NewReconciler(p.store, registry, p, p.queue)
+	p.runner, err = outbox.NewRunner(p.worker, nil, nil)
 	return err
 }
 
@@ -229,8 +225,8 @@ func (p *process) serve(ctx context.Context) {
 	for _, m := range p.fresh() {
 		_ = p.worker.DeliverSeen(ctx, m)
 	}
-	_, _ = p.sweep.Run(ctx)
-	_, _ = p.reconciler.Run(ctx)
+	_, _ = p.runner.Sweep(ctx)
+	_, _ = p.runner.Reconcile(ctx)
 	if p.died() {
 		return
 	}

@@ -10,10 +10,10 @@ import (
 // variants are what a field of a policy allows and no published policy uses, besides what a cell of the contract leaves to
 // choice ("unless strict", "minimum length by choice", "or 410 by tombstone").
 var variants = map[string]func(*testing.T){
-	"InFlight 202":                           inFlightIsAccepted,
+	"InFlight 202": inFlightIsAccepted,
 	"StoreClientErrors and StoreServerErrors": storesAll,
-	"BindPrincipal":                          bindsThePrincipal,
-	"ReplayHeaders":                          replayedHeaders,
+	"BindPrincipal": bindsThePrincipal,
+	"ReplayHeaders": replayedHeaders,
 }
 
 func TestConformanceOfVariants(t *testing.T) { // docs/semantics.md "Policies": a team can build its own

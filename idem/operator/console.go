@@ -11,7 +11,6 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -19,7 +18,6 @@ import (
 type Store interface {
 	storage.Store
 	outbox.Store
-	recovery.Store
 }
 
 // Config is what a console works with. Store, Engine, Topics, WakeUps, DeadLetters and Audit are required.
@@ -30,10 +28,8 @@ type Config struct {
 	WakeUps     outbox.WakeUps
 	DeadLetters outbox.DeadLetters
 	Audit       AuditLog
-	// Probes are those of wrapped operations, as for recovery.NewReconciler. Default: none.
-	Probes map[string]recovery.Probe
-	// Recovery configures probes of wrapped operations; its clock and logger are the console's.
-	Recovery recovery.Config
+	// Probes are those of wrapped operations, as for outbox.NewRunner. Default: none.
+	Probes map[string]outbox.Probe
 	// Application tells what the application and its provider know of an operation and its messages; nil where they know
 	// nothing. Default: nobody is asked.
 	Application func(ctx context.Context, tenant string, id idem.OperationID, messages []MessageView) (any, error)
@@ -46,20 +42,17 @@ type Config struct {
 
 // Console is an operator's desk. It is safe for concurrent use.
 type Console struct {
-	cfg        Config
-	operator   *outbox.Operator
-	closer     *outbox.Operator
-	reconciler *outbox.Reconciler
-	records    *recovery.Reconciler
-	sweep      *outbox.Sweep
-	parking    *recovery.Sweep
-	mint       storage.IDGenerator
+	cfg      Config
+	operator *outbox.Operator
+	closer   *outbox.Operator
+	runner   *outbox.Runner
+	mint     storage.IDGenerator
 }
 
 // New returns a console, or an [*idem.ConfigError].
 func New(cfg Config) (*Console, error) {
-	if cfg.Store == nil || cfg.Audit == nil {
-		return nil, &idem.ConfigError{Field: "Config.Store, Config.Audit", Value: nil, Rule: "must be given"}
+	if cfg.Store == nil || cfg.Engine == nil || cfg.Audit == nil {
+		return nil, &idem.ConfigError{Field: "Config.Store, Config.Engine, Config.Audit", Value: nil, Rule: "must be given"}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -70,7 +63,6 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Recovery.Now, cfg.Recovery.Logger = cfg.Now, cfg.Logger
 	c := &Console{cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}
 	open := opened{cfg.Store}
 	var err error
@@ -80,16 +72,11 @@ func New(cfg Config) (*Console, error) {
 	if c.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
-	if c.reconciler, err = outbox.NewReconciler(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+	worker, err := outbox.NewWorker(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters)
+	if err != nil {
 		return nil, err
 	}
-	if c.sweep, err = outbox.NewSweep(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
-		return nil, err
-	}
-	if c.records, err = recovery.NewReconciler(cfg.Engine, cfg.Store, cfg.Probes, cfg.Recovery); err != nil {
-		return nil, err
-	}
-	c.parking, err = recovery.NewSweep(cfg.Engine, cfg.Store, cfg.Recovery)
+	c.runner, err = outbox.NewRunner(worker, cfg.Engine, cfg.Probes)
 	return c, err
 }
 

@@ -55,7 +55,7 @@ func (c *Console) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Ch
 	return c.carry(ctx, ch, action{
 		name: "reconcile", subject: string(id), tenant: m.Tenant, would: "ask the provider about it",
 		act: func(ctx context.Context) (string, error) {
-			decision, err := c.reconciler.Reconcile(ctx, id)
+			decision, err := c.runner.ReconcileMessage(ctx, id)
 			return string(decision), err
 		},
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -195,11 +194,11 @@ func TestReconcileAndSweepNow(t *testing.T) {
 	m, r, stuck := w.message("acme", unknown), w.record(idem.KindWrapped, storage.StateUnknown), w.message("acme", func(*storage.Message) {})
 	w.now = noon.Add(time.Hour)
 	w.finding = outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
-	w.wrapped = recovery.Found{Response: idem.Response{Status: 201}}
+	w.wrapped = outbox.Executed{Response: idem.Response{Status: 201}}
 	if got, err := w.console.ReconcileMessage(t.Context(), m.ID, because("")); err != nil || got.Outcome != string(outbox.DecisionSettled) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := w.console.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(recovery.DecisionCompleted) {
+	if got, err := w.console.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(outbox.DecisionCompleted) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"offered":1`) {

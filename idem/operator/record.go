@@ -53,7 +53,7 @@ func (c *Console) ReconcileRecord(ctx context.Context, id idem.OperationID, ch C
 	return c.carry(ctx, ch, action{
 		name: "reconcile", subject: string(id), tenant: r.Tenant, would: "ask what became of it",
 		act: func(ctx context.Context) (string, error) {
-			decision, err := c.records.Reconcile(ctx, r.Tenant, id)
+			decision, err := c.runner.ReconcileRecord(ctx, r.Tenant, id)
 			return string(decision), err
 		},
 	})
@@ -64,15 +64,11 @@ func (c *Console) Sweep(ctx context.Context, ch Change) (Result, error) {
 	return c.carry(ctx, ch, action{
 		name: "sweep", subject: "all", would: "offer, cancel and park what is due",
 		act: func(ctx context.Context) (string, error) {
-			messages, err := c.sweep.Run(ctx)
+			did, err := c.runner.Sweep(ctx)
 			if err != nil {
 				return "", err
 			}
-			records, err := c.parking.Run(ctx)
-			if err != nil {
-				return "", err
-			}
-			said, err := json.Marshal(map[string]any{"messages": messages, "records": records})
+			said, err := json.Marshal(did)
 			return string(said), err
 		},
 	})

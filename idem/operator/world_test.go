@@ -15,7 +15,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -70,11 +69,11 @@ type world struct {
 	mint    storage.IDGenerator
 	// finding is what the provider's look-up, and the wrapped operation's, finds.
 	finding outbox.Finding
-	wrapped recovery.Finding
+	wrapped outbox.Finding
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, now: noon, audit: &auditLog{}, mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, wrapped: recovery.Absent{}}
+	w := &world{T: t, now: noon, audit: &auditLog{}, mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, wrapped: outbox.Absent{}}
 	clock := func() time.Time { return w.now }
 	var err error
 	w.store, err = memstore.New(memstore.Config{Now: clock, Shards: 2})
@@ -94,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	w.console, err = operator.New(operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
-		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, storage.Record) recovery.Finding { return w.wrapped }},
+		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return w.wrapped }},
 		Application: func(_ context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 			return fmt.Sprintf("%s asked about %d messages", tenant, len(messages)), nil
 		},

@@ -161,7 +161,7 @@ func TestARestoredMessageCountsAsCalled(t *testing.T) {
 				w.deliver(id)
 				w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 				w.clock.Add(time.Hour)
-				w.reconciled(outbox.ReconcileReport{Settled: 1})
+				w.reconciled(outbox.Counts{Settled: 1})
 				w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 			})
 		}

@@ -17,6 +17,7 @@ import (
 // replies and requests get lost or land later, processes die, time passes, other workers, sweeps and reconcilers run in between.
 type chaos struct {
 	*world
+	outbox.Records
 	random *rand.Rand
 	ids    []idem.MessageID
 	// under way: what was sent and has not landed yet, with until when it must or is lost.
@@ -55,9 +56,9 @@ func (c *chaos) meanwhile() {
 		id := c.ids[c.random.IntN(len(c.ids))]
 		_ = mortal(func() error { return c.worker.Deliver(c.Context(), id) }) // trouble with the store is what this is about
 	case c.chance(5):
-		_ = mortal(func() error { _, err := c.sweep.Run(c.Context()); return err })
+		_ = mortal(func() error { _, err := c.sweep(c.Context()); return err })
 	case c.chance(5):
-		_ = mortal(func() error { _, err := c.reconciler.Run(c.Context()); return err })
+		_ = mortal(func() error { _, err := c.reconcile(c.Context()); return err })
 	case c.chance(10) && len(c.late) > 0:
 		c.land(c.random.IntN(len(c.late)))
 	}
@@ -231,11 +232,10 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	topics, err := outbox.NewTopics(cfg, topic)
 	c.ok(err)
+	c.Records = c.inner
 	c.worker, err = outbox.NewWorker(c, topics, c.queue, c.queue)
 	c.ok(err)
-	c.sweep, err = outbox.NewSweep(c, topics, c.queue, c.queue)
-	c.ok(err)
-	c.reconciler, err = outbox.NewReconciler(c, topics, c.queue, c.queue)
+	c.runner, err = outbox.NewRunner(c.worker, nil, nil)
 	c.ok(err)
 	for range 3 {
 		c.ids = append(c.ids, c.accept())
@@ -250,9 +250,9 @@ func (c *chaos) run() {
 			_ = mortal(func() error { return c.worker.Deliver(c.Context(), id) })
 			c.depth = 0
 		}
-		_ = mortal(func() error { _, err := c.sweep.Run(c.Context()); return err })
+		_ = mortal(func() error { _, err := c.sweep(c.Context()); return err })
 		c.depth = 0
-		_ = mortal(func() error { _, err := c.reconciler.Run(c.Context()); return err })
+		_ = mortal(func() error { _, err := c.reconcile(c.Context()); return err })
 		c.depth = 0
 		c.clock.Add(time.Duration(c.random.IntN(8)) * time.Second)
 	}
@@ -262,9 +262,9 @@ func (c *chaos) run() {
 	}
 	for range 30 {
 		c.clock.Add(time.Minute)
-		_, err := c.sweep.Run(c.Context())
+		_, err := c.sweep(c.Context())
 		c.ok(err)
-		_, err = c.reconciler.Run(c.Context())
+		_, err = c.reconcile(c.Context())
 		c.ok(err)
 		for _, id := range c.queue.Take() {
 			c.ok(c.worker.Deliver(c.Context(), id))

@@ -12,11 +12,11 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Config is the configuration of workers, sweeps and reconcilers. The zero value of each field means its default.
+// Config is the configuration of workers, runners and operators. The zero value of each field means its default.
 type Config struct {
 	// ClaimLease is how long a claim is the right to call the provider. Default 10 s.
 	ClaimLease time.Duration
-	// CallTimeout bounds one call, or one probe, of a topic. Default 5 s.
+	// CallTimeout bounds one call of a topic, and one [Probe] of a topic or an operation. Default 5 s.
 	CallTimeout time.Duration
 	// SettleMargin is the end of a lease in which no call may run any more: it is for settling. Default 2 s.
 	SettleMargin time.Duration
@@ -34,21 +34,27 @@ type Config struct {
 	// [storage.RefuseBeforeStore] keeps says the same to every instance, within a minute; the later of the two counts. Default:
 	// never.
 	RefuseBefore time.Time
+	// LongestRequest is the longest time that a request of a wrapped handler can take to arrive and be processed, the handler
+	// being gone or not; and that of a topic that names none of its own. Default 1 min.
+	LongestRequest time.Duration
+	// ListingDelay is the longest time until what a wrapped handler made is found by its operation's Probe; and that of a topic
+	// that names none of its own. Default 0.
+	ListingDelay time.Duration
 	// ClockSkew is the most by which two clocks differ. Default 2 s.
 	ClockSkew time.Duration
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
 	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.
 	BackoffMin, BackoffMax time.Duration
-	// ProbeBackoffMin and ProbeBackoffMax bound the pause after a probe that decided nothing; it grows with the time that
-	// probes have been in vain. Defaults 1 min and 1 h.
+	// ProbeBackoffMin and ProbeBackoffMax bound the pause after a probe that decided nothing, about a message or a record; it
+	// grows with the time that probes have been in vain. Defaults 1 min and 1 h.
 	ProbeBackoffMin, ProbeBackoffMax time.Duration
 	// SweepGrace is by how much a message's place in the sweep's queue is later than it is due. What it exceeds ClaimLease by,
 	// the sweep looks ahead: a due message is left to its wake-up for the shorter of the two. Default 15 s, so that a first
 	// claim within 5 s moves no place.
 	SweepGrace time.Duration
-	// SweepPage is how many messages the sweep, or the reconciler, lists at once. Default 100.
+	// SweepPage is how many messages, or records, a [Runner] lists at once. Default 100.
 	SweepPage int
-	// SweepMax bounds how many messages one run of either looks at; the next run goes on there. Default 10,000.
+	// SweepMax bounds how many of each one run of it looks at; the next run goes on there. Default 10,000.
 	SweepMax int
 	// StoreTimeout bounds one call to the store; past it the call counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
@@ -59,11 +65,11 @@ type Config struct {
 	ResponseBytesMax int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Random is a cryptographic source of randomness, for owners and jitter. Default crypto/rand.Reader.
+	// Random is a cryptographic source of randomness, for owners and jitter; workers and runners use it concurrently. Default crypto/rand.Reader.
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default [idem.Pause].
 	Pause func(context.Context, time.Duration) error
-	// Logger gets one line for each thing that became of a message; lines with alarm=true want a person. Never
+	// Logger gets one line for each thing that became of a message or a record, beside the engine's own; lines with alarm=true want a person. Never
 	// payloads or keys. Default: discards.
 	Logger *slog.Logger
 }
@@ -80,6 +86,7 @@ func (c Config) withDefaults() Config {
 	c.SettleMargin = cmp.Or(c.SettleMargin, 2*time.Second)
 	c.SettleMax = cmp.Or(c.SettleMax, 10*time.Second)
 	c.KeepMax = cmp.Or(c.KeepMax, 10*time.Minute)
+	c.LongestRequest = cmp.Or(c.LongestRequest, time.Minute)
 	c.ClockSkew = cmp.Or(c.ClockSkew, 2*time.Second)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, 30*time.Second)
@@ -112,7 +119,7 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"ClaimLease", c.ClaimLease}, {"CallTimeout", c.CallTimeout}, {"SettleMargin", c.SettleMargin}, {"SettleMax", c.SettleMax},
-		{"KeepMax", c.KeepMax}, {"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
+		{"KeepMax", c.KeepMax}, {"LongestRequest", c.LongestRequest}, {"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
 	} {
 		if d.value < time.Millisecond {
 			return &idem.ConfigError{Field: "Config." + d.field, Value: d.value, Rule: "must be at least 1 ms, the resolution that is stored"}
@@ -122,6 +129,8 @@ func (c Config) validate() error {
 		return &idem.ConfigError{Field: "Config." + field, Value: value, Rule: fmt.Sprintf(format, args...)}
 	}
 	switch {
+	case c.ListingDelay < 0:
+		return broken("ListingDelay", c.ListingDelay, "must not be negative")
 	case c.ClaimLease < c.CallTimeout+c.SettleMargin:
 		return broken("ClaimLease", c.ClaimLease, "must be at least CallTimeout + SettleMargin = %v: a call must end within its caller's lease", c.CallTimeout+c.SettleMargin)
 	case c.FunctionTimeout != 0 && c.FunctionTimeout < c.ClaimLease+answerTime:

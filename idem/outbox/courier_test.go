@@ -29,7 +29,7 @@ type chain struct {
 	*world
 	topics *outbox.Topics
 	worker *outbox.Worker
-	sweep  *outbox.Sweep
+	runner *outbox.Runner
 	// calls counts what reached the store or the provider; from deadAt on, nothing of the request's process does. lostAt
 	// is the call that is made, and whose reply nobody hears.
 	calls, deadAt, lostAt atomic.Int64
@@ -56,7 +56,7 @@ func newChain(t *testing.T, change func(*outbox.Topic)) *chain {
 	c.ok(err)
 	c.worker, err = outbox.NewWorker(c.inner, c.topics, c.queue, c.queue)
 	c.ok(err)
-	c.sweep, err = outbox.NewSweep(c.inner, c.topics, c.queue, c.queue)
+	c.runner, err = outbox.NewRunner(c.worker, nil, nil)
 	c.ok(err)
 	return c
 }
@@ -164,7 +164,7 @@ func (c *chain) effects(id idem.OperationID, screenings, payouts int) {
 func (c *chain) wake() {
 	c.Helper()
 	for range 60 {
-		_, err := c.sweep.Run(c.Context())
+		_, err := c.runner.Sweep(c.Context())
 		c.ok(err)
 		for _, id := range c.queue.Take() {
 			c.ok(c.worker.Deliver(c.Context(), id))

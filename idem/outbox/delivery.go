@@ -42,6 +42,8 @@ type delivery struct {
 	send       func(context.Context) error
 	end, ended *storage.RecordEnd
 	next       storage.Message
+	// closing, where set, ends when the process takes up no more: then nothing is claimed.
+	closing <-chan struct{}
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
@@ -165,7 +167,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	until := timeOf(a.Until)
 	if a.Pause == 0 {
 		x.send, x.end, x.next = nil, nil, storage.Message{}
-		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.timeForCall(ctx) {
+		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.mayClaim(ctx) {
 			return in, ErrNoTime
 		}
 	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 {
@@ -250,6 +252,16 @@ func (x *delivery) existing() *storage.Message {
 	}
 	row := x.row
 	return &row
+}
+
+// mayClaim says whether a call that is claimed now can be made, and settled.
+func (x *delivery) mayClaim(ctx context.Context) bool {
+	select {
+	case <-x.closing:
+		return false
+	default:
+		return x.timeForCall(ctx)
+	}
 }
 
 // timeForCall says whether the context leaves time for a call and its settlement.

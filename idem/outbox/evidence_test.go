@@ -35,7 +35,7 @@ func TestContentionAtSettlementCallsNobodyAgain(t *testing.T) {
 // way of its settlement, and settled without a call once nothing is.
 func TestADefiniteAnswerIsKeptWhenItCannotBeSettled(t *testing.T) {
 	for name, meet := range map[string]func(*world, idem.MessageID){
-		"by the sweep": func(w *world, _ idem.MessageID) { w.swept(outbox.Report{Settled: 1}) },
+		"by the sweep": func(w *world, _ idem.MessageID) { w.swept(outbox.Counts{Settled: 1}) },
 		"by a worker":  func(w *world, id idem.MessageID) { w.deliver(id) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
 // tidings are a webhook's evidence.
 func (w *world) tidings(id idem.MessageID, o outbox.Outcome) {
 	w.Helper()
-	_, err := w.reconciler.Settle(w.Context(), id, o)
+	_, err := w.worker.Settle(w.Context(), id, o)
 	w.ok(err)
 }
 
@@ -130,9 +130,9 @@ func TestADeclineOfAnEarlierAttemptSettlesNothing(t *testing.T) {
 				return outbox.Ambiguous{Cause: errors.New("lost")}
 			}
 			w.clock.Add(lease + absentAfter) // frozen
-			w.swept(outbox.Report{Parked: 1})
+			w.swept(outbox.Counts{Parked: 1})
 			w.clock.Add(absentAfter)
-			w.reconciled(outbox.ReconcileReport{Offered: 1})
+			w.reconciled(outbox.Counts{Offered: 1})
 			w.deliver(m.ID)
 			return outbox.Declined{Reference: "ch_no"}
 		}
@@ -141,7 +141,7 @@ func TestADeclineOfAnEarlierAttemptSettlesNothing(t *testing.T) {
 	w.deliver(id)
 	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 	w.clock.Add(lease + absentAfter)
-	w.reconciled(outbox.ReconcileReport{Settled: 1})
+	w.reconciled(outbox.Counts{Settled: 1})
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 

@@ -22,14 +22,14 @@ func (w *world) loses(at time.Time) {
 func TestTheRowIsHeededWithinAMinuteByWhoRunsAlready(t *testing.T) {
 	for name, look := range map[string]func(*world, idem.MessageID){
 		"worker": (*world).deliver,
-		"sweep":  func(w *world, _ idem.MessageID) { w.swept(outbox.Report{Parked: 1}) },
+		"sweep":  func(w *world, _ idem.MessageID) { w.swept(outbox.Counts{Parked: 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: keyless})
 			before := w.accept()
 			w.deliver(before)
 			w.want(before, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
-			w.swept(outbox.Report{}) // everybody has looked
+			w.swept(outbox.Counts{}) // everybody has looked
 			id := w.accept()
 			w.provider.charge(id) // what the restored row does not tell
 			w.clock.Add(time.Minute)
@@ -50,11 +50,11 @@ func TestARestoredMessageIsNotAbandoned(t *testing.T) {
 		id := w.accept()
 		w.clock.Add(2 * time.Hour)
 		if !lost {
-			w.swept(outbox.Report{Abandoned: 1})
+			w.swept(outbox.Counts{Abandoned: 1})
 			continue
 		}
 		w.loses(w.clock.Now())
-		w.swept(outbox.Report{Parked: 1})
+		w.swept(outbox.Counts{Parked: 1})
 		w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
 	}
 }

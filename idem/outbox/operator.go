@@ -13,7 +13,7 @@ import (
 // Operator carries out what a person decides about messages that are unknown, evidenced or dead. Each change demands the
 // message exactly as the person saw it, by its revision: a stale one is an [*storage.MessageConflictError] with what is there
 // now, and changes nothing. What the contract does not admit is a [*RefusalError]. Other errors are as with
-// [Reconciler.Reconcile].
+// [Runner.ReconcileMessage].
 type Operator struct{ *desk }
 
 // NewOperator returns an operator, or an [*idem.ConfigError] for an argument that is nil.

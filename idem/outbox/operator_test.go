@@ -105,7 +105,7 @@ func TestOperatorLosesToWhoeverWasFaster(t *testing.T) {
 			w.clock.Add(lease + absentAfter)
 			fence := w.seen(id)
 			w.store.On(faulty.Settle, 1, faulty.Before(func() {
-				got, err := w.reconciler.Settle(t.Context(), id, outbox.Delivered{})
+				got, err := w.worker.Settle(t.Context(), id, outbox.Delivered{})
 				if err != nil || got != outbox.DecisionSettled {
 					t.Errorf("%s, %v", got, err)
 				}
@@ -188,7 +188,7 @@ func TestOperatorRedrivesKeptEvidence(t *testing.T) {
 				}
 			}})
 			id := w.accept(parked)
-			if got, err := w.reconciler.Settle(t.Context(), id, o); err != nil || got != outbox.DecisionDead {
+			if got, err := w.worker.Settle(t.Context(), id, o); err != nil || got != outbox.DecisionDead {
 				t.Fatalf("%s, %v", got, err)
 			}
 			w.clock.Add(time.Hour)
@@ -224,7 +224,7 @@ func TestH4RedrivenByAnOperatorIsAskedAbout(t *testing.T) {
 			if w.provider.called() != 0 {
 				t.Fatal("what is open was sent again")
 			}
-			_, err := w.reconciler.Run(t.Context())
+			_, err := w.reconcile(t.Context())
 			w.ok(err)
 			w.drain(time.Second)
 			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
@@ -362,7 +362,7 @@ func TestSettleFromElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept(c.change)
-			if got, err := w.reconciler.Settle(t.Context(), id, charged); err != nil || got != c.want {
+			if got, err := w.worker.Settle(t.Context(), id, charged); err != nil || got != c.want {
 				t.Errorf("%s, %v, want %s", got, err, c.want)
 			}
 			if m := w.message(id); m.State != c.state {
@@ -380,10 +380,10 @@ func TestSettleFromElsewhere(t *testing.T) {
 		})
 	}
 	w := newWorld(t, options{})
-	if got, err := w.reconciler.Settle(t.Context(), "op_nobody.1", charged); err != nil || got != outbox.DecisionOrphan {
+	if got, err := w.worker.Settle(t.Context(), "op_nobody.1", charged); err != nil || got != outbox.DecisionOrphan {
 		t.Errorf("unknown id: %s, %v", got, err)
 	}
-	if _, err := w.reconciler.Settle(t.Context(), w.accept(), outbox.NotExecuted{}); err == nil {
+	if _, err := w.worker.Settle(t.Context(), w.accept(), outbox.NotExecuted{}); err == nil {
 		t.Error("what is no evidence was taken for some")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -59,54 +60,31 @@ func (x *delivery) callTopic(ctx context.Context, timeout time.Duration) (outcom
 	}
 }
 
-// probe asks the provider what became of the message. What is neither evidence nor absence is [Unclear]; but where it was
-// the caller who gave up, the provider has said nothing.
-func (x *delivery) probe(ctx context.Context) (protocol.Input, error) {
-	in := protocol.Input{What: protocol.Probed}
-	timeout := x.cfg.CallTimeout
-	if left, bounded := remaining(ctx); bounded {
-		timeout = min(timeout, left-x.cfg.SettleMargin)
-	}
-	if timeout < min(callMin, x.cfg.CallTimeout) {
-		return in, ErrNoTime
-	}
-	x.log(ctx, levelInfo, "idempotency.reconcile.scheduled", x.row)
+// probe asks the provider what became of the message.
+func (x *delivery) probe(ctx context.Context) (in protocol.Input, err error) {
+	log := func(level slog.Level, event string, args ...any) { x.log(ctx, level, event, x.row, args...) }
 	x.asked = x.now()
-	x.finding = x.probeTopic(ctx, timeout)
-	if unclear, ok := x.finding.(Unclear); ok {
-		if ctx.Err() != nil {
-			return in, fmt.Errorf("outbox: probe: %w (%v)", ctx.Err(), unclear.Cause)
-		}
-		x.log(ctx, levelWarn, "outbox.probe_unclear", x.row, "cause", unclear.Cause)
+	x.finding, err = x.probed(ctx, log, evidenced, func(ctx context.Context) Finding { return x.topic.Probe(ctx, x.row) })
+	if err != nil {
+		return in, err
 	}
 	if found, ok := x.finding.(Found); ok {
 		x.outcome = found.Outcome
 	}
-	in.Outcome = findingOf(x.finding)
-	in.Backoff = millis(x.probePause(x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))))
-	return in, nil
+	vain := x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))
+	return protocol.Input{What: protocol.Probed, Outcome: findingOf(x.finding), Backoff: millis(x.probePause(vain))}, nil
 }
 
-func (x *delivery) probeTopic(ctx context.Context, timeout time.Duration) (finding Finding) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			x.log(ctx, levelError, "outbox.panic", x.row, "stack", string(debug.Stack()))
-			finding = Unclear{Cause: fmt.Errorf("outbox: probe panicked with a %T", p)}
-		}
-	}()
-	switch finding := x.topic.Probe(ctx, x.row).(type) {
-	case Found:
-		if definite(finding.Outcome) {
-			return finding
-		}
-		return Unclear{Cause: fmt.Errorf("outbox: probe found a %T, which is no evidence", finding.Outcome)}
-	case Absent, Unclear:
-		return finding
-	default:
-		return Unclear{Cause: fmt.Errorf("outbox: probe answered with a %T", finding)}
+// evidenced says why a finding is no evidence about a message.
+func evidenced(finding Finding) error {
+	found, ok := finding.(Found)
+	if ok && definite(found.Outcome) {
+		return nil
 	}
+	if ok {
+		return fmt.Errorf("outbox: probe found a %T, which is no evidence", found.Outcome)
+	}
+	return fmt.Errorf("outbox: probe answered with a %T", finding)
 }
 
 // probePause is what lies between two probes: about as long again as they have been in vain.

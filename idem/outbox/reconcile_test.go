@@ -26,9 +26,9 @@ func parked(m *storage.Message) {
 	m.SweepAt = m.LeaseUntil.Add(absentAfter)
 }
 
-func (w *world) reconciled(want outbox.ReconcileReport) {
+func (w *world) reconciled(want outbox.Counts) {
 	w.Helper()
-	got, err := w.reconciler.Run(w.Context())
+	got, err := w.reconcile(w.Context())
 	if err != nil || got != want {
 		w.Errorf("reconcile: %+v, %v, want %+v", got, err, want)
 	}
@@ -36,37 +36,37 @@ func (w *world) reconciled(want outbox.ReconcileReport) {
 
 func (w *world) decided(id idem.MessageID, want outbox.Decision) {
 	w.Helper()
-	if got, err := w.reconciler.Reconcile(w.Context(), id); err != nil || got != want {
+	if got, err := w.runner.ReconcileMessage(w.Context(), id); err != nil || got != want {
 		w.Errorf("reconcile: %s, %v, want %s", got, err, want)
 	}
 }
 
 func TestReconcileJudgesEachFinding(t *testing.T) {
-	undecided := outbox.ReconcileReport{Undecided: 1}
+	undecided := outbox.Counts{Undecided: 1}
 	for name, c := range map[string]struct {
 		answer  string
 		charged bool
 		change  func(*storage.Message)
 		topic   func(*outbox.Topic)
-		want    outbox.ReconcileReport
+		want    outbox.Counts
 		state   storage.MessageState
 		record  storage.State
 		status  int
 		row     string
 	}{
-		"found":            {charged: true, want: outbox.ReconcileReport{Settled: 1}, state: storage.MessageDelivered, record: storage.StateCompleted, status: 201, row: "delivered"},
-		"declined":         {answer: "declined", want: outbox.ReconcileReport{Settled: 1}, state: storage.MessageDeclined, record: storage.StateCompleted, status: 402, row: "declined"},
-		"absent":           {want: outbox.ReconcileReport{Offered: 1}, state: storage.MessagePending, record: storage.StatePending, status: 202},
+		"found":            {charged: true, want: outbox.Counts{Settled: 1}, state: storage.MessageDelivered, record: storage.StateCompleted, status: 201, row: "delivered"},
+		"declined":         {answer: "declined", want: outbox.Counts{Settled: 1}, state: storage.MessageDeclined, record: storage.StateCompleted, status: 402, row: "declined"},
+		"absent":           {want: outbox.Counts{Offered: 1}, state: storage.MessagePending, record: storage.StatePending, status: 202},
 		"unclear":          {answer: "unclear", want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"panic":            {answer: "panic", want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"nothing at all":   {answer: "nil", want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"no evidence":      {answer: "no evidence", charged: true, want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
-		"nobody to ask":    {topic: func(topic *outbox.Topic) { topic.Probe = nil }, want: outbox.ReconcileReport{Unasked: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"nobody to ask":    {topic: func(topic *outbox.Topic) { topic.Probe = nil }, want: outbox.Counts{Unasked: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"not due":          {change: func(m *storage.Message) { m.SweepAt = noon.Add(time.Hour) }, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
 		"not unknown":      {change: func(m *storage.Message) { m.State = storage.MessageDead }, state: storage.MessageDead, record: storage.StatePending, status: 202},
-		"another release":  {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.ReconcileReport{Errors: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
-		"sealed for ever":  {change: func(m *storage.Message) { m.Sealed = true }, want: outbox.ReconcileReport{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
-		"found, no settle": {charged: true, topic: unsettling, want: outbox.ReconcileReport{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
+		"another release":  {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"sealed for ever":  {change: func(m *storage.Message) { m.Sealed = true }, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
+		"found, no settle": {charged: true, topic: unsettling, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
@@ -96,7 +96,7 @@ func TestReconcileJudgesEachFinding(t *testing.T) {
 			if got := w.logged("outbox.dead"); got != c.want.Dead {
 				t.Errorf("%d alarms of dead messages, want %d", got, c.want.Dead)
 			}
-			if again := (outbox.ReconcileReport{Errors: c.want.Errors}); c.want != again {
+			if again := (outbox.Counts{Errors: c.want.Errors}); c.want != again {
 				w.reconciled(again)
 			}
 		})
@@ -123,13 +123,13 @@ func TestReconcileWithoutKeysChargesOnce(t *testing.T) {
 			for range 5 {
 				w.deliver(id) // whatever wakes a worker
 				w.clock.Add(10 * time.Second)
-				w.reconciled(outbox.ReconcileReport{})
+				w.reconciled(outbox.Counts{})
 			}
 			if w.provider.called() != 1 || w.provider.probed() != 0 {
 				t.Fatalf("%d calls, %d probes before absence could be proven", w.provider.called(), w.provider.probed())
 			}
 			w.clock.Add(absentAfter - 40*time.Second)
-			if _, err := w.reconciler.Run(t.Context()); err != nil {
+			if _, err := w.reconcile(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			w.drain(time.Minute)
@@ -145,9 +145,9 @@ func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
 	id := w.accept()
 	w.provider.during = func() {
 		w.clock.Add(lease + absentAfter)
-		w.swept(outbox.Report{Parked: 1})
+		w.swept(outbox.Counts{Parked: 1})
 		w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
-		w.reconciled(outbox.ReconcileReport{Settled: 1})
+		w.reconciled(outbox.Counts{Settled: 1})
 		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	}
 	w.deliver(id)
@@ -173,12 +173,12 @@ func TestH4RedriveOnDayThree(t *testing.T) {
 				t.Fatal("what is unknown was sent again")
 			}
 			if charged {
-				w.reconciled(outbox.ReconcileReport{Settled: 1})
+				w.reconciled(outbox.Counts{Settled: 1})
 				w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 				return
 			}
 			// Proven absent, but too old to be wanted any more: given up, with nothing open.
-			w.reconciled(outbox.ReconcileReport{Offered: 1})
+			w.reconciled(outbox.Counts{Offered: 1})
 			w.drain(time.Second)
 			w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 		})
@@ -198,7 +198,7 @@ func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
 	w.decided(id, outbox.DecisionEarly)
 	w.provider.probing = nil
 	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
-	w.reconciled(outbox.ReconcileReport{Settled: 1})
+	w.reconciled(outbox.Counts{Settled: 1})
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
@@ -208,7 +208,7 @@ func TestH5ZombieLandsAfterProvenAbsence(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept(parked)
 	w.clock.Add(lease + absentAfter)
-	w.reconciled(outbox.ReconcileReport{Offered: 1})
+	w.reconciled(outbox.Counts{Offered: 1})
 	w.provider.charge(id)
 	w.drain(time.Second)
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
@@ -221,7 +221,7 @@ func TestReconcileIsFencedByTheEpochBeforeItsProbe(t *testing.T) {
 	w.clock.Add(lease + absentAfter)
 	w.provider.probing = func() {
 		w.provider.probing = nil
-		w.reconciled(outbox.ReconcileReport{Offered: 1}) // another reconciler, faster
+		w.reconciled(outbox.Counts{Offered: 1}) // another reconciler, faster
 		w.provider.script = []string{"lost"}
 		w.drain(time.Second) // and a worker, whose charge nobody saw
 	}
@@ -231,7 +231,7 @@ func TestReconcileIsFencedByTheEpochBeforeItsProbe(t *testing.T) {
 		t.Fatalf("%s, epoch %d, open since %v: the older absence was believed", m.State, m.Epoch, m.OpenSince)
 	}
 	w.clock.Add(lease + absentAfter)
-	w.reconciled(outbox.ReconcileReport{Settled: 1})
+	w.reconciled(outbox.Counts{Settled: 1})
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
@@ -246,14 +246,14 @@ func TestReconcileUnclearUntilDead(t *testing.T) {
 	w.clock.Add(lease + absentAfter)
 	var pauses []time.Duration
 	for w.message(id).State == storage.MessageUnknown && len(pauses) < 1000 {
-		w.reconciled(outbox.ReconcileReport{Undecided: 1})
+		w.reconciled(outbox.Counts{Undecided: 1})
 		pause := w.message(id).SweepAt.Sub(w.clock.Now())
 		if pause < time.Minute || pause > time.Hour {
 			t.Fatalf("pause %v", pause)
 		}
 		pauses = append(pauses, pause)
 		w.clock.Add(pause - time.Millisecond)
-		w.reconciled(outbox.ReconcileReport{})
+		w.reconciled(outbox.Counts{})
 		if w.clock.Add(time.Millisecond); w.clock.Now().Sub(noon) >= 24*time.Hour+lease+absentAfter {
 			break
 		}
@@ -261,7 +261,7 @@ func TestReconcileUnclearUntilDead(t *testing.T) {
 	if n := len(pauses); n < 24 || n > 60 || pauses[n-1] < 30*time.Minute {
 		t.Errorf("%d probes in a day, pauses %v", n, pauses)
 	}
-	w.reconciled(outbox.ReconcileReport{Dead: 1})
+	w.reconciled(outbox.Counts{Dead: 1})
 	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
 	letters := w.queue.Letters()
 	if len(letters) != 1 || letters[0].Message != id || !letters[0].Open || letters[0].Reason != "undecided for too long" {
@@ -278,7 +278,7 @@ func TestReconcileWithNobodyToAsk(t *testing.T) {
 	id := w.accept(parked)
 	w.clock.Add(lease + absentAfter)
 	for range 3 * 24 {
-		if _, err := w.reconciler.Run(t.Context()); err != nil {
+		if _, err := w.reconcile(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.clock.Add(time.Hour)
@@ -305,13 +305,13 @@ func TestReconcileKilledAtEachCall(t *testing.T) {
 					w.clock.Add(lease + absentAfter)
 					w.store.On(call, 1, faulty.Before(func() { w.store.All(faulty.Refuse(errDown)) })) // and no call after it
 					w.store.On(call, 1, fault)
-					_, _ = w.reconciler.Run(t.Context()) // killed
+					_, _ = w.reconcile(t.Context()) // killed
 					w.store.Clear()
 					for range 5 {
 						w.clock.Add(time.Minute)
-						_, err := w.reconciler.Run(t.Context())
+						_, err := w.reconcile(t.Context())
 						w.ok(err)
-						_, err = w.sweep.Run(t.Context())
+						_, err = w.sweep(t.Context())
 						w.ok(err)
 						w.drain(time.Minute)
 					}
@@ -330,7 +330,7 @@ func TestReconcileGoesOnWhereItStopped(t *testing.T) {
 	}
 	w.clock.Add(time.Hour)
 	for run := range 3 {
-		if got, err := w.reconciler.Run(t.Context()); err != nil || got != (outbox.ReconcileReport{Errors: 5, Unfinished: true}) {
+		if got, err := w.reconcile(t.Context()); err != nil || got != (outbox.Counts{Errors: 5, Unfinished: true}) {
 			t.Errorf("run %d: %+v, %v", run, got, err)
 		}
 	}
@@ -348,13 +348,13 @@ func TestReconcileStopsBeforeItsDeadlineAndTakesUpTheRest(t *testing.T) {
 	w.clock.Add(lease + absentAfter)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.provider.probing = cancel
-	if got, err := w.reconciler.Run(ctx); err != nil || got != (outbox.ReconcileReport{Offered: 1, Unfinished: true}) {
+	if got, err := w.reconcile(ctx); err != nil || got != (outbox.Counts{Offered: 1, Unfinished: true}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w.provider.probing = nil
 	late := w.accept(parked, func(m *storage.Message) { m.SweepAt = noon }) // before all that was listed
-	w.reconciled(outbox.ReconcileReport{Offered: 2})
-	w.reconciled(outbox.ReconcileReport{Offered: 1})
+	w.reconciled(outbox.Counts{Offered: 2})
+	w.reconciled(outbox.Counts{Offered: 1})
 	for _, id := range w.queue.Take() {
 		delete(ids, id)
 	}
@@ -363,11 +363,11 @@ func TestReconcileStopsBeforeItsDeadlineAndTakesUpTheRest(t *testing.T) {
 	}
 	short, cancelShort := context.WithTimeout(t.Context(), time.Second)
 	defer cancelShort()
-	if got, err := w.reconciler.Run(short); err != nil || got != (outbox.ReconcileReport{Unfinished: true}) {
+	if got, err := w.reconcile(short); err != nil || got != (outbox.Counts{Unfinished: true}) {
 		t.Errorf("a second left: %+v, %v", got, err)
 	}
 	id := w.accept(parked)
-	if _, err := w.reconciler.Reconcile(short, id); !errors.Is(err, outbox.ErrNoTime) {
+	if _, err := w.runner.ReconcileMessage(short, id); !errors.Is(err, outbox.ErrNoTime) {
 		t.Errorf("a second left: %v, want ErrNoTime", err)
 	}
 }
@@ -379,7 +379,7 @@ func TestReconcileCancelledDecidesNothing(t *testing.T) {
 	w.clock.Add(48 * time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.provider.answers, w.provider.probing = []string{"unclear"}, cancel
-	if got, err := w.reconciler.Reconcile(ctx, id); got != outbox.DecisionNone || !errors.Is(err, context.Canceled) {
+	if got, err := w.runner.ReconcileMessage(ctx, id); got != outbox.DecisionNone || !errors.Is(err, context.Canceled) {
 		t.Errorf("%s, %v", got, err)
 	}
 	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
@@ -395,7 +395,7 @@ func TestReconcileCostsWhatIsUnknown(t *testing.T) {
 		w.accept(parked)
 	}
 	w.clock.Add(lease + absentAfter)
-	w.reconciled(outbox.ReconcileReport{Offered: 3})
+	w.reconciled(outbox.Counts{Offered: 3})
 	if lists, reads, writes := w.store.Count(faulty.QueuedMessages), w.store.Count(faulty.Message), w.store.Count(faulty.UpdateMessage); lists != w.inner.Shards() || reads != 3 || writes != 3 {
 		t.Errorf("%d listings, %d reads, %d writes for 3 messages", lists, reads, writes)
 	}
@@ -406,25 +406,21 @@ func TestReconcileAndTrouble(t *testing.T) {
 	id := w.accept(parked)
 	w.clock.Add(time.Hour)
 	w.store.All(faulty.Refuse(errDown))
-	if _, err := w.reconciler.Run(t.Context()); !errors.Is(err, errDown) {
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, errDown) {
 		t.Errorf("store down: %v", err)
 	}
-	if _, err := w.reconciler.Reconcile(t.Context(), id); !errors.Is(err, errDown) {
+	if _, err := w.runner.ReconcileMessage(t.Context(), id); !errors.Is(err, errDown) {
 		t.Errorf("store down: %v", err)
 	}
 	w.store.Clear()
 	w.decided(id+"0", outbox.DecisionNone) // no such message
 	w.decided(id, outbox.DecisionOffered)  // a lost wake-up costs until the sweep
-	var config *idem.ConfigError
-	if _, err := outbox.NewReconciler(nil, w.topics, w.queue, w.queue); !errors.As(err, &config) {
-		t.Errorf("without a store: %v", err)
-	}
 }
 
 // Two reconcilers, two sweeps and workers at once, at a provider without keys: one charge each.
 func TestReconcilersSweepsAndWorkersBesideEachOther(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
-	second, err := outbox.NewReconciler(w.store, w.topics, w.queue, w.queue)
+	second, err := outbox.NewRunner(w.worker, nil, nil)
 	w.ok(err)
 	var ids []idem.MessageID
 	for i := range 40 {
@@ -439,17 +435,17 @@ func TestReconcilersSweepsAndWorkersBesideEachOther(t *testing.T) {
 	}
 	w.clock.Add(lease + absentAfter + time.Minute)
 	var group sync.WaitGroup
-	for _, reconciler := range []*outbox.Reconciler{w.reconciler, second, second} {
+	for _, reconciler := range []*outbox.Runner{w.runner, second, second} {
 		group.Go(func() {
 			for range 3 {
-				if _, err := reconciler.Run(t.Context()); err != nil {
+				if _, err := reconciler.Reconcile(t.Context()); err != nil {
 					t.Errorf("reconcile: %v", err)
 				}
 			}
 		})
 		group.Go(func() {
 			for range 3 {
-				if _, err := w.sweep.Run(t.Context()); err != nil {
+				if _, err := w.sweep(t.Context()); err != nil {
 					t.Errorf("sweep: %v", err)
 				}
 			}
@@ -465,7 +461,7 @@ func TestReconcilersSweepsAndWorkersBesideEachOther(t *testing.T) {
 		})
 	}
 	group.Wait()
-	_, err = w.reconciler.Run(t.Context())
+	_, err = w.reconcile(t.Context())
 	w.ok(err)
 	w.drain(time.Minute)
 	for _, id := range ids {

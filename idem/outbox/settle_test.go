@@ -131,7 +131,7 @@ func TestKeptEvidenceIsBounded(t *testing.T) {
 		settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("no") })(topic)
 	}})
 	id := w.accept()
-	_, err := w.reconciler.Settle(t.Context(), id, outbox.Delivered{Evidence: make([]byte, 1<<20)})
+	_, err := w.worker.Settle(t.Context(), id, outbox.Delivered{Evidence: make([]byte, 1<<20)})
 	w.ok(err)
 	if m := w.message(id); m.KeptDelivered == nil || len(m.KeptDelivered.Evidence) != 128<<10 {
 		t.Errorf("kept %d bytes, want 128 KiB", len(m.KeptDelivered.Evidence))
@@ -310,7 +310,7 @@ func TestDeathIsResumed(t *testing.T) {
 	w.store.Clear()
 	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
 	w.clock.Add(time.Minute)
-	report, err := w.sweep.Run(t.Context())
+	report, err := w.sweep(t.Context())
 	if err != nil || report.Dead != 1 {
 		t.Errorf("sweep: %+v, %v", report, err)
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store is what the outbox needs of a store. dynamo.Store and memstore.Store implement it; their errors mean what
-// [storage.Store] says.
+// Store is what workers and runners need of a store. dynamo.Store and memstore.Store implement it, and so do their decorators;
+// their errors mean what [storage.Store] says.
 type Store interface {
 	Messages
+	Records
 	// UpdateMessage replaces the whole message where the stored one satisfies the fence: claim, back-off, parking, offering.
 	UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error
 	// PatchMessage changes what the end names of the message, where the stored one satisfies the fence, and leaves the rest:
@@ -28,4 +29,13 @@ type Store interface {
 	QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error)
 	// Shards is the number of shards that each queue has, numbered from 0.
 	Shards() int
+}
+
+// Records is what a [Runner] needs of a store to look at records of wrapped operations, beside what it does through the engine.
+type Records interface {
+	// Get and Postpone are as in [storage.Store].
+	Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error)
+	Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error
+	// QueuedRecords lists records as QueuedMessages lists messages.
+	QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error)
 }

@@ -21,9 +21,9 @@ func (deaf) Schedule(context.Context, string, idem.MessageID, time.Duration) err
 	return errors.New("queue: connection refused")
 }
 
-func (w *world) swept(want outbox.Report) {
+func (w *world) swept(want outbox.Counts) {
 	w.Helper()
-	got, err := w.sweep.Run(w.Context())
+	got, err := w.sweep(w.Context())
 	if err != nil || got != want {
 		w.Errorf("sweep: %+v, %v, want %+v", got, err, want)
 	}
@@ -34,50 +34,50 @@ func TestSweepOffersWhatWasForgotten(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept()
 	w.clock.Add(lease - time.Millisecond)
-	w.swept(outbox.Report{}) // left to its stream record
+	w.swept(outbox.Counts{}) // left to its stream record
 	w.clock.Add(time.Millisecond)
-	w.swept(outbox.Report{Offered: 1})
-	w.swept(outbox.Report{Offered: 1}) // a doubled wake-up is harmless
+	w.swept(outbox.Counts{Offered: 1})
+	w.swept(outbox.Counts{Offered: 1}) // a doubled wake-up is harmless
 	if w.provider.called() != 0 {
 		t.Fatal("the sweep called the provider")
 	}
 	w.drain(time.Second)
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	w.clock.Add(time.Hour)
-	w.swept(outbox.Report{})
+	w.swept(outbox.Counts{})
 }
 
 func TestSweepJudgesEachMessage(t *testing.T) {
 	for name, c := range map[string]struct {
 		topic  func(*outbox.Topic)
 		change func(*storage.Message)
-		want   outbox.Report
+		want   outbox.Counts
 		state  storage.MessageState
 		record storage.State
 	}{
-		"due":           {want: outbox.Report{Offered: 1}, state: storage.MessagePending, record: storage.StatePending},
-		"not due":       {change: func(m *storage.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: storage.MessagePending, record: storage.StatePending},
-		"live claim":    {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: storage.MessageClaimed, record: storage.StatePending},
-		"dead claim":    {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: storage.MessageClaimed, record: storage.StatePending},
-		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: storage.MessageUnknown, record: storage.StatePending},
-		"never claimed": {change: old, want: outbox.Report{Abandoned: 1}, state: storage.MessageCancelled, record: storage.StateFailed},
+		"due":           {want: outbox.Counts{Offered: 1}, state: storage.MessagePending, record: storage.StatePending},
+		"not due":       {change: func(m *storage.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Counts{Skipped: 1}, state: storage.MessagePending, record: storage.StatePending},
+		"live claim":    {change: claimed(time.Hour), want: outbox.Counts{Skipped: 1}, state: storage.MessageClaimed, record: storage.StatePending},
+		"dead claim":    {change: claimed(time.Second), want: outbox.Counts{Offered: 1}, state: storage.MessageClaimed, record: storage.StatePending},
+		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Counts{Parked: 1}, state: storage.MessageUnknown, record: storage.StatePending},
+		"never claimed": {change: old, want: outbox.Counts{Abandoned: 1}, state: storage.MessageCancelled, record: storage.StateFailed},
 		"never claimed, no settle": {
-			topic: unsettling, change: old, want: outbox.Report{Dead: 1}, state: storage.MessageDead, record: storage.StatePending,
+			topic: unsettling, change: old, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending,
 		},
 		"age over": {change: func(m *storage.Message) {
 			old(m)
 			m.FirstClaimedAt = noon
-		}, want: outbox.Report{Dead: 1}, state: storage.MessageDead, record: storage.StateFailed},
+		}, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StateFailed},
 		"age over, open": {change: func(m *storage.Message) {
 			claimed(time.Second)(m)
 			old(m)
-		}, want: outbox.Report{Parked: 1}, state: storage.MessageUnknown, record: storage.StatePending},
+		}, want: outbox.Counts{Parked: 1}, state: storage.MessageUnknown, record: storage.StatePending},
 		"age over, open, nobody to ask": {topic: unprobed, change: func(m *storage.Message) {
 			claimed(time.Second)(m)
 			old(m)
-		}, want: outbox.Report{Dead: 1}, state: storage.MessageDead, record: storage.StatePending},
-		"parked":        {change: func(m *storage.Message) { m.State = storage.MessageUnknown }, want: outbox.Report{}, state: storage.MessageUnknown, record: storage.StatePending},
-		"unknown topic": {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Report{Errors: 1}, state: storage.MessagePending, record: storage.StatePending},
+		}, want: outbox.Counts{Dead: 1}, state: storage.MessageDead, record: storage.StatePending},
+		"parked":        {change: func(m *storage.Message) { m.State = storage.MessageUnknown }, want: outbox.Counts{}, state: storage.MessageUnknown, record: storage.StatePending},
+		"unknown topic": {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Counts{Errors: 1}, state: storage.MessagePending, record: storage.StatePending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
@@ -117,8 +117,8 @@ func TestSweepGoesOnWhereItStopped(t *testing.T) {
 	}
 	w.clock.Add(time.Minute)
 	for run := range 3 {
-		report, err := w.sweep.Run(t.Context())
-		if err != nil || report != (outbox.Report{Offered: 5, Unfinished: true}) {
+		report, err := w.sweep(t.Context())
+		if err != nil || report != (outbox.Counts{Offered: 5, Unfinished: true}) {
 			t.Errorf("run %d: %+v, %v", run, report, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestSweepStopsBeforeItsDeadline(t *testing.T) {
 	w.clock.Add(time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if report, err := w.sweep.Run(ctx); err != nil || report != (outbox.Report{Unfinished: true}) {
+	if report, err := w.sweep(ctx); err != nil || report != (outbox.Counts{Unfinished: true}) {
 		t.Errorf("sweep: %+v, %v", report, err)
 	}
 }
@@ -148,24 +148,24 @@ func TestSweepAndTrouble(t *testing.T) {
 	}
 	w.clock.Add(time.Minute)
 	w.store.On(faulty.QueuedMessages, 1, faulty.Refuse(errDown))
-	report, err := w.sweep.Run(t.Context())
+	report, err := w.sweep(t.Context())
 	if err != nil || report.Errors != 1 || report.Offered == 0 {
 		t.Errorf("one shard down: %+v, %v; want the other swept", report, err)
 	}
 	w.store.All(faulty.Refuse(errDown))
-	if _, err := w.sweep.Run(t.Context()); !errors.Is(err, errDown) {
+	if _, err := w.sweep(t.Context()); !errors.Is(err, errDown) {
 		t.Errorf("all shards down: %v", err)
 	}
 	w.store.Clear()
 	w.store.On(faulty.Message, 1, faulty.Refuse(errDown))
-	if report, err := w.sweep.Run(t.Context()); err != nil || report.Errors != 1 || report.Offered != 7 {
+	if report, err := w.sweep(t.Context()); err != nil || report.Errors != 1 || report.Offered != 7 {
 		t.Errorf("one read down: %+v, %v", report, err)
 	}
 
 	lost := newWorld(t, options{wakes: deaf{}})
 	lost.accept()
 	lost.clock.Add(time.Minute)
-	lost.swept(outbox.Report{Errors: 1})
+	lost.swept(outbox.Counts{Errors: 1})
 }
 
 func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
@@ -179,7 +179,7 @@ func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			if _, err := w.sweep.Run(t.Context()); err != nil {
+			if _, err := w.sweep(t.Context()); err != nil {
 				t.Errorf("sweep: %v", err)
 			}
 		})
@@ -210,7 +210,7 @@ func TestWhatDiedIsResolvedWithinItsLeaseAndAMinute(t *testing.T) {
 		claimedOnce, neverClaimed := w.accept(claimed(lease)), w.accept()
 		for run := noon.Add(phase); run.Before(noon.Add(3 * time.Minute)); run = run.Add(time.Minute) {
 			w.clock.Set(run)
-			_, err := w.sweep.Run(t.Context())
+			_, err := w.sweep(t.Context())
 			w.ok(err)
 			w.drain(0)
 		}

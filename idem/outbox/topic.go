@@ -40,9 +40,9 @@ type Topic struct {
 	// Keys is what the provider promises about downstream keys.
 	Keys Keys
 	// LongestRequest is the longest time that a request can take to reach the provider and be processed, its caller
-	// being gone or not. Default 1 min.
+	// being gone or not. Default Config.LongestRequest.
 	LongestRequest time.Duration
-	// ListingDelay is the longest time until what was made is found by Probe. Default 0.
+	// ListingDelay is the longest time until what was made is found by Probe. Default Config.ListingDelay.
 	ListingDelay time.Duration
 	// AttemptsMax bounds how often the provider is called before the message is dead, and apart from that how many of its
 	// workers may die. Default 10; at most 250.
@@ -90,29 +90,6 @@ type Next struct {
 	Payload []byte
 }
 
-// Finding is what a [Topic]'s Probe found: [Found], [Absent] or [Unclear].
-type Finding interface{ finding() }
-
-// Found is evidence.
-type Found struct {
-	// Outcome is [Delivered] or [Declined].
-	Outcome Outcome
-}
-
-// Absent says that the provider has nothing under the key. It proves that nothing happened only when no request can be
-// under way any more and all that was made is listed: after the last lease + LongestRequest + ListingDelay.
-type Absent struct{}
-
-// Unclear says that the provider could not be asked, or that its answer decides nothing.
-type Unclear struct {
-	// Cause is for the log; it must not hold payloads or keys.
-	Cause error
-}
-
-func (Found) finding()   {}
-func (Absent) finding()  {}
-func (Unclear) finding() {}
-
 // Topics holds the registered topics together with the configuration that their promises were checked against. It is
 // immutable and safe for concurrent use.
 type Topics struct {
@@ -158,7 +135,8 @@ func (t *Topics) Protocol(name string) (protocol.Topic, bool) {
 
 func (t Topic) withDefaults(cfg Config) Topic {
 	t.ResponseBytesMax = cmp.Or(t.ResponseBytesMax, cfg.ResponseBytesMax)
-	t.LongestRequest = cmp.Or(t.LongestRequest, time.Minute)
+	t.LongestRequest = cmp.Or(t.LongestRequest, cfg.LongestRequest)
+	t.ListingDelay = cmp.Or(t.ListingDelay, cfg.ListingDelay)
 	t.AttemptsMax = cmp.Or(t.AttemptsMax, 10)
 	t.AgeMax = cmp.Or(t.AgeMax, 24*time.Hour)
 	t.AbandonAfter = cmp.Or(t.AbandonAfter, t.AgeMax)

@@ -111,7 +111,7 @@ func TestNewNeedsItsParts(t *testing.T) {
 	if _, err := outbox.NewWorker(store, topics, nil, nil); !errors.As(err, &rejected) {
 		t.Errorf("worker: %v", err)
 	}
-	if _, err := outbox.NewSweep(nil, topics, deaf{}, nil); !errors.As(err, &rejected) {
-		t.Errorf("sweep: %v", err)
+	if _, err := outbox.NewRunner(nil, nil, nil); !errors.As(err, &rejected) {
+		t.Errorf("runner: %v", err)
 	}
 }

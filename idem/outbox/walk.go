@@ -2,41 +2,153 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/internal/walk"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// rounds is how a queue of messages is gone through, run by run.
-type rounds struct {
-	desk  *desk
-	walk  *walk.Walk[storage.MessageRef]
-	event string
+// walk goes through what is due in one queue of a sparse index, shard by shard and page by page, in bounded runs. Each run
+// begins where the one before stopped, so that what is always due does not keep the rest from being looked at. It is safe
+// for concurrent use. Every field must be set.
+type walk[Ref any] struct {
+	cfg    Config
+	shards int
+	list   list[Ref]
+	queue  string
+	// lookTime is how much of the context's time one look needs; without it the run ends.
+	lookTime time.Duration
+	// ahead is by how much the queue's places are later than somebody should look.
+	ahead time.Duration
+	// look does what a listed one asks for.
+	look func(context.Context, Ref) (Decision, error)
+	// failed logs an error, of a shard or of a look.
+	failed func(ctx context.Context, err error, about any)
+
+	mu   sync.Mutex
+	next place[Ref]
 }
 
-// newRounds goes through a queue whose looks need so much of the context's time; the event is the log's for what fails. It
-// looks ahead by what the queue's places are later than somebody should look.
-func newRounds(d *desk, queue string, lookTime, ahead time.Duration, event string) *rounds {
-	return &rounds{desk: d, event: event, walk: walk.New(walk.Queue[storage.MessageRef]{
-		Shards: d.store.Shards(), Page: d.cfg.SweepPage, Max: d.cfg.SweepMax,
-		ListTimeout: d.cfg.StoreTimeout, LookTime: lookTime, Now: func() time.Time { return d.cfg.Now().Add(ahead) },
-		List: func(ctx context.Context, shard int, until time.Time, limit int, cursor string) ([]storage.MessageRef, string, error) {
-			return d.store.QueuedMessages(ctx, queue, shard, until, limit, cursor)
-		},
-	})}
-}
+// list lists one page of a queue's shard: a store's QueuedMessages or QueuedRecords.
+type list[Ref any] func(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []Ref, next string, err error)
 
-// run looks once at everything that is due, within Config.SweepMax and the context's deadline. It returns whether it
-// met one of them, the number of shards that could not be listed, and an error only where that was all of them.
-func (r *rounds) run(ctx context.Context, look func(idem.MessageID)) (unfinished bool, failed int, err error) {
-	unfinished, failed, err = r.walk.Run(ctx, func(ref storage.MessageRef) { look(ref.ID) }, func(shard int, err error) {
-		r.desk.cfg.Logger.ErrorContext(ctx, r.event, "shard", shard, "error", err)
-	})
-	if err != nil {
-		err = fmt.Errorf("outbox: %w", err)
+// walkOf is a walk through a queue with the desk's bounds; what fails is logged under the event.
+func walkOf[Ref any](
+	d *desk, event string, lookTime, ahead time.Duration, list list[Ref], queue string, look func(context.Context, Ref) (Decision, error),
+) *walk[Ref] {
+	return &walk[Ref]{
+		cfg: d.cfg, shards: d.store.Shards(), list: list, queue: queue, lookTime: lookTime, ahead: ahead, look: look,
+		failed: func(ctx context.Context, err error, about any) { d.unlooked(ctx, event, err, about) },
 	}
-	return unfinished, failed, err
+}
+
+// unlooked tells what could not be listed, or looked at.
+func (d *desk) unlooked(ctx context.Context, event string, err error, about any) {
+	switch about := about.(type) {
+	case storage.MessageRef:
+		if !d.unknown(ctx, about.ID, err) {
+			d.cfg.Logger.ErrorContext(ctx, event, "message", about.ID, "error", err)
+		}
+	case storage.RecordRef:
+		d.cfg.Logger.ErrorContext(ctx, event, "operation_id", about.OperationID, "tenant", about.Tenant, "error", err)
+	default:
+		d.cfg.Logger.ErrorContext(ctx, event, "shard", about, "error", err)
+	}
+}
+
+// place is where a run goes on.
+type place[Ref any] struct {
+	shard  int
+	cursor string
+	// rest was listed and not looked at yet; it lies before the cursor.
+	rest []Ref
+	// listed says that the shard has no more than the rest.
+	listed bool
+}
+
+// run looks once at everything that is due, within the bounds and the context's deadline. It returns an error only where no
+// shard could be listed.
+func (w *walk[Ref]) run(ctx context.Context) (did Counts, err error) {
+	w.mu.Lock()
+	at := w.next
+	w.mu.Unlock()
+	var errs []error
+	room, first := w.cfg.SweepMax, at.shard
+	for i := range w.shards {
+		if i > 0 {
+			at = place[Ref]{shard: (first + i) % w.shards}
+		}
+		unfinished, err := w.shard(ctx, &at, &room, &did)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("outbox: list shard %d: %w", at.shard, err))
+			did.Errors++
+			w.failed(ctx, err, at.shard)
+		}
+		if unfinished {
+			did.Unfinished = true
+			w.resumeAt(at)
+			return did, nil
+		}
+	}
+	w.resumeAt(place[Ref]{})
+	if len(errs) == w.shards {
+		return did, errors.Join(errs...)
+	}
+	return did, nil
+}
+
+func (w *walk[Ref]) resumeAt(at place[Ref]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next = at
+}
+
+// shard goes through one shard from the place on, and moves it along.
+func (w *walk[Ref]) shard(ctx context.Context, at *place[Ref], room *int, did *Counts) (unfinished bool, err error) {
+	until := w.cfg.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
+	for {
+		for len(at.rest) > 0 {
+			if *room <= 0 || w.timeOver(ctx) {
+				return true, nil
+			}
+			ref := at.rest[0]
+			at.rest = at.rest[1:]
+			*room--
+			decision, err := w.look(ctx, ref)
+			if err != nil {
+				did.Errors++
+				w.failed(ctx, err, ref)
+				continue
+			}
+			did.count(decision)
+		}
+		if at.listed {
+			return false, nil
+		}
+		if *room <= 0 || w.timeOver(ctx) {
+			return true, nil
+		}
+		refs, next, err := w.listPage(ctx, at, until, min(w.cfg.SweepPage, *room))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return true, nil
+		case err != nil:
+			return false, err
+		}
+		at.rest, at.cursor, at.listed = refs, next, next == ""
+	}
+}
+
+// timeOver says whether the context leaves no time for a look.
+func (w *walk[Ref]) timeOver(ctx context.Context) bool {
+	left, bounded := remaining(ctx)
+	return ctx.Err() != nil || bounded && left < w.lookTime
+}
+
+func (w *walk[Ref]) listPage(ctx context.Context, at *place[Ref], until time.Time, limit int) ([]Ref, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
+	defer cancel()
+	return w.list(ctx, w.queue, at.shard, until, limit, at.cursor)
 }

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
@@ -21,7 +22,7 @@ func NewWorker(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLet
 	return &Worker{d}, nil
 }
 
-// ErrNoTime: the context leaves no time for a call and its settlement. Nothing was done; the wake-up must come again.
+// ErrNoTime: the context leaves no time for a call or a probe and its settlement. Nothing was done; the wake-up must come again.
 var ErrNoTime = errors.New("outbox: not enough time left to deliver a message")
 
 // Deliver does what a wake-up for the message asks for: it claims the message if it is due, calls the provider, and
@@ -58,6 +59,26 @@ func (w *Worker) DeliverSeen(ctx context.Context, seen storage.Message) error {
 // Unreadable says whether an error, of reading a stream's image, means a message that this release can't read, and tells of
 // it as [Worker.Deliver] does: there is nothing to deliver, and the wake-up need not come again.
 func (w *Worker) Unreadable(ctx context.Context, err error) bool { return w.unknown(ctx, "", err) }
+
+// Settle ends a message with evidence that came by another way than its call: [Delivered] or [Declined], from the
+// provider's own webhook. It does what the worker would have done, from any state that is not final, and is harmless to
+// repeat. Where the provider honours no keys and the message was claimed more than once, nobody knows which attempt a
+// decline is about: it is kept, with an alarm. DecisionNone: the message is final already; evidence that contradicts what
+// is final is an alarm.
+//
+// Errors: as with [Runner.ReconcileMessage], and one for an outcome that is no evidence.
+func (w *Worker) Settle(ctx context.Context, id idem.MessageID, o Outcome) (Decision, error) {
+	if !definite(o) {
+		return DecisionNone, fmt.Errorf("outbox: a %T is no evidence", o)
+	}
+	x, err := w.newDelivery(protocol.Tidings, id)
+	if err != nil {
+		return DecisionNone, err
+	}
+	x.outcome, x.machine.Evidence = o, outcomeOf(o)
+	decision, _, err := w.decide(ctx, x)
+	return decision, err
+}
 
 func (w *Worker) run(ctx context.Context, x *delivery) error {
 	_, err := x.run(ctx)

@@ -203,7 +203,7 @@ func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
 		w.provider.during = func() {
 			w.provider.during = nil
 			w.clock.Add(16 * time.Second)
-			report, err := w.sweep.Run(t.Context())
+			report, err := w.sweep(t.Context())
 			if err != nil || report.Parked != 1 {
 				t.Errorf("sweep: %+v, %v, want one parked", report, err)
 			}
@@ -302,7 +302,7 @@ func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
 			if len(w.queue.Letters()) != 0 || w.logged("outbox.unknown") != 1 {
 				t.Errorf("letters %+v", w.queue.Letters())
 			}
-			_, err := w.reconciler.Run(t.Context())
+			_, err := w.reconcile(t.Context())
 			w.ok(err)
 			w.drain(time.Minute)
 			w.want(id, c.message, c.record, c.status, c.row, c.charges)
@@ -476,7 +476,7 @@ func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	known := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Name = "other.topic" }})
 	id := known.accept(func(m *storage.Message) { m.Topic = "other.topic" })
 	known.clock.Add(time.Minute)
-	known.swept(outbox.Report{Offered: 1})
+	known.swept(outbox.Counts{Offered: 1})
 	known.drain(time.Second)
 	known.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }

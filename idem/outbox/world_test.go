@@ -32,12 +32,11 @@ type world struct {
 	provider *provider
 	topics   *outbox.Topics
 	worker   *outbox.Worker
-	sweep    *outbox.Sweep
-	// reconciler asks the provider by provider.probe.
-	reconciler *outbox.Reconciler
-	operator   *outbox.Operator
-	log        *syncBuffer
-	mint       storage.IDGenerator
+	// runner asks the provider by provider.probe.
+	runner   *outbox.Runner
+	operator *outbox.Operator
+	log      *syncBuffer
+	mint     storage.IDGenerator
 }
 
 // options vary a world; the zero value is a provider that honours keys.
@@ -90,13 +89,22 @@ func newWorld(t *testing.T, o options) *world {
 	}
 	w.worker, err = outbox.NewWorker(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
-	w.sweep, err = outbox.NewSweep(w.store, w.topics, o.wakes, w.queue)
-	w.ok(err)
-	w.reconciler, err = outbox.NewReconciler(w.store, w.topics, o.wakes, w.queue)
+	w.runner, err = outbox.NewRunner(w.worker, nil, nil)
 	w.ok(err)
 	w.operator, err = outbox.NewOperator(w.store, w.topics, o.wakes, w.queue)
 	w.ok(err)
 	return w
+}
+
+// sweep and reconcile look once at the messages that are due.
+func (w *world) sweep(ctx context.Context) (outbox.Counts, error) {
+	did, err := w.runner.Sweep(ctx)
+	return did.Messages, err
+}
+
+func (w *world) reconcile(ctx context.Context) (outbox.Counts, error) {
+	did, err := w.runner.Reconcile(ctx)
+	return did.Messages, err
 }
 
 func keyless(topic *outbox.Topic) { topic.Keys = outbox.Keys{} }

@@ -8,7 +8,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -78,7 +77,6 @@ func (c Config) validate() error {
 type Inner interface {
 	storage.Store
 	outbox.Store
-	recovery.Store
 }
 
 // New returns a store that seals what it hands on to the inner one, or an [*idem.ConfigError].

@@ -20,7 +20,7 @@ import (
 type shipping struct {
 	*vault
 	worker *outbox.Worker
-	sweep  *outbox.Sweep
+	runner *outbox.Runner
 	queue  *memqueue.Queue
 	cfg    seal.Config
 	log    bytes.Buffer
@@ -49,7 +49,7 @@ func (s *shipping) restart(t *testing.T) {
 	))(t)
 	s.queue = memqueue.New(s.clock.Now)
 	s.worker = must(outbox.NewWorker(s, topics, s.queue, s.queue))(t)
-	s.sweep = must(outbox.NewSweep(s, topics, s.queue, s.queue))(t)
+	s.runner = must(outbox.NewRunner(s.worker, nil, nil))(t)
 }
 
 func (s *shipping) call(_ context.Context, m storage.Message) outbox.Outcome {
@@ -143,8 +143,8 @@ func TestAMessageWaitsForItsKey(t *testing.T) {
 	for range 20 {
 		wantNoKey(t, s.worker.Deliver(t.Context(), m.ID))
 		s.clock.Add(time.Minute)
-		if report, err := s.sweep.Run(t.Context()); err != nil || report.Errors != 1 {
-			t.Errorf("sweep: %+v, %v", report, err)
+		if did, err := s.runner.Sweep(t.Context()); err != nil || did.Messages.Errors != 1 {
+			t.Errorf("sweep: %+v, %v", did, err)
 		}
 	}
 	s.want(t, m, storage.MessagePending, storage.StatePending, 0)
@@ -165,8 +165,8 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 		},
 		"sweep": func(t *testing.T, s *shipping, _ storage.Message) {
 			s.clock.Add(time.Minute)
-			if report, err := s.sweep.Run(t.Context()); err != nil || report.Dead != 1 {
-				t.Errorf("sweep: %+v, %v", report, err)
+			if did, err := s.runner.Sweep(t.Context()); err != nil || did.Messages.Dead != 1 {
+				t.Errorf("sweep: %+v, %v", did, err)
 			}
 		},
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store is a store that seals. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store that seals. It implements storage.Store and outbox.Store, and is safe for concurrent use.
 type Store struct {
 	inner    Inner
 	cfg      Config
@@ -297,10 +297,10 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	return s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 }
 
-// QueuedRecords implements recovery.Store.
+// QueuedRecords implements outbox.Store.
 func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	return s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 }
 
-// Shards implements outbox.Store and recovery.Store.
+// Shards implements outbox.Store.
 func (s *Store) Shards() int { return s.inner.Shards() }

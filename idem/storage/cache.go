@@ -16,4 +16,3 @@ func CacheAgeOf(store any) time.Duration {
 	}
 	return 0
 }
-

@@ -109,7 +109,6 @@ type Owner string
 // had no reply has landed if the row has its revision.
 type Revision string
 
-
 // NameOf is the text of an owner's or a revision's bits: "" where there are none.
 func NameOf[T ~string](id protocol.ID) T {
 	if id.None() {

@@ -36,4 +36,3 @@ func SetRefuseBeforeOf(ctx context.Context, store any, at time.Time) (time.Time,
 	}
 	return time.Time{}, ErrNoRefuseBefore
 }
-

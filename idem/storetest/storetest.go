@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -20,7 +19,6 @@ type Store interface {
 	storage.Store
 	storage.RefuseBeforeStore
 	outbox.Store
-	recovery.Store
 }
 
 // Harness is a store under test, and business rows beside it that its transactions can write. A row is a counter, so that

@@ -25,7 +25,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
-	"github.com/idem-go/idem-aws/idem/recovery"
 )
 
 func main() { os.Exit(idemctl.Main(app())) }
@@ -50,7 +49,6 @@ func build(ctx context.Context) (*operator.Console, error) {
 	}
 	return operator.New(operator.Config{
 		Store: parts.Store, Engine: engine, Topics: parts.Topics, WakeUps: parts.Queue, DeadLetters: parts.Queue, Audit: log,
-		Recovery:    recovery.Config{LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay},
 		Application: application{parts, cfg.PaymentsTable}.tell, Logger: parts.Logger,
 	})
 }

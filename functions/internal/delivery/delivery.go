@@ -4,12 +4,13 @@ package delivery
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
@@ -23,6 +24,8 @@ type Parts struct {
 	Provider *payments.Provider
 	Queue    *sqsqueue.Queue
 	Logger   *slog.Logger
+	// functionTimeout is what the deployment gives the function.
+	functionTimeout time.Duration
 }
 
 // New makes the parts, or an error that names the variable or field.
@@ -45,7 +48,8 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	topics, err := outbox.NewTopics(outbox.Config{
-		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, FunctionTimeout: cfg.FunctionTimeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
+		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, FunctionTimeout: cfg.FunctionTimeout,
+		BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
 		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
 	}, provider.Topics(payments.Bounds{
 		AttemptsMax: cfg.AttemptsMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
@@ -57,5 +61,21 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	return Parts{Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger}, nil
+	return Parts{
+		Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger, functionTimeout: cfg.FunctionTimeout,
+	}, nil
+}
+
+// Runner makes what sweeps and reconciles. The application has no wrapped operation, and no probe of one: what is unknown all the
+// same, another release's, is a person's.
+func (p Parts) Runner() (*outbox.Runner, error) {
+	worker, err := outbox.NewWorker(p.Store, p.Topics, p.Queue, p.Queue)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(p.Store, idem.Config{FunctionTimeout: p.functionTimeout, Logger: p.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return outbox.NewRunner(worker, engine, nil)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/breaker"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
@@ -25,7 +24,6 @@ import (
 type stored interface {
 	storage.Store
 	outbox.Store
-	recovery.Store
 }
 
 // Store is the one way to the tables: DynamoDB with the application's writes, behind a circuit breaker, and encrypted per

@@ -36,7 +36,7 @@ func (w *world) everything() (paid made) {
 	}
 	w.clock.Add(time.Hour) // absence is proven, and everything due
 	w.drain(0)
-	_, err := w.reconciler.Run(w.Context())
+	_, err := w.runner.Reconcile(w.Context())
 	w.ok(err)
 	w.drain(time.Hour)
 	return paid

@@ -46,16 +46,16 @@ const (
 // that only the test moves.
 type world struct {
 	*testing.T
-	clock      *clock
-	client     *dynamodb.Client
-	tables     dynamotest.Tables
-	payments   string
-	queue      *memqueue.Queue
-	worker     *outbox.Worker
-	reconciler *outbox.Reconciler
-	app        http.Handler
-	provider   provider.Control
-	keys       int
+	clock    *clock
+	client   *dynamodb.Client
+	tables   dynamotest.Tables
+	payments string
+	queue    *memqueue.Queue
+	worker   *outbox.Worker
+	runner   *outbox.Runner
+	app      http.Handler
+	provider provider.Control
+	keys     int
 }
 
 var prefixes atomic.Int64
@@ -93,7 +93,7 @@ func (w *world) start() {
 	w.ok(err)
 	w.worker, err = outbox.NewWorker(store, topics, w.queue, w.queue)
 	w.ok(err)
-	w.reconciler, err = outbox.NewReconciler(store, topics, w.queue, w.queue)
+	w.runner, err = outbox.NewRunner(w.worker, nil, nil)
 	w.ok(err)
 	engine, err := idem.New(store, idem.Config{Now: w.clock.Now, Pause: w.clock.Pause})
 	w.ok(err)

@@ -58,7 +58,7 @@ type life struct {
 
 	api    http.Handler
 	worker *outbox.Worker
-	sweep  *outbox.Sweep
+	runner *outbox.Runner
 }
 
 // accident is one run: a fresh store and provider, and the processes one after the other.
@@ -143,7 +143,7 @@ func (a *accident) begin(c cut) *life {
 	if l.worker, err = outbox.NewWorker(store, topics, a.queue, a.queue); err != nil {
 		panic(err)
 	}
-	if l.sweep, err = outbox.NewSweep(store, topics, a.queue, a.queue); err != nil {
+	if l.runner, err = outbox.NewRunner(l.worker, nil, nil); err != nil {
 		panic(err)
 	}
 	if l.api, err = newApp(store, cutLedger{l}, l.worker, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random}); err != nil {
@@ -293,7 +293,7 @@ func (l *life) serve() {
 			mortal(func() { _ = l.worker.DeliverSeen(ctx, m) }) // its trouble is what this is about
 		}
 	}
-	mortal(func() { _, _ = l.sweep.Run(ctx) })
+	mortal(func() { _, _ = l.runner.Sweep(ctx) })
 	for _, id := range l.queue.Take() {
 		mortal(func() { _ = l.worker.Deliver(ctx, id) })
 	}

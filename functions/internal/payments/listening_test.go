@@ -47,7 +47,7 @@ func (w *world) listen() *listening {
 	engine, err := idem.New(w.store, idem.Config{Now: w.clock.Now, Pause: w.clock.Pause})
 	w.ok(err)
 	endpoint, err := payments.NewWebhook(payments.WebhookConfig{
-		Verifier: verifier, Engine: engine, Messages: w.store, Reconciler: w.reconciler, Logger: slog.New(slog.NewTextHandler(l, nil)),
+		Verifier: verifier, Engine: engine, Messages: w.store, Worker: w.worker, Logger: slog.New(slog.NewTextHandler(l, nil)),
 	})
 	w.ok(err)
 	server := httptest.NewServer(endpoint)

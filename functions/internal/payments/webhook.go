@@ -34,10 +34,10 @@ type WebhookConfig struct {
 	// Verifier tells the provider's webhooks from anybody else's.
 	Verifier *webhook.Verifier
 	// Engine remembers the events.
-	Engine     *idem.Engine
-	Messages   outbox.Messages
-	Reconciler *outbox.Reconciler
-	Logger     *slog.Logger
+	Engine   *idem.Engine
+	Messages outbox.Messages
+	Worker   *outbox.Worker
+	Logger   *slog.Logger
 }
 
 // webhooks take what the provider tells by itself, and settle what it is about as the worker would have.
@@ -48,8 +48,8 @@ type webhooks struct {
 
 // NewWebhook returns the endpoint of the provider's webhooks, or a [*idem.ConfigError].
 func NewWebhook(cfg WebhookConfig) (http.Handler, error) {
-	if cfg.Verifier == nil || cfg.Messages == nil || cfg.Reconciler == nil {
-		return nil, &idem.ConfigError{Field: "WebhookConfig", Value: nil, Rule: "Verifier, Messages and Reconciler must be given"}
+	if cfg.Verifier == nil || cfg.Messages == nil || cfg.Worker == nil {
+		return nil, &idem.ConfigError{Field: "WebhookConfig", Value: nil, Rule: "Verifier, Messages and Worker must be given"}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
@@ -187,7 +187,7 @@ func (h *webhooks) settle(ctx context.Context, e event) error {
 			return nil
 		}
 	}
-	decision, err := h.cfg.Reconciler.Settle(ctx, id, outcome)
+	decision, err := h.cfg.Worker.Settle(ctx, id, outcome)
 	switch {
 	case err != nil:
 		return err

@@ -41,16 +41,15 @@ const (
 // only the test moves.
 type world struct {
 	*testing.T
-	clock      *clock
-	store      *faulty.Store
-	backend    backend
-	queue      *memqueue.Queue
-	worker     *outbox.Worker
-	sweep      *outbox.Sweep
-	operator   *outbox.Operator
-	reconciler *outbox.Reconciler
-	api        *httptest.Server
-	provider   provider.Control
+	clock    *clock
+	store    *faulty.Store
+	backend  backend
+	queue    *memqueue.Queue
+	worker   *outbox.Worker
+	runner   *outbox.Runner
+	operator *outbox.Operator
+	api      *httptest.Server
+	provider provider.Control
 
 	mu sync.Mutex
 	// meanwhile is what happens while the application waits for something.
@@ -102,11 +101,9 @@ func (w *world) start(o options) {
 	w.ok(err)
 	w.worker, err = outbox.NewWorker(w.store, topics, w.queue, w.queue)
 	w.ok(err)
-	w.reconciler, err = outbox.NewReconciler(w.store, topics, w.queue, w.queue)
-	w.ok(err)
 	w.operator, err = outbox.NewOperator(w.store, topics, w.queue, w.queue)
 	w.ok(err)
-	w.sweep, err = outbox.NewSweep(w.store, topics, w.queue, w.queue)
+	w.runner, err = outbox.NewRunner(w.worker, nil, nil)
 	w.ok(err)
 
 	delivery := w.worker
@@ -207,7 +204,7 @@ func (w *world) deliverMessage(id idem.OperationID, n int) {
 // reconciled lets the reconciler ask about everything, and what it offers be delivered.
 func (w *world) reconciled() {
 	w.Helper()
-	_, err := w.reconciler.Run(w.Context())
+	_, err := w.runner.Reconcile(w.Context())
 	w.ok(err)
 	w.drain(time.Minute)
 }
@@ -230,12 +227,12 @@ func (w *world) drain(d time.Duration) {
 }
 
 // swept runs the sweep and serves what it offers.
-func (w *world) swept() outbox.Report {
+func (w *world) swept() outbox.Counts {
 	w.Helper()
-	report, err := w.sweep.Run(w.Context())
+	did, err := w.runner.Sweep(w.Context())
 	w.ok(err)
 	w.drain(0)
-	return report
+	return did.Messages
 }
 
 // faults replaces the rules of the provider.

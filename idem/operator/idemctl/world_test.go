@@ -20,7 +20,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator/memlog"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -57,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	console, err := operator.New(operator.Config{
 		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: memlog.New(),
-		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, storage.Record) recovery.Finding { return recovery.Absent{} }},
+		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
 			return map[string]any{"row": map[string]any{"id": "pay_1", "amount": 1999}}, nil
 		},

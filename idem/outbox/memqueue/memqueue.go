@@ -12,13 +12,15 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
-// Queue implements [outbox.WakeUps] and [outbox.DeadLetters]. It is safe for concurrent use.
+// Queue implements [outbox.WakeUps], [outbox.DeadLetters] and [outbox.Consumer]. It is safe for concurrent use.
 type Queue struct {
 	now func() time.Time
 
 	mu      sync.Mutex
 	waking  []wakeUp
 	letters []outbox.DeadLetter
+	// changed is closed when a wake-up comes.
+	changed chan struct{}
 }
 
 type wakeUp struct {
@@ -27,13 +29,15 @@ type wakeUp struct {
 }
 
 // New returns an empty queue whose delays are measured by the clock.
-func New(now func() time.Time) *Queue { return &Queue{now: now} }
+func New(now func() time.Time) *Queue { return &Queue{now: now, changed: make(chan struct{})} }
 
 // Schedule implements [outbox.WakeUps]; it never fails. Tenants are served in the order in which wake-ups are due.
 func (q *Queue) Schedule(_ context.Context, _ string, id idem.MessageID, delay time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waking = append(q.waking, wakeUp{id, q.now().Add(delay)})
+	close(q.changed)
+	q.changed = make(chan struct{})
 	return nil
 }
 
@@ -49,10 +53,15 @@ func (q *Queue) Bury(_ context.Context, letter outbox.DeadLetter) error {
 func (q *Queue) Take() []idem.MessageID {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.take(len(q.waking))
+}
+
+// take is Take for at most so many, the queue being locked.
+func (q *Queue) take(most int) []idem.MessageID {
 	now := q.now()
 	slices.SortStableFunc(q.waking, func(a, b wakeUp) int { return a.at.Compare(b.at) })
 	n := 0
-	for n < len(q.waking) && !q.waking[n].at.After(now) {
+	for n < min(most, len(q.waking)) && !q.waking[n].at.After(now) {
 		n++
 	}
 	due := make([]idem.MessageID, n)
@@ -61,6 +70,47 @@ func (q *Queue) Take() []idem.MessageID {
 	}
 	q.waking = slices.Clone(q.waking[n:])
 	return due
+}
+
+// comesAgain is after how long a wake-up comes again whose delivery failed.
+const comesAgain = time.Second
+
+// Receive implements [outbox.Consumer]; it never fails. It waits in the platform's time for what is due by the queue's clock.
+func (q *Queue) Receive(ctx context.Context, most int) ([]outbox.Received, error) {
+	for {
+		q.mu.Lock()
+		ids, changed := q.take(most), q.changed
+		q.mu.Unlock()
+		if len(ids) > 0 {
+			return q.received(ids), nil
+		}
+		wait := comesAgain
+		if at, ok := q.Next(); ok {
+			wait = at.Sub(q.now())
+		}
+		waiting, stop := context.WithTimeout(ctx, wait)
+		select {
+		case <-changed:
+		case <-waiting.Done():
+		}
+		if stop(); ctx.Err() != nil {
+			return nil, nil
+		}
+	}
+}
+
+func (q *Queue) received(ids []idem.MessageID) []outbox.Received {
+	received := make([]outbox.Received, len(ids))
+	for i, id := range ids {
+		received[i] = outbox.Received{Message: id, Hold: func(ctx context.Context, deliver func(context.Context) error) error {
+			err := deliver(ctx)
+			if err != nil {
+				_ = q.Schedule(ctx, "", id, comesAgain) // never fails
+			}
+			return err
+		}}
+	}
+	return received
 }
 
 // Next is when the earliest wake-up is due, and whether there is one.

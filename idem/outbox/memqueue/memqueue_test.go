@@ -1,8 +1,11 @@
 package memqueue_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -41,4 +44,51 @@ func TestQueueKeepsLetters(t *testing.T) {
 	if got := q.Letters(); !slices.Equal(got, []outbox.DeadLetter{letter}) {
 		t.Errorf("letters %+v", got)
 	}
+}
+
+// Whoever receives waits for what is due, is woken by what comes, and gets again what could not be delivered.
+func TestQueueHandsOutWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, began := memqueue.New(time.Now), time.Now()
+		schedule := func(id idem.MessageID, delay time.Duration) {
+			if err := q.Schedule(t.Context(), "t", id, delay); err != nil {
+				t.Fatal(err)
+			}
+		}
+		receive := func(most int, at time.Duration, want ...idem.MessageID) []outbox.Received {
+			t.Helper()
+			received, err := q.Receive(t.Context(), most)
+			var ids []idem.MessageID
+			for _, r := range received {
+				ids = append(ids, r.Message)
+			}
+			if took := time.Since(began); err != nil || !slices.Equal(ids, want) || took != at {
+				t.Fatalf("%v, %v after %v; want %v after %v", ids, err, took, want, at)
+			}
+			return received
+		}
+		go func() {
+			time.Sleep(5 * time.Second)
+			schedule("soon", 0)
+		}()
+		schedule("late", time.Hour)
+		schedule("later", time.Hour)
+		schedule("last", time.Hour)
+		receive(10, 5*time.Second, "soon")
+		two := receive(2, time.Hour, "late", "later")
+		if err := two[0].Hold(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		failed := errors.New("the store is down")
+		if err := two[1].Hold(t.Context(), func(context.Context) error { return failed }); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+		receive(10, time.Hour, "last")
+		receive(10, time.Hour+time.Second, "later")
+		ending, end := context.WithTimeout(t.Context(), time.Minute)
+		defer end()
+		if received, err := q.Receive(ending, 1); len(received) > 0 || err != nil {
+			t.Errorf("%v, %v", received, err)
+		}
+	})
 }

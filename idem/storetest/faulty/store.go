@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Call names what is called. Each sending of a prepared transaction is one call.
 type Call string
 
-// The calls of storage.Store, storage.RefuseBeforeStore, outbox.Store and recovery.Store that reach the store.
+// The calls of storage.Store, storage.RefuseBeforeStore and outbox.Store that reach the store.
 const (
 	Get            Call = "Get"
 	LoadResponse   Call = "LoadResponse"
@@ -45,10 +44,9 @@ const (
 type Inner interface {
 	storage.Store
 	outbox.Store
-	recovery.Store
 }
 
-// Store is a store with faults. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store with faults. It implements storage.Store and outbox.Store, and is safe for concurrent use.
 type Store struct {
 	inner Inner
 
@@ -250,7 +248,7 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	return refs, next, nil
 }
 
-// QueuedRecords implements recovery.Store.
+// QueuedRecords implements outbox.Store.
 func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	err = s.call(ctx, QueuedRecords, func(ctx context.Context) (err error) {
 		refs, next, err = s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
@@ -262,5 +260,5 @@ func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, unti
 	return refs, next, nil
 }
 
-// Shards implements outbox.Store and recovery.Store. It never fails.
+// Shards implements outbox.Store. It never fails.
 func (s *Store) Shards() int { return s.inner.Shards() }

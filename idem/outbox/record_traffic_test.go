@@ -1,4 +1,4 @@
-package recovery_test
+package outbox_test
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
-	"github.com/idem-go/idem-aws/idem/recovery"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -74,7 +73,6 @@ const (
 	longestRequest = 1500 * time.Millisecond
 	clockSkew      = 50 * time.Millisecond
 	charging       = "payments.create"
-	topicName      = "payments.charge"
 )
 
 var (
@@ -83,12 +81,8 @@ var (
 		LeaseMargin: 100 * time.Millisecond, CallTimeout: time.Second, SweepGrace: 300 * time.Millisecond,
 		FreezeAllowance: 10 * time.Millisecond,
 	}
-	recoveryConfig = recovery.Config{
-		LongestRequest: longestRequest, ClockSkew: clockSkew, ProbeTimeout: 300 * time.Millisecond, ProbeBackoffMin: time.Second,
-		SettleMargin: 100 * time.Millisecond, SweepPage: 7,
-	}
 	outboxConfig = outbox.Config{
-		ClaimLease: 1500 * time.Millisecond, CallTimeout: 600 * time.Millisecond, SettleMargin: 300 * time.Millisecond, ClockSkew: clockSkew,
+		ClaimLease: 1500 * time.Millisecond, CallTimeout: 600 * time.Millisecond, SettleMargin: 300 * time.Millisecond, ClockSkew: clockSkew, LongestRequest: longestRequest,
 		SettleMax: time.Second, KeepMax: time.Second, // what a process that has died still tries keeps those beside it waiting
 		BackoffMin: 50 * time.Millisecond, BackoffMax: 300 * time.Millisecond, ProbeBackoffMin: 200 * time.Millisecond,
 		ProbeBackoffMax: time.Second, SweepGrace: 300 * time.Millisecond, SweepPage: 7,
@@ -286,14 +280,14 @@ func (f *traffic) topics() *outbox.Topics {
 // janitors are what runs every minute, here every 200 ms, each process twice; it returns what stops them.
 func (f *traffic) janitors(ctx context.Context) (stop func()) {
 	topics := f.topics()
-	probe := func(_ context.Context, r storage.Record) recovery.Finding {
+	probe := func(_ context.Context, r storage.Record) outbox.Finding {
 		switch {
 		case f.chance(20):
-			return recovery.Unclear{Cause: errors.New("503")}
+			return outbox.Unclear{Cause: errors.New("503")}
 		case f.made(string(r.OperationID)) > 0:
-			return recovery.Found{Response: idem.Response{Status: 201, Body: []byte(r.OperationID)}}
+			return outbox.Executed{Response: idem.Response{Status: 201, Body: []byte(r.OperationID)}}
 		}
-		return recovery.Absent{}
+		return outbox.Absent{}
 	}
 	engine, err := idem.New(f.store, engineConfig)
 	f.must(err)
@@ -308,18 +302,12 @@ func (f *traffic) janitors(ctx context.Context) (stop func()) {
 		})
 	}
 	for range 2 {
-		records, err := recovery.NewSweep(engine, f.store, recoveryConfig)
+		worker, err := outbox.NewWorker(f.store, topics, f.queue, f.queue)
 		f.must(err)
-		loop(func() error { _, err := records.Run(ctx); return err })
-		unknown, err := recovery.NewReconciler(engine, f.store, map[string]recovery.Probe{operation: probe}, recoveryConfig)
+		runner, err := outbox.NewRunner(worker, engine, map[string]outbox.Probe{operation: probe})
 		f.must(err)
-		loop(func() error { _, err := unknown.Run(ctx); return err })
-		messages, err := outbox.NewSweep(f.store, topics, f.queue, f.queue)
-		f.must(err)
-		loop(func() error { _, err := messages.Run(ctx); return err })
-		parked, err := outbox.NewReconciler(f.store, topics, f.queue, f.queue)
-		f.must(err)
-		loop(func() error { _, err := parked.Run(ctx); return err })
+		loop(func() error { _, err := runner.Sweep(ctx); return err })
+		loop(func() error { _, err := runner.Reconcile(ctx); return err })
 		loop(func() error { f.deliver(ctx, topics); return nil })
 	}
 	return func() { stopped.Store(true); running.Wait() }
@@ -403,11 +391,11 @@ func (f *traffic) check() map[string]int {
 		ends[fmt.Sprintf("%s %s", r.Kind, r.State)]++
 		switch {
 		case charges > 1:
-			f.Errorf("I2: %s was charged %d times, its record is %s in epoch %d", r.OperationID, charges, r.State, r.Epoch)
+			f.Errorf("I2: %s was executed201 %d times, its record is %s in epoch %d", r.OperationID, charges, r.State, r.Epoch)
 		case r.State == storage.StateCompleted && charges == 0:
 			f.Errorf("I4: %s was told success, nothing happened", r.OperationID)
 		case (r.State == storage.StateFailedRetryable || r.State == storage.StateFailed) && charges > 0:
-			f.Errorf("I7: %s was charged and is %s", r.OperationID, r.State)
+			f.Errorf("I7: %s was executed201 and is %s", r.OperationID, r.State)
 		case !r.State.Final() && r.State != storage.StateFailedRetryable:
 			f.Errorf("I9: %s is stuck, %s since %v", r.OperationID, r.State, time.Since(r.LeaseUntil))
 		}

@@ -1,11 +1,10 @@
-package recovery_test
+package outbox_test
 
 import (
 	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,7 +18,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
-	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -29,28 +29,24 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 const (
 	operation = "orders.create"
 	tenant    = "t"
-	lease     = 10 * time.Second
-	// absentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest, of the engine's
+	// recordAbsentAfter is when absence is proven, from the lease's end: the defaults of LongestRequest, of the engine's
 	// FreezeAllowance, and of ClockSkew.
-	absentAfter = 122 * time.Second
+	recordAbsentAfter = 122 * time.Second
 	// skew is the default of ClockSkew: a dead lease is parked that much later.
 	skew = 2 * time.Second
 	day  = 24 * time.Hour
 )
 
-var (
-	errDown = errors.New("down")
-	mint    = storage.IDGenerator{Random: rand.Reader}
-)
+var mint = storage.IDGenerator{Random: rand.Reader}
 
-// world is an engine on the reference store with its sweep, in a bubble whose clock the test owns.
-type world struct {
+// recordWorld is an engine on the reference store with its sweep, in a bubble whose clock the test owns.
+type recordWorld struct {
 	*testing.T
 	mem    *memstore.Store
 	store  *faulty.Store
 	engine *idem.Engine
 	orders *idem.Registered
-	cfg    recovery.Config
+	cfg    outbox.Config
 	log    *log
 	// runs counts executions.
 	runs int
@@ -74,14 +70,14 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-func bubble(t *testing.T, cfg recovery.Config, test func(t *testing.T, w *world)) {
+func bubble(t *testing.T, cfg outbox.Config, test func(t *testing.T, w *recordWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		mem, err := memstore.New(memstore.Config{Shards: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{T: t, mem: mem, store: faulty.New(mem), log: &log{}, cfg: cfg}
+		w := &recordWorld{T: t, mem: mem, store: faulty.New(mem), log: &log{}, cfg: cfg}
 		w.cfg.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
 		w.engine, err = idem.New(w.store, idem.Config{Logger: w.cfg.Logger})
 		w.ok(err)
@@ -91,48 +87,60 @@ func bubble(t *testing.T, cfg recovery.Config, test func(t *testing.T, w *world)
 	})
 }
 
-func (w *world) ok(err error) {
+func (w *recordWorld) ok(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) sweep() *recovery.Sweep {
+func (w *recordWorld) swept(r *outbox.Runner, want outbox.Counts) {
 	w.Helper()
-	s, err := recovery.NewSweep(w.engine, w.store, w.cfg)
-	w.ok(err)
-	return s
-}
-
-func (w *world) swept(s *recovery.Sweep, want recovery.Report) {
-	w.Helper()
-	if got, err := s.Run(w.Context()); err != nil || got != want {
+	if got, err := r.Sweep(w.Context()); err != nil || got != (outbox.Report{Records: want}) {
 		w.Errorf("sweep: %+v, %v, want %+v", got, err, want)
 	}
 }
 
-// reconciler asks the probe about orders; nil registers none.
-func (w *world) reconciler(probe recovery.Probe) *recovery.Reconciler {
+// runner asks the probe about orders; nil registers none.
+func (w *recordWorld) runner(probe outbox.Probe) *outbox.Runner {
 	w.Helper()
-	probes := map[string]recovery.Probe{}
+	probes := map[string]outbox.Probe{}
 	if probe != nil {
 		probes[operation] = probe
 	}
-	r, err := recovery.NewReconciler(w.engine, w.store, probes, w.cfg)
+	return w.runnerOn(w.store, probes)
+}
+
+func (w *recordWorld) runnerOn(store outbox.Store, probes map[string]outbox.Probe) *outbox.Runner {
+	w.Helper()
+	r, err := newRunner(store, w.engine, probes, w.cfg)
 	w.ok(err)
 	return r
 }
 
-func (w *world) reconciled(r *recovery.Reconciler, want recovery.ReconcileReport) {
+// newRunner makes a runner without topics.
+func newRunner(store outbox.Store, engine *idem.Engine, probes map[string]outbox.Probe, cfg outbox.Config) (*outbox.Runner, error) {
+	topics, err := outbox.NewTopics(cfg)
+	if err != nil {
+		return nil, err
+	}
+	queue := memqueue.New(time.Now)
+	worker, err := outbox.NewWorker(store, topics, queue, queue)
+	if err != nil {
+		return nil, err
+	}
+	return outbox.NewRunner(worker, engine, probes)
+}
+
+func (w *recordWorld) reconciled(r *outbox.Runner, want outbox.Counts) {
 	w.Helper()
-	if got, err := r.Run(w.Context()); err != nil || got != want {
+	if got, err := r.Reconcile(w.Context()); err != nil || got != (outbox.Report{Records: want}) {
 		w.Errorf("reconcile: %+v, %v, want %+v", got, err, want)
 	}
 }
 
 // reserved inserts a record as the reserve of a process does that died then; its lease begins now.
-func (w *world) reserved(key string, change ...func(*storage.Record)) storage.Record {
+func (w *recordWorld) reserved(key string, change ...func(*storage.Record)) storage.Record {
 	w.Helper()
 	r := reserved(w.T, key, time.Now())
 	for _, f := range change {
@@ -160,14 +168,14 @@ func reserved(t *testing.T, key string, now time.Time) storage.Record {
 }
 
 // parked inserts a record that is unknown, its lease over now.
-func (w *world) parked(key string, change ...func(*storage.Record)) storage.Record {
+func (w *recordWorld) parked(key string, change ...func(*storage.Record)) storage.Record {
 	w.Helper()
 	return w.reserved(key, append([]func(*storage.Record){func(r *storage.Record) {
 		r.State, r.LeaseUntil, r.LastError = storage.StateUnknown, time.Now(), "the lease ran out"
 	}}, change...)...)
 }
 
-func (w *world) record(key storage.RecordKey) storage.Record {
+func (w *recordWorld) record(key storage.RecordKey) storage.Record {
 	w.Helper()
 	r, err := w.mem.Get(w.Context(), key)
 	w.ok(err)
@@ -179,7 +187,7 @@ func (w *world) record(key storage.RecordKey) storage.Record {
 	return loaded
 }
 
-func (w *world) want(r storage.Record, state storage.State, status int, epoch int64) {
+func (w *recordWorld) want(r storage.Record, state storage.State, status int, epoch int64) {
 	w.Helper()
 	if got := w.record(r.Key); got.State != state || got.Response.Status != status || got.Epoch != epoch {
 		w.Errorf("%s with status %d in epoch %d, want %s, %d, %d", got.State, got.Response.Status, got.Epoch, state, status, epoch)
@@ -187,7 +195,7 @@ func (w *world) want(r storage.Record, state storage.State, status int, epoch in
 }
 
 // request asks with the key, as any client; the handler answers 201 with the number of its run.
-func (w *world) request(key string) *idem.Result {
+func (w *recordWorld) request(key string) *idem.Result {
 	w.Helper()
 	result, err := w.orders.Do(w.Context(), asking(key), func(context.Context, *idem.Tx) (idem.Response, error) {
 		w.runs++
@@ -202,7 +210,7 @@ func asking(key string) idem.Request {
 }
 
 // lines counts the log's lines of an event, and those among them that raise an alarm.
-func (w *world) lines(event string) (n, alarms int) {
+func (w *recordWorld) lines(event string) (n, alarms int) {
 	w.Helper()
 	for line := range strings.Lines(w.log.String()) {
 		var told struct {
@@ -223,10 +231,10 @@ func (w *world) lines(event string) (n, alarms int) {
 // asked counts a probe's calls and answers each with the finding.
 type asked struct {
 	n       int
-	finding recovery.Finding
+	finding outbox.Finding
 }
 
-func (a *asked) probe(context.Context, storage.Record) recovery.Finding {
+func (a *asked) probe(context.Context, storage.Record) outbox.Finding {
 	a.n++
 	return a.finding
 }
@@ -238,6 +246,6 @@ func (a *asked) want(t *testing.T, n int) {
 	}
 }
 
-var charged = recovery.Found{Response: idem.Response{Status: 201, Body: []byte("charged")}}
+var executed201 = outbox.Executed{Response: idem.Response{Status: 201, Body: []byte("charged")}}
 
 func keyOf(i int) string { return fmt.Sprintf("key-%d", i) }

@@ -1,4 +1,4 @@
-package recovery_test
+package outbox_test
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
-	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A handler that writes for itself dies after its effect. Nobody executes it again: what became of it is looked up, and
 // every retry gets the answer that it would have given.
-func Example() {
+func ExampleRunner_Reconcile() {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	store, err := memstore.New(memstore.Config{Now: clock})
@@ -37,20 +38,29 @@ func Example() {
 	})
 	fmt.Println(err)
 
-	reconciler, err := recovery.NewReconciler(engine, store, map[string]recovery.Probe{
-		operation: func(_ context.Context, r storage.Record) recovery.Finding {
+	topics, err := outbox.NewTopics(outbox.Config{Now: clock}) // it sends no messages
+	if err != nil {
+		panic(err)
+	}
+	queue := memqueue.New(clock)
+	worker, err := outbox.NewWorker(store, topics, queue, queue)
+	if err != nil {
+		panic(err)
+	}
+	runner, err := outbox.NewRunner(worker, engine, map[string]outbox.Probe{
+		operation: func(_ context.Context, r storage.Record) outbox.Finding {
 			if order, ok := made[r.OperationID]; ok {
-				return recovery.Found{Response: idem.Response{Status: 201, Body: []byte(order)}}
+				return outbox.Executed{Response: idem.Response{Status: 201, Body: []byte(order)}}
 			}
-			return recovery.Absent{}
+			return outbox.Absent{}
 		},
-	}, recovery.Config{Now: clock})
+	})
 	if err != nil {
 		panic(err)
 	}
 	now = now.Add(time.Minute) // it runs every minute
-	report, err := reconciler.Run(ctx)
-	fmt.Println(report.Completed, err)
+	report, err := runner.Reconcile(ctx)
+	fmt.Println(report.Records.Completed, err)
 
 	result, err := orders.Do(ctx, asking("k"), nil)
 	fmt.Println(result.Outcome, result.Response.Status, string(result.Response.Body), err)
@@ -58,4 +68,28 @@ func Example() {
 	// idem: handler: lost connection
 	// 1 <nil>
 	// replayed 201 order 7 <nil>
+}
+
+func exampleStore() *memstore.Store {
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	return store
+}
+
+// exampleOrder accepts an order, and returns its operation.
+func exampleOrder(engine *idem.Engine, payload string) idem.OperationID {
+	orders, err := engine.Register(idem.Operation{Name: charging, Kind: idem.KindDeferred, Policy: idem.IETF()})
+	if err != nil {
+		panic(err)
+	}
+	result, err := orders.Do(context.Background(), asking("k"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+		tx.Send("orders.ship", []byte(payload))
+		return idem.Response{Status: 202}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return result.OperationID
 }

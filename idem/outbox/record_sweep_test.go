@@ -1,4 +1,4 @@
-package recovery_test
+package outbox_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
-	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 func TestSweepParksDeadWrappedLeasesAlone(t *testing.T) { // ADR 0009
-	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		dead := w.reserved("dead")
 		others := []storage.Record{
 			w.reserved("live", func(r *storage.Record) { r.LeaseUntil = time.Now().Add(lease + skew + time.Millisecond) }),
@@ -26,9 +26,9 @@ func TestSweepParksDeadWrappedLeasesAlone(t *testing.T) { // ADR 0009
 			w.parked("unknown"),
 		}
 		time.Sleep(lease + skew)
-		sweep := w.sweep()
-		w.swept(sweep, recovery.Report{Parked: 1})
-		w.swept(sweep, recovery.Report{})
+		sweep := w.runner(nil)
+		w.swept(sweep, outbox.Counts{Parked: 1})
+		w.swept(sweep, outbox.Counts{})
 		w.want(dead, storage.StateUnknown, 0, 1)
 		for _, r := range others {
 			w.want(r, r.State, 0, 1)
@@ -37,18 +37,18 @@ func TestSweepParksDeadWrappedLeasesAlone(t *testing.T) { // ADR 0009
 			t.Errorf("%d lines, want one for each change", n)
 		}
 		time.Sleep(skew + time.Millisecond)
-		w.swept(sweep, recovery.Report{Parked: 1})
+		w.swept(sweep, outbox.Counts{Parked: 1})
 	})
 }
 
 // I7: what was parked is not executed by whoever asks, until somebody knows.
 func TestWhatTheSweepParkedIsNotExecuted(t *testing.T) {
-	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		w.reserved("k", func(r *storage.Record) {
 			r.Fingerprint = w.fingerprint()
 		})
 		time.Sleep(lease + skew)
-		w.swept(w.sweep(), recovery.Report{Parked: 1})
+		w.swept(w.runner(nil), outbox.Counts{Parked: 1})
 		if result := w.request("k"); result.Outcome != idem.OutcomeUnknown || w.runs != 0 {
 			t.Errorf("%s, %d runs; want unknown and none", result.Outcome, w.runs)
 		}
@@ -56,20 +56,20 @@ func TestWhatTheSweepParkedIsNotExecuted(t *testing.T) {
 }
 
 // fingerprint is that of every request here, as a first one left it.
-func (w *world) fingerprint() canonical.Fingerprint {
+func (w *recordWorld) fingerprint() canonical.Fingerprint {
 	w.Helper()
 	w.request("another")
 	w.runs = 0
 	return w.record(idem.Scope{Tenant: tenant, Operation: operation, Key: "another"}.RecordKey()).Fingerprint
 }
 
-// stale is an index that still lists what has moved on.
-type stale struct {
+// staleIndex is an index that still lists what has moved on.
+type staleIndex struct {
 	*memstore.Store
 	refs []storage.RecordRef
 }
 
-func (s stale) QueuedRecords(_ context.Context, _ string, shard int, _ time.Time, _ int, _ string) ([]storage.RecordRef, string, error) {
+func (s staleIndex) QueuedRecords(_ context.Context, _ string, shard int, _ time.Time, _ int, _ string) ([]storage.RecordRef, string, error) {
 	if shard > 0 {
 		return nil, "", nil
 	}
@@ -78,25 +78,24 @@ func (s stale) QueuedRecords(_ context.Context, _ string, shard int, _ time.Time
 
 // The index is read eventually consistent: what it lists may be taken over, completed, expired, or another incarnation's.
 func TestSweepAndReconcilerReadBeforeTheyAct(t *testing.T) {
-	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		now := time.Now()
 		records := []storage.Record{
 			w.reserved("retaken", func(r *storage.Record) { r.Epoch, r.LeaseUntil = 2, now.Add(time.Hour) }),
 			w.reserved("completed", func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateCompleted, now.Add(day) }),
 			w.reserved("freed", func(r *storage.Record) { r.State = storage.StateFailedRetryable }),
+			w.parked("asked about by another process", func(r *storage.Record) { r.LookAt = now.Add(time.Hour) }),
 		}
-		inner := stale{Store: w.mem}
+		inner := staleIndex{Store: w.mem}
 		for _, r := range append(records, reserved(t, "gone", now)) {
 			inner.refs = append(inner.refs, storage.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: tenant, At: now})
 		}
-		time.Sleep(lease + absentAfter)
-		sweep, err := recovery.NewSweep(w.engine, inner, w.cfg)
-		w.ok(err)
-		w.swept(sweep, recovery.Report{Skipped: 4})
-		probe := &asked{finding: charged}
-		reconciler, err := recovery.NewReconciler(w.engine, inner, map[string]recovery.Probe{operation: probe.probe}, w.cfg)
-		w.ok(err)
-		w.reconciled(reconciler, recovery.ReconcileReport{Skipped: 4})
+		time.Sleep(lease + recordAbsentAfter)
+		sweep := w.runnerOn(inner, nil)
+		w.swept(sweep, outbox.Counts{Skipped: 5})
+		probe := &asked{finding: executed201}
+		reconciler := w.runnerOn(inner, map[string]outbox.Probe{operation: probe.probe})
+		w.reconciled(reconciler, outbox.Counts{Skipped: 5})
 		probe.want(t, 0)
 		for _, r := range records {
 			w.want(r, r.State, 0, r.Epoch)
@@ -104,34 +103,34 @@ func TestSweepAndReconcilerReadBeforeTheyAct(t *testing.T) {
 	})
 }
 
-func TestSweepGoesOnWhereItStopped(t *testing.T) {
-	bubble(t, recovery.Config{SweepPage: 2, SweepMax: 5}, func(t *testing.T, w *world) {
+func TestRecordsSweepGoesOnWhereItStopped(t *testing.T) {
+	bubble(t, outbox.Config{SweepPage: 2, SweepMax: 5}, func(t *testing.T, w *recordWorld) {
 		for i := range 12 {
 			w.reserved(keyOf(i))
 		}
 		time.Sleep(lease + skew)
-		sweep := w.sweep()
-		w.swept(sweep, recovery.Report{Parked: 5, Unfinished: true})
+		sweep := w.runner(nil)
+		w.swept(sweep, outbox.Counts{Parked: 5, Unfinished: true})
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if got, err := sweep.Run(short); err != nil || got != (recovery.Report{Unfinished: true}) {
+		if got, err := sweep.Sweep(short); err != nil || got.Records != (outbox.Counts{Unfinished: true}) {
 			t.Errorf("a second left: %+v, %v", got, err)
 		}
-		w.swept(sweep, recovery.Report{Parked: 5, Unfinished: true})
-		w.swept(sweep, recovery.Report{Parked: 2})
-		w.swept(sweep, recovery.Report{})
+		w.swept(sweep, outbox.Counts{Parked: 5, Unfinished: true})
+		w.swept(sweep, outbox.Counts{Parked: 2})
+		w.swept(sweep, outbox.Counts{})
 	})
 }
 
-func TestSweepAndTrouble(t *testing.T) {
-	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
+func TestRecordsSweepAndTrouble(t *testing.T) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		for i := range 12 {
 			w.reserved(keyOf(i))
 		}
 		time.Sleep(lease + skew)
-		sweep := w.sweep()
+		sweep := w.runner(nil)
 		w.store.All(faulty.Refuse(errDown))
-		if _, err := sweep.Run(t.Context()); !errors.Is(err, errDown) {
+		if _, err := sweep.Sweep(t.Context()); !errors.Is(err, errDown) {
 			t.Errorf("all shards down: %v", err)
 		}
 		w.store.Clear()
@@ -139,11 +138,11 @@ func TestSweepAndTrouble(t *testing.T) {
 		w.store.On(faulty.Get, 1, faulty.Refuse(errDown))
 		w.store.On(faulty.Update, 1, faulty.LoseReply())
 		w.store.On(faulty.Update, 3, faulty.LoseRequest())
-		first, err := sweep.Run(t.Context())
-		if err != nil || first.Errors != 2 || first.Parked == 0 {
+		first, err := sweep.Sweep(t.Context())
+		if err != nil || first.Records.Errors != 2 || first.Records.Parked == 0 {
 			t.Errorf("one shard and one read down: %+v, %v; want the others swept", first, err)
 		}
-		w.swept(sweep, recovery.Report{Parked: 12 - first.Parked})
+		w.swept(sweep, outbox.Counts{Parked: 12 - first.Records.Parked})
 	})
 }
 
@@ -153,14 +152,14 @@ func TestSweepKilledAtAnyCall(t *testing.T) {
 	for _, call := range []faulty.Call{faulty.QueuedRecords, faulty.Get, faulty.Update} {
 		for name, fault := range map[string]faulty.Fault{"before": faulty.LoseRequest(), "after": faulty.LoseReply()} {
 			t.Run(string(call)+" "+name, func(t *testing.T) {
-				bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
+				bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 					r := w.reserved("k")
 					time.Sleep(lease + skew)
 					w.store.On(call, 1, faulty.Before(func() { w.store.All(faulty.Refuse(errDown)) })) // and no call after it
 					w.store.On(call, 1, fault)
-					_, _ = w.sweep().Run(t.Context()) // killed
+					_, _ = w.runner(nil).Sweep(t.Context()) // killed
 					w.store.Clear()
-					if _, err := w.sweep().Run(t.Context()); err != nil {
+					if _, err := w.runner(nil).Sweep(t.Context()); err != nil {
 						t.Error(err)
 					}
 					w.want(r, storage.StateUnknown, 0, 1)
@@ -182,12 +181,12 @@ func paused(d time.Duration, meanwhile func()) faulty.Fault {
 // peers.md H2: a sweep that meets a slow holder answers nothing in its place. It parks, and the holder's own evidence still
 // settles: the client is told what happened.
 func TestH2TheSweepNeverAnswersForASlowHolder(t *testing.T) {
-	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
-		sweep := w.sweep()
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+		sweep := w.runner(nil)
 		result, err := w.orders.Do(t.Context(), asking("k"), func(context.Context, *idem.Tx) (idem.Response, error) {
-			w.swept(sweep, recovery.Report{}) // its lease lives
+			w.swept(sweep, outbox.Counts{}) // its lease lives
 			w.store.On(faulty.Update, 1, paused(time.Hour, func() {
-				w.swept(sweep, recovery.Report{Parked: 1})
+				w.swept(sweep, outbox.Counts{Parked: 1})
 				if met := w.request("k"); met.Outcome != idem.OutcomeUnknown {
 					t.Errorf("a duplicate: %s, want unknown", met.Outcome)
 				}

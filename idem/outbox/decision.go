@@ -1,0 +1,171 @@
+package outbox
+
+import (
+	"context"
+
+	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Decision is what became of one message, or of the record of one wrapped operation, that somebody looked at.
+type Decision string
+
+// The decisions about messages and records.
+const (
+	// DecisionNone: nothing was to be done, or somebody else did it meanwhile.
+	DecisionNone Decision = "none"
+	// DecisionUndecided: the answer decides nothing; whoever knows is asked again later.
+	DecisionUndecided Decision = "undecided"
+	// DecisionEarly: nothing was found, which proves nothing yet.
+	DecisionEarly Decision = "early"
+	// DecisionUnasked: the topic, or the operation, has no Probe. A webhook or an operator must decide.
+	DecisionUnasked Decision = "unasked"
+	// DecisionParked: what became of it is unknown from now on.
+	DecisionParked Decision = "parked"
+)
+
+// The decisions about messages alone.
+const (
+	// DecisionOrphan: there is no such message, and evidence for it: a loss of data, or somebody else's. The evidence must
+	// come again, or be looked at by a person; it must not be remembered as taken.
+	DecisionOrphan Decision = "orphan"
+	// DecisionKept: the evidence is on the message, and could not be settled yet, or is not enough to settle it.
+	DecisionKept Decision = "kept"
+	// DecisionSettled: the provider has it, or declined it; the operation goes on or is completed.
+	DecisionSettled Decision = "settled"
+	// DecisionOffered: the message got a wake-up. One that was unknown provably never happened.
+	DecisionOffered Decision = "offered"
+	// DecisionAbandoned: nobody claimed the operation's first message in time; the operation was cancelled.
+	DecisionAbandoned Decision = "abandoned"
+	// DecisionDead: the message was given up, or what was found could not be settled; an operator must decide.
+	DecisionDead Decision = "dead"
+)
+
+// The decisions about records alone.
+const (
+	// DecisionCompleted: what the handler did was found; its answer is stored.
+	DecisionCompleted Decision = "completed"
+	// DecisionFreed: it provably never happened; the next request with the key executes.
+	DecisionFreed Decision = "freed"
+)
+
+// decide runs a delivery that brings or seeks evidence.
+func (d *desk) decide(ctx context.Context, x *delivery) (Decision, protocol.Say, error) {
+	say, err := x.run(ctx)
+	if err != nil {
+		return DecisionNone, say, err
+	}
+	decision := x.decision(say)
+	switch m := x.row; decision {
+	case DecisionSettled:
+		if x.first == storage.MessageUnknown || x.first == storage.MessageDead {
+			d.log(ctx, levelInfo, "idempotency.reconcile.resolved", m, "outcome", x.evidence().Name())
+		}
+	case DecisionUnasked:
+		d.alarm(ctx, "idempotency.reconcile.failed", m, "outcome", "unasked")
+	case DecisionDead:
+		d.log(ctx, levelWarn, "idempotency.reconcile.failed", m, "outcome", m.LastOutcome)
+	}
+	return decision, say, nil
+}
+
+// decision is what a delivery has come to.
+func (x *delivery) decision(s protocol.Say) Decision {
+	switch {
+	case s.Code == protocol.NotLive:
+		return DecisionOrphan
+	case s.Code == protocol.Undecided && !x.config.Topic.Probed:
+		return DecisionUnasked
+	case s.Code == protocol.Undecided && x.finding == (Absent{}):
+		return DecisionEarly
+	case s.Code == protocol.Undecided:
+		return DecisionUndecided
+	case s.Code == protocol.Unchanged && x.first.Final(), s.Code != protocol.Changed && s.Code != protocol.Unchanged:
+		return DecisionNone
+	}
+	switch state := x.row.State; {
+	case state == storage.MessageDelivered || state == storage.MessageDeclined:
+		return DecisionSettled
+	case state == storage.MessageDead:
+		return DecisionDead
+	case x.machine.Evidence == protocol.NoOutcome && state == storage.MessagePending:
+		return DecisionOffered
+	case state == storage.MessageCancelled:
+		return DecisionNone
+	}
+	return DecisionKept
+}
+
+// swept is what the sweep has made of a message.
+func swept(state storage.MessageState) Decision {
+	switch state {
+	case storage.MessageUnknown:
+		return DecisionParked
+	case storage.MessageDead:
+		return DecisionDead
+	case storage.MessageCancelled:
+		return DecisionAbandoned
+	case storage.MessageDelivered, storage.MessageDeclined:
+		return DecisionSettled
+	}
+	return DecisionNone
+}
+
+// Report counts what a run of the [Runner] did.
+type Report struct {
+	Messages Counts `json:"messages"`
+	Records  Counts `json:"records"`
+}
+
+// Counts are the decisions of a run about messages, or about records.
+type Counts struct {
+	// Offered messages got a wake-up.
+	Offered int `json:"offered,omitempty"`
+	// Settled messages are delivered or declined now.
+	Settled int `json:"settled,omitempty"`
+	// Completed records have the answer that was found.
+	Completed int `json:"completed,omitempty"`
+	// Freed records provably had no effect, and may be executed again.
+	Freed int `json:"freed,omitempty"`
+	// Parked messages and records are unknown now.
+	Parked int `json:"parked,omitempty"`
+	// Undecided ones are asked about again later, those whose absence proves nothing yet included.
+	Undecided int `json:"undecided,omitempty"`
+	// Unasked ones have no Probe.
+	Unasked int `json:"unasked,omitempty"`
+	// Abandoned operations were cancelled, whose first message nobody had claimed in time.
+	Abandoned int `json:"abandoned,omitempty"`
+	// Dead messages were given up.
+	Dead int `json:"dead,omitempty"`
+	// Skipped ones needed nothing by the time they were read.
+	Skipped int `json:"skipped,omitempty"`
+	// Errors counts messages or records, and listings, that met one; each is in the log.
+	Errors int `json:"errors,omitempty"`
+	// Unfinished says that the run met its bound or its deadline; the next one goes on there.
+	Unfinished bool `json:"unfinished,omitempty"`
+}
+
+func (c *Counts) count(decision Decision) {
+	switch decision {
+	case DecisionOffered:
+		c.Offered++
+	case DecisionSettled:
+		c.Settled++
+	case DecisionCompleted:
+		c.Completed++
+	case DecisionFreed:
+		c.Freed++
+	case DecisionParked:
+		c.Parked++
+	case DecisionEarly, DecisionUndecided, DecisionKept:
+		c.Undecided++
+	case DecisionUnasked:
+		c.Unasked++
+	case DecisionAbandoned:
+		c.Abandoned++
+	case DecisionDead:
+		c.Dead++
+	case DecisionNone, DecisionOrphan:
+		c.Skipped++
+	}
+}

@@ -1,0 +1,155 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
+)
+
+// Consumer hands out the wake-ups of a queue. memqueue.Queue and sqsqueue.Consumer implement it.
+type Consumer interface {
+	// Receive waits for wake-ups and returns at most so many; none where nothing came for a while, or ctx has ended.
+	Receive(ctx context.Context, most int) ([]Received, error)
+}
+
+// Received is a wake-up that nobody else is handed for now.
+type Received struct {
+	Message idem.MessageID
+	// Hold runs deliver, keeps the wake-up from others meanwhile, and removes it from the queue where deliver succeeds;
+	// otherwise the wake-up comes again. It returns deliver's error, or the queue's.
+	Hold func(ctx context.Context, deliver func(context.Context) error) error
+}
+
+// RunConfig is the configuration of [Runner.Run]. The zero value of each field but Queue means its default.
+type RunConfig struct {
+	// Queue hands out wake-ups. Required.
+	Queue Consumer
+	// Workers bounds how many messages are delivered at once. Default 10.
+	Workers int
+	// Period is what lies between two sweeps, and between two reconciliations, give or take a tenth. Default 1 min.
+	Period time.Duration
+	// Drain bounds how long Run goes on once its context has ended, for what is under way. Default, and least,
+	// Config.ClaimLease + Config.SettleMax, 20 s: a call that has begun ends, and its settlement is sent.
+	Drain time.Duration
+}
+
+func (c RunConfig) withDefaults(cfg Config) (RunConfig, error) {
+	least := cfg.ClaimLease + cfg.SettleMax
+	c.Workers, c.Period, c.Drain = cmp.Or(c.Workers, 10), cmp.Or(c.Period, time.Minute), cmp.Or(c.Drain, least)
+	broken := func(field string, value any, format string, args ...any) (RunConfig, error) {
+		return c, &idem.ConfigError{Field: "RunConfig." + field, Value: value, Rule: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case c.Queue == nil:
+		return broken("Queue", nil, "must be given")
+	case c.Workers < 1:
+		return broken("Workers", c.Workers, "must be at least 1")
+	case c.Period < time.Millisecond:
+		return broken("Period", c.Period, "must be at least 1 ms")
+	case c.Drain < least:
+		return broken("Drain", c.Drain, "must be at least Config.ClaimLease + Config.SettleMax = %v: a claim must end within it", least)
+	}
+	return c, nil
+}
+
+// ErrUndrained: something was still under way when [RunConfig].Drain was over. The rows say what: another process goes on.
+var ErrUndrained = errors.New("outbox: what was under way has not ended in time")
+
+// Run does all that brings messages and wrapped records to an end, in a process that lives until ctx ends: it delivers the
+// messages that wake-ups name, sweeps, and reconciles. Any number of processes may run beside each other.
+//
+// A new message gets no wake-up from the process that commits it. The relay of the table's stream asks for one, an
+// [idem.Courier] delivers it within its request, or the sweep offers it Config.SweepGrace later at the earliest.
+//
+// Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, for which
+// Run waits, RunConfig.Drain at most: then it returns [ErrUndrained]. It returns nil where everything has ended, and an
+// [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with it.
+func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
+	cfg, err := cfg.withDefaults(r.cfg)
+	if err != nil {
+		return err
+	}
+	working, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	var tasks sync.WaitGroup
+	tasks.Go(func() { r.consume(ctx, working, cfg) })
+	for _, round := range []func(context.Context) (Report, error){r.Sweep, r.Reconcile} {
+		tasks.Go(func() { r.every(ctx, cfg.Period, round) })
+	}
+	ended := make(chan struct{})
+	go func() { tasks.Wait(); close(ended) }()
+	<-ctx.Done()
+	draining, stop := context.WithTimeout(working, cfg.Drain)
+	defer stop()
+	select {
+	case <-ended:
+		return nil
+	case <-draining.Done():
+		return ErrUndrained
+	}
+}
+
+// every does a round each period, the first one after a part of it, so that processes that begin together look at different
+// times. What a round can't do is in the log.
+func (r *Runner) every(ctx context.Context, period time.Duration, round func(context.Context) (Report, error)) {
+	pause := between(0, period, r.random())
+	for r.cfg.Pause(ctx, pause) == nil {
+		_, _ = round(ctx)
+		pause = between(period-period/10, period+period/10, r.random())
+	}
+}
+
+// consume receives as many wake-ups as there are idle workers, until ctx ends, and waits for its deliveries: they have a
+// context of their own.
+func (r *Runner) consume(ctx, working context.Context, cfg RunConfig) {
+	idle := make(chan struct{}, cfg.Workers)
+	for range cfg.Workers {
+		idle <- struct{}{}
+	}
+	var deliveries sync.WaitGroup
+	defer deliveries.Wait()
+	for failures := 0; ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-idle:
+		}
+		received, err := cfg.Queue.Receive(ctx, 1+len(idle))
+		idle <- struct{}{}
+		if err != nil && ctx.Err() == nil {
+			r.cfg.Logger.ErrorContext(ctx, "outbox.receive_failed", "error", err)
+			failures++
+			_ = r.cfg.Pause(ctx, backoff(failures, r.cfg.BackoffMin, r.cfg.BackoffMax, r.random()))
+			continue
+		}
+		failures = 0
+		for _, wakeUp := range received {
+			<-idle // there are as many as were asked for: nobody else takes one
+			deliveries.Go(func() {
+				defer func() { idle <- struct{}{} }()
+				r.serve(ctx, working, wakeUp)
+			})
+		}
+	}
+}
+
+// serve delivers one message, unless ctx has ended before its claim begins.
+func (r *Runner) serve(ctx, working context.Context, wakeUp Received) {
+	err := wakeUp.Hold(working, func(holding context.Context) error {
+		x, err := r.newDelivery(protocol.Wake, wakeUp.Message)
+		if err != nil {
+			return err
+		}
+		x.closing = ctx.Done()
+		return r.worker.run(holding, x)
+	})
+	if err != nil && !errors.Is(err, ErrNoTime) {
+		r.cfg.Logger.ErrorContext(ctx, "outbox.delivery_failed", "message", wakeUp.Message, "error", err)
+	}
+}

@@ -1,0 +1,277 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// host is a container: it accepts payments, and runs what brings them to an end.
+type host struct {
+	*recordWorld
+	queue    *memqueue.Queue
+	runner   *outbox.Runner
+	payments *idem.Registered
+	// calling and most count the calls that are under way at once; a call takes so long.
+	calling, most atomic.Int64
+	takes         time.Duration
+
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func hosted(t *testing.T, test func(t *testing.T, h *host)) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+		h := &host{recordWorld: w, queue: memqueue.New(time.Now), takes: 3 * time.Second, ended: make(chan error, 1)}
+		topics, err := outbox.NewTopics(w.cfg, outbox.Topic{Name: topicName, Call: h.call, Probe: h.probe, Settle: settle})
+		w.ok(err)
+		worker, err := outbox.NewWorker(w.store, topics, h.queue, h.queue)
+		w.ok(err)
+		h.runner, err = outbox.NewRunner(worker, w.engine, map[string]outbox.Probe{operation: (&asked{finding: executed201}).probe})
+		w.ok(err)
+		h.payments, err = w.engine.Register(idem.Operation{Name: charging, Kind: idem.KindDeferred, Policy: idem.IETF()})
+		w.ok(err)
+		test(t, h)
+	})
+}
+
+func (h *host) call(context.Context, storage.Message) outbox.Outcome {
+	for n := h.calling.Add(1); ; {
+		if most := h.most.Load(); n <= most || h.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	time.Sleep(h.takes)
+	h.calling.Add(-1)
+	return outbox.Delivered{}
+}
+
+func (h *host) probe(context.Context, storage.Message) outbox.Finding { return outbox.Absent{} }
+
+// begin runs until stop is called, or the test ends.
+func (h *host) begin(cfg outbox.RunConfig) {
+	ctx, stop := context.WithCancel(h.Context())
+	h.stop = stop
+	cfg.Queue = h.queue
+	go func() { h.ended <- h.runner.Run(ctx, cfg) }()
+}
+
+// wantEnd stops the host, and says how long that took.
+func (h *host) wantEnd(want error) time.Duration {
+	h.Helper()
+	began := time.Now()
+	h.stop()
+	if err := <-h.ended; !errors.Is(err, want) {
+		h.Errorf("run: %v, want %v", err, want)
+	}
+	return time.Since(began)
+}
+
+// pay accepts a payment, and returns its message. Nobody wakes a worker for it.
+func (h *host) pay(key string) idem.MessageID {
+	h.Helper()
+	result, err := h.payments.Do(h.Context(), asking(key), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+		tx.Send(topicName, nil)
+		return idem.Response{Status: 202}, nil
+	})
+	h.ok(err)
+	return result.OperationID.Message(1)
+}
+
+// wake has the message delivered at once.
+func (h *host) wake(ids ...idem.MessageID) {
+	h.Helper()
+	for _, id := range ids {
+		h.ok(h.queue.Schedule(h.Context(), tenant, id, 0))
+	}
+}
+
+func (h *host) message(id idem.MessageID) storage.Message {
+	h.Helper()
+	m, err := h.mem.Message(h.Context(), id)
+	h.ok(err)
+	return *m
+}
+
+// With all wake-ups lost and every holder dead, messages and records have their end a few minutes later.
+func TestRunBringsEverythingToAnEnd(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		var messages []idem.MessageID
+		for i := range 25 {
+			messages = append(messages, h.pay(keyOf(i)))
+		}
+		dead := h.reserved("dead")
+		h.begin(outbox.RunConfig{})
+		time.Sleep(4 * time.Minute)
+		for _, id := range messages {
+			if m := h.message(id); m.State != storage.MessageDelivered {
+				t.Errorf("a message is %s", m.State)
+			}
+		}
+		h.want(dead, storage.StateCompleted, 201, 1)
+		if most := h.most.Load(); most != 10 {
+			t.Errorf("%d calls at once, want 10", most)
+		}
+		if took := h.wantEnd(nil); took > time.Second {
+			t.Errorf("with nothing under way it took %v to end", took)
+		}
+	})
+}
+
+func TestRunDeliversWhatIsWokenAtOnceByFewWorkers(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		h.begin(outbox.RunConfig{Workers: 2, Period: time.Hour})
+		synctest.Wait()
+		for i := range 6 {
+			h.wake(h.pay(keyOf(i)))
+		}
+		time.Sleep(3*h.takes + time.Millisecond)
+		for _, m := range h.mem.Messages() {
+			if m.State != storage.MessageDelivered {
+				t.Errorf("a message is %s after three rounds of two", m.State)
+			}
+		}
+		if most := h.most.Load(); most != 2 {
+			t.Errorf("%d calls at once, want 2", most)
+		}
+		h.wantEnd(nil)
+	})
+}
+
+// What has its claim ends; what has none gets none, and its wake-up comes again.
+func TestRunLetsDeliveriesEndAndBeginsNone(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		claimed, reading, waiting := h.pay("claimed"), h.pay("reading"), h.pay("waiting")
+		h.begin(outbox.RunConfig{Workers: 2, Period: time.Hour})
+		h.wake(claimed)
+		time.Sleep(time.Second)
+		h.store.On(faulty.Message, 1, paused(2*time.Second, func() {}))
+		h.wake(reading, waiting)
+		time.Sleep(time.Second)
+		if took := h.wantEnd(nil); took != time.Second {
+			t.Errorf("it took %v to end, want the second that the call needs", took)
+		}
+		for id, want := range map[idem.MessageID]storage.MessageState{claimed: storage.MessageDelivered, reading: storage.MessagePending, waiting: storage.MessagePending} {
+			if m := h.message(id); m.State != want || want == storage.MessagePending && m.Epoch != 0 {
+				t.Errorf("a message is %s in epoch %d, want %s", m.State, m.Epoch, want)
+			}
+		}
+		time.Sleep(time.Second)
+		if again := h.queue.Take(); len(again) != 2 {
+			t.Errorf("%d wake-ups come again, want 2", len(again))
+		}
+	})
+}
+
+// Evidence that no store takes is tried for minutes; a process that is to end waits for its drain only.
+func TestRunEndsWithinItsDrain(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		id := h.pay("k")
+		h.begin(outbox.RunConfig{Period: time.Hour})
+		h.wake(id)
+		time.Sleep(time.Second)
+		h.store.All(faulty.Refuse(storage.ErrContention))
+		if took := h.wantEnd(outbox.ErrUndrained); took != 20*time.Second {
+			t.Errorf("it took %v to end, want ClaimLease + SettleMax", took)
+		}
+		h.store.Clear()
+		time.Sleep(time.Minute)
+	})
+}
+
+// down is a queue that can't be reached, and counts who tries.
+type down struct{ tries int }
+
+func (d *down) Receive(context.Context, int) ([]outbox.Received, error) {
+	d.tries++
+	return nil, errDown
+}
+
+func TestRunBacksOffFromAQueueThatIsDown(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		queue := &down{}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		id := h.pay("k")
+		h.ok(h.runner.Run(ctx, outbox.RunConfig{Queue: queue}))
+		if queue.tries < 20 || queue.tries > 120 {
+			t.Errorf("%d tries in ten minutes", queue.tries)
+		}
+		if m := h.message(id); m.State != storage.MessagePending {
+			t.Errorf("a message is %s, want offered to a queue that hands nothing out", m.State)
+		}
+		if n, _ := h.lines("outbox.receive_failed"); n < queue.tries-1 { // the last one may meet the end
+			t.Errorf("%d lines of %d tries", n, queue.tries)
+		}
+	})
+}
+
+func TestRunRefusesItsConfig(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		for field, cfg := range map[string]outbox.RunConfig{
+			"Queue": {}, "Workers": {Queue: h.queue, Workers: -1}, "Period": {Queue: h.queue, Period: -1}, "Drain": {Queue: h.queue, Drain: 19 * time.Second},
+		} {
+			var refused *idem.ConfigError
+			if err := h.runner.Run(t.Context(), cfg); !errors.As(err, &refused) || refused.Field != "RunConfig."+field {
+				t.Errorf("%s: %v, want a ConfigError", field, err)
+			}
+		}
+	})
+}
+
+// A service in a container runs this beside its HTTP server. In production the queue is sqsqueue's Consumer.
+func ExampleRunner_Run() {
+	store, queue := exampleStore(), memqueue.New(time.Now)
+	topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{
+		Name: "orders.ship",
+		Call: func(_ context.Context, m storage.Message) outbox.Outcome {
+			fmt.Printf("shipping %s\n", m.Payload)
+			return outbox.Delivered{}
+		},
+		Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
+			return outbox.Settlement{Response: idem.Response{Status: 201}}, nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	worker, err := outbox.NewWorker(store, topics, queue, queue)
+	if err != nil {
+		panic(err)
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		panic(err)
+	}
+	runner, err := outbox.NewRunner(worker, engine, nil)
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background()) // in a service signal.NotifyContext(ctx, syscall.SIGTERM)
+	done := make(chan error)
+	go func() { done <- runner.Run(ctx, outbox.RunConfig{Queue: queue, Workers: 20}) }()
+
+	operation := exampleOrder(engine, "book")
+	_ = queue.Schedule(ctx, "tenant-a", operation.Message(1), 0) // as the relay of the table's stream does
+	for {
+		if m, _ := store.Message(ctx, operation.Message(1)); m.State == storage.MessageDelivered {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	fmt.Println(<-done)
+	// Output:
+	// shipping book
+	// <nil>
+}

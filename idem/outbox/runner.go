@@ -1,0 +1,139 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Runner brings to an end what nobody holds any more: messages of the outbox, and records of wrapped operations. It executes
+// no operation, and asks providers without calling them. What a run costs is proportional to what is due, not to the tables.
+// Any number of runners may work beside each other, and beside workers and requests: the fences decide.
+//
+// Of the records only wrapped ones need it. Any other dead lease, and that of a wrapped operation that is safe to run again,
+// is taken over by the next request with its key, and harms nobody meanwhile (docs/adr/0009).
+type Runner struct {
+	*desk
+	worker *Worker
+	engine *idem.Engine
+	probes map[string]Probe
+
+	offers, doubts   *walk[storage.MessageRef]
+	leases, unknowns *walk[storage.RecordRef]
+}
+
+const (
+	sweepFailed     = "idempotency.sweep_failed"
+	reconcileFailed = "idempotency.reconcile_failed"
+)
+
+// NewRunner returns a runner with the worker's store, topics, queues and configuration, or an [*idem.ConfigError].
+//
+// The engine is that of the wrapped operations, on the same store; without one only messages are looked at. Probes go by the
+// name that records bear: an operation's own, or its first released one where it was renamed (idem.Operation.RenamedFrom). An
+// operation without one is left to a person, who is told once a day.
+func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*Runner, error) {
+	if worker == nil {
+		return nil, &idem.ConfigError{Field: "worker", Value: nil, Rule: "must be given"}
+	}
+	if engine == nil && len(probes) > 0 {
+		return nil, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given, where there are probes"}
+	}
+	for name, probe := range probes {
+		if name == "" || probe == nil {
+			return nil, &idem.ConfigError{Field: "probes", Value: name, Rule: "must have a name and a function each"}
+		}
+	}
+	r := &Runner{desk: worker.desk, worker: worker, engine: engine, probes: maps.Clone(probes)}
+	// Places are SweepGrace late, so that a first claim, which comes seconds later, need not move its message (ADR 0004). A claim
+	// that died is looked at when its lease is over all the same.
+	ahead := max(0, r.cfg.SweepGrace-r.cfg.ClaimLease)
+	writing, asking := r.cfg.StoreTimeout, r.cfg.StoreTimeout+r.cfg.CallTimeout+r.cfg.SettleMargin
+	r.offers = walkOf(r.desk, sweepFailed, writing, ahead, r.store.QueuedMessages, storage.QueueOffer, r.offer)
+	r.doubts = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedMessages, storage.QueueUnknown, r.doubt)
+	r.leases = walkOf(r.desk, sweepFailed, writing+r.cfg.SettleMargin, 0, r.store.QueuedRecords, storage.QueueLease, r.park)
+	r.unknowns = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedRecords, storage.QueueUnknown, r.unclear)
+	return r, nil
+}
+
+// Sweep looks once at every message and every wrapped record that is due, within Config.SweepMax of each and the context's
+// deadline; the next run goes on where it stopped. It offers messages again whose wake-ups were lost or whose workers died,
+// parks or gives up what may not be offered, settles the evidence that a message keeps, and makes wrapped records unknown
+// whose holders died. It asks nobody.
+//
+// It returns an error only where no shard of the one or of the other could be listed.
+func (r *Runner) Sweep(ctx context.Context) (Report, error) { return r.run(ctx, r.offers, r.leases) }
+
+// Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
+// messages it asks the provider by the downstream key, through the topic's Probe: it settles what is found, offers what
+// provably never happened, and asks about the rest later, until it is dead. Of records it asks the operation's [Probe]: it
+// completes what is found, frees what provably never happened, and asks about the rest later. Records never die: after a day
+// a person is told, once a day.
+func (r *Runner) Reconcile(ctx context.Context) (Report, error) {
+	return r.run(ctx, r.doubts, r.unknowns)
+}
+
+// run goes through both queues side by side, so that neither waits for the other's end.
+func (r *Runner) run(ctx context.Context, messages *walk[storage.MessageRef], records *walk[storage.RecordRef]) (did Report, err error) {
+	if r.engine == nil {
+		did.Messages, err = messages.run(ctx)
+		return did, err
+	}
+	var beside sync.WaitGroup
+	var failed error
+	beside.Go(func() { did.Records, failed = records.run(ctx) })
+	did.Messages, err = messages.run(ctx)
+	beside.Wait()
+	return did, errors.Join(err, failed)
+}
+
+// ReconcileMessage asks about one message now, if it is unknown, due or not.
+//
+// Trouble with the provider is not an error. Errors: trouble with the store; [ErrNoTime]; the context's, where it ended
+// before the provider answered; an [*UnreadableError] or a [*TopicError] for what this release can't judge.
+func (r *Runner) ReconcileMessage(ctx context.Context, id idem.MessageID) (Decision, error) {
+	return r.question(ctx, id, false)
+}
+
+// doubt asks about a message that is listed as unknown.
+func (r *Runner) doubt(ctx context.Context, ref storage.MessageRef) (Decision, error) {
+	return r.question(ctx, ref.ID, true)
+}
+
+func (r *Runner) question(ctx context.Context, id idem.MessageID, onlyDue bool) (Decision, error) {
+	x, err := r.newDelivery(protocol.Question, id)
+	if err != nil {
+		return DecisionNone, err
+	}
+	x.machine.OnlyDue = onlyDue
+	decision, _, err := r.decide(ctx, x)
+	return decision, err
+}
+
+// offer does what a message asks for that is listed as due. It reads the row first, because the index is stale.
+func (r *Runner) offer(ctx context.Context, ref storage.MessageRef) (Decision, error) {
+	x, err := r.newDelivery(protocol.Offer, ref.ID)
+	if err != nil {
+		return DecisionNone, err
+	}
+	say, err := x.run(ctx)
+	switch {
+	case err != nil:
+		return DecisionNone, err
+	case say.Code == protocol.Vacant:
+		if err := r.schedule(ctx, x.row, r.now()); err != nil {
+			return DecisionNone, fmt.Errorf("outbox: offer: %w", err)
+		}
+		r.log(ctx, levelInfo, "outbox.offered", x.row)
+		return DecisionOffered, nil
+	case say.Code == protocol.Changed:
+		return swept(x.row.State), nil
+	}
+	return DecisionNone, nil
+}
