@@ -18,6 +18,7 @@ type Engine struct {
 	cfg        Config
 	mint       Mint
 	operations map[string]Operation
+	agreement  agreement
 }
 
 // New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
@@ -43,6 +44,7 @@ func New(store Store, cfg Config) (*Engine, error) {
 		cfg.Logger.Warn("nothing is executed for keys that are not proven younger than Config.RefuseBefore: "+
 			"clients that send neither Idempotency-First-Sent nor a time in the key get a 503", "refuse_before", cfg.RefuseBefore)
 	}
+	cfg.ScopeSecret = slices.Clone(cfg.ScopeSecret)
 	return &Engine{store: store, cfg: cfg, mint: Mint{cfg.Random}, operations: map[string]Operation{}}, nil
 }
 
@@ -60,7 +62,9 @@ type Registered struct {
 func (o *Registered) Operation() Operation { return o.op }
 
 // RecordKey returns the key of the record that the request is about: what logs show in place of the client's key.
-func (o *Registered) RecordKey(req Request) RecordKey { return o.op.scope(req).RecordKey() }
+func (o *Registered) RecordKey(req Request) RecordKey {
+	return o.op.scope(req).recordKey(o.engine.cfg.ScopeSecret)
+}
 
 // Register adds an operation at start-up, or returns a [*ConfigError].
 func (e *Engine) Register(op Operation) (*Registered, error) {
@@ -70,6 +74,7 @@ func (e *Engine) Register(op Operation) (*Registered, error) {
 	if err := e.unclaimed(op); err != nil {
 		return nil, err
 	}
+	e.tellUnkeyed()
 	e.operations[op.Name] = op
 	return &Registered{engine: e, op: op, protocol: e.protocolOf(op)}, nil
 }

@@ -224,6 +224,9 @@ func TestContentionOnReserveIsInProgress(t *testing.T) { // design.md "Reserve":
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		if err := w.engine.CheckScopeSecret(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		store.All(faulty.Refuse(idem.ErrContention))
 		result := w.do(orders, request("{}"), w.handler(201))
 		if result.Outcome != idem.OutcomeInProgress || result.RetryAfter != time.Second {

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -34,14 +35,21 @@ type Scope struct {
 	Key string
 }
 
-// RecordKey is the partition key of a scope's record: base64url(SHA-256 over the length-prefixed parts). It spreads
-// evenly, leaves no delimiter to inject and holds no personal data. It is also what logs show in place of the key.
+// RecordKey is the partition key of a scope's record: base64url of an HMAC-SHA-256 under Config.ScopeSecret, or of a SHA-256
+// where there is none, over the length-prefixed parts. It spreads evenly, leaves no delimiter to inject and holds no
+// personal data. It is also what logs show in place of the key, and a part of every operation id: without a secret,
+// whoever has one can test guesses of the key against it.
 type RecordKey string
 
-// RecordKey hashes the scope. A principal is hashed in only where there is one, so that switching the option off again
-// finds the older keys.
-func (s Scope) RecordKey() RecordKey {
+// RecordKey hashes the scope as an engine without Config.ScopeSecret does; for any engine, see [Engine.RecordKey]. A
+// principal is hashed in only where there is one, so that switching the option off again finds the older keys.
+func (s Scope) RecordKey() RecordKey { return s.recordKey(nil) }
+
+func (s Scope) recordKey(secret []byte) RecordKey {
 	h := sha256.New()
+	if len(secret) > 0 {
+		h = hmac.New(sha256.New, secret)
+	}
 	parts := []string{s.Tenant, s.Operation, s.Key}
 	if s.Principal != "" {
 		parts = append(parts, s.Principal)

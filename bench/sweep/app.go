@@ -91,6 +91,9 @@ func (a *app) recovers(clock func() time.Time, random io.Reader) error {
 	if err != nil {
 		return err
 	}
+	if err := engine.CheckScopeSecret(context.Background()); err != nil { // once a process, whatever it serves
+		return err
+	}
 	if a.requests, err = engine.Register(idem.Operation{Name: operation, Kind: idem.KindAtomic, Policy: idem.IETF()}); err != nil {
 		return err
 	}

@@ -19,6 +19,15 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, er
 	return r, err
 }
 
+// ScopeMark implements idem.Store.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (kept string, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		kept, err = s.inner.ScopeMark(ctx, keep)
+		return err
+	})
+	return kept, err
+}
+
 // LoadResponse implements idem.Store.
 func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (loaded idem.Record, err error) {
 	err = s.end(ctx, func(ctx context.Context) (err error) {

@@ -78,6 +78,11 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 	return r, err
 }
 
+// ScopeMark implements idem.Store, as the store within does.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
+	return s.inner.ScopeMark(ctx, keep)
+}
+
 // LoadResponse implements idem.Store. A sealed response is always opened by the store.
 func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
 	if r.Sealed || r.Chunks == 0 || !holdable(r) {

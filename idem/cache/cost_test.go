@@ -57,6 +57,9 @@ func TestWhatItSaves(t *testing.T) {
 				request := idem.Request{Tenant: "t", Key: t.Name(), Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
 				do := func(store idem.Store) func() string {
 					engine := must[*idem.Engine](t)(idem.New(store, idem.Config{}))
+					if err := engine.CheckScopeSecret(t.Context()); err != nil {
+						t.Fatal(err)
+					}
 					orders := must[*idem.Registered](t)(engine.Register(kind.op))
 					return func() string {
 						calls = nil

@@ -95,7 +95,7 @@ func ExampleCrash() {
 		Topics:    []outbox.Topic{bank},
 	})
 	// Output:
-	// idemtest: payouts.create: 14 crashes, before and after each of 7 calls
+	// idemtest: payouts.create: 16 crashes, before and after each of 8 calls
 }
 
 // A key is free again when its retention is over. Nobody waits for that.

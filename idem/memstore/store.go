@@ -8,6 +8,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type Store struct {
 	messages map[idem.MessageID]idem.Message
 	rows     map[string][]byte
 	tokens   map[string]sent
+	mark     string
 }
 
 // New makes an empty store. It returns an error for a negative number in the configuration.
@@ -79,6 +81,17 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen(key), nil
+}
+
+// ScopeMark implements idem.Store.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark = cmp.Or(s.mark, keep)
+	return s.mark, nil
 }
 
 // LoadResponse implements idem.Store.

@@ -37,6 +37,11 @@ func (s *Store) refuses(r idem.Record) bool {
 	return s.cfg.SealedOnly && !r.Sealed && (r.Chunks > 0 || !empty(r.Response))
 }
 
+// ScopeMark implements idem.Store, as the store within does.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
+	return s.inner.ScopeMark(ctx, keep)
+}
+
 // LoadResponse implements idem.Store. Besides what the inner store returns: [idem.ErrErased], [ErrNotAuthentic], among them
 // a [*NotSealedError], and a [*KeysError].
 func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
@@ -40,7 +41,13 @@ func build(ctx context.Context) (*operator.Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger, CacheAge: time.Minute}) // the default of cache.Config.MaxAge
+	secret, err := secretstore.Scope(ctx, cfg.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(parts.Store, idem.Config{
+		Logger: parts.Logger, ScopeSecret: secret, CacheAge: time.Minute, // the default of cache.Config.MaxAge
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,13 @@ const (
 	SafeToRunAgain     = "sf"
 )
 
+// ScopeMarkKey is the key of the one row of the idempotency table that is of no record: it keeps the mark of the secret that
+// the records are named under, in ScopeMark, and is never removed. No record has this key.
+const (
+	ScopeMarkKey = "scope-mark"
+	ScopeMark    = "mk"
+)
+
 // Attributes of the outbox table.
 const (
 	MessageID         = "id"

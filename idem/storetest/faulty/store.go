@@ -23,6 +23,7 @@ type Call string
 // The calls of idem.Store, outbox.Store and recovery.Store that reach the store.
 const (
 	Get            Call = "Get"
+	ScopeMark      Call = "ScopeMark"
 	LoadResponse   Call = "LoadResponse"
 	Insert         Call = "Insert"
 	Update         Call = "Update"
@@ -129,6 +130,18 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 		return nil, err
 	}
 	return found, nil
+}
+
+// ScopeMark implements idem.Store.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (kept string, err error) {
+	err = s.call(ctx, ScopeMark, func(ctx context.Context) (err error) {
+		kept, err = s.inner.ScopeMark(ctx, keep)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return kept, nil
 }
 
 // LoadResponse implements idem.Store.
