@@ -65,6 +65,12 @@ type Config struct {
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
+	// ScopeSecret keys the names of records, and with them operation ids: whoever has an id, from a provider's books, a log
+	// line or a URL, can't test guesses of a client's key against it. At least 32 random bytes, made once for the tables
+	// and the same in all engines over them. It is never changed: under another one every key would be new, so the store
+	// keeps its mark, and an engine with another one answers [ErrScopeSecret]. Default: none. Then names are plain hashes,
+	// and a log line says so at start.
+	ScopeSecret []byte
 	// Quota bounds what a tenant may ask for. Default: nothing does.
 	Quota Quota
 	// Now is the clock. Default time.Now.
@@ -145,6 +151,9 @@ func (c Config) validate() error {
 	}
 	if min(c.ContentionTries, c.RunsMax) < 1 || max(c.ContentionTries, c.RunsMax) > countMax {
 		return &ConfigError{"Config.ContentionTries, Config.RunsMax", fmt.Sprintf("%d, %d", c.ContentionTries, c.RunsMax), fmt.Sprintf("must be 1..%d", countMax)}
+	}
+	if n := len(c.ScopeSecret); c.ScopeSecret != nil && n < scopeSecretBytesMin {
+		return &ConfigError{"Config.ScopeSecret", fmt.Sprintf("%d bytes", n), fmt.Sprintf("must be at least %d random bytes, or nil", scopeSecretBytesMin)}
 	}
 	if c.ResponseBytesMax < 0 || c.ResponseBytesMax > responseBytesBound {
 		return &ConfigError{"Config.ResponseBytesMax", c.ResponseBytesMax, fmt.Sprintf("must be at most %d", responseBytesBound)}

@@ -21,7 +21,8 @@ type Engine struct {
 	mint       storage.IDGenerator
 	operations map[string]Operation
 	// loss knows until when records may have been lost.
-	loss *cutover.Reader
+	loss      *cutover.Reader
+	agreement agreement
 }
 
 // New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
@@ -43,6 +44,7 @@ func New(store storage.Store, cfg Config) (*Engine, error) {
 		}
 		cfg.Fingerprinter = f
 	}
+	cfg.ScopeSecret = slices.Clone(cfg.ScopeSecret)
 	e := &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}}
 	e.loss = e.newLoss()
 	if !cfg.RefuseBefore.IsZero() {
@@ -65,7 +67,9 @@ type Registered struct {
 func (o *Registered) Operation() Operation { return o.op }
 
 // RecordKey returns the key of the record that the request is about: what logs show in place of the client's key.
-func (o *Registered) RecordKey(req Request) storage.RecordKey { return o.op.scope(req).RecordKey() }
+func (o *Registered) RecordKey(req Request) storage.RecordKey {
+	return o.op.scope(req).recordKey(o.engine.cfg.ScopeSecret)
+}
 
 // Register adds an operation at start-up, or returns a [*ConfigError].
 func (e *Engine) Register(op Operation) (*Registered, error) {
@@ -75,6 +79,7 @@ func (e *Engine) Register(op Operation) (*Registered, error) {
 	if err := e.unclaimed(op); err != nil {
 		return nil, err
 	}
+	e.tellUnkeyed()
 	e.operations[op.Name] = op
 	return &Registered{engine: e, op: op, protocol: e.protocolOf(op)}, nil
 }

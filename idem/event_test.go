@@ -356,7 +356,7 @@ func TestEventsAskTheLoggerFirst(t *testing.T) {
 	}
 	for level, want := range map[slog.Level]int{slog.LevelInfo: 1, slog.LevelWarn: 0} {
 		lines := &levels{level: level}
-		engine, err := idem.New(mem, idem.Config{Logger: slog.New(lines)})
+		engine, err := idem.New(mem, idem.Config{Logger: slog.New(lines), ScopeSecret: make([]byte, 32)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (o *Registered) begin(req Request) (*execution, error) {
 		return nil, err
 	}
 	x := &execution{
-		driver: driver{engine: e, key: scope.RecordKey(), asked: &asked{
+		driver: driver{engine: e, key: scope.recordKey(e.cfg.ScopeSecret), asked: &asked{
 			fingerprinter: e.cfg.Fingerprinter, input: req.Input, operation: o.op.recordedAs(),
 			anyPayload: o.op.Policy.Mismatch == MismatchReplay, fingerprint: fingerprint,
 		}},
@@ -82,9 +82,13 @@ func (x *execution) drive(ctx context.Context, handler Handler) (protocol.Say, e
 		if x.machine.Zombie && !zombie {
 			x.tellZombie(ctx, held)
 		}
-		switch a.Do {
-		case protocol.Tell:
+		if a.Do == protocol.Tell {
 			return a.Say, nil
+		}
+		if err := x.engine.CheckScopeSecret(ctx); err != nil {
+			return protocol.Say{}, err
+		}
+		switch a.Do {
 		case protocol.Read:
 			in = x.look(ctx, detached)
 		case protocol.Admit:

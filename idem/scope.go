@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -25,10 +26,15 @@ type Scope struct {
 	Key string
 }
 
-// RecordKey hashes the scope. A principal is hashed in only where there is one, so that switching the option off again
-// finds the older keys.
-func (s Scope) RecordKey() storage.RecordKey {
+// RecordKey hashes the scope as an engine without Config.ScopeSecret does; for any engine, see [Engine.RecordKey]. A
+// principal is hashed in only where there is one, so that switching the option off again finds the older keys.
+func (s Scope) RecordKey() storage.RecordKey { return s.recordKey(nil) }
+
+func (s Scope) recordKey(secret []byte) storage.RecordKey {
 	h := sha256.New()
+	if len(secret) > 0 {
+		h = hmac.New(sha256.New, secret)
+	}
 	parts := []string{s.Tenant, s.Operation, s.Key}
 	if s.Principal != "" {
 		parts = append(parts, s.Principal)

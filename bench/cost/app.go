@@ -121,6 +121,10 @@ func (a *app) register() error {
 	if err != nil {
 		return err
 	}
+	if err := engine.CheckScopeSecret(context.Background()); err != nil { // once a process, whatever it serves
+		return err
+	}
+	a.meter.take()
 	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
 	}, Logger: slog.New(slog.DiscardHandler)})

@@ -54,6 +54,9 @@ func newApp(client *dynamodb.Client, tables dynamotest.Tables, paths []path) ([]
 	if err != nil {
 		return nil, err
 	}
+	if err := engine.CheckScopeSecret(context.Background()); err != nil { // once a process, whatever it serves
+		return nil, err
+	}
 	mw, err := middleware.New(engine, middleware.Config{Logger: silent, Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
 	}})

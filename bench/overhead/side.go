@@ -39,6 +39,7 @@ func open(ctx context.Context, url string, paths []path, options ...func(*dynamo
 	if err != nil {
 		return nil, err
 	}
+	recorded.take() // no request's
 	measured, err := newApp(newClient(url, options...), tables, paths)
 	if err != nil {
 		return nil, err

@@ -67,6 +67,9 @@ func newApp(ctx context.Context, url string, rows int) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := engine.CheckScopeSecret(ctx); err != nil { // once a process, whatever it serves
+		return nil, err
+	}
 	if a.requests, err = engine.Register(idem.Operation{Name: operation, Kind: idem.KindAtomic, Policy: idem.IETF()}); err != nil {
 		return nil, err
 	}

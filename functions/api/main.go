@@ -74,6 +74,10 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 	if err != nil {
 		return nil, err
 	}
+	secret, err := secretstore.Scope(ctx, cfg.Scopes)
+	if err != nil {
+		return nil, err
+	}
 	var store storage.Store = parts.Store
 	if cfg.RecordCache {
 		if store, err = cache.New(parts.Store, cache.Config{}); err != nil {
@@ -81,7 +85,7 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 		}
 	}
 	return idem.New(store, idem.Config{
-		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger,
+		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger, ScopeSecret: secret,
 		KillsAtDeadline: true, // as AWS Lambda does
 		FunctionTimeout: cfg.FunctionTimeout,
 	})

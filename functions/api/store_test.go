@@ -11,6 +11,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -148,6 +150,45 @@ func TestFingerprintsAreKeyedByAStoredSecret(t *testing.T) {
 		if _, err := handler(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "FINGERPRINT_SECRET_ID") || strings.Contains(err.Error(), key[:8]) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// SCOPE_SECRET, SCOPE_SECRET_ID: operation ids don't confirm guesses of keys, the same secret finds the same record wherever
+// it comes from, and without it nothing is executed.
+func TestRecordsAreNamedUnderTheSecret(t *testing.T) {
+	s := stage.New(t)
+	const secret = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+	t.Setenv("SCOPE_SECRET", secret)
+	first := invoke(t, started(t), stage.Sample(t, "api-http-payment"))
+	id, err := dynamo.OperationOf(s.Items(t, s.Idempotency)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	guess := idem.Scope{Tenant: stage.Tenant, Operation: "payments.create", Key: "order-17"}
+	if shown, err := id.RecordKey(); err != nil || shown == guess.RecordKey() || first.StatusCode != 202 {
+		t.Errorf("%+v of the operation %s, %v", first, id, err)
+	}
+	t.Setenv("SCOPE_SECRET", "")
+	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.StatusCode != 503 {
+		t.Errorf("without the secret %+v", got)
+	}
+	stored, replace := stage.Secret(t, secret+"\n")
+	t.Setenv("SCOPE_SECRET_ID", stored)
+	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.Body != first.Body || got.header("Idempotent-Replayed") != "true" {
+		t.Errorf("under the stored secret %+v", got)
+	}
+	cfg, err := config.Read[config.API]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{" ", "not base64", secret[:8]} {
+		replace(text)
+		if _, err := handler(t.Context(), cfg); err == nil || strings.Contains(err.Error(), secret[:8]) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if records := s.Items(t, s.Idempotency); len(records) != 1 {
+		t.Errorf("%d records", len(records))
 	}
 }
 

@@ -35,7 +35,11 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{FunctionTimeout: cfg.FunctionTimeout, Logger: parts.Logger})
+	secret, err := secretstore.Scope(ctx, cfg.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(parts.Store, idem.Config{FunctionTimeout: cfg.FunctionTimeout, Logger: parts.Logger, ScopeSecret: secret})
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,15 @@ func (s *Store) Get(ctx context.Context, key storage.RecordKey) (r *storage.Reco
 	return r, err
 }
 
+// ScopeMark implements storage.Store.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (kept string, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		kept, err = s.inner.ScopeMark(ctx, keep)
+		return err
+	})
+	return kept, err
+}
+
 // LoadResponse implements storage.Store.
 func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (loaded storage.Record, err error) {
 	err = s.end(ctx, func(ctx context.Context) (err error) {

@@ -91,6 +91,11 @@ func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record
 	return r, err
 }
 
+// ScopeMark implements storage.Store, as the store within does.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
+	return s.inner.ScopeMark(ctx, keep)
+}
+
 // LoadResponse implements storage.Store. A sealed response is always opened by the store.
 func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if r.Sealed || r.Chunks == 0 || !holdable(r) {

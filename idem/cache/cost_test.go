@@ -58,6 +58,9 @@ func TestWhatItSaves(t *testing.T) {
 				request := idem.Request{Tenant: "t", Key: t.Name(), Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
 				do := func(store storage.Store) func() string {
 					engine := must[*idem.Engine](t)(idem.New(store, idem.Config{}))
+					if err := engine.CheckScopeSecret(t.Context()); err != nil {
+						t.Fatal(err)
+					}
 					orders := must[*idem.Registered](t)(engine.Register(kind.op))
 					send := func(request idem.Request) {
 						result, err := orders.Do(t.Context(), request, func(context.Context, *idem.Tx) (storage.Response, error) {

@@ -274,6 +274,21 @@ func TestReadsAreStrong(t *testing.T) {
 	}
 }
 
+// A mark whose reply was lost may be kept or not: the next question tells.
+func TestAMarkWithoutAReplyIsAskedForAgain(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	store := newStore(t, client, createTables(t, client), dynamo.Config{})
+	faults.inject("PutItem", dropReply)
+	if kept, err := store.ScopeMark(t.Context(), "one"); meaningOf(err) != unknown || kept != "" {
+		t.Errorf("a lost reply: %q, %v", kept, err)
+	}
+	for _, keep := range []string{"another", "", "one"} {
+		if kept, err := store.ScopeMark(t.Context(), keep); err != nil || kept != "one" {
+			t.Errorf("asked again with %q: %q, %v", keep, kept, err)
+		}
+	}
+}
+
 // A read that fails is a plain error: it wrote nothing that could have happened, and its caller decides.
 func TestReadsFailPlainly(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
@@ -287,6 +302,7 @@ func TestReadsFailPlainly(t *testing.T) {
 		call      func(ctx context.Context) error
 	}{
 		"get":           {"GetItem", func(ctx context.Context) error { _, err := store.Get(ctx, big.Key); return err }},
+		"scope mark":    {"GetItem", func(ctx context.Context) error { _, err := store.ScopeMark(ctx, "mark"); return err }},
 		"load response": {"BatchGetItem", func(ctx context.Context) error { _, err := store.LoadResponse(ctx, *chunked); return err }},
 		"message":       {"GetItem", func(ctx context.Context) error { _, err := store.Message(ctx, "op_1.1"); return err }},
 		"queue": {"Query", func(ctx context.Context) error {

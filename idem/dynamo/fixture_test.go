@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,7 +63,11 @@ func renewed(r storage.Record) storage.Record {
 // completed is the record with its final answer.
 func completed(r storage.Record, body []byte) storage.Record {
 	r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = storage.StateCompleted, time.Time{}, base, base.Add(24*time.Hour)
-	r.Revision, r.FreeAt = "-"+r.Revision[1:], r.ExpiresAt
+	first := "-" // another revision of the same size
+	if strings.HasPrefix(string(r.Revision), first) {
+		first = "_"
+	}
+	r.Revision, r.FreeAt = storage.Revision(first)+r.Revision[1:], r.ExpiresAt
 	r.Response = storage.Response{Status: 201, Header: []storage.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 	return r
 }

@@ -179,6 +179,18 @@ func TestAFenceComparesTheWholeOperationID(t *testing.T) {
 	}
 }
 
+// Where the mark can't be read, nothing is known of the secret: that is no empty table.
+func TestAMarkThatIsDamagedIsNotTakenForNone(t *testing.T) {
+	for _, it := range []item{{}, {schema.ScopeMark: stringValue("")}, {schema.ScopeMark: numberValue(1)}} {
+		if mark, err := markIn(it); err == nil {
+			t.Errorf("%s: %q, want an error", fingerprintOf(it), mark)
+		}
+	}
+	if mark, err := markIn(nil); err != nil || mark != "" {
+		t.Errorf("no row: %q, %v", mark, err)
+	}
+}
+
 // Until when a record answers is mostly told by what stands there anyway; whatever it is, it reads back as it was written.
 func TestEveryLifeRoundTrips(t *testing.T) {
 	s := offline(t)

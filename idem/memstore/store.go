@@ -8,6 +8,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ type Store struct {
 	tokens   map[string]sent
 	// refuseBefore is the instant before which data may have been lost.
 	refuseBefore time.Time
+	mark         string
 }
 
 // New makes an empty store. It returns an error for a negative number in the configuration.
@@ -81,6 +83,17 @@ func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen(key), nil
+}
+
+// ScopeMark implements storage.Store.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark = cmp.Or(s.mark, keep)
+	return s.mark, nil
 }
 
 // LoadResponse implements storage.Store.

@@ -115,9 +115,14 @@ func (c *Console) Inspect(ctx context.Context, id string) (Story, error) {
 	return c.story(ctx, operation, r)
 }
 
-// InspectScope is [Console.Inspect] for the present incarnation of a scope.
+// InspectScope is [Console.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
+// those that execute; with another one it returns [idem.ErrScopeSecret], inside an [*idem.UnavailableError].
 func (c *Console) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
-	r, err := c.cfg.Store.Get(ctx, scope.RecordKey())
+	key, err := c.cfg.Engine.RecordKey(ctx, scope)
+	if err != nil {
+		return Story{}, err
+	}
+	r, err := c.cfg.Store.Get(ctx, key)
 	switch {
 	case err != nil:
 		return Story{}, fmt.Errorf("operator: read record: %w", err)

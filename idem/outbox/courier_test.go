@@ -340,7 +340,7 @@ func TestInlineKilledAtAProviderWithoutKeysEndsUnknown(t *testing.T) {
 // Duplicates that race for an abandoned chain finish it once.
 func TestInlineDuplicatesRaceForADeadClaim(t *testing.T) {
 	c := newChain(t, nil)
-	c.lostAt.Store(3) // the commit
+	c.lostAt.Store(4) // the commit
 	_, err := c.request(c.operation(true), "k")
 	if err == nil {
 		t.Fatal("a killed request answered")

@@ -75,7 +75,7 @@ func TestARestoredMessageIsProbedWhenItIsRedriven(t *testing.T) {
 // A request that goes on with what another one left, inline, calls nothing that may have been called before a loss.
 func TestInlineDeliveryOfARestoredMessageCallsNothing(t *testing.T) {
 	c := newChain(t, keyless)
-	c.lostAt.Store(3) // the commit
+	c.lostAt.Store(4) // the commit
 	if _, err := c.request(c.operation(true), "k"); err == nil {
 		t.Fatal("a killed request answered")
 	}

@@ -47,6 +47,11 @@ func (s *Store) refuses(r storage.Record) bool {
 	return s.cfg.SealedOnly && !r.Sealed && (r.Chunks > 0 || !empty(r.Response))
 }
 
+// ScopeMark implements storage.Store, as the store within does.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
+	return s.inner.ScopeMark(ctx, keep)
+}
+
 // LoadResponse implements storage.Store. Besides what the inner store returns: [storage.ErrErased], [ErrNotAuthentic], among them
 // a [*NotSealedError], and a [*KeysError].
 func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {

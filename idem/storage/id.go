@@ -20,8 +20,10 @@ const (
 	chainLengthMax   = 99 // messages of one operation
 )
 
-// RecordKey is the partition key of a scope's record: base64url(SHA-256 over the length-prefixed parts). It spreads
-// evenly, leaves no delimiter to inject and holds no personal data. It is also what logs show in place of the key.
+// RecordKey is the partition key of a scope's record: base64url of an HMAC-SHA-256 under idem.Config.ScopeSecret, or of a SHA-256
+// where there is none, over the length-prefixed parts. It spreads evenly, leaves no delimiter to inject and holds no
+// personal data. It is also what logs show in place of the key, and a part of every operation id: without a secret,
+// whoever has one can test guesses of the key against it.
 type RecordKey string
 
 // Operation returns the id of one incarnation of the scope whose record has this key. It returns an error for what is not

@@ -26,6 +26,11 @@ type Store interface {
 	// LoadResponse returns the record with the body of its response, reading chunks where it has any, and opening it where
 	// it is sealed. It returns [ErrChunksMissing] when they are gone, [ErrErased] where nobody can open it any more.
 	LoadResponse(ctx context.Context, r Record) (Record, error)
+	// ScopeMark returns the mark of the secret that the store's records are named under (Config.ScopeSecret), read strongly.
+	// Where none is kept it keeps the given one, unless that is empty: of two that come at once one is kept, and both are
+	// told which. Nothing changes or removes it later. A write without a reply is an [*OutcomeUnknownError], and may be
+	// sent again.
+	ScopeMark(ctx context.Context, keep string) (kept string, err error)
 	// Insert writes the record if its key is absent, or free at now: an Update whose fence has FreeAt. A
 	// [*RecordConflictError] carries what is there.
 	Insert(ctx context.Context, r Record, now time.Time) error

@@ -57,6 +57,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"queue", queueTests},
 		{"record queue", recordQueueTests},
 		{"race", raceTests},
+		{"mark", markTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {

@@ -89,6 +89,9 @@ type Config struct {
 	// FingerprintSecret is the name or ARN of the secret in AWS Secrets Manager that keys fingerprints: id:base64, the newest
 	// first, separated by commas. Default: none, and fingerprints are plain hashes.
 	FingerprintSecret string
+	// ScopeSecret is the name or ARN of the secret in AWS Secrets Manager that the names of records are keyed with: base64 of at
+	// least 32 random bytes, made once for the tables and never changed. Default: none, and names are plain hashes.
+	ScopeSecret string
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
 	// AlarmTopic is the ARN of the SNS topic that alarms are sent to. Default: none, and alarms only show.
@@ -138,6 +141,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Build:            r.text("build", "../.local/build"),
 	}
 	config.FingerprintSecret = r.matching("fingerprintSecret", "", secretForm)
+	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
 	config.WorkerConcurrency = r.concurrency("workerConcurrency")

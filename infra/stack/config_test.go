@@ -79,6 +79,7 @@ func TestReadRefuses(t *testing.T) {
 		{"webhookSecret", "whsec secret", "the name or the whole ARN"},
 		{"webhookSecret", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:webhook", "the name or the whole ARN"},
 		{"webhookSecret", "arn:aws:ssm:eu-central-1:111122223333:parameter/webhook", "the name or the whole ARN"},
+		{"scopeSecret", "c2VjcmV0 ", "the name or the whole ARN"},
 		{"fingerprintSecret", "2026:c2VjcmV0", "the name or the whole ARN"},
 		{"localWebhookSecret", "short", "16 to 128"},
 		{"localWebhookSecret", "whsec_0123456789,whsec_9876543210", "16 to 128"},

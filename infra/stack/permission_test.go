@@ -69,6 +69,9 @@ var webhookMay = map[string]string{
 // fingerprintsMay is what the api function may where fingerprints are keyed.
 const fingerprintsMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/fingerprints-??????"
 
+// scopesMay is what the functions may that execute for a key, where the names of records are keyed.
+const scopesMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/scopes-??????"
+
 // streamed is what the worker may besides where it is called with the stream's records.
 var streamed = []string{
 	"dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
@@ -115,6 +118,9 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			}
 			if name == "Api" && chosen(variant, "fingerprintSecret") {
 				want = slices.Concat(want, []string{fingerprintsMay})
+			}
+			if (name == "Api" || name == "Webhook") && chosen(variant, "scopeSecret") {
+				want = slices.Concat(want, []string{scopesMay})
 			}
 			role := template.only(t, "AWS::IAM::Role", name+"Role").Properties
 			var got []string

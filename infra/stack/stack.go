@@ -174,6 +174,7 @@ func (p parts) api() function {
 		environment["FINGERPRINT_SECRET_ID"] = jsii.String(p.config.FingerprintSecret)
 		own = append(own, p.config.readSecret(p.config.FingerprintSecret))
 	}
+	own = append(own, p.scopeSecret(environment)...)
 	if p.quota != nil {
 		maps.Copy(environment, p.config.Quota.environment(p.quota))
 		own = append(own, quotaStatement(p.quota))
@@ -229,6 +230,15 @@ func (p parts) deliver() []awsiam.PolicyStatement {
 	payments := idemconstruct.Allow(
 		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
 	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), p.seal(), []awsiam.PolicyStatement{payments})
+}
+
+// scopeSecret tells a function that executes for a key where the secret is that names records, and what it may do to read it.
+func (p parts) scopeSecret(environment map[string]*string) []awsiam.PolicyStatement {
+	if p.config.ScopeSecret == "" {
+		return nil
+	}
+	environment["SCOPE_SECRET_ID"] = jsii.String(p.config.ScopeSecret)
+	return []awsiam.PolicyStatement{p.config.readSecret(p.config.ScopeSecret)}
 }
 
 // seal is what those may do who read and write what is encrypted.

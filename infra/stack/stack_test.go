@@ -173,6 +173,11 @@ func TestFunctions(t *testing.T) {
 		if chosen(variant, "fingerprintSecret") {
 			wanted["Api"].environment["FINGERPRINT_SECRET_ID"] = variants[variant]["fingerprintSecret"]
 		}
+		if chosen(variant, "scopeSecret") {
+			for _, name := range []string{"Api", "Webhook"} {
+				wanted[name].environment["SCOPE_SECRET_ID"] = variants[variant]["scopeSecret"]
+			}
+		}
 		// The secret is not in a template that goes to AWS, only where it is; without one nothing is deployed that needs it.
 		for key, name := range map[string]string{"webhookSecret": "WEBHOOK_SECRET_ID", "localWebhookSecret": "WEBHOOK_SECRET"} {
 			if chosen(variant, key) {

@@ -49,6 +49,7 @@ func (p parts) webhook() function {
 	} else {
 		environment["WEBHOOK_SECRET"] = jsii.String(p.config.LocalWebhookSecret)
 	}
+	own = append(own, p.scopeSecret(environment)...)
 	return function{
 		name: "webhook", id: "Webhook", description: "Settles what the provider tells by itself", memoryMiB: 256,
 		timeout: webhookTimeout, environment: environment,

@@ -64,7 +64,7 @@ const (
 	attributeTo       = "to"
 )
 
-// scan reads a whole table: IDEMPOTENCY, OUTBOX or PAYMENTS.
+// scan reads a whole table, IDEMPOTENCY, OUTBOX or PAYMENTS, but for the mark of the secret that records are named under.
 func scan(ctx context.Context, table string) ([]item, error) {
 	pages := dynamodb.NewScanPaginator(deployed.tables, &dynamodb.ScanInput{
 		TableName: aws.String(deployed.table(table)), ConsistentRead: aws.Bool(true),
@@ -75,7 +75,11 @@ func scan(ctx context.Context, table string) ([]item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("scan %s: %w", table, err)
 		}
-		items = append(items, page.Items...)
+		for _, it := range page.Items {
+			if it[schema.ScopeMark] == nil {
+				items = append(items, it)
+			}
+		}
 	}
 	return items, nil
 }

@@ -13,11 +13,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
@@ -39,7 +39,11 @@ func build(ctx context.Context) (*operator.Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
+	secret, err := secretstore.Scope(ctx, cfg.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger, ScopeSecret: secret})
 	if err != nil {
 		return nil, err
 	}

@@ -47,16 +47,16 @@ func newDesk(t *testing.T, with ...func(*stage.Stage)) *desk {
 	d.ok(dynamotest.CreateTable(t.Context(), d.Client, audit, schema.Audit()))
 	t.Setenv("AUDIT_TABLE", audit)
 	t.Setenv("IDEMCTL_ACTOR", "ada")
-	cfg, err := config.Read[config.Worker]()
+	cfg, err := config.Read[config.Operator]()
 	d.ok(err)
 	cfg.Out = io.Discard
-	parts, err := delivery.New(t.Context(), cfg)
+	parts, err := delivery.New(t.Context(), cfg.Worker)
 	d.ok(err)
 	d.worker, err = outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	d.ok(err)
 	courier, err := outbox.NewCourier(d.worker)
 	d.ok(err)
-	engine, err := idem.New(parts.Store, idem.Config{})
+	engine, err := idem.New(parts.Store, idem.Config{ScopeSecret: cfg.ScopeSecret})
 	d.ok(err)
 	d.api, err = payments.New(payments.Config{
 		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Courier: courier,
@@ -158,6 +158,21 @@ func (d *desk) demands(s told, states string, next string) {
 	if s.states() != states || !strings.Contains(strings.Join(s.Next, "\n"), next) {
 		d.Errorf("%s, next %q; want %s, %q", s.states(), s.Next, states, next)
 	}
+}
+
+// A key is looked up under the functions' secret. Without it the operator is told so, and not that there is no such operation.
+func TestAKeyIsLookedUpUnderTheFunctionsSecret(t *testing.T) {
+	d := newDesk(t, func(*stage.Stage) { t.Setenv("SCOPE_SECRET", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=") })
+	id := d.pay("order-17", "card_ok")
+	by := []string{"inspect", "--tenant", stage.Tenant, "--operation", "payments.create", "--key", "order-17"}
+	if out, _ := d.exits(idemctl.ExitOK, by...); !strings.Contains(out, string(id)) {
+		t.Errorf("found\n%s\nwant the story of %s", out, id)
+	}
+	t.Setenv("SCOPE_SECRET", "")
+	if _, errs := d.exits(idemctl.ExitTrouble, by...); !strings.Contains(errs, "Config.ScopeSecret") {
+		t.Errorf("told %q", errs)
+	}
+	d.exits(idemctl.ExitOK, "inspect", string(id))
 }
 
 // A payment that went well is one story, by its operation, its message, its key and its own id: record, message, row and the provider's

@@ -124,6 +124,7 @@ const (
 type API struct {
 	Worker
 	Quota
+	Scopes
 	// Auth says who authenticates: the gateway's authorizer, whose context names the tenant, or this function.
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.
@@ -148,7 +149,7 @@ func (a API) check() error {
 		return fmt.Errorf("configuration: FINGERPRINT_SECRETS (%d secrets), FINGERPRINT_SECRET_ID = %q: at most one of them may be set",
 			len(a.FingerprintSecrets), a.FingerprintSecretID)
 	}
-	return errors.Join(a.Sealing.check(), a.Quota.check())
+	return errors.Join(a.Sealing.check(), a.Quota.check(), a.Scopes.check())
 }
 
 // Worker is the configuration of the functions that deliver messages or decide what became of them.

@@ -22,7 +22,7 @@ var variables = map[string]string{
 // optional are the other variables that functions read.
 var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
-	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID",
+	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
@@ -123,6 +123,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"FINGERPRINT_SECRETS=c2VjcmV0", []func() error{api}},
 		{"FINGERPRINT_SECRETS=a:c2VjcmV0,", []func() error{api}},
 		{"FINGERPRINT_SECRETS=a:not base64", []func() error{api}},
+		{"SCOPE_SECRET=not base64", []func() error{api}},
 		{"QUOTA_NEW_KEYS_PER_SECOND=10", []func() error{api}}, // without a table
 		{"QUOTA_ACTIVE_KEYS=-1", []func() error{api}},
 		{"QUOTA_LOOK_UPS_PER_SECOND=many", []func() error{api}},

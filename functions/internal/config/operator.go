@@ -1,8 +1,13 @@
 package config
 
+import "errors"
+
 // Operator is the configuration of the operator's command, which ends messages as a worker does.
 type Operator struct {
 	Worker
+	Scopes
 	// AuditTable keeps what operators change.
 	AuditTable string `env:"AUDIT_TABLE,notEmpty"`
 }
+
+func (o Operator) check() error { return errors.Join(o.Sealing.check(), o.Scopes.check()) }

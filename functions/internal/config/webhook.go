@@ -8,6 +8,7 @@ import (
 // Webhook is the configuration of the webhook function, which ends messages as a worker does.
 type Webhook struct {
 	Worker
+	Scopes
 	// WebhookSecrets are those that the provider signs with, separated by commas: the newest first, and an older one until
 	// it is not used any more. Whoever may read a function's configuration reads its environment: it is for local stacks.
 	WebhookSecrets []string `env:"WEBHOOK_SECRET"`
@@ -21,5 +22,5 @@ func (w Webhook) check() error {
 	if (len(w.WebhookSecrets) == 0) == (w.WebhookSecretID == "") {
 		err = fmt.Errorf("configuration: WEBHOOK_SECRET (%d secrets), WEBHOOK_SECRET_ID = %q: exactly one of them must be set", len(w.WebhookSecrets), w.WebhookSecretID)
 	}
-	return errors.Join(w.Sealing.check(), err)
+	return errors.Join(w.Sealing.check(), w.Scopes.check(), err)
 }

@@ -55,12 +55,15 @@ func TestWhatAWebhookCosts(t *testing.T) {
 	w.called(a.Operation)
 	charge := w.charges()[0]
 	const read, settle, remember = "GetItem 1R 0W", "TransactWriteItems 0R 7W", "TransactWriteItems 0R 2W"
+	unknown := charge
+	unknown.Key = unusedOperation + ".1"
+	raw, err := json.Marshal(about("evt_3", unknown))
+	w.ok(err)
+	missed := func() { l.signed(string(raw)).problem(404, "message_unknown") }
+	costs("a process's first, which asks for the mark of the secret", missed, read, read, read, read)
 	costs("an event that settles", func() { l.tell(about("evt_1", charge)) }, read, read, read, settle, remember)
 	costs("the same again", func() { l.tell(about("evt_1", charge)) }, read)
 	costs("what is no news", func() { l.tell(about("evt_2", charge)) }, read, read, read, remember)
-	charge.Key = unusedOperation + ".1"
-	raw, err := json.Marshal(about("evt_3", charge))
-	w.ok(err)
-	costs("an unknown id, which is not remembered", func() { l.signed(string(raw)).problem(404, "message_unknown") }, read, read, read)
+	costs("an unknown id, which is not remembered", missed, read, read, read)
 	costs("a forged one", func() { l.post(`{"id":"evt_4"}`, "t=1,v1=2").want(401) })
 }

@@ -28,3 +28,23 @@ func Source(ctx context.Context, variable, id string) (func(context.Context) (st
 		return strings.TrimSpace(aws.ToString(out.SecretString)), nil
 	}, nil
 }
+
+// Scope returns the secret that the records' names are keyed with; nil where none is configured. No error shows it.
+func Scope(ctx context.Context, cfg config.Scopes) ([]byte, error) {
+	if cfg.ScopeSecretID == "" {
+		return cfg.ScopeSecret, nil
+	}
+	source, err := Source(ctx, "SCOPE_SECRET_ID", cfg.ScopeSecretID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var secret config.Base64
+	if err := secret.UnmarshalText([]byte(text)); err != nil || len(secret) == 0 { // never taken for none
+		return nil, fmt.Errorf("configuration: SCOPE_SECRET_ID = %q: must hold base64", cfg.ScopeSecretID)
+	}
+	return secret, nil
+}

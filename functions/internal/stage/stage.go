@@ -5,6 +5,7 @@ package stage
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -82,14 +84,14 @@ func (s *Stage) Put(t *testing.T, table string, item map[string]types.AttributeV
 	}
 }
 
-// Items returns everything in a table.
+// Items returns everything in a table but the mark of the secret that records are named under.
 func (s *Stage) Items(t *testing.T, table string) []map[string]types.AttributeValue {
 	t.Helper()
 	out, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Items
+	return slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool { return it[schema.ScopeMark] != nil })
 }
 
 // Charges returns what the provider has made, newest first.

@@ -85,6 +85,13 @@ const (
 // a chunk's begins with an operation id, so neither ever begins with a dot.
 const LossKey = ".refuse-before"
 
+// ScopeMarkKey is the key of another row of the idempotency table that is of no record: it keeps the mark of the secret that
+// the records are named under, in ScopeMark, and is never removed.
+const (
+	ScopeMarkKey = ".scope-mark"
+	ScopeMark    = "mk"
+)
+
 // Attributes of the outbox table.
 const (
 	MessageID         = "id"

@@ -22,6 +22,7 @@ type Call string
 // The calls of storage.Store, storage.RefuseBeforeStore and outbox.Store that reach the store.
 const (
 	Get            Call = "Get"
+	ScopeMark      Call = "ScopeMark"
 	LoadResponse   Call = "LoadResponse"
 	Insert         Call = "Insert"
 	Update         Call = "Update"
@@ -155,6 +156,18 @@ func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record
 		return nil, err
 	}
 	return found, nil
+}
+
+// ScopeMark implements storage.Store.
+func (s *Store) ScopeMark(ctx context.Context, keep string) (kept string, err error) {
+	err = s.call(ctx, ScopeMark, func(ctx context.Context) (err error) {
+		kept, err = s.inner.ScopeMark(ctx, keep)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return kept, nil
 }
 
 // LoadResponse implements storage.Store.

@@ -1,0 +1,129 @@
+package idem
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// scopeSecretBytesMin is the least size of Config.ScopeSecret: as many bytes as the hash has. markBytes are enough to tell
+// secrets apart.
+const (
+	scopeSecretBytesMin = sha256.Size
+	markBytes           = 16
+)
+
+// ErrScopeSecret: the store's records are named under another Config.ScopeSecret, or under none. Under this one every key
+// would be new and every retry would execute again, so nothing is looked up by a key, and nothing is executed.
+var ErrScopeSecret = errors.New("idem: Config.ScopeSecret is not the one that the store's records are named under")
+
+// agreement is whether the store's records are named under the engine's secret.
+type agreement struct {
+	reached atomic.Bool
+	mu      sync.Mutex
+	asking  *asking
+}
+
+// asking is a question to the store that is under way. The rest of it may be read once done is closed.
+type asking struct {
+	done chan struct{}
+	err  error
+	// abandoned says that its caller gave up: that says nothing to anybody else.
+	abandoned bool
+}
+
+// join returns the question that is under way, or one that the caller must ask.
+func (a *agreement) join() (q *asking, leads bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if leads = a.asking == nil; leads {
+		a.asking = &asking{done: make(chan struct{}), abandoned: true}
+	}
+	return a.asking, leads
+}
+
+// end tells everybody who waits.
+func (a *agreement) end(q *asking) {
+	a.mu.Lock()
+	a.asking = nil
+	a.mu.Unlock()
+	close(q.done)
+}
+
+// markOf names a secret without telling it. No record's key is made of the same bytes: a scope begins with a length.
+func markOf(secret []byte) string {
+	if len(secret) == 0 {
+		return "sha-256"
+	}
+	h := hmac.New(sha256.New, secret)
+	io.WriteString(h, "idem: the mark of a scope secret")
+	return "hmac-sha-256:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:markBytes])
+}
+
+// RecordKey returns the key of the scope's record in the engine's store. It returns an [*UnavailableError] where the store
+// can't be asked which secret its records are named under, and one with [ErrScopeSecret] where that is another.
+func (e *Engine) RecordKey(ctx context.Context, scope Scope) (storage.RecordKey, error) {
+	if err := e.agree(ctx, ""); err != nil {
+		return "", err
+	}
+	return scope.recordKey(e.cfg.ScopeSecret), nil
+}
+
+// CheckScopeSecret makes sure that the store's records are named under the engine's secret; where the store has no mark yet,
+// the engine's becomes the store's. The first request does the same, and whatever follows an agreement asks nobody: call it
+// at start to fail there. Errors are those of [Engine.RecordKey].
+func (e *Engine) CheckScopeSecret(ctx context.Context) error {
+	for !e.agreement.reached.Load() {
+		q, leads := e.agreement.join()
+		if leads {
+			defer e.agreement.end(q)
+			q.err = e.agree(ctx, markOf(e.cfg.ScopeSecret))
+			q.abandoned = q.err != nil && ctx.Err() != nil
+			return q.err
+		}
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			return unavailable(ctx.Err())
+		}
+		if !q.abandoned {
+			return q.err
+		}
+	}
+	return nil
+}
+
+// agree asks the store, which keeps a mark where it has none yet.
+func (e *Engine) agree(ctx context.Context, keep string) error {
+	if e.agreement.reached.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	defer cancel()
+	kept, err := e.store.ScopeMark(ctx, keep)
+	switch {
+	case err != nil:
+		return unavailable(fmt.Errorf("idem: which secret the records are named under: %w", err))
+	case kept == "" && keep == "": // there is no record yet
+		return nil
+	case kept != markOf(e.cfg.ScopeSecret):
+		return unavailable(ErrScopeSecret)
+	}
+	e.agreement.reached.Store(true)
+	return nil
+}
+
+// tellUnkeyed says once, at start, that guesses of keys can be confirmed.
+func (e *Engine) tellUnkeyed() {
+	if len(e.cfg.ScopeSecret) == 0 && len(e.operations) == 0 {
+		e.cfg.Logger.Warn("Config.ScopeSecret is not set: whoever has an operation id can test guesses of the key that it was made for")
+	}
+}
