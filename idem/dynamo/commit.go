@@ -42,6 +42,5 @@ func (s *Store) commit(c idem.Commit) (*transaction, error) {
 	if err := declared(c.Writes); err != nil {
 		return nil, err
 	}
-	t.writes, err = s.resolve(c.Writes)
-	return t, err
+	return t, s.resolve(t, c.Writes)
 }

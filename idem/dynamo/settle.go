@@ -57,9 +57,7 @@ func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
 		t.removeMessage(s, id, settlement.Message.RemoveAt)
 	}
 	t.putChunks(s, chunks)
-	var err error
-	t.writes, err = s.resolve(settlement.Writes)
-	return t, err
+	return t, s.resolve(t, settlement.Writes)
 }
 
 // settleMessage changes the message that the settlement is about, or replaces it.
@@ -124,11 +122,11 @@ func (t *transaction) removeMessage(s *Store, id idem.MessageID, at time.Time) {
 // checkRecord makes the transaction depend on a record that stays as it is.
 func (t *transaction) checkRecord(s *Store, check idem.RecordCheck) {
 	c := checked(check)
-	t.own = append(t.own, ownItem{isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	t.add(isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(check.Key))},
 		ConditionExpression: c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}}})
+	}})
 }
 
 // endRecord makes the pending record of the same incarnation final, and returns the chunks of its response.

@@ -88,7 +88,7 @@ func (s *Store) write(ctx context.Context, doing string, r idem.Record, fence id
 	t := &transaction{}
 	t.putRecord(s, it, c)
 	t.putChunks(s, chunks)
-	if err := t.validate(s); err != nil {
+	if err := t.validate(); err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
 	return s.send(ctx, doing, t, s.input(t)) // under a token of the SDK's: sent again it is judged again
