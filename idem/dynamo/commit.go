@@ -10,7 +10,7 @@ import (
 // Prepare implements idem.Store. The transaction's bytes are made here, once: what the caller does to the commit
 // afterwards changes nothing. A message that exists already makes sending return an [*idem.MessageConflictError].
 func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
-	doing := fmt.Sprintf("commit %s", c.Record.Key)
+	doing := "commit " + string(c.Record.Key)
 	t, err := s.commit(c)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)

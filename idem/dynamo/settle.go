@@ -25,7 +25,7 @@ var (
 // PrepareSettle implements outbox.Store. As with Prepare the bytes are made here. The message's condition decides before
 // the record's, the record's before that of the next message, and that before the business writes'.
 func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
-	doing := fmt.Sprintf("settle %s", settlement.Message.ID)
+	doing := "settle " + string(settlement.Message.ID)
 	t, err := s.settlement(settlement)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)

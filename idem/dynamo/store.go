@@ -64,12 +64,12 @@ func (s *Store) getItem(ctx context.Context, table string, key item) (item, erro
 
 // Insert implements idem.Store: one conditional PutItem, or a transaction where the response needs chunks.
 func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
-	return s.write(ctx, fmt.Sprintf("insert %s", r.Key), r, idem.Fence{FreeAt: now})
+	return s.write(ctx, "insert "+string(r.Key), r, idem.Fence{FreeAt: now})
 }
 
 // Update implements idem.Store, as Insert does.
 func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
-	return s.write(ctx, fmt.Sprintf("update %s", r.Key), r, fence)
+	return s.write(ctx, "update "+string(r.Key), r, fence)
 }
 
 // write replaces the whole record under a fence.

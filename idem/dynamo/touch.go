@@ -22,7 +22,7 @@ func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) erro
 		w.expiry(schema.TTL, removeAfter, may)
 		attributes = append(attributes, schema.TTL)
 	}
-	return s.touch(ctx, fmt.Sprintf("renew %s", r.Key), r.Key, w, attributes, fence)
+	return s.touch(ctx, "renew "+string(r.Key), r.Key, w, attributes, fence)
 }
 
 // Postpone implements idem.Store: one conditional UpdateItem, which moves the record within the index.
@@ -32,7 +32,7 @@ func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) e
 	}
 	w := &writer{item: item{}}
 	w.lookAt(r)
-	return s.touch(ctx, fmt.Sprintf("postpone %s", r.Key), r.Key, w, []string{schema.QueueAt}, fence)
+	return s.touch(ctx, "postpone "+string(r.Key), r.Key, w, []string{schema.QueueAt}, fence)
 }
 
 // touch gives attributes of the stored record the values that they have in the writer's item.
