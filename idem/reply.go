@@ -59,14 +59,14 @@ func (d *driver) failedWrites(failed *WriteFailedError, writes []Write) (reply p
 		case failure.Retries():
 			reply.Conds |= protocol.CondRetry
 		default:
-			response, rejects := failure.Rejects()
+			problem, rejects := failure.Rejects()
 			if !rejects {
 				reply.Conds |= protocol.CondUndeclared
 				continue
 			}
 			reply.Conds |= protocol.CondReject
 			if rejection == 0 {
-				rejection = d.answers.add(answer{response: response})
+				rejection = d.answers.add(answer{response: problem.Response()})
 			}
 		}
 	}

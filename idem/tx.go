@@ -70,8 +70,8 @@ func (tx *Tx) validate(kind Kind, resp Response) error {
 		if w == nil {
 			return fmt.Errorf("idem: write %d is nil", i)
 		}
-		if resp, ok := w.IfConditionFails().Rejects(); ok && (resp.Status < 400 || resp.Status > 499) {
-			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, resp.Status)
+		if p, ok := w.IfConditionFails().Rejects(); ok && (p.Status < 400 || p.Status > 499) {
+			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, p.Status)
 		}
 	}
 	if kind == KindWrapped && len(tx.writes)+len(tx.messages) > 0 {

@@ -13,12 +13,12 @@ type Write interface {
 // Failure is what a failed condition of a [Write] means. The zero value declares that the write has no condition; should
 // it fail all the same, the request ends with an error and nothing is stored.
 type Failure struct {
-	retry    bool
-	response Response
+	retry   bool
+	problem Problem
 }
 
 // Reject declares a business answer: the problem, stored and replayed like any result. Its status must be 4xx.
-func Reject(p Problem) Failure { return Failure{response: p.Response()} }
+func Reject(p Problem) Failure { return Failure{problem: p} }
 
 // Retry declares a lost optimistic lock: the handler reads again and runs again, within the lease.
 func Retry() Failure { return Failure{retry: true} }
@@ -27,7 +27,7 @@ func Retry() Failure { return Failure{retry: true} }
 func (f Failure) Retries() bool { return f.retry }
 
 // Rejects returns the business answer, and whether the failure is one.
-func (f Failure) Rejects() (Response, bool) { return f.response, f.response.Status != 0 }
+func (f Failure) Rejects() (Problem, bool) { return f.problem, f.problem.Status != 0 }
 
 // RejectedError lets a handler answer with a stored 4xx by returning it as its error; nothing it wrote is committed.
 type RejectedError struct{ Problem Problem }
