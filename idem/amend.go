@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ErrNotLive: the tenant has no record of this operation id, or it has expired.
@@ -14,7 +15,7 @@ var ErrNotLive = errors.New("idem: no live record of the operation")
 
 // TransitionError is a change that the record's state does not admit.
 type TransitionError struct {
-	State State
+	State storage.State
 	// Change says what was to be done.
 	Change string
 }
@@ -28,7 +29,7 @@ func (e *TransitionError) Error() string {
 // answered with 503, never with a guess.
 type UnreadableError struct {
 	SchemaVersion int
-	State         State
+	State         storage.State
 	Kind          Kind
 }
 
@@ -98,8 +99,8 @@ func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, r
 	switch {
 	case err != nil:
 		return err
-	case code == protocol.Inadmissible && c.seen.State == StateCompleted:
-		return &CacheBustError{id, c.seen.bustedNever()}
+	case code == protocol.Inadmissible && c.seen.State == storage.StateCompleted:
+		return &CacheBustError{id, bustedNever(*c.seen)}
 	case code != protocol.Changed && code != protocol.Unchanged:
 		return c.refused(code, "a cache-bust")
 	}
@@ -108,7 +109,7 @@ func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, r
 }
 
 // bustedNever says why the answer of a completed record stays.
-func (r Record) bustedNever() string {
+func bustedNever(r storage.Record) string {
 	switch {
 	case r.ExpiresAt.IsZero():
 		return "it lives as long as its resource"

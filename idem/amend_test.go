@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -19,7 +20,7 @@ func (w *world) alone(status int) idem.Handler {
 }
 
 func TestExtendMovesTheEndAndNeverShortens(t *testing.T) {
-	eachKind(t, func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, day }, func(w *world, orders *idem.Registered) {
+	eachKind(t, func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, day }, func(w *world, orders *idem.Registered) {
 		done := time.Now()
 		id := w.do(orders, request("{}"), w.handler(201)).OperationID
 		for _, c := range []struct{ until, want time.Duration }{{30 * day, 30 * day}, {2 * day, 30 * day}, {90 * day, 90 * day}} {
@@ -37,7 +38,7 @@ func TestExtendMovesTheEndAndNeverShortens(t *testing.T) {
 			if !result.ExpiresAt.Equal(done.Add(90 * day)) {
 				w.Fatalf("expires %v after it was done, want 90 d", result.ExpiresAt.Sub(done))
 			}
-			w.mem.Expire(time.Now())
+			w.mem.Expire(time.Now().Add(late))
 			time.Sleep(day)
 		}
 		w.expired(orders, request("{}"), false)
@@ -76,7 +77,7 @@ func TestOnlyFinalRecordsAreAmended(t *testing.T) {
 			"extend": extend, "end": w.engine.End(t.Context(), "t", id), "cache-bust": w.engine.CacheBust(t.Context(), "t", id, "no"),
 		} {
 			var refused *idem.TransitionError
-			if !errors.As(err, &refused) || refused.State != idem.StatePending {
+			if !errors.As(err, &refused) || refused.State != storage.StatePending {
 				t.Errorf("%s of a pending record: %v, want a TransitionError", name, err)
 			}
 		}
@@ -104,7 +105,7 @@ func TestConcurrentExtensionsEndWithTheLongest(t *testing.T) {
 
 func TestAnAmendmentSurvivesALostReply(t *testing.T) {
 	for name, fault := range map[string]faulty.Fault{
-		"request lost": faulty.LoseRequest(), "reply lost": faulty.LoseReply(), "contention": faulty.Refuse(idem.ErrContention),
+		"request lost": faulty.LoseRequest(), "reply lost": faulty.LoseReply(), "contention": faulty.Refuse(storage.ErrContention),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestResourceBackedRecordsLiveUntilTheyAreEnded(t *testing.T) {
 		id := w.do(orders, request("{}"), w.handler(201)).OperationID
 		for range 24 {
 			time.Sleep(30 * day)
-			w.mem.Expire(time.Now())
+			w.mem.Expire(time.Now().Add(late))
 			result := w.do(orders, request("{}"), w.handler(201))
 			w.want(result, idem.OutcomeReplayed, 201, "1")
 			if !result.ExpiresAt.IsZero() {
@@ -173,7 +174,7 @@ func TestResourceBackedFailuresExpire(t *testing.T) {
 
 // An ended record under 410 is kept as an expired one is.
 func TestEndedRecordsLeaveATombstone(t *testing.T) {
-	eachKind(t, func(p *idem.Policy) { p.ResourceBacked, p.AfterExpiry, p.KeepFor = true, idem.AfterExpiryGone, 3*day }, func(w *world, orders *idem.Registered) {
+	eachKind(t, func(p *idem.Policy) { p.ResourceBacked, p.GoneAfterExpiry, p.KeepFor = true, true, 3*day }, func(w *world, orders *idem.Registered) {
 		id := w.do(orders, request("{}"), w.handler(201)).OperationID
 		time.Sleep(100 * day)
 		if err := w.engine.End(w.Context(), "t", id); err != nil {
@@ -181,7 +182,7 @@ func TestEndedRecordsLeaveATombstone(t *testing.T) {
 		}
 		for range 3 {
 			w.expired(orders, request("{}"), false)
-			w.mem.Expire(time.Now())
+			w.mem.Expire(time.Now().Add(late))
 			time.Sleep(day)
 		}
 		time.Sleep(skew)
@@ -200,8 +201,8 @@ func TestALateCommitAfterTheEndOfItsRecordChangesNothing(t *testing.T) {
 		if err := w.engine.End(t.Context(), "t", w.mem.Records()[0].OperationID); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(14 * time.Minute) // past the token's window, within WireMax
-		w.mem.Expire(time.Now())
+		time.Sleep(14 * time.Minute) // past the token's window, and a request may still be under way
+		w.mem.Expire(time.Now().Add(time.Hour))
 		if err := late.Deliver(t.Context()); err == nil {
 			t.Error("the late commit landed")
 		}
@@ -216,7 +217,7 @@ func TestCacheBustExecutesAgainWhereNothingElseWasWritten(t *testing.T) {
 		if err := w.engine.CacheBust(w.Context(), "t", id, "the rate was wrong"); err != nil {
 			w.Fatal(err)
 		}
-		if r := w.mem.Records()[0]; r.State != idem.StateFailedRetryable || r.LastError != "cache-bust: the rate was wrong" || r.Response.Status != 0 {
+		if r := w.mem.Records()[0]; r.State != storage.StateFailedRetryable || r.LastError != "cache-bust: the rate was wrong" || r.Response.Status != 0 {
 			w.Errorf("the record is %s, %q, with status %d", r.State, r.LastError, r.Response.Status)
 		}
 		other := w.do(orders, request(`{"other":true}`), w.alone(200))
@@ -242,10 +243,10 @@ func TestCacheBustIsRefusedWhereItCouldRepeatAnything(t *testing.T) {
 		op      idem.Operation
 		handler func(*world) idem.Handler
 	}{
-		"a business write":  {idem.Operation{Kind: idem.KindAtomic}, func(w *world) idem.Handler { return w.handler(201) }},
+		"a business write":     {idem.Operation{Kind: idem.KindAtomic}, func(w *world) idem.Handler { return w.handler(201) }},
 		"the same, optimistic": {idem.Operation{Kind: idem.KindOptimistic}, func(w *world) idem.Handler { return w.handler(201) }},
-		"a message":         {idem.Operation{Kind: idem.KindAtomic}, func(*world) idem.Handler { return message }},
-		"a wrapped handler": {idem.Operation{Kind: idem.KindWrapped}, func(w *world) idem.Handler { return w.effect(201, "made") }},
+		"a message":            {idem.Operation{Kind: idem.KindAtomic}, func(*world) idem.Handler { return message }},
+		"a wrapped handler":    {idem.Operation{Kind: idem.KindWrapped}, func(w *world) idem.Handler { return w.effect(201, "made") }},
 		"a live resource": {withPolicy(idem.Operation{Kind: idem.KindAtomic}, func(p *idem.Policy) { p.ResourceBacked = true }),
 			func(w *world) idem.Handler { return w.alone(201) }},
 	} {

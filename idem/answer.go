@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // This file alone says what the end of a machine means to the caller.
@@ -28,7 +29,7 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	result, err := x.result(ctx, say)
-	if err == nil && result.State == StatePending && x.op.Inline != nil && (!x.op.Policy.Observe || result.Outcome == OutcomeExecuted) {
+	if err == nil && result.State == storage.StatePending && x.op.Inline != nil && (!x.op.Policy.Observe || result.Outcome == OutcomeExecuted) {
 		return x.carryOn(ctx, say, result), nil
 	}
 	return result, err
@@ -85,7 +86,7 @@ func (x *execution) stored(ctx context.Context, say protocol.Say, result *Result
 	}
 	now := timeOf(x.now())
 	result.ExpiresAt = r.ExpiresAt
-	if result.State == StatePending {
+	if result.State == storage.StatePending {
 		result.RetryAfter = x.registered.retryPending(r.CreatedAt, now)
 	}
 	if result.Outcome = OutcomeExecuted; say.Code == protocol.Replayed {
@@ -98,14 +99,14 @@ func (x *execution) stored(ctx context.Context, say protocol.Say, result *Result
 }
 
 var (
-	errLockLost  = fmt.Errorf("%w: the handler lost its optimistic lock each time", ErrContention)
+	errLockLost  = fmt.Errorf("%w: the handler lost its optimistic lock each time", storage.ErrContention)
 	errUndecided = errors.New("idem: what became of the request is not known")
 )
 
 // failure is the error of a request that has no answer.
 func (x *execution) failure(code protocol.SayCode, id OperationID) error {
-	var failed *WriteFailedError
-	var conflict *RecordConflictError
+	var failed *storage.WriteFailedError
+	var conflict *storage.RecordConflictError
 	switch isFailed := errors.As(x.cause, &failed); {
 	case code == protocol.Late:
 		return unavailable(ErrNoTime)
@@ -115,7 +116,7 @@ func (x *execution) failure(code protocol.SayCode, id OperationID) error {
 		return &ExpiredError{OperationID: id}
 	case code == protocol.Undeclared && isFailed:
 		return &HandlerError{Cause: failed}
-	case code == protocol.Undeclared, errors.Is(x.cause, ErrErased):
+	case code == protocol.Undeclared, errors.Is(x.cause, storage.ErrErased):
 		return x.cause
 	case isFailed:
 		return unavailable(errLockLost)
@@ -136,7 +137,7 @@ const (
 // unavailable is the 503 of a cause. One that is a 503 already stays.
 func unavailable(cause error) error {
 	var already *UnavailableError
-	var notAsked *NotAskedError
+	var notAsked *storage.NotAskedError
 	switch {
 	case errors.As(cause, &already):
 		return already

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -58,19 +59,19 @@ func wantLargest(t *testing.T, engine *idem.Engine, mem *memstore.Store, most in
 		result, err := orders.Do(t.Context(), req, func(context.Context, *idem.Tx) (idem.Response, error) {
 			return idem.Response{Status: 201, Body: make([]byte, size)}, nil
 		})
-		if err != nil || result.State != idem.StateCompleted || result.Response.Status != status {
+		if err != nil || result.State != storage.StateCompleted || result.Response.Status != status {
 			t.Errorf("%d bytes: %+v, %v, want a stored %d", size, result, err, status)
 		}
 	}
 	for _, r := range mem.Records() {
-		if r.State != idem.StateCompleted {
+		if r.State != storage.StateCompleted {
 			t.Errorf("a record is %s", r.State)
 		}
 	}
 }
 
 func TestAStoreWithoutABoundTakesAll(t *testing.T) {
-	if got := idem.ResponseBytesMaxOf(struct{ idem.Store }{}); got != math.MaxInt {
+	if got := storage.ResponseBytesMaxOf(struct{ storage.Store }{}); got != math.MaxInt {
 		t.Errorf("got %d", got)
 	}
 }

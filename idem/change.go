@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // change performs one change of a record by somebody who does not hold it.
@@ -18,22 +19,22 @@ type change struct {
 	// response is what a record is completed with.
 	response Response
 	// was is the state of the record before it was changed.
-	was State
+	was storage.State
 }
 
 // newChange returns a change of the tenant's record of an operation id, or [ErrNotLive] for an id that can't exist.
 func (e *Engine) newChange(errand protocol.Errand, tenant string, id OperationID) (*change, error) {
 	key, err := id.RecordKey()
-	op, ok := incarnationOf(id)
+	op, ok := id.Incarnation()
 	if err != nil || !ok || tenant == "" {
 		return nil, ErrNotLive
 	}
 	return e.changeOf(key, protocol.Change{Errand: errand, Op: op}, tenant)
 }
 
-func (e *Engine) changeOf(key RecordKey, machine protocol.Change, tenant string) (c *change, err error) {
+func (e *Engine) changeOf(key storage.RecordKey, machine protocol.Change, tenant string) (c *change, err error) {
 	c = &change{driver: driver{engine: e, key: key, tenant: tenant}, machine: machine, cfg: e.cfg.protocol()}
-	c.machine.Seed, err = e.mint.id()
+	c.machine.Seed, err = e.mint.ID()
 	return c, err
 }
 
@@ -73,7 +74,7 @@ func (c *change) judge(shown protocol.Record) error {
 			c.machine.Owner = shown.Owner
 		}
 	case protocol.Extend:
-		return c.seen.extendable(c.until, timeOf(c.now()))
+		return extendable(*c.seen, c.until, timeOf(c.now()))
 	case protocol.EndLife:
 		if c.seen.State.Final() && !c.seen.Expiry.ResourceBacked {
 			return &TransitionError{State: c.seen.State, Change: "an end with its resource"}
@@ -83,7 +84,7 @@ func (c *change) judge(shown protocol.Record) error {
 }
 
 // extendable says whether a record that lives may be extended that far.
-func (r Record) extendable(until, now time.Time) error {
+func extendable(r storage.Record, until, now time.Time) error {
 	latest := r.DoneAt.Add(RetentionMax)
 	if !r.State.Final() || r.Expired(now) || r.ExpiresAt.IsZero() || !until.After(r.ExpiresAt) || !until.After(latest) {
 		return nil
@@ -119,9 +120,9 @@ func (c *change) sendChange(ctx context.Context, a protocol.Action) protocol.Inp
 
 // loaded is the record with its response. The life of an erased one is changed all the same; the store keeps saying that
 // it was erased.
-func (c *change) loaded(ctx context.Context, r Record) (Record, error) {
+func (c *change) loaded(ctx context.Context, r storage.Record) (storage.Record, error) {
 	loaded, err := c.engine.load(ctx, r)
-	if errors.Is(err, ErrErased) {
+	if errors.Is(err, storage.ErrErased) {
 		r.Response.Header, r.Response.Body = nil, nil
 		return r, nil
 	}
@@ -134,7 +135,7 @@ func (c *change) refused(code protocol.SayCode, what string) error {
 	case protocol.NotLive:
 		return ErrNotLive
 	case protocol.Stale:
-		return &RecordConflictError{Existing: c.seen}
+		return &storage.RecordConflictError{Existing: c.seen}
 	case protocol.Inadmissible:
 		return &TransitionError{State: c.seen.State, Change: what}
 	}

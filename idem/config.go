@@ -25,15 +25,15 @@ type Config struct {
 	// LeaseMargin is how long after the hard deadline a lease ends: more than the clocks of two holders can differ.
 	// Default 2 s.
 	LeaseMargin time.Duration
-	// WireMax is the longest time a request to the store can live on the wire after it was sent. Retentions must be
-	// longer than an execution and this. Default 15 min.
-	WireMax time.Duration
 	// CallTimeout bounds one call to the store; past it the call counts as one without a reply. Default 5 s.
 	CallTimeout time.Duration
 	// KillsAtDeadline says that the platform ends the process, or its handler, at the caller's deadline, as AWS Lambda does.
 	// Then no lease is renewed. Otherwise the lease of a handler that writes for itself is renewed for as long as it runs,
 	// at most RunMax. Default false; never inferred from a context.
 	KillsAtDeadline bool
+	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that an AWS
+	// Lambda function is deployed with. One that leaves no time to execute between the margins is refused. Default 0: not known.
+	FunctionTimeout time.Duration
 	// RunMax is how long the lease of one handler is renewed. A handler that reaches it raises an alarm in the log, and its
 	// context ends with the lease that it has. At least ExecutionMax. Default 15 min.
 	RunMax time.Duration
@@ -56,7 +56,7 @@ type Config struct {
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
-	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [ResponseBound] takes if that is
+	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB, or what a [storage.ResponseBound] takes if that is
 	// less; more than 3.5 MiB does not fit into a transaction together with business writes, and more than the store takes
 	// is refused.
 	ResponseBytesMax int
@@ -87,7 +87,6 @@ func (c Config) withDefaults() Config {
 	c.HandlerMargin = cmp.Or(c.HandlerMargin, 3*time.Second)
 	c.AnswerMargin = cmp.Or(c.AnswerMargin, 500*time.Millisecond)
 	c.LeaseMargin = cmp.Or(c.LeaseMargin, 2*time.Second)
-	c.WireMax = cmp.Or(c.WireMax, 15*time.Minute)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
 	c.RunMax = cmp.Or(c.RunMax, max(15*time.Minute, c.ExecutionMax))
 	c.ClockSkew = cmp.Or(c.ClockSkew, min(2*time.Second, c.LeaseMargin))
@@ -119,15 +118,20 @@ func (c Config) validate() error {
 		value time.Duration
 	}{
 		{"ExecutionMax", c.ExecutionMax}, {"HandlerMargin", c.HandlerMargin}, {"AnswerMargin", c.AnswerMargin},
-		{"LeaseMargin", c.LeaseMargin}, {"WireMax", c.WireMax}, {"CallTimeout", c.CallTimeout}, {"SweepGrace", c.SweepGrace},
+		{"LeaseMargin", c.LeaseMargin}, {"CallTimeout", c.CallTimeout}, {"SweepGrace", c.SweepGrace},
 		{"RunMax", c.RunMax}, {"ClockSkew", c.ClockSkew}, {"FreezeAllowance", c.FreezeAllowance}, {"CacheAge", c.CacheAge},
+		{"FunctionTimeout", c.FunctionTimeout},
 	} {
 		if d.value < 0 {
 			return &ConfigError{"Config." + d.field, d.value, "must not be negative"}
 		}
 	}
-	if least := c.HandlerMargin + c.AnswerMargin + workMin; c.ExecutionMax < least {
+	least := c.HandlerMargin + c.AnswerMargin + workMin
+	if c.ExecutionMax < least {
 		return &ConfigError{"Config.ExecutionMax", c.ExecutionMax, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v", workMin, least)}
+	}
+	if c.FunctionTimeout != 0 && c.FunctionTimeout < least {
+		return &ConfigError{"Config.FunctionTimeout", c.FunctionTimeout, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v: less leaves no time to execute", workMin, least)}
 	}
 	if c.ClockSkew > c.LeaseMargin {
 		return &ConfigError{"Config.ClockSkew", c.ClockSkew, fmt.Sprintf("must be at most LeaseMargin = %v: a lease outlives its holder on every clock", c.LeaseMargin)}

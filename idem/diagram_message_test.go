@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const messageProse = "A message is inserted with its record's commit, or by the settlement of the one before it. Inline first inserts it as claimed,\n" +
@@ -15,10 +15,10 @@ const messageProse = "A message is inserted with its record's commit, or by the 
 	"\"undo\" insert the next message in it. \"keep\" is for evidence that can't be settled.\n"
 
 // messageStates are the states of a message, and how a row names them.
-var messageStates = map[protocol.MessageState]idem.MessageState{
-	protocol.Due: idem.MessagePending, protocol.Claimed: idem.MessageClaimed, protocol.InDoubt: idem.MessageUnknown,
-	protocol.Evidenced: idem.MessageEvidenced, protocol.Dead: idem.MessageDead, protocol.Delivered: idem.MessageDelivered,
-	protocol.Declined: idem.MessageDeclined, protocol.Cancelled: idem.MessageCancelled,
+var messageStates = map[protocol.MessageState]storage.MessageState{
+	protocol.Due: storage.MessagePending, protocol.Claimed: storage.MessageClaimed, protocol.InDoubt: storage.MessageUnknown,
+	protocol.Evidenced: storage.MessageEvidenced, protocol.Dead: storage.MessageDead, protocol.Delivered: storage.MessageDelivered,
+	protocol.Declined: storage.MessageDeclined, protocol.Cancelled: storage.MessageCancelled,
 }
 
 // messageDimensions are the situations that a message can be in besides its state.
@@ -278,10 +278,10 @@ func drawnMessages() *diagram {
 }
 
 func messageDiagram(t *testing.T) string {
-	_, constants := declared(t, ".", "event", "MessageState")
-	wantAll(t, "states of a message", constants, slices.Collect(maps.Values(messageStates)), func(s idem.MessageState) string { return string(s) })
+	_, constants := declared(t, "storage", "event", "MessageState")
+	wantAll(t, "states of a message", constants, slices.Collect(maps.Values(messageStates)), func(s storage.MessageState) string { return string(s) })
 	d := drawnMessages()
-	d.add(begin, string(idem.MessagePending), "inserted", nil)
+	d.add(begin, string(storage.MessagePending), "inserted", nil)
 	return d.mermaid([]string{begin, "pending", "claimed", "unknown", "evidenced", "dead", "delivered", "declined", "cancelled"})
 }
 

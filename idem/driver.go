@@ -8,22 +8,23 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // driver performs what a machine asks of the store: one action is one call. It holds what the machine's handles stand for.
 type driver struct {
 	engine *Engine
-	key    RecordKey
+	key    storage.RecordKey
 	// tenant is whose record it must be, another's counts as none; "" is whoever's.
 	tenant string
 	// asked is the request that rows are compared with; nil compares nothing.
 	asked *asked
 	// rows are the records as they were seen or written last, one for each incarnation. seen is what the store showed last.
 	rows    []row
-	seen    *Record
+	seen    *storage.Record
 	answers answers
 	// message came along with the last conflict.
-	message *Message
+	message *storage.Message
 	frozen  frozen
 	// reason, where set, is kept on the record instead of the machine's own.
 	reason string
@@ -37,13 +38,13 @@ type driver struct {
 // row is the newest record of an incarnation.
 type row struct {
 	incarnation protocol.ID
-	record      *Record
+	record      *storage.Record
 }
 
 // answer is a response, or the stored record that has one.
 type answer struct {
 	response Response
-	row      *Record
+	row      *storage.Record
 }
 
 // answers are what stands behind [protocol.Answer], from 1.
@@ -65,8 +66,8 @@ func (a answers) at(n protocol.Answer) answer {
 type frozen struct {
 	as       protocol.As
 	revision protocol.ID
-	record   *Record
-	fence    Fence
+	record   *storage.Record
+	fence    storage.Fence
 	free     time.Time
 	// send sends a transaction, with these writes of the application.
 	send   func(context.Context) error
@@ -87,7 +88,7 @@ type asked struct {
 
 // match compares the request with a record. The fingerprint is computed again where the record's was made otherwise; the
 // error is that this release can't.
-func (a *asked) match(r *Record) (protocol.Match, error) {
+func (a *asked) match(r *storage.Record) (protocol.Match, error) {
 	switch {
 	case r.Operation != a.operation:
 		return protocol.Different, nil
@@ -114,7 +115,7 @@ func (d *driver) now() protocol.Instant {
 }
 
 // see keeps a stored record and returns what the machine judges of it. What this release can't judge ends the machine.
-func (d *driver) see(r *Record) protocol.Record {
+func (d *driver) see(r *storage.Record) protocol.Record {
 	if d.seen = r; r == nil || d.tenant != "" && r.Tenant != d.tenant {
 		d.seen = nil
 		return protocol.Record{}
@@ -129,7 +130,7 @@ func (d *driver) see(r *Record) protocol.Record {
 		d.fatal = unavailable(err)
 		return protocol.Record{}
 	}
-	if r.State == StatePending || r.State.Final() {
+	if r.State == storage.StatePending || r.State.Final() {
 		h.Answer = d.answers.add(answer{row: r})
 	}
 	d.keep(h.Op, r)
@@ -137,7 +138,7 @@ func (d *driver) see(r *Record) protocol.Record {
 }
 
 // keep remembers the newest row of an incarnation.
-func (d *driver) keep(incarnation protocol.ID, r *Record) {
+func (d *driver) keep(incarnation protocol.ID, r *storage.Record) {
 	for i := range d.rows {
 		if d.rows[i].incarnation == incarnation {
 			d.rows[i].record = r
@@ -148,7 +149,7 @@ func (d *driver) keep(incarnation protocol.ID, r *Record) {
 }
 
 // row is the newest row of an incarnation; nil where there is none.
-func (d *driver) row(incarnation protocol.ID) *Record {
+func (d *driver) row(incarnation protocol.ID) *storage.Record {
 	for i := range d.rows {
 		if d.rows[i].incarnation == incarnation {
 			return d.rows[i].record
@@ -231,10 +232,10 @@ func (d *driver) call(ctx context.Context) error {
 }
 
 // freeze makes the row of a write, on top of what is known of its incarnation, and its condition.
-func (d *driver) freeze(w protocol.Write, base *Record) {
+func (d *driver) freeze(w protocol.Write, base *storage.Record) {
 	r := *base
 	if w.RecAs == protocol.Renew {
-		r.LeaseUntil, r.Revision = timeOf(w.Rec.Lease), Revision(textOf(w.Rec.Revision))
+		r.LeaseUntil, r.Revision = timeOf(w.Rec.Lease), storage.NameOf[storage.Revision](w.Rec.Revision)
 	} else {
 		d.put(&r, w)
 	}
@@ -246,8 +247,8 @@ func (d *driver) freeze(w protocol.Write, base *Record) {
 }
 
 // put gives the row its header, the reason, and the response where it is a new one.
-func (d *driver) put(r *Record, w protocol.Write) {
-	*r = r.withHeader(w.Rec)
+func (d *driver) put(r *storage.Record, w protocol.Write) {
+	*r = withHeader(*r, w.Rec)
 	if r.LastError = w.Why.String(); d.reason != "" {
 		r.LastError = d.reason
 	}

@@ -10,18 +10,19 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Engine runs operations exactly once against a store. It is safe for concurrent use once every operation is registered.
 type Engine struct {
-	store      Store
+	store      storage.Store
 	cfg        Config
-	mint       Mint
+	mint       storage.IDGenerator
 	operations map[string]Operation
 }
 
 // New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
-func New(store Store, cfg Config) (*Engine, error) {
+func New(store storage.Store, cfg Config) (*Engine, error) {
 	if store == nil {
 		return nil, &ConfigError{"store", nil, "must be given"}
 	}
@@ -43,7 +44,7 @@ func New(store Store, cfg Config) (*Engine, error) {
 		cfg.Logger.Warn("nothing is executed for keys that are not proven younger than Config.RefuseBefore: "+
 			"clients that send neither Idempotency-First-Sent nor a time in the key get a 503", "refuse_before", cfg.RefuseBefore)
 	}
-	return &Engine{store: store, cfg: cfg, mint: Mint{cfg.Random}, operations: map[string]Operation{}}, nil
+	return &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}}, nil
 }
 
 // Registered is an operation of an engine.
@@ -60,11 +61,11 @@ type Registered struct {
 func (o *Registered) Operation() Operation { return o.op }
 
 // RecordKey returns the key of the record that the request is about: what logs show in place of the client's key.
-func (o *Registered) RecordKey(req Request) RecordKey { return o.op.scope(req).RecordKey() }
+func (o *Registered) RecordKey(req Request) storage.RecordKey { return o.op.scope(req).RecordKey() }
 
 // Register adds an operation at start-up, or returns a [*ConfigError].
 func (e *Engine) Register(op Operation) (*Registered, error) {
-	if err := op.validate(e.cfg.ExecutionMax + e.cfg.WireMax); err != nil {
+	if err := op.validate(e.cfg.ExecutionMax + storage.WireMax); err != nil {
 		return nil, err
 	}
 	if err := e.unclaimed(op); err != nil {
@@ -134,7 +135,7 @@ var ErrNoTime = errors.New("idem: no time left before the deadline")
 // once to a committed end, whatever retries, races, crashes or lost replies happen.
 //
 // Errors: those of package canonical for a body that has no fingerprint; [*UnavailableError] (503); [ErrNoTime] inside
-// one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError]; [ErrErased] for a
+// one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError]; [storage.ErrErased] for a
 // response that nobody can open any more; [ErrResponseTooLarge], with nothing committed.
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(req)
@@ -165,8 +166,8 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 
 // Status reads the record of an operation id that a client holds; nil where there is none, where it is another tenant's
 // or another incarnation's, or where it has expired. It returns an [*ExpiredError] while the policy keeps an expired record as gone, an
-// [*UnavailableError], a [*QuotaError] or [ErrErased].
-func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*Record, error) {
+// [*UnavailableError], a [*QuotaError] or [storage.ErrErased].
+func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	r, err := e.limitedStatus(ctx, tenant, id)
 	if err != nil {
 		e.tellStatus(ctx, tenant, id, err)
@@ -174,7 +175,7 @@ func (e *Engine) Status(ctx context.Context, tenant string, id OperationID) (*Re
 	return r, err
 }
 
-func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationID) (*Record, error) {
+func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	if e.cfg.Quota != nil {
 		if err := e.cfg.Quota.LookUp(ctx, tenant); err != nil {
 			return nil, quotaError(err)
@@ -184,7 +185,7 @@ func (e *Engine) limitedStatus(ctx context.Context, tenant string, id OperationI
 }
 
 // status is Status for reads of the engine's own.
-func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*Record, error) {
+func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*storage.Record, error) {
 	key, err := id.RecordKey()
 	if err != nil {
 		return nil, nil // an id that can't exist is as absent as any other
@@ -197,7 +198,7 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*Re
 		return nil, unavailable(&UnreadableError{r.SchemaVersion, r.State, r.Kind})
 	}
 	if r.Expired(e.now()) {
-		return nil, r.gone(e.now())
+		return nil, gone(*r, e.now())
 	}
 	loaded, err := e.load(ctx, *r)
 	if err != nil {
@@ -208,7 +209,7 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*Re
 
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
 // without asking the quota. The polls are jittered and back off from 50 ms to 1 s.
-func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*Record, error) {
+func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
 	until := e.now().Add(wait)
 	for try := 0; ; try++ {
 		r, err := e.status(ctx, tenant, id)
@@ -225,7 +226,7 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 // now is the clock in the resolution that is stored.
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
 
-func (e *Engine) get(ctx context.Context, key RecordKey) (*Record, error) {
+func (e *Engine) get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
 	r, err := e.store.Get(ctx, key)
@@ -235,7 +236,7 @@ func (e *Engine) get(ctx context.Context, key RecordKey) (*Record, error) {
 	return r, nil
 }
 
-func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
+func (e *Engine) load(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if r.Chunks == 0 && !r.Sealed {
 		return r, nil
 	}
@@ -243,7 +244,7 @@ func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
 	defer cancel()
 	loaded, err := e.store.LoadResponse(ctx, r)
 	switch {
-	case errors.Is(err, ErrErased):
+	case errors.Is(err, storage.ErrErased):
 		return r, err
 	case err != nil:
 		return r, unavailable(err)
@@ -253,15 +254,11 @@ func (e *Engine) load(ctx context.Context, r Record) (Record, error) {
 
 // jitter draws a duration from (d/2, d].
 func (e *Engine) jitter(d time.Duration) time.Duration {
-	raw, err := e.mint.random()
+	random, err := e.mint.ID()
 	if err != nil || d < 2 {
 		return d
 	}
-	var n uint64
-	for _, b := range raw[:8] {
-		n = n<<8 | uint64(b)
-	}
-	return d - time.Duration(n%uint64(d/2))
+	return d - time.Duration(random[0]%uint64(d/2))
 }
 
 func pollPause(try int) time.Duration { return growing(50*time.Millisecond, time.Second, try) }

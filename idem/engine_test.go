@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // world is an engine on the reference store, in a bubble whose clock the test owns.
@@ -24,13 +25,13 @@ type world struct {
 	mu   sync.Mutex
 }
 
-func newWorld(t *testing.T, wrap func(idem.Store) idem.Store) *world {
+func newWorld(t *testing.T, wrap func(storage.Store) storage.Store) *world {
 	t.Helper()
 	mem, err := memstore.New(memstore.Config{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var store idem.Store = mem
+	var store storage.Store = mem
 	if wrap != nil {
 		store = wrap(store)
 	}
@@ -147,12 +148,12 @@ func TestDoDeferredAnswersTheSame202UntilItIsSettled(t *testing.T) { // semantic
 		w.want(first, idem.OutcomeExecuted, 202, "1")
 		again := w.do(orders, request("{}"), w.handler(202))
 		w.want(again, idem.OutcomeReplayed, 202, "1")
-		if first.State != idem.StatePending || again.OperationID != first.OperationID || again.RetryAfter == 0 || !again.ExpiresAt.IsZero() {
+		if first.State != storage.StatePending || again.OperationID != first.OperationID || again.RetryAfter == 0 || !again.ExpiresAt.IsZero() {
 			t.Errorf("first %+v, again %+v: want pending, one operation, a Retry-After and no expiry", first, again)
 		}
 		w.written(1)
 		m, err := w.mem.Message(t.Context(), first.OperationID.Message(1))
-		if err != nil || m == nil || m.State != idem.MessagePending || string(m.Payload) != "parcel" || m.Detached {
+		if err != nil || m == nil || m.State != storage.MessagePending || string(m.Payload) != "parcel" || m.Detached {
 			t.Errorf("message %+v, %v: want it pending with its payload", m, err)
 		}
 	})
@@ -430,7 +431,7 @@ func TestDoExpiryStartsANewIncarnation(t *testing.T) { // semantics.md: expired 
 					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
 					time.Sleep(time.Millisecond)
 					if removed {
-						w.mem.Expire(time.Now())
+						w.mem.Expire(time.Now().Add(late))
 					}
 					second := w.do(orders, request(`{"other":true}`), w.handler(201))
 					w.want(second, idem.OutcomeExecuted, 201, "2")
@@ -513,7 +514,7 @@ func TestAwaitHoldsForTheWholeWaitAndLooksOnceMore(t *testing.T) { // payments-a
 		id := w.do(orders, request("{}"), w.handler(202)).OperationID
 		start := time.Now()
 		r, err := w.engine.Await(t.Context(), "t", id, time.Second)
-		if took := time.Since(start); err != nil || r == nil || r.State != idem.StatePending || took < time.Second || took > time.Second+10*time.Millisecond {
+		if took := time.Since(start); err != nil || r == nil || r.State != storage.StatePending || took < time.Second || took > time.Second+10*time.Millisecond {
 			t.Errorf("%+v, %v after %v; want it pending after 1 s", r, err, took)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // The messages of the engine's event lines. All but the last three are names of metrics too (docs/semantics.md "Metrics"),
@@ -110,7 +111,7 @@ func (x *execution) reserved() string {
 }
 
 // held is the record that the handler ran for; nil where it did not run.
-func (x *execution) held() *Record {
+func (x *execution) held() *storage.Record {
 	if x == nil || x.machine.Runs == 0 {
 		return nil
 	}
@@ -142,7 +143,7 @@ func failure(err error) (name, outcome string) {
 		return eventStoreError, "unavailable"
 	case errors.Is(err, ErrResponseTooLarge):
 		return "", "response_too_large"
-	case errors.Is(err, ErrErased):
+	case errors.Is(err, storage.ErrErased):
 		return "", "erased"
 	case errors.As(err, &expired):
 		return "", "expired"
@@ -179,7 +180,7 @@ func (x *execution) operationID(result *Result) OperationID {
 func (x *execution) tellZombie(ctx context.Context, held protocol.Record) {
 	x.engine.cfg.Logger.LogAttrs(ctx, eventLevel(eventZombieKey), eventZombieKey,
 		slog.String("operation", x.op.Name), slog.String("tenant", x.req.Tenant), slog.String("key_hash", string(x.key)),
-		slog.String("operation_id", string(operationIDOf(x.key, held.Op))), slog.Int64("epoch", int64(held.Epoch)),
+		slog.String("operation_id", string(storage.OperationIDOf(x.key, held.Op))), slog.Int64("epoch", int64(held.Epoch)),
 		slog.Int64("overdue_ms", int64(x.now()-held.Lease)))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -51,16 +52,16 @@ func (w *told) do(op *idem.Registered, req idem.Request, h idem.Handler) (*idem.
 
 // event is an event line.
 type event struct {
-	Level       string           `json:"level"`
-	Msg         string           `json:"msg"`
-	Operation   string           `json:"operation"`
-	Tenant      string           `json:"tenant"`
-	KeyHash     idem.RecordKey   `json:"key_hash"`
-	OperationID idem.OperationID `json:"operation_id"`
-	Outcome     string           `json:"outcome"`
-	TookMillis  *int64           `json:"took_ms"`
-	Attempts    *int             `json:"attempts"`
-	Error       string           `json:"error"`
+	Level       string            `json:"level"`
+	Msg         string            `json:"msg"`
+	Operation   string            `json:"operation"`
+	Tenant      string            `json:"tenant"`
+	KeyHash     storage.RecordKey `json:"key_hash"`
+	OperationID idem.OperationID  `json:"operation_id"`
+	Outcome     string            `json:"outcome"`
+	TookMillis  *int64            `json:"took_ms"`
+	Attempts    *int              `json:"attempts"`
+	Error       string            `json:"error"`
 }
 
 // events returns the event lines since the last call, and fails where any line tells a secret.

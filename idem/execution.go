@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // execution performs one request: what package protocol decides about it, call by call.
@@ -26,7 +28,7 @@ type execution struct {
 	refused  error
 	giveBack func()
 	// sent is the message of the last transaction, where it was inserted as claimed.
-	sent *Message
+	sent *storage.Message
 	// unsettled is what the last try of a release or a parking met.
 	unsettled error
 }
@@ -51,17 +53,17 @@ func (o *Registered) begin(req Request) (*execution, error) {
 	}
 	x.cfg.Life = lifeOf(o.op.Policy.Retention, x.expiry(), 0)
 	request := protocol.Request{Barred: e.bars(o.op.Policy, req)}
-	if request.Seed, err = e.mint.id(); err == nil {
-		request.Incarnation, err = e.mint.id()
+	if request.Seed, err = e.mint.ID(); err == nil {
+		request.Incarnation, err = e.mint.ID()
 	}
 	x.machine = protocol.NewExecution(request)
 	return x, err
 }
 
 // expiry is how the life of a record ends besides, that this request makes.
-func (x *execution) expiry() Expiry {
+func (x *execution) expiry() storage.Expiry {
 	if x.req.OneOff {
-		return Expiry{}
+		return storage.Expiry{}
 	}
 	return x.op.Policy.expiry()
 }
@@ -172,7 +174,7 @@ func (x *execution) freezeOwn(w protocol.Write) error {
 	if err != nil {
 		return err
 	}
-	c := Commit{
+	c := storage.Commit{
 		Record: *x.frozen.record, Now: timeOf(x.clock), Writes: x.run.tx.writes, Messages: messages, Token: tokenOf(w.Token),
 	}
 	if x.frozen.free.IsZero() {
@@ -187,20 +189,20 @@ func (x *execution) freezeOwn(w protocol.Write) error {
 func tokenOf(t protocol.Token) string {
 	purpose := [...]string{protocol.ForCommit: "commit", protocol.ForSettle: "settle", protocol.ForKeep: "keep", protocol.ForFail: "fail"}
 	var named [64]byte
-	seed := bytesOf(t.Seed)
-	sum := sha256.Sum256(append(append(append(named[:0], purpose[t.For]...), t.N), seed[:]...))
+	text := append(append(named[:0], purpose[t.For]...), t.N)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(text, t.Seed[0]), t.Seed[1]))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
 }
 
 // incarnation is the newest row of an incarnation; a new one where this execution begins it.
-func (x *execution) incarnation(id protocol.ID) *Record {
+func (x *execution) incarnation(id protocol.ID) *storage.Record {
 	if r := x.row(id); r != nil {
 		return r
 	}
-	r := &Record{
-		Key: x.key, OperationID: operationIDOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
+	r := &storage.Record{
+		Key: x.key, OperationID: storage.OperationIDOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
 		Epoch: 1, CreatedAt: timeOf(x.clock), Retention: x.op.Policy.Retention, Expiry: x.expiry(), Attempts: 1,
-		SchemaVersion: SchemaVersion,
+		SchemaVersion: storage.SchemaVersion,
 	}
 	if x.op.Policy.BindPrincipal {
 		r.Principal = x.req.Principal

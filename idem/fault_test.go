@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -17,7 +18,7 @@ import (
 func newFaultyWorld(t *testing.T) (*world, *faulty.Store) {
 	t.Helper()
 	var store *faulty.Store
-	w := newWorld(t, func(inner idem.Store) idem.Store {
+	w := newWorld(t, func(inner storage.Store) storage.Store {
 		store = faulty.New(inner.(*memstore.Store))
 		return store
 	})
@@ -112,7 +113,7 @@ func TestH1CommitThatIsFencedOffNeverLands(t *testing.T) {
 		late := lateCommit(store)
 		w.unavailable(orders, w.handler(201))
 		store.Clear()
-		var conflict *idem.RecordConflictError
+		var conflict *storage.RecordConflictError
 		if err := late.Deliver(t.Context()); !errors.As(err, &conflict) {
 			t.Fatalf("the late commit: %v, want a RecordConflictError", err)
 		}
@@ -162,7 +163,7 @@ func TestLateCommitWithoutALeaseIsFoundByTheRetry(t *testing.T) {
 
 func TestStoreDownFailsClosedSoonAndTheKeyWorksAfterwards(t *testing.T) {
 	for _, op := range append(kinds, idem.Operation{Kind: idem.KindWrapped}) {
-		for name, fault := range map[string]faulty.Fault{"no reply": faulty.LoseRequest(), "throttled": faulty.Refuse(idem.ErrThrottled)} {
+		for name, fault := range map[string]faulty.Fault{"no reply": faulty.LoseRequest(), "throttled": faulty.Refuse(storage.ErrThrottled)} {
 			t.Run(fmt.Sprintf("%s, %s", op.Kind, name), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					w, store := newFaultyWorld(t)
@@ -191,8 +192,8 @@ func TestContentionIsTriedAgain(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, store := newFaultyWorld(t)
 				orders := w.register(op)
-				store.On(faulty.Commit, 1, faulty.Refuse(idem.ErrContention))
-				store.On(faulty.Commit, 2, faulty.Refuse(idem.ErrThrottled))
+				store.On(faulty.Commit, 1, faulty.Refuse(storage.ErrContention))
+				store.On(faulty.Commit, 2, faulty.Refuse(storage.ErrThrottled))
 				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
 				w.ran(1)
 				w.written(1)
@@ -209,7 +210,7 @@ func TestContentionForEverReleasesWith503(t *testing.T) {
 				w, store := newFaultyWorld(t)
 				orders := w.register(op)
 				for n := 1; n <= 20; n++ {
-					store.On(faulty.Commit, n, faulty.Refuse(idem.ErrContention))
+					store.On(faulty.Commit, n, faulty.Refuse(storage.ErrContention))
 				}
 				w.unavailable(orders, w.handler(201))
 				store.Clear()
@@ -224,7 +225,7 @@ func TestContentionOnReserveIsInProgress(t *testing.T) { // design.md "Reserve":
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
-		store.All(faulty.Refuse(idem.ErrContention))
+		store.All(faulty.Refuse(storage.ErrContention))
 		result := w.do(orders, request("{}"), w.handler(201))
 		if result.Outcome != idem.OutcomeInProgress || result.RetryAfter != time.Second {
 			t.Errorf("%+v, want in progress with a Retry-After of 1 s", result)
@@ -343,7 +344,7 @@ func TestRecordOfAnotherReleaseIs503(t *testing.T) { // peers.md H17
 				}
 				next := *r
 				next.SchemaVersion++
-				if err := store.Update(t.Context(), next, idem.FenceOf(*r)); err != nil {
+				if err := store.Update(t.Context(), next, storage.FenceOf(*r)); err != nil {
 					t.Fatal(err)
 				}
 				w.unavailable(orders, w.handler(201))
@@ -371,4 +372,32 @@ func TestFingerprintIsComparedUnderTheSecretItWasStoredWith(t *testing.T) { // p
 			t.Errorf("%+v, want a mismatch", result)
 		}
 	})
+}
+
+// A reserve is on its way while the key's old record still holds it. Its client is answered 503. The store must not remove the
+// record before the reserve has arrived: it would find nothing in its way, and leave a lease that nobody holds.
+func TestARecordOutlivesAReserveThatIsLateOnTheWire(t *testing.T) {
+	for name, status := range map[string]int{"completed": 201, "failed_retryable": 503} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+				w.do(orders, request("{}"), w.handler(status))
+				free := w.mem.Records()[0].FreeAt
+				time.Sleep(time.Until(free) - time.Millisecond)
+				reserve := new(faulty.Late)
+				store.On(faulty.Insert, 1, reserve.Fault())
+				for n := 2; n <= 60; n++ {
+					store.On(faulty.Insert, n, faulty.LoseRequest())
+				}
+				w.unavailable(orders, w.handler(201))
+				store.Clear()
+				w.mem.Expire(free.Add(late - time.Millisecond))
+				if err := reserve.Deliver(t.Context()); err == nil {
+					t.Error("the late reserve found nothing in its way")
+				}
+				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "2")
+			})
+		})
+	}
 }

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // This file alone says what the end of a handler means, by the operation's policy.
@@ -78,7 +80,7 @@ func (x *execution) classifyWrapped() protocol.Result {
 		return protocol.Result{Code: protocol.Broke}
 	}
 	if r.response.Bytes() > x.engine.cfg.ResponseBytesMax {
-		return x.answered(protocol.Responded, NewProblem(http.StatusInternalServerError, CodeResponseTooLarge, "Response too large",
+		return x.answered(protocol.Responded, NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
 			"The request was executed; its response is too large to be stored.").Response())
 	}
 	return x.answered(protocol.Responded, r.response)
@@ -112,7 +114,7 @@ func (x *execution) serverError(ctx context.Context) Response {
 }
 
 // newTx collects the writes of a run.
-func (x *execution) newTx(row *Record, attempt int) *Tx {
+func (x *execution) newTx(row *storage.Record, attempt int) *Tx {
 	return &Tx{
 		operationID: row.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: timeOf(x.now()), attempt: attempt,
 		retention: row.Retention, expiry: row.Expiry, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,

@@ -17,8 +17,9 @@ const module = "github.com/idem-go/idem-aws/"
 // mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Code: who may
 // import whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
 var mayImport = map[string][]string{
-	"idem":                          {"idem/canonical", "idem/protocol"},
+	"idem":                          {"idem/canonical", "idem/header", "idem/protocol", "idem/storage"},
 	"idem/canonical":                {},
+	"idem/storage":                  {"idem/canonical", "idem/protocol"},
 	"idem/protocol":                 {},
 	"idem/guard":                    {"idem"},
 	"idem/protocol/check":           {"idem/protocol"},
@@ -26,37 +27,37 @@ var mayImport = map[string][]string{
 	"idem/header":                   {},
 	"idem/sdkhttp":                  {},
 	"idem/codec":                    {},
-	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema"},
+	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema", "idem/storage"},
 	"idem/dynamo/schema":            {},
 	"idem/dynamo/dynamotest":        {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
 	"idem/telemetry":                {"idem", "idem/telemetry/metric"},
 	"idem/telemetry/metric":         {},
-	"idem/memstore":                 {"idem"},
-	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/recovery"},
-	"idem/storetest/faulty":         {"idem", "idem/outbox", "idem/recovery"},
-	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storetest/faulty"},
-	"idem/middleware":               {"idem", "idem/canonical", "idem/header"},
+	"idem/memstore":                 {"idem/storage"},
+	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/recovery", "idem/storage"},
+	"idem/storetest/faulty":         {"idem/outbox", "idem/recovery", "idem/storage"},
+	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest/faulty"},
+	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/storage"},
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
 	"idem/middleware/cors":          {"idem", "idem/header"},
 	"idem/awslambda":                {},
-	"idem/function":                 {"idem", "idem/canonical"},
+	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage"},
 	"idem/function/jmespath":        {"idem/function"},
-	"idem/breaker":                  {"idem", "idem/outbox", "idem/recovery"},
+	"idem/breaker":                  {"idem", "idem/outbox", "idem/recovery", "idem/storage"},
 	"idem/quota":                    {"idem"},
 	"idem/quota/dynamoquota":        {"idem", "idem/dynamo/schema"},
-	"idem/cache":                    {"idem"},
-	"idem/client":                   {"idem", "idem/header"},
+	"idem/cache":                    {"idem", "idem/storage"},
+	"idem/client":                   {"idem", "idem/header", "idem/storage"},
 	"idem/webhook":                  {"idem"},
-	"idem/seal":                     {"idem", "idem/codec", "idem/outbox", "idem/recovery"},
+	"idem/seal":                     {"idem", "idem/codec", "idem/outbox", "idem/recovery", "idem/storage"},
 	"idem/seal/awskms":              {"idem"},
-	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal"},
+	"idem/seal/tablekeys":           {"idem", "idem/dynamo/schema", "idem/seal", "idem/storage"},
 	"idem/internal/walk":            {},
-	"idem/recovery":                 {"idem", "idem/internal/walk"},
-	"idem/outbox":                   {"idem", "idem/internal/walk", "idem/protocol"},
+	"idem/recovery":                 {"idem", "idem/header", "idem/internal/walk", "idem/storage"},
+	"idem/outbox":                   {"idem", "idem/internal/walk", "idem/protocol", "idem/storage"},
 	"idem/outbox/call":              {"idem", "idem/outbox"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":          {"idem", "idem/outbox"},
-	"idem/operator":                 {"idem", "idem/outbox", "idem/recovery"},
+	"idem/operator":                 {"idem", "idem/outbox", "idem/recovery", "idem/storage"},
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/outbox"},
@@ -106,7 +107,7 @@ func TestImportsFollowTheDesign(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
+var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./recovery", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)
@@ -122,6 +123,24 @@ func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 		if strings.HasPrefix(name, "github.com/aws/") {
 			t.Errorf("one of %v pulls in %s", withoutAWS, name)
 		}
+	}
+}
+
+// What an application meets stays small enough to be read: everything that only a store needs is in package storage.
+func TestPackageIdemExportsAtMostAHundredNames(t *testing.T) {
+	count := 0
+	sources(t, func(pkg, _ string, file *ast.File) {
+		if pkg != "idem" {
+			return
+		}
+		for name, object := range file.Scope.Objects {
+			if ast.IsExported(name) && object.Kind != ast.Bad {
+				count++
+			}
+		}
+	})
+	if count == 0 || count > 100 {
+		t.Errorf("package idem exports %d names, at most 100 are wanted", count)
 	}
 }
 

@@ -4,25 +4,26 @@ import (
 	"context"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // outgoing are the messages of a transaction as they are inserted: where their operation delivers inline, claimed by this
 // execution from the moment of sending, not of the handler's start. A chain's message has the revision that the machine
 // gave it, any other one the record's.
-func (x *execution) outgoing(w protocol.Write) ([]Message, error) {
-	messages := make([]Message, len(x.run.tx.messages))
+func (x *execution) outgoing(w protocol.Write) ([]storage.Message, error) {
+	messages := make([]storage.Message, len(x.run.tx.messages))
 	x.sent = nil
 	for i, m := range x.run.tx.messages {
-		m.Revision = Revision(textOf(w.Rec.Revision))
+		m.Revision = storage.NameOf[storage.Revision](w.Rec.Revision)
 		if w.Msg.State == protocol.Claimed {
 			var err error
-			if m, err = x.op.Inline.Claimed(m, Owner(textOf(w.Msg.Owner)), timeOf(x.clock)); err != nil {
+			if m, err = x.op.Inline.Claimed(m, storage.NameOf[storage.Owner](w.Msg.Owner), timeOf(x.clock)); err != nil {
 				return nil, err
 			}
 			x.sent = &messages[i]
 		}
 		if w.MsgAs != protocol.Leave {
-			m.Revision = Revision(textOf(w.Msg.Revision))
+			m.Revision = storage.NameOf[storage.Revision](w.Msg.Revision)
 		}
 		messages[i] = m
 	}
@@ -30,7 +31,7 @@ func (x *execution) outgoing(w protocol.Write) ([]Message, error) {
 }
 
 // carried is the message that is to be delivered inline, as the store has it.
-func (x *execution) carried(say protocol.Say) *Message {
+func (x *execution) carried(say protocol.Say) *storage.Message {
 	switch {
 	case say.Carry.State != protocol.Claimed:
 		return nil
@@ -46,7 +47,7 @@ func (x *execution) carried(say protocol.Say) *Message {
 func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Result) *Result {
 	ctx, cancel := context.WithTimeout(ctx, spanOf(x.machine.Plan.StoreUntil-x.now()))
 	defer cancel()
-	var end *RecordEnd
+	var end *storage.RecordEnd
 	var err error
 	if m := x.carried(say); m != nil {
 		end, err = x.op.Inline.Carry(ctx, *m)

@@ -110,7 +110,7 @@ func (p Policy) begins(req Request, now time.Time) error {
 	case req.FirstSent != nil && req.FirstSent.Before(oldest):
 		return &ExpiredError{FirstSent: true}
 	case has && inKey.Before(oldest):
-		return &ExpiredError{FirstSent: p.AfterExpiry != AfterExpiryGone}
+		return &ExpiredError{FirstSent: !p.GoneAfterExpiry}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Operation is what a route registers: a stable name and how it is protected.
@@ -73,7 +74,7 @@ func (o Operation) validate(unsettled time.Duration) error {
 		return err
 	}
 	if o.Policy.ExemptReason == "" && o.Policy.Retention <= unsettled {
-		return &ConfigError{"Policy.Retention", o.Policy.Retention, fmt.Sprintf("must be longer than a request can live (Config.ExecutionMax + Config.WireMax = %v)", unsettled)}
+		return &ConfigError{"Policy.Retention", o.Policy.Retention, fmt.Sprintf("must be longer than a request can live (Config.ExecutionMax + %v on the wire = %v)", storage.WireMax, unsettled)}
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ type Result struct {
 	OperationID OperationID
 	// State is the record's state after the request. Where the response of an execution was not stored, it is
 	// StateFailedRetryable if the key is free again, and StateUnknown if what the handler did is not known.
-	State State
+	State storage.State
 	// Response is the answer of an executed or replayed request.
 	Response Response
 	// ExpiresAt is when the key may be reused; zero while the operation is not finished.

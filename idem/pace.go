@@ -3,6 +3,8 @@ package idem
 import (
 	"sync"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // pace is how long an operation takes, as this process has seen it: a moving average in which the last eight count for
@@ -40,7 +42,7 @@ const (
 )
 
 // replayed learns from a final record how long its settlement took.
-func (o *Registered) replayed(r Record) {
+func (o *Registered) replayed(r storage.Record) {
 	if r.Kind == KindDeferred && r.State.Final() {
 		o.settles.observe(r.DoneAt.Sub(r.CreatedAt))
 	}
@@ -48,7 +50,7 @@ func (o *Registered) replayed(r Record) {
 
 // retryInProgress is when a duplicate should ask again: when the holder is expected to be done, and by the end of its
 // lease in any case, for then the duplicate can take over.
-func (o *Registered) retryInProgress(r Record, now time.Time) time.Duration {
+func (o *Registered) retryInProgress(r storage.Record, now time.Time) time.Duration {
 	left := r.LeaseUntil.Sub(now)
 	if left <= 0 {
 		return retryAfterMin
@@ -57,7 +59,7 @@ func (o *Registered) retryInProgress(r Record, now time.Time) time.Duration {
 }
 
 // heldFor is how long the present holder has been at it, where that can be told: a take-over leaves no trace of its start.
-func heldFor(r Record, now time.Time) time.Duration {
+func heldFor(r storage.Record, now time.Time) time.Duration {
 	if r.Attempts > 1 {
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // slow executes for as long as it is told to.
@@ -93,10 +94,10 @@ func (w *world) settle(id idem.OperationID) {
 		w.Fatal(err)
 	}
 	now := time.Now().UTC()
-	send, err := w.mem.PrepareSettle(idem.Settlement{
-		Message: idem.MessageEnd{ID: id.Message(1), State: idem.MessageDelivered, DoneAt: now}, Fence: idem.MessageFence{Open: true},
-		Record: &idem.RecordEnd{
-			Key: key, OperationID: id, State: idem.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(24 * time.Hour), FreeAt: now.Add(24 * time.Hour),
+	send, err := w.mem.PrepareSettle(storage.Settlement{
+		Message: storage.MessageEnd{ID: id.Message(1), State: storage.MessageDelivered, DoneAt: now}, Fence: storage.MessageFence{Open: true},
+		Record: &storage.RecordEnd{
+			Key: key, OperationID: id, State: storage.StateCompleted, Response: idem.Response{Status: 201}, DoneAt: now, ExpiresAt: now.Add(24 * time.Hour), FreeAt: now.Add(24 * time.Hour),
 		},
 		Token: "settle",
 	})

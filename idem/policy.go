@@ -17,8 +17,9 @@ type Policy struct {
 	ExemptReason string
 
 	MissingKey MissingKey
-	EmptyKey   EmptyKey
-	Syntax     Syntax
+	// EmptyKeyIsMissing treats an empty header as a missing one; otherwise it is refused with 400.
+	EmptyKeyIsMissing bool
+	Syntax            Syntax
 	// KeyBytesMin is the shortest key accepted, in bytes; 0 and 1 mean any. For SyntaxOpaque only.
 	KeyBytesMin int
 	Mismatch    Mismatch
@@ -27,7 +28,9 @@ type Policy struct {
 	WaitMax time.Duration
 	// StoreServerErrors stores and replays 5xx results once execution began. Never for wrapped operations.
 	StoreServerErrors bool
-	ClientErrors      ClientErrors
+	// StoreClientErrors stores and replays every 4xx result. Otherwise 401, 403, 408, 409, 425 and 429 are not stored,
+	// unless the handler declared one by Reject.
+	StoreClientErrors bool
 	Scope             ScopeRule
 	// BindPrincipal adds the caller's principal (session, token) to the scope.
 	BindPrincipal bool
@@ -36,9 +39,10 @@ type Policy struct {
 	// ResourceBacked keeps the records of successes (2xx) for as long as the resources that they made: they expire when
 	// [Engine.End] says so, and carry no Idempotency-Expires before. Every other result expires after Retention.
 	ResourceBacked bool
-	AfterExpiry    AfterExpiry
-	// KeepFor is how long an expired record is kept, at most 10 years: with AfterExpiryGone it is the tombstone that
-	// answers 410, after which the key is new again; with AfterExpiryNew it is there to be read by an audit, until a new
+	// GoneAfterExpiry answers 410 to a key whose record has expired; otherwise its request is a new one.
+	GoneAfterExpiry bool
+	// KeepFor is how long an expired record is kept, at most 10 years: with GoneAfterExpiry it is the tombstone that
+	// answers 410, after which the key is new again; without, it is there to be read by an audit, until a new
 	// request with its key replaces it. Native TTL removes it later, never earlier.
 	KeepFor time.Duration
 	// KeyTime says that the time in a key counts as the time when its request was first sent.
@@ -59,15 +63,6 @@ type MissingKey string
 const (
 	MissingKeyRefused     MissingKey = "refused"     // 400
 	MissingKeyUnprotected MissingKey = "unprotected" // executes without protection, marked so
-)
-
-// EmptyKey is what an empty header means.
-type EmptyKey string
-
-// The meanings of an empty header.
-const (
-	EmptyKeyRefused   EmptyKey = "refused" // 400
-	EmptyKeyAsMissing EmptyKey = "as missing"
 )
 
 // Syntax is how the header is read.
@@ -101,16 +96,6 @@ const (
 	InFlightWait     InFlight = "wait" // replays the winner's response; 409 when the wait is over
 )
 
-// ClientErrors says which 4xx results are stored.
-type ClientErrors string
-
-// Which 4xx results are stored.
-const (
-	// ClientErrorsFinal stores all but 401, 403, 408, 409, 425 and 429, unless the handler declared one by Reject.
-	ClientErrorsFinal ClientErrors = "final"
-	ClientErrorsAll   ClientErrors = "all"
-)
-
 // ScopeRule is what a key is unique within.
 type ScopeRule string
 
@@ -120,21 +105,12 @@ const (
 	ScopeTenant    ScopeRule = "tenant+key" // the same key at another operation is a mismatch
 )
 
-// AfterExpiry is what a request gets whose record has expired.
-type AfterExpiry string
-
-// What follows expiry.
-const (
-	AfterExpiryNew  AfterExpiry = "new request"
-	AfterExpiryGone AfterExpiry = "410"
-)
-
 // KeyTime is which keys carry the time when their request was first sent.
 type KeyTime string
 
 // The keys that carry a time.
 const (
-	KeyTimeNone   KeyTime = "" // keys are wrapped
+	KeyTimeNone   KeyTime = "" // keys are opaque
 	KeyTimeUUIDv7 KeyTime = "UUIDv7"
 	KeyTimeULID   KeyTime = "ULID"
 	KeyTimeEither KeyTime = "UUIDv7 or ULID"
@@ -151,27 +127,27 @@ const (
 // IETF is the default policy: draft-ietf-httpapi-idempotency-key-header.
 func IETF() Policy {
 	return Policy{
-		Name: "ietf", MissingKey: MissingKeyRefused, EmptyKey: EmptyKeyRefused, Syntax: SyntaxStructured,
-		Mismatch: Mismatch422, InFlight: InFlightConflict, ClientErrors: ClientErrorsFinal, Scope: ScopeOperation,
-		Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
+		Name: "ietf", MissingKey: MissingKeyRefused, Syntax: SyntaxStructured,
+		Mismatch: Mismatch422, InFlight: InFlightConflict, Scope: ScopeOperation,
+		Retention: 24 * time.Hour,
 	}
 }
 
 // Stripe is the contract of Stripe's API.
 func Stripe() Policy {
 	return Policy{
-		Name: "stripe", MissingKey: MissingKeyUnprotected, EmptyKey: EmptyKeyAsMissing, Syntax: SyntaxOpaque,
-		Mismatch: Mismatch400, InFlight: InFlightInUse, StoreServerErrors: true, ClientErrors: ClientErrorsFinal,
-		Scope: ScopeTenant, Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
+		Name: "stripe", MissingKey: MissingKeyUnprotected, EmptyKeyIsMissing: true, Syntax: SyntaxOpaque,
+		Mismatch: Mismatch400, InFlight: InFlightInUse, StoreServerErrors: true,
+		Scope: ScopeTenant, Retention: 24 * time.Hour,
 	}
 }
 
 // Lenient is the contract of account-scoped APIs whose duplicates wait for the first result.
 func Lenient() Policy {
 	return Policy{
-		Name: "lenient", MissingKey: MissingKeyUnprotected, EmptyKey: EmptyKeyAsMissing, Syntax: SyntaxOpaque,
-		Mismatch: MismatchReplay, InFlight: InFlightWait, WaitMax: 10 * time.Second, ClientErrors: ClientErrorsAll,
-		Scope: ScopeTenant, Retention: 24 * time.Hour, AfterExpiry: AfterExpiryNew,
+		Name: "lenient", MissingKey: MissingKeyUnprotected, EmptyKeyIsMissing: true, Syntax: SyntaxOpaque,
+		Mismatch: MismatchReplay, InFlight: InFlightWait, WaitMax: 10 * time.Second, StoreClientErrors: true,
+		Scope: ScopeTenant, Retention: 24 * time.Hour,
 	}
 }
 
@@ -214,13 +190,10 @@ func (p Policy) Validate() error {
 	}
 	for _, check := range []error{
 		oneOf("Policy.MissingKey", p.MissingKey, MissingKeyRefused, MissingKeyUnprotected),
-		oneOf("Policy.EmptyKey", p.EmptyKey, EmptyKeyRefused, EmptyKeyAsMissing),
 		oneOf("Policy.Syntax", p.Syntax, SyntaxStructured, SyntaxStrict, SyntaxOpaque),
 		oneOf("Policy.Mismatch", p.Mismatch, Mismatch422, Mismatch400, MismatchReplay),
 		oneOf("Policy.InFlight", p.InFlight, InFlightConflict, InFlightInUse, InFlightAccepted, InFlightWait),
-		oneOf("Policy.ClientErrors", p.ClientErrors, ClientErrorsFinal, ClientErrorsAll),
 		oneOf("Policy.Scope", p.Scope, ScopeOperation, ScopeTenant),
-		oneOf("Policy.AfterExpiry", p.AfterExpiry, AfterExpiryNew, AfterExpiryGone),
 		oneOf("Policy.KeyTime", p.KeyTime, KeyTimeNone, KeyTimeUUIDv7, KeyTimeULID, KeyTimeEither),
 		p.validateRelations(),
 		p.validateExpiry(),
@@ -261,8 +234,8 @@ func (p Policy) validateExpiry() error {
 	if longest := p.KeyTime.bytesMax(); p.KeyTimeRequired && p.KeyBytesMin > longest {
 		return &ConfigError{"Policy.KeyBytesMin", p.KeyBytesMin, fmt.Sprintf("refuses every key that Policy.KeyTimeRequired admits: a %s has at most %d bytes", p.KeyTime, longest)}
 	}
-	if p.AfterExpiry == AfterExpiryGone && p.KeepFor == 0 && !p.KeyTimeRequired {
-		return &ConfigError{"Policy.AfterExpiry", p.AfterExpiry, "needs a tombstone (Policy.KeepFor) or a time in every key (Policy.KeyTimeRequired): else an expired key can't be told from a new one"}
+	if p.GoneAfterExpiry && p.KeepFor == 0 && !p.KeyTimeRequired {
+		return &ConfigError{"Policy.GoneAfterExpiry", true, "needs a tombstone (Policy.KeepFor) or a time in every key (Policy.KeyTimeRequired): else an expired key can't be told from a new one"}
 	}
 	return nil
 }
@@ -290,7 +263,7 @@ func (p Policy) stores(status int) bool {
 	switch {
 	case status >= 500:
 		return p.StoreServerErrors
-	case status >= 400 && p.ClientErrors == ClientErrorsFinal:
+	case status >= 400 && !p.StoreClientErrors:
 		return !slices.Contains([]int{401, 403, 408, 409, 425, 429}, status)
 	}
 	return true

@@ -22,16 +22,13 @@ func TestPublishedPoliciesAreValid(t *testing.T) {
 func TestPolicyRejectsContradictionsByNamingTheField(t *testing.T) {
 	for field, change := range map[string]func(*idem.Policy){
 		"Policy.MissingKey":    func(p *idem.Policy) { p.MissingKey = "" },
-		"Policy.EmptyKey":      func(p *idem.Policy) { p.EmptyKey = "whatever" },
 		"Policy.Syntax":        func(p *idem.Policy) { p.Syntax = "xml" },
 		"Policy.KeyBytesMin":   func(p *idem.Policy) { p.KeyBytesMin = 8 },
 		"Policy.Mismatch":      func(p *idem.Policy) { p.Mismatch = "418" },
 		"Policy.InFlight":      func(p *idem.Policy) { p.InFlight = "" },
 		"Policy.WaitMax":       func(p *idem.Policy) { p.WaitMax = time.Second },
-		"Policy.ClientErrors":  func(p *idem.Policy) { p.ClientErrors = "" },
 		"Policy.Scope":         func(p *idem.Policy) { p.Scope = "key" },
 		"Policy.Retention":     func(p *idem.Policy) { p.Retention = 91 * 24 * time.Hour },
-		"Policy.AfterExpiry":   func(p *idem.Policy) { p.AfterExpiry = "404" },
 		"Policy.KeepFor":       func(p *idem.Policy) { p.KeepFor = -time.Second },
 		"Policy.KeyTime":       func(p *idem.Policy) { p.KeyTime = "UUIDv1" },
 		"Policy.ReplayHeaders": func(p *idem.Policy) { p.ReplayHeaders = []string{"X-Ok", "set-cookie"} },
@@ -58,12 +55,12 @@ func TestPolicyRejectsExpiryThatCannotBeKept(t *testing.T) {
 		fields []string
 	}{
 		"410 without tombstone or key time": {
-			func(p *idem.Policy) { p.AfterExpiry = idem.AfterExpiryGone },
-			[]string{"Policy.AfterExpiry", "Policy.KeepFor", "Policy.KeyTimeRequired"},
+			func(p *idem.Policy) { p.GoneAfterExpiry = true },
+			[]string{"Policy.GoneAfterExpiry", "Policy.KeepFor", "Policy.KeyTimeRequired"},
 		},
 		"410 with a time that keys need not have": {
-			func(p *idem.Policy) { p.AfterExpiry, p.KeyTime = idem.AfterExpiryGone, idem.KeyTimeULID },
-			[]string{"Policy.AfterExpiry", "Policy.KeyTimeRequired"},
+			func(p *idem.Policy) { p.GoneAfterExpiry, p.KeyTime = true, idem.KeyTimeULID },
+			[]string{"Policy.GoneAfterExpiry", "Policy.KeyTimeRequired"},
 		},
 		"a time that no key has is required": {
 			func(p *idem.Policy) { p.KeyTimeRequired = true },
@@ -95,9 +92,9 @@ func TestPolicyRejectsExpiryThatCannotBeKept(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*idem.Policy){
-		"tombstone": func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, time.Hour },
+		"tombstone": func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, time.Hour },
 		"time in the key": func(p *idem.Policy) {
-			p.AfterExpiry, p.KeyTime, p.KeyTimeRequired = idem.AfterExpiryGone, idem.KeyTimeEither, true
+			p.GoneAfterExpiry, p.KeyTime, p.KeyTimeRequired = true, idem.KeyTimeEither, true
 		},
 		"audit":    func(p *idem.Policy) { p.KeepFor = 10 * 365 * 24 * time.Hour },
 		"resource": func(p *idem.Policy) { p.ResourceBacked = true },
@@ -114,7 +111,7 @@ func TestRegisterRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := idem.New(mem, idem.Config{WireMax: 2 * time.Hour})
+	engine, err := idem.New(mem, idem.Config{ExecutionMax: 2 * time.Hour, RunMax: 2 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

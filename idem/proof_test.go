@@ -11,24 +11,27 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // carrier delivers inline: it claims as a worker does, and notes what it was given to deliver.
-type carrier struct{ carried []idem.Message }
+type carrier struct{ carried []storage.Message }
 
-func (c *carrier) Claimed(m idem.Message, owner idem.Owner, now time.Time) (idem.Message, error) {
-	m.State, m.Owner, m.LeaseUntil, m.FirstClaimedAt, m.OpenSince = idem.MessageClaimed, owner, now.Add(30*time.Second), now, now
+func (c *carrier) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
+	m.State, m.Owner, m.LeaseUntil, m.FirstClaimedAt, m.OpenSince = storage.MessageClaimed, owner, now.Add(30*time.Second), now, now
 	m.Epoch++
 	return m, nil
 }
 
-func (c *carrier) Carry(_ context.Context, m idem.Message) (*idem.RecordEnd, error) {
+func (c *carrier) Carry(_ context.Context, m storage.Message) (*storage.RecordEnd, error) {
 	c.carried = append(c.carried, m)
 	return nil, nil
 }
 
-func (c *carrier) Resume(context.Context, idem.OperationID) (*idem.RecordEnd, error) { return nil, nil }
+func (c *carrier) Resume(context.Context, idem.OperationID) (*storage.RecordEnd, error) {
+	return nil, nil
+}
 
 // A commit lands, its reply is lost, and its resend meets a throttle: that is no answer to bytes that may have landed.
 func TestACommitThatLandedAndWasThrottledOnItsResendHappensOnce(t *testing.T) {
@@ -39,7 +42,7 @@ func TestACommitThatLandedAndWasThrottledOnItsResendHappensOnce(t *testing.T) {
 				orders := w.register(op)
 				store.On(faulty.Commit, 1, faulty.LoseReply())
 				for n := 2; n <= 9; n++ {
-					store.On(faulty.Commit, n, faulty.Refuse(idem.ErrThrottled))
+					store.On(faulty.Commit, n, faulty.Refuse(storage.ErrThrottled))
 				}
 				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
 				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
@@ -57,7 +60,7 @@ func TestACommitThatLandedAndWasThrottledOnItsResendHappensOnce(t *testing.T) {
 // dead while the request is calling, and calls too.
 func TestInlineDeliveryActsOnTheStoredClaimOnly(t *testing.T) {
 	for name, resend := range map[string]faulty.Fault{
-		"throttled": faulty.Refuse(idem.ErrThrottled), "contention": faulty.Refuse(idem.ErrContention), "lost": faulty.LoseRequest(),
+		"throttled": faulty.Refuse(storage.ErrThrottled), "contention": faulty.Refuse(storage.ErrContention), "lost": faulty.LoseRequest(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -94,7 +97,7 @@ func TestAReserveThatLandedAndWasThrottledOnItsResendIsGivenBack(t *testing.T) {
 					orders := w.register(idem.Operation{Kind: kind})
 					store.On(faulty.Insert, 1, faulty.LoseReply())
 					for n := 2; n <= 60; n++ {
-						store.On(faulty.Insert, n, faulty.Refuse(idem.ErrThrottled))
+						store.On(faulty.Insert, n, faulty.Refuse(storage.ErrThrottled))
 					}
 					w.unavailable(orders, w.effect(201, ""))
 					store.Clear()
@@ -153,7 +156,7 @@ func TestNoLeaseIsRenewedWhereThePlatformKills(t *testing.T) {
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
 			time.Sleep(30 * time.Second)
-			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
+			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != storage.StateUnknown || err != nil {
 				t.Errorf("%q, %v, want it parked", state, err)
 			}
 			return idem.Response{Status: 201}, nil
@@ -165,7 +168,7 @@ func TestNoLeaseIsRenewedWhereThePlatformKills(t *testing.T) {
 }
 
 // engineOf gives the world another engine on the store.
-func (w *world) engineOf(store idem.Store, cfg idem.Config) {
+func (w *world) engineOf(store storage.Store, cfg idem.Config) {
 	w.Helper()
 	var err error
 	if w.engine, err = idem.New(store, cfg); err != nil {
@@ -182,7 +185,7 @@ func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
 			w.engineOf(store, idem.Config{KillsAtDeadline: kills})
 			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 			for n := 1; n <= 6; n++ { // and contention on it is no answer
-				store.On(faulty.Update, n, faulty.Refuse(idem.ErrContention))
+				store.On(faulty.Update, n, faulty.Refuse(storage.ErrContention))
 			}
 			w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
 				time.Sleep(24600 * time.Millisecond) // the last write of others is at 24.5 s, the lease ends at 27 s
@@ -197,8 +200,8 @@ func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
 func TestARejectionBesideALockThatWasNotJudgedRunsAgain(t *testing.T) {
 	reject := idem.Reject(idem.NewProblem(402, "insufficient_funds", "No", "No."))
 	for name, cancelled := range map[string]error{
-		"with a failed condition": &idem.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}},
-		"without one":             &idem.ContentionError{Unjudged: []int{1}},
+		"with a failed condition": &storage.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}},
+		"without one":             &storage.ContentionError{Unjudged: []int{1}},
 	} {
 		for _, op := range kinds {
 			t.Run(fmt.Sprintf("%s, %s", name, op.Kind), func(t *testing.T) {
@@ -225,7 +228,7 @@ func TestARejectionBesideAnythingThatWasNotJudgedIsSentAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
-		store.On(faulty.Commit, 1, faulty.Refuse(&idem.WriteFailedError{Indexes: []int{0}, OwnUnjudged: true}))
+		store.On(faulty.Commit, 1, faulty.Refuse(&storage.WriteFailedError{Indexes: []int{0}, OwnUnjudged: true}))
 		w.want(w.do(orders, request("{}"), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 			tx.Write(memstore.Write{Key: "funds", Condition: func([]byte) bool { return true }, Failure: reject}, count("business"))
 			return idem.JSON(201, tx.Attempt())
@@ -246,7 +249,7 @@ func TestObserveModeStoresNoPermission(t *testing.T) {
 				}
 				return idem.Response{Status: status}, nil
 			})
-			if r := w.only(); r.SafeToRunAgain || status == 500 && r.State != idem.StateUnknown {
+			if r := w.only(); r.SafeToRunAgain || status == 500 && r.State != storage.StateUnknown {
 				t.Errorf("%d left a record that is %s, safe %v", status, r.State, r.SafeToRunAgain)
 			}
 		})
@@ -308,7 +311,7 @@ func TestWhatWasToldToHaveFailedNeverCommitsLater(t *testing.T) {
 					t.Fatalf("%v, want the handler's error", err)
 				}
 				w.mem.PutRow("version", nil)
-				var conflict *idem.RecordConflictError
+				var conflict *storage.RecordConflictError
 				if err := late.Deliver(t.Context()); !errors.As(err, &conflict) {
 					t.Errorf("the late commit: %v, want a RecordConflictError", err)
 				}
@@ -353,7 +356,7 @@ func TestAClockThatStandsStillEndsARequestAllTheSame(t *testing.T) {
 					if calls == 1 {
 						return run(ctx)
 					}
-					return &idem.OutcomeUnknownError{Cause: errors.New("lost")}
+					return &storage.OutcomeUnknownError{Cause: errors.New("lost")}
 				})
 				w.unavailable(orders, w.effect(201, ""))
 			})

@@ -8,17 +8,18 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // peers.md H17: whatever a later release has left in the way, whoever meets it executes nothing, changes nothing and
 // answers 503; the release that wrote it goes on where it stopped.
 func TestH17RecordsOfALaterReleaseAreUnavailable(t *testing.T) {
-	for name, change := range map[string]func(*idem.Record){
-		"schema":              func(r *idem.Record) { r.SchemaVersion++ },
-		"state":               func(r *idem.Record) { r.State = "suspended" },
-		"kind":                func(r *idem.Record) { r.Kind = "durable" },
-		"fingerprint version": func(r *idem.Record) { r.Fingerprint.Version = canonical.Version + 1 },
-		"fingerprint secret":  func(r *idem.Record) { r.Fingerprint.KeyID = "2027-01" },
+	for name, change := range map[string]func(*storage.Record){
+		"schema":              func(r *storage.Record) { r.SchemaVersion++ },
+		"state":               func(r *storage.Record) { r.State = "suspended" },
+		"kind":                func(r *storage.Record) { r.Kind = "durable" },
+		"fingerprint version": func(r *storage.Record) { r.Fingerprint.Version = canonical.Version + 1 },
+		"fingerprint secret":  func(r *storage.Record) { r.Fingerprint.KeyID = "2027-01" },
 	} {
 		for _, op := range append([]idem.Operation{{Kind: idem.KindWrapped}}, kinds...) {
 			bubble(t, func(t *testing.T) {
@@ -29,7 +30,7 @@ func TestH17RecordsOfALaterReleaseAreUnavailable(t *testing.T) {
 				}
 				w.do(orders, request(`{}`), handler)
 				later := w.mem.Records()[0]
-				fence := idem.FenceOf(later)
+				fence := storage.FenceOf(later)
 				change(&later)
 				if err := w.mem.Update(w.Context(), later, fence); err != nil {
 					w.Fatal(err)

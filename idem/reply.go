@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // replied is the one place that says what a store's error means to package protocol. writes are those that rode along;
@@ -18,12 +19,12 @@ func (d *driver) replied(err error, writes []Write) (reply protocol.Reply, rejec
 }
 
 func (d *driver) refusal(err error, writes []Write) (reply protocol.Reply, rejection protocol.Answer) {
-	var record *RecordConflictError
-	var message *MessageConflictError
-	var failed *WriteFailedError
-	var contention *ContentionError
-	var unknown *OutcomeUnknownError
-	var notAsked *NotAskedError
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
+	var failed *storage.WriteFailedError
+	var contention *storage.ContentionError
+	var unknown *storage.OutcomeUnknownError
+	var notAsked *storage.NotAskedError
 	switch {
 	case errors.As(err, &record):
 		reply.Code, reply.Conds = protocol.Refused, protocol.CondRecord
@@ -37,9 +38,9 @@ func (d *driver) refusal(err error, writes []Write) (reply protocol.Reply, rejec
 		return d.failedWrites(failed, writes)
 	case errors.As(err, &contention) && declared(writes, contention.Unjudged, Failure.Retries):
 		reply.Code, reply.Conds = protocol.Refused, protocol.Unjudged|protocol.UnjudgedRetry
-	case errors.Is(err, ErrThrottled):
+	case errors.Is(err, storage.ErrThrottled):
 		reply.Code = protocol.Throttled
-	case errors.Is(err, ErrContention):
+	case errors.Is(err, storage.ErrContention):
 		reply.Code = protocol.Contention
 	case errors.As(err, &notAsked):
 		reply.Code = protocol.NotSent
@@ -52,21 +53,20 @@ func (d *driver) refusal(err error, writes []Write) (reply protocol.Reply, rejec
 }
 
 // failedWrites says what the failed business conditions declared, and whether any was not judged.
-func (d *driver) failedWrites(failed *WriteFailedError, writes []Write) (reply protocol.Reply, rejection protocol.Answer) {
+func (d *driver) failedWrites(failed *storage.WriteFailedError, writes []Write) (reply protocol.Reply, rejection protocol.Answer) {
 	reply.Code = protocol.Refused
 	for _, i := range failed.Indexes {
 		switch failure := writes[i].IfConditionFails(); {
 		case failure.Retries():
 			reply.Conds |= protocol.CondRetry
 		default:
-			problem, rejects := failure.Rejects()
-			if !rejects {
+			if _, rejects := failure.Rejects(); !rejects {
 				reply.Conds |= protocol.CondUndeclared
 				continue
 			}
 			reply.Conds |= protocol.CondReject
 			if rejection == 0 {
-				rejection = d.answers.add(answer{response: problem.Response()})
+				rejection = d.answers.add(answer{response: failure.Response()})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ParkDead does what whoever meets a dead lease of a wrapped handler does: it makes the record unknown, fenced by what was
@@ -13,7 +14,7 @@ import (
 // next request takes over, or a race that somebody else won.
 //
 // Errors: [*UnavailableError], an [*UnreadableError] inside one for a record that this release can't judge.
-func (e *Engine) ParkDead(ctx context.Context, key RecordKey) (State, error) {
+func (e *Engine) ParkDead(ctx context.Context, key storage.RecordKey) (storage.State, error) {
 	c, err := e.changeOf(key, protocol.Change{Errand: protocol.ParkDead}, "")
 	if err != nil {
 		return "", err
@@ -35,22 +36,22 @@ func (e *Engine) ParkDead(ctx context.Context, key RecordKey) (State, error) {
 // now on every request with its key gets it. It is a person's, or a probe's, with evidence that the effect happened; seen
 // is the revision of the record that they saw.
 //
-// Errors: a [*RecordConflictError] with what is there now, where that is not what was seen; [ErrNotLive];
+// Errors: a [*storage.RecordConflictError] with what is there now, where that is not what was seen; [ErrNotLive];
 // [*TransitionError] for a record that is not unknown; [*ResponseError] for a response that can't be an answer;
 // [ErrResponseTooLarge]; [*UnavailableError], after which it may be called again.
-func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, seen Revision, response Response) (Record, error) {
+func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, seen storage.Revision, response Response) (storage.Record, error) {
 	if err := e.storable(response); err != nil {
-		return Record{}, err
+		return storage.Record{}, err
 	}
 	c, err := e.newChange(protocol.Resolve, tenant, id)
 	if err != nil {
-		return Record{}, err
+		return storage.Record{}, err
 	}
 	c.response = response
 	c.machine.Answer = c.answers.add(answer{response: response})
 	next, err := c.decide(ctx, seen, "a resolution")
 	if err != nil {
-		return Record{}, err
+		return storage.Record{}, err
 	}
 	e.tellDecided(ctx, eventReconciled, next, slog.String("outcome", "found"), slog.Int("status", response.Status))
 	return next, nil
@@ -63,18 +64,18 @@ func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, see
 //
 // Errors: as with [Engine.Resolve]; [*TransitionError] for a record that is in another state, and for a wrapped one that
 // is in progress or whose lease lives.
-func (e *Engine) Free(ctx context.Context, tenant string, id OperationID, seen Revision, reason string) (Record, error) {
+func (e *Engine) Free(ctx context.Context, tenant string, id OperationID, seen storage.Revision, reason string) (storage.Record, error) {
 	c, err := e.newChange(protocol.Free, tenant, id)
 	if err != nil {
-		return Record{}, err
+		return storage.Record{}, err
 	}
 	c.reason = reason
 	next, err := c.decide(ctx, seen, "a release")
 	if err != nil {
-		return Record{}, err
+		return storage.Record{}, err
 	}
 	outcome := "absent"
-	if c.was == StateInProgress {
+	if c.was == storage.StateInProgress {
 		outcome = "fenced_off"
 	}
 	e.tellDecided(ctx, eventReconciled, next, slog.String("outcome", outcome), slog.String("reason", reason))
@@ -82,17 +83,17 @@ func (e *Engine) Free(ctx context.Context, tenant string, id OperationID, seen R
 }
 
 // decide makes a change to a record exactly as it was seen.
-func (c *change) decide(ctx context.Context, seen Revision, what string) (Record, error) {
+func (c *change) decide(ctx context.Context, seen storage.Revision, what string) (storage.Record, error) {
 	var known bool
-	if c.machine.Seen, known = idOf(seen); !known || c.machine.Seen.None() {
+	if c.machine.Seen, known = storage.Bits(seen); !known || c.machine.Seen.None() {
 		c.machine.Seen = protocol.ID{0, 1} // no row has it: nobody can have seen this one
 	}
 	code, err := c.drive(ctx)
 	switch {
 	case err != nil:
-		return Record{}, err
+		return storage.Record{}, err
 	case code != protocol.Changed:
-		return Record{}, c.refused(code, what)
+		return storage.Record{}, c.refused(code, what)
 	}
 	return *c.frozen.record, nil
 }
@@ -117,7 +118,7 @@ func (e *Engine) storable(response Response) error {
 }
 
 // tellDecided writes the one event line of what became of a record without a request.
-func (e *Engine) tellDecided(ctx context.Context, name string, r Record, more ...slog.Attr) {
+func (e *Engine) tellDecided(ctx context.Context, name string, r storage.Record, more ...slog.Attr) {
 	line := []slog.Attr{
 		slog.String("operation", r.Operation), slog.String("tenant", r.Tenant), slog.String("key_hash", string(r.Key)),
 		slog.String("operation_id", string(r.OperationID)), slog.Int64("epoch", r.Epoch),

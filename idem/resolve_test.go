@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // crashed runs a wrapped operation whose completion never arrives, and returns its record, its lease still alive.
-func (w *world) crashed(store *faulty.Store, op *idem.Registered) idem.Record {
+func (w *world) crashed(store *faulty.Store, op *idem.Registered) storage.Record {
 	w.Helper()
 	store.All(func(ctx context.Context, run func(context.Context) error) error {
 		if w.runs > 0 {
@@ -29,7 +30,7 @@ func (w *world) crashed(store *faulty.Store, op *idem.Registered) idem.Record {
 }
 
 // only is the one record there is.
-func (w *world) only() idem.Record {
+func (w *world) only() storage.Record {
 	w.Helper()
 	records := w.mem.Records()
 	if len(records) != 1 {
@@ -39,11 +40,11 @@ func (w *world) only() idem.Record {
 }
 
 // parked is a crashed wrapped operation whose dead lease was met.
-func parked(w *world, store *faulty.Store) (*idem.Registered, idem.Record) {
+func parked(w *world, store *faulty.Store) (*idem.Registered, storage.Record) {
 	w.Helper()
 	orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 	time.Sleep(time.Until(w.crashed(store, orders).LeaseUntil.Add(skew)))
-	if state, err := w.engine.ParkDead(w.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
+	if state, err := w.engine.ParkDead(w.Context(), w.only().Key); state != storage.StateUnknown || err != nil {
 		w.Fatalf("ParkDead: %q, %v", state, err)
 	}
 	return orders, w.only()
@@ -51,15 +52,15 @@ func parked(w *world, store *faulty.Store) (*idem.Registered, idem.Record) {
 
 var found = idem.Response{Status: 201, Header: []idem.Field{{Name: "X-Order", Value: "7"}}, Body: []byte("found")}
 
-func wantConflict(t *testing.T, err error, state idem.State) {
+func wantConflict(t *testing.T, err error, state storage.State) {
 	t.Helper()
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if !errors.As(err, &conflict) || conflict.Existing == nil || conflict.Existing.State != state {
 		t.Errorf("got error %v, want a RecordConflictError with a record that is %s", err, state)
 	}
 }
 
-func wantRefused(t *testing.T, err error, state idem.State) {
+func wantRefused(t *testing.T, err error, state storage.State) {
 	t.Helper()
 	var refused *idem.TransitionError
 	if !errors.As(err, &refused) || refused.State != state {
@@ -73,16 +74,16 @@ func TestParkDeadLeavesALiveLeaseAlone(t *testing.T) {
 		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindWrapped}))
 		time.Sleep(time.Until(r.LeaseUntil.Add(skew)) - time.Millisecond)
 		writes := store.Count(faulty.Update)
-		for _, key := range []idem.RecordKey{r.Key, "absent"} {
+		for _, key := range []storage.RecordKey{r.Key, "absent"} {
 			if state, err := w.engine.ParkDead(t.Context(), key); state != "" || err != nil || store.Count(faulty.Update) > writes {
 				t.Errorf("%q, %v, want nothing done", state, err)
 			}
 		}
-		if w.only().State != idem.StateInProgress {
+		if w.only().State != storage.StateInProgress {
 			t.Fatal("a live lease was parked")
 		}
 		time.Sleep(time.Millisecond)
-		for _, want := range []idem.State{idem.StateUnknown, ""} { // the second time there is nothing to do
+		for _, want := range []storage.State{storage.StateUnknown, ""} { // the second time there is nothing to do
 			if state, err := w.engine.ParkDead(t.Context(), r.Key); state != want || err != nil {
 				t.Errorf("%q, %v, want %q", state, err, want)
 			}
@@ -123,9 +124,9 @@ func TestParkDeadLosesRepliesAndRaces(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		r := w.crashed(store, w.register(idem.Operation{Kind: idem.KindWrapped}))
 		time.Sleep(time.Hour)
-		store.On(faulty.Update, 1, faulty.Refuse(idem.ErrContention))
+		store.On(faulty.Update, 1, faulty.Refuse(storage.ErrContention))
 		store.On(faulty.Update, 2, faulty.LoseReply())
-		if state, err := w.engine.ParkDead(t.Context(), r.Key); state != idem.StateUnknown || err != nil {
+		if state, err := w.engine.ParkDead(t.Context(), r.Key); state != storage.StateUnknown || err != nil {
 			t.Errorf("reply lost: %q, %v, want unknown", state, err)
 		}
 		store.All(faulty.Refuse(errDown))
@@ -144,7 +145,7 @@ func TestH9LateEvidenceSettlesWhatTheSweepParked(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 		store.On(faulty.Update, 1, freeze(time.Minute, func() {
-			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != idem.StateUnknown || err != nil {
+			if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != storage.StateUnknown || err != nil {
 				t.Errorf("ParkDead: %q, %v", state, err)
 			}
 		}))
@@ -161,7 +162,7 @@ func TestResolveCompletesWhatWasUnknown(t *testing.T) {
 		time.Sleep(3 * day)
 		store.On(faulty.Update, 1, faulty.LoseReply())
 		got, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
-		if err != nil || got.State != idem.StateCompleted || string(got.Response.Body) != "found" {
+		if err != nil || got.State != storage.StateCompleted || string(got.Response.Body) != "found" {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		result := w.do(orders, request("{}"), w.effect(201, ""))
@@ -174,9 +175,9 @@ func TestResolveCompletesWhatWasUnknown(t *testing.T) {
 		}
 		w.ran(1)
 		_, err = w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
-		wantConflict(t, err, idem.StateCompleted)
+		wantConflict(t, err, storage.StateCompleted)
 		_, err = w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "")
-		wantConflict(t, err, idem.StateCompleted)
+		wantConflict(t, err, storage.StateCompleted)
 	})
 }
 
@@ -210,7 +211,7 @@ func TestResolveRefusesWhatCanNotBeAnAnswer(t *testing.T) {
 		if _, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, large); !errors.Is(err, idem.ErrResponseTooLarge) {
 			t.Errorf("too large: %v", err)
 		}
-		if w.only().State != idem.StateUnknown {
+		if w.only().State != storage.StateUnknown {
 			t.Error("it was decided")
 		}
 	})
@@ -224,8 +225,8 @@ func TestWhatWasSeenDecidesNothingElse(t *testing.T) { // I5, I8
 		stale.Revision = "AAAAAAAAAAAAAAAAAAAAAQ"
 		_, resolve := w.engine.Resolve(t.Context(), "t", seen.OperationID, stale.Revision, found)
 		_, free := w.engine.Free(t.Context(), "t", seen.OperationID, stale.Revision, "")
-		wantConflict(t, resolve, idem.StateUnknown)
-		wantConflict(t, free, idem.StateUnknown)
+		wantConflict(t, resolve, storage.StateUnknown)
+		wantConflict(t, free, storage.StateUnknown)
 		for tenant, id := range map[string]idem.OperationID{"u": seen.OperationID, "t": another(seen.OperationID), "t ": "op_nonsense"} {
 			_, resolve := w.engine.Resolve(t.Context(), tenant, id, seen.Revision, found)
 			_, free := w.engine.Free(t.Context(), tenant, id, seen.Revision, "")
@@ -237,9 +238,9 @@ func TestWhatWasSeenDecidesNothingElse(t *testing.T) { // I5, I8
 }
 
 // completed is the record with an answer that somebody else has written.
-func completed(r idem.Record, body string) idem.Record {
+func completed(r storage.Record, body string) storage.Record {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	r.State, r.Response, r.Revision = idem.StateCompleted, idem.Response{Status: 201, Body: []byte(body)}, "AAAAAAAAAAAAAAAAAAAAAQ"
+	r.State, r.Response, r.Revision = storage.StateCompleted, idem.Response{Status: 201, Body: []byte(body)}, "AAAAAAAAAAAAAAAAAAAAAQ"
 	r.LeaseUntil, r.DoneAt, r.ExpiresAt, r.FreeAt = time.Time{}, now, now.Add(r.Retention), now.Add(r.Retention)
 	return r
 }
@@ -251,12 +252,12 @@ func TestResolveOvertakenByTheHoldersEvidence(t *testing.T) {
 		_, seen := parked(w, store)
 		late := completed(seen, "its own")
 		store.On(faulty.Update, 1, faulty.Before(func() {
-			if err := w.mem.Update(t.Context(), late, idem.FenceOf(seen)); err != nil {
+			if err := w.mem.Update(t.Context(), late, storage.FenceOf(seen)); err != nil {
 				t.Error(err)
 			}
 		}))
 		_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
-		wantConflict(t, err, idem.StateCompleted)
+		wantConflict(t, err, storage.StateCompleted)
 		if got := string(w.only().Response.Body); got != "its own" {
 			t.Errorf("stored is %q", got)
 		}
@@ -271,12 +272,12 @@ func TestResolveTellsItsOwnWriteFromAnothers(t *testing.T) {
 		other := completed(seen, "another's")
 		store.On(faulty.Update, 1, faulty.LoseRequest())
 		store.On(faulty.Update, 2, faulty.Before(func() {
-			if err := w.mem.Update(t.Context(), other, idem.FenceOf(seen)); err != nil {
+			if err := w.mem.Update(t.Context(), other, storage.FenceOf(seen)); err != nil {
 				t.Error(err)
 			}
 		}))
 		_, err := w.engine.Resolve(t.Context(), "t", seen.OperationID, seen.Revision, found)
-		wantConflict(t, err, idem.StateCompleted)
+		wantConflict(t, err, storage.StateCompleted)
 	})
 }
 
@@ -286,7 +287,7 @@ func TestFreeLetsTheNextRequestExecute(t *testing.T) {
 		orders, seen := parked(w, store)
 		store.On(faulty.Update, 1, faulty.LoseReply())
 		got, err := w.engine.Free(t.Context(), "t", seen.OperationID, seen.Revision, "the provider has nothing")
-		if err != nil || got.State != idem.StateFailedRetryable || got.Epoch != seen.Epoch+1 || got.LastError != "the provider has nothing" {
+		if err != nil || got.State != storage.StateFailedRetryable || got.Epoch != seen.Epoch+1 || got.LastError != "the provider has nothing" {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		result := w.do(orders, request("{}"), w.effect(201, "second"))
@@ -306,12 +307,12 @@ func TestFreeRefusesAWrappedLeaseThatLives(t *testing.T) {
 		inside := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 			seen := w.only()
 			_, err := w.engine.Free(ctx, "t", tx.OperationID(), seen.Revision, "impatience")
-			wantRefused(t, err, idem.StateInProgress)
+			wantRefused(t, err, storage.StateInProgress)
 			return idem.Response{Status: 500}, nil
 		}
 		id := w.do(orders, request("{}"), inside).OperationID
 		_, err := w.engine.Free(t.Context(), "t", id, w.only().Revision, "impatience")
-		wantRefused(t, err, idem.StateUnknown)
+		wantRefused(t, err, storage.StateUnknown)
 		time.Sleep(time.Until(w.only().LeaseUntil.Add(skew)))
 		if _, err = w.engine.Free(t.Context(), "t", id, w.only().Revision, "proven"); err != nil {
 			t.Error(err)
@@ -386,7 +387,7 @@ func TestRecoveryRefusesRecordsOfAnotherRelease(t *testing.T) {
 		_, seen := parked(w, store)
 		newer := seen
 		newer.SchemaVersion++
-		if err := w.mem.Update(t.Context(), newer, idem.FenceOf(seen)); err != nil {
+		if err := w.mem.Update(t.Context(), newer, storage.FenceOf(seen)); err != nil {
 			t.Fatal(err)
 		}
 		_, park := w.engine.ParkDead(t.Context(), seen.Key)

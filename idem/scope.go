@@ -7,20 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
-	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-const (
-	operationPrefix   = "op_"
-	recordKeyBytes    = sha256.Size
-	randomBytes       = 16 // 128 bits, for owners and incarnations
-	operationIDBytes  = recordKeyBytes + randomBytes
-	chainLengthMax    = 99 // messages of one operation
-	scopePartBytesMax = 1024
-)
+const scopePartBytesMax = 1024
 
 // Scope is what one idempotency key means: who calls, what is asked for, under which key.
 type Scope struct {
@@ -34,13 +25,9 @@ type Scope struct {
 	Key string
 }
 
-// RecordKey is the partition key of a scope's record: base64url(SHA-256 over the length-prefixed parts). It spreads
-// evenly, leaves no delimiter to inject and holds no personal data. It is also what logs show in place of the key.
-type RecordKey string
-
 // RecordKey hashes the scope. A principal is hashed in only where there is one, so that switching the option off again
 // finds the older keys.
-func (s Scope) RecordKey() RecordKey {
+func (s Scope) RecordKey() storage.RecordKey {
 	h := sha256.New()
 	parts := []string{s.Tenant, s.Operation, s.Key}
 	if s.Principal != "" {
@@ -52,7 +39,7 @@ func (s Scope) RecordKey() RecordKey {
 		h.Write(size[:])
 		io.WriteString(h, part)
 	}
-	return RecordKey(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
+	return storage.RecordKey(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
 }
 
 func (s Scope) validate() error {
@@ -68,105 +55,4 @@ func (s Scope) validate() error {
 		}
 	}
 	return nil
-}
-
-// OperationID names one incarnation of a scope: "op_" + base64url(record key ‖ 128 random bits). It is minted when the
-// scope is reserved from absent or expired and kept across re-reserves. Because the record's key is inside, one GetItem
-// finds the record of an id that a client holds.
-type OperationID string
-
-// ErrOperationID is returned for a string that can't be an operation id.
-var ErrOperationID = errors.New("idem: not an operation id")
-
-// RecordKey returns the key of the record that the id belongs to, or [ErrOperationID].
-func (id OperationID) RecordKey() (RecordKey, error) {
-	encoded, ok := strings.CutPrefix(string(id), operationPrefix)
-	if !ok {
-		return "", ErrOperationID
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
-	if err != nil || len(raw) != operationIDBytes {
-		return "", ErrOperationID
-	}
-	return RecordKey(base64.RawURLEncoding.EncodeToString(raw[:recordKeyBytes])), nil
-}
-
-// MessageID names one message of an operation's chain: "<operation id>.<n>", n from 1. It is the downstream key: the
-// provider sees it as its idempotency key.
-type MessageID string
-
-// Message returns the id of the n-th message of the operation's chain, n from 1.
-func (id OperationID) Message(n int) MessageID {
-	return MessageID(string(id) + "." + strconv.Itoa(n))
-}
-
-// Operation returns the operation that the message belongs to and its position in the chain, or [ErrOperationID].
-func (id MessageID) Operation() (OperationID, int, error) {
-	operation, position, ok := strings.Cut(string(id), ".")
-	if !ok {
-		return "", 0, ErrOperationID
-	}
-	n, err := strconv.Atoi(position)
-	if err != nil || n < 1 || n > chainLengthMax || strconv.Itoa(n) != position {
-		return "", 0, ErrOperationID
-	}
-	if _, err := OperationID(operation).RecordKey(); err != nil {
-		return "", 0, err
-	}
-	return OperationID(operation), n, nil
-}
-
-// Owner is the random name of one execution, and so the fence: 128 bits, base64url.
-type Owner string
-
-// Revision names the write that made a row: 128 random bits, base64url, made anew for each prepared write. A write that
-// had no reply has landed if the row has its revision.
-type Revision string
-
-// Mint makes owners, operation ids and revisions from a source of randomness, which must be cryptographic in production.
-type Mint struct {
-	// Random is read for 16 bytes at a time.
-	Random io.Reader
-}
-
-func (m Mint) random() ([]byte, error) {
-	raw := make([]byte, randomBytes)
-	if _, err := io.ReadFull(m.Random, raw); err != nil {
-		return nil, fmt.Errorf("idem: read randomness: %w", err)
-	}
-	return raw, nil
-}
-
-// id is 128 random bits.
-func (m Mint) id() (protocol.ID, error) {
-	raw, err := m.random()
-	if err != nil {
-		return protocol.ID{}, err
-	}
-	return idFrom(raw), nil
-}
-
-// Owner mints the name of a new execution.
-func (m Mint) Owner() (Owner, error) {
-	raw, err := m.random()
-	return Owner(base64.RawURLEncoding.EncodeToString(raw)), err
-}
-
-// Revision mints the name of a new write.
-func (m Mint) Revision() (Revision, error) {
-	raw, err := m.random()
-	return Revision(base64.RawURLEncoding.EncodeToString(raw)), err
-}
-
-// OperationID mints the id of a new incarnation of the scope whose record has this key.
-func (m Mint) OperationID(key RecordKey) (OperationID, error) {
-	prefix, err := base64.RawURLEncoding.DecodeString(string(key))
-	if err != nil || len(prefix) != recordKeyBytes {
-		return "", fmt.Errorf("idem: %q is not a record key", key)
-	}
-	raw, err := m.random()
-	if err != nil {
-		return "", err
-	}
-	return OperationID(operationPrefix + base64.RawURLEncoding.EncodeToString(append(prefix, raw...))), nil
 }

@@ -1,16 +1,16 @@
 package idem_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // peers.md P14, seen elsewhere: "delimiter injection in composed keys".
 func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) {
-	seen := map[idem.RecordKey]idem.Scope{}
+	seen := map[storage.RecordKey]idem.Scope{}
 	for _, s := range []idem.Scope{
 		{Tenant: "a", Operation: "b.c", Key: "d"}, {Tenant: "ab", Operation: ".c", Key: "d"}, {Tenant: "a", Operation: "b.cd", Key: ""},
 		{Tenant: "a", Key: "b.cd"}, {Tenant: "a", Operation: "b.c", Principal: "d"}, {Tenant: "a", Operation: "b.c", Key: "d", Principal: "e"},
@@ -24,34 +24,5 @@ func TestRecordKeyLeavesNoDelimiterToInject(t *testing.T) {
 			t.Errorf("key %q is no hash", key)
 		}
 		seen[key] = s
-	}
-}
-
-func TestOperationIDFindsItsRecordAndNamesItsMessages(t *testing.T) {
-	key := idem.Scope{Tenant: "t", Key: "k"}.RecordKey()
-	id, err := idem.Mint{Random: bytes.NewReader(bytes.Repeat([]byte{0xfe}, 16))}.OperationID(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found, err := id.RecordKey(); err != nil || found != key {
-		t.Errorf("record key %q, %v; want %q", found, err, key)
-	}
-	if operation, n, err := id.Message(7).Operation(); err != nil || operation != id || n != 7 {
-		t.Errorf("message of %q number %d, %v", operation, n, err)
-	}
-	for _, bad := range []idem.MessageID{"", "op_x.1", idem.MessageID(id), idem.MessageID(id + ".0"), idem.MessageID(id + ".01"), idem.MessageID(id + ".100"), idem.MessageID(id + ".1.1")} {
-		if _, _, err := bad.Operation(); err == nil {
-			t.Errorf("%q is taken for a message id", bad)
-		}
-	}
-}
-
-func TestMintFailsWithoutRandomness(t *testing.T) {
-	empty := idem.Mint{Random: strings.NewReader("short")}
-	if owner, err := empty.Owner(); err == nil {
-		t.Errorf("owner %q from too little randomness", owner)
-	}
-	if _, err := empty.OperationID("not a key"); err == nil {
-		t.Error("an operation id for what is no record key")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Handler executes an operation. It only reads and computes; what it wants written goes through tx, and is committed
@@ -18,16 +20,16 @@ type Handler func(ctx context.Context, tx *Tx) (Response, error)
 // Tx collects what an execution wants to commit. It belongs to one run of one handler and is not safe for concurrent use.
 type Tx struct {
 	operationID OperationID
-	recordKey   RecordKey
+	recordKey   storage.RecordKey
 	tenant      string
 	now         time.Time
 	attempt     int
 	retention   time.Duration
-	expiry      Expiry
+	expiry      storage.Expiry
 	detached    bool
 	sweepGrace  time.Duration
 	writes      []Write
-	messages    []Message
+	messages    []storage.Message
 }
 
 // OperationID is the id of this incarnation; a good source for the ids of what is created.
@@ -50,11 +52,11 @@ func (tx *Tx) Write(writes ...Write) { tx.writes = append(tx.writes, writes...) 
 func (tx *Tx) Send(topic string, payload []byte) MessageID {
 	n := len(tx.messages) + 1
 	id := tx.operationID.Message(n)
-	tx.messages = append(tx.messages, Message{
+	tx.messages = append(tx.messages, storage.Message{
 		ID: id, Index: n, OperationID: tx.operationID, RecordKey: tx.recordKey, Tenant: tx.tenant,
-		Topic: topic, Payload: payload, State: MessagePending,
+		Topic: topic, Payload: payload, State: storage.MessagePending,
 		CreatedAt: tx.now, NextAttemptAt: tx.now, SweepAt: tx.now.Add(tx.sweepGrace),
-		Retention: tx.retention, Expiry: tx.expiry, Detached: tx.detached, SchemaVersion: SchemaVersion,
+		Retention: tx.retention, Expiry: tx.expiry, Detached: tx.detached, SchemaVersion: storage.SchemaVersion,
 	})
 	return id
 }
@@ -70,8 +72,8 @@ func (tx *Tx) validate(kind Kind, resp Response) error {
 		if w == nil {
 			return fmt.Errorf("idem: write %d is nil", i)
 		}
-		if p, ok := w.IfConditionFails().Rejects(); ok && (p.Status < 400 || p.Status > 499) {
-			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, p.Status)
+		if status, ok := w.IfConditionFails().Rejects(); ok && (status < 400 || status > 499) {
+			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, status)
 		}
 	}
 	if kind == KindWrapped && len(tx.writes)+len(tx.messages) > 0 {

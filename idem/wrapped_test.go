@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -50,12 +51,12 @@ func TestH21OpaqueFailureProvesNothing(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, _ := newFaultyWorld(t)
 				orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-				if result, err := orders.Do(t.Context(), request("{}"), handler); err == nil && result.State != idem.StateUnknown {
+				if result, err := orders.Do(t.Context(), request("{}"), handler); err == nil && result.State != storage.StateUnknown {
 					t.Errorf("%+v, want the state unknown", result)
 				}
 				w.unknown(orders)
 				time.Sleep(48 * time.Hour)
-				w.mem.Expire(time.Now())
+				w.mem.Expire(time.Now().Add(late))
 				w.unknown(orders)
 				w.ran(0)
 			})
@@ -82,7 +83,7 @@ func TestAnAnswerThatIsNotStoredIsUnknownUnlessItWasDeclared(t *testing.T) {
 			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
 			result := w.do(orders, request("{}"), w.effect(status, "no"))
 			w.want(result, idem.OutcomeExecuted, status, "no")
-			if result.State != idem.StateUnknown {
+			if result.State != storage.StateUnknown {
 				t.Errorf("%d: the state is %s, want unknown", status, result.State)
 			}
 			w.unknown(orders)
@@ -93,7 +94,7 @@ func TestAnAnswerThatIsNotStoredIsUnknownUnlessItWasDeclared(t *testing.T) {
 			orders := w.register(idem.Operation{Kind: idem.KindWrapped, ReleaseOn: []int{status}})
 			result := w.do(orders, request("{}"), w.effect(status, "no"))
 			w.want(result, idem.OutcomeExecuted, status, "no")
-			if result.State != idem.StateFailedRetryable {
+			if result.State != storage.StateFailedRetryable {
 				t.Errorf("%d, declared: the state is %s, want failed_retryable", status, result.State)
 			}
 			w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
@@ -143,7 +144,7 @@ func TestNothingHappenedCountsInItsOwnRequestOnly(t *testing.T) {
 			})
 			return idem.Response{Status: 503}, err
 		}
-		if result := w.do(outer, request("{}"), nested); result.State != idem.StateUnknown {
+		if result := w.do(outer, request("{}"), nested); result.State != storage.StateUnknown {
 			t.Errorf("the outer one is %s, want unknown", result.State)
 		}
 		w.want(w.do(inner, request("{}"), w.effect(201, "")), idem.OutcomeExecuted, 201, "")

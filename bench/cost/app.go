@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -24,6 +23,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const (
@@ -148,10 +148,10 @@ func (a *app) deliver() error {
 	now := func() time.Time { return noon.Add(time.Second) }
 	topics, err := outbox.NewTopics(outbox.Config{Now: now, Random: random()}, outbox.Topic{
 		Name: topic,
-		Call: func(context.Context, idem.Message) outbox.Outcome {
+		Call: func(context.Context, storage.Message) outbox.Outcome {
 			return outbox.Delivered{Reference: "ch_0123456789"}
 		},
-		Settle: func(m idem.Message, _ outbox.Outcome) (outbox.Settlement, error) {
+		Settle: func(m storage.Message, _ outbox.Outcome) (outbox.Settlement, error) {
 			return outbox.Settlement{Writes: []idem.Write{finishRow(string(m.OperationID))}, Response: a.created()}, nil
 		},
 	})
@@ -252,7 +252,7 @@ func (a *app) post(operation, key, body string) reply {
 }
 
 // image is the message of an operation as the stream shows it.
-func (a *app) image(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (a *app) image(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
 	table := a.outboxTable()
 	out, err := a.raw.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, ConsistentRead: aws.Bool(true),

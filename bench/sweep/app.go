@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -18,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const (
@@ -98,7 +98,7 @@ func (a *app) recovers(clock func() time.Time, random io.Reader) error {
 	if a.records, err = recovery.NewSweep(engine, a.store, cfg); err != nil {
 		return err
 	}
-	probe := func(context.Context, idem.Record) recovery.Finding {
+	probe := func(context.Context, storage.Record) recovery.Finding {
 		if asked++; asked%2 == 0 {
 			return recovery.Absent{}
 		}
@@ -112,11 +112,11 @@ func (a *app) recovers(clock func() time.Time, random io.Reader) error {
 func (a *app) delivers(clock func() time.Time, random io.Reader) error {
 	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: random}, outbox.Topic{
 		Name: topic,
-		Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.Delivered{Reference: "effect"} },
-		Probe: func(context.Context, idem.Message) outbox.Finding {
+		Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.Delivered{Reference: "effect"} },
+		Probe: func(context.Context, storage.Message) outbox.Finding {
 			return outbox.Found{Outcome: outbox.Delivered{Reference: "effect"}}
 		},
-		Settle: func(idem.Message, outbox.Outcome) (outbox.Settlement, error) { return outbox.Settlement{}, nil },
+		Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) { return outbox.Settlement{}, nil },
 	})
 	if err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const (
@@ -29,13 +29,13 @@ const (
 
 // population makes rows as the store encodes them: its own writes, caught before they are sent.
 type population struct {
-	mint   idem.Mint
+	mint   storage.IDGenerator
 	store  *dynamo.Store
 	caught *dynamodb.PutItemInput
 }
 
 func newPopulation(a *app) (*population, error) {
-	p := &population{mint: idem.Mint{Random: seeded(0)}}
+	p := &population{mint: storage.IDGenerator{Random: seeded(0)}}
 	client := dynamodb.New(a.raw.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Catch", p.catch), middleware.Before)
@@ -65,7 +65,7 @@ func (p *population) row(ctx context.Context, i int) (table string, put types.Wr
 	if i%2 == 0 {
 		err = p.store.Insert(ctx, r, noon)
 	} else {
-		err = p.store.UpdateMessage(ctx, m, idem.FenceOfMessage(m))
+		err = p.store.UpdateMessage(ctx, m, storage.FenceOfMessage(m))
 	}
 	if err != nil {
 		return "", put, err
@@ -74,7 +74,7 @@ func (p *population) row(ctx context.Context, i int) (table string, put types.Wr
 }
 
 // make makes the n-th record and a message of its own.
-func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
+func (p *population) make(n int) (r storage.Record, m storage.Message, err error) {
 	key := idem.Scope{Tenant: tenant, Operation: operation, Key: fmt.Sprint(n)}.RecordKey()
 	id, err := p.mint.OperationID(key)
 	if err != nil {
@@ -89,25 +89,25 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 		return r, m, err
 	}
 	begun := noon.Add(-time.Hour)
-	r = idem.Record{
-		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant, Operation: operation,
-		Kind: idem.KindWrapped, CreatedAt: begun, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	r = storage.Record{
+		Key: key, State: storage.StateCompleted, OperationID: id, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant, Operation: operation,
+		Kind: idem.KindWrapped, CreatedAt: begun, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
-	m = idem.Message{
+	m = storage.Message{
 		Revision: revision,
 		ID:       id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topic, Payload: []byte(`{"amount":1999}`),
-		State: idem.MessagePending, CreatedAt: begun, NextAttemptAt: begun, SweepAt: begun, Detached: true,
-		Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+		State: storage.MessagePending, CreatedAt: begun, NextAttemptAt: begun, SweepAt: begun, Detached: true,
+		Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
 	}
 	switch {
 	case n < stuckRecords: // a holder that died; a wake-up that was lost, or a worker that died in its call
-		r.State, r.LeaseUntil = idem.StateInProgress, begun.Add(27*time.Second)
+		r.State, r.LeaseUntil = storage.StateInProgress, begun.Add(27*time.Second)
 		if n%2 == 0 {
-			m.State, m.Owner, m.Epoch, m.Attempts = idem.MessageClaimed, owner, 1, 1
+			m.State, m.Owner, m.Epoch, m.Attempts = storage.MessageClaimed, owner, 1, 1
 			m.FirstClaimedAt, m.OpenSince, m.LeaseUntil = begun, begun, begun.Add(10*time.Second)
 		}
 	case n%liveEvery == 0:
-		r.State, r.LeaseUntil = idem.StateInProgress, noon.Add(24*time.Hour)
+		r.State, r.LeaseUntil = storage.StateInProgress, noon.Add(24*time.Hour)
 		m.NextAttemptAt, m.SweepAt = noon.Add(24*time.Hour), noon.Add(24*time.Hour)
 	default:
 		if n%liveEvery == expiredRow%liveEvery {
@@ -115,7 +115,7 @@ func (p *population) make(n int) (r idem.Record, m idem.Message, err error) {
 		}
 		r.Response = idem.Response{Status: 201, Body: []byte(`{"id":"order","amount":1999,"currency":"EUR"}`)}
 		r.DoneAt, r.ExpiresAt, r.FreeAt = begun, begun.Add(r.Retention), begun.Add(r.Retention)
-		m.State, m.DoneAt, m.SweepAt, m.Reference = idem.MessageDelivered, begun, time.Time{}, "effect"
+		m.State, m.DoneAt, m.SweepAt, m.Reference = storage.MessageDelivered, begun, time.Time{}, "effect"
 	}
 	return r, m, nil
 }

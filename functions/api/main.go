@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
@@ -25,6 +24,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/quota"
 	"github.com/idem-go/idem-aws/idem/quota/dynamoquota"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func main() {
@@ -58,7 +58,10 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if app, err = crossOrigin(app, cfg.CORSOrigins); err != nil {
 		return nil, err
 	}
-	return awslambda.HTTP(app, awslambda.Config{Logger: parts.Logger, DocsURL: payments.DocsURL}), nil
+	return awslambda.HTTP(app, awslambda.Config{
+		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
+		ExplicitRoutes: true, // of package route
+	}), nil
 }
 
 // engine reads final records from memory where that is configured; whatever decides by writing asks the store.
@@ -71,7 +74,7 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 	if err != nil {
 		return nil, err
 	}
-	var store idem.Store = parts.Store
+	var store storage.Store = parts.Store
 	if cfg.RecordCache {
 		if store, err = cache.New(parts.Store, cache.Config{}); err != nil {
 			return nil, err
@@ -80,6 +83,7 @@ func engine(ctx context.Context, cfg config.API, parts delivery.Parts) (*idem.En
 	return idem.New(store, idem.Config{
 		ResponseBytesMax: cfg.ResponseBytesMax, Fingerprinter: fingerprints, Quota: limits, Logger: parts.Logger,
 		KillsAtDeadline: true, // as AWS Lambda does
+		FunctionTimeout: cfg.FunctionTimeout,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/idem"
 )
 
 func main() {
@@ -32,6 +33,9 @@ type event struct {
 const reporting = 3 * time.Second
 
 func handler(ctx context.Context, cfg config.Ledger) (func(context.Context, event) (ledger.Report, error), error) {
+	if least := reporting + cfg.Provider.Timeout; cfg.FunctionTimeout != 0 && cfg.FunctionTimeout < least {
+		return nil, &idem.ConfigError{Field: "FUNCTION_TIMEOUT", Value: cfg.FunctionTimeout, Rule: fmt.Sprintf("must be at least PROVIDER_TIMEOUT + %v = %v: less leaves no time to compare", reporting, least)}
+	}
 	logger, err := cfg.Logger()
 	if err != nil {
 		return nil, err

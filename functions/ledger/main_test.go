@@ -39,6 +39,20 @@ func compared(ctx context.Context, t *testing.T, payload string) (ledger.Report,
 	return run(ctx, e)
 }
 
+// A run keeps time for its report and for the call that it is in.
+func TestAFunctionTimeoutThatLeavesNoTimeIsRefusedAtStart(t *testing.T) {
+	stage.New(t)
+	t.Setenv("FUNCTION_TIMEOUT", "7s")
+	cfg, err := config.Read[config.Ledger]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var broken *idem.ConfigError
+	if _, err := handler(t.Context(), cfg); !errors.As(err, &broken) || broken.Field != "FUNCTION_TIMEOUT" || broken.Value != 7*time.Second {
+		t.Errorf("%v, want FUNCTION_TIMEOUT refused", err)
+	}
+}
+
 // scheduled is what a rule of EventBridge sends.
 const scheduled = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event","source":"aws.events","account":"111122223333","time":"2026-11-21T10:00:00Z","region":"eu-central-1","resources":[],"detail":{}}`
 

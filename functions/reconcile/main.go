@@ -36,7 +36,7 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (rep
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
+	engine, err := idem.New(parts.Store, idem.Config{FunctionTimeout: cfg.FunctionTimeout, Logger: parts.Logger})
 	if err != nil {
 		return nil, err
 	}

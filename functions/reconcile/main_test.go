@@ -8,10 +8,10 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/internal/stage"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -45,7 +45,7 @@ func TestReconcileSettlesWhatTheProviderHas(t *testing.T) {
 	a.Park(t)
 	a.Charge(t)
 	want(t, outbox.ReconcileReport{Settled: 1})
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 	want(t, outbox.ReconcileReport{})
 }
 
@@ -55,7 +55,7 @@ func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
 	a := s.Accept(t, time.Hour)
 	a.Park(t)
 	want(t, outbox.ReconcileReport{Offered: 1})
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` {
 		t.Errorf("queue of wake-ups %+v", sent)
 	}
@@ -70,7 +70,7 @@ func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
 			a := s.Accept(t, 58*time.Minute)
 			a.Park(t)
 			want(t, outbox.ReconcileReport{Undecided: 1})
-			a.Want(t, idem.MessageUnknown, idem.StatePending, payments.StatusPending, 0)
+			a.Want(t, storage.MessageUnknown, storage.StatePending, payments.StatusPending, 0)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestReconcileWhileTheProviderIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, outbox.ReconcileReport{Undecided: 1})
-	a.Want(t, idem.MessageUnknown, idem.StatePending, payments.StatusPending, 1)
+	a.Want(t, storage.MessageUnknown, storage.StatePending, payments.StatusPending, 1)
 }
 
 // An invocation that could look at nothing fails, so that its metric shows it.
@@ -104,7 +104,7 @@ func TestReconcileLeavesWhatNobodyCanBeAskedAbout(t *testing.T) {
 	if did, err := reconciled(t); err != nil || did != (report{Records: recovery.ReconcileReport{Unasked: 1}}) {
 		t.Errorf("%+v, %v, want one unasked", did, err)
 	}
-	if state := s.RecordState(t, key); state != idem.StateUnknown {
+	if state := s.RecordState(t, key); state != storage.StateUnknown {
 		t.Errorf("the record is %s", state)
 	}
 }

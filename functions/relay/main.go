@@ -32,7 +32,7 @@ func handler(ctx context.Context, cfg config.Relay) (awslambda.Handler, error) {
 		return nil, err
 	}
 	r := relay{client: sqs.NewFromConfig(aws), queueURL: cfg.WakeUpQueueURL, logger: logger}
-	return awslambda.StreamBatch(r.pass, awslambda.Config{Logger: logger}), nil
+	return awslambda.StreamBatch(r.pass, awslambda.Config{Logger: logger, FunctionTimeout: cfg.FunctionTimeout}), nil
 }
 
 type relay struct {

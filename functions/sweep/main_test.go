@@ -8,10 +8,10 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/internal/stage"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -40,7 +40,7 @@ func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 	if sent := s.Queues.WakeUps(); len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds != 0 {
 		t.Errorf("queue of wake-ups %+v", sent)
 	}
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 }
 
 func TestSweepLeavesWhatIsNotDue(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
 	if did, err := swept(t); err != nil || did != (report{Messages: outbox.Report{Abandoned: 1}}) || len(s.Queues.Dead()) != 0 {
 		t.Errorf("%+v, %v, dead letters %+v", did, err, s.Queues.Dead())
 	}
-	a.Want(t, idem.MessageCancelled, idem.StateFailed, payments.StatusFailed, 0)
+	a.Want(t, storage.MessageCancelled, storage.StateFailed, payments.StatusFailed, 0)
 }
 
 // An invocation that could look at nothing fails, so that its metric shows it.
@@ -77,7 +77,7 @@ func TestSweepParksWhatDied(t *testing.T) {
 	if did, err := swept(t); err != nil || did != (report{Records: recovery.Report{Parked: 1}}) {
 		t.Errorf("%+v, %v, want one parked", did, err)
 	}
-	if state := s.RecordState(t, key); state != idem.StateUnknown {
+	if state := s.RecordState(t, key); state != storage.StateUnknown {
 		t.Errorf("the record is %s", state)
 	}
 	if did, err := swept(t); err != nil || did != (report{}) {

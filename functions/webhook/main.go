@@ -35,7 +35,7 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger})
+	engine, err := idem.New(parts.Store, idem.Config{FunctionTimeout: cfg.FunctionTimeout, Logger: parts.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,9 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	return awslambda.HTTP(endpoint, awslambda.Config{Logger: parts.Logger, DocsURL: payments.DocsURL}), nil
+	return awslambda.HTTP(endpoint, awslambda.Config{
+		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
+	}), nil
 }
 
 func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -138,9 +139,9 @@ func TestWebhookBeforeTheWorker(t *testing.T) {
 	a, h := s.Accept(t, 0), started(t)
 	a.Charge(t)
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 	deliver(t, a.Message.ID)
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 func TestWebhookAfterTheWorker(t *testing.T) {
@@ -148,7 +149,7 @@ func TestWebhookAfterTheWorker(t *testing.T) {
 	a, h := s.Accept(t, 0), started(t)
 	deliver(t, a.Message.ID)
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 // The provider has charged, and its answer was lost: the message is parked.
@@ -158,7 +159,7 @@ func TestWebhookSettlesWhatIsUnknown(t *testing.T) {
 	a.Park(t)
 	a.Charge(t)
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 // With encryption, what was asked for is opened before it is compared; after the tenant's keys are erased, what happened
@@ -170,19 +171,19 @@ func TestWebhookOfAnEncryptedMessage(t *testing.T) {
 		t.Setenv("KEY_AGE_MAX", "1m")
 		a := s.Accept(t, 0)
 		a.Charge(t)
-		wanted, record, payment := idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded
+		wanted, record, payment := storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded
 		if erased {
 			if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
 				t.Fatal(err)
 			}
-			wanted, record, payment = idem.MessageDelivered, idem.StateFailed, payments.StatusPending
+			wanted, record, payment = storage.MessageDelivered, storage.StateFailed, payments.StatusPending
 		}
 		h, charge := started(t), s.Charges(t)[0]
 		other := charge
 		other.Amount++
 		accepted(t, told(t, h, "evt_1", other))
 		if !erased {
-			a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 1)
+			a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 1)
 		}
 		accepted(t, told(t, h, "evt_2", charge))
 		a.Want(t, wanted, record, payment, 1)
@@ -202,7 +203,7 @@ func TestWebhookTwiceAndAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	accepted(t, told(t, instances[0], "evt_1", charge))
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 	if records := s.Items(t, s.Idempotency); len(records) != 2 {
 		t.Errorf("%d records, want the payment's and the event's", len(records))
 	}
@@ -225,7 +226,7 @@ func TestWebhookThatIsForgedOrStale(t *testing.T) {
 			}
 		}
 	}
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 1)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 1)
 	if records := s.Items(t, s.Idempotency); len(records) != 1 {
 		t.Errorf("%d records, want the payment's", len(records))
 	}
@@ -243,7 +244,7 @@ func TestWebhookForAnUnknownIDComesAgain(t *testing.T) {
 			t.Errorf("status %d, want 404", got)
 		}
 	}
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 1)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 1)
 }
 
 // The provider is told to send again, and nothing counts as done.
@@ -263,7 +264,7 @@ func TestWebhookWhileTheStoreIsDown(t *testing.T) {
 	if got := posted(t, up, true, body, provider.Sign(secret, time.Now(), body)); got.StatusCode != http.StatusNoContent || got.Body != "" {
 		t.Errorf("%+v", got)
 	}
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 // WEBHOOK_SECRET_ID: the secrets are read when the function starts; a list while one is replaced by another.
@@ -276,7 +277,7 @@ func TestSecretsAreReadAtTheStart(t *testing.T) {
 	accepted(t, told(t, h, "evt_1", s.Charges(t)[0]))
 	body := event(t, "evt_2", s.Charges(t)[0])
 	accepted(t, posted(t, h, false, body, provider.Sign("whsec_the_next_one_0123", time.Now(), body)).StatusCode)
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 // A running instance asks again when no secret that it knows has signed; how often, is package webhook's test.

@@ -32,7 +32,7 @@ func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) 
 		return nil, err
 	}
 	// Messages have no order to keep, and one slow provider must not delay those behind it: a whole batch runs at once.
-	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease, Concurrency: batchRecordsMax}
+	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease, Concurrency: batchRecordsMax, FunctionTimeout: cfg.FunctionTimeout}
 	return awslambda.Sources(map[string]awslambda.Handler{
 		awslambda.SourceDynamoDB: awslambda.Stream(awslambda.Inserted(inserted(parts, worker)), adapter),
 		awslambda.SourceSQS:      awslambda.SQS(woken(worker), adapter),

@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/internal/stage"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -72,7 +71,7 @@ func TestEitherWakeUpDelivers(t *testing.T) {
 			for range 2 {
 				for _, event := range wakeUps {
 					none(t, failures(t, h, event))
-					a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+					a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 				}
 			}
 			charge := s.Charges(t)[0]
@@ -92,13 +91,13 @@ func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	none(t, failures(t, h, a.Stream))
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 	sent := s.Queues.WakeUps()
 	if len(sent) != 1 || sent[0].Body != `{"message":"`+string(a.Message.ID)+`"}` || sent[0].DelaySeconds < 19 || sent[0].DelaySeconds > 20 {
 		t.Errorf("queue of wake-ups %+v", sent)
 	}
 	none(t, failures(t, h, a.Queue)) // early: it is not due
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 }
 
 // ATTEMPTS_MAX reaches the topics; what is given up leaves a copy in the dead-letter queue.
@@ -110,7 +109,7 @@ func TestAttemptsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	none(t, failures(t, h, a.Stream))
-	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusFailed, 0)
+	a.Want(t, storage.MessageDead, storage.StateFailed, payments.StatusFailed, 0)
 	if sent := s.Queues.Dead(); len(sent) != 1 || !strings.Contains(sent[0].Body, `"message":"`+string(a.Message.ID)+`"`) || !strings.Contains(sent[0].Body, `"reason":"attempts over"`) {
 		t.Errorf("dead-letter queue %+v", sent)
 	}
@@ -180,7 +179,7 @@ func TestRecordsThatComeAgain(t *testing.T) {
 // What the configuration contradicts is found at the start, before anything is taken.
 func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	for name, value := range map[string]string{
-		"CLAIM_LEASE": "6s", "PROVIDER_TIMEOUT": "2m", "BACKOFF_MAX": "1ms", "ATTEMPTS_MAX": "-1", "PROVIDER_URL": "provider:4580", "BREAKER_FAILURES_MAX": "-1",
+		"FUNCTION_TIMEOUT": "10s", "CLAIM_LEASE": "6s", "PROVIDER_TIMEOUT": "2m", "BACKOFF_MAX": "1ms", "ATTEMPTS_MAX": "-1", "PROVIDER_URL": "provider:4580", "BREAKER_FAILURES_MAX": "-1",
 		"RESPONSE_BYTES_MAX": "1", "OUTBOX_TABLE": "x",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,5 +201,5 @@ func TestMessageThatIsTooOld(t *testing.T) {
 	s := stage.New(t)
 	a, h := s.Accept(t, 25*time.Hour), started(t)
 	none(t, failures(t, h, a.Queue))
-	a.Want(t, idem.MessageCancelled, idem.StateFailed, payments.StatusFailed, 0)
+	a.Want(t, storage.MessageCancelled, storage.StateFailed, payments.StatusFailed, 0)
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/internal/stage"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Where encryption is on, the stream shows a payload that nobody else can read; the worker opens and delivers it.
@@ -20,7 +20,7 @@ func TestSealedMessageIsDeliveredAsTheStreamShowsIt(t *testing.T) {
 		t.Fatalf("the payload is not sealed: %s", a.Stream)
 	}
 	none(t, failures(t, h, a.Stream))
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 	if charge := s.Charges(t)[0]; charge.Amount != 1999 || charge.Reference != "order-17" {
 		t.Errorf("charge %+v", charge)
 	}
@@ -36,7 +36,7 @@ func TestErasedTenantsMessageEndsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	none(t, failures(t, h, a.Stream))
-	a.Want(t, idem.MessageDead, idem.StateFailed, payments.StatusPending, 0)
+	a.Want(t, storage.MessageDead, storage.StateFailed, payments.StatusPending, 0)
 	if sent := s.Queues.Dead(); len(sent) != 1 {
 		t.Errorf("dead-letter queue %+v", sent)
 	}
@@ -52,9 +52,9 @@ func TestKeysThatCannotBeFetchedFailTheRecord(t *testing.T) {
 	if failed := failures(t, started(t), a.Stream); len(failed) != 1 {
 		t.Errorf("failed %q, want the record", failed)
 	}
-	a.Want(t, idem.MessagePending, idem.StatePending, payments.StatusPending, 0)
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 	none(t, failures(t, working, a.Stream))
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 // SEAL_OPEN_ONLY: the release before the first that seals reads what the next one stores.
@@ -64,7 +64,7 @@ func TestOpenOnlyOpensAndDoesNotSeal(t *testing.T) {
 	sealed := s.Accept(t, time.Second)
 	t.Setenv("SEAL_OPEN_ONLY", "true")
 	none(t, failures(t, started(t), sealed.Stream))
-	sealed.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	sealed.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 	for _, record := range s.Items(t, s.Idempotency) {
 		if record[schema.Sealed] != nil {
 			t.Errorf("a record was sealed: %v", record)

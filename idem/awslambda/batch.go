@@ -133,6 +133,7 @@ func batches(cfg Config, each func(context.Context, *batch, []json.RawMessage) (
 		if err := json.Unmarshal(event, &in); err != nil || len(in.Records) == 0 {
 			return nil, fmt.Errorf("%w: no records", ErrEvent)
 		}
+		cfg.short(ctx) // what has no time is not begun, and comes again
 		failed, err := each(ctx, &batch{cfg: cfg}, in.Records)
 		if err != nil {
 			return nil, err

@@ -25,6 +25,15 @@ type Config struct {
 	// Concurrency is how many records of a batch are handled at once. Default 1, which keeps their order; FIFO queues
 	// always have it. Where records have no order to keep, more of them keep one that takes long from delaying the rest.
 	Concurrency int
+	// FunctionTimeout is the time-out that the function is deployed with, which start-up was checked against (idem.Config and
+	// outbox.Config have the same field). An invocation that has less was deployed otherwise: it is logged as an error with
+	// alarm=true, and [HTTP] answers it with 503 and the code idempotency_no_time. Default 0: not known, and not looked at.
+	FunctionTimeout time.Duration
+	// ExplicitRoutes says that an HTTP API in front has a route for each path of the handler. Then [HTTP] answers 404, without
+	// running the handler, to what came by a catch-all route, and to a path variable with a slash in it: an HTTP API unescapes
+	// the path before it hands it on, so that "/v1%2fpayments" would run "/v1/payments" past the rules of that route. It means
+	// nothing for other gateways, which hand the path on as it was sent. Default false: paths are taken as they come.
+	ExplicitRoutes bool
 	// DocsURL is the API's documentation, for Link; rel="describedby" on the problems that [HTTP] answers with itself.
 	// Default: no Link.
 	DocsURL string

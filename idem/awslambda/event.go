@@ -21,6 +21,11 @@ type httpEvent struct {
 	// Version is "2.0" for HTTP APIs and function URLs; REST APIs and load balancers have none.
 	Version string `json:"version"`
 
+	// RouteKey and Resource name the gateway's route in the two forms; PathParameters is what its variables stand for.
+	RouteKey       string            `json:"routeKey"`
+	Resource       string            `json:"resource"`
+	PathParameters map[string]string `json:"pathParameters"`
+
 	HTTPMethod        string              `json:"httpMethod"`
 	Path              string              `json:"path"`
 	Query             map[string]string   `json:"queryStringParameters"`

@@ -24,6 +24,12 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 		if err != nil {
 			return nil, err
 		}
+		if cfg.ExplicitRoutes && in.pathIsAmbiguous() {
+			return in.encode(cfg.notFound())
+		}
+		if cfg.short(ctx) {
+			return in.encode(cfg.noTime())
+		}
 		if in.damaged() {
 			return in.encode(cfg.problem(http.StatusBadRequest, "request_invalid", "Invalid request",
 				"The request body is not UTF-8, or has the character U+FFFD, which stands for bytes that are not."))

@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/sony/gobreaker/v2"
 )
 
 // Inner is the store that is protected.
 type Inner interface {
-	idem.Store
+	storage.Store
 	outbox.Store
 	recovery.Store
 }
 
-// Store is a store behind a circuit breaker. It implements idem.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store behind a circuit breaker. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
 type Store struct {
 	inner Inner
 	cfg   Config
@@ -63,7 +63,7 @@ func (s *Store) changed(_ string, from, to gobreaker.State) {
 func (s *Store) begin(ctx context.Context, call func(context.Context) error) error {
 	done, err := s.gate.Allow()
 	if err != nil {
-		return &idem.NotAskedError{RetryAfter: s.retryAfter(err)}
+		return &storage.NotAskedError{RetryAfter: s.retryAfter(err)}
 	}
 	return s.observed(ctx, done, call)
 }

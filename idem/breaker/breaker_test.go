@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/breaker"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -60,8 +61,8 @@ func (w *world) trip() {
 	w.Fatal("the breaker never opened")
 }
 
-func notAsked(err error) *idem.NotAskedError {
-	var notAsked *idem.NotAskedError
+func notAsked(err error) *storage.NotAskedError {
+	var notAsked *storage.NotAskedError
 	if errors.As(err, &notAsked) {
 		return notAsked
 	}
@@ -75,10 +76,10 @@ func TestContract(t *testing.T) {
 		once := func(row []byte) []byte { return append(row, '1') }
 		return storetest.Harness{
 			Store: must[*breaker.Store](t)(breaker.New(mem, breaker.Config{})),
-			InsertRow: func(key string, failure idem.Failure) idem.Write {
+			InsertRow: func(key string, failure storage.Failure) storage.Write {
 				return memstore.Write{Key: key, Condition: func(row []byte) bool { return row == nil }, Apply: once, Failure: failure}
 			},
-			AddRow:   func(key string) idem.Write { return memstore.Write{Key: key, Apply: once} },
+			AddRow:   func(key string) storage.Write { return memstore.Write{Key: key, Apply: once} },
 			CountRow: func(_ context.Context, key string) (int, error) { return rows(key), nil },
 		}
 	})
@@ -107,7 +108,7 @@ func TestOpensAfterFailuresInARowAndProbesAlone(t *testing.T) {
 		if refused := notAsked(err); refused == nil || refused.RetryAfter != 6*time.Second {
 			t.Errorf("%v, want 6 s until it half-opens", err)
 		}
-		var unknown *idem.OutcomeUnknownError
+		var unknown *storage.OutcomeUnknownError
 		if errors.As(err, &unknown) || w.faults.Count(faulty.Get) != asked {
 			t.Errorf("%v after %d calls more, want nothing sent and nothing unknown", err, w.faults.Count(faulty.Get)-asked)
 		}
@@ -174,18 +175,18 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 		err  error
 		down bool
 	}{
-		"a write without a reply":    {&idem.OutcomeUnknownError{Cause: io.EOF}, true},
+		"a write without a reply":    {&storage.OutcomeUnknownError{Cause: io.EOF}, true},
 		"a read that timed out":      {fmt.Errorf("get: %w", context.DeadlineExceeded), true},
 		"a refused connection":       {fmt.Errorf("get: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), true},
 		"a broken connection":        {io.ErrUnexpectedEOF, true},
 		"a 503":                      {fmt.Errorf("get: %w", sdkError{503}), true},
 		"a 400":                      {fmt.Errorf("get: %w", sdkError{400}), false},
-		"a lost condition":           {&idem.RecordConflictError{}, false},
-		"a business condition":       {&idem.WriteFailedError{Indexes: []int{0}}, false},
-		"a running transaction":      {idem.ErrContention, false},
-		"a throttle":                 {idem.ErrThrottled, false},
+		"a lost condition":           {&storage.RecordConflictError{}, false},
+		"a business condition":       {&storage.WriteFailedError{Indexes: []int{0}}, false},
+		"a running transaction":      {storage.ErrContention, false},
+		"a throttle":                 {storage.ErrThrottled, false},
 		"a row that can't be read":   {errors.New("the stored record can't be read"), false},
-		"a response that is too big": {idem.ErrResponseTooLarge, false},
+		"a response that is too big": {storage.ErrResponseTooLarge, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, breaker.Config{FailuresMax: 2})
@@ -203,7 +204,7 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 // What never left this process, because it was frozen or has no credentials, says nothing about the store.
 func TestWhatNeverLeftIsNoFailure(t *testing.T) {
 	w := newWorld(t, breaker.Config{FailuresMax: 2})
-	w.faults.All(faulty.Refuse(&idem.NotAskedError{Cause: fmt.Errorf("late: %w", context.DeadlineExceeded)}))
+	w.faults.All(faulty.Refuse(&storage.NotAskedError{Cause: fmt.Errorf("late: %w", context.DeadlineExceeded)}))
 	for range 5 {
 		if refused := notAsked(w.get()); refused == nil || refused.Cause == nil {
 			t.Fatalf("got %v, want what the store said", refused)

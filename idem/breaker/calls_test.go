@@ -6,28 +6,28 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/breaker"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // What begins is refused while the breaker is open; what ends is sent always, and still gets what the store says of it.
 func TestWhatIsSentWhileOpen(t *testing.T) {
-	record := func(state idem.State) idem.Record {
-		return idem.Record{Key: "key", State: state, OperationID: "op_1", Epoch: 1, Owner: "owner", SchemaVersion: idem.SchemaVersion}
+	record := func(state storage.State) storage.Record {
+		return storage.Record{Key: "key", State: state, OperationID: "op_1", Epoch: 1, Owner: "owner", SchemaVersion: storage.SchemaVersion}
 	}
-	insert := func(state idem.State) func(context.Context, *breaker.Store) error {
+	insert := func(state storage.State) func(context.Context, *breaker.Store) error {
 		return func(ctx context.Context, s *breaker.Store) error { return s.Insert(ctx, record(state), time.Now()) }
 	}
-	update := func(state idem.State) func(context.Context, *breaker.Store) error {
+	update := func(state storage.State) func(context.Context, *breaker.Store) error {
 		return func(ctx context.Context, s *breaker.Store) error {
-			return s.Update(ctx, record(state), idem.FenceOfHolder(record(idem.StateInProgress)))
+			return s.Update(ctx, record(state), storage.FenceOfHolder(record(storage.StateInProgress)))
 		}
 	}
-	message := func(state idem.MessageState) func(context.Context, *breaker.Store) error {
+	message := func(state storage.MessageState) func(context.Context, *breaker.Store) error {
 		return func(ctx context.Context, s *breaker.Store) error {
-			m := idem.Message{ID: "op_1.1", State: state, SchemaVersion: idem.SchemaVersion}
-			return s.UpdateMessage(ctx, m, idem.FenceOfMessage(m))
+			m := storage.Message{ID: "op_1.1", State: state, SchemaVersion: storage.SchemaVersion}
+			return s.UpdateMessage(ctx, m, storage.FenceOfMessage(m))
 		}
 	}
 	for name, test := range map[string]struct {
@@ -36,44 +36,44 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 		sent bool
 	}{
 		"first look": {func(ctx context.Context, s *breaker.Store) error { _, err := s.Get(ctx, "key"); return err }, faulty.Get, false},
-		"reserve":    {insert(idem.StateInProgress), faulty.Insert, false},
-		"take over":  {update(idem.StateInProgress), faulty.Update, false},
-		"claim":      {message(idem.MessageClaimed), faulty.UpdateMessage, false},
+		"reserve":    {insert(storage.StateInProgress), faulty.Insert, false},
+		"take over":  {update(storage.StateInProgress), faulty.Update, false},
+		"claim":      {message(storage.MessageClaimed), faulty.UpdateMessage, false},
 		"sweep": {func(ctx context.Context, s *breaker.Store) error {
-			_, _, err := s.QueuedMessages(ctx, idem.QueueOffer, 0, time.Now(), 1, "")
+			_, _, err := s.QueuedMessages(ctx, storage.QueueOffer, 0, time.Now(), 1, "")
 			return err
 		}, faulty.QueuedMessages, false},
 		"a listing of records": {func(ctx context.Context, s *breaker.Store) error {
-			_, _, err := s.QueuedRecords(ctx, idem.QueueLease, 0, time.Now(), 1, "")
+			_, _, err := s.QueuedRecords(ctx, storage.QueueLease, 0, time.Now(), 1, "")
 			return err
 		}, faulty.QueuedRecords, false},
-		"store a decline": {insert(idem.StateCompleted), faulty.Insert, true},
-		"complete":        {update(idem.StateCompleted), faulty.Update, true},
-		"release":         {update(idem.StateFailedRetryable), faulty.Update, true},
+		"store a decline": {insert(storage.StateCompleted), faulty.Insert, true},
+		"complete":        {update(storage.StateCompleted), faulty.Update, true},
+		"release":         {update(storage.StateFailedRetryable), faulty.Update, true},
 		"renew": {func(ctx context.Context, s *breaker.Store) error {
-			return s.Renew(ctx, record(idem.StateInProgress), idem.FenceOfHolder(record(idem.StateInProgress)))
+			return s.Renew(ctx, record(storage.StateInProgress), storage.FenceOfHolder(record(storage.StateInProgress)))
 		}, faulty.Renew, true},
 		"postpone": {func(ctx context.Context, s *breaker.Store) error {
-			return s.Postpone(ctx, record(idem.StateUnknown), idem.FenceOfHolder(record(idem.StateUnknown)))
+			return s.Postpone(ctx, record(storage.StateUnknown), storage.FenceOfHolder(record(storage.StateUnknown)))
 		}, faulty.Postpone, true},
-		"park":           {update(idem.StateUnknown), faulty.Update, true},
-		"back off":       {message(idem.MessagePending), faulty.UpdateMessage, true},
-		"park a message": {message(idem.MessageUnknown), faulty.UpdateMessage, true},
+		"park":           {update(storage.StateUnknown), faulty.Update, true},
+		"back off":       {message(storage.MessagePending), faulty.UpdateMessage, true},
+		"park a message": {message(storage.MessageUnknown), faulty.UpdateMessage, true},
 		"keep evidence": {func(ctx context.Context, s *breaker.Store) error {
-			return s.PatchMessage(ctx, idem.MessageEnd{ID: "op_1.1", State: idem.MessageEvidenced}, idem.MessageFence{Open: true})
+			return s.PatchMessage(ctx, storage.MessageEnd{ID: "op_1.1", State: storage.MessageEvidenced}, storage.MessageFence{Open: true})
 		}, faulty.PatchMessage, true},
 		"postpone a message": {func(ctx context.Context, s *breaker.Store) error {
-			return s.PostponeMessage(ctx, "op_1.1", time.Now(), idem.MessageFence{Open: true})
+			return s.PostponeMessage(ctx, "op_1.1", time.Now(), storage.MessageFence{Open: true})
 		}, faulty.PostponeMessage, true},
 		"judge evidence": {func(ctx context.Context, s *breaker.Store) error { _, err := s.Message(ctx, "op_1.1"); return err }, faulty.Message, true},
 		"load a response": {func(ctx context.Context, s *breaker.Store) error {
-			_, err := s.LoadResponse(ctx, record(idem.StateCompleted))
+			_, err := s.LoadResponse(ctx, record(storage.StateCompleted))
 			return err
 		}, faulty.LoadResponse, true},
 		"commit an insert": {commit(nil), faulty.Commit, true},
-		"commit a lease":   {commit(&idem.Fence{OperationID: "op_1", Owner: "owner", Epoch: 1, States: []idem.State{idem.StateInProgress}}), faulty.Commit, true},
+		"commit a lease":   {commit(&storage.Fence{OperationID: "op_1", Owner: "owner", Epoch: 1, States: []storage.State{storage.StateInProgress}}), faulty.Commit, true},
 		"settle": {func(ctx context.Context, s *breaker.Store) error {
-			send, err := s.PrepareSettle(idem.Settlement{Message: idem.MessageEnd{ID: "op_1.1", State: idem.MessageDelivered}, Fence: idem.MessageFence{Open: true}, Token: "token"})
+			send, err := s.PrepareSettle(storage.Settlement{Message: storage.MessageEnd{ID: "op_1.1", State: storage.MessageDelivered}, Fence: storage.MessageFence{Open: true}, Token: "token"})
 			if err != nil {
 				return err
 			}
@@ -97,10 +97,10 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 	}
 }
 
-func commit(fence *idem.Fence) func(context.Context, *breaker.Store) error {
+func commit(fence *storage.Fence) func(context.Context, *breaker.Store) error {
 	return func(ctx context.Context, s *breaker.Store) error {
-		r := idem.Record{Key: "key", State: idem.StateCompleted, OperationID: "op_1", Epoch: 1, Owner: "owner", SchemaVersion: idem.SchemaVersion}
-		send, err := s.Prepare(idem.Commit{Record: r, Fence: fence, Now: time.Now(), Token: "token"})
+		r := storage.Record{Key: "key", State: storage.StateCompleted, OperationID: "op_1", Epoch: 1, Owner: "owner", SchemaVersion: storage.SchemaVersion}
+		send, err := s.Prepare(storage.Commit{Record: r, Fence: fence, Now: time.Now(), Token: "token"})
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@
 // a Retry-After, instead of each waiting for its time-outs. It fails closed, as everything here does: nothing runs
 // unprotected because the store can't be asked.
 //
-// Only what begins something is refused, and an [*idem.NotAskedError] then says that nothing was sent. What ends something
+// Only what begins something is refused, and an [*storage.NotAskedError] then says that nothing was sent. What ends something
 // is sent always, because only the store can tell what becomes of an effect that may have happened:
 //
 //	refused while open                  sent always

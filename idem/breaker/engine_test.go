@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/breaker"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -27,21 +28,21 @@ func request(key string) idem.Request {
 }
 
 // handler counts its commits in a row.
-func handler(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+func handler(_ context.Context, tx *idem.Tx) (storage.Response, error) {
 	tx.Write(memstore.Write{Key: "commits", Apply: func(row []byte) []byte { return append(row, '1') }})
 	return idem.JSON(201, "done")
 }
 
-var kinds = []idem.Operation{{Kind: idem.KindAtomic}, {Kind: idem.KindAtomic, ReadFirst: true}, {Kind: idem.KindOptimistic}, {Kind: idem.KindWrapped, UnknownToOperator: true}}
+var kinds = []idem.Operation{{Kind: storage.KindAtomic}, {Kind: storage.KindAtomic, ReadFirst: true}, {Kind: storage.KindOptimistic}, {Kind: storage.KindWrapped, UnknownToOperator: true}}
 
-func noHandler(context.Context, *idem.Tx) (idem.Response, error) {
-	return idem.Response{}, errors.New("a handler ran while the store was down")
+func noHandler(context.Context, *idem.Tx) (storage.Response, error) {
+	return storage.Response{}, errors.New("a handler ran while the store was down")
 }
 
 // hang is a store that never answers.
 func hang(ctx context.Context, _ func(context.Context) error) error {
 	<-ctx.Done()
-	return &idem.OutcomeUnknownError{Cause: ctx.Err()}
+	return &storage.OutcomeUnknownError{Cause: ctx.Err()}
 }
 
 // semantics.md "What is never cached or trusted": 503 before the handler runs, and at once while the store is down.
@@ -64,7 +65,7 @@ func TestRequestsFailClosedAndAtOnce(t *testing.T) {
 				if after := unavailable(t, err).RetryAfter; notAsked(err) == nil || after <= time.Second || after > 3*time.Second {
 					t.Errorf("Retry-After %v of %v, want the time until the probe", after, err)
 				}
-				var unknown *idem.OutcomeUnknownError
+				var unknown *storage.OutcomeUnknownError
 				if took := time.Since(began); took != 0 || errors.As(err, &unknown) {
 					t.Errorf("%v after %v, want nothing unknown, at once", err, took)
 				}
@@ -73,14 +74,14 @@ func TestRequestsFailClosedAndAtOnce(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				for _, outcome := range []idem.Outcome{idem.OutcomeExecuted, idem.OutcomeReplayed} {
 					h := handler
-					if op.Kind == idem.KindWrapped {
-						h = func(context.Context, *idem.Tx) (idem.Response, error) { return idem.JSON(201, "done") }
+					if op.Kind == storage.KindWrapped {
+						h = func(context.Context, *idem.Tx) (storage.Response, error) { return idem.JSON(201, "done") }
 					}
 					if result, err := orders.Do(t.Context(), request("k"), h); err != nil || result.Outcome != outcome {
 						t.Errorf("after the store is back: %+v, %v, want %s", result, err, outcome)
 					}
 				}
-				if op.Kind != idem.KindWrapped && len(w.mem.Row("commits")) != 1 {
+				if op.Kind != storage.KindWrapped && len(w.mem.Row("commits")) != 1 {
 					t.Errorf("%d commits", len(w.mem.Row("commits")))
 				}
 			})
@@ -103,7 +104,7 @@ func TestWhoHoldsALeaseFinishes(t *testing.T) {
 		t.Run(string(op.Kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, breaker.Config{OpenFor: time.Hour})
-				result, err := w.orders(op).Do(t.Context(), request("k"), func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+				result, err := w.orders(op).Do(t.Context(), request("k"), func(ctx context.Context, tx *idem.Tx) (storage.Response, error) {
 					w.trip()
 					w.faults.Clear()
 					return handler(ctx, tx)
@@ -146,7 +147,7 @@ func TestAReserveWithoutAReplyIsGivenBack(t *testing.T) {
 			t.Errorf("%v after %d reserves", err, w.faults.Count(faulty.Insert))
 		}
 		for _, r := range w.mem.Records() {
-			if r.State != idem.StateFailedRetryable {
+			if r.State != storage.StateFailedRetryable {
 				t.Errorf("the record is %s, want it given back", r.State)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/breaker"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -29,18 +30,18 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindOptimistic, Policy: idem.IETF()})
+	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: storage.KindOptimistic, Policy: idem.IETF()})
 	if err != nil {
 		panic(err)
 	}
 	request := idem.Request{Tenant: "tenant-a", Key: "order-17", Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
 	for range 2 {
-		_, err = orders.Do(context.Background(), request, func(context.Context, *idem.Tx) (idem.Response, error) {
+		_, err = orders.Do(context.Background(), request, func(context.Context, *idem.Tx) (storage.Response, error) {
 			return idem.JSON(201, "never reached")
 		})
 	}
 	var unavailable *idem.UnavailableError
-	var notAsked *idem.NotAskedError
+	var notAsked *storage.NotAskedError
 	fmt.Println(errors.As(err, &unavailable), errors.As(err, &notAsked), unavailable.RetryAfter.Round(time.Second))
 	// Output: true true 10s
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// ResponseBytesMax implements idem.ResponseBound, as the store within does.
-func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+// ResponseBytesMax implements storage.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
-// Get implements idem.Store.
-func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, err error) {
+// Get implements storage.Store.
+func (s *Store) Get(ctx context.Context, key storage.RecordKey) (r *storage.Record, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {
 		r, err = s.inner.Get(ctx, key)
 		return err
@@ -19,8 +19,8 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (r *idem.Record, er
 	return r, err
 }
 
-// LoadResponse implements idem.Store.
-func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (loaded idem.Record, err error) {
+// LoadResponse implements storage.Store.
+func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (loaded storage.Record, err error) {
 	err = s.end(ctx, func(ctx context.Context) (err error) {
 		loaded, err = s.inner.LoadResponse(ctx, r)
 		return err
@@ -28,36 +28,36 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (loaded idem.Re
 	return loaded, err
 }
 
-// Insert implements idem.Store.
-func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+// Insert implements storage.Store.
+func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
 	return s.writing(r)(ctx, func(ctx context.Context) error { return s.inner.Insert(ctx, r, now) })
 }
 
-// Update implements idem.Store.
-func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Update implements storage.Store.
+func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.writing(r)(ctx, func(ctx context.Context) error { return s.inner.Update(ctx, r, fence) })
 }
 
 // writing says what writing the record is: a reserve or a take-over begins, everything else ends.
-func (s *Store) writing(r idem.Record) func(context.Context, func(context.Context) error) error {
-	if r.State == idem.StateInProgress {
+func (s *Store) writing(r storage.Record) func(context.Context, func(context.Context) error) error {
+	if r.State == storage.StateInProgress {
 		return s.begin
 	}
 	return s.end
 }
 
-// Renew implements idem.Store. It goes on with what has begun: a handler that runs is never refused its lease.
-func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Renew implements storage.Store. It goes on with what has begun: a handler that runs is never refused its lease.
+func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.end(ctx, func(ctx context.Context) error { return s.inner.Renew(ctx, r, fence) })
 }
 
-// Postpone implements idem.Store.
-func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Postpone implements storage.Store.
+func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.end(ctx, func(ctx context.Context) error { return s.inner.Postpone(ctx, r, fence) })
 }
 
-// Prepare implements idem.Store.
-func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+// Prepare implements storage.Store.
+func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
 	inner, err := s.inner.Prepare(c)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 }
 
 // Message implements outbox.Store.
-func (s *Store) Message(ctx context.Context, id idem.MessageID) (m *idem.Message, err error) {
+func (s *Store) Message(ctx context.Context, id storage.MessageID) (m *storage.Message, err error) {
 	err = s.end(ctx, func(ctx context.Context) (err error) {
 		m, err = s.inner.Message(ctx, id)
 		return err
@@ -75,26 +75,26 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (m *idem.Message
 }
 
 // UpdateMessage implements outbox.Store. A claim begins: the call that follows it could not be settled.
-func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	update := func(ctx context.Context) error { return s.inner.UpdateMessage(ctx, m, fence) }
-	if m.State == idem.MessageClaimed {
+	if m.State == storage.MessageClaimed {
 		return s.begin(ctx, update)
 	}
 	return s.end(ctx, update)
 }
 
 // PatchMessage implements outbox.Store.
-func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
 	return s.end(ctx, func(ctx context.Context) error { return s.inner.PatchMessage(ctx, end, fence) })
 }
 
 // PostponeMessage implements outbox.Store.
-func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	return s.end(ctx, func(ctx context.Context) error { return s.inner.PostponeMessage(ctx, id, at, fence) })
 }
 
 // PrepareSettle implements outbox.Store.
-func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
 	inner, err := s.inner.PrepareSettle(settlement)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Con
 }
 
 // QueuedMessages implements outbox.Store.
-func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {
 		refs, next, err = s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 		return err
@@ -112,7 +112,7 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 }
 
 // QueuedRecords implements recovery.Store.
-func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.RecordRef, next string, err error) {
+func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {
 		refs, next, err = s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 		return err

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // What a call says about the store, in gobreaker's form: nil is an answer.
@@ -19,7 +19,7 @@ var (
 
 // verdict judges what a call came to. patient says that it had time enough for its time-out to mean something.
 func verdict(ctx context.Context, patient bool, err error) error {
-	var notAsked *idem.NotAskedError
+	var notAsked *storage.NotAskedError
 	switch {
 	case err == nil:
 		return nil
@@ -37,7 +37,7 @@ func verdict(ctx context.Context, patient bool, err error) error {
 // transport's own, told apart by what net and the AWS SDK make of them. Anything else is an answer, above all a row that
 // can't be read: asking for it again and again must not refuse everybody.
 func noReply(err error) bool {
-	var unknown *idem.OutcomeUnknownError
+	var unknown *storage.OutcomeUnknownError
 	var network net.Error // context.DeadlineExceeded is one
 	var connection interface{ ConnectionError() bool }
 	var status interface{ HTTPStatusCode() int }

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store is a store behind a cache of final records. It implements idem.Store and is safe for concurrent use.
+// Store is a store behind a cache of final records. It implements storage.Store and is safe for concurrent use.
 type Store struct {
-	inner idem.Store
+	inner storage.Store
 	cfg   Config
 
 	mu      sync.Mutex
-	entries *simplelru.LRU[idem.RecordKey, entry]
+	entries *simplelru.LRU[storage.RecordKey, entry]
 	// reads has the keys that the store is being asked for now.
-	reads map[idem.RecordKey]*reads
+	reads map[storage.RecordKey]*reads
 	stats Stats
 }
 
@@ -32,7 +32,7 @@ type Stats struct {
 }
 
 // New returns an empty cache in front of the store, or an [*idem.ConfigError].
-func New(inner idem.Store, cfg Config) (*Store, error) {
+func New(inner storage.Store, cfg Config) (*Store, error) {
 	if inner == nil {
 		return nil, &idem.ConfigError{Field: "inner", Value: nil, Rule: "must be given"}
 	}
@@ -40,8 +40,8 @@ func New(inner idem.Store, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{inner: inner, cfg: cfg, reads: map[idem.RecordKey]*reads{}}
-	entries, err := simplelru.NewLRU(cfg.EntriesMax, func(_ idem.RecordKey, e entry) { s.stats.Bytes -= e.bytes })
+	s := &Store{inner: inner, cfg: cfg, reads: map[storage.RecordKey]*reads{}}
+	entries, err := simplelru.NewLRU(cfg.EntriesMax, func(_ storage.RecordKey, e entry) { s.stats.Bytes -= e.bytes })
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +58,11 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// ResponseBytesMax implements idem.ResponseBound, as the store within does.
-func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+// ResponseBytesMax implements storage.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
-// Get implements idem.Store: from memory where the record is held, else strongly as the store does.
-func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+// Get implements storage.Store: from memory where the record is held, else strongly as the store does.
+func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	asked := s.cfg.Now()
 	if e, ok := s.held(key, asked, func(e entry) bool { return e.read != nil }); ok {
 		r := clone(*e.read)
@@ -78,8 +78,8 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 	return r, err
 }
 
-// LoadResponse implements idem.Store. A sealed response is always opened by the store.
-func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+// LoadResponse implements storage.Store. A sealed response is always opened by the store.
+func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if r.Sealed || r.Chunks == 0 || !holdable(r) {
 		return s.inner.LoadResponse(ctx, r)
 	}
@@ -99,28 +99,28 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	return loaded, err
 }
 
-// Insert implements idem.Store.
-func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+// Insert implements storage.Store.
+func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
 	return s.changing(r.Key, func() error { return s.inner.Insert(ctx, r, now) })
 }
 
-// Update implements idem.Store.
-func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Update implements storage.Store.
+func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.changing(r.Key, func() error { return s.inner.Update(ctx, r, fence) })
 }
 
-// Renew implements idem.Store.
-func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Renew implements storage.Store.
+func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.changing(r.Key, func() error { return s.inner.Renew(ctx, r, fence) })
 }
 
-// Postpone implements idem.Store.
-func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Postpone implements storage.Store.
+func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.changing(r.Key, func() error { return s.inner.Postpone(ctx, r, fence) })
 }
 
-// Prepare implements idem.Store.
-func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+// Prepare implements storage.Store.
+func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
 	inner, err := s.inner.Prepare(c)
 	if err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 
 // changing makes a write of the record and drops what is held of it, also where there was no reply. A read that overlaps
 // the write is not held either. Only a lost condition may show that what is held still stands.
-func (s *Store) changing(key idem.RecordKey, write func() error) error {
+func (s *Store) changing(key storage.RecordKey, write func() error) error {
 	err := write()
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if errors.As(err, &conflict) && conflict.Existing != nil {
 		s.dropUnless(*conflict.Existing)
 	} else {

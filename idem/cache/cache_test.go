@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/cache"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -48,17 +49,17 @@ func newWorld(t *testing.T, cfg cache.Config) *world {
 }
 
 // record is a completed record with a body of so many bytes, which expires in a day.
-func record(key string, bodyBytes int) idem.Record {
-	return idem.Record{
-		Key: idem.RecordKey(key), State: idem.StateCompleted, OperationID: idem.OperationID("op_" + key), Epoch: 1, Owner: "owner",
-		Revision: idem.Revision("first of " + key), Kind: idem.KindOptimistic, CreatedAt: start, DoneAt: start,
-		ExpiresAt: start.Add(24 * time.Hour), FreeAt: start.Add(24 * time.Hour), Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
-		Response: idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: bytes.Repeat([]byte("b"), bodyBytes)},
+func record(key string, bodyBytes int) storage.Record {
+	return storage.Record{
+		Key: storage.RecordKey(key), State: storage.StateCompleted, OperationID: storage.OperationID("op_" + key), Epoch: 1, Owner: "owner",
+		Revision: storage.Revision("first of " + key), Kind: storage.KindOptimistic, CreatedAt: start, DoneAt: start,
+		ExpiresAt: start.Add(24 * time.Hour), FreeAt: start.Add(24 * time.Hour), Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
+		Response: storage.Response{Status: 201, Header: []storage.Field{{Name: "Content-Type", Value: "application/json"}}, Body: bytes.Repeat([]byte("b"), bodyBytes)},
 	}
 }
 
 // put stores the record as another process does.
-func (w *world) put(r idem.Record) {
+func (w *world) put(r storage.Record) {
 	w.Helper()
 	if err := w.inner.Insert(w.Context(), r, w.now); err != nil {
 		w.Fatal(err)
@@ -66,17 +67,17 @@ func (w *world) put(r idem.Record) {
 }
 
 func (w *world) update(store interface {
-	Update(context.Context, idem.Record, idem.Fence) error
-}, r idem.Record) {
+	Update(context.Context, storage.Record, storage.Fence) error
+}, r storage.Record) {
 	w.Helper()
-	if err := store.Update(w.Context(), r, idem.FenceOfHolder(r)); err != nil {
+	if err := store.Update(w.Context(), r, storage.FenceOfHolder(r)); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) get(key string) *idem.Record {
+func (w *world) get(key string) *storage.Record {
 	w.Helper()
-	return must[*idem.Record](w.T)(w.cache.Get(w.Context(), idem.RecordKey(key)))
+	return must[*storage.Record](w.T)(w.cache.Get(w.Context(), storage.RecordKey(key)))
 }
 
 // reads checks how often the store was asked so far: for the record and for its chunks.
@@ -90,7 +91,7 @@ func (w *world) reads(gets, loads int) {
 // messages is what a cache leaves to the store behind it.
 type messages interface {
 	outbox.Store
-	QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]idem.RecordRef, string, error)
+	QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]storage.RecordRef, string, error)
 }
 
 func TestContract(t *testing.T) {
@@ -102,10 +103,10 @@ func TestContract(t *testing.T) {
 				*cache.Store
 				messages
 			}{must[*cache.Store](t)(cache.New(mem, cache.Config{})), mem},
-			InsertRow: func(key string, failure idem.Failure) idem.Write {
+			InsertRow: func(key string, failure storage.Failure) storage.Write {
 				return memstore.Write{Key: key, Condition: func(row []byte) bool { return row == nil }, Apply: once, Failure: failure}
 			},
-			AddRow:   func(key string) idem.Write { return memstore.Write{Key: key, Apply: once} },
+			AddRow:   func(key string) storage.Write { return memstore.Write{Key: key, Apply: once} },
 			CountRow: func(_ context.Context, key string) (int, error) { return len(mem.Row(key)), nil },
 		}
 	})
@@ -119,7 +120,7 @@ func TestFinalRecordsAreReadOnceAMinute(t *testing.T) {
 		if r := w.get("k"); r == nil || r.Response.Status != 201 || len(r.Response.Body) != 10 {
 			t.Fatalf("%+v", r)
 		}
-		r := must[idem.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("large")))
+		r := must[storage.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("large")))
 		if len(r.Response.Body) != 5000 || r.Response.Status != 201 || r.Chunks != 0 {
 			t.Fatalf("%d bytes, %d chunks", len(r.Response.Body), r.Chunks)
 		}
@@ -138,14 +139,14 @@ func TestFinalRecordsAreReadOnceAMinute(t *testing.T) {
 
 // semantics.md "What is never cached or trusted": completed records only.
 func TestNothingElseIsHeld(t *testing.T) {
-	for name, change := range map[string]func(*idem.Record){
-		"pending":                 func(r *idem.Record) { r.State, r.ExpiresAt = idem.StatePending, time.Time{} },
-		"in progress":             func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateInProgress, time.Time{} },
-		"unknown":                 func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateUnknown, time.Time{} },
-		"failed, retryable":       func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateFailedRetryable, time.Time{} },
-		"final without an expiry": func(r *idem.Record) { r.ExpiresAt = time.Time{} },
-		"another release's":       func(r *idem.Record) { r.SchemaVersion = idem.SchemaVersion + 1 }, // peers.md H17
-		"expired":                 func(r *idem.Record) { r.ExpiresAt = start },
+	for name, change := range map[string]func(*storage.Record){
+		"pending":                 func(r *storage.Record) { r.State, r.ExpiresAt = storage.StatePending, time.Time{} },
+		"in progress":             func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateInProgress, time.Time{} },
+		"unknown":                 func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateUnknown, time.Time{} },
+		"failed, retryable":       func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateFailedRetryable, time.Time{} },
+		"final without an expiry": func(r *storage.Record) { r.ExpiresAt = time.Time{} },
+		"another release's":       func(r *storage.Record) { r.SchemaVersion = storage.SchemaVersion + 1 }, // peers.md H17
+		"expired":                 func(r *storage.Record) { r.ExpiresAt = start },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, cache.Config{})
@@ -153,7 +154,7 @@ func TestNothingElseIsHeld(t *testing.T) {
 			change(&r)
 			w.put(r)
 			for range 2 {
-				must[idem.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("k")))
+				must[storage.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("k")))
 			}
 			w.reads(2, 2)
 			for range 2 {
@@ -196,8 +197,8 @@ func TestAnOperatorsChangeIsSeen(t *testing.T) {
 	other := must[*cache.Store](t)(cache.New(w.inner, cache.Config{Now: func() time.Time { return w.now }}))
 	r := record("k", 5000)
 	w.put(r)
-	first := must[*idem.Record](t)(other.Get(t.Context(), "k"))
-	must[idem.Record](t)(other.LoadResponse(t.Context(), *first))
+	first := must[*storage.Record](t)(other.Get(t.Context(), "k"))
+	must[storage.Record](t)(other.LoadResponse(t.Context(), *first))
 	w.get("k")
 	longer := r
 	longer.Revision, longer.ExpiresAt = "longer", start.Add(48*time.Hour)
@@ -209,25 +210,25 @@ func TestAnOperatorsChangeIsSeen(t *testing.T) {
 
 	// A cache-bust keeps the operation id; what is executed then must not be answered with the old response.
 	bust := longer
-	bust.Revision, bust.State, bust.ExpiresAt, bust.FreeAt = "bust", idem.StateFailedRetryable, time.Time{}, time.Time{}
-	if err := w.inner.Update(t.Context(), bust, idem.FenceOf(longer)); err != nil {
+	bust.Revision, bust.State, bust.ExpiresAt, bust.FreeAt = "bust", storage.StateFailedRetryable, time.Time{}, time.Time{}
+	if err := w.inner.Update(t.Context(), bust, storage.FenceOf(longer)); err != nil {
 		t.Fatal(err)
 	}
 	again := record("k", 6000)
 	again.Revision, again.Epoch, again.Owner, again.DoneAt = "again", 2, "other", start.Add(time.Second)
-	if err := w.inner.Update(t.Context(), again, idem.FenceOf(bust)); err != nil {
+	if err := w.inner.Update(t.Context(), again, storage.FenceOf(bust)); err != nil {
 		t.Fatal(err)
 	}
-	if got := must[*idem.Record](t)(other.Get(t.Context(), "k")); got.Epoch != 1 {
+	if got := must[*storage.Record](t)(other.Get(t.Context(), "k")); got.Epoch != 1 {
 		t.Errorf("epoch %d: the other process was expected not to see it yet", got.Epoch)
 	}
 	w.now = start.Add(time.Minute)
-	seen := must[*idem.Record](t)(other.Get(t.Context(), "k"))
-	if loaded := must[idem.Record](t)(other.LoadResponse(t.Context(), *seen)); seen.Epoch != 2 || len(loaded.Response.Body) != 6000 {
+	seen := must[*storage.Record](t)(other.Get(t.Context(), "k"))
+	if loaded := must[storage.Record](t)(other.LoadResponse(t.Context(), *seen)); seen.Epoch != 2 || len(loaded.Response.Body) != 6000 {
 		t.Errorf("epoch %d with %d bytes, a minute later", seen.Epoch, len(loaded.Response.Body))
 	}
 	// Whoever meets the new record in a lost reserve does not get the old response either.
-	if loaded := must[idem.Record](t)(w.cache.LoadResponse(t.Context(), *seen)); len(loaded.Response.Body) != 6000 {
+	if loaded := must[storage.Record](t)(w.cache.LoadResponse(t.Context(), *seen)); len(loaded.Response.Body) != 6000 {
 		t.Errorf("%d bytes", len(loaded.Response.Body))
 	}
 }
@@ -243,8 +244,8 @@ func TestWhoLosesReadsAgain(t *testing.T) {
 	longer.Revision, longer.ExpiresAt = "longer", start.Add(48*time.Hour)
 	longer.FreeAt = longer.ExpiresAt
 	w.update(w.inner, longer)
-	fence := idem.FenceOf(seen)
-	var conflict *idem.RecordConflictError
+	fence := storage.FenceOf(seen)
+	var conflict *storage.RecordConflictError
 	if err := w.cache.Update(t.Context(), seen, fence); !errors.As(err, &conflict) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
@@ -256,23 +257,23 @@ func TestWhoLosesReadsAgain(t *testing.T) {
 // A write without a reply may have happened: what was held is read again. One that lost says what stands.
 func TestWritesDropWhatIsHeld(t *testing.T) {
 	for name, test := range map[string]struct {
-		write func(w *world, r idem.Record) error
+		write func(w *world, r storage.Record) error
 		gets  int
 	}{
-		"without a reply": {func(w *world, r idem.Record) error {
+		"without a reply": {func(w *world, r storage.Record) error {
 			w.inner.On(faulty.Update, 1, faulty.LoseRequest())
-			return w.cache.Update(w.Context(), r, idem.FenceOf(r))
+			return w.cache.Update(w.Context(), r, storage.FenceOf(r))
 		}, 2},
-		"a commit": {func(w *world, r idem.Record) error {
-			fence := idem.FenceOfHolder(r)
-			send, err := w.cache.Prepare(idem.Commit{Record: r, Fence: &fence, Now: w.now, Token: "token"})
+		"a commit": {func(w *world, r storage.Record) error {
+			fence := storage.FenceOfHolder(r)
+			send, err := w.cache.Prepare(storage.Commit{Record: r, Fence: &fence, Now: w.now, Token: "token"})
 			if err != nil {
 				w.Fatal(err)
 			}
 			_ = send(w.Context())
 			return errors.New("sent")
 		}, 2},
-		"lost against what is held": {func(w *world, r idem.Record) error { return w.cache.Insert(w.Context(), r, w.now) }, 1},
+		"lost against what is held": {func(w *world, r storage.Record) error { return w.cache.Insert(w.Context(), r, w.now) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, cache.Config{})
@@ -308,14 +309,14 @@ func TestBounds(t *testing.T) {
 		for n := range 50 {
 			key := fmt.Sprint(n)
 			w.put(record(key, 4000))
-			must[idem.Record](t)(w.cache.LoadResponse(t.Context(), *w.get(key)))
+			must[storage.Record](t)(w.cache.LoadResponse(t.Context(), *w.get(key)))
 			if s := w.cache.Stats(); s.Bytes > most || s.Bytes < 4000*s.Entries || s.Entries == 0 {
 				t.Fatalf("%+v", s)
 			}
 		}
 		w.put(record("huge", most))
 		for range 2 {
-			must[idem.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("huge")))
+			must[storage.Record](t)(w.cache.LoadResponse(t.Context(), *w.get("huge")))
 		}
 		if s := w.cache.Stats(); s.Bytes > most || s.Entries < 2 {
 			t.Errorf("%+v: one that is too large displaced the others", s)
@@ -325,12 +326,12 @@ func TestBounds(t *testing.T) {
 
 // sealing opens what is sealed, as a store with a tenant's keys does.
 type sealing struct {
-	idem.Store
+	storage.Store
 	opened int
 	err    error
 }
 
-func (s *sealing) LoadResponse(_ context.Context, r idem.Record) (idem.Record, error) {
+func (s *sealing) LoadResponse(_ context.Context, r storage.Record) (storage.Record, error) {
 	s.opened++
 	r.Sealed, r.Response.Body = false, []byte("plaintext")
 	return r, s.err
@@ -348,17 +349,17 @@ func TestSealedResponsesStaySealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			read := must[*idem.Record](t)(store.Get(t.Context(), "k"))
+			read := must[*storage.Record](t)(store.Get(t.Context(), "k"))
 			if !read.Sealed || strings.Contains(string(read.Response.Body), "plaintext") {
 				t.Errorf("held in memory: %+v", read)
 			}
-			opened := must[idem.Record](t)(store.LoadResponse(t.Context(), *read))
+			opened := must[storage.Record](t)(store.LoadResponse(t.Context(), *read))
 			if string(opened.Response.Body) != "plaintext" {
 				t.Errorf("opened: %q", opened.Response.Body)
 			}
 		}
-		inner.err = idem.ErrErased
-		if _, err := store.LoadResponse(t.Context(), r); !errors.Is(err, idem.ErrErased) || inner.opened != 3 {
+		inner.err = storage.ErrErased
+		if _, err := store.LoadResponse(t.Context(), r); !errors.Is(err, storage.ErrErased) || inner.opened != 3 {
 			t.Errorf("%v after %d openings, want ErrErased", err, inner.opened)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -48,20 +49,20 @@ func TestWhatItSaves(t *testing.T) {
 			op           idem.Operation
 			plain, saved string
 		}{
-			{idem.Operation{Kind: idem.KindOptimistic}, test.readFirst, ""},
-			{idem.Operation{Kind: idem.KindAtomic, ReadFirst: true}, test.readFirst, ""},
-			{idem.Operation{Kind: idem.KindAtomic}, test.reserves, "PutItem 0R"},
+			{idem.Operation{Kind: storage.KindOptimistic}, test.readFirst, ""},
+			{idem.Operation{Kind: storage.KindAtomic, ReadFirst: true}, test.readFirst, ""},
+			{idem.Operation{Kind: storage.KindAtomic}, test.reserves, "PutItem 0R"},
 		} {
 			t.Run(fmt.Sprintf("%s, %s, read first %v", test.name, kind.op.Kind, kind.op.ReadFirst), func(t *testing.T) {
 				kind.op.Name, kind.op.Policy = "orders.create", idem.IETF()
 				request := idem.Request{Tenant: "t", Key: t.Name(), Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
-				do := func(store idem.Store) func() string {
+				do := func(store storage.Store) func() string {
 					engine := must[*idem.Engine](t)(idem.New(store, idem.Config{}))
 					orders := must[*idem.Registered](t)(engine.Register(kind.op))
 					return func() string {
 						calls = nil
-						result, err := orders.Do(t.Context(), request, func(context.Context, *idem.Tx) (idem.Response, error) {
-							return idem.Response{Status: 201, Body: test.body}, nil
+						result, err := orders.Do(t.Context(), request, func(context.Context, *idem.Tx) (storage.Response, error) {
+							return storage.Response{Status: 201, Body: test.body}, nil
 						})
 						if err != nil || !bytes.Equal(result.Response.Body, test.body) {
 							t.Fatalf("%+v, %v", result, err)

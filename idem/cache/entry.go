@@ -6,30 +6,30 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // entry is what is held of one record.
 type entry struct {
 	// read is the record as Get returned it, and loaded as LoadResponse did; nil where that was not asked for.
-	read, loaded *idem.Record
+	read, loaded *storage.Record
 	// asked is when the older of the two was asked for.
 	asked time.Time
 	bytes int
 }
 
 // holdable says whether nothing but an operator can change the record until its expiry.
-func holdable(r idem.Record) bool {
+func holdable(r storage.Record) bool {
 	return r.Readable() && r.State.Final() && !r.ExpiresAt.IsZero()
 }
 
 // same says whether two final records are of one execution. An operation id alone is not enough: a cache-bust may keep it.
-func same(a, b idem.Record) bool {
+func same(a, b storage.Record) bool {
 	return a.OperationID == b.OperationID && a.Epoch == b.Epoch && a.Owner == b.Owner && a.State == b.State && a.DoneAt.Equal(b.DoneAt)
 }
 
 // record is either of the two: they are of one execution.
-func (e entry) record() idem.Record {
+func (e entry) record() storage.Record {
 	if e.read != nil {
 		return *e.read
 	}
@@ -42,7 +42,7 @@ func (e entry) stale(now time.Time, cfg Config) bool {
 }
 
 // held looks for an entry that has what is asked for, and drops one that is stale.
-func (s *Store) held(key idem.RecordKey, now time.Time, has func(entry) bool) (entry, bool) {
+func (s *Store) held(key storage.RecordKey, now time.Time, has func(entry) bool) (entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries.Get(key)
@@ -102,7 +102,7 @@ func (e entry) joined(other entry) entry {
 }
 
 // clone shares no memory with the record: callers may change what they are given (peers.md P7).
-func clone(r idem.Record) idem.Record {
+func clone(r storage.Record) storage.Record {
 	r.Response.Header, r.Response.Body = slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)
 	return r
 }
@@ -113,7 +113,7 @@ const (
 	headerBytes   = 32
 )
 
-func size(r *idem.Record) int {
+func size(r *storage.Record) int {
 	if r == nil {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/cache"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Replays of a recent request are answered from memory: only the first of them is a read of the store.
@@ -24,13 +25,13 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, ReadFirst: true, Policy: idem.IETF()})
+	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: storage.KindAtomic, ReadFirst: true, Policy: idem.IETF()})
 	if err != nil {
 		panic(err)
 	}
 	request := idem.Request{Tenant: "tenant-a", Key: "order-17", Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
 	for range 4 {
-		result, err := orders.Do(context.Background(), request, func(context.Context, *idem.Tx) (idem.Response, error) {
+		result, err := orders.Do(context.Background(), request, func(context.Context, *idem.Tx) (storage.Response, error) {
 			return idem.JSON(201, "ord_1")
 		})
 		if err != nil {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/cache"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -15,11 +15,11 @@ func (w *world) during(call faulty.Call, hook func()) {
 }
 
 // bust frees the record's key through the store that is given, as an operator does.
-func (w *world) bust(store idem.Store, r idem.Record) {
+func (w *world) bust(store storage.Store, r storage.Record) {
 	w.Helper()
 	freed := r
-	freed.State, freed.ExpiresAt = idem.StateFailedRetryable, time.Time{}
-	if err := store.Update(w.Context(), freed, idem.FenceOf(r)); err != nil {
+	freed.State, freed.ExpiresAt = storage.StateFailedRetryable, time.Time{}
+	if err := store.Update(w.Context(), freed, storage.FenceOf(r)); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -28,23 +28,23 @@ func (w *world) bust(store idem.Store, r idem.Record) {
 func TestAReadThatOverlapsACacheBustIsNotHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		call faulty.Call
-		read func(w *world, r idem.Record)
+		read func(w *world, r storage.Record)
 	}{
-		"of the record": {faulty.Get, func(w *world, _ idem.Record) { w.get("k") }},
-		"of the chunks": {faulty.LoadResponse, func(w *world, r idem.Record) {
-			must[idem.Record](w.T)(w.cache.LoadResponse(w.Context(), r))
+		"of the record": {faulty.Get, func(w *world, _ storage.Record) { w.get("k") }},
+		"of the chunks": {faulty.LoadResponse, func(w *world, r storage.Record) {
+			must[storage.Record](w.T)(w.cache.LoadResponse(w.Context(), r))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, cache.Config{})
 			w.put(record("k", 5000))
-			stored := *must[*idem.Record](t)(w.inner.Get(t.Context(), "k"))
+			stored := *must[*storage.Record](t)(w.inner.Get(t.Context(), "k"))
 			w.during(test.call, func() { w.bust(w.cache, stored) })
 			test.read(w, stored)
 			if s := w.cache.Stats(); s.Entries != 0 {
 				t.Errorf("%d records are held", s.Entries)
 			}
-			if r := w.get("k"); r.State != idem.StateFailedRetryable {
+			if r := w.get("k"); r.State != storage.StateFailedRetryable {
 				t.Errorf("the record reads as %s after its key was freed", r.State)
 			}
 		})
@@ -62,16 +62,16 @@ func TestAReadThatOverlapsALostWriteIsHeldOnlyIfItReadWhatStands(t *testing.T) {
 				if changed {
 					w.bust(w.inner, r)
 				}
-				fence := idem.FenceOf(r)
+				fence := storage.FenceOf(r)
 				fence.Revision = "another"
 				if err := w.cache.Update(t.Context(), r, fence); err == nil {
 					t.Error("the write was expected to lose")
 				}
 			})
 			w.get("k")
-			want := idem.StateCompleted
+			want := storage.StateCompleted
 			if changed {
-				want = idem.StateFailedRetryable
+				want = storage.StateFailedRetryable
 			}
 			if got := w.get("k"); got.State != want {
 				t.Errorf("the record reads as %s, want %s", got.State, want)
@@ -92,8 +92,8 @@ func TestAnEarlierReadReplacesNoLaterOne(t *testing.T) {
 	later.Epoch, later.Owner, later.DoneAt = 2, "other", start.Add(time.Second)
 	w.during(faulty.Get, func() {
 		w.bust(w.inner, r)
-		freed := *must[*idem.Record](t)(w.inner.Get(t.Context(), "k"))
-		if err := w.inner.Update(t.Context(), later, idem.FenceOf(freed)); err != nil {
+		freed := *must[*storage.Record](t)(w.inner.Get(t.Context(), "k"))
+		if err := w.inner.Update(t.Context(), later, storage.FenceOf(freed)); err != nil {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(time.Second)
@@ -114,13 +114,13 @@ func TestChunksOfAnotherExecutionAreNeverJoined(t *testing.T) {
 	w.bust(w.inner, old)
 	anew := record("k", 6000)
 	anew.Epoch, anew.Owner, anew.DoneAt = 2, "other", start.Add(time.Second)
-	freed := *must[*idem.Record](t)(w.inner.Get(t.Context(), "k"))
-	if err := w.inner.Update(t.Context(), anew, idem.FenceOf(freed)); err != nil {
+	freed := *must[*storage.Record](t)(w.inner.Get(t.Context(), "k"))
+	if err := w.inner.Update(t.Context(), anew, storage.FenceOf(freed)); err != nil {
 		t.Fatal(err)
 	}
-	second := *must[*idem.Record](t)(w.inner.Get(t.Context(), "k"))
+	second := *must[*storage.Record](t)(w.inner.Get(t.Context(), "k"))
 	// The record that is held is of the first execution; the chunks that are read now are of the second.
-	if loaded := must[idem.Record](t)(w.cache.LoadResponse(t.Context(), second)); len(loaded.Response.Body) != 6000 {
+	if loaded := must[storage.Record](t)(w.cache.LoadResponse(t.Context(), second)); len(loaded.Response.Body) != 6000 {
 		t.Errorf("%d bytes, want the second execution's 6000", len(loaded.Response.Body))
 	}
 	asked := w.inner.Count(faulty.LoadResponse)
@@ -137,7 +137,7 @@ func TestChunksOfAnotherExecutionAreNeverJoined(t *testing.T) {
 func TestJoinedChunksAreNotHeldPastTheAgeOfEitherHalf(t *testing.T) {
 	half := 30 * time.Second
 	for name, test := range map[string]struct {
-		first, second func(w *world, r idem.Record)
+		first, second func(w *world, r storage.Record)
 	}{
 		"record first": {readRecord, readChunks},
 		"chunks first": {readChunks, readRecord},
@@ -145,7 +145,7 @@ func TestJoinedChunksAreNotHeldPastTheAgeOfEitherHalf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, cache.Config{})
 			w.put(record("k", 5000))
-			stored := *must[*idem.Record](t)(w.inner.Get(t.Context(), "k"))
+			stored := *must[*storage.Record](t)(w.inner.Get(t.Context(), "k"))
 			test.first(w, stored)
 			w.now = start.Add(half)
 			test.second(w, stored)
@@ -161,11 +161,11 @@ func TestJoinedChunksAreNotHeldPastTheAgeOfEitherHalf(t *testing.T) {
 	}
 }
 
-func readRecord(w *world, _ idem.Record) { w.get("k") }
+func readRecord(w *world, _ storage.Record) { w.get("k") }
 
-func readChunks(w *world, r idem.Record) {
+func readChunks(w *world, r storage.Record) {
 	w.Helper()
-	if loaded := must[idem.Record](w.T)(w.cache.LoadResponse(w.Context(), r)); len(loaded.Response.Body) != 5000 {
+	if loaded := must[storage.Record](w.T)(w.cache.LoadResponse(w.Context(), r)); len(loaded.Response.Body) != 5000 {
 		w.Errorf("%d bytes", len(loaded.Response.Body))
 	}
 }

@@ -1,6 +1,8 @@
 package cache
 
-import "github.com/idem-go/idem-aws/idem"
+import (
+	"github.com/idem-go/idem-aws/idem/storage"
+)
 
 // reads are the reads of one key that are under way. What they bring may be older than a write of this process that ended
 // meanwhile, and must not be held then.
@@ -9,11 +11,11 @@ type reads struct {
 	// overtaken says that the record was written, or may have been, since they began.
 	overtaken bool
 	// stands is the record that a lost write met since they began: only what reads the same is held.
-	stands *idem.Record
+	stands *storage.Record
 }
 
 // begin is called before the store is asked for the record or its chunks, and end when what it answered is held or not.
-func (s *Store) begin(key idem.RecordKey) *reads {
+func (s *Store) begin(key storage.RecordKey) *reads {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.reads[key]
@@ -25,7 +27,7 @@ func (s *Store) begin(key idem.RecordKey) *reads {
 	return r
 }
 
-func (s *Store) end(key idem.RecordKey, r *reads) {
+func (s *Store) end(key storage.RecordKey, r *reads) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.n--; r.n == 0 && s.reads[key] == r {
@@ -34,12 +36,12 @@ func (s *Store) end(key idem.RecordKey, r *reads) {
 }
 
 // brought says whether a read's answer may still be held. The lock is held.
-func (r *reads) brought(record idem.Record) bool {
+func (r *reads) brought(record storage.Record) bool {
 	return !r.overtaken && (r.stands == nil || asStored(record, *r.stands))
 }
 
 // drop forgets a record that was written, and what is being read of it. A read that begins from now on is not concerned.
-func (s *Store) drop(key idem.RecordKey) {
+func (s *Store) drop(key storage.RecordKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries.Remove(key)
@@ -50,7 +52,7 @@ func (s *Store) drop(key idem.RecordKey) {
 }
 
 // dropUnless forgets what is not as a lost write met it, held already or being read: whoever lost reads again.
-func (s *Store) dropUnless(stored idem.Record) {
+func (s *Store) dropUnless(stored storage.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.entries.Peek(stored.Key); ok && !asStored(e.record(), stored) {
@@ -67,6 +69,6 @@ func (s *Store) dropUnless(stored idem.Record) {
 }
 
 // asStored says whether a record is of the execution that is stored and expires when that does.
-func asStored(a, stored idem.Record) bool {
+func asStored(a, stored storage.Record) bool {
 	return same(a, stored) && a.ExpiresAt.Equal(stored.ExpiresAt)
 }

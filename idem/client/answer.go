@@ -105,14 +105,14 @@ func (a *answer) judge() verdict {
 		return verdictAnswer // stored, whatever it says: asking again gets the same
 	case kept == "unprotected" || kept == "ignored":
 		return verdictAnswer // the key protects nothing there
-	case code == idem.CodeResponseTooLarge:
+	case code == header.CodeResponseTooLarge:
 		return verdictAnswer // and would be again
 	case slices.Contains(retried, status):
 		return verdictAgain
 	}
-	inProgress := code == idem.CodeInProgress || code == idem.CodeInUse || kept == string(idem.OutcomeInProgress)
-	unknown := code == idem.CodeOutcomeUnknown || kept == string(idem.OutcomeUnknown)
-	mismatch := code == idem.CodeKeyReused || code == idem.CodeError || kept == string(idem.OutcomeMismatch)
+	inProgress := code == header.CodeInProgress || code == header.CodeInUse || kept == string(idem.OutcomeInProgress)
+	unknown := code == header.CodeOutcomeUnknown || kept == string(idem.OutcomeUnknown)
+	mismatch := code == header.CodeKeyReused || code == header.CodeError || kept == string(idem.OutcomeMismatch)
 	switch {
 	case status == http.StatusConflict && inProgress:
 		return verdictAgain
@@ -120,7 +120,7 @@ func (a *answer) judge() verdict {
 		return verdictUnknown
 	case (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) && mismatch:
 		return verdictMismatch
-	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == idem.CodeKeyExpired:
+	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == header.CodeKeyExpired:
 		return verdictExpired
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return verdictRefused

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // operation is the status of an operation as GET on the Location of a 202 shows it (docs/payments-api.md).
@@ -145,7 +145,7 @@ func (s *sending) final(a *answer) (string, *http.Response, error) {
 		return "", nil, s.giveUp(ReasonPermanent, errAnswerTooLong)
 	case err != nil || op.State == "":
 		return "", nil, s.giveUp(ReasonPermanent, errStatusDocument)
-	case op.Response == nil || op.State != string(idem.StateCompleted) && op.State != string(idem.StateFailed):
+	case op.Response == nil || op.State != string(storage.StateCompleted) && op.State != string(storage.StateFailed):
 		return op.State, nil, nil
 	}
 	body := []byte(op.Response.Body)

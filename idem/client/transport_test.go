@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/client"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
@@ -121,7 +121,7 @@ func (g *gate) count(w *world) middleware.Handler {
 
 // semantics.md "Policies", in flight: 409 is followed, after exactly the server's Retry-After, until the winner's answer.
 func TestInFlightIsFollowed(t *testing.T) {
-	for code, policy := range map[string]idem.Policy{idem.CodeInProgress: idem.IETF(), idem.CodeInUse: idem.Stripe()} {
+	for code, policy := range map[string]idem.Policy{header.CodeInProgress: idem.IETF(), header.CodeInUse: idem.Stripe()} {
 		t.Run(code, func(t *testing.T) {
 			w, g := open(t), &gate{make(chan struct{}), make(chan struct{})}
 			w.handle("/slow", policy, g.count(w))
@@ -161,7 +161,7 @@ func TestInFlightIsFollowed(t *testing.T) {
 }
 
 func TestMismatchIsATypedError(t *testing.T) {
-	for path, want := range map[string]idem.Problem{"/orders": {Status: 422, Code: idem.CodeKeyReused}, "/stripe": {Status: 400, Code: idem.CodeError}} {
+	for path, want := range map[string]idem.Problem{"/orders": {Status: 422, Code: header.CodeKeyReused}, "/stripe": {Status: 400, Code: header.CodeError}} {
 		w := open(t)
 		transport, ctx := w.transport(client.Config{}), client.WithKey(t.Context(), "order-17")
 		if _, err := w.post(ctx, transport, path, `{"amount":1}`); err != nil {
@@ -189,7 +189,7 @@ func TestUnknownIsATypedError(t *testing.T) {
 	for range 2 {
 		_, err := w.post(client.WithKey(t.Context(), "import-1"), w.transport(client.Config{}), "/crash", `{}`)
 		var unknown *client.OutcomeUnknownError
-		if !errors.As(err, &unknown) || !errors.Is(err, client.ErrUnknown) || unknown.Key != "import-1" || unknown.RetryAfter != 10*time.Second || unknown.Problem.Code != idem.CodeOutcomeUnknown {
+		if !errors.As(err, &unknown) || !errors.Is(err, client.ErrUnknown) || unknown.Key != "import-1" || unknown.RetryAfter != 10*time.Second || unknown.Problem.Code != header.CodeOutcomeUnknown {
 			t.Fatalf("%+v: %v", unknown, err)
 		}
 	}

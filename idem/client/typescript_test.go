@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
@@ -300,11 +302,11 @@ func (w *world) deferred(t *testing.T) *outbox.Worker {
 	t.Helper()
 	topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{
 		Name: "payments.charge", Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
-		Call: func(context.Context, idem.Message) outbox.Outcome {
+		Call: func(context.Context, storage.Message) outbox.Outcome {
 			w.runs.Add(1)
 			return outbox.Delivered{Reference: "ch_1"}
 		},
-		Settle: func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
+		Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
 			response, err := idem.JSON(201, map[string]string{"id": "pay_1"})
 			return outbox.Settlement{Response: response}, err
 		},
@@ -430,7 +432,7 @@ func tsExpired(t *testing.T, s script) {
 	for _, status := range []int{http.StatusGone, http.StatusPreconditionFailed} {
 		w := open(t)
 		w.mux.HandleFunc("POST /gone", func(rw http.ResponseWriter, _ *http.Request) {
-			answer := idem.NewProblem(status, idem.CodeKeyExpired, "Key expired", "").Response()
+			answer := idem.NewProblem(status, header.CodeKeyExpired, "Key expired", "").Response()
 			rw.Header().Set("Content-Type", answer.Get("Content-Type"))
 			rw.WriteHeader(status)
 			_, _ = rw.Write(answer.Body)

@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // revisionBytes is the size of what a revision stands for.
@@ -54,7 +53,7 @@ func (w *writer) note(attribute, s string) {
 
 // revision writes a revision as the 16 bytes that it stands for: every write of a row is billed by its size. Any other text
 // is kept as it is.
-func (w *writer) revision(r idem.Revision) {
+func (w *writer) revision(r storage.Revision) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(r))
 	if err != nil || len(raw) != revisionBytes {
 		w.name(schema.Revision, string(r))
@@ -123,11 +122,11 @@ func (r *reader) text(attribute string) string {
 	return ""
 }
 
-func (r *reader) revision() idem.Revision {
+func (r *reader) revision() storage.Revision {
 	if _, raw := r.item[schema.Revision].(*types.AttributeValueMemberB); raw {
-		return idem.Revision(base64.RawURLEncoding.EncodeToString(r.bytes(schema.Revision)))
+		return storage.Revision(base64.RawURLEncoding.EncodeToString(r.bytes(schema.Revision)))
 	}
-	return idem.Revision(r.text(schema.Revision))
+	return storage.Revision(r.text(schema.Revision))
 }
 
 func (r *reader) number(attribute string) int64 {

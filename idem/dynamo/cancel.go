@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Codes of cancellation reasons. The code of an item that had nothing against it is the literal "None".
@@ -46,7 +45,7 @@ func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledExceptio
 		}
 	}
 	if len(failed) > 0 {
-		return &idem.WriteFailedError{Indexes: failed, Unjudged: unjudged, OwnUnjudged: slices.ContainsFunc(own, notJudged)}
+		return &storage.WriteFailedError{Indexes: failed, Unjudged: unjudged, OwnUnjudged: slices.ContainsFunc(own, notJudged)}
 	}
 	if contended := contention(own, writes); contended != nil {
 		return fmt.Errorf("%w: %w", contended, err)
@@ -56,7 +55,7 @@ func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledExceptio
 
 // beside completes a record's conflict with the message that was in the way of the same transaction.
 func (t *transaction) beside(s *Store, own []types.CancellationReason, lost error) error {
-	conflict, ok := errors.AsType[*idem.RecordConflictError](lost)
+	conflict, ok := errors.AsType[*storage.RecordConflictError](lost)
 	if !ok {
 		return lost
 	}
@@ -85,7 +84,7 @@ func contention(own, writes []types.CancellationReason) error {
 	if len(found)+len(among) == 0 {
 		return nil
 	}
-	return &idem.ContentionError{Unjudged: among, Throttled: throttled}
+	return &storage.ContentionError{Unjudged: among, Throttled: throttled}
 }
 
 // inTheWay lists the items that another transaction or a throttle was in the way of, and says whether a throttle was.
@@ -127,22 +126,22 @@ func (k kind) lost(s *Store, stored item) error {
 // recordConflict carries what is stored, nil where there is nothing; what can't be read is an error of its own.
 func (s *Store) recordConflict(stored item) error {
 	if len(stored) == 0 {
-		return &idem.RecordConflictError{}
+		return &storage.RecordConflictError{}
 	}
 	existing, err := s.decodeRecord(stored)
 	if err != nil {
 		return err
 	}
-	return &idem.RecordConflictError{Existing: existing}
+	return &storage.RecordConflictError{Existing: existing}
 }
 
 func (s *Store) messageConflict(stored item) error {
 	if len(stored) == 0 {
-		return &idem.MessageConflictError{}
+		return &storage.MessageConflictError{}
 	}
 	existing, err := s.decodeMessage(stored)
 	if err != nil {
 		return err
 	}
-	return &idem.MessageConflictError{Existing: existing}
+	return &storage.MessageConflictError{Existing: existing}
 }

@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Codes of cancellation reasons, as DynamoDB writes them.
@@ -26,7 +26,7 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	tables := createTables(t, client)
 	store := newStore(t, client, tables, dynamo.Config{})
-	record, message0 := &idem.RecordConflictError{}, &idem.MessageConflictError{}
+	record, message0 := &storage.RecordConflictError{}, &storage.MessageConflictError{}
 	for _, row := range []struct {
 		name  string
 		codes []string
@@ -38,19 +38,19 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 		{"the record's condition wins over a message's", []string{condition, condition, none, none}, record},
 		{"the message's condition", []string{none, condition, none, none}, message0},
 		{"the message's condition wins over a write's", []string{none, condition, condition, none}, message0},
-		{"the first write's condition", []string{none, none, condition, none}, &idem.WriteFailedError{Indexes: []int{0}}},
-		{"the second write's condition", []string{none, none, none, condition}, &idem.WriteFailedError{Indexes: []int{1}}},
-		{"both writes' conditions", []string{none, none, condition, condition}, &idem.WriteFailedError{Indexes: []int{0, 1}}},
-		{"a write's condition beside another's contention", []string{none, none, running, condition}, &idem.WriteFailedError{Indexes: []int{1}, Unjudged: []int{0}}},
-		{"a write's condition beside another's throttle", []string{none, none, condition, throttle}, &idem.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}}},
-		{"a write's condition beside what nobody knows", []string{none, none, condition, "Sunspots"}, &idem.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}}},
-		{"a write's condition beside a message in contention", []string{none, running, condition, none}, &idem.WriteFailedError{Indexes: []int{0}, OwnUnjudged: true}},
-		{"a write's condition beside a record in contention", []string{running, none, none, condition}, &idem.WriteFailedError{Indexes: []int{1}, OwnUnjudged: true}},
-		{"contention on the record", []string{running, none, none, none}, &idem.ContentionError{}},
-		{"contention on a write", []string{none, none, none, running}, &idem.ContentionError{Unjudged: []int{1}}},
-		{"a throttled write", []string{none, none, throttle, none}, &idem.ContentionError{Unjudged: []int{0}, Throttled: true}},
-		{"a throttle beside contention", []string{running, none, throttle, none}, &idem.ContentionError{Unjudged: []int{0}}},
-		{"provisioned capacity", []string{none, provision, none, none}, &idem.ContentionError{Throttled: true}},
+		{"the first write's condition", []string{none, none, condition, none}, &storage.WriteFailedError{Indexes: []int{0}}},
+		{"the second write's condition", []string{none, none, none, condition}, &storage.WriteFailedError{Indexes: []int{1}}},
+		{"both writes' conditions", []string{none, none, condition, condition}, &storage.WriteFailedError{Indexes: []int{0, 1}}},
+		{"a write's condition beside another's contention", []string{none, none, running, condition}, &storage.WriteFailedError{Indexes: []int{1}, Unjudged: []int{0}}},
+		{"a write's condition beside another's throttle", []string{none, none, condition, throttle}, &storage.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}}},
+		{"a write's condition beside what nobody knows", []string{none, none, condition, "Sunspots"}, &storage.WriteFailedError{Indexes: []int{0}, Unjudged: []int{1}}},
+		{"a write's condition beside a message in contention", []string{none, running, condition, none}, &storage.WriteFailedError{Indexes: []int{0}, OwnUnjudged: true}},
+		{"a write's condition beside a record in contention", []string{running, none, none, condition}, &storage.WriteFailedError{Indexes: []int{1}, OwnUnjudged: true}},
+		{"contention on the record", []string{running, none, none, none}, &storage.ContentionError{}},
+		{"contention on a write", []string{none, none, none, running}, &storage.ContentionError{Unjudged: []int{1}}},
+		{"a throttled write", []string{none, none, throttle, none}, &storage.ContentionError{Unjudged: []int{0}, Throttled: true}},
+		{"a throttle beside contention", []string{running, none, throttle, none}, &storage.ContentionError{Unjudged: []int{0}}},
+		{"provisioned capacity", []string{none, provision, none, none}, &storage.ContentionError{Throttled: true}},
 		{"an invalid write", []string{none, none, invalid, none}, nil},
 		{"a code of a later day", []string{none, none, none, "Sunspots"}, nil},
 		{"no reason at all", []string{none, none, none, none}, nil},
@@ -58,9 +58,9 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := reserved(t)
-			send, err := store.Prepare(idem.Commit{
-				Record: completed(r, []byte("{}")), Now: base, Token: string(owner(t)), Messages: []idem.Message{message(r, 1)},
-				Writes: []idem.Write{insertRow(tables, string(owner(t))), insertRow(tables, string(owner(t)))},
+			send, err := store.Prepare(storage.Commit{
+				Record: completed(r, []byte("{}")), Now: base, Token: string(owner(t)), Messages: []storage.Message{message(r, 1)},
+				Writes: []storage.Write{insertRow(tables, string(owner(t))), insertRow(tables, string(owner(t)))},
 			})
 			must(t, err)
 			faults.inject("TransactWriteItems", cancelled(row.codes...))
@@ -77,10 +77,10 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 
 // firstKnown picks out of an error's chain the one that callers act on.
 func firstKnown(err error) error {
-	var record *idem.RecordConflictError
-	var message *idem.MessageConflictError
-	var write *idem.WriteFailedError
-	var contention *idem.ContentionError
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
+	var write *storage.WriteFailedError
+	var contention *storage.ContentionError
 	switch {
 	case errors.As(err, &record):
 		return record
@@ -102,11 +102,11 @@ func TestReasonsOfASettlement(t *testing.T) {
 		codes []string
 		want  error
 	}{
-		{[]string{condition, condition, condition}, &idem.MessageConflictError{}},
-		{[]string{none, condition, condition}, &idem.RecordConflictError{}},
-		{[]string{none, none, condition}, &idem.MessageConflictError{}},
-		{[]string{running, none, none}, &idem.ContentionError{}},
-		{[]string{none, throttle, none}, &idem.ContentionError{Throttled: true}},
+		{[]string{condition, condition, condition}, &storage.MessageConflictError{}},
+		{[]string{none, condition, condition}, &storage.RecordConflictError{}},
+		{[]string{none, none, condition}, &storage.MessageConflictError{}},
+		{[]string{running, none, none}, &storage.ContentionError{}},
+		{[]string{none, throttle, none}, &storage.ContentionError{Throttled: true}},
 	} {
 		r, m := deferred(t, store)
 		s := settlement(t, r, m, []byte("{}"))

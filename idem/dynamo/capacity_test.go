@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // bill counts the calls of a path and what they consumed.
@@ -83,8 +83,8 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	t.Helper()
 	costs := map[string]string{}
 	b.take()
-	commit := func(c idem.Commit) {
-		c.Now, c.Token, c.Writes = base, string(owner(t)), []idem.Write{insertRow(tables, string(owner(t)))}
+	commit := func(c storage.Commit) {
+		c.Now, c.Token, c.Writes = base, string(owner(t)), []storage.Write{insertRow(tables, string(owner(t)))}
 		send, err := store.Prepare(c)
 		must(t, err)
 		must(t, send(t.Context()))
@@ -93,31 +93,31 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	r := reserved(t)
 	must(t, store.Insert(t.Context(), r, base))
 	costs["reserve"] = b.take()
-	must(t, store.Renew(t.Context(), renewed(r), idem.FenceOfHolder(r)))
+	must(t, store.Renew(t.Context(), renewed(r), storage.FenceOfHolder(r)))
 	costs["renew"] = b.take()
-	fence := idem.FenceOfHolder(r)
-	commit(idem.Commit{Record: completed(r, body), Fence: &fence})
+	fence := storage.FenceOfHolder(r)
+	commit(storage.Commit{Record: completed(r, body), Fence: &fence})
 	costs["commit"] = b.take()
 
 	wrapped := reserved(t)
-	wrapped.Kind = idem.KindWrapped
+	wrapped.Kind = storage.KindWrapped
 	must(t, store.Insert(t.Context(), wrapped, base))
 	b.take()
-	must(t, store.Renew(t.Context(), renewed(wrapped), idem.FenceOfHolder(wrapped)))
+	must(t, store.Renew(t.Context(), renewed(wrapped), storage.FenceOfHolder(wrapped)))
 	costs["renew, queued"] = b.take()
 	wrapped = renewed(wrapped)
 	wrapped.LookAt = wrapped.LeaseUntil.Add(time.Hour)
-	must(t, store.Postpone(t.Context(), wrapped, idem.FenceOf(wrapped)))
+	must(t, store.Postpone(t.Context(), wrapped, storage.FenceOf(wrapped)))
 	costs["postpone"] = b.take()
-	must(t, store.Update(t.Context(), completed(wrapped, body), idem.FenceOf(wrapped)))
+	must(t, store.Update(t.Context(), completed(wrapped, body), storage.FenceOf(wrapped)))
 	costs["complete"] = b.take()
 
-	commit(idem.Commit{Record: completed(reserved(t), body)})
+	commit(storage.Commit{Record: completed(reserved(t), body)})
 	costs["optimistic"] = b.take()
 
 	again := reserved(t)
 	again.Key = r.Key
-	conflict := firstKnown(store.Insert(t.Context(), again, base)).(*idem.RecordConflictError)
+	conflict := firstKnown(store.Insert(t.Context(), again, base)).(*storage.RecordConflictError)
 	_, err := store.LoadResponse(t.Context(), *conflict.Existing)
 	must(t, err)
 	costs["replay"] = b.take()
@@ -126,14 +126,14 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 
 	held := pending(reserved(t))
 	m := message(held, 1)
-	commit(idem.Commit{Record: held, Messages: []idem.Message{m}})
+	commit(storage.Commit{Record: held, Messages: []storage.Message{m}})
 	costs["deferred"] = b.take()
 	claimed := m
-	claimed.State, claimed.Owner, claimed.Epoch, claimed.LeaseUntil = idem.MessageClaimed, owner(t), 1, base.Add(10*time.Second)
-	must(t, store.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(m)))
+	claimed.State, claimed.Owner, claimed.Epoch, claimed.LeaseUntil = storage.MessageClaimed, owner(t), 1, base.Add(10*time.Second)
+	must(t, store.UpdateMessage(t.Context(), claimed, storage.FenceOfMessage(m)))
 	costs["claim"] = b.take()
 	s := settlement(t, held, m, body)
-	s.Writes = []idem.Write{insertRow(tables, string(owner(t)))}
+	s.Writes = []storage.Write{insertRow(tables, string(owner(t)))}
 	send, err := store.PrepareSettle(s)
 	must(t, err)
 	must(t, send(t.Context()))

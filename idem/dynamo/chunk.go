@@ -12,9 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // encodedBody is a body as it is stored.
@@ -31,11 +30,11 @@ const chunkOutlives = time.Hour
 
 // chunkKey names a chunk by the incarnation, so that a later one never tears the body of an earlier. No record's key has
 // a "#" in it, so no look-up of a record meets a chunk.
-func chunkKey(id idem.OperationID, n int) string { return string(id) + "#" + strconv.Itoa(n) }
+func chunkKey(id storage.OperationID, n int) string { return string(id) + "#" + strconv.Itoa(n) }
 
 // chunkItems splits a body over items. Each carries the digest of the whole, so that what is read together was written
 // together.
-func (s *Store) chunkItems(r idem.Record, body encodedBody) []item {
+func (s *Store) chunkItems(r storage.Record, body encodedBody) []item {
 	digest := sha256.Sum256(body.bytes)
 	removeAfter, may := r.RemoveAfter()
 	count := int64(body.chunks(s.cfg.ChunkBytes))
@@ -47,15 +46,15 @@ func (s *Store) chunkItems(r idem.Record, body encodedBody) []item {
 		w.name(schema.ResponseEncoding, body.encoding)
 		w.number(schema.ResponseChunks, count)
 		w.bytes(schema.ChunkDigest, digest[:])
-		w.number(schema.SchemaVersion, idem.SchemaVersion)
+		w.number(schema.SchemaVersion, storage.SchemaVersion)
 		w.expiry(schema.TTL, removeAfter.Add(chunkOutlives), may)
 		items = append(items, w.item)
 	}
 	return items
 }
 
-// LoadResponse implements idem.Store.
-func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+// LoadResponse implements storage.Store.
+func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if r.Sealed {
 		return r, fmt.Errorf("dynamo: load response %s: it is sealed, and only package seal opens it", r.Key)
 	}
@@ -68,7 +67,7 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	}
 	body, err := s.joinChunks(items, r)
 	if err != nil {
-		return r, fmt.Errorf("dynamo: load response %s: %w: %w", r.Key, idem.ErrChunksMissing, err)
+		return r, fmt.Errorf("dynamo: load response %s: %w: %w", r.Key, storage.ErrChunksMissing, err)
 	}
 	r.Response.Body = body
 	return r, nil
@@ -76,7 +75,7 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 
 // readChunks reads all chunks strongly, by key. What a batch left unprocessed is read one by one: the SDK backs off on a
 // throttled GetItem, while a batch that is answered in part counts as a success.
-func (s *Store) readChunks(ctx context.Context, r idem.Record) (map[string]item, error) {
+func (s *Store) readChunks(ctx context.Context, r storage.Record) (map[string]item, error) {
 	if r.Chunks < 0 || r.Chunks > batchGetItemsMax {
 		return nil, fmt.Errorf("a response in %d chunks", r.Chunks)
 	}
@@ -117,7 +116,7 @@ func (s *Store) readChunks(ctx context.Context, r idem.Record) (map[string]item,
 func keyOf(it item) string { return (&reader{item: it}).text(schema.RecordKey) }
 
 // joinChunks puts a body together and checks that it is the whole of what was written.
-func (s *Store) joinChunks(items map[string]item, r idem.Record) ([]byte, error) {
+func (s *Store) joinChunks(items map[string]item, r storage.Record) ([]byte, error) {
 	var joined bytes.Buffer
 	var encoding string
 	var digest []byte

@@ -12,10 +12,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A large response lies in chunks that are written with its record, by the incarnation's name, and outlive it.
@@ -92,7 +91,7 @@ func TestH13AnIncompleteResponseIsNeverReplayed(t *testing.T) {
 				t.Fatalf("the record has %d chunks, want 4", r.Chunks)
 			}
 			loaded, err := store.LoadResponse(t.Context(), *r)
-			if !errors.Is(err, idem.ErrChunksMissing) || len(loaded.Response.Body) != 0 {
+			if !errors.Is(err, storage.ErrChunksMissing) || len(loaded.Response.Body) != 0 {
 				t.Errorf("got %d bytes, %v, want ErrChunksMissing", len(loaded.Response.Body), err)
 			}
 		})
@@ -134,7 +133,7 @@ func TestAPendingResponseLiesInTheRecord(t *testing.T) {
 	}
 	r = pending(reserved(t))
 	r.Response.Body = random(500 << 10)
-	if err := store.Insert(t.Context(), r, base); !errors.Is(err, idem.ErrResponseTooLarge) {
+	if err := store.Insert(t.Context(), r, base); !errors.Is(err, storage.ErrResponseTooLarge) {
 		t.Errorf("got %v, want ErrResponseTooLarge", err)
 	}
 }

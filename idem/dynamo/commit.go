@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Prepare implements idem.Store. The transaction's bytes are made here, once: what the caller does to the commit
-// afterwards changes nothing. A message that exists already makes sending return an [*idem.MessageConflictError].
-func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+// Prepare implements storage.Store. The transaction's bytes are made here, once: what the caller does to the commit
+// afterwards changes nothing. A message that exists already makes sending return an [*storage.MessageConflictError].
+func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
 	doing := "commit " + string(c.Record.Key)
 	t, err := s.commit(c)
 	if err != nil {
@@ -18,12 +18,12 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 	return s.prepare(doing, t, c.Token)
 }
 
-func (s *Store) commit(c idem.Commit) (*transaction, error) {
+func (s *Store) commit(c storage.Commit) (*transaction, error) {
 	it, chunks, err := s.encodeRecord(c.Record)
 	if err != nil {
 		return nil, err
 	}
-	fence := idem.Fence{FreeAt: c.Now}
+	fence := storage.Fence{FreeAt: c.Now}
 	if c.Fence != nil {
 		fence = *c.Fence
 	}

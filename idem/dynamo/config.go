@@ -7,9 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/codec"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Limits of DynamoDB.
@@ -52,11 +52,11 @@ type Config struct {
 	// ChunkBytes is the size of a chunk item's share of a body, InlineBytesMax to 307,200 bytes; default 300 KiB.
 	ChunkBytes int
 	// ResponseBytesMax is the largest response that is stored, headers included and before compression, at most 3.5 MiB
-	// and at most 19 chunks; default 3 MiB and 64 KiB. A larger one is [idem.ErrResponseTooLarge], before anything is sent.
+	// and at most 19 chunks; default 3 MiB and 64 KiB. A larger one is [storage.ErrResponseTooLarge], before anything is sent.
 	ResponseBytesMax int
 	// Translate turns an application's own business write into an item of the transaction. It is asked for every write
 	// that is not one of [Put], [Update], [Delete] or [ConditionCheck]; without it such a write is an error.
-	Translate func(idem.Write) (types.TransactWriteItem, error)
+	Translate func(storage.Write) (types.TransactWriteItem, error)
 	// Now is the clock that a call's deadline is compared with before it leaves. Default time.Now.
 	Now func() time.Time
 	// Meter, where set, is called after each call to DynamoDB, on the caller's goroutine, and makes the store ask for the

@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // translate gives the error of a write its meaning for the callers of the store; failed conditions are read elsewhere.
@@ -20,13 +19,13 @@ func (c *call) translate(err error) error {
 	case isUnsendable(err):
 		return err
 	case c.attempts.Load() == 0 || errors.Is(err, errLate) || isOneOf(err, expiredCredentials):
-		return &idem.NotAskedError{Cause: err}
+		return &storage.NotAskedError{Cause: err}
 	case isAmbiguous(err):
-		return &idem.OutcomeUnknownError{Cause: err}
+		return &storage.OutcomeUnknownError{Cause: err}
 	case isOneOf(err, throttles):
-		return fmt.Errorf("%w: %w", &idem.ContentionError{Throttled: true}, err)
+		return fmt.Errorf("%w: %w", &storage.ContentionError{Throttled: true}, err)
 	case isOneOf(err, conflicts):
-		return fmt.Errorf("%w: %w", &idem.ContentionError{}, err)
+		return fmt.Errorf("%w: %w", &storage.ContentionError{}, err)
 	}
 	return err
 }

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// meaning is what an error of a write tells its caller (idem.Store).
+// meaning is what an error of a write tells its caller (storage.Store).
 type meaning string
 
 const (
@@ -27,10 +27,10 @@ const (
 )
 
 func meaningOf(err error) meaning {
-	var lost *idem.OutcomeUnknownError
-	var record *idem.RecordConflictError
-	var message *idem.MessageConflictError
-	var unasked *idem.NotAskedError
+	var lost *storage.OutcomeUnknownError
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
+	var unasked *storage.NotAskedError
 	switch {
 	case err == nil:
 		return success
@@ -40,9 +40,9 @@ func meaningOf(err error) meaning {
 		return unknown
 	case errors.As(err, &record), errors.As(err, &message):
 		return conflict
-	case errors.Is(err, idem.ErrThrottled):
+	case errors.Is(err, storage.ErrThrottled):
 		return throttled
-	case errors.Is(err, idem.ErrContention):
+	case errors.Is(err, storage.ErrContention):
 		return contention
 	}
 	return final
@@ -103,59 +103,59 @@ var writes = map[string]aWrite{
 		r := reserved(t)
 		must(t, store.Insert(t.Context(), r, base))
 		return func(ctx context.Context) error {
-			return store.Update(ctx, completed(r, []byte("{}")), idem.FenceOf(r))
-		}, func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+			return store.Update(ctx, completed(r, []byte("{}")), storage.FenceOf(r))
+		}, func() bool { return got(t, store, r.Key).State == storage.StateCompleted }
 	}},
 	"update with chunks": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
 		must(t, store.Insert(t.Context(), r, base))
 		done := completed(r, random(10<<10))
-		return func(ctx context.Context) error { return store.Update(ctx, done, idem.FenceOf(r)) },
-			func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+		return func(ctx context.Context) error { return store.Update(ctx, done, storage.FenceOf(r)) },
+			func() bool { return got(t, store, r.Key).State == storage.StateCompleted }
 	}},
 	"renew": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
 		must(t, store.Insert(t.Context(), r, base))
 		next := renewed(r)
-		return func(ctx context.Context) error { return store.Renew(ctx, next, idem.FenceOf(r)) },
+		return func(ctx context.Context) error { return store.Renew(ctx, next, storage.FenceOf(r)) },
 			func() bool { return got(t, store, r.Key).Revision == next.Revision }
 	}},
 	"postpone": {"UpdateItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
-		r.Kind = idem.KindWrapped
+		r.Kind = storage.KindWrapped
 		must(t, store.Insert(t.Context(), r, base))
 		next := r
 		next.LookAt = r.LeaseUntil.Add(time.Hour)
-		return func(ctx context.Context) error { return store.Postpone(ctx, next, idem.FenceOfHolder(r)) },
+		return func(ctx context.Context) error { return store.Postpone(ctx, next, storage.FenceOfHolder(r)) },
 			func() bool { return got(t, store, r.Key).LookAt.Equal(next.LookAt) }
 	}},
 	"commit": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r := reserved(t)
 		must(t, store.Insert(t.Context(), r, base))
-		fence := idem.FenceOf(r)
-		send, err := store.Prepare(idem.Commit{Record: completed(r, []byte("{}")), Fence: &fence, Now: base, Token: string(owner(t))})
+		fence := storage.FenceOf(r)
+		send, err := store.Prepare(storage.Commit{Record: completed(r, []byte("{}")), Fence: &fence, Now: base, Token: string(owner(t))})
 		must(t, err)
-		return send, func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+		return send, func() bool { return got(t, store, r.Key).State == storage.StateCompleted }
 	}},
 	"settle": {"TransactWriteItems", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		r, m := deferred(t, store)
 		send, err := store.PrepareSettle(settlement(t, r, m, []byte("{}")))
 		must(t, err)
-		return send, func() bool { return got(t, store, r.Key).State == idem.StateCompleted }
+		return send, func() bool { return got(t, store, r.Key).State == storage.StateCompleted }
 	}},
 	"update message": {"PutItem", func(t *testing.T, store *dynamo.Store) (func(context.Context) error, func() bool) {
 		_, m := deferred(t, store)
 		claimed := m
-		claimed.State, claimed.Owner, claimed.Epoch, claimed.Revision = idem.MessageClaimed, owner(t), 1, "claimed"
-		return func(ctx context.Context) error { return store.UpdateMessage(ctx, claimed, idem.FenceOfMessage(m)) }, func() bool {
+		claimed.State, claimed.Owner, claimed.Epoch, claimed.Revision = storage.MessageClaimed, owner(t), 1, "claimed"
+		return func(ctx context.Context) error { return store.UpdateMessage(ctx, claimed, storage.FenceOfMessage(m)) }, func() bool {
 			now, err := store.Message(t.Context(), m.ID)
 			must(t, err)
-			return now.State == idem.MessageClaimed
+			return now.State == storage.MessageClaimed
 		}
 	}},
 }
 
-// Every fault of the transport or of DynamoDB has one meaning, whichever write meets it (idem.Store).
+// Every fault of the transport or of DynamoDB has one meaning, whichever write meets it (storage.Store).
 func TestWritesTellWhatAFaultMeans(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client, faults := faultyClient(url, 1)
@@ -228,7 +228,7 @@ func TestAWriteIsOneRequestAndAReadIsRetried(t *testing.T) {
 		t.Errorf("a read was sent %d times: %v", len(faults.bodies("GetItem")), err)
 	}
 	faults.inject("Query", throttle)
-	if _, _, err := store.QueuedRecords(t.Context(), idem.QueueLease, 0, base, 1, ""); err != nil || len(faults.bodies("Query")) != 2 {
+	if _, _, err := store.QueuedRecords(t.Context(), storage.QueueLease, 0, base, 1, ""); err != nil || len(faults.bodies("Query")) != 2 {
 		t.Errorf("a listing was sent %d times: %v", len(faults.bodies("Query")), err)
 	}
 }
@@ -242,7 +242,7 @@ func TestAnInsertMeetsItsOwnRecordWhenItIsSentAgain(t *testing.T) {
 	if err := store.Insert(t.Context(), r, base); meaningOf(err) != unknown {
 		t.Fatalf("got %v, want an outcome that is unknown", err)
 	}
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if err := store.Insert(t.Context(), r, base); !errors.As(err, &conflict) {
 		t.Fatalf("got %v, want a RecordConflictError", err)
 	}
@@ -290,11 +290,11 @@ func TestReadsFailPlainly(t *testing.T) {
 		"load response": {"BatchGetItem", func(ctx context.Context) error { _, err := store.LoadResponse(ctx, *chunked); return err }},
 		"message":       {"GetItem", func(ctx context.Context) error { _, err := store.Message(ctx, "op_1.1"); return err }},
 		"queue": {"Query", func(ctx context.Context) error {
-			_, _, err := store.QueuedMessages(ctx, idem.QueueOffer, 0, base, 1, "")
+			_, _, err := store.QueuedMessages(ctx, storage.QueueOffer, 0, base, 1, "")
 			return err
 		}},
 		"queue of records": {"Query", func(ctx context.Context) error {
-			_, _, err := store.QueuedRecords(ctx, idem.QueueLease, 0, base, 1, "")
+			_, _, err := store.QueuedRecords(ctx, storage.QueueLease, 0, base, 1, "")
 			return err
 		}},
 	} {
@@ -305,7 +305,7 @@ func TestReadsFailPlainly(t *testing.T) {
 				if got := meaningOf(err); got != final {
 					t.Errorf("the error means %q: %v", got, err)
 				}
-				if errors.Is(err, idem.ErrChunksMissing) {
+				if errors.Is(err, storage.ErrChunksMissing) {
 					t.Errorf("a failed read says that chunks are missing: %v", err)
 				}
 			})

@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A business write is one of the SDK's own types, with what its failed condition means: here, an answer that is stored
@@ -32,7 +32,7 @@ func ExampleUpdate() {
 }
 
 // placeOrder writes one row, whatever is there: without a condition a put takes no failure.
-func placeOrder(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+func placeOrder(_ context.Context, tx *idem.Tx) (storage.Response, error) {
 	tx.Write(dynamo.Put(types.Put{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "ord_1"},
 	}}))
@@ -41,7 +41,7 @@ func placeOrder(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 
 // A unit test of a handler looks at the items that it wrote, in memory and without an emulator.
 func ExampleItem() {
-	store, err := memstore.New(memstore.Config{Translate: func(w idem.Write) (memstore.Write, error) {
+	store, err := memstore.New(memstore.Config{Translate: func(w storage.Write) (memstore.Write, error) {
 		item, ok := dynamo.Item(w)
 		if !ok || item.Put == nil {
 			return memstore.Write{}, fmt.Errorf("unexpected: %T", w)
@@ -57,7 +57,7 @@ func ExampleItem() {
 	if err != nil {
 		panic(err)
 	}
-	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()})
+	orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: storage.KindAtomic, Policy: idem.IETF()})
 	if err != nil {
 		panic(err)
 	}
@@ -79,5 +79,5 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	var _ idem.Store = store
+	var _ storage.Store = store
 }

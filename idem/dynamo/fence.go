@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // condition is an expression that a write depends on.
@@ -16,7 +16,7 @@ type condition struct {
 }
 
 // fenced demands of the stored record what the fence says: one of its alternatives, and the lease's end besides.
-func fenced(f idem.Fence) (condition, error) {
+func fenced(f storage.Fence) (condition, error) {
 	e := newExpression()
 	w := &writer{item: item{}}
 	var alternatives []string
@@ -61,7 +61,7 @@ func either(conditions ...string) string {
 
 // fencedStored is fenced for a change of a part of what is stored. It refuses a fence that admits absence: an update would
 // make a row of that part alone.
-func fencedStored(f idem.Fence) (condition, error) {
+func fencedStored(f storage.Fence) (condition, error) {
 	if f.AdmitsAbsence() {
 		return condition{}, errors.New("a fence that admits absence, for a change of what is there")
 	}
@@ -69,14 +69,14 @@ func fencedStored(f idem.Fence) (condition, error) {
 }
 
 // seen admits exactly the row that was read.
-func (e *expression) seen(f idem.Fence, w *writer) string {
+func (e *expression) seen(f storage.Fence, w *writer) string {
 	w.name(schema.OperationID, string(f.OperationID))
 	w.revision(f.Revision)
 	return *all(e.is(schema.OperationID, w.item), e.is(schema.Revision, w.item))
 }
 
 // held admits the holder's own row.
-func (e *expression) held(f idem.Fence, w *writer) string {
+func (e *expression) held(f storage.Fence, w *writer) string {
 	w.name(schema.OperationID, string(f.OperationID))
 	w.name(schema.Owner, string(f.Owner))
 	states := make([]string, len(f.States))
@@ -96,12 +96,12 @@ func (e *expression) held(f idem.Fence, w *writer) string {
 func (e *expression) free(now time.Time) string {
 	return *all(
 		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
-		e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed), string(idem.StateFailedRetryable)),
+		e.in(schema.State, string(storage.StateCompleted), string(storage.StateFailed), string(storage.StateFailedRetryable)),
 	)
 }
 
 // fencedMessage demands of the stored message what the fence says: one of its alternatives, and that it is not dead besides.
-func fencedMessage(f idem.MessageFence) (condition, error) {
+func fencedMessage(f storage.MessageFence) (condition, error) {
 	if f.Empty() {
 		return condition{}, errors.New("a message's fence that admits nothing: it has no revision and no states, and is not open")
 	}
@@ -122,7 +122,7 @@ func fencedMessage(f idem.MessageFence) (condition, error) {
 		alternatives = append(alternatives, *all(e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), e.in(schema.State, states...)))
 	}
 	if f.Open {
-		final := e.in(schema.State, string(idem.MessageDelivered), string(idem.MessageDeclined), string(idem.MessageCancelled))
+		final := e.in(schema.State, string(storage.MessageDelivered), string(storage.MessageDeclined), string(storage.MessageCancelled))
 		alternatives = append(alternatives, "NOT "+final)
 	}
 	conditions := []string{e.exists(schema.MessageID), alternatives[0]}
@@ -130,20 +130,20 @@ func fencedMessage(f idem.MessageFence) (condition, error) {
 		conditions[1] = "((" + strings.Join(alternatives, ") OR (") + "))"
 	}
 	if f.NotDead {
-		conditions = append(conditions, e.name(schema.State)+" <> "+e.value(stringValue(string(idem.MessageDead))))
+		conditions = append(conditions, e.name(schema.State)+" <> "+e.value(stringValue(string(storage.MessageDead))))
 	}
 	return condition{e, all(conditions...)}, w.err
 }
 
 // checked demands of a record that stays as it is what the check says.
-func checked(c idem.RecordCheck) condition {
+func checked(c storage.RecordCheck) condition {
 	e := newExpression()
 	operation := e.name(schema.OperationID)
 	value := e.value(stringValue(string(c.OperationID)))
 	if c.Ended {
 		text := e.absent(schema.RecordKey) + " OR " + operation + " <> " + value + " OR " +
-			e.in(schema.State, string(idem.StateCompleted), string(idem.StateFailed))
+			e.in(schema.State, string(storage.StateCompleted), string(storage.StateFailed))
 		return condition{e, &text}
 	}
-	return condition{e, all(operation+" = "+value, e.in(schema.State, string(idem.StatePending)))}
+	return condition{e, all(operation+" = "+value, e.in(schema.State, string(storage.StatePending)))}
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // base is when every test begins: after 2100, so that no native TTL removes anything.
 var base = time.Date(2101, 2, 3, 4, 5, 6, int(789*time.Millisecond), time.UTC)
 
-var mint = idem.Mint{Random: rand.Reader}
+var mint = storage.IDGenerator{Random: rand.Reader}
 
-func owner(t *testing.T) idem.Owner {
+func owner(t *testing.T) storage.Owner {
 	t.Helper()
 	owner, err := mint.Owner()
 	if err != nil {
@@ -30,7 +30,7 @@ func owner(t *testing.T) idem.Owner {
 	return owner
 }
 
-func revision(t *testing.T) idem.Revision {
+func revision(t *testing.T) storage.Revision {
 	t.Helper()
 	revision, err := mint.Revision()
 	must(t, err)
@@ -38,59 +38,59 @@ func revision(t *testing.T) idem.Revision {
 }
 
 // reserved is a record as a reserve inserts it, under a key of its own.
-func reserved(t *testing.T) idem.Record {
+func reserved(t *testing.T) storage.Record {
 	t.Helper()
 	key := idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: string(owner(t))}.RecordKey()
 	id, err := mint.OperationID(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idem.Record{
-		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner(t), Revision: revision(t), LeaseUntil: base.Add(time.Minute),
-		Tenant: "tenant", Operation: "orders.create", Kind: idem.KindAtomic,
+	return storage.Record{
+		Key: key, State: storage.StateInProgress, OperationID: id, Epoch: 1, Owner: owner(t), Revision: revision(t), LeaseUntil: base.Add(time.Minute),
+		Tenant: "tenant", Operation: "orders.create", Kind: storage.KindAtomic,
 		Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
-		CreatedAt:   base, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		CreatedAt:   base, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // renewed is the record with a longer lease.
-func renewed(r idem.Record) idem.Record {
+func renewed(r storage.Record) storage.Record {
 	r.Revision, r.LeaseUntil = r.Revision+"r", r.LeaseUntil.Add(time.Minute)
 	return r
 }
 
 // completed is the record with its final answer.
-func completed(r idem.Record, body []byte) idem.Record {
-	r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = idem.StateCompleted, time.Time{}, base, base.Add(24*time.Hour)
+func completed(r storage.Record, body []byte) storage.Record {
+	r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = storage.StateCompleted, time.Time{}, base, base.Add(24*time.Hour)
 	r.Revision, r.FreeAt = "-"+r.Revision[1:], r.ExpiresAt
-	r.Response = idem.Response{Status: 201, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
+	r.Response = storage.Response{Status: 201, Header: []storage.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 	return r
 }
 
 // pending is the record of a deferred operation, with its 202.
-func pending(r idem.Record) idem.Record {
-	r.Kind, r.State, r.LeaseUntil = idem.KindDeferred, idem.StatePending, time.Time{}
-	r.Response = idem.Response{Status: 202, Body: []byte(`{"state":"pending"}`)}
+func pending(r storage.Record) storage.Record {
+	r.Kind, r.State, r.LeaseUntil = storage.KindDeferred, storage.StatePending, time.Time{}
+	r.Response = storage.Response{Status: 202, Body: []byte(`{"state":"pending"}`)}
 	return r
 }
 
 // message is the n-th of the record's chain.
-func message(r idem.Record, n int) idem.Message {
-	return idem.Message{
+func message(r storage.Record, n int) storage.Message {
+	return storage.Message{
 		Revision: "inserted", ID: r.OperationID.Message(n), Index: n, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant,
-		Topic: "orders.charge", Payload: []byte(`{"amount":1}`), State: idem.MessagePending, CreatedAt: base,
-		NextAttemptAt: base, SweepAt: base.Add(15 * time.Second), Retention: r.Retention, SchemaVersion: idem.SchemaVersion,
+		Topic: "orders.charge", Payload: []byte(`{"amount":1}`), State: storage.MessagePending, CreatedAt: base,
+		NextAttemptAt: base, SweepAt: base.Add(15 * time.Second), Retention: r.Retention, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // settlement ends the message and its pending record.
-func settlement(t *testing.T, r idem.Record, m idem.Message, body []byte) idem.Settlement {
+func settlement(t *testing.T, r storage.Record, m storage.Message, body []byte) storage.Settlement {
 	t.Helper()
 	done := completed(r, body)
-	return idem.Settlement{
-		Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: base, Revision: "settled", Reference: "ch_1", LastOutcome: "delivered", RemoveAt: base.Add(48 * time.Hour)},
-		Fence:   idem.MessageFence{Open: true},
-		Record: &idem.RecordEnd{
+	return storage.Settlement{
+		Message: storage.MessageEnd{ID: m.ID, State: storage.MessageDelivered, DoneAt: base, Revision: "settled", Reference: "ch_1", LastOutcome: "delivered", RemoveAt: base.Add(48 * time.Hour)},
+		Fence:   storage.MessageFence{Open: true},
+		Record: &storage.RecordEnd{
 			Key: r.Key, OperationID: r.OperationID, State: done.State, Revision: done.Revision, Response: done.Response,
 			DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, FreeAt: done.FreeAt,
 		},
@@ -105,11 +105,11 @@ func random(size int) []byte {
 }
 
 // deferred commits a pending record and its first message.
-func deferred(t *testing.T, store *dynamo.Store) (idem.Record, idem.Message) {
+func deferred(t *testing.T, store *dynamo.Store) (storage.Record, storage.Message) {
 	t.Helper()
 	r := pending(reserved(t))
 	m := message(r, 1)
-	send, err := store.Prepare(idem.Commit{Record: r, Now: base, Token: string(owner(t)), Messages: []idem.Message{m}})
+	send, err := store.Prepare(storage.Commit{Record: r, Now: base, Token: string(owner(t)), Messages: []storage.Message{m}})
 	must(t, err)
 	must(t, send(t.Context()))
 	return r, m
@@ -123,7 +123,7 @@ func must(t *testing.T, err error) {
 }
 
 // got reads a record, which must be there, with its body.
-func got(t *testing.T, store *dynamo.Store, key idem.RecordKey) idem.Record {
+func got(t *testing.T, store *dynamo.Store, key storage.RecordKey) storage.Record {
 	t.Helper()
 	r, err := store.Get(t.Context(), key)
 	must(t, err)

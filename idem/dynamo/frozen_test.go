@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A transaction that is sent again sends identical bytes, though the SDK writes maps in their random order, and though
@@ -23,9 +22,9 @@ func TestATransactionSentAgainSendsIdenticalBytes(t *testing.T) {
 		row[fmt.Sprint("attribute", i)] = number("1")
 	}
 	r := reserved(t)
-	send, err := store.Prepare(idem.Commit{
-		Record: completed(r, random(2<<10)), Now: base, Token: string(owner(t)), Messages: []idem.Message{message(r, 1)},
-		Writes: []idem.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: row})},
+	send, err := store.Prepare(storage.Commit{
+		Record: completed(r, random(2<<10)), Now: base, Token: string(owner(t)), Messages: []storage.Message{message(r, 1)},
+		Writes: []storage.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: row})},
 	})
 	must(t, err)
 	faults.inject("TransactWriteItems", dropReply, dropReply, dropReply)
@@ -71,7 +70,7 @@ func TestAFrozenTransactionCarriesItsToken(t *testing.T) {
 func TestATokenHasItsLength(t *testing.T) {
 	store, _, _ := onDynoxide(t, dynamo.Config{})
 	for _, token := range []string{"", "0123456789012345678901234567890123456"} {
-		if _, err := store.Prepare(idem.Commit{Record: completed(reserved(t), nil), Now: base, Token: token}); err == nil {
+		if _, err := store.Prepare(storage.Commit{Record: completed(reserved(t), nil), Now: base, Token: token}); err == nil {
 			t.Errorf("a commit with the token %q was prepared", token)
 		}
 		r, m := deferred(t, store)

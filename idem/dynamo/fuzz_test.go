@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // itemOf makes an item of whatever the fuzzer finds: a JSON object whose members become attributes of every type.
@@ -107,7 +106,7 @@ func FuzzDecodeRecord(f *testing.F) {
 // more of a body at most, and that is stored in chunks.
 const tooMuchToStore = 1 << 10
 
-func normal(r idem.Record) idem.Record {
+func normal(r storage.Record) storage.Record {
 	r.Response.Body = append([]byte(nil), r.Response.Body...)
 	if len(r.Response.Header) == 0 {
 		r.Response.Header = nil
@@ -148,7 +147,7 @@ func FuzzDecodeMessage(f *testing.F) {
 		if len(m.Payload) == 0 {
 			m.Payload = nil
 		}
-		for _, k := range []*idem.Kept{m.KeptDelivered, m.KeptDeclined} {
+		for _, k := range []*storage.Kept{m.KeptDelivered, m.KeptDeclined} {
 			if k != nil && len(k.Evidence) == 0 {
 				k.Evidence = nil
 			}
@@ -170,7 +169,7 @@ func FuzzJoinChunks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, other []byte, size, fault, at, by uint8) {
 		store := *shared
 		store.cfg.ChunkBytes, store.cfg.InlineBytesMax = max(int(size), max(len(body), len(other))/chunksMax+1), 0
-		chunksOf := func(body []byte) (idem.Record, []item) {
+		chunksOf := func(body []byte) (storage.Record, []item) {
 			r := everyField()
 			r.Response.Body = body
 			it, chunks, err := store.encodeRecord(r)

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func offline(t testing.TB) *Store {
@@ -30,26 +29,26 @@ func offline(t testing.TB) *Store {
 var noon = time.Date(2026, 11, 21, 12, 0, 0, int(500*time.Millisecond), time.UTC)
 
 // everyField is a record that has every attribute.
-func everyField() idem.Record {
-	return idem.Record{
-		Key: "key", State: idem.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon,
-		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindWrapped, Principal: "session", SafeToRunAgain: true,
+func everyField() storage.Record {
+	return storage.Record{
+		Key: "key", State: storage.StateCompleted, OperationID: "op_1", Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon,
+		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: storage.KindWrapped, Principal: "session", SafeToRunAgain: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
-		Response:    idem.Response{Status: 201, Header: []idem.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
+		Response:    storage.Response{Status: 201, Header: []storage.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
 		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
-		Attempts: 3, LastError: "none", SchemaVersion: idem.SchemaVersion,
+		Attempts: 3, LastError: "none", SchemaVersion: storage.SchemaVersion,
 	}
 }
 
-var everyExpiry = idem.Expiry{KeepFor: 2 * time.Hour, Gone: true, ResourceBacked: true}
+var everyExpiry = storage.Expiry{KeepFor: 2 * time.Hour, Gone: true, ResourceBacked: true}
 
-func everyFieldOfMessage() idem.Message {
-	return idem.Message{
+func everyFieldOfMessage() storage.Message {
+	return storage.Message{
 		ID: "op_1.1", Index: 1, OperationID: "op_1", RecordKey: "key", Tenant: "tenant", Topic: "orders.charge", Payload: []byte("{}"),
-		State: idem.MessageUnknown, Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
+		State: storage.MessageUnknown, Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
 		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Expiry: everyExpiry, Detached: true,
-		Reference: "ch_1", LastOutcome: "ambiguous", KeptDelivered: &idem.Kept{Reference: "ch_1", Evidence: []byte("{}")}, KeptDeclined: &idem.Kept{},
-		Undoes: true, Refused: true, Unfailed: true, Died: 2, ClearedAt: noon, RedrivenAt: noon, SchemaVersion: idem.SchemaVersion,
+		Reference: "ch_1", LastOutcome: "ambiguous", KeptDelivered: &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}, KeptDeclined: &storage.Kept{},
+		Undoes: true, Refused: true, Unfailed: true, Died: 2, ClearedAt: noon, RedrivenAt: noon, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
@@ -71,7 +70,7 @@ func TestARecordsItem(t *testing.T) {
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
 		"ea": numberValue(noon.Add(3 * time.Hour).UnixMilli()), "au": numberValue(noon.Add(2 * time.Hour).UnixMilli()),
 		"rt": numberValue(3600_000), "kf": numberValue(7200_000), "gn": yes, "rl": yes, "al": yes, "an": numberValue(3),
-		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 1), // rounded up
+		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 16*60 + 1), // rounded up
 	}
 	delete(it, "rb")
 	delete(it, "fp")
@@ -106,14 +105,14 @@ func TestEveryLifeRoundTrips(t *testing.T) {
 	s := offline(t)
 	instants := []time.Time{{}, noon.UTC(), noon.Add(time.Hour).UTC(), noon.Add(time.Hour + 2*time.Second).UTC(), noon.Add(48 * time.Hour).UTC()}
 	written := 0
-	for _, state := range []idem.State{idem.StateCompleted, idem.StateFailed, idem.StateFailedRetryable, idem.StatePending} {
+	for _, state := range []storage.State{storage.StateCompleted, storage.StateFailed, storage.StateFailedRetryable, storage.StatePending} {
 		for _, done := range instants[:2] {
 			for _, retention := range []time.Duration{0, time.Hour} {
 				for _, expires := range instants {
 					for _, free := range instants {
-						r := idem.Record{
+						r := storage.Record{
 							Key: "key", State: state, OperationID: "op_1", DoneAt: done, Retention: retention, ExpiresAt: expires, FreeAt: free,
-							SchemaVersion: idem.SchemaVersion,
+							SchemaVersion: storage.SchemaVersion,
 						}
 						it, _, err := s.encodeRecord(r)
 						if err != nil {
@@ -133,8 +132,8 @@ func TestEveryLifeRoundTrips(t *testing.T) {
 	if written == 0 {
 		t.Error("no life is told outright")
 	}
-	plain := idem.Record{
-		Key: "key", State: idem.StateCompleted, OperationID: "op_1", DoneAt: noon, Retention: time.Hour, ExpiresAt: noon.Add(time.Hour),
+	plain := storage.Record{
+		Key: "key", State: storage.StateCompleted, OperationID: "op_1", DoneAt: noon, Retention: time.Hour, ExpiresAt: noon.Add(time.Hour),
 		FreeAt: noon.Add(time.Hour + 2*time.Second),
 	}
 	if it, _, err := s.encodeRecord(plain); err != nil || it[schema.AnswersUntil] != nil {
@@ -144,11 +143,11 @@ func TestEveryLifeRoundTrips(t *testing.T) {
 
 // A zero value has no attribute: a lost conditional write is billed by the stored size, and an index by its key.
 func TestZeroValuesHaveNoAttribute(t *testing.T) {
-	it, _, err := offline(t).encodeRecord(idem.Record{Key: "key", OperationID: "op_1", State: idem.StateUnknown})
+	it, _, err := offline(t).encodeRecord(storage.Record{Key: "key", OperationID: "op_1", State: storage.StateUnknown})
 	if names := slices.Sorted(maps.Keys(it)); err != nil || !slices.Equal(names, []string{"op", "pk", "st"}) {
 		t.Errorf("a record has %v, %v", names, err)
 	}
-	it, err = offline(t).encodeMessage(idem.Message{ID: "op_1.1", State: idem.MessageCancelled})
+	it, err = offline(t).encodeMessage(storage.Message{ID: "op_1.1", State: storage.MessageCancelled})
 	if names := slices.Sorted(maps.Keys(it)); err != nil || !slices.Equal(names, []string{"id", "st"}) {
 		t.Errorf("a message has %v, %v", names, err)
 	}
@@ -159,14 +158,14 @@ func TestZeroValuesHaveNoAttribute(t *testing.T) {
 func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 	store := offline(t)
 	for _, row := range []struct {
-		state idem.State
-		kind  idem.Kind
+		state storage.State
+		kind  storage.Kind
 		want  bool
 	}{
-		{idem.StateCompleted, idem.KindWrapped, true}, {idem.StateFailed, idem.KindDeferred, true},
-		{idem.StateInProgress, idem.KindAtomic, true}, {idem.StateFailedRetryable, idem.KindAtomic, true},
-		{idem.StateInProgress, idem.KindWrapped, false}, {idem.StateUnknown, idem.KindWrapped, false},
-		{idem.StatePending, idem.KindDeferred, false},
+		{storage.StateCompleted, storage.KindWrapped, true}, {storage.StateFailed, storage.KindDeferred, true},
+		{storage.StateInProgress, storage.KindAtomic, true}, {storage.StateFailedRetryable, storage.KindAtomic, true},
+		{storage.StateInProgress, storage.KindWrapped, false}, {storage.StateUnknown, storage.KindWrapped, false},
+		{storage.StatePending, storage.KindDeferred, false},
 	} {
 		r := everyField()
 		r.State, r.Kind, r.SafeToRunAgain = row.state, row.kind, false
@@ -175,9 +174,9 @@ func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 			t.Errorf("a %s %s record: ttl is %v, want %v, %v", row.state, row.kind, has, row.want, err)
 		}
 	}
-	for state, want := range map[idem.MessageState]bool{
-		idem.MessagePending: false, idem.MessageClaimed: false, idem.MessageUnknown: false, idem.MessageEvidenced: false, idem.MessageDead: false,
-		idem.MessageDelivered: true, idem.MessageDeclined: true, idem.MessageCancelled: true,
+	for state, want := range map[storage.MessageState]bool{
+		storage.MessagePending: false, storage.MessageClaimed: false, storage.MessageUnknown: false, storage.MessageEvidenced: false, storage.MessageDead: false,
+		storage.MessageDelivered: true, storage.MessageDeclined: true, storage.MessageCancelled: true,
 	} {
 		m := everyFieldOfMessage()
 		m.State, m.RemoveAt = state, noon
@@ -191,7 +190,7 @@ func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 // A message that should be looked at "at once" is in the index all the same.
 func TestAMessageWithoutATimeIsInItsQueue(t *testing.T) {
 	store := offline(t)
-	it, err := store.encodeMessage(idem.Message{ID: "op_1.1", State: idem.MessageDead, SchemaVersion: idem.SchemaVersion})
+	it, err := store.encodeMessage(storage.Message{ID: "op_1.1", State: storage.MessageDead, SchemaVersion: storage.SchemaVersion})
 	if err != nil || !reflect.DeepEqual(it["qa"], numberValue(0)) || !reflect.DeepEqual(it["q"], stringValue("dead#0")) {
 		t.Errorf("got %s, %v", fingerprintOf(it), err)
 	}
@@ -219,7 +218,7 @@ func TestOnlyTheOwnSchemaIsStrict(t *testing.T) {
 		if r, err := store.decodeRecord(damaged); err == nil || !strings.Contains(err.Error(), attribute) && attribute != schema.ResponseEncoding {
 			t.Errorf("attribute %s of a wrong type: got %v, %v", attribute, r, err)
 		}
-		damaged[schema.SchemaVersion] = numberValue(idem.SchemaVersion + 1)
+		damaged[schema.SchemaVersion] = numberValue(storage.SchemaVersion + 1)
 		if r, err := store.decodeRecord(damaged); err != nil || r.Readable() {
 			t.Errorf("attribute %s of another schema: got %v, %v, want an unreadable record", attribute, r, err)
 		}
@@ -264,7 +263,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 		t.Error("a tenant that is not UTF-8 was taken")
 	}
 	r = everyField()
-	r.LastError, r.Response.Header = "bad \xff", []idem.Field{{Name: "X-Latin", Value: "caf\xe9"}}
+	r.LastError, r.Response.Header = "bad \xff", []storage.Field{{Name: "X-Latin", Value: "caf\xe9"}}
 	it, _, err := store.encodeRecord(r)
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +279,7 @@ func TestShardsAreUsedEvenly(t *testing.T) {
 	store.cfg.Shards = 4
 	count := map[string]int{}
 	for n := range 4000 {
-		count[store.queueKey("offer", string(idem.OperationID("op_x").Message(n+1)))]++
+		count[store.queueKey("offer", string(storage.OperationID("op_x").Message(n+1)))]++
 	}
 	for shard := range 4 {
 		if n := count[shardKey("offer", shard)]; n < 800 || n > 1200 {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Message implements outbox.Store.
-func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (s *Store) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
 	it, err := s.getItem(ctx, s.cfg.OutboxTable, item{messageKey: stringValue(string(id))})
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: message %s: %w", id, err)
@@ -26,7 +26,7 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 }
 
 // UpdateMessage implements outbox.Store: one conditional PutItem.
-func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	doing := "update message " + string(m.ID)
 	it, err := s.encodeMessage(m)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 }
 
 // PatchMessage implements outbox.Store: one conditional UpdateItem.
-func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
 	doing := "patch message " + string(end.ID)
 	it, attributes, err := s.patch(end)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence ide
 }
 
 // PostponeMessage implements outbox.Store: one conditional UpdateItem, which moves the message within the index.
-func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	doing := "postpone message " + string(id)
 	if at.IsZero() {
 		return fmt.Errorf("dynamo: %s: to no time", doing)
@@ -61,7 +61,7 @@ func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.
 }
 
 // updateMessage gives attributes of the stored message the values that they have in the item.
-func (s *Store) updateMessage(ctx context.Context, doing string, id idem.MessageID, it item, attributes []string, fence idem.MessageFence) error {
+func (s *Store) updateMessage(ctx context.Context, doing string, id storage.MessageID, it item, attributes []string, fence storage.MessageFence) error {
 	c, err := fencedMessage(fence)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)

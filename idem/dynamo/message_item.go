@@ -7,17 +7,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // schemaSealed is the schema version of the row of a sealed message, which is otherwise as any: a release that can't open
 // it leaves it alone, rather than call with what it can't read (peers.md H17).
-const schemaSealed = 100 + idem.SchemaVersion
+const schemaSealed = 100 + storage.SchemaVersion
 
 // encodeMessage makes the message's item.
-func (s *Store) encodeMessage(m idem.Message) (item, error) {
+func (s *Store) encodeMessage(m storage.Message) (item, error) {
 	if m.ID == "" {
 		return nil, errors.New("a message without id")
 	}
@@ -55,7 +54,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 	w.flag(schema.Undoes, m.Undoes)
 	w.instant(schema.ClearedAt, m.ClearedAt)
 	version := m.SchemaVersion
-	if m.Sealed && version == idem.SchemaVersion {
+	if m.Sealed && version == storage.SchemaVersion {
 		version = schemaSealed
 	}
 	w.number(schema.SchemaVersion, int64(version))
@@ -73,7 +72,7 @@ func (s *Store) encodeMessage(m idem.Message) (item, error) {
 
 // writeQueue writes where the message stands in the sparse index. What stands in no queue keeps its time: an item is in
 // the index only if it has both keys.
-func (s *Store) writeQueue(w *writer, m idem.Message) {
+func (s *Store) writeQueue(w *writer, m storage.Message) {
 	w.instant(schema.QueueAt, m.SweepAt)
 	queue, at, ok := m.Queue()
 	if !ok {
@@ -86,25 +85,25 @@ func (s *Store) writeQueue(w *writer, m idem.Message) {
 }
 
 // decodeMessage reads a message's item, as decodeRecord does a record's.
-func (s *Store) decodeMessage(it item) (*idem.Message, error) {
+func (s *Store) decodeMessage(it item) (*storage.Message, error) {
 	r := &reader{item: it}
 	version := r.count(schema.SchemaVersion, math.MaxInt32)
 	if version == schemaSealed {
-		version = idem.SchemaVersion
+		version = storage.SchemaVersion
 	}
-	r.lenient = version != idem.SchemaVersion && r.err == nil
-	message := idem.Message{
-		ID:             idem.MessageID(r.text(schema.MessageID)),
+	r.lenient = version != storage.SchemaVersion && r.err == nil
+	message := storage.Message{
+		ID:             storage.MessageID(r.text(schema.MessageID)),
 		Index:          r.count(schema.MessageIndex, math.MaxInt32),
-		OperationID:    idem.OperationID(r.text(schema.OperationID)),
-		RecordKey:      idem.RecordKey(r.text(schema.MessageRecord)),
+		OperationID:    storage.OperationID(r.text(schema.OperationID)),
+		RecordKey:      storage.RecordKey(r.text(schema.MessageRecord)),
 		Tenant:         r.text(schema.Tenant),
 		Topic:          r.text(schema.Topic),
 		Payload:        r.bytes(schema.Payload),
 		Sealed:         r.flag(schema.Sealed),
-		State:          idem.MessageState(r.text(schema.State)),
+		State:          storage.MessageState(r.text(schema.State)),
 		Epoch:          r.number(schema.Epoch),
-		Owner:          idem.Owner(r.text(schema.Owner)),
+		Owner:          storage.Owner(r.text(schema.Owner)),
 		Revision:       r.revision(),
 		LeaseUntil:     r.instant(schema.LeaseUntil),
 		CreatedAt:      r.instant(schema.CreatedAt),
@@ -135,7 +134,7 @@ func (s *Store) decodeMessage(it item) (*idem.Message, error) {
 		r.malformed(schema.MessageID)
 	}
 	if r.err != nil {
-		return nil, &idem.MalformedError{ID: message.ID, Cause: r.err}
+		return nil, &storage.MalformedError{ID: message.ID, Cause: r.err}
 	}
 	return &message, nil
 }
@@ -157,7 +156,7 @@ func (r *reader) removeAt() time.Time {
 }
 
 // kept writes evidence, which is there even where it says nothing.
-func (w *writer) kept(attribute string, k *idem.Kept) {
+func (w *writer) kept(attribute string, k *storage.Kept) {
 	if k == nil {
 		return
 	}
@@ -167,12 +166,12 @@ func (w *writer) kept(attribute string, k *idem.Kept) {
 	w.item[attribute] = &types.AttributeValueMemberM{Value: of.item}
 }
 
-func (r *reader) kept(attribute string) *idem.Kept {
+func (r *reader) kept(attribute string) *storage.Kept {
 	switch v := r.item[attribute].(type) {
 	case nil:
 	case *types.AttributeValueMemberM:
 		of := &reader{item: v.Value, lenient: r.lenient}
-		k := &idem.Kept{Reference: of.text(schema.ProviderReference), Evidence: of.bytes(schema.Evidence)}
+		k := &storage.Kept{Reference: of.text(schema.ProviderReference), Evidence: of.bytes(schema.Evidence)}
 		if of.err == nil {
 			return k
 		}

@@ -13,9 +13,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Shards implements outbox.Store and recovery.Store.
@@ -34,11 +33,11 @@ func shardKey(queue string, shard int) string { return queue + "#" + strconv.Ito
 // did not return.
 func (s *Store) QueuedMessages(
 	ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string,
-) ([]idem.MessageRef, string, error) {
+) ([]storage.MessageRef, string, error) {
 	in := listing{"messages", s.cfg.OutboxTable, schema.Outbox(), shardKey(queue, shard)}
-	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) idem.MessageRef {
-		return idem.MessageRef{
-			ID: idem.MessageID(r.text(schema.MessageID)), Tenant: r.text(schema.Tenant), Topic: r.text(schema.Topic), At: r.queueAt(),
+	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) storage.MessageRef {
+		return storage.MessageRef{
+			ID: storage.MessageID(r.text(schema.MessageID)), Tenant: r.text(schema.Tenant), Topic: r.text(schema.Topic), At: r.queueAt(),
 		}
 	})
 }
@@ -46,11 +45,11 @@ func (s *Store) QueuedMessages(
 // QueuedRecords implements recovery.Store. It refuses what QueuedMessages does.
 func (s *Store) QueuedRecords(
 	ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string,
-) ([]idem.RecordRef, string, error) {
+) ([]storage.RecordRef, string, error) {
 	in := listing{"records", s.cfg.IdempotencyTable, schema.Idempotency(), shardKey(queue, shard)}
-	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) idem.RecordRef {
-		return idem.RecordRef{
-			Key: idem.RecordKey(r.text(schema.RecordKey)), OperationID: idem.OperationID(r.text(schema.OperationID)),
+	return queued(ctx, s, in, shard, until, limit, cursor, func(r *reader) storage.RecordRef {
+		return storage.RecordRef{
+			Key: storage.RecordKey(r.text(schema.RecordKey)), OperationID: storage.OperationID(r.text(schema.OperationID)),
 			Tenant: r.text(schema.Tenant), At: r.queueAt(),
 		}
 	})

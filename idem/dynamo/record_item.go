@@ -7,14 +7,14 @@ import (
 	"math"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// encodeRecord makes the record's item and the chunks of its response. It returns [idem.ErrResponseTooLarge] for a
+// encodeRecord makes the record's item and the chunks of its response. It returns [storage.ErrResponseTooLarge] for a
 // response that does not fit.
-func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) {
+func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err error) {
 	if r.Key == "" || r.OperationID == "" {
 		return nil, nil, errors.New("a record without key or operation id")
 	}
@@ -66,7 +66,7 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 	}
 	if size := itemBytes(w.item); size > itemBytesMax {
 		if size-r.Response.Bytes() <= itemBytesMax {
-			return nil, nil, fmt.Errorf("%w: the record would have %d bytes, an item has at most %d", idem.ErrResponseTooLarge, size, itemBytesMax)
+			return nil, nil, fmt.Errorf("%w: the record would have %d bytes, an item has at most %d", storage.ErrResponseTooLarge, size, itemBytesMax)
 		}
 		return nil, nil, fmt.Errorf("the record has %d bytes, an item has at most %d", size, itemBytesMax)
 	}
@@ -76,22 +76,22 @@ func (s *Store) encodeRecord(r idem.Record) (it item, chunks []item, err error) 
 // decodeRecord reads a record's item; the body of a chunked response stays empty. A record of a schema, state or kind
 // that this release doesn't know is returned, and says itself that it isn't readable (peers.md H17); an attribute of the
 // wrong type in a known schema is an error.
-func (s *Store) decodeRecord(it item) (*idem.Record, error) {
+func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 	r := &reader{item: it}
 	version := r.count(schema.SchemaVersion, math.MaxInt32)
-	r.lenient = version != idem.SchemaVersion && r.err == nil
-	record := idem.Record{
-		Key:            idem.RecordKey(r.text(schema.RecordKey)),
-		State:          idem.State(r.text(schema.State)),
-		OperationID:    idem.OperationID(r.text(schema.OperationID)),
+	r.lenient = version != storage.SchemaVersion && r.err == nil
+	record := storage.Record{
+		Key:            storage.RecordKey(r.text(schema.RecordKey)),
+		State:          storage.State(r.text(schema.State)),
+		OperationID:    storage.OperationID(r.text(schema.OperationID)),
 		Epoch:          r.number(schema.Epoch),
-		Owner:          idem.Owner(r.text(schema.Owner)),
+		Owner:          storage.Owner(r.text(schema.Owner)),
 		Revision:       r.revision(),
 		LeaseUntil:     r.instant(schema.LeaseUntil),
 		LookAt:         r.queueAt(),
 		Tenant:         r.text(schema.Tenant),
 		Operation:      r.text(schema.OperationName),
-		Kind:           idem.Kind(r.text(schema.Kind)),
+		Kind:           storage.Kind(r.text(schema.Kind)),
 		Principal:      r.text(schema.Principal),
 		SafeToRunAgain: r.flag(schema.SafeToRunAgain),
 		Fingerprint:    r.fingerprint(),
@@ -126,7 +126,7 @@ func (s *Store) decodeRecord(it item) (*idem.Record, error) {
 }
 
 // lookAt writes where the record stands in its queue. Where it stands in none the time alone puts it into no index.
-func (w *writer) lookAt(r idem.Record) {
+func (w *writer) lookAt(r storage.Record) {
 	if !r.LookAt.IsZero() {
 		w.item[schema.QueueAt] = numberValue(max(0, r.LookAt.UnixMilli()))
 	}
@@ -134,7 +134,7 @@ func (w *writer) lookAt(r idem.Record) {
 
 // life writes when the record's key is free, which conditions judge, and until when it answers, where that is another time
 // than a reader takes it for.
-func (w *writer) life(r idem.Record) {
+func (w *writer) life(r storage.Record) {
 	w.instant(schema.FreeAt, r.FreeAt)
 	switch taken := answersUntil(r); {
 	case r.ExpiresAt.IsZero() && taken.IsZero():
@@ -146,7 +146,7 @@ func (w *writer) life(r idem.Record) {
 }
 
 // expiresAt reads until when the record answers; the rest of it is read already.
-func (r *reader) expiresAt(record idem.Record) time.Time {
+func (r *reader) expiresAt(record storage.Record) time.Time {
 	if _, ok := r.item[schema.AnswersUntil]; !ok {
 		return answersUntil(record)
 	}
@@ -158,7 +158,7 @@ func (r *reader) expiresAt(record idem.Record) time.Time {
 
 // answersUntil is when a record expires that does not say so: a final one a retention after it was done, if its key is held
 // until then, else when its key is free.
-func answersUntil(r idem.Record) time.Time {
+func answersUntil(r storage.Record) time.Time {
 	if !r.State.Final() || r.FreeAt.IsZero() {
 		return time.Time{}
 	}
@@ -169,14 +169,14 @@ func answersUntil(r idem.Record) time.Time {
 	return end
 }
 
-func (w *writer) lifeAfter(e idem.Expiry) {
+func (w *writer) lifeAfter(e storage.Expiry) {
 	w.duration(schema.KeepFor, e.KeepFor)
 	w.flag(schema.Gone, e.Gone)
 	w.flag(schema.ResourceBacked, e.ResourceBacked)
 }
 
-func (r *reader) lifeAfter() idem.Expiry {
-	return idem.Expiry{
+func (r *reader) lifeAfter() storage.Expiry {
+	return storage.Expiry{
 		KeepFor: r.duration(schema.KeepFor), Gone: r.flag(schema.Gone), ResourceBacked: r.flag(schema.ResourceBacked),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // releaseConfig makes chunks of bodies that a person can still look at.
@@ -37,23 +38,23 @@ func doubled(body []byte) []byte {
 }
 
 // releaseRevision is a revision that its name makes.
-func releaseRevision(t *testing.T, name string) idem.Revision {
+func releaseRevision(t *testing.T, name string) storage.Revision {
 	t.Helper()
 	digest := sha256.Sum256([]byte("revision of " + name))
-	revision, err := idem.Mint{Random: bytes.NewReader(digest[:])}.Revision()
+	revision, err := storage.IDGenerator{Random: bytes.NewReader(digest[:])}.Revision()
 	must(t, err)
 	return revision
 }
 
 // releaseRecord is a record as it is reserved, under a key that its name makes.
-func releaseRecord(t *testing.T, name string, kind idem.Kind) idem.Record {
+func releaseRecord(t *testing.T, name string, kind storage.Kind) storage.Record {
 	t.Helper()
 	key := idem.Scope{Tenant: "tenant-a", Operation: "orders.create", Key: name}.RecordKey()
 	digest := sha256.Sum256([]byte(name))
-	id, err := idem.Mint{Random: bytes.NewReader(digest[:])}.OperationID(key)
+	id, err := storage.IDGenerator{Random: bytes.NewReader(digest[:])}.OperationID(key)
 	must(t, err)
-	return idem.Record{
-		Key: key, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: idem.Owner("owner-" + name),
+	return storage.Record{
+		Key: key, State: storage.StateInProgress, OperationID: id, Epoch: 1, Owner: storage.Owner("owner-" + name),
 		Revision: releaseRevision(t, name), LeaseUntil: released.Add(time.Minute),
 		Tenant: "tenant-a", Operation: "orders.create", Kind: kind, Fingerprint: canonical.Fingerprint{Version: 1, Sum: digest},
 		CreatedAt: released, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: 1,
@@ -62,75 +63,75 @@ func releaseRecord(t *testing.T, name string, kind idem.Kind) idem.Record {
 
 // releaseRecords are the records of testdata/release-1/records, by the name of their file: every state, and every way that
 // a response is stored.
-func releaseRecords(t *testing.T) map[string]idem.Record {
+func releaseRecords(t *testing.T) map[string]storage.Record {
 	t.Helper()
-	records := map[string]idem.Record{}
-	add := func(name string, kind idem.Kind, change func(*idem.Record)) {
+	records := map[string]storage.Record{}
+	add := func(name string, kind storage.Kind, change func(*storage.Record)) {
 		r := releaseRecord(t, name, kind)
 		change(&r)
 		records[name] = r
 	}
-	final := func(status int, body []byte) func(*idem.Record) {
-		return func(r *idem.Record) {
-			r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = idem.StateCompleted, time.Time{}, released.Add(time.Second), released.Add(24*time.Hour+time.Second)
+	final := func(status int, body []byte) func(*storage.Record) {
+		return func(r *storage.Record) {
+			r.State, r.LeaseUntil, r.DoneAt, r.ExpiresAt = storage.StateCompleted, time.Time{}, released.Add(time.Second), released.Add(24*time.Hour+time.Second)
 			r.FreeAt = r.ExpiresAt
-			r.Response = idem.Response{Status: status, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
+			r.Response = storage.Response{Status: status, Header: []storage.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 		}
 	}
-	add("in-progress-atomic", idem.KindAtomic, func(*idem.Record) {})
-	add("in-progress-opaque", idem.KindWrapped, func(*idem.Record) {})
-	add("in-progress-safe", idem.KindWrapped, func(r *idem.Record) {
+	add("in-progress-atomic", storage.KindAtomic, func(*storage.Record) {})
+	add("in-progress-opaque", storage.KindWrapped, func(*storage.Record) {})
+	add("in-progress-safe", storage.KindWrapped, func(r *storage.Record) {
 		r.SafeToRunAgain, r.Principal, r.Epoch, r.Attempts = true, "session-7", 3, 3
 		r.Fingerprint.KeyID = "2026-11"
 	})
-	add("pending", idem.KindDeferred, func(r *idem.Record) {
-		r.State, r.LeaseUntil = idem.StatePending, time.Time{}
-		r.Response = idem.Response{Status: 202, Header: []idem.Field{{Name: "Location", Value: "/v1/operations/" + string(r.OperationID)}}, Body: []byte(`{"state":"pending"}`)}
+	add("pending", storage.KindDeferred, func(r *storage.Record) {
+		r.State, r.LeaseUntil = storage.StatePending, time.Time{}
+		r.Response = storage.Response{Status: 202, Header: []storage.Field{{Name: "Location", Value: "/v1/operations/" + string(r.OperationID)}}, Body: []byte(`{"state":"pending"}`)}
 	})
-	add("completed", idem.KindOptimistic, final(201, []byte(`{"id":"ord_1"}`)))
-	add("completed-empty", idem.KindAtomic, final(204, nil))
-	add("completed-compressed", idem.KindAtomic, final(200, bytes.Repeat([]byte(`{"id":"ord_1"},`), 200)))
-	add("completed-chunked", idem.KindAtomic, final(200, noise(9<<10)))
-	add("completed-chunked-compressed", idem.KindAtomic, final(200, doubled(noise(9<<10))))
-	add("completed-bytes", idem.KindWrapped, func(r *idem.Record) {
+	add("completed", storage.KindOptimistic, final(201, []byte(`{"id":"ord_1"}`)))
+	add("completed-empty", storage.KindAtomic, final(204, nil))
+	add("completed-compressed", storage.KindAtomic, final(200, bytes.Repeat([]byte(`{"id":"ord_1"},`), 200)))
+	add("completed-chunked", storage.KindAtomic, final(200, noise(9<<10)))
+	add("completed-chunked-compressed", storage.KindAtomic, final(200, doubled(noise(9<<10))))
+	add("completed-bytes", storage.KindWrapped, func(r *storage.Record) {
 		final(200, noise(100))(r)
-		r.Response.Header = []idem.Field{{Name: "X-Latin", Value: "caf\xe9"}, {Name: "Link", Value: "a"}, {Name: "Link", Value: "b"}}
+		r.Response.Header = []storage.Field{{Name: "X-Latin", Value: "caf\xe9"}, {Name: "Link", Value: "a"}, {Name: "Link", Value: "b"}}
 	})
-	add("failed", idem.KindDeferred, func(r *idem.Record) {
+	add("failed", storage.KindDeferred, func(r *storage.Record) {
 		final(502, []byte(`{"code":"provider_unavailable"}`))(r)
-		r.State, r.LastError = idem.StateFailed, "attempts over"
+		r.State, r.LastError = storage.StateFailed, "attempts over"
 	})
-	add("completed-gone", idem.KindAtomic, func(r *idem.Record) {
+	add("completed-gone", storage.KindAtomic, func(r *storage.Record) {
 		final(201, []byte(`{"id":"ord_1"}`))(r)
-		r.Alone, r.Expiry = true, idem.Expiry{KeepFor: time.Hour, Gone: true}
+		r.Alone, r.Expiry = true, storage.Expiry{KeepFor: time.Hour, Gone: true}
 		r.FreeAt = r.ExpiresAt.Add(time.Hour + 2*time.Second)
 	})
-	add("completed-extended", idem.KindAtomic, func(r *idem.Record) {
+	add("completed-extended", storage.KindAtomic, func(r *storage.Record) {
 		final(201, []byte(`{"id":"ord_1"}`))(r)
 		r.ExpiresAt, r.FreeAt = r.DoneAt.Add(48*time.Hour), r.DoneAt.Add(48*time.Hour+2*time.Second)
 	})
-	add("completed-resource", idem.KindAtomic, func(r *idem.Record) {
+	add("completed-resource", storage.KindAtomic, func(r *storage.Record) {
 		final(201, []byte(`{"id":"ord_1"}`))(r)
-		r.Expiry, r.ExpiresAt, r.FreeAt = idem.Expiry{ResourceBacked: true}, time.Time{}, time.Time{}
+		r.Expiry, r.ExpiresAt, r.FreeAt = storage.Expiry{ResourceBacked: true}, time.Time{}, time.Time{}
 	})
-	add("failed-retryable", idem.KindAtomic, func(r *idem.Record) {
-		r.State, r.LastError, r.Epoch = idem.StateFailedRetryable, "the commit had no reply and was fenced off", 2
+	add("failed-retryable", storage.KindAtomic, func(r *storage.Record) {
+		r.State, r.LastError, r.Epoch = storage.StateFailedRetryable, "the commit had no reply and was fenced off", 2
 	})
-	add("failed-retryable-freed", idem.KindWrapped, func(r *idem.Record) {
-		r.State, r.LastError, r.Epoch, r.FreeAt = idem.StateFailedRetryable, "proven absent", 2, released.Add(24*time.Hour)
+	add("failed-retryable-freed", storage.KindWrapped, func(r *storage.Record) {
+		r.State, r.LastError, r.Epoch, r.FreeAt = storage.StateFailedRetryable, "proven absent", 2, released.Add(24*time.Hour)
 	})
-	add("in-progress-renewed", idem.KindWrapped, func(r *idem.Record) { r.LookAt = released.Add(30 * time.Second) })
-	add("unknown", idem.KindWrapped, func(r *idem.Record) { r.State, r.LastError = idem.StateUnknown, "the lease ran out" })
+	add("in-progress-renewed", storage.KindWrapped, func(r *storage.Record) { r.LookAt = released.Add(30 * time.Second) })
+	add("unknown", storage.KindWrapped, func(r *storage.Record) { r.State, r.LastError = storage.StateUnknown, "the lease ran out" })
 	return records
 }
 
 // releaseMessages are the messages of testdata/release-1/messages: every state.
-func releaseMessages(t *testing.T) map[string]idem.Message {
+func releaseMessages(t *testing.T) map[string]storage.Message {
 	t.Helper()
-	messages := map[string]idem.Message{}
-	add := func(name string, state idem.MessageState, change func(*idem.Message)) {
-		r := releaseRecord(t, "message-"+name, idem.KindDeferred)
-		m := idem.Message{
+	messages := map[string]storage.Message{}
+	add := func(name string, state storage.MessageState, change func(*storage.Message)) {
+		r := releaseRecord(t, "message-"+name, storage.KindDeferred)
+		m := storage.Message{
 			ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant, Topic: "orders.charge",
 			Payload: []byte(`{"amount":1}`), State: state, Revision: releaseRevision(t, name), CreatedAt: released, NextAttemptAt: released, SweepAt: released.Add(15 * time.Second),
 			Retention: r.Retention, SchemaVersion: 1,
@@ -138,39 +139,39 @@ func releaseMessages(t *testing.T) map[string]idem.Message {
 		change(&m)
 		messages[name] = m
 	}
-	claimed := func(m *idem.Message) {
+	claimed := func(m *storage.Message) {
 		m.Epoch, m.Owner, m.LeaseUntil, m.FirstClaimedAt, m.OpenSince = 1, "worker-1", released.Add(10*time.Second), released, released
 	}
-	done := func(outcome string) func(*idem.Message) {
-		return func(m *idem.Message) {
+	done := func(outcome string) func(*storage.Message) {
+		return func(m *storage.Message) {
 			claimed(m)
 			m.OpenSince, m.DoneAt, m.Reference, m.LastOutcome, m.SweepAt = time.Time{}, released.Add(time.Second), "ch_1", outcome, time.Time{}
 			m.RemoveAt = m.RemovedAfter(m.DoneAt.Add(m.Retention))
 		}
 	}
-	add("pending", idem.MessagePending, func(*idem.Message) {})
-	add("pending-again", idem.MessagePending, func(m *idem.Message) {
+	add("pending", storage.MessagePending, func(*storage.Message) {})
+	add("pending-again", storage.MessagePending, func(m *storage.Message) {
 		claimed(m)
 		m.Attempts, m.LastOutcome, m.NextAttemptAt = 1, "ambiguous", released.Add(2*time.Second)
 	})
-	add("claimed", idem.MessageClaimed, claimed)
-	add("evidenced", idem.MessageEvidenced, func(m *idem.Message) {
+	add("claimed", storage.MessageClaimed, claimed)
+	add("evidenced", storage.MessageEvidenced, func(m *storage.Message) {
 		claimed(m)
-		m.KeptDeclined, m.LastOutcome, m.Died = &idem.Kept{Evidence: []byte(`{"id":"ch_1"}`)}, "declined", 1
+		m.KeptDeclined, m.LastOutcome, m.Died = &storage.Kept{Evidence: []byte(`{"id":"ch_1"}`)}, "declined", 1
 	})
-	add("undoing", idem.MessageDead, func(m *idem.Message) {
+	add("undoing", storage.MessageDead, func(m *storage.Message) {
 		claimed(m)
 		m.Index, m.ID, m.Undoes, m.Refused, m.Unfailed, m.RedrivenAt, m.ClearedAt = 3, m.OperationID.Message(3), true, true, true, released, released
 	})
-	add("unknown", idem.MessageUnknown, func(m *idem.Message) { claimed(m); m.Attempts, m.LastOutcome = 1, "ambiguous" })
-	add("dead", idem.MessageDead, func(m *idem.Message) {
+	add("unknown", storage.MessageUnknown, func(m *storage.Message) { claimed(m); m.Attempts, m.LastOutcome = 1, "ambiguous" })
+	add("dead", storage.MessageDead, func(m *storage.Message) {
 		claimed(m)
 		m.Index, m.ID, m.Attempts, m.LastOutcome = 2, m.OperationID.Message(2), 10, "delivered"
-		m.KeptDelivered, m.KeptDeclined = &idem.Kept{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}, &idem.Kept{}
+		m.KeptDelivered, m.KeptDeclined = &storage.Kept{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}, &storage.Kept{}
 	})
-	add("delivered", idem.MessageDelivered, done("delivered"))
-	add("declined", idem.MessageDeclined, done("declined"))
-	add("cancelled", idem.MessageCancelled, func(m *idem.Message) {
+	add("delivered", storage.MessageDelivered, done("delivered"))
+	add("declined", storage.MessageDeclined, done("declined"))
+	add("cancelled", storage.MessageCancelled, func(m *storage.Message) {
 		m.DoneAt, m.Detached, m.SweepAt = released.Add(time.Second), true, time.Time{}
 		m.RemoveAt = m.RemovedAfter(m.DoneAt.Add(m.Retention))
 	})

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // responseAttributes are those that hold a response beside its chunks.
@@ -24,9 +23,9 @@ const encodingSealed = "s"
 //
 // Only final responses are chunked: they never change, so a chunk is never overwritten under a reader, and they get a
 // ttl with their record. A pending record's 202 is small by nature and lies in the item.
-func (s *Store) writeResponse(w *writer, r idem.Record) (body encodedBody, err error) {
+func (s *Store) writeResponse(w *writer, r storage.Record) (body encodedBody, err error) {
 	if n := r.Response.Bytes(); n > s.cfg.ResponseBytesMax {
-		return encodedBody{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", idem.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
+		return encodedBody{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", storage.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
 	}
 	w.number(schema.ResponseStatus, int64(r.Response.Status))
 	if len(r.Response.Header) > 0 {
@@ -49,7 +48,7 @@ func (s *Store) writeResponse(w *writer, r idem.Record) (body encodedBody, err e
 }
 
 // readResponse reads a record's response and how many chunks hold its body.
-func (s *Store) readResponse(r *reader) (response idem.Response, chunks int) {
+func (s *Store) readResponse(r *reader) (response storage.Response, chunks int) {
 	response.Status = r.count(schema.ResponseStatus, 999)
 	response.Header = r.header(schema.ResponseHeaders)
 	chunks = r.count(schema.ResponseChunks, chunksMax)
@@ -80,7 +79,7 @@ func (r *reader) sealed() bool {
 
 // headerValue makes the most compact form that keeps order and repetition: name, value, name, value. A value that is not
 // UTF-8 is kept as bytes.
-func headerValue(fields []idem.Field) types.AttributeValue {
+func headerValue(fields []storage.Field) types.AttributeValue {
 	values := make([]types.AttributeValue, 0, 2*len(fields))
 	for _, field := range fields {
 		values = append(values, exact(field.Name), exact(field.Value))
@@ -95,7 +94,7 @@ func exact(s string) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: []byte(s)}
 }
 
-func (r *reader) header(attribute string) []idem.Field {
+func (r *reader) header(attribute string) []storage.Field {
 	value, ok := r.item[attribute]
 	if !ok {
 		return nil
@@ -105,7 +104,7 @@ func (r *reader) header(attribute string) []idem.Field {
 		r.malformed(attribute)
 		return nil
 	}
-	fields := make([]idem.Field, len(list.Value)/2)
+	fields := make([]storage.Field, len(list.Value)/2)
 	for i := range fields {
 		name, nameOK := exactString(list.Value[2*i])
 		value, valueOK := exactString(list.Value[2*i+1])
@@ -113,7 +112,7 @@ func (r *reader) header(attribute string) []idem.Field {
 			r.malformed(attribute)
 			return nil
 		}
-		fields[i] = idem.Field{Name: name, Value: value}
+		fields[i] = storage.Field{Name: name, Value: value}
 	}
 	return fields
 }

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // What is sealed says so in its item, is not compressed, and is not mistaken for a response. Items of earlier releases say
@@ -50,8 +50,8 @@ func TestASettlementsResponseIsSealedOrNot(t *testing.T) {
 	store := offline(t)
 	for _, sealed := range []bool{true, false} {
 		tx := &transaction{}
-		_, err := tx.endRecord(store, idem.RecordEnd{
-			Key: "key", OperationID: "op_1", State: idem.StateCompleted, Response: idem.Response{Status: 201, Body: []byte("{}")}, Sealed: sealed,
+		_, err := tx.endRecord(store, storage.RecordEnd{
+			Key: "key", OperationID: "op_1", State: storage.StateCompleted, Response: storage.Response{Status: 201, Body: []byte("{}")}, Sealed: sealed,
 		})
 		if err != nil {
 			t.Fatal(err)

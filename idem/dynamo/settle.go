@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // What a settlement writes; all other attributes stay as they are.
@@ -24,7 +23,7 @@ var (
 
 // PrepareSettle implements outbox.Store. As with Prepare the bytes are made here. The message's condition decides before
 // the record's, the record's before that of the next message, and that before the business writes'.
-func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
 	doing := "settle " + string(settlement.Message.ID)
 	t, err := s.settlement(settlement)
 	if err != nil {
@@ -33,7 +32,7 @@ func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Con
 	return s.prepare(doing, t, settlement.Token)
 }
 
-func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
+func (s *Store) settlement(settlement storage.Settlement) (*transaction, error) {
 	t := &transaction{}
 	if err := t.settleMessage(s, settlement); err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func (s *Store) settlement(settlement idem.Settlement) (*transaction, error) {
 }
 
 // settleMessage changes the message that the settlement is about, or replaces it.
-func (t *transaction) settleMessage(s *Store, settlement idem.Settlement) error {
+func (t *transaction) settleMessage(s *Store, settlement storage.Settlement) error {
 	c, err := fencedMessage(settlement.Fence)
 	if err != nil {
 		return err
@@ -93,8 +92,8 @@ func (t *transaction) settleMessage(s *Store, settlement idem.Settlement) error 
 
 // patch is what an end changes of a message: the attributes, and the item that has their values. What it has nothing of
 // among evidence and ttl it leaves alone.
-func (s *Store) patch(end idem.MessageEnd) (it item, attributes []string, err error) {
-	it, err = s.encodeMessage(idem.Message{
+func (s *Store) patch(end storage.MessageEnd) (it item, attributes []string, err error) {
+	it, err = s.encodeMessage(storage.Message{
 		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Reference: end.Reference, LastOutcome: end.LastOutcome,
 		KeptDelivered: end.KeptDelivered, KeptDeclined: end.KeptDeclined, SweepAt: end.SweepAt, RemoveAt: end.RemoveAt,
 	})
@@ -108,7 +107,7 @@ func (s *Store) patch(end idem.MessageEnd) (it item, attributes []string, err er
 }
 
 // removeMessage lets native TTL remove an earlier message of a chain that ends.
-func (t *transaction) removeMessage(s *Store, id idem.MessageID, at time.Time) {
+func (t *transaction) removeMessage(s *Store, id storage.MessageID, at time.Time) {
 	w := &writer{item: item{}}
 	w.expiry(schema.TTL, at, true)
 	e := newExpression()
@@ -120,7 +119,7 @@ func (t *transaction) removeMessage(s *Store, id idem.MessageID, at time.Time) {
 }
 
 // checkRecord makes the transaction depend on a record that stays as it is.
-func (t *transaction) checkRecord(s *Store, check idem.RecordCheck) {
+func (t *transaction) checkRecord(s *Store, check storage.RecordCheck) {
 	c := checked(check)
 	t.add(isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(check.Key))},
@@ -130,11 +129,11 @@ func (t *transaction) checkRecord(s *Store, check idem.RecordCheck) {
 }
 
 // endRecord makes the pending record of the same incarnation final, and returns the chunks of its response.
-func (t *transaction) endRecord(s *Store, end idem.RecordEnd) ([]item, error) {
+func (t *transaction) endRecord(s *Store, end storage.RecordEnd) ([]item, error) {
 	if !end.State.Final() {
-		return nil, fmt.Errorf("a settlement makes its record %s or %s, not %q", idem.StateCompleted, idem.StateFailed, end.State)
+		return nil, fmt.Errorf("a settlement makes its record %s or %s, not %q", storage.StateCompleted, storage.StateFailed, end.State)
 	}
-	it, chunks, err := s.encodeRecord(idem.Record{
+	it, chunks, err := s.encodeRecord(storage.Record{
 		Key: end.Key, OperationID: end.OperationID, State: end.State, Revision: end.Revision, Response: end.Response, Sealed: end.Sealed, DoneAt: end.DoneAt,
 		ExpiresAt: end.ExpiresAt, FreeAt: end.FreeAt, Expiry: end.Expiry, LastError: end.LastError,
 	})
@@ -147,7 +146,7 @@ func (t *transaction) endRecord(s *Store, end idem.RecordEnd) ([]item, error) {
 	e := newExpression()
 	w := writer{item: item{}}
 	w.name(schema.OperationID, string(end.OperationID))
-	w.name(schema.State, string(idem.StatePending))
+	w.name(schema.State, string(storage.StatePending))
 	condition := all(e.is(schema.OperationID, w.item), e.is(schema.State, w.item))
 	update := e.assign(settledOfRecord, it)
 	t.update(isRecord, types.Update{

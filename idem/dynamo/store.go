@@ -9,13 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store keeps records and messages in DynamoDB. It implements idem.Store, outbox.Store and recovery.Store, has no state of
+// Store keeps records and messages in DynamoDB. It implements storage.Store, outbox.Store and recovery.Store, has no state of
 // its own, and is safe for concurrent use.
 type Store struct {
 	client *dynamodb.Client
@@ -29,11 +28,11 @@ const (
 	messageKey = schema.MessageID
 )
 
-// ResponseBytesMax implements idem.ResponseBound.
+// ResponseBytesMax implements storage.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return s.cfg.ResponseBytesMax }
 
-// Get implements idem.Store.
-func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+// Get implements storage.Store.
+func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	it, err := s.getItem(ctx, s.cfg.IdempotencyTable, item{recordKey: stringValue(string(key))})
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: get %s: %w", key, err)
@@ -62,18 +61,18 @@ func (s *Store) getItem(ctx context.Context, table string, key item) (item, erro
 	return out.Item, nil
 }
 
-// Insert implements idem.Store: one conditional PutItem, or a transaction where the response needs chunks.
-func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
-	return s.write(ctx, "insert "+string(r.Key), r, idem.Fence{FreeAt: now})
+// Insert implements storage.Store: one conditional PutItem, or a transaction where the response needs chunks.
+func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
+	return s.write(ctx, "insert "+string(r.Key), r, storage.Fence{FreeAt: now})
 }
 
-// Update implements idem.Store, as Insert does.
-func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Update implements storage.Store, as Insert does.
+func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.write(ctx, "update "+string(r.Key), r, fence)
 }
 
 // write replaces the whole record under a fence.
-func (s *Store) write(ctx context.Context, doing string, r idem.Record, fence idem.Fence) error {
+func (s *Store) write(ctx context.Context, doing string, r storage.Record, fence storage.Fence) error {
 	c, err := fenced(fence)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)

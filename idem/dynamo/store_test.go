@@ -11,11 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest"
 )
 
@@ -67,10 +66,10 @@ func newStore(t *testing.T, client *dynamodb.Client, tables tables, cfg dynamo.C
 func harness(client *dynamodb.Client, tables tables, store *dynamo.Store) storetest.Harness {
 	return storetest.Harness{
 		Store: store,
-		InsertRow: func(key string, failure idem.Failure) idem.Write {
+		InsertRow: func(key string, failure storage.Failure) storage.Write {
 			return insertRow(tables, key, failure)
 		},
-		AddRow: func(key string) idem.Write {
+		AddRow: func(key string) storage.Write {
 			return dynamo.Update(types.Update{
 				TableName: &tables.rows, Key: rowKey(key), UpdateExpression: aws.String("ADD n :one"),
 				ExpressionAttributeValues: map[string]types.AttributeValue{":one": number("1")},
@@ -87,7 +86,7 @@ func harness(client *dynamodb.Client, tables tables, store *dynamo.Store) storet
 }
 
 // insertRow puts a row: only where it is absent, if a failure is given.
-func insertRow(tables tables, key string, failure ...idem.Failure) idem.Write {
+func insertRow(tables tables, key string, failure ...storage.Failure) storage.Write {
 	put := types.Put{TableName: &tables.rows, Item: rowKey(key)}
 	put.Item["n"] = number("1")
 	if len(failure) > 0 {

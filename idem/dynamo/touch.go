@@ -6,14 +6,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Renew implements idem.Store: one conditional UpdateItem. No attribute of it is in the index. Native TTL follows the lease
+// Renew implements storage.Store: one conditional UpdateItem. No attribute of it is in the index. Native TTL follows the lease
 // of a record that it may remove.
-func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	w := &writer{item: item{}}
 	w.instant(schema.LeaseUntil, r.LeaseUntil)
 	w.revision(r.Revision)
@@ -25,8 +24,8 @@ func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) erro
 	return s.touch(ctx, "renew "+string(r.Key), r.Key, w, attributes, fence)
 }
 
-// Postpone implements idem.Store: one conditional UpdateItem, which moves the record within the index.
-func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Postpone implements storage.Store: one conditional UpdateItem, which moves the record within the index.
+func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	if r.LookAt.IsZero() {
 		return fmt.Errorf("dynamo: postpone %s: to no time", r.Key)
 	}
@@ -36,7 +35,7 @@ func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) e
 }
 
 // touch gives attributes of the stored record the values that they have in the writer's item.
-func (s *Store) touch(ctx context.Context, doing string, key idem.RecordKey, w *writer, attributes []string, fence idem.Fence) error {
+func (s *Store) touch(ctx context.Context, doing string, key storage.RecordKey, w *writer, attributes []string, fence storage.Fence) error {
 	c, err := fencedStored(fence)
 	if err == nil {
 		err = w.err

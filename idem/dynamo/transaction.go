@@ -8,8 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // kind of an item that the store writes for itself.
@@ -60,7 +59,7 @@ func (t *transaction) putChunks(s *Store, chunks []item) {
 }
 
 // putMessage inserts a message if it is absent.
-func (t *transaction) putMessage(s *Store, m idem.Message) error {
+func (t *transaction) putMessage(s *Store, m storage.Message) error {
 	it, err := s.encodeMessage(m)
 	if err != nil {
 		return err
@@ -103,7 +102,7 @@ func (t *transaction) label(i int) string {
 }
 
 // fits holds the transaction against DynamoDB's bounds. What would fit without the chunks of a response is
-// [idem.ErrResponseTooLarge]. An update's item is not known, so its share is what the request says of it.
+// [storage.ErrResponseTooLarge]. An update's item is not known, so its share is what the request says of it.
 func (t *transaction) fits(parts []part) error {
 	var size, chunks, chunkSize int
 	for i, p := range parts {
@@ -119,7 +118,7 @@ func (t *transaction) fits(parts []part) error {
 	}
 	err := fmt.Errorf("a transaction of %d items and %d bytes, at most %d and %d fit", len(parts), size, transactionItemsMax, transactionBytesMax)
 	if len(parts)-chunks <= transactionItemsMax && size-chunkSize <= transactionBytesMax {
-		return fmt.Errorf("%w: %w", idem.ErrResponseTooLarge, err)
+		return fmt.Errorf("%w: %w", storage.ErrResponseTooLarge, err)
 	}
 	return err
 }

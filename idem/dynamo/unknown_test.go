@@ -9,9 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ofALaterRelease are attributes that this release does not know, of every type.
@@ -46,8 +45,10 @@ func wantLater(t *testing.T, it attributes, after string) {
 // What a later release added to a row is there still when this one has written the whole of it anew (peers.md H17).
 func TestAttributesOfALaterReleaseAreCarriedThrough(t *testing.T) {
 	store, client, tables := onDynoxide(t, dynamo.Config{})
-	rowOf := func(key idem.RecordKey) attributes { return stored(t, client, tables.Idempotency, "pk", string(key)) }
-	write := func(name string, r idem.Record, writes ...func(seen idem.Record) error) {
+	rowOf := func(key storage.RecordKey) attributes {
+		return stored(t, client, tables.Idempotency, "pk", string(key))
+	}
+	write := func(name string, r storage.Record, writes ...func(seen storage.Record) error) {
 		t.Helper()
 		must(t, store.Insert(t.Context(), r, base))
 		later(t, client, tables.Idempotency, "pk", string(r.Key))
@@ -57,31 +58,31 @@ func TestAttributesOfALaterReleaseAreCarriedThrough(t *testing.T) {
 		}
 	}
 	wrapped := reserved(t)
-	wrapped.Kind = idem.KindWrapped
+	wrapped.Kind = storage.KindWrapped
 	write("renewals", wrapped,
-		func(r idem.Record) error { return store.Renew(t.Context(), renewed(r), idem.FenceOf(r)) },
-		func(r idem.Record) error {
+		func(r storage.Record) error { return store.Renew(t.Context(), renewed(r), storage.FenceOf(r)) },
+		func(r storage.Record) error {
 			next := r
 			next.LookAt = base.Add(time.Hour)
-			return store.Postpone(t.Context(), next, idem.FenceOf(r))
+			return store.Postpone(t.Context(), next, storage.FenceOf(r))
 		})
 	write("updates", reserved(t),
-		func(r idem.Record) error { return store.Update(t.Context(), renewed(r), idem.FenceOf(r)) },
-		func(r idem.Record) error {
-			return store.Update(t.Context(), completed(r, random(10<<10)), idem.FenceOf(r))
+		func(r storage.Record) error { return store.Update(t.Context(), renewed(r), storage.FenceOf(r)) },
+		func(r storage.Record) error {
+			return store.Update(t.Context(), completed(r, random(10<<10)), storage.FenceOf(r))
 		},
-		func(r idem.Record) error { return store.Update(t.Context(), renewed(r), idem.FenceOf(r)) })
-	write("a commit", reserved(t), func(r idem.Record) error {
-		fence := idem.FenceOf(r)
-		send, err := store.Prepare(idem.Commit{Record: completed(r, []byte("{}")), Fence: &fence, Now: base, Token: string(owner(t))})
+		func(r storage.Record) error { return store.Update(t.Context(), renewed(r), storage.FenceOf(r)) })
+	write("a commit", reserved(t), func(r storage.Record) error {
+		fence := storage.FenceOf(r)
+		send, err := store.Prepare(storage.Commit{Record: completed(r, []byte("{}")), Fence: &fence, Now: base, Token: string(owner(t))})
 		must(t, err)
 		return send(t.Context())
 	})
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	held := reserved(t)
-	write("an update of what was in the way", held, func(idem.Record) error {
-		conflict = firstKnown(store.Insert(t.Context(), held, base)).(*idem.RecordConflictError)
-		return store.Update(t.Context(), completed(*conflict.Existing, []byte("{}")), idem.FenceOf(*conflict.Existing))
+	write("an update of what was in the way", held, func(storage.Record) error {
+		conflict = firstKnown(store.Insert(t.Context(), held, base)).(*storage.RecordConflictError)
+		return store.Update(t.Context(), completed(*conflict.Existing, []byte("{}")), storage.FenceOf(*conflict.Existing))
 	})
 
 	// Nothing of an incarnation that has expired is left in the next.
@@ -95,20 +96,20 @@ func TestAttributesOfALaterReleaseAreCarriedThrough(t *testing.T) {
 
 func TestAttributesOfALaterReleaseAreCarriedThroughInMessages(t *testing.T) {
 	store, client, tables := onDynoxide(t, dynamo.Config{})
-	for name, write := range map[string]func(r idem.Record, m idem.Message) error{
-		"a claim": func(_ idem.Record, m idem.Message) error {
+	for name, write := range map[string]func(r storage.Record, m storage.Message) error{
+		"a claim": func(_ storage.Record, m storage.Message) error {
 			claimed := m
-			claimed.State, claimed.Owner, claimed.Epoch = idem.MessageClaimed, owner(t), 1
-			return store.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(m))
+			claimed.State, claimed.Owner, claimed.Epoch = storage.MessageClaimed, owner(t), 1
+			return store.UpdateMessage(t.Context(), claimed, storage.FenceOfMessage(m))
 		},
-		"a claim of an image": func(_ idem.Record, m idem.Message) error {
+		"a claim of an image": func(_ storage.Record, m storage.Message) error {
 			image, err := store.DecodeImage(stored(t, client, tables.Outbox, "id", string(m.ID)))
 			must(t, err)
 			claimed := *image
-			claimed.State, claimed.Owner, claimed.Epoch = idem.MessageClaimed, owner(t), 1
-			return store.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(m))
+			claimed.State, claimed.Owner, claimed.Epoch = storage.MessageClaimed, owner(t), 1
+			return store.UpdateMessage(t.Context(), claimed, storage.FenceOfMessage(m))
 		},
-		"a settlement": func(r idem.Record, m idem.Message) error {
+		"a settlement": func(r storage.Record, m storage.Message) error {
 			send, err := store.PrepareSettle(settlement(t, r, m, []byte("{}")))
 			must(t, err)
 			err = send(t.Context())

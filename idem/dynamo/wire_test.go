@@ -11,10 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // icy is a client with a place on the way to the wire where the process is frozen, once it is set.
@@ -87,7 +86,7 @@ func TestAFrozenRequestNeverLeaves(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				err := send(ctx)
-				var unasked *idem.NotAskedError
+				var unasked *storage.NotAskedError
 				if !errors.As(err, &unasked) || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("got error %v, want a NotAskedError", err)
 				}

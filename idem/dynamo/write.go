@@ -6,20 +6,19 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // native is a business write in DynamoDB's own words.
 type native struct {
 	item     types.TransactWriteItem
-	failures []idem.Failure
+	failures []storage.Failure
 }
 
-// IfConditionFails implements idem.Write.
-func (n native) IfConditionFails() idem.Failure {
+// IfConditionFails implements storage.Write.
+func (n native) IfConditionFails() storage.Failure {
 	if len(n.failures) == 0 {
-		return idem.Failure{}
+		return storage.Failure{}
 	}
 	return n.failures[0]
 }
@@ -30,36 +29,36 @@ func (n native) IfConditionFails() idem.Failure {
 // none needs a failure.
 //
 // The write keeps the put's maps: they must not be changed afterwards.
-func Put(put types.Put, failure ...idem.Failure) idem.Write {
+func Put(put types.Put, failure ...storage.Failure) storage.Write {
 	return native{types.TransactWriteItem{Put: &put}, failure}
 }
 
 // Update makes a business write of an SDK update; see [Put].
-func Update(update types.Update, failure ...idem.Failure) idem.Write {
+func Update(update types.Update, failure ...storage.Failure) storage.Write {
 	return native{types.TransactWriteItem{Update: &update}, failure}
 }
 
 // Delete makes a business write of an SDK delete; see [Put].
-func Delete(del types.Delete, failure ...idem.Failure) idem.Write {
+func Delete(del types.Delete, failure ...storage.Failure) storage.Write {
 	return native{types.TransactWriteItem{Delete: &del}, failure}
 }
 
 // ConditionCheck makes a business write of an SDK condition check: it writes nothing, and the transaction depends on it.
 // See [Put].
-func ConditionCheck(check types.ConditionCheck, failure ...idem.Failure) idem.Write {
+func ConditionCheck(check types.ConditionCheck, failure ...storage.Failure) storage.Write {
 	return native{types.TransactWriteItem{ConditionCheck: &check}, failure}
 }
 
 // Item returns what a [Put], [Update], [Delete] or [ConditionCheck] was made of, for a unit test of the code that made it;
 // not ok for any other write. It shares its maps with the write.
-func Item(w idem.Write) (_ types.TransactWriteItem, ok bool) {
+func Item(w storage.Write) (_ types.TransactWriteItem, ok bool) {
 	n, ok := w.(native)
 	return n.item, ok
 }
 
 // declared refuses a write of this package whose condition and failure don't go together. An application's own write is
 // its translator's business.
-func declared(writes []idem.Write) error {
+func declared(writes []storage.Write) error {
 	for i, w := range writes {
 		n, ok := w.(native)
 		if !ok {
@@ -95,7 +94,7 @@ func conditionOf(i types.TransactWriteItem) string {
 }
 
 // resolve adds business writes to the transaction, in order, and refuses what can't be an item of one.
-func (s *Store) resolve(t *transaction, writes []idem.Write) error {
+func (s *Store) resolve(t *transaction, writes []storage.Write) error {
 	for i, w := range writes {
 		resolved, err := s.resolveOne(w)
 		if err != nil {
@@ -106,7 +105,7 @@ func (s *Store) resolve(t *transaction, writes []idem.Write) error {
 	return nil
 }
 
-func (s *Store) resolveOne(w idem.Write) (types.TransactWriteItem, error) {
+func (s *Store) resolveOne(w storage.Write) (types.TransactWriteItem, error) {
 	var resolved types.TransactWriteItem
 	switch w := w.(type) {
 	case nil:

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/function"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func body(m events.SQSMessage) ([]byte, error) { return []byte(m.Body), nil }
@@ -172,7 +172,7 @@ func TestUnknownReachesTheDeadLetterQueue(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		w.ran(1)
-		if record := w.mem.Records()[0]; record.State != idem.StateUnknown {
+		if record := w.mem.Records()[0]; record.State != storage.StateUnknown {
 			t.Errorf("the record is %s", record.State)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 )
 
 // ErrMismatch: the key belongs to another input. Nothing was executed.
@@ -65,7 +66,7 @@ func (e *StoredError) Problem() (idem.Problem, bool) {
 
 // Unwrap returns [idem.ErrResponseTooLarge] for an output that could not be stored.
 func (e *StoredError) Unwrap() error {
-	if problem, _ := e.Problem(); problem.Code == idem.CodeResponseTooLarge {
+	if problem, _ := e.Problem(); problem.Code == header.CodeResponseTooLarge {
 		return idem.ErrResponseTooLarge
 	}
 	return nil

@@ -7,13 +7,14 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/function"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 func TestLostReplies(t *testing.T) {
 	for _, kind := range kinds {
 		for _, call := range []faulty.Call{faulty.Insert, faulty.Update, faulty.Commit} {
-			for name, fault := range map[string]faulty.Fault{"reply": faulty.LoseReply(), "request": faulty.LoseRequest(), "throttled": faulty.Refuse(idem.ErrThrottled)} {
+			for name, fault := range map[string]faulty.Fault{"reply": faulty.LoseReply(), "request": faulty.LoseRequest(), "throttled": faulty.Refuse(storage.ErrThrottled)} {
 				t.Run(fmt.Sprintf("%s %s %s", kind, call, name), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						w := newWorld(t, idem.Config{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Config is what a function takes besides its operation.
@@ -65,11 +66,11 @@ type Result struct {
 type Function struct {
 	operation *idem.Registered
 	cfg       Config
-	mint      idem.Mint
+	mint      storage.IDGenerator
 }
 
 // New registers the operation, or returns an [*idem.ConfigError]. Of the policy count Scope, Retention, Mismatch, InFlight
-// (wait, or not), WaitMax, ResourceBacked, AfterExpiry and KeepFor; the others are about HTTP, and those that would weaken a function are refused.
+// (wait, or not), WaitMax, ResourceBacked, GoneAfterExpiry and KeepFor; the others are about HTTP, and those that would weaken a function are refused.
 func New(engine *idem.Engine, op idem.Operation, cfg Config) (*Function, error) {
 	if engine == nil {
 		return nil, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given"}
@@ -87,12 +88,12 @@ func New(engine *idem.Engine, op idem.Operation, cfg Config) (*Function, error) 
 		cfg.Random = rand.Reader
 	}
 	// A handler's rejection is declared, and so it is stored whatever its status.
-	op.Policy.ClientErrors = idem.ClientErrorsAll
+	op.Policy.StoreClientErrors = true
 	registered, err := engine.Register(op)
 	if err != nil {
 		return nil, err
 	}
-	return &Function{operation: registered, cfg: cfg, mint: idem.Mint{Random: cfg.Random}}, nil
+	return &Function{operation: registered, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}, nil
 }
 
 func (c Config) validate(getenv func(string) string) error {
@@ -205,7 +206,7 @@ func translate(r *idem.Result) (Result, error) {
 			return Result{}, &StoredError{Response: r.Response, Replayed: replayed, OperationID: r.OperationID}
 		}
 		return Result{
-			Output: r.Response.Body, Replayed: replayed, Pending: r.State == idem.StatePending, OperationID: r.OperationID,
+			Output: r.Response.Body, Replayed: replayed, Pending: r.State == storage.StatePending, OperationID: r.OperationID,
 		}, nil
 	case idem.OutcomeInProgress:
 		return Result{}, &InProgressError{RetryAfter: r.RetryAfter}

@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/function"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -387,10 +388,10 @@ func TestDeferredEnds(t *testing.T) {
 		h := w.returning(idem.KindDeferred, "accepted")
 		w.want(fn, `{"id":"a"}`, h, "accepted", false)
 		m, now := w.mem.Messages()[0], time.Now()
-		settle, err := w.mem.PrepareSettle(idem.Settlement{
-			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now}, Fence: idem.FenceOfMessage(m),
-			Record: &idem.RecordEnd{
-				Key: m.RecordKey, OperationID: m.OperationID, State: idem.StateCompleted, DoneAt: now, ExpiresAt: now.Add(m.Retention),
+		settle, err := w.mem.PrepareSettle(storage.Settlement{
+			Message: storage.MessageEnd{ID: m.ID, State: storage.MessageDelivered, DoneAt: now}, Fence: storage.FenceOfMessage(m),
+			Record: &storage.RecordEnd{
+				Key: m.RecordKey, OperationID: m.OperationID, State: storage.StateCompleted, DoneAt: now, ExpiresAt: now.Add(m.Retention),
 				Response: idem.Response{Status: status, Body: []byte(`{"code":"the end"}`)},
 			},
 			Token: "settle",

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func operation(kind idem.Kind) idem.Operation {
@@ -38,7 +39,7 @@ type bank struct {
 	paid map[idem.MessageID]bool
 }
 
-func (b *bank) call(_ context.Context, m idem.Message) outbox.Outcome {
+func (b *bank) call(_ context.Context, m storage.Message) outbox.Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.paid == nil {
@@ -48,7 +49,7 @@ func (b *bank) call(_ context.Context, m idem.Message) outbox.Outcome {
 	return outbox.Delivered{Reference: "po_1"}
 }
 
-func (b *bank) probe(_ context.Context, m idem.Message) outbox.Finding {
+func (b *bank) probe(_ context.Context, m storage.Message) outbox.Finding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.paid[m.ID] {
@@ -58,7 +59,7 @@ func (b *bank) probe(_ context.Context, m idem.Message) outbox.Finding {
 }
 
 func (b *bank) topic(keys outbox.Keys) outbox.Topic {
-	return outbox.Topic{Name: "payouts.send", Keys: keys, Call: b.call, Settle: func(m idem.Message, _ outbox.Outcome) (outbox.Settlement, error) {
+	return outbox.Topic{Name: "payouts.send", Keys: keys, Call: b.call, Settle: func(m storage.Message, _ outbox.Outcome) (outbox.Settlement, error) {
 		response, err := idem.JSON(http.StatusCreated, "paid out")
 		return outbox.Settlement{Writes: []idem.Write{debit{"fees", 1}}, Response: response}, err
 	}}
@@ -154,7 +155,7 @@ func TestCrashCatchesWhatIsDoneOutsideOfTheTransaction(t *testing.T) {
 func TestCrashCatchesASettlementThatForgets(t *testing.T) {
 	settle := func(known *bool) outbox.Topic {
 		topic := new(bank).topic(honoured)
-		topic.Settle = func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
+		topic.Settle = func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
 			var writes []idem.Write
 			if *known {
 				writes = append(writes, put("paid"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // end is what came of a run.
@@ -19,7 +20,7 @@ type end struct {
 	// response is the last answer; nil where two runs without a crash answer differently.
 	response *idem.Response
 	status   int
-	state    idem.State
+	state    storage.State
 	applied  int
 	// rows counts the business rows. fixed are those that two runs without a crash leave alike.
 	rows     int

@@ -9,12 +9,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -81,8 +81,8 @@ func ExampleCrash() {
 	bank := outbox.Topic{
 		Name: "payouts.send",
 		Keys: outbox.Keys{Honoured: true, Retention: 24 * time.Hour},
-		Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.Delivered{Reference: "po_1"} },
-		Settle: func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
+		Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.Delivered{Reference: "po_1"} },
+		Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
 			response, err := idem.JSON(http.StatusCreated, "paid out")
 			return outbox.Settlement{Response: response}, err
 		},

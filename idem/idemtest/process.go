@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -91,7 +92,7 @@ func (p *process) connect(random io.Reader) error {
 // connected is the topic with calls that the process makes, and may die in.
 func (p *process) connected(topic outbox.Topic) outbox.Topic {
 	if call := topic.Call; call != nil {
-		topic.Call = func(ctx context.Context, m idem.Message) (outcome outbox.Outcome) {
+		topic.Call = func(ctx context.Context, m storage.Message) (outcome outbox.Outcome) {
 			err := p.through(ctx, "Call of "+topic.Name, func(ctx context.Context) error {
 				outcome = call(ctx, m)
 				p.made(m.ID, outcome)
@@ -104,7 +105,7 @@ func (p *process) connected(topic outbox.Topic) outbox.Topic {
 		}
 	}
 	if probe := topic.Probe; probe != nil {
-		topic.Probe = func(ctx context.Context, m idem.Message) (finding outbox.Finding) {
+		topic.Probe = func(ctx context.Context, m storage.Message) (finding outbox.Finding) {
 			err := p.through(ctx, "Probe of "+topic.Name, func(ctx context.Context) error {
 				finding = probe(ctx, m)
 				return nil
@@ -146,7 +147,7 @@ func (p *process) through(ctx context.Context, name string, run func(context.Con
 	p.mu.Unlock()
 	if lost {
 		<-p.buried
-		return &idem.OutcomeUnknownError{Cause: errDied}
+		return &storage.OutcomeUnknownError{Cause: errDied}
 	}
 	err := run(ctx)
 	if here {
@@ -154,7 +155,7 @@ func (p *process) through(ctx context.Context, name string, run func(context.Con
 		p.die()
 		p.mu.Unlock()
 		<-p.buried
-		return &idem.OutcomeUnknownError{Cause: errDied}
+		return &storage.OutcomeUnknownError{Cause: errDied}
 	}
 	return err
 }

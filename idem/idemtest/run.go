@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // T is what this package needs of a *testing.T or a *rapid.T.
@@ -29,7 +30,7 @@ type Result struct {
 	// Writes are the business writes, in order. Nothing has executed them, nor judged their conditions.
 	Writes []idem.Write
 	// Messages are the messages, in order: look at Topic, Payload and ID.
-	Messages []idem.Message
+	Messages []storage.Message
 	// Response is what the client would get, a rejection's problem too.
 	Response idem.Response
 	// Err is the handler's error as it returned it, or why the engine refuses what the handler collected.
@@ -114,7 +115,7 @@ func Run(t T, handler idem.Handler, options ...Option) Result {
 		result.Response = done.Response
 	}
 	result.Messages = store.Messages()
-	slices.SortFunc(result.Messages, func(a, b idem.Message) int { return a.Index - b.Index })
+	slices.SortFunc(result.Messages, func(a, b storage.Message) int { return a.Index - b.Index })
 	if err != nil {
 		result.Writes = nil
 	}

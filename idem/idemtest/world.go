@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // world is one run of an application: its store, its queue and its processes, one after the other.
@@ -33,7 +34,7 @@ type world struct {
 
 // answer is what a client was told. Without a response it is to come again.
 type answer struct {
-	state    idem.State
+	state    storage.State
 	response idem.Response
 	err      error
 }
@@ -51,7 +52,7 @@ func sameResponse(a, b idem.Response) bool {
 }
 
 // accepted says whether the answer is a 202 that stands until the final one.
-func (a answer) accepted() bool { return a.state == idem.StatePending && a.response.Status != 0 }
+func (a answer) accepted() bool { return a.state == storage.StatePending && a.response.Status != 0 }
 
 // A run has at most so many rounds, of a minute each; it goes on for so many once everything has ended.
 const (
@@ -144,12 +145,12 @@ func (w *world) answered(a answer) {
 }
 
 // fresh are the messages that the stream has not shown yet.
-func (w *world) fresh() []idem.Message {
+func (w *world) fresh() []storage.Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var fresh []idem.Message
+	var fresh []storage.Message
 	for _, m := range w.memory.Messages() {
-		if m.State == idem.MessagePending && !w.streamed[m.ID] {
+		if m.State == storage.MessagePending && !w.streamed[m.ID] {
 			w.streamed[m.ID] = true
 			fresh = append(fresh, m)
 		}
@@ -176,21 +177,21 @@ func (w *world) settled() bool {
 }
 
 // open says whether something can still become of the message without a person.
-func (w *world) open(m idem.Message) bool {
+func (w *world) open(m storage.Message) bool {
 	topic, ok := w.topic(m.Topic)
 	switch m.State {
-	case idem.MessagePending, idem.MessageClaimed:
+	case storage.MessagePending, storage.MessageClaimed:
 		return ok
-	case idem.MessageUnknown:
+	case storage.MessageUnknown:
 		return ok && topic.Probe != nil
 	}
 	return false
 }
 
 // parked says whether the message is where only a person can decide, by what the provider offers.
-func (w *world) parked(m idem.Message) bool {
+func (w *world) parked(m storage.Message) bool {
 	topic, _ := w.topic(m.Topic)
-	return m.State == idem.MessageUnknown && !topic.Keys.Honoured && topic.Probe == nil
+	return m.State == storage.MessageUnknown && !topic.Keys.Honoured && topic.Probe == nil
 }
 
 func (w *world) topic(name string) (outbox.Topic, bool) {

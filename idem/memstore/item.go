@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // item is one conditional write. Its exported fields are its content, which a client request token stands for.
@@ -22,8 +22,8 @@ type item interface {
 
 // putRecord writes a whole record where the fence admits what is stored.
 type putRecord struct {
-	Record idem.Record
-	Fence  idem.Fence
+	Record storage.Record
+	Fence  storage.Fence
 }
 
 func (p putRecord) id() string { return "record " + string(p.Record.Key) }
@@ -38,16 +38,16 @@ func (p putRecord) validate(s *Store) error {
 func (p putRecord) judge(s *Store) error { return s.judgeRecord(p.Record.Key, p.Fence) }
 
 // judgeRecord returns a conflict where the fence does not admit what is stored. The lock is held.
-func (s *Store) judgeRecord(key idem.RecordKey, fence idem.Fence) error {
+func (s *Store) judgeRecord(key storage.RecordKey, fence storage.Fence) error {
 	stored, ok := s.records[key]
 	if ok && fence.Admits(stored) || !ok && fence.AdmitsAbsence() {
 		return nil
 	}
-	return &idem.RecordConflictError{Existing: s.seen(key)}
+	return &storage.RecordConflictError{Existing: s.seen(key)}
 }
 
 // hasAlternative refuses a fence that admits nothing.
-func hasAlternative(f idem.Fence) error {
+func hasAlternative(f storage.Fence) error {
 	if f.FreeAt.IsZero() && (f.OperationID == "" || f.Revision == "" && len(f.States) == 0) {
 		return errors.New("memstore: a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
 	}
@@ -62,9 +62,9 @@ func (p putRecord) apply(s *Store) {
 
 // touchRecord changes a part of the record that satisfies the fence.
 type touchRecord struct {
-	Key    idem.RecordKey
-	Fence  idem.Fence
-	change func(*idem.Record)
+	Key    storage.RecordKey
+	Fence  storage.Fence
+	change func(*storage.Record)
 }
 
 func (t touchRecord) id() string { return "record " + string(t.Key) }
@@ -85,7 +85,7 @@ func (t touchRecord) apply(s *Store) {
 }
 
 // endRecord makes a pending record of the same incarnation final.
-type endRecord struct{ End idem.RecordEnd }
+type endRecord struct{ End storage.RecordEnd }
 
 func (e endRecord) id() string { return "record " + string(e.End.Key) }
 
@@ -93,10 +93,10 @@ func (e endRecord) validate(s *Store) error { return s.fits(e.End.Response) }
 
 func (e endRecord) judge(s *Store) error {
 	stored, ok := s.records[e.End.Key]
-	if ok && stored.State == idem.StatePending && stored.OperationID == e.End.OperationID {
+	if ok && stored.State == storage.StatePending && stored.OperationID == e.End.OperationID {
 		return nil
 	}
-	return &idem.RecordConflictError{Existing: s.seen(e.End.Key)}
+	return &storage.RecordConflictError{Existing: s.seen(e.End.Key)}
 }
 
 func (e endRecord) apply(s *Store) {
@@ -107,29 +107,29 @@ func (e endRecord) apply(s *Store) {
 }
 
 // checkRecord demands something of a record that stays as it is.
-type checkRecord struct{ Check idem.RecordCheck }
+type checkRecord struct{ Check storage.RecordCheck }
 
 func (c checkRecord) id() string { return "record " + string(c.Check.Key) }
 
 func (c checkRecord) validate(*Store) error { return nil }
 
 func (c checkRecord) judge(s *Store) error {
-	var existing *idem.Record
+	var existing *storage.Record
 	if stored, ok := s.records[c.Check.Key]; ok {
 		existing = &stored
 	}
 	if c.Check.Admits(existing) {
 		return nil
 	}
-	return &idem.RecordConflictError{Existing: s.seen(c.Check.Key)}
+	return &storage.RecordConflictError{Existing: s.seen(c.Check.Key)}
 }
 
 func (c checkRecord) apply(*Store) {}
 
 // putMessage inserts a message where there is none; with a fence it replaces the one that satisfies it.
 type putMessage struct {
-	Message idem.Message
-	Fence   *idem.MessageFence
+	Message storage.Message
+	Fence   *storage.MessageFence
 }
 
 func (p putMessage) id() string { return "message " + string(p.Message.ID) }
@@ -146,21 +146,21 @@ func (p putMessage) judge(s *Store) error {
 		return s.judgeMessage(p.Message.ID, *p.Fence)
 	}
 	if existing := s.message(p.Message.ID); existing != nil {
-		return &idem.MessageConflictError{Existing: existing}
+		return &storage.MessageConflictError{Existing: existing}
 	}
 	return nil
 }
 
 // judgeMessage returns a conflict where the fence does not admit what is stored. The lock is held.
-func (s *Store) judgeMessage(id idem.MessageID, fence idem.MessageFence) error {
+func (s *Store) judgeMessage(id storage.MessageID, fence storage.MessageFence) error {
 	if stored, ok := s.messages[id]; ok && fence.Admits(stored) {
 		return nil
 	}
-	return &idem.MessageConflictError{Existing: s.message(id)}
+	return &storage.MessageConflictError{Existing: s.message(id)}
 }
 
 // admitsSome refuses a fence that admits nothing.
-func admitsSome(f idem.MessageFence) error {
+func admitsSome(f storage.MessageFence) error {
 	if f.Empty() {
 		return errors.New("memstore: a message's fence that admits nothing: it has no revision and no states, and is not open")
 	}
@@ -171,8 +171,8 @@ func (p putMessage) apply(s *Store) { s.messages[p.Message.ID] = copyMessage(p.M
 
 // endMessage changes a part of the message that satisfies the fence.
 type endMessage struct {
-	End   idem.MessageEnd
-	Fence idem.MessageFence
+	End   storage.MessageEnd
+	Fence storage.MessageFence
 }
 
 func (e endMessage) id() string { return "message " + string(e.End.ID) }
@@ -199,9 +199,9 @@ func (e endMessage) apply(s *Store) {
 
 // postponeMessage moves a message within its queue.
 type postponeMessage struct {
-	ID    idem.MessageID
+	ID    storage.MessageID
 	At    time.Time
-	Fence idem.MessageFence
+	Fence storage.MessageFence
 }
 
 func (p postponeMessage) id() string { return "message " + string(p.ID) }
@@ -218,7 +218,7 @@ func (p postponeMessage) apply(s *Store) {
 
 // removeMessage lets native TTL remove an earlier message of a chain that ends.
 type removeMessage struct {
-	ID idem.MessageID
+	ID storage.MessageID
 	At time.Time
 }
 
@@ -236,9 +236,9 @@ func (r removeMessage) apply(s *Store) {
 }
 
 // fits refuses a response that is larger than any the store takes.
-func (s *Store) fits(r idem.Response) error {
+func (s *Store) fits(r storage.Response) error {
 	if n := r.Bytes(); n > s.cfg.ResponseBytesMax {
-		return fmt.Errorf("%w: %d bytes, at most %d fit", idem.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
+		return fmt.Errorf("%w: %d bytes, at most %d fit", storage.ErrResponseTooLarge, n, s.cfg.ResponseBytesMax)
 	}
 	return nil
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Message implements outbox.Store.
-func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (s *Store) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -18,7 +18,7 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 }
 
 // message is a copy of the stored message. The lock is held.
-func (s *Store) message(id idem.MessageID) *idem.Message {
+func (s *Store) message(id storage.MessageID) *storage.Message {
 	stored, ok := s.messages[id]
 	if !ok {
 		return nil
@@ -28,16 +28,16 @@ func (s *Store) message(id idem.MessageID) *idem.Message {
 }
 
 // UpdateMessage implements outbox.Store.
-func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	return s.write(ctx, putMessage{Message: m, Fence: &fence})
 }
 
 // PatchMessage implements outbox.Store.
-func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
 	return s.write(ctx, endMessage{End: copyMessageEnd(end), Fence: fence})
 }
 
 // PostponeMessage implements outbox.Store.
-func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	return s.write(ctx, postponeMessage{ID: id, At: at, Fence: fence})
 }

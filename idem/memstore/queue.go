@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Shards implements outbox.Store and recovery.Store.
@@ -18,7 +18,7 @@ func (s *Store) Shards() int { return s.cfg.Shards }
 
 // QueuedMessages implements outbox.Store. It refuses a shard that does not exist, a limit below 1 and a cursor that it
 // did not return.
-func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error) {
 	page, err := s.newPage(ctx, queue, shard, until, limit, cursor)
 	if err != nil {
 		return nil, "", err
@@ -31,14 +31,14 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	}
 	places, next := page.cut(limit)
 	for _, p := range places {
-		m := s.messages[idem.MessageID(p.id)]
-		refs = append(refs, idem.MessageRef{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: p.at})
+		m := s.messages[storage.MessageID(p.id)]
+		refs = append(refs, storage.MessageRef{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: p.at})
 	}
 	return refs, next, nil
 }
 
 // QueuedRecords implements recovery.Store. It refuses what QueuedMessages does.
-func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.RecordRef, next string, err error) {
+func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	page, err := s.newPage(ctx, queue, shard, until, limit, cursor)
 	if err != nil {
 		return nil, "", err
@@ -51,8 +51,8 @@ func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, unti
 	}
 	places, next := page.cut(limit)
 	for _, p := range places {
-		r := s.records[idem.RecordKey(p.id)]
-		refs = append(refs, idem.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: p.at})
+		r := s.records[storage.RecordKey(p.id)]
+		refs = append(refs, storage.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: p.at})
 	}
 	return refs, next, nil
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Write is a business write on one row. A row is bytes, nil where there is none; an application encodes its own into them.
@@ -17,14 +17,14 @@ type Write struct {
 	// condition. It gets a copy that it may change, and is called at most once, after all conditions held.
 	Apply func(row []byte) []byte
 	// Failure is what a failed condition means.
-	Failure idem.Failure
+	Failure storage.Failure
 }
 
-// IfConditionFails implements idem.Write.
-func (w Write) IfConditionFails() idem.Failure { return w.Failure }
+// IfConditionFails implements storage.Write.
+func (w Write) IfConditionFails() storage.Failure { return w.Failure }
 
 // native takes a write that is a Write already.
-func native(w idem.Write) (Write, error) {
+func native(w storage.Write) (Write, error) {
 	native, ok := w.(Write)
 	if !ok {
 		return Write{}, fmt.Errorf("memstore: a write is a %T, which Config.Translate has to turn into a memstore.Write", w)
@@ -47,7 +47,7 @@ func (w writeRow) judge(s *Store) error {
 	if w.write.Condition == nil || w.write.Condition(bytes.Clone(s.rows[w.Key])) {
 		return nil
 	}
-	return &idem.WriteFailedError{Indexes: []int{w.Position}}
+	return &storage.WriteFailedError{Indexes: []int{w.Position}}
 }
 
 func (w writeRow) apply(s *Store) {
@@ -62,7 +62,7 @@ func (w writeRow) apply(s *Store) {
 }
 
 // translate turns the application's writes into items, in order.
-func (s *Store) translate(writes []idem.Write) ([]item, error) {
+func (s *Store) translate(writes []storage.Write) ([]item, error) {
 	items := make([]item, len(writes))
 	for position, w := range writes {
 		native, err := s.cfg.Translate(w)

@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Config is the store's configuration. The zero value of each field means its default.
 type Config struct {
 	// Translate turns an application's own business write into a native one. Default: the write is a [Write] already.
-	Translate func(idem.Write) (Write, error)
+	Translate func(storage.Write) (Write, error)
 	// Now is the clock that client request tokens age by; nothing else does. Default time.Now.
 	Now func() time.Time
 	// Shards is the number of shards that each queue has. Default 4.
@@ -32,13 +32,13 @@ type Config struct {
 	ResponseBytesMax int
 }
 
-// Store is a store in memory. It implements idem.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store in memory. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
 type Store struct {
 	cfg Config
 
 	mu       sync.Mutex
-	records  map[idem.RecordKey]idem.Record
-	messages map[idem.MessageID]idem.Message
+	records  map[storage.RecordKey]storage.Record
+	messages map[storage.MessageID]storage.Message
 	rows     map[string][]byte
 	tokens   map[string]sent
 }
@@ -63,16 +63,16 @@ func New(cfg Config) (*Store, error) {
 		cfg.Translate = native
 	}
 	return &Store{
-		cfg: cfg, records: map[idem.RecordKey]idem.Record{}, messages: map[idem.MessageID]idem.Message{},
+		cfg: cfg, records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{},
 		rows: map[string][]byte{}, tokens: map[string]sent{},
 	}, nil
 }
 
-// ResponseBytesMax implements idem.ResponseBound.
+// ResponseBytesMax implements storage.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return s.cfg.ResponseBytesMax }
 
-// Get implements idem.Store.
-func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+// Get implements storage.Store.
+func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 	return s.seen(key), nil
 }
 
-// LoadResponse implements idem.Store.
-func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+// LoadResponse implements storage.Store.
+func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if err := ctx.Err(); err != nil {
-		return idem.Record{}, err
+		return storage.Record{}, err
 	}
 	if r.Sealed {
-		return idem.Record{}, errSealed
+		return storage.Record{}, errSealed
 	}
 	if r.Chunks == 0 {
 		return r, nil
@@ -96,7 +96,7 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 	defer s.mu.Unlock()
 	stored, ok := s.records[r.Key]
 	if !ok || stored.OperationID != r.OperationID || stored.State != r.State {
-		return idem.Record{}, idem.ErrChunksMissing
+		return storage.Record{}, storage.ErrChunksMissing
 	}
 	r.Response, r.Chunks = copyResponse(stored.Response), 0
 	return r, nil
@@ -104,19 +104,19 @@ func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, e
 
 var errSealed = errors.New("memstore: the response is sealed, and only package seal opens it")
 
-// Insert implements idem.Store.
-func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
-	return s.Update(ctx, r, idem.Fence{FreeAt: now})
+// Insert implements storage.Store.
+func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
+	return s.Update(ctx, r, storage.Fence{FreeAt: now})
 }
 
-// Update implements idem.Store.
-func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Update implements storage.Store.
+func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.write(ctx, putRecord{Record: r, Fence: copyFence(fence)})
 }
 
-// Renew implements idem.Store.
-func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
-	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *idem.Record) {
+// Renew implements storage.Store.
+func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
+	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *storage.Record) {
 		if _, at, queued := stored.Queue(); queued { // its place stays
 			stored.LookAt = at
 		}
@@ -124,18 +124,18 @@ func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) erro
 	}})
 }
 
-// Postpone implements idem.Store.
-func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Postpone implements storage.Store.
+func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	if r.LookAt.IsZero() {
 		return errors.New("memstore: a record is postponed to no time")
 	}
-	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *idem.Record) { stored.LookAt = r.LookAt }})
+	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *storage.Record) { stored.LookAt = r.LookAt }})
 }
 
 // write makes one conditional write that is no transaction; applying it copies.
 func (s *Store) write(ctx context.Context, i item) error {
 	if err := ctx.Err(); err != nil {
-		return &idem.NotAskedError{Cause: err}
+		return &storage.NotAskedError{Cause: err}
 	}
 	if err := i.validate(s); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *Store) write(ctx context.Context, i item) error {
 const chunkBytes = 300 << 10
 
 // seen is the record as a read of its one item finds it: without a large body. The lock is held.
-func (s *Store) seen(key idem.RecordKey) *idem.Record {
+func (s *Store) seen(key storage.RecordKey) *storage.Record {
 	stored, ok := s.records[key]
 	if !ok {
 		return nil

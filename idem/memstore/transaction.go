@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const (
@@ -37,11 +37,11 @@ type transaction struct {
 	content [sha256.Size]byte
 }
 
-// Prepare implements idem.Store. It refuses, besides, more than 100 items, an item written twice, a token that is empty or
+// Prepare implements storage.Store. It refuses, besides, more than 100 items, an item written twice, a token that is empty or
 // longer than 36 characters, and a write that can't be translated. The content that a token stands for includes of a
 // business write only its key: functions can't be compared.
-func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
-	fence := idem.Fence{FreeAt: c.Now}
+func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
+	fence := storage.Fence{FreeAt: c.Now}
 	if c.Fence != nil {
 		fence = copyFence(*c.Fence)
 	}
@@ -53,7 +53,7 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 }
 
 // PrepareSettle implements outbox.Store. It refuses what Prepare refuses.
-func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
 	fence := copyMessageFence(settlement.Fence)
 	items := []item{endMessage{End: copyMessageEnd(settlement.Message), Fence: fence}}
 	if settlement.Replace != nil {
@@ -74,7 +74,7 @@ func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Con
 	return s.prepare(items, settlement.Writes, settlement.Token)
 }
 
-func (s *Store) prepare(items []item, writes []idem.Write, token string) (func(context.Context) error, error) {
+func (s *Store) prepare(items []item, writes []storage.Write, token string) (func(context.Context) error, error) {
 	rows, err := s.translate(writes)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Store) prepare(items []item, writes []idem.Write, token string) (func(c
 // send makes the transaction happen, unless its token says that it has.
 func (s *Store) send(ctx context.Context, tx transaction) error {
 	if err := ctx.Err(); err != nil {
-		return &idem.NotAskedError{Cause: err}
+		return &storage.NotAskedError{Cause: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,18 +133,18 @@ func (s *Store) send(ctx context.Context, tx transaction) error {
 // that fail are named.
 func (s *Store) judge(items []item) error {
 	var failed []int
-	var record *idem.RecordConflictError
-	var message *idem.MessageConflictError
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
 	var first error
 	for _, i := range items {
 		err := i.judge(s)
 		switch conflict := err.(type) {
-		case *idem.WriteFailedError:
+		case *storage.WriteFailedError:
 			failed = append(failed, conflict.Indexes...)
 			continue
-		case *idem.RecordConflictError:
+		case *storage.RecordConflictError:
 			record = conflict
-		case *idem.MessageConflictError:
+		case *storage.MessageConflictError:
 			message = cmp.Or(message, conflict)
 		}
 		first = cmp.Or(first, err)
@@ -156,7 +156,7 @@ func (s *Store) judge(items []item) error {
 	case first != nil:
 		return first
 	case len(failed) > 0:
-		return &idem.WriteFailedError{Indexes: failed}
+		return &storage.WriteFailedError{Indexes: failed}
 	}
 	return nil
 }

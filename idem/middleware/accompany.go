@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // passage is the one run of a wrapped handler that is only observed. The handler gets the client's own request and
@@ -76,7 +77,7 @@ func (p *passage) proves(result *idem.Result, err error) bool {
 	if p.endpoint.operation.Operation().SafeToRunAgain {
 		return true
 	}
-	return !errors.As(err, &handler) && (result == nil || result.State != idem.StateUnknown)
+	return !errors.As(err, &handler) && (result == nil || result.State != storage.StateUnknown)
 }
 
 // run runs the handler, with what it would have without anybody in between: the client's context too.

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // answer is what goes onto the wire.
@@ -34,14 +35,14 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 	switch result.Outcome {
 	case idem.OutcomeExecuted, idem.OutcomeReplayed:
 		a.replayed = result.Outcome == idem.OutcomeReplayed
-		if result.State == idem.StateUnknown { // the handler's own answer, of which nobody knows what it did
+		if result.State == storage.StateUnknown { // the handler's own answer, of which nobody knows what it did
 			a.status = string(idem.OutcomeUnknown)
 		}
 		a.response = c.respond(result)
 		if result.State.Final() {
 			a.expires = result.ExpiresAt
 		}
-		if result.State == idem.StatePending {
+		if result.State == storage.StatePending {
 			a.location = c.endpoint.location(result.OperationID)
 		}
 	case idem.OutcomeInProgress:
@@ -50,7 +51,7 @@ func (c *call) answer(ctx context.Context, result *idem.Result) answer {
 		c.log().WarnContext(ctx, "key misuse: the key belongs to another request", "differing", differing(result.Differing))
 		a.response = c.mismatch()
 	case idem.OutcomeUnknown:
-		a.response = idem.NewProblem(http.StatusConflict, idem.CodeOutcomeUnknown, "Outcome unknown",
+		a.response = idem.NewProblem(http.StatusConflict, header.CodeOutcomeUnknown, "Outcome unknown",
 			"An earlier request with this key may or may not have been executed. It is being resolved; the request is not executed again.").Response()
 	}
 	if c.oneOff {
@@ -73,7 +74,7 @@ func (c *call) respond(result *idem.Result) idem.Response {
 	first := result.Outcome == idem.OutcomeExecuted && response.Status == c.made.status && bytes.Equal(response.Body, c.made.body)
 	switch {
 	case first && c.made.truncated:
-		return idem.NewProblem(http.StatusInternalServerError, idem.CodeResponseTooLarge, "Response too large",
+		return idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
 			"The request was executed; its response is too large.").Response()
 	case first:
 		response.Header = append(slices.Clone(response.Header), c.made.unstored...)
@@ -91,12 +92,12 @@ func (e *endpoint) allowed(fields []idem.Field) []idem.Field {
 // accepted is the body of a 202 that stands for another request's execution.
 type accepted struct {
 	Operation idem.OperationID `json:"operation"`
-	State     idem.State       `json:"state"`
+	State     storage.State    `json:"state"`
 }
 
 func (c *call) inFlight(result *idem.Result) (idem.Response, string) {
 	if c.endpoint.policy.InFlight == idem.InFlightAccepted && result.OperationID != "" {
-		if response, err := idem.JSON(http.StatusAccepted, accepted{result.OperationID, idem.StateInProgress}); err == nil {
+		if response, err := idem.JSON(http.StatusAccepted, accepted{result.OperationID, storage.StateInProgress}); err == nil {
 			return response, c.endpoint.location(result.OperationID)
 		}
 	}
@@ -115,17 +116,17 @@ func differing(parts []canonical.Part) string {
 
 func (e *endpoint) inFlightCode() string {
 	if e.policy.InFlight == idem.InFlightInUse {
-		return idem.CodeInUse
+		return header.CodeInUse
 	}
-	return idem.CodeInProgress
+	return header.CodeInProgress
 }
 
 func (c *call) mismatch() idem.Response {
 	const title, detail = "Idempotency-Key reused", "This Idempotency-Key was used before, with another request."
 	if c.endpoint.policy.Mismatch == idem.Mismatch400 {
-		return idem.NewProblem(http.StatusBadRequest, idem.CodeError, title, detail).Response()
+		return idem.NewProblem(http.StatusBadRequest, header.CodeError, title, detail).Response()
 	}
-	return idem.NewProblem(http.StatusUnprocessableEntity, idem.CodeKeyReused, title, detail).Response()
+	return idem.NewProblem(http.StatusUnprocessableEntity, header.CodeKeyReused, title, detail).Response()
 }
 
 // log shows the record's key in place of the client's: a hash.

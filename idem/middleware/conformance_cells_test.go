@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 )
 
 // Missing key on an unsafe method: 400.
 func missingIsRefused(t *testing.T, policy idem.Policy) {
 	c := newContract(t, policy)
 	for _, method := range []string{http.MethodPost, http.MethodPatch} {
-		c.do(ask{method: method}).is(t, 400, "", idem.CodeKeyMissing)
+		c.do(ask{method: method}).is(t, 400, "", header.CodeKeyMissing)
 	}
 	c.executed(0)
 	c.stored(0)
@@ -38,7 +39,7 @@ func missingIsUnprotected(t *testing.T, policy idem.Policy) {
 func emptyIsRefused(t *testing.T, policy idem.Policy) {
 	c := newContract(t, policy)
 	for _, empty := range []string{"", " ", `""`} {
-		c.post(empty, 201).is(t, 400, "", idem.CodeKeyInvalid)
+		c.post(empty, 201).is(t, 400, "", header.CodeKeyInvalid)
 	}
 	c.executed(0)
 	c.stored(0)
@@ -60,13 +61,13 @@ func syntaxStructured(t *testing.T, policy idem.Policy) {
 	c.replays(first, c.again(`abc`))
 	malformed := []string{`"a";p=1`, `"a", "b"`, `a,b`, `"a`, "a b", strings.Repeat("k", 256)}
 	for _, bad := range malformed {
-		c.post(bad, 201).is(t, 400, "", idem.CodeKeyInvalid)
+		c.post(bad, 201).is(t, 400, "", header.CodeKeyInvalid)
 	}
 	c.executed(1)
 	strict := newContract(t, policy, func(p *idem.Policy) { p.Syntax = idem.SyntaxStrict })
 	strict.post(`"abc"`, 201).is(t, 201, executed, "")
 	for _, bad := range append(malformed, `abc`) {
-		strict.post(bad, 201).is(t, 400, "", idem.CodeKeyInvalid)
+		strict.post(bad, 201).is(t, 400, "", header.CodeKeyInvalid)
 	}
 	strict.executed(1)
 	strict.stored(1)
@@ -79,11 +80,11 @@ func syntaxOpaqueBounded(t *testing.T, policy idem.Policy) {
 	c.post(`abc`, 201).is(t, 201, executed, "") // quotes are part of an opaque key
 	c.post("k", 201).is(t, 201, executed, "")
 	c.post(strings.Repeat("k", 255), 201).is(t, 201, executed, "")
-	c.post(strings.Repeat("k", 256), 201).is(t, 400, "", idem.CodeKeyInvalid)
+	c.post(strings.Repeat("k", 256), 201).is(t, 400, "", header.CodeKeyInvalid)
 	c.executed(4)
 	c.stored(4)
 	long := newContract(t, policy, func(p *idem.Policy) { p.KeyBytesMin = 8 })
-	long.post("1234567", 201).is(t, 400, "", idem.CodeKeyInvalid)
+	long.post("1234567", 201).is(t, 400, "", header.CodeKeyInvalid)
 	long.post("12345678", 201).is(t, 201, executed, "")
 	long.stored(1)
 }
@@ -100,11 +101,11 @@ func syntaxOpaqueAny(t *testing.T, policy idem.Policy) {
 
 // Other payload: 422. It is no answer to store (peers.md, seen elsewhere: "the layer's own 409/422 is stored as the response").
 func payload422(t *testing.T, policy idem.Policy) {
-	otherPayload(t, policy, 422, idem.CodeKeyReused)
+	otherPayload(t, policy, 422, header.CodeKeyReused)
 }
 
 // Other payload: 400 idempotency_error.
-func payload400(t *testing.T, policy idem.Policy) { otherPayload(t, policy, 400, idem.CodeError) }
+func payload400(t *testing.T, policy idem.Policy) { otherPayload(t, policy, 400, header.CodeError) }
 
 func otherPayload(t *testing.T, policy idem.Policy, status int, code string) {
 	t.Helper()
@@ -168,7 +169,7 @@ func flightWaits(t *testing.T, policy idem.Policy) {
 	short := newContract(t, policy, func(p *idem.Policy) { p.WaitMax = 300 * time.Millisecond })
 	finish = short.hold("k")
 	begun := time.Now()
-	short.post("k", 201).is(t, 409, inProgress, idem.CodeInProgress)
+	short.post("k", 201).is(t, 409, inProgress, header.CodeInProgress)
 	if waited := time.Since(begun); (waited - 300*time.Millisecond).Abs() > time.Millisecond {
 		t.Errorf("waited %v", waited)
 	}
@@ -306,7 +307,7 @@ func retentionOrLifetime(t *testing.T, policy idem.Policy) {
 		t.Errorf("Idempotency-Expires %q of a record that lives as long as its resource", got)
 	}
 	c.later(100 * day)
-	c.mem.Expire(c.now())
+	c.mem.Expire(c.now().Add(late))
 	c.replays(first, c.again("k"))
 	if err := c.engine.End(t.Context(), "tenant-a", c.mem.Records()[0].OperationID); err != nil {
 		t.Fatal(err)
@@ -332,25 +333,25 @@ func expiredIsNew(t *testing.T, policy idem.Policy) {
 // After expiry: new request, or 410 by tombstone or a time in every key.
 func expiredIsNewOrGone(t *testing.T, policy idem.Policy) {
 	expiredIsNew(t, policy)
-	c := newContract(t, policy, func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, time.Hour })
+	c := newContract(t, policy, func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, time.Hour })
 	c.expires(c.post("k", 201).is(t, 201, executed, ""), policy.Retention) // the tombstone holds the key longer
 	c.later(policy.Retention)
-	c.post("k", 201).is(t, 410, "", idem.CodeKeyExpired)
+	c.post("k", 201).is(t, 410, "", header.CodeKeyExpired)
 	c.later(time.Hour - time.Millisecond)
-	c.mem.Expire(c.now())
-	c.post("k", 201).is(t, 410, "", idem.CodeKeyExpired)
+	c.mem.Expire(c.now().Add(late))
+	c.post("k", 201).is(t, 410, "", header.CodeKeyExpired)
 	c.later(time.Millisecond + skew)
 	c.post("k", 201).is(t, 201, executed, "")
 	c.executed(2)
 
 	timed := newContract(t, policy, func(p *idem.Policy) {
-		p.AfterExpiry, p.KeyTime, p.KeyTimeRequired = idem.AfterExpiryGone, idem.KeyTimeUUIDv7, true
+		p.GoneAfterExpiry, p.KeyTime, p.KeyTimeRequired = true, idem.KeyTimeUUIDv7, true
 	})
-	timed.post("k", 201).is(t, 400, "", idem.CodeKeyInvalid)
+	timed.post("k", 201).is(t, 400, "", header.CodeKeyInvalid)
 	mine := keyAt(timed.now())
 	timed.do(mine).is(t, 201, executed, "")
 	timed.later(policy.Retention)
 	timed.mem.Expire(timed.now().Add(time.Hour))
-	timed.do(mine).is(t, 410, "", idem.CodeKeyExpired)
+	timed.do(mine).is(t, 410, "", header.CodeKeyExpired)
 	timed.executed(1)
 }

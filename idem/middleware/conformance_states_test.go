@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // states is the table "States of a record" of docs/semantics.md: what a same-key, same-fingerprint request gets. Each test
@@ -52,14 +54,14 @@ func (a *api) mismatches(q ask) {
 	a.Helper()
 	before := a.mem.Records()[0]
 	q.body = `{"another":"payload"}`
-	a.do(q).is(a.T, 422, mismatch, idem.CodeKeyReused)
+	a.do(q).is(a.T, 422, mismatch, header.CodeKeyReused)
 	if after := a.mem.Records()[0]; after.State != before.State || after.Epoch != before.Epoch || after.Owner != before.Owner {
 		a.Errorf("another payload changed %+v into %+v", before, after)
 	}
 }
 
 // in demands the state and the epoch of the one record.
-func (a *api) in(state idem.State, epoch int64) {
+func (a *api) in(state storage.State, epoch int64) {
 	a.Helper()
 	if r := a.mem.Records(); len(r) != 1 || r[0].State != state || r[0].Epoch != epoch {
 		a.Errorf("records %+v, want one that is %s in epoch %d", r, state, epoch)
@@ -92,16 +94,16 @@ func pendingGetsThe202(t *testing.T) {
 	}
 	the202()
 	m := a.mem.Messages()[0]
-	fence := idem.FenceOfMessage(m)
-	m.State = idem.MessageUnknown
+	fence := storage.FenceOfMessage(m)
+	m.State = storage.MessageUnknown
 	if err := a.mem.UpdateMessage(t.Context(), m, fence); err != nil {
 		t.Fatal(err)
 	}
 	the202()
 	a.later(100 * day) // only completed and failed expire
 	the202()
-	a.in(idem.StatePending, 1)
-	settle(idem.StateCompleted, idem.Response{Status: 201, Body: []byte(`{"id":1}`)})
+	a.in(storage.StatePending, 1)
+	settle(storage.StateCompleted, idem.Response{Status: 201, Body: []byte(`{"id":1}`)})
 	for range 2 {
 		final := a.do(key(ask{})).is(t, 201, replayed, "")
 		if string(final.body) != `{"id":1}` || final.Header.Get("Idempotency-Expires") == "" || final.Header.Get("Location") != "" {
@@ -121,7 +123,7 @@ func inProgressIsToldByPolicy(t *testing.T) {
 			finish := c.hold("k")
 			c.mismatches(order("k", 201))
 			c.post("k", 201).wants(t, status, inProgress) // and Retry-After
-			c.in(idem.StateInProgress, 1)
+			c.in(storage.StateInProgress, 1)
 			finish().is(t, 201, executed, "")
 			c.executed(1)
 		}
@@ -145,8 +147,8 @@ func failedReplays(t *testing.T) {
 	settle := deferred(a)
 	a.do(key(ask{})).is(t, 202, executed, "")
 	gone := idem.NewProblem(http.StatusBadGateway, "provider_unavailable", "Provider unavailable", "Nothing was executed.")
-	settle(idem.StateFailed, gone.Response())
-	a.in(idem.StateFailed, 1)
+	settle(storage.StateFailed, gone.Response())
+	a.in(storage.StateFailed, 1)
 	for range 2 {
 		if again := a.do(key(ask{})).is(t, 502, replayed, "provider_unavailable"); again.Header.Get("Idempotency-Expires") == "" {
 			t.Errorf("final without an end: %v", again.Header)
@@ -159,12 +161,12 @@ func failedReplays(t *testing.T) {
 func failedRetryableExecutes(t *testing.T) {
 	c := newContract(t, idem.IETF())
 	c.post("k", 500).is(t, 500, executed, "")
-	c.in(idem.StateFailedRetryable, 1)
+	c.in(storage.StateFailedRetryable, 1)
 	c.mismatches(order("k", 201))
 	c.post("k", 503).is(t, 503, executed, "")
-	c.in(idem.StateFailedRetryable, 2)
+	c.in(storage.StateFailedRetryable, 2)
 	c.post("k", 201).is(t, 201, executed, "")
-	c.in(idem.StateCompleted, 3)
+	c.in(storage.StateCompleted, 3)
 	c.executed(3)
 }
 
@@ -173,37 +175,37 @@ func unknownNeverExecutes(t *testing.T) {
 	c := newContract(t, idem.IETF()).wrapped()
 	c.post("k", 502, at("/wrapped")).is(t, 502, unknown, "") // its own answer, of which nobody knows what it did
 	for range 3 {
-		c.in(idem.StateUnknown, 1)
+		c.in(storage.StateUnknown, 1)
 		c.mismatches(order("k", 201, at("/wrapped")))
-		c.post("k", 201, at("/wrapped")).is(t, 409, unknown, idem.CodeOutcomeUnknown) // and Retry-After
+		c.post("k", 201, at("/wrapped")).is(t, 409, unknown, header.CodeOutcomeUnknown) // and Retry-After
 		c.later(100 * day)
-		c.mem.Expire(c.now())
+		c.mem.Expire(c.now().Add(late))
 	}
 	c.executed(1)
 }
 
 // expired: by policy: new request, 410 Gone, or 404 on the status endpoint. What expired has no fingerprint to compare.
 func expiredIsAbsentOrGone(t *testing.T) {
-	tombstone := func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, day }
+	tombstone := func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, day }
 	for _, change := range []func(*idem.Policy){func(*idem.Policy) {}, tombstone} {
 		c := newContract(t, idem.IETF(), change)
 		c.showOperations()
 		c.post("k", 201).is(t, 201, executed, "")
-		c.in(idem.StateCompleted, 1)
+		c.in(storage.StateCompleted, 1)
 		c.mismatches(order("k", 201))
 		status := ask{method: http.MethodGet, path: "/v1/operations/" + string(c.mem.Records()[0].OperationID)}
 		c.do(status).is(t, 200, "", "")
 		c.later(day)
-		if c.policy.AfterExpiry == idem.AfterExpiryGone {
-			c.do(status).is(t, 410, "", idem.CodeKeyExpired)
-			c.post("k", 201, body(`{"a":1}`)).is(t, 410, "", idem.CodeKeyExpired)
+		if c.policy.GoneAfterExpiry {
+			c.do(status).is(t, 410, "", header.CodeKeyExpired)
+			c.post("k", 201, body(`{"a":1}`)).is(t, 410, "", header.CodeKeyExpired)
 			c.executed(1)
 			continue
 		}
 		c.do(status).is(t, 404, "", "not_found")
 		c.later(skew)
 		c.post("k", 201, body(`{"a":1}`)).is(t, 201, executed, "")
-		c.in(idem.StateCompleted, 1) // of another incarnation
+		c.in(storage.StateCompleted, 1) // of another incarnation
 		c.do(status).is(t, 404, "", "not_found")
 		c.executed(2)
 	}
@@ -217,12 +219,12 @@ func deadLeaseIsTakenOver(t *testing.T, c *contract, path string, epoch int64) {
 	c.later(time.Hour)
 	c.mismatches(order("k", 201, at(path)))
 	winner := c.post("k", 201, at(path)).is(t, 201, executed, "")
-	c.in(idem.StateCompleted, epoch)
+	c.in(storage.StateCompleted, epoch)
 	if got := finish(); got.StatusCode != 201 || string(got.body) != string(winner.body) {
 		t.Errorf("the holder that was too late answers %d %s, the winner %s", got.StatusCode, got.body, winner.body)
 	}
 	c.replays(winner, c.again("k", at(path)))
-	c.in(idem.StateCompleted, epoch)
+	c.in(storage.StateCompleted, epoch)
 	c.executed(2)
 }
 
@@ -233,16 +235,16 @@ func deadWrappedLeaseIsUnknown(t *testing.T) {
 	finish := c.hold("k", at("/wrapped"))
 	c.later(time.Hour)
 	c.mismatches(order("k", 201, at("/wrapped")))
-	c.in(idem.StateInProgress, 1)
+	c.in(storage.StateInProgress, 1)
 	stillUnknown := func() {
 		t.Helper()
-		c.post("k", 201, at("/wrapped")).is(t, 409, unknown, idem.CodeOutcomeUnknown)
-		c.in(idem.StateUnknown, 1)
+		c.post("k", 201, at("/wrapped")).is(t, 409, unknown, header.CodeOutcomeUnknown)
+		c.in(storage.StateUnknown, 1)
 	}
 	stillUnknown()
 	stillUnknown()
 	late := finish().is(t, 201, executed, "") // evidence settles, however late it comes
-	c.in(idem.StateCompleted, 2)
+	c.in(storage.StateCompleted, 2)
 	c.replays(late, c.again("k", at("/wrapped")))
 	c.executed(1)
 }

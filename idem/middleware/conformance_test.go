@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 )
 
 // cell is one cell of the contract: what it says, word for word, and what proves it.
@@ -61,8 +62,8 @@ var rows = []row{
 	},
 	{
 		"in flight",
-		cell{"409 + Retry-After", flight(idem.CodeInProgress)},
-		cell{"409 `idempotency_key_in_use`", flight(idem.CodeInUse)},
+		cell{"409 + Retry-After", flight(header.CodeInProgress)},
+		cell{"409 `idempotency_key_in_use`", flight(header.CodeInUse)},
 		cell{"waits, then replays the winner's response; 409 only when the wait budget is over", flightWaits},
 		passFlight, []string{"409 in_progress idempotency_key_in_progress"},
 	},
@@ -83,8 +84,8 @@ var rows = []row{
 	{
 		"scope",
 		cell{"tenant + operation + key", scopeOperation},
-		cell{"tenant + key; another operation = mismatch", scopeTenant(400, idem.CodeError)},
-		cell{"tenant + key; another operation = mismatch, never a replay", scopeTenant(422, idem.CodeKeyReused)},
+		cell{"tenant + key; another operation = mismatch", scopeTenant(400, header.CodeError)},
+		cell{"tenant + key; another operation = mismatch, never a replay", scopeTenant(422, header.CodeKeyReused)},
 		passScope, nil,
 	},
 	{
@@ -137,10 +138,10 @@ func TestConformanceIsTheContract(t *testing.T) {
 func TestEveryFieldOfAPolicyIsProven(t *testing.T) {
 	proven := map[string]string{
 		"ExemptReason": "Exempt", "Observe": "Observe",
-		"MissingKey": "missing key on an unsafe method", "EmptyKey": "empty header", "Syntax": "syntax", "KeyBytesMin": "syntax",
+		"MissingKey": "missing key on an unsafe method", "EmptyKeyIsMissing": "empty header", "Syntax": "syntax", "KeyBytesMin": "syntax",
 		"Mismatch": "other payload", "InFlight": "in flight", "WaitMax": "in flight", "StoreServerErrors": "5xx result",
-		"ClientErrors": "4xx result", "Scope": "scope", "Retention": "retention", "ResourceBacked": "retention",
-		"AfterExpiry": "after expiry", "KeepFor": "after expiry", "KeyTime": "after expiry", "KeyTimeRequired": "after expiry",
+		"StoreClientErrors": "4xx result", "Scope": "scope", "Retention": "retention", "ResourceBacked": "retention",
+		"GoneAfterExpiry": "after expiry", "KeepFor": "after expiry", "KeyTime": "after expiry", "KeyTimeRequired": "after expiry",
 		"BindPrincipal": "BindPrincipal", "ReplayHeaders": "ReplayHeaders",
 	}
 	tests := slices.AppendSeq([]string{"Exempt", "Observe"}, maps.Keys(variants))

@@ -11,7 +11,7 @@ import (
 // choice ("unless strict", "minimum length by choice", "or 410 by tombstone").
 var variants = map[string]func(*testing.T){
 	"InFlight 202":                           inFlightIsAccepted,
-	"ClientErrors all and StoreServerErrors": storesAll,
+	"StoreClientErrors and StoreServerErrors": storesAll,
 	"BindPrincipal":                          bindsThePrincipal,
 	"ReplayHeaders":                          replayedHeaders,
 }

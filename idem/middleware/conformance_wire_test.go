@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -46,21 +48,21 @@ var exchanges = []exchange{
 	{name: inProgress, status: 202, became: inProgress, location: true, ask: whileRunning(idem.InFlightAccepted)},
 	{name: ignored, status: 201, became: ignored, ask: asks(func(q *ask) { q.method = http.MethodPut })},
 	{name: unprotected, status: 201, became: unprotected, ask: postsMissingAKey},
-	{name: idem.CodeKeyMissing, status: 400, ask: asks(without)},
-	{name: idem.CodeKeyInvalid, status: 400, ask: asks(func(q *ask) { q.keys = []string{`"secret", "b"`} })},
-	{name: idem.CodeKeyReused, status: 422, became: mismatch, ask: twice(idem.IETF())},
-	{name: idem.CodeError, status: 400, became: mismatch, ask: twice(idem.Stripe())},
-	{name: idem.CodeInProgress, status: 409, became: inProgress, ask: whileRunning(idem.InFlightConflict)},
-	{name: idem.CodeInUse, status: 409, became: inProgress, ask: whileRunning(idem.InFlightInUse)},
-	{name: idem.CodeOutcomeUnknown, status: 409, became: unknown, ask: afterAWrappedFailure},
-	{name: idem.CodeKeyExpired, status: 410, ask: afterExpiry},
-	{name: idem.CodeKeyExpired, status: 412, ask: asks(func(q *ask) { sentAt(time.Now().Add(-day))(q) })},
-	{name: idem.CodeResponseErased, status: 410, ask: afterAnErasure},
-	{name: idem.CodeQuotaExceeded, status: 429, ask: overTheQuota},
-	{name: idem.CodeStoreUnavailable, status: 503, ask: withoutAStore},
-	{name: idem.CodeNoTime, status: 503, ask: withoutTime},
-	{name: idem.CodeRefusedBefore, status: 503, ask: afterALossOfRecords},
-	{name: idem.CodeResponseTooLarge, status: 500, ask: asks(sized(4 << 20))},
+	{name: header.CodeKeyMissing, status: 400, ask: asks(without)},
+	{name: header.CodeKeyInvalid, status: 400, ask: asks(func(q *ask) { q.keys = []string{`"secret", "b"`} })},
+	{name: header.CodeKeyReused, status: 422, became: mismatch, ask: twice(idem.IETF())},
+	{name: header.CodeError, status: 400, became: mismatch, ask: twice(idem.Stripe())},
+	{name: header.CodeInProgress, status: 409, became: inProgress, ask: whileRunning(idem.InFlightConflict)},
+	{name: header.CodeInUse, status: 409, became: inProgress, ask: whileRunning(idem.InFlightInUse)},
+	{name: header.CodeOutcomeUnknown, status: 409, became: unknown, ask: afterAWrappedFailure},
+	{name: header.CodeKeyExpired, status: 410, ask: afterExpiry},
+	{name: header.CodeKeyExpired, status: 412, ask: asks(func(q *ask) { sentAt(time.Now().Add(-day))(q) })},
+	{name: header.CodeResponseErased, status: 410, ask: afterAnErasure},
+	{name: header.CodeQuotaExceeded, status: 429, ask: overTheQuota},
+	{name: header.CodeStoreUnavailable, status: 503, ask: withoutAStore},
+	{name: header.CodeNoTime, status: 503, ask: withoutTime},
+	{name: header.CodeRefusedBefore, status: 503, ask: afterALossOfRecords},
+	{name: header.CodeResponseTooLarge, status: 500, ask: asks(sized(4 << 20))},
 }
 
 // headers says which answers have a header.
@@ -129,7 +131,7 @@ func TestOnTheWireIsTheContract(t *testing.T) {
 			}
 		}
 	}
-	source, err := os.ReadFile("../code.go")
+	source, err := os.ReadFile("../header/code.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +216,7 @@ func afterAWrappedFailure(t *testing.T) *reply {
 }
 
 func afterExpiry(t *testing.T) *reply {
-	c := newContract(t, idem.IETF(), func(p *idem.Policy) { p.AfterExpiry, p.KeepFor = idem.AfterExpiryGone, day })
+	c := newContract(t, idem.IETF(), func(p *idem.Policy) { p.GoneAfterExpiry, p.KeepFor = true, day })
 	c.do(secret())
 	c.later(day)
 	return c.do(secret())
@@ -224,7 +226,7 @@ func afterExpiry(t *testing.T) *reply {
 func afterAnErasure(t *testing.T) *reply {
 	c, store := newFaultyContract(t)
 	c.do(secret(sized(8 << 10))) // more than is read together with the record
-	store.On(faulty.LoadResponse, 1, faulty.Refuse(idem.ErrErased))
+	store.On(faulty.LoadResponse, 1, faulty.Refuse(storage.ErrErased))
 	defer c.executed(1)
 	return c.do(secret(sized(8 << 10)))
 }
@@ -290,7 +292,7 @@ func afterALossOfRecords(t *testing.T) *reply {
 func newFaultyContract(t *testing.T) (*contract, *faulty.Store) {
 	t.Helper()
 	var store *faulty.Store
-	a := newLocalAPI(t, func(inner idem.Store) idem.Store {
+	a := newLocalAPI(t, func(inner storage.Store) storage.Store {
 		store = faulty.New(inner.(*memstore.Store))
 		return store
 	})

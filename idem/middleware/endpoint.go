@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // The values of Idempotency-Status that are no [idem.Outcome]: the request ran without protection.
@@ -102,7 +103,7 @@ func (e *endpoint) key(r *http.Request) (string, string, *refusal) {
 	key, err := header.ParseKey(r.Header.Values(header.NameKey), header.KeyRule{
 		Syntax: header.Syntax(e.policy.Syntax), BytesMin: e.policy.KeyBytesMin,
 	})
-	if errors.Is(err, header.ErrEmpty) && e.policy.EmptyKey == idem.EmptyKeyAsMissing {
+	if errors.Is(err, header.ErrEmpty) && e.policy.EmptyKeyIsMissing {
 		err = header.ErrMissing
 	}
 	var malformed *header.InvalidError
@@ -112,11 +113,11 @@ func (e *endpoint) key(r *http.Request) (string, string, *refusal) {
 	case errors.Is(err, header.ErrMissing) && e.policy.MissingKey == idem.MissingKeyUnprotected:
 		return "", statusUnprotected, nil
 	case errors.Is(err, header.ErrMissing):
-		return "", "", refuse(http.StatusBadRequest, idem.CodeKeyMissing, "Idempotency-Key missing", "This operation requires an Idempotency-Key header.")
+		return "", "", refuse(http.StatusBadRequest, header.CodeKeyMissing, "Idempotency-Key missing", "This operation requires an Idempotency-Key header.")
 	case errors.As(err, &malformed):
-		return "", "", refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-Key invalid", "The Idempotency-Key header is refused: "+string(malformed.Reason)+".")
+		return "", "", refuse(http.StatusBadRequest, header.CodeKeyInvalid, "Idempotency-Key invalid", "The Idempotency-Key header is refused: "+string(malformed.Reason)+".")
 	}
-	return "", "", refuse(http.StatusBadRequest, idem.CodeKeyInvalid, "Idempotency-Key invalid", "The Idempotency-Key header is empty.")
+	return "", "", refuse(http.StatusBadRequest, header.CodeKeyInvalid, "Idempotency-Key invalid", "The Idempotency-Key header is empty.")
 }
 
 // unsafe says whether a method is neither safe nor idempotent by itself (RFC 9110 section 9.2).
@@ -224,7 +225,7 @@ const answerMargin = time.Second
 // 4.3). Trouble while waiting changes nothing: the 202 stands.
 func (c *call) await(ctx context.Context, result *idem.Result) *idem.Result {
 	wait, ok := header.ParseWait(c.request.HTTP.Header.Values(header.NamePrefer))
-	if !ok || result.State != idem.StatePending || result.Response.Status == 0 {
+	if !ok || result.State != storage.StatePending || result.Response.Status == 0 {
 		return result
 	}
 	wait = min(wait, c.endpoint.m.cfg.WaitMax)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // gate is a handler that waits until the test lets it go on.
@@ -87,18 +88,18 @@ func TestClientHangsUp(t *testing.T) {
 }
 
 // deferred registers an operation that accepts, and returns what settles it.
-func deferred(a *api) (settle func(state idem.State, final idem.Response)) {
+func deferred(a *api) (settle func(state storage.State, final idem.Response)) {
 	a.handle("POST /orders", idem.Operation{Kind: idem.KindDeferred}, middleware.Route{}, func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
 		tx.Send("orders.ship", []byte("parcel"))
 		response, err := idem.JSON(http.StatusAccepted, map[string]any{"operation": tx.OperationID(), "state": "pending"})
 		return response.With("X-Once", "1"), err
 	})
-	return func(state idem.State, final idem.Response) {
+	return func(state storage.State, final idem.Response) {
 		m := a.mem.Messages()[0]
 		now := a.now()
-		send, err := a.mem.PrepareSettle(idem.Settlement{
-			Message: idem.MessageEnd{ID: m.ID, State: idem.MessageDelivered, DoneAt: now}, Fence: idem.FenceOfMessage(m),
-			Record: &idem.RecordEnd{
+		send, err := a.mem.PrepareSettle(storage.Settlement{
+			Message: storage.MessageEnd{ID: m.ID, State: storage.MessageDelivered, DoneAt: now}, Fence: storage.FenceOfMessage(m),
+			Record: &storage.RecordEnd{
 				Key: m.RecordKey, OperationID: m.OperationID, State: state, Response: final, DoneAt: now, ExpiresAt: now.Add(m.Retention),
 			},
 			Token: "settle",
@@ -125,7 +126,7 @@ func TestPreferWait(t *testing.T) {
 	for _, malformed := range []string{"0", "-1", "x"} {
 		a.do(wait(malformed)).wants(t, 202, "replayed")
 	}
-	time.AfterFunc(100*time.Millisecond, func() { settle(idem.StateCompleted, idem.Response{Status: 201, Body: []byte("final")}) })
+	time.AfterFunc(100*time.Millisecond, func() { settle(storage.StateCompleted, idem.Response{Status: 201, Body: []byte("final")}) })
 	r := a.do(wait("20"))
 	r.wants(t, 201, "replayed")
 	if string(r.body) != "final" || r.Header.Get("Idempotency-Expires") == "" || r.Header.Get("Location") != "" {
@@ -135,11 +136,11 @@ func TestPreferWait(t *testing.T) {
 
 // afterCommit is a store that tells when a commit has landed.
 type afterCommit struct {
-	idem.Store
+	storage.Store
 	then func()
 }
 
-func (s *afterCommit) Prepare(c idem.Commit) (func(context.Context) error, error) {
+func (s *afterCommit) Prepare(c storage.Commit) (func(context.Context) error, error) {
 	send, err := s.Store.Prepare(c)
 	return func(ctx context.Context) error {
 		err := send(ctx)
@@ -152,9 +153,9 @@ func (s *afterCommit) Prepare(c idem.Commit) (func(context.Context) error, error
 
 func TestPreferWaitAnswersItsOwnRequest(t *testing.T) {
 	store := &afterCommit{}
-	a := newAPI(t, func(s idem.Store) idem.Store { store.Store = s; return store })
+	a := newAPI(t, func(s storage.Store) storage.Store { store.Store = s; return store })
 	settle := deferred(a)
-	store.then = func() { go settle(idem.StateCompleted, idem.Response{Status: 201, Body: []byte("final")}) }
+	store.then = func() { go settle(storage.StateCompleted, idem.Response{Status: 201, Body: []byte("final")}) }
 	r := a.do(key(ask{header: map[string]string{"Prefer": "wait=10"}}))
 	r.wants(t, 201, "executed")
 	if r.Header.Get("X-Once") != "" {

@@ -29,6 +29,8 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Identity is who calls, as the authorizer has it; never from the body, the path or a header that the client chooses.
@@ -84,7 +86,7 @@ const (
 type Middleware struct {
 	engine *idem.Engine
 	cfg    Config
-	mint   idem.Mint
+	mint   storage.IDGenerator
 }
 
 // New returns a middleware, or an [*idem.ConfigError].
@@ -110,7 +112,7 @@ func New(engine *idem.Engine, cfg Config) (*Middleware, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Middleware{engine: engine, cfg: cfg, mint: idem.Mint{Random: cfg.Random}}, nil
+	return &Middleware{engine: engine, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}, nil
 }
 
 func (c Config) validate() error {
@@ -143,7 +145,7 @@ func (m *Middleware) identify(r *http.Request) (Identity, *refusal) {
 		return Identity{}, refuse(http.StatusForbidden, codeForbidden, "Forbidden", "The credentials do not allow this request.")
 	case err != nil:
 		m.cfg.Logger.ErrorContext(r.Context(), "caller not identified", "error", err)
-		return Identity{}, refuse(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable", "The caller could not be authenticated now.")
+		return Identity{}, refuse(http.StatusServiceUnavailable, header.CodeStoreUnavailable, "Service Unavailable", "The caller could not be authenticated now.")
 	case identity.Tenant == "":
 		m.cfg.Logger.ErrorContext(r.Context(), "Config.Identify returned no tenant and no error: nothing runs")
 		return Identity{}, internalError()

@@ -20,6 +20,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // api is a server on the reference store: a real one, or none but its handler where server is nil.
@@ -78,7 +79,7 @@ func identify(r *http.Request) (middleware.Identity, error) {
 }
 
 // newAPI starts a server. wrap, where given, stands between the engine and the store.
-func newAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
+func newAPI(t *testing.T, wrap func(storage.Store) storage.Store) *api {
 	t.Helper()
 	a := newLocalAPI(t, wrap)
 	a.server = httptest.NewServer(middleware.Problems(a.mux))
@@ -87,13 +88,13 @@ func newAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
 }
 
 // newLocalAPI is newAPI without a network: in a bubble of synctest the clocks are its own.
-func newLocalAPI(t *testing.T, wrap func(idem.Store) idem.Store) *api {
+func newLocalAPI(t *testing.T, wrap func(storage.Store) storage.Store) *api {
 	t.Helper()
 	mem, err := memstore.New(memstore.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var store idem.Store = mem
+	var store storage.Store = mem
 	if wrap != nil {
 		store = wrap(mem)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Observation is what a policy in observe mode would have answered to a request that was executed instead.
@@ -18,7 +19,7 @@ type Observation struct {
 	Operation, Policy string
 	Tenant            string
 	// Key is the record's key: a hash of the client's. Empty where the request has no valid one.
-	Key idem.RecordKey
+	Key storage.RecordKey
 	// OperationID is that of the execution in the way, where the answer would have named or replayed one.
 	OperationID idem.OperationID
 	// Status is the HTTP status of the answer; 0 where the request would have been executed without protection too.
@@ -91,7 +92,7 @@ func refuses(err error) bool {
 		return false
 	}
 	return errors.As(err, &expired) || errors.As(err, &keyTime) || errors.As(err, &over) || errors.As(err, &unreadable) ||
-		errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, idem.ErrErased)
+		errors.As(err, &malformed) || errors.Is(err, canonical.ErrTooLarge) || errors.Is(err, storage.ErrErased)
 }
 
 // report tells of what enforcement would have answered.

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // reports are what Config.Report was told.
@@ -42,7 +44,7 @@ func (r *reports) take() []string {
 }
 
 // observing is a server whose policies in observe mode report to the function.
-func observing(t *testing.T, wrap func(idem.Store) idem.Store, report func(context.Context, middleware.Observation)) *api {
+func observing(t *testing.T, wrap func(storage.Store) storage.Store, report func(context.Context, middleware.Observation)) *api {
 	t.Helper()
 	a := newAPI(t, wrap)
 	a.reportTo(report)
@@ -103,13 +105,13 @@ func TestObserveReportsAndExecutes(t *testing.T) {
 			if string(first.body) == string(again.body) {
 				t.Error("the duplicate was answered from the record")
 			}
-			a.observes(told, key(ask{body: `{"a":1}`}), 201, "422 mismatch "+idem.CodeKeyReused)
-			a.observes(told, ask{}, 201, "400  "+idem.CodeKeyMissing)
-			a.observes(told, ask{keys: []string{""}}, 201, "400  "+idem.CodeKeyInvalid)
-			a.observes(told, ask{keys: []string{"a", "b"}}, 201, "400  "+idem.CodeKeyInvalid)
+			a.observes(told, key(ask{body: `{"a":1}`}), 201, "422 mismatch "+header.CodeKeyReused)
+			a.observes(told, ask{}, 201, "400  "+header.CodeKeyMissing)
+			a.observes(told, ask{keys: []string{""}}, 201, "400  "+header.CodeKeyInvalid)
+			a.observes(told, ask{keys: []string{"a", "b"}}, 201, "400  "+header.CodeKeyInvalid)
 			a.observes(told, ask{keys: []string{"new"}, body: `{"a":1,"a":2}`}, 201, "400  request_invalid")
-			a.observes(told, sent(ask{keys: []string{"old"}}, "1994-11-06T08:49:37Z"), 201, "412  "+idem.CodeKeyExpired)
-			a.observes(told, sent(ask{keys: []string{"odd"}}, "yesterday"), 201, "400  "+idem.CodeKeyInvalid)
+			a.observes(told, sent(ask{keys: []string{"old"}}, "1994-11-06T08:49:37Z"), 201, "412  "+header.CodeKeyExpired)
+			a.observes(told, sent(ask{keys: []string{"odd"}}, "yesterday"), 201, "400  "+header.CodeKeyInvalid)
 			if runs.Load() != 9 {
 				t.Errorf("%d of 9 requests ran", runs.Load())
 			}
@@ -129,7 +131,7 @@ func TestObserveReportsMissingKeysOfEveryPolicy(t *testing.T) {
 		a.handle("POST /orders", idem.Operation{Policy: idem.Observe(base)}, middleware.Route{}, counting(new(atomic.Int64)))
 		a.observes(told, ask{}, 201, "0 unprotected")
 		a.observes(told, key(ask{}), 201)
-		mismatch := []string{"400 mismatch " + idem.CodeError}
+		mismatch := []string{"400 mismatch " + header.CodeError}
 		if base.Mismatch == idem.MismatchReplay {
 			mismatch = []string{"201 replayed"}
 		}
@@ -159,7 +161,7 @@ func TestObserveDoesNotWait(t *testing.T) {
 			}
 		}()
 		<-started
-		a.observes(told, key(ask{}), 201, "409 in_progress "+idem.CodeInProgress)
+		a.observes(told, key(ask{}), 201, "409 in_progress "+header.CodeInProgress)
 		close(release)
 		<-done
 	}
@@ -185,12 +187,12 @@ func TestObservedFailureStopsNothingAndPermitsNothing(t *testing.T) {
 				w.WriteHeader(201)
 			})
 			status := map[string]int{"500": 500, "408": 408}[name]
-			a.observes(told, key(ask{}), status, "409 unknown "+idem.CodeOutcomeUnknown)
+			a.observes(told, key(ask{}), status, "409 unknown "+header.CodeOutcomeUnknown)
 			failing.Store(false)
 			for range 2 {
-				a.observes(told, key(ask{}), 201, "409 unknown "+idem.CodeOutcomeUnknown)
+				a.observes(told, key(ask{}), 201, "409 unknown "+header.CodeOutcomeUnknown)
 			}
-			if r := a.mem.Records()[0]; r.State != idem.StateUnknown || r.SafeToRunAgain {
+			if r := a.mem.Records()[0]; r.State != storage.StateUnknown || r.SafeToRunAgain {
 				t.Errorf("left a record that is %s, safe to run again %v", r.State, r.SafeToRunAgain)
 			}
 		})
@@ -219,7 +221,7 @@ func TestObservedPanicPassesThrough(t *testing.T) {
 			r.Header.Set("Idempotency-Key", "k")
 			handler.ServeHTTP(httptest.NewRecorder(), r)
 		}()
-		if got := told.take(); fmt.Sprint(got) != "[409 unknown "+idem.CodeOutcomeUnknown+"]" {
+		if got := told.take(); fmt.Sprint(got) != "[409 unknown "+header.CodeOutcomeUnknown+"]" {
 			t.Errorf("reported %q", got)
 		}
 	}
@@ -249,7 +251,7 @@ func TestObservedExchangeIsUntouched(t *testing.T) {
 	for _, test := range []struct {
 		body string
 		want string
-	}{{"{}", "[500 executed " + idem.CodeResponseTooLarge + "]"}, {large, "[413  request_too_large]"}} {
+	}{{"{}", "[500 executed " + header.CodeResponseTooLarge + "]"}, {large, "[413  request_too_large]"}} {
 		r, err := http.NewRequest("POST", a.server.URL+"/orders", strings.NewReader(test.body))
 		if err != nil {
 			t.Fatal(err)
@@ -303,7 +305,7 @@ func TestObserveReportsWhatItCouldNotProtect(t *testing.T) {
 func TestObserveWithTheStoreDown(t *testing.T) {
 	told := &reports{}
 	var store *outage
-	a := observing(t, func(s idem.Store) idem.Store { store = &outage{Store: s}; return store }, told.add)
+	a := observing(t, func(s storage.Store) storage.Store { store = &outage{Store: s}; return store }, told.add)
 	var runs atomic.Int64
 	a.wrap("POST /wrapped", idem.Operation{Name: "orders.wrap", Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
 		runs.Add(1)
@@ -311,8 +313,8 @@ func TestObserveWithTheStoreDown(t *testing.T) {
 	})
 	a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, counting(&runs))
 	store.down.Store(true)
-	a.observes(told, key(ask{path: "/wrapped"}), 201, "503  "+idem.CodeStoreUnavailable)
-	if r := a.do(key(ask{})); r.StatusCode != 503 || r.code(t) != idem.CodeStoreUnavailable || runs.Load() != 1 {
+	a.observes(told, key(ask{path: "/wrapped"}), 201, "503  "+header.CodeStoreUnavailable)
+	if r := a.do(key(ask{})); r.StatusCode != 503 || r.code(t) != header.CodeStoreUnavailable || runs.Load() != 1 {
 		t.Errorf("%d %s, %d runs", r.StatusCode, r.body, runs.Load())
 	}
 }
@@ -333,19 +335,19 @@ func TestObserveValidates(t *testing.T) {
 	tightened.Store(true)
 	a.observes(told, key(ask{}), 400, "201 replayed")
 	a.observes(told, ask{keys: []string{"new"}}, 400)
-	a.observes(told, ask{}, 400, "400  "+idem.CodeKeyMissing)
+	a.observes(told, ask{}, 400, "400  "+header.CodeKeyMissing)
 }
 
 // Expired keys and quotas refuse nothing either, and a one-off execution counts against no quota.
 func TestObserveRefusesNothing(t *testing.T) {
 	told := &reports{}
 	gone := idem.IETF()
-	gone.AfterExpiry, gone.KeepFor = idem.AfterExpiryGone, day
+	gone.GoneAfterExpiry, gone.KeepFor = true, day
 	a := observing(t, nil, told.add)
 	a.handle("POST /orders", idem.Operation{Policy: idem.Observe(gone)}, middleware.Route{}, counting(new(atomic.Int64)))
 	a.observes(told, key(ask{}), 201)
 	a.later(day + time.Minute)
-	a.observes(told, key(ask{}), 201, "410  "+idem.CodeKeyExpired)
+	a.observes(told, key(ask{}), 201, "410  "+header.CodeKeyExpired)
 
 	var err error
 	if a.engine, err = idem.New(a.mem, idem.Config{Quota: usedUp{}}); err != nil {
@@ -355,7 +357,7 @@ func TestObserveRefusesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.handle("POST /refunds", idem.Operation{Name: "refunds.create", Policy: idem.Observe(idem.IETF())}, middleware.Route{}, counting(new(atomic.Int64)))
-	a.observes(told, key(ask{path: "/refunds"}), 201, "429  "+idem.CodeQuotaExceeded)
+	a.observes(told, key(ask{path: "/refunds"}), 201, "429  "+header.CodeQuotaExceeded)
 }
 
 // usedUp is a quota without room.

@@ -11,13 +11,14 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Replay is what Route.OnReplay may know of the answer that is replayed.
 type Replay struct {
 	OperationID idem.OperationID
 	// State is the record's.
-	State idem.State
+	State storage.State
 	// Status is the stored HTTP status.
 	Status int
 	// ExpiresAt is when the key may be reused; zero while the operation is not finished.

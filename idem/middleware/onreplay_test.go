@@ -11,6 +11,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // semantics.md "On the wire": replay = same status, same body bytes, same allow-listed headers, whatever a hook wants.
@@ -55,7 +56,7 @@ func TestOnReplayAddsOnlyWhatIsNotStored(t *testing.T) {
 	if !slices.Equal(again.Header.Values("X-Trace"), []string{"a", "b"}) || again.Header.Get("Deprecation") == "" || len(again.Header.Values("Link")) != 2 {
 		t.Errorf("headers of the hook: %v", again.Header)
 	}
-	if len(told) != 1 || told[0].Status != 201 || told[0].State != idem.StateCompleted || told[0].OperationID != id || told[0].ExpiresAt.IsZero() {
+	if len(told) != 1 || told[0].Status != 201 || told[0].State != storage.StateCompleted || told[0].OperationID != id || told[0].ExpiresAt.IsZero() {
 		t.Errorf("told %+v", told)
 	}
 	if !strings.Contains(a.log.String(), `"name":"Content-Encoding"`) {

@@ -15,7 +15,7 @@ import (
 func TestH15NobodyIsToldAnythingBeforeTheyAreAuthorised(t *testing.T) {
 	a := newAPI(t, nil)
 	gone := idem.IETF()
-	gone.AfterExpiry, gone.KeepFor, gone.KeyTime = idem.AfterExpiryGone, day, idem.KeyTimeEither
+	gone.GoneAfterExpiry, gone.KeepFor, gone.KeyTime = true, day, idem.KeyTimeEither
 	var runs atomic.Int64
 	a.handle("POST /orders", idem.Operation{Policy: gone}, middleware.Route{}, counting(&runs))
 	a.wrap("POST /wrapped", idem.Operation{Name: "orders.wrap"}, func(w http.ResponseWriter, _ *http.Request) {
@@ -102,7 +102,7 @@ func TestH14ValidationMeetsExpiry(t *testing.T) {
 					a.do(q).refuses(t, 400, "request_invalid")
 				}
 				a.later(2 * day)
-				a.mem.Expire(a.now())
+				a.mem.Expire(a.now().Add(late))
 			}
 			if runs.Load() != 1 || len(a.mem.Records()) != 0 {
 				t.Errorf("%d runs, %d records", runs.Load(), len(a.mem.Records()))
@@ -113,12 +113,12 @@ func TestH14ValidationMeetsExpiry(t *testing.T) {
 
 func withTombstone() idem.Policy {
 	p := idem.IETF()
-	p.Name, p.AfterExpiry, p.KeepFor = "with a tombstone", idem.AfterExpiryGone, day
+	p.Name, p.GoneAfterExpiry, p.KeepFor = "with a tombstone", true, day
 	return p
 }
 
 func withKeyTime() idem.Policy {
 	p := idem.IETF()
-	p.Name, p.AfterExpiry, p.KeyTime, p.KeyTimeRequired = "with a time in the key", idem.AfterExpiryGone, idem.KeyTimeUUIDv7, true
+	p.Name, p.GoneAfterExpiry, p.KeyTime, p.KeyTimeRequired = "with a time in the key", true, idem.KeyTimeUUIDv7, true
 	return p
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // The stable codes of problems that are not idempotency's own.
@@ -52,7 +54,7 @@ func (c *call) failed(ctx context.Context, err error) answer {
 		return answer{response: tooLarge().response, status: c.unprotected}
 	case errors.Is(err, idem.ErrResponseTooLarge):
 		c.log().ErrorContext(ctx, "response too large", "error", err)
-		return answer{status: c.unprotected, response: idem.NewProblem(http.StatusInternalServerError, idem.CodeResponseTooLarge,
+		return answer{status: c.unprotected, response: idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge,
 			"Response too large", "The response is too large to be stored; nothing was committed.").Response()}
 	}
 	op := c.endpoint.operation.Operation()
@@ -75,28 +77,28 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 		return rejected.Problem.Response(), 0
 	case errors.Is(err, idem.ErrNoTime):
 		log.ErrorContext(ctx, "no time left before the deadline")
-		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeNoTime, "Service Unavailable",
+		return idem.NewProblem(http.StatusServiceUnavailable, header.CodeNoTime, "Service Unavailable",
 			"There was no time left to execute the request. Nothing was executed; send it again after Retry-After.").Response(), retryAfter(err)
 	case errors.As(err, &refusedBefore):
 		log.WarnContext(ctx, "key not proven to be younger than a loss of records")
-		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeRefusedBefore, "Service Unavailable",
+		return idem.NewProblem(http.StatusServiceUnavailable, header.CodeRefusedBefore, "Service Unavailable",
 				"The key may have been used before records were lost. Nothing was executed; a request that is new says so with Idempotency-First-Sent.").Response(),
 			retryAfter(err)
 	case errors.As(err, &unavailable):
 		log.ErrorContext(ctx, "store unavailable")
-		return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
+		return idem.NewProblem(http.StatusServiceUnavailable, header.CodeStoreUnavailable, "Service Unavailable",
 			"Nothing was acknowledged. Send the request again after Retry-After, with the same Idempotency-Key where it has one.").Response(), unavailable.RetryAfter
 	case errors.As(err, &over):
 		log.WarnContext(ctx, "quota used up", "limit", over.Limit)
-		return idem.NewProblem(http.StatusTooManyRequests, idem.CodeQuotaExceeded, "Quota exceeded",
+		return idem.NewProblem(http.StatusTooManyRequests, header.CodeQuotaExceeded, "Quota exceeded",
 			"The limit of "+over.Limit+" is used up. Nothing was executed; send the request again after Retry-After.").Response(), over.RetryAfter
 	case errors.As(err, &expiry):
 		return expired(expiry), 0
 	case errors.As(err, &untimed):
 		return untimely(untimed), 0
-	case errors.Is(err, idem.ErrErased):
+	case errors.Is(err, storage.ErrErased):
 		log.WarnContext(ctx, "stored response erased")
-		return idem.NewProblem(http.StatusGone, idem.CodeResponseErased, "Response erased",
+		return idem.NewProblem(http.StatusGone, header.CodeResponseErased, "Response erased",
 			"What is stored for this tenant was encrypted under a key that was erased. Nothing is executed, and no earlier answer can be given.").Response(), 0
 	case errors.As(err, &handler) && len(handler.Stack) > 0:
 		log.ErrorContext(ctx, "handler panicked", "stack", string(handler.Stack))

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // semantics.md "On the wire": the errors, their codes, and that none of them reserves or stores anything.
@@ -31,21 +33,21 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no credentials", key(ask{tenant: "-"}), 401, "unauthorized"},
 		{"wrong credentials", key(ask{tenant: "wrong"}), 403, "forbidden"},
-		{"nobody can authenticate", key(ask{tenant: "outage"}), 503, idem.CodeStoreUnavailable},
+		{"nobody can authenticate", key(ask{tenant: "outage"}), 503, header.CodeStoreUnavailable},
 		{"no tenant fails closed", key(ask{tenant: "misconfigured"}), 500, "internal_error"},
 		{"authentication comes before the key", ask{tenant: "-"}, 401, "unauthorized"},
 		{"a panic is an answer", key(ask{tenant: "panics"}), 500, "internal_error"},
-		{"key missing", ask{}, 400, idem.CodeKeyMissing},
-		{"key empty", ask{keys: []string{""}}, 400, idem.CodeKeyInvalid},
-		{"key an empty string", ask{keys: []string{`""`}}, 400, idem.CodeKeyInvalid},
-		{"key malformed", ask{keys: []string{`"abc`}}, 400, idem.CodeKeyInvalid},
-		{"key of 256 characters", ask{keys: []string{long}}, 400, idem.CodeKeyInvalid},
-		{"key of 256 characters, quoted", ask{keys: []string{`"` + long + `"`}}, 400, idem.CodeKeyInvalid},
-		{"two lines", ask{keys: []string{"a", "a"}}, 400, idem.CodeKeyInvalid},
-		{"joined by a gateway", ask{keys: []string{`"a", "b"`}}, 400, idem.CodeKeyInvalid},
-		{"bare with a comma", ask{keys: []string{`a,b`}}, 400, idem.CodeKeyInvalid},
-		{"parameters", ask{keys: []string{`"a";p=1`}}, 400, idem.CodeKeyInvalid},
-		{"bare where the policy is strict", ask{path: "/strict", keys: []string{`abc`}}, 400, idem.CodeKeyInvalid},
+		{"key missing", ask{}, 400, header.CodeKeyMissing},
+		{"key empty", ask{keys: []string{""}}, 400, header.CodeKeyInvalid},
+		{"key an empty string", ask{keys: []string{`""`}}, 400, header.CodeKeyInvalid},
+		{"key malformed", ask{keys: []string{`"abc`}}, 400, header.CodeKeyInvalid},
+		{"key of 256 characters", ask{keys: []string{long}}, 400, header.CodeKeyInvalid},
+		{"key of 256 characters, quoted", ask{keys: []string{`"` + long + `"`}}, 400, header.CodeKeyInvalid},
+		{"two lines", ask{keys: []string{"a", "a"}}, 400, header.CodeKeyInvalid},
+		{"joined by a gateway", ask{keys: []string{`"a", "b"`}}, 400, header.CodeKeyInvalid},
+		{"bare with a comma", ask{keys: []string{`a,b`}}, 400, header.CodeKeyInvalid},
+		{"parameters", ask{keys: []string{`"a";p=1`}}, 400, header.CodeKeyInvalid},
+		{"bare where the policy is strict", ask{path: "/strict", keys: []string{`abc`}}, 400, header.CodeKeyInvalid},
 		{"no content type", key(ask{contentType: "-"}), 415, "unsupported_media_type"},
 		{"another content type", key(ask{contentType: "text/plain"}), 415, "unsupported_media_type"},
 		{"malformed content type", key(ask{contentType: "application/json; a"}), 415, "unsupported_media_type"},
@@ -169,18 +171,18 @@ func TestH14ValidationLooksUpFirst(t *testing.T) {
 
 // outage is a store that can be switched off.
 type outage struct {
-	idem.Store
+	storage.Store
 	down atomic.Bool
 }
 
-func (o *outage) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+func (o *outage) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	if o.down.Load() {
 		return nil, errors.New("connection refused")
 	}
 	return o.Store.Get(ctx, key)
 }
 
-func (o *outage) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+func (o *outage) Insert(ctx context.Context, r storage.Record, now time.Time) error {
 	if o.down.Load() {
 		return errors.New("connection refused")
 	}
@@ -190,7 +192,7 @@ func (o *outage) Insert(ctx context.Context, r idem.Record, now time.Time) error
 // semantics.md "What is never cached or trusted": store trouble fails closed, 503 before the handler runs.
 func TestStoreDownFailsClosed(t *testing.T) {
 	var store *outage
-	a := newAPI(t, func(s idem.Store) idem.Store { store = &outage{Store: s}; return store })
+	a := newAPI(t, func(s storage.Store) storage.Store { store = &outage{Store: s}; return store })
 	var runs atomic.Int64
 	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic} {
 		a.handle("POST /"+string(kind), idem.Operation{Name: "orders." + string(kind), Kind: kind}, middleware.Route{}, counting(&runs))
@@ -200,7 +202,7 @@ func TestStoreDownFailsClosed(t *testing.T) {
 		runs.Store(0)
 		r := a.do(key(ask{path: path}))
 		r.wants(t, 503, "")
-		if r.code(t) != idem.CodeStoreUnavailable || runs.Load() != 0 || strings.Contains(string(r.body), "connection") {
+		if r.code(t) != header.CodeStoreUnavailable || runs.Load() != 0 || strings.Contains(string(r.body), "connection") {
 			t.Errorf("%s: %s, %d runs", path, r.body, runs.Load())
 		}
 		store.down.Store(false)
@@ -228,7 +230,7 @@ func TestHandlerErrorsAreNotStoredAndTellNothing(t *testing.T) {
 		fail   *error
 		status int
 		code   string
-	}{{&panics, 500, "internal_error"}, {&plain, 500, "internal_error"}, {&busy, 503, idem.CodeStoreUnavailable}} {
+	}{{&panics, 500, "internal_error"}, {&plain, 500, "internal_error"}, {&busy, 503, header.CodeStoreUnavailable}} {
 		fail.Store(test.fail)
 		r := a.do(key(ask{body: `{"body":"private"}`}))
 		r.wants(t, test.status, "")
@@ -258,7 +260,7 @@ func TestTooLargeResponseCommitsNothing(t *testing.T) {
 	})
 	r := a.do(key(ask{}))
 	r.wants(t, 500, "")
-	if r.code(t) != idem.CodeResponseTooLarge || len(a.mem.Rows()) != 0 {
+	if r.code(t) != header.CodeResponseTooLarge || len(a.mem.Rows()) != 0 {
 		t.Errorf("%s, rows %v", r.body, a.mem.Rows())
 	}
 }

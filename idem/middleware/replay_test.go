@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
@@ -129,7 +130,7 @@ func TestFingerprint(t *testing.T) {
 	} {
 		mismatch := a.do(key(q))
 		mismatch.wants(t, 422, "mismatch")
-		if code := mismatch.code(t); code != idem.CodeKeyReused {
+		if code := mismatch.code(t); code != header.CodeKeyReused {
 			t.Errorf("code %s", code)
 		}
 	}

@@ -45,9 +45,9 @@ func TestRouterFailsAtStartUp(t *testing.T) {
 		"an exemption without a reason": {func(r *middleware.Router) { r.Exempt("POST /orders", " ", ok) }, "reason"},
 		"a policy that contradicts itself": {func(r *middleware.Router) {
 			broken := op
-			broken.Policy.AfterExpiry = idem.AfterExpiryGone
+			broken.Policy.GoneAfterExpiry = true
 			r.Handle("POST /orders", broken, middleware.Route{}, h)
-		}, "Policy.AfterExpiry"},
+		}, "Policy.GoneAfterExpiry"},
 		"a parameter that the pattern has not": {func(r *middleware.Router) {
 			r.Handle("POST /orders", op, middleware.Route{IgnorePath: []string{"id"}}, h)
 		}, "Route.IgnorePath"},

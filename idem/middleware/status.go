@@ -12,11 +12,12 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Messages reads outbox messages strongly; nil where there is none. The stores implement it.
 type Messages interface {
-	Message(ctx context.Context, id idem.MessageID) (*idem.Message, error)
+	Message(ctx context.Context, id idem.MessageID) (*storage.Message, error)
 }
 
 // The states of an operation as its status shows them: record and message together.
@@ -65,17 +66,17 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 }
 
 // operationState is what clients call the state of a record, together with the message that it waits for.
-func operationState(ctx context.Context, messages Messages, r idem.Record) (string, error) {
+func operationState(ctx context.Context, messages Messages, r storage.Record) (string, error) {
 	switch r.State {
-	case idem.StateCompleted:
+	case storage.StateCompleted:
 		return statusCompleted, nil
-	case idem.StateFailed:
+	case storage.StateFailed:
 		return statusFailed, nil
-	case idem.StateUnknown:
+	case storage.StateUnknown:
 		return statusUnknown, nil
-	case idem.StateInProgress, idem.StateFailedRetryable:
+	case storage.StateInProgress, storage.StateFailedRetryable:
 		return statusInProgress, nil
-	case idem.StatePending:
+	case storage.StatePending:
 	}
 	if messages == nil {
 		return statusPending, nil
@@ -85,18 +86,18 @@ func operationState(ctx context.Context, messages Messages, r idem.Record) (stri
 		return "", err
 	}
 	switch open.State {
-	case idem.MessageClaimed:
+	case storage.MessageClaimed:
 		return statusInProgress, nil
-	case idem.MessageUnknown, idem.MessageDead:
+	case storage.MessageUnknown, storage.MessageDead:
 		return statusUnknown, nil
-	case idem.MessagePending, idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled: // final: the record was read just before its end
+	case storage.MessagePending, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // final: the record was read just before its end
 	}
 	return statusPending, nil
 }
 
 // openMessage is the message of the operation's chain that is open, or its last.
-func openMessage(ctx context.Context, messages Messages, id idem.OperationID) (*idem.Message, error) {
-	var last *idem.Message
+func openMessage(ctx context.Context, messages Messages, id idem.OperationID) (*storage.Message, error) {
+	var last *storage.Message
 	for n := 1; ; n++ {
 		next := id.Message(n)
 		if _, _, err := next.Operation(); err != nil { // past the longest chain
@@ -138,7 +139,7 @@ type responseView struct {
 // milliseconds is RFC 3339 in UTC with milliseconds.
 const milliseconds = "2006-01-02T15:04:05.000Z"
 
-func viewOperation(r idem.Record, state string) operationView {
+func viewOperation(r storage.Record, state string) operationView {
 	v := operationView{ID: r.OperationID, State: state, CreatedAt: r.CreatedAt.UTC().Format(milliseconds)}
 	if !r.DoneAt.IsZero() {
 		done := r.DoneAt.UTC().Format(milliseconds)

@@ -10,21 +10,23 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // chain answers for the messages of any operation, by their position.
 type chain struct {
-	states []idem.MessageState
+	states []storage.MessageState
 	err    error
 }
 
-func (c chain) Message(_ context.Context, id idem.MessageID) (*idem.Message, error) {
+func (c chain) Message(_ context.Context, id idem.MessageID) (*storage.Message, error) {
 	_, n, err := id.Operation()
 	if err != nil || c.err != nil || n > len(c.states) {
 		return nil, errors.Join(err, c.err)
 	}
-	return &idem.Message{ID: id, State: c.states[n-1]}, nil
+	return &storage.Message{ID: id, State: c.states[n-1]}, nil
 }
 
 type operationStatus struct {
@@ -41,17 +43,17 @@ type operationStatus struct {
 }
 
 // stored puts a record of tenant-a there and returns its id.
-func (a *api) stored(key string, change func(*idem.Record)) idem.OperationID {
+func (a *api) stored(key string, change func(*storage.Record)) idem.OperationID {
 	a.Helper()
 	scope := idem.Scope{Tenant: "tenant-a", Operation: "orders.create", Key: key}
-	id, err := idem.Mint{Random: strings.NewReader("0123456789abcdef")}.OperationID(scope.RecordKey())
+	id, err := storage.IDGenerator{Random: strings.NewReader("0123456789abcdef")}.OperationID(scope.RecordKey())
 	if err != nil {
 		a.Fatal(err)
 	}
 	now := a.now().UTC().Truncate(time.Millisecond)
-	r := idem.Record{
-		Key: scope.RecordKey(), State: idem.StatePending, OperationID: id, Epoch: 1, Owner: "owner", Tenant: "tenant-a", Operation: "orders.create",
-		Kind: idem.KindDeferred, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	r := storage.Record{
+		Key: scope.RecordKey(), State: storage.StatePending, OperationID: id, Epoch: 1, Owner: "owner", Tenant: "tenant-a", Operation: "orders.create",
+		Kind: idem.KindDeferred, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
 	change(&r)
 	if err := a.mem.Insert(a.Context(), r, now); err != nil {
@@ -87,28 +89,28 @@ func TestTheLocationOfA202ShowsTheOperation(t *testing.T) {
 }
 
 func TestStatusShowsRecordAndMessageTogether(t *testing.T) {
-	pending := func(*idem.Record) {}
-	in := func(state idem.State) func(*idem.Record) {
-		return func(r *idem.Record) {
+	pending := func(*storage.Record) {}
+	in := func(state storage.State) func(*storage.Record) {
+		return func(r *storage.Record) {
 			r.State, r.Kind, r.LeaseUntil = state, idem.KindWrapped, r.CreatedAt.Add(time.Minute)
 		}
 	}
 	for name, c := range map[string]struct {
-		record   func(*idem.Record)
+		record   func(*storage.Record)
 		messages middleware.Messages
 		want     string
 	}{
-		"running":                   {in(idem.StateInProgress), nil, "in_progress"},
-		"free again":                {in(idem.StateFailedRetryable), nil, "in_progress"},
-		"unknown":                   {in(idem.StateUnknown), nil, "unknown"},
+		"running":                   {in(storage.StateInProgress), nil, "in_progress"},
+		"free again":                {in(storage.StateFailedRetryable), nil, "in_progress"},
+		"unknown":                   {in(storage.StateUnknown), nil, "unknown"},
 		"pending, nobody asks":      {pending, nil, "pending"},
-		"not claimed":               {pending, chain{states: []idem.MessageState{idem.MessagePending}}, "pending"},
-		"claimed":                   {pending, chain{states: []idem.MessageState{idem.MessageClaimed}}, "in_progress"},
-		"may have happened":         {pending, chain{states: []idem.MessageState{idem.MessageUnknown}}, "unknown"},
-		"given up":                  {pending, chain{states: []idem.MessageState{idem.MessageDead}}, "unknown"},
-		"second of a chain":         {pending, chain{states: []idem.MessageState{idem.MessageDelivered, idem.MessageClaimed}}, "in_progress"},
-		"delivered since":           {pending, chain{states: []idem.MessageState{idem.MessageDelivered}}, "pending"},
-		"a chain as long as can be": {pending, chain{states: slicesOf(99, idem.MessageDeclined)}, "pending"},
+		"not claimed":               {pending, chain{states: []storage.MessageState{storage.MessagePending}}, "pending"},
+		"claimed":                   {pending, chain{states: []storage.MessageState{storage.MessageClaimed}}, "in_progress"},
+		"may have happened":         {pending, chain{states: []storage.MessageState{storage.MessageUnknown}}, "unknown"},
+		"given up":                  {pending, chain{states: []storage.MessageState{storage.MessageDead}}, "unknown"},
+		"second of a chain":         {pending, chain{states: []storage.MessageState{storage.MessageDelivered, storage.MessageClaimed}}, "in_progress"},
+		"delivered since":           {pending, chain{states: []storage.MessageState{storage.MessageDelivered}}, "pending"},
+		"a chain as long as can be": {pending, chain{states: slicesOf(99, storage.MessageDeclined)}, "pending"},
 	} {
 		a := newAPI(t, nil)
 		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(c.messages))
@@ -128,13 +130,13 @@ func slicesOf[T any](n int, v T) (all []T) {
 }
 
 func TestStatusShowsTheFinalAnswerByteForByte(t *testing.T) {
-	for state, want := range map[idem.State]string{idem.StateCompleted: "completed", idem.StateFailed: "failed"} {
+	for state, want := range map[storage.State]string{storage.StateCompleted: "completed", storage.StateFailed: "failed"} {
 		for body, encoded := range map[string]struct{ body, encoding string }{
 			"": {"", ""}, "na\u00efve \u2028<&>": {"na\u00efve \u2028<&>", ""}, "\xff\xfe": {"//4=", "base64"},
 		} {
 			a := newAPI(t, nil)
 			a.mux.Handle("/v1/operations/", a.mw.Status(nil))
-			id := a.stored("k", func(r *idem.Record) {
+			id := a.stored("k", func(r *storage.Record) {
 				r.State, r.DoneAt, r.ExpiresAt = state, r.CreatedAt.Add(time.Second), r.CreatedAt.Add(day)
 				r.Response = idem.Response{Status: 201, Header: []idem.Field{{Name: "x-a", Value: "1"}, {Name: "X-A", Value: "2"}}, Body: []byte(body)}
 			})
@@ -153,9 +155,9 @@ func TestStatusShowsTheFinalAnswerByteForByte(t *testing.T) {
 func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 	a := newAPI(t, nil)
 	a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(chain{}))
-	id := a.stored("k", func(r *idem.Record) { r.State, r.Kind = idem.StateUnknown, idem.KindWrapped })
-	expired := a.stored("old", func(r *idem.Record) {
-		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
+	id := a.stored("k", func(r *storage.Record) { r.State, r.Kind = storage.StateUnknown, idem.KindWrapped })
+	expired := a.stored("old", func(r *storage.Record) {
+		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = storage.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
 		r.FreeAt = r.ExpiresAt
 	})
 	for _, c := range []struct {
@@ -169,12 +171,12 @@ func TestStatusOfWhatTheTenantDoesNotHaveIsNotFound(t *testing.T) {
 	if r := a.status(id, "-"); r.StatusCode != 401 {
 		t.Errorf("nobody: %d", r.StatusCode)
 	}
-	gone := a.stored("gone", func(r *idem.Record) {
-		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = idem.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
-		r.Expiry = idem.Expiry{KeepFor: 7 * day, Gone: true}
+	gone := a.stored("gone", func(r *storage.Record) {
+		r.State, r.CreatedAt, r.DoneAt, r.ExpiresAt = storage.StateCompleted, r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-2*day), r.CreatedAt.Add(-day)
+		r.Expiry = storage.Expiry{KeepFor: 7 * day, Gone: true}
 		r.FreeAt = r.ExpiresAt.Add(r.Expiry.KeepFor)
 	})
-	if r := a.status(gone, "tenant-a"); r.StatusCode != 410 || r.code(t) != idem.CodeKeyExpired {
+	if r := a.status(gone, "tenant-a"); r.StatusCode != 410 || r.code(t) != header.CodeKeyExpired {
 		t.Errorf("kept as gone: %d", r.StatusCode)
 	}
 }
@@ -186,7 +188,7 @@ func TestStatusIsNotGuessedWhereTheMessageCannotBeRead(t *testing.T) {
 	}{"an outage": {chain{err: errors.New("down")}, 503}, "a chain without messages": {chain{}, 500}} {
 		a := newAPI(t, nil)
 		a.mux.Handle("GET /v1/operations/{id}", a.mw.Status(c.messages))
-		if r := a.status(a.stored("k", func(*idem.Record) {}), "tenant-a"); r.StatusCode != c.want || (r.Header.Get("Retry-After") != "") != (c.want == 503) {
+		if r := a.status(a.stored("k", func(*storage.Record) {}), "tenant-a"); r.StatusCode != c.want || (r.Header.Get("Retry-After") != "") != (c.want == 503) {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // storeAll stores every result once execution began.
 func storeAll() idem.Policy {
 	p := idem.IETF()
-	p.Name, p.ClientErrors, p.StoreServerErrors = "store all", idem.ClientErrorsAll, true
+	p.Name, p.StoreClientErrors, p.StoreServerErrors = "store all", true, true
 	return p
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
@@ -68,7 +69,7 @@ func TestWrappedHandlerThatFailsLeavesUnknown(t *testing.T) {
 			for range 3 {
 				r := a.do(key(ask{}))
 				r.wants(t, 409, "unknown")
-				if r.code(t) != idem.CodeOutcomeUnknown {
+				if r.code(t) != header.CodeOutcomeUnknown {
 					t.Errorf("code %s", r.code(t))
 				}
 			}
@@ -129,7 +130,7 @@ func TestWrappedResponseTooLarge(t *testing.T) {
 		first, again := a.do(key(ask{})), a.do(key(ask{}))
 		first.wants(t, 500, "executed")
 		again.wants(t, 500, "replayed")
-		if first.code(t) != idem.CodeResponseTooLarge || again.code(t) != idem.CodeResponseTooLarge || runs.Load() != 1 {
+		if first.code(t) != header.CodeResponseTooLarge || again.code(t) != header.CodeResponseTooLarge || runs.Load() != 1 {
 			t.Errorf("%s, then %s, %d runs", first.body, again.body, runs.Load())
 		}
 	}
@@ -139,7 +140,7 @@ func TestWrappedResponseTooLarge(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		w.Write(make([]byte, 5<<20))
 	})
-	if r := a.do(key(ask{})); r.StatusCode != 500 || r.code(t) != idem.CodeResponseTooLarge {
+	if r := a.do(key(ask{})); r.StatusCode != 500 || r.code(t) != header.CodeResponseTooLarge {
 		t.Errorf("got %d with %d bytes", r.StatusCode, len(r.body))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Change is who changes something, and why.
@@ -143,8 +144,8 @@ func Refused(err error) bool {
 	var (
 		stale      *StaleError
 		invalid    *InvalidError
-		message    *idem.MessageConflictError
-		record     *idem.RecordConflictError
+		message    *storage.MessageConflictError
+		record     *storage.RecordConflictError
 		refusal    *outbox.RefusalError
 		transition *idem.TransitionError
 		bust       *idem.CacheBustError
@@ -155,7 +156,7 @@ func Refused(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, idem.ErrOperationID)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, storage.ErrOperationID)
 }
 
 func stateOf(err error) EntryState {

@@ -12,11 +12,12 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Store is what a console reads. dynamo.Store and its decorators implement it.
 type Store interface {
-	idem.Store
+	storage.Store
 	outbox.Store
 	recovery.Store
 }
@@ -52,7 +53,7 @@ type Console struct {
 	records    *recovery.Reconciler
 	sweep      *outbox.Sweep
 	parking    *recovery.Sweep
-	mint       idem.Mint
+	mint       storage.IDGenerator
 }
 
 // New returns a console, or an [*idem.ConfigError].
@@ -70,7 +71,7 @@ func New(cfg Config) (*Console, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Recovery.Now, cfg.Recovery.Logger = cfg.Now, cfg.Logger
-	c := &Console{cfg: cfg, mint: idem.Mint{Random: cfg.Random}}
+	c := &Console{cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}
 	open := opened{cfg.Store}
 	var err error
 	if c.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
@@ -99,7 +100,7 @@ var ErrSealed = errors.New("operator: the message can't be opened: the tenant's 
 type opened struct{ Store }
 
 // Message implements outbox.Store.
-func (o opened) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (o opened) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
 	m, err := o.Store.Message(ctx, id)
 	if err == nil && m != nil && m.Sealed {
 		return nil, ErrSealed
@@ -110,7 +111,7 @@ func (o opened) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 func (c *Console) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Millisecond) }
 
 // record reads the record of this incarnation; nil where there is none any more.
-func (c *Console) record(ctx context.Context, id idem.OperationID) (*idem.Record, error) {
+func (c *Console) record(ctx context.Context, id idem.OperationID) (*storage.Record, error) {
 	key, err := id.RecordKey()
 	if err != nil {
 		return nil, err

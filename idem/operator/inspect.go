@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ErrNotFound: there is neither a record nor a message of that name. They may have expired, and been removed.
@@ -31,23 +32,23 @@ type Story struct {
 
 // RecordView is a record as a person sees it.
 type RecordView struct {
-	State          idem.State `json:"state"`
-	Tenant         string     `json:"tenant"`
-	Operation      string     `json:"operation"`
-	Kind           idem.Kind  `json:"kind"`
-	Epoch          int64      `json:"epoch"`
-	Attempts       int        `json:"attempts"`
-	ResponseStatus int        `json:"response_status,omitempty"`
-	LastError      string     `json:"last_error,omitempty"`
-	CreatedAt      time.Time  `json:"created_at"`
-	LeaseUntil     time.Time  `json:"lease_until,omitzero"`
-	DoneAt         time.Time  `json:"done_at,omitzero"`
-	ExpiresAt      time.Time  `json:"expires_at,omitzero"`
-	KeyHash        string     `json:"key_hash"`
-	Seen           Seen       `json:"seen"`
+	State          storage.State `json:"state"`
+	Tenant         string        `json:"tenant"`
+	Operation      string        `json:"operation"`
+	Kind           idem.Kind     `json:"kind"`
+	Epoch          int64         `json:"epoch"`
+	Attempts       int           `json:"attempts"`
+	ResponseStatus int           `json:"response_status,omitempty"`
+	LastError      string        `json:"last_error,omitempty"`
+	CreatedAt      time.Time     `json:"created_at"`
+	LeaseUntil     time.Time     `json:"lease_until,omitzero"`
+	DoneAt         time.Time     `json:"done_at,omitzero"`
+	ExpiresAt      time.Time     `json:"expires_at,omitzero"`
+	KeyHash        string        `json:"key_hash"`
+	Seen           Seen          `json:"seen"`
 }
 
-func viewRecord(r idem.Record) *RecordView {
+func viewRecord(r storage.Record) *RecordView {
 	return &RecordView{
 		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Attempts: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
@@ -57,14 +58,14 @@ func viewRecord(r idem.Record) *RecordView {
 
 // MessageView is a message as a person sees it.
 type MessageView struct {
-	ID          idem.MessageID    `json:"id"`
-	State       idem.MessageState `json:"state"`
-	Tenant      string            `json:"tenant"`
-	Topic       string            `json:"topic"`
-	Epoch       int64             `json:"epoch"`
-	Attempts    int               `json:"attempts"`
-	LastOutcome string            `json:"last_outcome,omitempty"`
-	Reference   string            `json:"reference,omitempty"`
+	ID          idem.MessageID       `json:"id"`
+	State       storage.MessageState `json:"state"`
+	Tenant      string               `json:"tenant"`
+	Topic       string               `json:"topic"`
+	Epoch       int64                `json:"epoch"`
+	Attempts    int                  `json:"attempts"`
+	LastOutcome string               `json:"last_outcome,omitempty"`
+	Reference   string               `json:"reference,omitempty"`
 	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
 	Kept []string `json:"kept,omitempty"`
 	// Died counts claims that ended without a word; Attempts counts calls.
@@ -82,7 +83,7 @@ type MessageView struct {
 	Seen          Seen      `json:"seen"`
 }
 
-func viewMessage(m idem.Message) MessageView {
+func viewMessage(m storage.Message) MessageView {
 	return MessageView{
 		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, Attempts: m.Attempts, LastOutcome: m.LastOutcome,
 		Reference: m.Reference, Kept: keptBy(m), Died: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt, OpenSince: m.OpenSince,
@@ -90,12 +91,12 @@ func viewMessage(m idem.Message) MessageView {
 	}
 }
 
-func keptBy(m idem.Message) (kept []string) {
+func keptBy(m storage.Message) (kept []string) {
 	if m.KeptDelivered != nil {
-		kept = append(kept, string(idem.MessageDelivered))
+		kept = append(kept, string(storage.MessageDelivered))
 	}
 	if m.KeptDeclined != nil {
-		kept = append(kept, string(idem.MessageDeclined))
+		kept = append(kept, string(storage.MessageDeclined))
 	}
 	return kept
 }
@@ -126,7 +127,7 @@ func (c *Console) InspectScope(ctx context.Context, scope idem.Scope) (Story, er
 	return c.story(ctx, r.OperationID, r)
 }
 
-func (c *Console) story(ctx context.Context, id idem.OperationID, r *idem.Record) (Story, error) {
+func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
 	messages, err := c.chain(ctx, id)
 	if err != nil {
@@ -164,8 +165,8 @@ func (c *Console) about(ctx context.Context, id idem.OperationID, begun time.Tim
 }
 
 // chain reads the messages of an operation, in order.
-func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]idem.Message, error) {
-	var all []idem.Message
+func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]storage.Message, error) {
+	var all []storage.Message
 	for n := 1; ; n++ {
 		next := id.Message(n)
 		if _, _, err := next.Operation(); err != nil {
@@ -183,7 +184,7 @@ func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]idem.Messag
 }
 
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone.
-func (c *Console) next(r *idem.Record, messages []idem.Message) []string {
+func (c *Console) next(r *storage.Record, messages []storage.Message) []string {
 	var next []string
 	for _, m := range messages {
 		lines := c.nextOfMessage(r, m)
@@ -203,7 +204,7 @@ func (c *Console) next(r *idem.Record, messages []idem.Message) []string {
 	return c.nextOfRecord(*r)
 }
 
-func (c *Console) nextOfMessage(r *idem.Record, m idem.Message) []string {
+func (c *Console) nextOfMessage(r *storage.Record, m storage.Message) []string {
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []string{fmt.Sprintf("look: it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
@@ -216,28 +217,28 @@ func (c *Console) nextOfMessage(r *idem.Record, m idem.Message) []string {
 	}
 	absent := m.LeaseUntil.Add(time.Duration(rules.AbsentAfter) * time.Millisecond).Format(time.RFC3339)
 	switch m.State {
-	case idem.MessagePending, idem.MessageClaimed:
+	case storage.MessagePending, storage.MessageClaimed:
 		next := []string{fmt.Sprintf("wait: a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339))}
 		if m.FirstClaimedAt.IsZero() && m.Index == 1 {
 			next = append(next, "close: nobody has begun it, so it can be cancelled")
 		}
 		return next
-	case idem.MessageEvidenced:
+	case storage.MessageEvidenced:
 		return []string{fmt.Sprintf("wait: its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m).Format(time.RFC3339))}
-	case idem.MessageUnknown:
+	case storage.MessageUnknown:
 		var next []string
 		if rules.Probed {
 			next = append(next, fmt.Sprintf("reconcile: asks the provider now; finding nothing proves something from %s on", absent))
 		}
 		return append(next, "resolve: with evidence from the provider's own books", fmt.Sprintf("close: nothing happened and nobody shall execute it, from %s on", absent))
-	case idem.MessageDead:
+	case storage.MessageDead:
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	}
 	return nil
 }
 
 // nextOfDead says what may be done about a dead message, whose operation may have ended.
-func nextOfDead(m idem.Message, ended bool, absent string) []string {
+func nextOfDead(m storage.Message, ended bool, absent string) []string {
 	kept := keptBy(m)
 	switch {
 	case len(kept) > 1:
@@ -252,21 +253,21 @@ func nextOfDead(m idem.Message, ended bool, absent string) []string {
 	return []string{"redrive: probed where a call is open, else delivered anew under the same key", "resolve: with evidence", fmt.Sprintf("close: nothing happened, from %s on", absent)}
 }
 
-func (c *Console) nextOfRecord(r idem.Record) []string {
+func (c *Console) nextOfRecord(r storage.Record) []string {
 	switch {
-	case r.State == idem.StateUnknown:
+	case r.State == storage.StateUnknown:
 		return []string{"reconcile: asks its Probe, where it has one", "resolve: with the answer that its handler would have given", "release: where nothing happened, and nothing of it can still arrive"}
 	case r.LeaseDead(c.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
 		return []string{"sweep: makes it unknown, as its schedule does every minute"}
 	case r.LeaseDead(c.now()):
 		return []string{"nothing: the next request with its key takes it over"}
-	case r.State == idem.StateInProgress && r.Kind == idem.KindWrapped:
+	case r.State == storage.StateInProgress && r.Kind == idem.KindWrapped:
 		return []string{fmt.Sprintf("wait: its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}
-	case r.State == idem.StateInProgress:
+	case r.State == storage.StateInProgress:
 		return []string{fmt.Sprintf("wait until %s, or release: fences its holder off", r.LeaseUntil.Format(time.RFC3339))}
-	case r.State == idem.StateFailedRetryable:
+	case r.State == storage.StateFailedRetryable:
 		return []string{"nothing: the next request with its key executes"}
-	case r.State == idem.StateCompleted && (r.Alone || r.SafeToRunAgain):
+	case r.State == storage.StateCompleted && (r.Alone || r.SafeToRunAgain):
 		return []string{"nothing: it has ended; cache-bust where its answer is wrong and nothing else was written"}
 	}
 	return []string{"nothing: it has ended"}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Queue is what a list is of.
@@ -60,9 +61,9 @@ func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit in
 		messages, records string
 		until             time.Time
 	}{
-		QueueStuck:   {idem.QueueOffer, idem.QueueLease, c.now()},
-		QueueUnknown: {idem.QueueUnknown, idem.QueueUnknown, always},
-		QueueDead:    {idem.QueueDead, "", always},
+		QueueStuck:   {storage.QueueOffer, storage.QueueLease, c.now()},
+		QueueUnknown: {storage.QueueUnknown, storage.QueueUnknown, always},
+		QueueDead:    {storage.QueueDead, "", always},
 	}
 	place, ok := places[queue]
 	if !ok {
@@ -97,11 +98,11 @@ const listPage = 100
 
 func (l *listing) messages(ctx context.Context, queue string, until time.Time) error {
 	store := l.console.cfg.Store
-	list := func(shard int, cursor string) ([]idem.MessageRef, string, error) {
+	list := func(shard int, cursor string) ([]storage.MessageRef, string, error) {
 		return store.QueuedMessages(ctx, queue, shard, until, listPage, cursor)
 	}
-	of := func(ref idem.MessageRef) entrant { return entrant{ref.At, string(ref.ID), ref.Tenant} }
-	return pages(l, list, of, func(ref idem.MessageRef) error {
+	of := func(ref storage.MessageRef) entrant { return entrant{ref.At, string(ref.ID), ref.Tenant} }
+	return pages(l, list, of, func(ref storage.MessageRef) error {
 		m, err := store.Message(ctx, ref.ID)
 		if err != nil || m == nil {
 			return err
@@ -116,11 +117,11 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 
 func (l *listing) records(ctx context.Context, queue string, until time.Time) error {
 	store := l.console.cfg.Store
-	list := func(shard int, cursor string) ([]idem.RecordRef, string, error) {
+	list := func(shard int, cursor string) ([]storage.RecordRef, string, error) {
 		return store.QueuedRecords(ctx, queue, shard, until, listPage, cursor)
 	}
-	of := func(ref idem.RecordRef) entrant { return entrant{ref.At, string(ref.OperationID), ref.Tenant} }
-	return pages(l, list, of, func(ref idem.RecordRef) error {
+	of := func(ref storage.RecordRef) entrant { return entrant{ref.At, string(ref.OperationID), ref.Tenant} }
+	return pages(l, list, of, func(ref storage.RecordRef) error {
 		r, err := store.Get(ctx, ref.Key)
 		if err != nil || r == nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ErrUnsettled: the evidence could not be settled. The message keeps it: one that is evidenced is settled by the sweep, one
@@ -17,7 +18,7 @@ var ErrUnsettled = errors.New("operator: the evidence could not be settled: the 
 // worker would have.
 func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
 	would := fmt.Sprintf("settle it as %s", evidence.Name())
-	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen idem.Revision) (string, error) {
+	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
 		decision, err := c.operator.Settle(ctx, id, seen, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
@@ -28,16 +29,16 @@ func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbo
 
 // Close cancels a message of which nothing happened, and fails its operation.
 func (c *Console) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, seen idem.Revision) (string, error) {
-		return string(idem.MessageCancelled), c.closer.Close(ctx, id, seen)
+	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+		return string(storage.MessageCancelled), c.closer.Close(ctx, id, seen)
 	})
 }
 
 // Redrive starts a dead message anew.
 func (c *Console) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, seen idem.Revision) (string, error) {
+	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
 		state, err := c.operator.Redrive(ctx, id, seen)
-		if err == nil && (state == idem.MessageDead || state == idem.MessageEvidenced) {
+		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
 		}
 		return string(state), err
@@ -67,7 +68,7 @@ func (c *Console) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, c
 	switch {
 	case err != nil:
 		return fmt.Errorf("operator: read message: %w", err)
-	case m == nil || m.State != idem.MessageDead:
+	case m == nil || m.State != storage.MessageDead:
 		return nil
 	}
 	ch.Seen = SeenMessage(*m)
@@ -77,7 +78,7 @@ func (c *Console) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, c
 
 // onMessage changes a message that is as the actor saw it.
 func (c *Console) onMessage(
-	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, idem.Revision) (string, error),
+	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, storage.Revision) (string, error),
 ) (Result, error) {
 	m, err := c.message(ctx, id)
 	if err != nil {
@@ -95,16 +96,16 @@ func (c *Console) onMessage(
 	})
 }
 
-func (c *Console) message(ctx context.Context, id idem.MessageID) (idem.Message, error) {
+func (c *Console) message(ctx context.Context, id idem.MessageID) (storage.Message, error) {
 	if _, _, err := id.Operation(); err != nil {
-		return idem.Message{}, &InvalidError{"message", "must be an operation's id, a dot and the message's number"}
+		return storage.Message{}, &InvalidError{"message", "must be an operation's id, a dot and the message's number"}
 	}
 	m, err := c.cfg.Store.Message(ctx, id)
 	switch {
 	case err != nil:
-		return idem.Message{}, fmt.Errorf("operator: read message: %w", err)
+		return storage.Message{}, fmt.Errorf("operator: read message: %w", err)
 	case m == nil:
-		return idem.Message{}, ErrNotFound
+		return storage.Message{}, ErrNotFound
 	}
 	return *m, nil
 }

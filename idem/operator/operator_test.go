@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func because(seen operator.Seen) operator.Change {
@@ -40,19 +41,19 @@ func changes() map[string]func(*world) (do func(operator.Change) (operator.Resul
 			return func(ch operator.Change) (operator.Result, error) { return w.console.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "unknown"
 		},
 		"resolve a record": func(w *world) (made, operator.Seen, string) {
-			r := w.record(idem.KindWrapped, idem.StateUnknown)
+			r := w.record(idem.KindWrapped, storage.StateUnknown)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.console.ResolveRecord(w.Context(), r.OperationID, idem.Response{Status: 201}, ch)
 			}, operator.SeenRecord(r), "completed"
 		},
 		"release": func(w *world) (made, operator.Seen, string) {
-			r := w.record(idem.KindAtomic, idem.StateInProgress)
+			r := w.record(idem.KindAtomic, storage.StateInProgress)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.console.Release(w.Context(), r.OperationID, ch)
 			}, operator.SeenRecord(r), "failed_retryable"
 		},
 		"cache-bust": func(w *world) (made, operator.Seen, string) {
-			r := w.record(idem.KindAtomic, idem.StateCompleted)
+			r := w.record(idem.KindAtomic, storage.StateCompleted)
 			return func(ch operator.Change) (operator.Result, error) {
 				return w.console.CacheBust(w.Context(), r.OperationID, ch)
 			}, operator.SeenRecord(r), "failed_retryable"
@@ -153,7 +154,7 @@ func TestIntentIsWrittenFirst(t *testing.T) {
 	if !errors.As(err, &unlogged) || unlogged.Entry != got.Entry || got.State != operator.EntryDone {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if e := w.audit.entries[0]; e.State != operator.EntryIntended || w.stateOf(m.ID) != idem.MessageDelivered {
+	if e := w.audit.entries[0]; e.State != operator.EntryIntended || w.stateOf(m.ID) != storage.MessageDelivered {
 		t.Errorf("entry %+v, message %s", e, w.stateOf(m.ID))
 	}
 }
@@ -161,7 +162,7 @@ func TestIntentIsWrittenFirst(t *testing.T) {
 // What the contract refuses is refused here, with its reason, and nothing changes.
 func TestContractRefuses(t *testing.T) {
 	w := newWorld(t)
-	early, live := w.message("acme", unknown), w.record(idem.KindWrapped, idem.StateInProgress)
+	early, live := w.message("acme", unknown), w.record(idem.KindWrapped, storage.StateInProgress)
 	w.now = noon.Add(-time.Second)
 	for name, try := range map[string]func() (operator.Result, error){
 		"close before absence can be proven": func() (operator.Result, error) {
@@ -184,14 +185,14 @@ func TestContractRefuses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if w.stateOf(early.ID) != idem.MessageUnknown || w.recordState(live.Key) != idem.StateInProgress {
+	if w.stateOf(early.ID) != storage.MessageUnknown || w.recordState(live.Key) != storage.StateInProgress {
 		t.Error("something changed")
 	}
 }
 
 func TestReconcileAndSweepNow(t *testing.T) {
 	w := newWorld(t)
-	m, r, stuck := w.message("acme", unknown), w.record(idem.KindWrapped, idem.StateUnknown), w.message("acme", func(*idem.Message) {})
+	m, r, stuck := w.message("acme", unknown), w.record(idem.KindWrapped, storage.StateUnknown), w.message("acme", func(*storage.Message) {})
 	w.now = noon.Add(time.Hour)
 	w.finding = outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
 	w.wrapped = recovery.Found{Response: idem.Response{Status: 201}}
@@ -204,7 +205,7 @@ func TestReconcileAndSweepNow(t *testing.T) {
 	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"offered":1`) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if w.stateOf(m.ID) != idem.MessageDeclined || w.recordState(r.Key) != idem.StateCompleted || len(w.queue.Take()) != 1 || w.stateOf(stuck.ID) != idem.MessagePending {
+	if w.stateOf(m.ID) != storage.MessageDeclined || w.recordState(r.Key) != storage.StateCompleted || len(w.queue.Take()) != 1 || w.stateOf(stuck.ID) != storage.MessagePending {
 		t.Errorf("message %s, record %s", w.stateOf(m.ID), w.recordState(r.Key))
 	}
 	if len(w.audit.entries) != 3 {
@@ -215,13 +216,13 @@ func TestReconcileAndSweepNow(t *testing.T) {
 // A copy in the dead-letter queue asks for what its message's row says, and nothing where that is not dead any more.
 func TestRedriveLetter(t *testing.T) {
 	w := newWorld(t)
-	m, done := w.message("acme", dead), w.message("acme", func(m *idem.Message) { m.State, m.DoneAt = idem.MessageDelivered, noon })
+	m, done := w.message("acme", dead), w.message("acme", func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon })
 	for range 2 {
 		w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
 		w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
 	}
 	w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.OperationID.Message(9)}, because("")))
-	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != idem.MessageUnknown {
+	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != storage.MessageUnknown {
 		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
 	}
 }
@@ -232,21 +233,23 @@ func TestStoryOfEachSituation(t *testing.T) {
 		prepare func(*world) idem.OperationID
 		next    string
 	}{
-		"waiting": {func(w *world) idem.OperationID { return w.message("acme", func(*idem.Message) {}).OperationID }, "close: nobody has begun"},
+		"waiting": {func(w *world) idem.OperationID { return w.message("acme", func(*storage.Message) {}).OperationID }, "close: nobody has begun"},
 		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:01:02Z on"},
 		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: probed where a call is open"},
 		"evidence kept": {func(w *world) idem.OperationID {
-			return w.message("acme", func(m *idem.Message) { dead(m); m.KeptDelivered = &idem.Kept{} }).OperationID
+			return w.message("acme", func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }).OperationID
 		}, "redrive: settles the evidence"},
 		"another release": {func(w *world) idem.OperationID {
-			return w.message("acme", func(m *idem.Message) { m.Topic = "other.topic" }).OperationID
+			return w.message("acme", func(m *storage.Message) { m.Topic = "other.topic" }).OperationID
 		}, "not registered"},
-		"wrapped, unknown": {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, idem.StateUnknown).OperationID }, "release: where nothing happened"},
-		"wrapped, died":    {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, idem.StateInProgress).OperationID }, "sweep: makes it unknown"},
-		"atomic, died":    {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateInProgress).OperationID }, "takes it over"},
-		"completed":       {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, idem.StateCompleted).OperationID }, "cache-bust"},
+		"wrapped, unknown": {func(w *world) idem.OperationID { return w.record(idem.KindWrapped, storage.StateUnknown).OperationID }, "release: where nothing happened"},
+		"wrapped, died": {func(w *world) idem.OperationID {
+			return w.record(idem.KindWrapped, storage.StateInProgress).OperationID
+		}, "sweep: makes it unknown"},
+		"atomic, died": {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, storage.StateInProgress).OperationID }, "takes it over"},
+		"completed":    {func(w *world) idem.OperationID { return w.record(idem.KindAtomic, storage.StateCompleted).OperationID }, "cache-bust"},
 		"retryable": {func(w *world) idem.OperationID {
-			return w.record(idem.KindAtomic, idem.StateFailedRetryable).OperationID
+			return w.record(idem.KindAtomic, storage.StateFailedRetryable).OperationID
 		}, "next request with its key executes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,18 +271,18 @@ func TestStoryOfEachSituation(t *testing.T) {
 
 // Every message of an operation is judged: a dead one before a delivered one waits for somebody all the same.
 func TestStoryJudgesEveryMessage(t *testing.T) {
-	delivered := func(m *idem.Message) { m.State, m.DoneAt = idem.MessageDelivered, noon }
+	delivered := func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon }
 	for name, c := range map[string]struct {
-		first func(*idem.Message)
+		first func(*storage.Message)
 		next  string
 	}{
 		"dead":      {dead, "redrive: probed where a call is open"},
-		"evidenced": {func(m *idem.Message) { dead(m); m.State, m.KeptDeclined = idem.MessageEvidenced, &idem.Kept{} }, "wait: its evidence (declined) is settled"},
-		"contradicted": {func(m *idem.Message) {
+		"evidenced": {func(m *storage.Message) { dead(m); m.State, m.KeptDeclined = storage.MessageEvidenced, &storage.Kept{} }, "wait: its evidence (declined) is settled"},
+		"contradicted": {func(m *storage.Message) {
 			dead(m)
-			m.KeptDelivered, m.KeptDeclined = &idem.Kept{}, &idem.Kept{}
+			m.KeptDelivered, m.KeptDeclined = &storage.Kept{}, &storage.Kept{}
 		}, "resolve: the provider has said both"},
-		"cancelled, and delivered all the same": {func(m *idem.Message) { m.State, m.KeptDelivered = idem.MessageCancelled, &idem.Kept{} }, "look: it is cancelled"},
+		"cancelled, and delivered all the same": {func(m *storage.Message) { m.State, m.KeptDelivered = storage.MessageCancelled, &storage.Kept{} }, "look: it is cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -314,7 +317,7 @@ func TestStoryBelongsToItsNames(t *testing.T) {
 	w.ok(err)
 	for _, id := range []string{string(m.OperationID), string(m.ID)} {
 		story, err := w.console.Inspect(t.Context(), id)
-		if err != nil || len(story.Messages) != 1 || story.Messages[0].State != idem.MessageCancelled || len(story.Audit) != 1 || story.Audit[0].Action != "close" {
+		if err != nil || len(story.Messages) != 1 || story.Messages[0].State != storage.MessageCancelled || len(story.Audit) != 1 || story.Audit[0].Action != "close" {
 			t.Errorf("%s: %+v, %v", id, story, err)
 		}
 	}
@@ -340,10 +343,10 @@ func TestListsByQueueAndTenant(t *testing.T) {
 		w.message("bolt", unknown)
 		w.message("acme", dead)
 	}
-	w.message("acme", func(*idem.Message) {})
-	w.message("acme", func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) })
-	w.record(idem.KindWrapped, idem.StateUnknown)
-	w.record(idem.KindWrapped, idem.StateInProgress)
+	w.message("acme", func(*storage.Message) {})
+	w.message("acme", func(m *storage.Message) { m.SweepAt = noon.Add(time.Hour) })
+	w.record(idem.KindWrapped, storage.StateUnknown)
+	w.record(idem.KindWrapped, storage.StateInProgress)
 	for _, c := range []struct {
 		queue  operator.Queue
 		tenant string
@@ -396,7 +399,7 @@ func listInParts(t *testing.T, queue operator.Queue, tenant string, limit int) {
 	want, shown := []string{}, []string{}
 	for i := range 300 { // more than a page in some shard
 		for _, of := range []string{"acme", "bolt"} {
-			m := w.message(of, func(m *idem.Message) {
+			m := w.message(of, func(m *storage.Message) {
 				if unknown(m); queue == operator.QueueDead {
 					dead(m)
 				}
@@ -409,7 +412,7 @@ func listInParts(t *testing.T, queue operator.Queue, tenant string, limit int) {
 	}
 	if queue == operator.QueueUnknown {
 		for range 20 {
-			want = append(want, string(w.record(idem.KindWrapped, idem.StateUnknown).OperationID)) // of acme
+			want = append(want, string(w.record(idem.KindWrapped, storage.StateUnknown).OperationID)) // of acme
 		}
 	}
 	w.now = noon.Add(time.Hour) // what is dead may be closed

@@ -7,12 +7,13 @@ import (
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ResolveRecord completes a wrapped operation whose outcome is unknown, with the answer that its handler would have given.
 func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
 	would := fmt.Sprintf("complete it with status %d", response.Status)
-	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r idem.Record) (string, error) {
+	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
 		next, err := c.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
 		return string(next.State), admitted("resolved", r, err)
 	})
@@ -21,7 +22,7 @@ func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, respon
 // Release makes a record's key executable again: of a wrapped operation that is unknown and of which nothing happened, or of
 // any other that is held, whose holder is fenced off.
 func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
+	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
 		next, err := c.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
 		return string(next.State), admitted("released", r, err)
 	})
@@ -29,13 +30,13 @@ func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (
 
 // CacheBust makes a completed record not answer any more, where nothing else came of its execution.
 func (c *Console) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	return c.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r idem.Record) (string, error) {
-		return string(idem.StateFailedRetryable), admitted("busted", r, c.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
+	return c.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
+		return string(storage.StateFailedRetryable), admitted("busted", r, c.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
 	})
 }
 
 // admitted says in the operator's words that a record's state does not admit a change.
-func admitted(changed string, r idem.Record, err error) error {
+func admitted(changed string, r storage.Record, err error) error {
 	var not *idem.TransitionError
 	if errors.As(err, &not) {
 		return fmt.Errorf("operator: an %s operation that is %s can't be %s: %w", r.Kind, r.State, changed, err)
@@ -79,7 +80,7 @@ func (c *Console) Sweep(ctx context.Context, ch Change) (Result, error) {
 
 // onRecord changes a record that is as the actor saw it.
 func (c *Console) onRecord(
-	ctx context.Context, name string, id idem.OperationID, would string, ch Change, act func(context.Context, idem.Record) (string, error),
+	ctx context.Context, name string, id idem.OperationID, would string, ch Change, act func(context.Context, storage.Record) (string, error),
 ) (Result, error) {
 	r, err := c.found(ctx, id)
 	if err != nil {
@@ -97,13 +98,13 @@ func (c *Console) onRecord(
 	})
 }
 
-func (c *Console) found(ctx context.Context, id idem.OperationID) (idem.Record, error) {
+func (c *Console) found(ctx context.Context, id idem.OperationID) (storage.Record, error) {
 	r, err := c.record(ctx, id)
 	switch {
 	case err != nil:
-		return idem.Record{}, err
+		return storage.Record{}, err
 	case r == nil:
-		return idem.Record{}, ErrNotFound
+		return storage.Record{}, ErrNotFound
 	}
 	return *r, nil
 }

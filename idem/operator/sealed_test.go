@@ -6,16 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // What this desk can't open it must not give up: a worker with the keys can.
 func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
-	sealed := func(m *idem.Message) { m.Sealed = true }
-	both := func(a, b func(*idem.Message)) func(*idem.Message) { return func(m *idem.Message) { a(m); b(m) } }
+	sealed := func(m *storage.Message) { m.Sealed = true }
+	both := func(a, b func(*storage.Message)) func(*storage.Message) {
+		return func(m *storage.Message) { a(m); b(m) }
+	}
 	waiting, parked, buried := w.message("acme", sealed), w.message("acme", both(unknown, sealed)), w.message("acme", both(dead, sealed))
 	w.now = noon.Add(time.Hour)
 	before := w.everything()
@@ -41,7 +43,7 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":1`) {
 		t.Errorf("sweep: %+v, %v", got, err)
 	}
-	if after := w.everything(); after != before || w.stateOf(waiting.ID) != idem.MessagePending {
+	if after := w.everything(); after != before || w.stateOf(waiting.ID) != storage.MessagePending {
 		t.Errorf("%s\nbecame\n%s", before, after)
 	}
 }

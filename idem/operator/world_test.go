@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -66,14 +67,14 @@ type world struct {
 	queue   *memqueue.Queue
 	audit   *auditLog
 	console *operator.Console
-	mint    idem.Mint
+	mint    storage.IDGenerator
 	// finding is what the provider's look-up, and the wrapped operation's, finds.
 	finding outbox.Finding
-	wrapped  recovery.Finding
+	wrapped recovery.Finding
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, now: noon, audit: &auditLog{}, mint: idem.Mint{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, wrapped: recovery.Absent{}}
+	w := &world{T: t, now: noon, audit: &auditLog{}, mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{1})}, finding: outbox.Absent{}, wrapped: recovery.Absent{}}
 	clock := func() time.Time { return w.now }
 	var err error
 	w.store, err = memstore.New(memstore.Config{Now: clock, Shards: 2})
@@ -82,9 +83,9 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	w.queue = memqueue.New(clock)
 	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, outbox.Topic{
-		Name: topicName, Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.NotExecuted{} },
-		Probe: func(context.Context, idem.Message) outbox.Finding { return w.finding },
-		Settle: func(_ idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		Name: topicName, Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.NotExecuted{} },
+		Probe: func(context.Context, storage.Message) outbox.Finding { return w.finding },
+		Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			status := map[string]int{"delivered": 201, "declined": 402}[o.Name()]
 			return outbox.Settlement{Response: idem.Response{Status: status}}, nil
 		},
@@ -93,7 +94,7 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	w.console, err = operator.New(operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
-		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, idem.Record) recovery.Finding { return w.wrapped }},
+		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, storage.Record) recovery.Finding { return w.wrapped }},
 		Application: func(_ context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 			return fmt.Sprintf("%s asked about %d messages", tenant, len(messages)), nil
 		},
@@ -111,76 +112,76 @@ func (w *world) ok(err error) {
 }
 
 // message leaves a deferred operation of the tenant, whose message is as change makes it.
-func (w *world) message(tenant string, change func(*idem.Message)) idem.Message {
+func (w *world) message(tenant string, change func(*storage.Message)) storage.Message {
 	w.Helper()
 	return w.messages(tenant, change)[0]
 }
 
 // messages leaves an operation of the tenant with messages as the changes make them.
-func (w *world) messages(tenant string, changes ...func(*idem.Message)) []idem.Message {
+func (w *world) messages(tenant string, changes ...func(*storage.Message)) []storage.Message {
 	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
 	key := idem.Scope{Tenant: tenant, Operation: "payments.create", Key: string(owner)}.RecordKey()
 	id, err := w.mint.OperationID(key)
 	w.ok(err)
-	var all []idem.Message
+	var all []storage.Message
 	for i, change := range changes {
-		m := idem.Message{
-			Revision: idem.Revision(owner), ID: id.Message(i + 1), Index: i + 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName,
-			Payload: []byte("{}"), State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: 24 * time.Hour,
-			SchemaVersion: idem.SchemaVersion,
+		m := storage.Message{
+			Revision: storage.Revision(owner), ID: id.Message(i + 1), Index: i + 1, OperationID: id, RecordKey: key, Tenant: tenant, Topic: topicName,
+			Payload: []byte("{}"), State: storage.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: 24 * time.Hour,
+			SchemaVersion: storage.SchemaVersion,
 		}
 		change(&m)
 		all = append(all, m)
 	}
-	r := idem.Record{
-		Key: key, State: idem.StatePending, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), Tenant: tenant, Operation: "payments.create",
-		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+	r := storage.Record{
+		Key: key, State: storage.StatePending, OperationID: id, Epoch: 1, Owner: owner, Revision: storage.Revision(owner), Tenant: tenant, Operation: "payments.create",
+		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon, Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
 	}
-	send, err := w.store.Prepare(idem.Commit{Record: r, Now: noon, Messages: all, Token: string(owner)})
+	send, err := w.store.Prepare(storage.Commit{Record: r, Now: noon, Messages: all, Token: string(owner)})
 	w.ok(err)
 	w.ok(send(w.Context()))
 	return all
 }
 
 // record leaves an operation without messages, in the state.
-func (w *world) record(kind idem.Kind, state idem.State) idem.Record {
+func (w *world) record(kind idem.Kind, state storage.State) storage.Record {
 	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
 	key := idem.Scope{Tenant: "acme", Operation: "orders.import", Key: string(owner)}.RecordKey()
 	id, err := w.mint.OperationID(key)
 	w.ok(err)
-	r := idem.Record{
-		Key: key, State: state, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), LeaseUntil: noon, Tenant: "acme", Operation: "orders.import",
-		Kind: kind, CreatedAt: noon, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	r := storage.Record{
+		Key: key, State: state, OperationID: id, Epoch: 1, Owner: owner, Revision: storage.Revision(owner), LeaseUntil: noon, Tenant: "acme", Operation: "orders.import",
+		Kind: kind, CreatedAt: noon, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
-	if state == idem.StateCompleted {
+	if state == storage.StateCompleted {
 		r.Response, r.Alone, r.DoneAt, r.ExpiresAt = idem.Response{Status: 201, Body: []byte("secret")}, true, noon, noon.Add(r.Retention)
 	}
 	w.ok(w.store.Insert(w.Context(), r, noon))
 	return r
 }
 
-func unknown(m *idem.Message) {
-	m.State, m.Owner, m.Epoch, m.Attempts, m.LastOutcome = idem.MessageUnknown, "worker", 1, 1, "ambiguous"
+func unknown(m *storage.Message) {
+	m.State, m.Owner, m.Epoch, m.Attempts, m.LastOutcome = storage.MessageUnknown, "worker", 1, 1, "ambiguous"
 	m.OpenSince, m.FirstClaimedAt, m.LeaseUntil = noon, noon, noon
 }
 
-func dead(m *idem.Message) {
+func dead(m *storage.Message) {
 	unknown(m)
-	m.State = idem.MessageDead
+	m.State = storage.MessageDead
 }
 
-func (w *world) stateOf(id idem.MessageID) idem.MessageState {
+func (w *world) stateOf(id idem.MessageID) storage.MessageState {
 	w.Helper()
 	m, err := w.store.Message(w.Context(), id)
 	w.ok(err)
 	return m.State
 }
 
-func (w *world) recordState(key idem.RecordKey) idem.State {
+func (w *world) recordState(key storage.RecordKey) storage.State {
 	w.Helper()
 	r, err := w.store.Get(w.Context(), key)
 	w.ok(err)

@@ -8,12 +8,13 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // twoPhases goes on with a second message, and undoes the first where the second was given up; the undoing message's answer is
 // the operation's.
 func twoPhases(compensates bool) func(*outbox.Topic) {
-	return settling(func(m idem.Message, o outbox.Outcome, said *outbox.Settlement) error {
+	return settling(func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error {
 		_, delivered := o.(outbox.Delivered)
 		_, not := o.(outbox.NotExecuted)
 		switch {
@@ -44,13 +45,13 @@ func refusedSecond(t *testing.T, compensates bool, script ...string) (*world, id
 func TestARefusedPhaseIsFollowedByWhatUndoesTheOneBefore(t *testing.T) {
 	w, operation := refusedSecond(t, true)
 	first, second, undo := operation.Message(1), operation.Message(2), operation.Message(3)
-	w.want(second, idem.MessageCancelled, idem.StatePending, 202, "not_executed", 0)
-	if m := w.message(undo); m.State != idem.MessagePending || !m.Undoes || string(m.Payload) != "undo the first" {
+	w.want(second, storage.MessageCancelled, storage.StatePending, 202, "not_executed", 0)
+	if m := w.message(undo); m.State != storage.MessagePending || !m.Undoes || string(m.Payload) != "undo the first" {
 		t.Fatalf("undoing message: %+v", m)
 	}
 	w.clock.Add(time.Hour)
 	w.deliver(undo)
-	w.want(undo, idem.MessageDelivered, idem.StateFailed, 409, "delivered", 1)
+	w.want(undo, storage.MessageDelivered, storage.StateFailed, 409, "delivered", 1)
 	r := w.record(undo)
 	if string(r.Response.Body) != `{"code":"undone"}` || !r.DoneAt.Equal(w.clock.Now()) || !r.ExpiresAt.Equal(r.DoneAt.Add(24*time.Hour)) {
 		t.Errorf("answer %s, done %v, expires %v", r.Response.Body, r.DoneAt, r.ExpiresAt)
@@ -72,7 +73,7 @@ func TestAnUndoingThatIsGivenUpStandsBeforeAnOperator(t *testing.T) {
 			w, operation := refusedSecond(t, true, script...)
 			w.deliver(operation.Message(3))
 			w.drain(time.Hour)
-			w.want(operation.Message(3), idem.MessageDead, idem.StatePending, 202, "", 0)
+			w.want(operation.Message(3), storage.MessageDead, storage.StatePending, 202, "", 0)
 			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.dead") != 1 {
 				t.Errorf("letters %+v, %d alarms", letters, w.logged("outbox.dead"))
 			}
@@ -84,7 +85,7 @@ func TestAnUndoingThatIsGivenUpStandsBeforeAnOperator(t *testing.T) {
 func TestLateEvidenceOfACancelledPhaseIsKept(t *testing.T) {
 	w, operation := refusedSecond(t, true)
 	w.tidings(operation.Message(2), charged)
-	w.want(operation.Message(2), idem.MessageCancelled, idem.StatePending, 202, "not_executed", 0)
+	w.want(operation.Message(2), storage.MessageCancelled, storage.StatePending, 202, "not_executed", 0)
 	if delivered, _ := w.kept(operation.Message(2)); !delivered || w.logged("outbox.evidence_late") != 1 {
 		t.Errorf("kept %v, %d alarms", delivered, w.logged("outbox.evidence_late"))
 	}
@@ -109,10 +110,10 @@ func TestOnlyTheFirstMessageIsAnsweredWithNothingWasExecuted(t *testing.T) {
 // Nothing of a chain goes before its end, and then all of it with the record.
 func TestNothingOfAChainGoesBeforeItsEnd(t *testing.T) {
 	const kept = 72 * time.Hour
-	for name, expiry := range map[string]idem.Expiry{"plain": {}, "kept": {KeepFor: kept}, "as long as its resource": {ResourceBacked: true}} {
+	for name, expiry := range map[string]storage.Expiry{"plain": {}, "kept": {KeepFor: kept}, "as long as its resource": {ResourceBacked: true}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: twoPhases(false)})
-			id := w.accept(func(m *idem.Message) { m.Expiry = expiry })
+			id := w.accept(func(m *storage.Message) { m.Expiry = expiry })
 			w.deliver(id)
 			second := w.message(id).OperationID.Message(2)
 			w.clock.Add(1000 * time.Hour)
@@ -142,8 +143,11 @@ func TestNothingOfAChainGoesBeforeItsEnd(t *testing.T) {
 // and asked about where there is somebody to ask.
 func TestARestoredMessageCountsAsCalled(t *testing.T) {
 	restored := func(c *outbox.Config) { c.RefuseBefore = noon.Add(time.Minute) }
-	for name, change := range map[string]func(*idem.Message){
-		"never claimed": func(*idem.Message) {}, "backed off": func(m *idem.Message) { claimed(lease)(m); m.State, m.OpenSince = idem.MessagePending, time.Time{} },
+	for name, change := range map[string]func(*storage.Message){
+		"never claimed": func(*storage.Message) {}, "backed off": func(m *storage.Message) {
+			claimed(lease)(m)
+			m.State, m.OpenSince = storage.MessagePending, time.Time{}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: keyless, config: restored})
@@ -151,10 +155,10 @@ func TestARestoredMessageCountsAsCalled(t *testing.T) {
 			w.provider.charge(id) // before the loss
 			w.clock.Add(time.Hour)
 			w.deliver(id)
-			w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 			w.clock.Add(time.Hour)
 			w.reconciled(outbox.ReconcileReport{Settled: 1})
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		})
 	}
 	t.Run("a later one is called", func(t *testing.T) {
@@ -162,6 +166,6 @@ func TestARestoredMessageCountsAsCalled(t *testing.T) {
 		w.clock.Add(time.Hour)
 		id := w.accept()
 		w.deliver(id)
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	})
 }

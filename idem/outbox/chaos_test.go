@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // chaos makes a world in which, around each call to the store and to the provider, anything may happen that a seed says:
@@ -74,15 +75,15 @@ func (c *chaos) around(ctx context.Context, run func(context.Context) error) err
 	var err error
 	switch {
 	case c.chance(4):
-		err = &idem.OutcomeUnknownError{Cause: errDied}
+		err = &storage.OutcomeUnknownError{Cause: errDied}
 	case c.chance(4):
 		c.late = append(c.late, func() { _ = run(context.WithoutCancel(ctx)) }) // nobody hears of it
-		err = &idem.OutcomeUnknownError{Cause: errDied}
+		err = &storage.OutcomeUnknownError{Cause: errDied}
 	case c.chance(4):
 		_ = run(ctx)
-		err = &idem.OutcomeUnknownError{Cause: errDied}
+		err = &storage.OutcomeUnknownError{Cause: errDied}
 	case c.chance(3):
-		err = idem.ErrContention
+		err = storage.ErrContention
 	case c.chance(3):
 		err = errDied
 	case c.chance(3):
@@ -95,7 +96,7 @@ func (c *chaos) around(ctx context.Context, run func(context.Context) error) err
 	return err
 }
 
-func (c *chaos) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (c *chaos) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
 	if c.chance(3) {
 		return nil, errDied
 	}
@@ -104,24 +105,24 @@ func (c *chaos) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 	return m, err
 }
 
-func (c *chaos) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (c *chaos) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	return c.around(ctx, func(ctx context.Context) error { return c.inner.UpdateMessage(ctx, m, fence) })
 }
 
-func (c *chaos) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+func (c *chaos) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
 	return c.around(ctx, func(ctx context.Context) error { return c.inner.PatchMessage(ctx, end, fence) })
 }
 
-func (c *chaos) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+func (c *chaos) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence storage.MessageFence) error {
 	return c.around(ctx, func(ctx context.Context) error { return c.inner.PostponeMessage(ctx, id, at, fence) })
 }
 
-func (c *chaos) PrepareSettle(s idem.Settlement) (func(context.Context) error, error) {
+func (c *chaos) PrepareSettle(s storage.Settlement) (func(context.Context) error, error) {
 	send, err := c.inner.PrepareSettle(s)
 	return func(ctx context.Context) error { return c.around(ctx, send) }, err
 }
 
-func (c *chaos) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]idem.MessageRef, string, error) {
+func (c *chaos) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]storage.MessageRef, string, error) {
 	return c.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 }
 
@@ -157,7 +158,7 @@ func (c *chaos) process(id idem.MessageID) string {
 	return made.outcome
 }
 
-func (c *chaos) call(_ context.Context, m idem.Message) outbox.Outcome {
+func (c *chaos) call(_ context.Context, m storage.Message) outbox.Outcome {
 	c.meanwhile()
 	now := c.clock.Now()
 	if now.After(m.LeaseUntil) {
@@ -195,7 +196,7 @@ func (c *chaos) call(_ context.Context, m idem.Message) outbox.Outcome {
 }
 
 // probe looks, and what it saw may be old when its caller hears of it.
-func (c *chaos) probe(_ context.Context, m idem.Message) outbox.Finding {
+func (c *chaos) probe(_ context.Context, m storage.Message) outbox.Finding {
 	c.meanwhile()
 	made, ok := c.made[m.ID]
 	c.meanwhile()
@@ -278,17 +279,17 @@ func (c *chaos) check(id idem.MessageID) error {
 	switch {
 	case made.charges > 1:
 		return errors.New("I2, charged twice: " + told)
-	case m.State == idem.MessagePending || m.State == idem.MessageClaimed || m.State == idem.MessageEvidenced:
+	case m.State == storage.MessagePending || m.State == storage.MessageClaimed || m.State == storage.MessageEvidenced:
 		return errors.New("I9, stuck: " + told)
-	case m.State == idem.MessageUnknown && c.probed:
+	case m.State == storage.MessageUnknown && c.probed:
 		return errors.New("I9, unknown for ever: " + told)
-	case r.State == idem.StateFailed && (made.charges > 0 || row != "not_executed"):
+	case r.State == storage.StateFailed && (made.charges > 0 || row != "not_executed"):
 		return errors.New("I4/I6, told failed: " + told)
-	case r.State == idem.StateCompleted && (r.Response.Status == 201) != (made.charges == 1):
+	case r.State == storage.StateCompleted && (r.Response.Status == 201) != (made.charges == 1):
 		return errors.New("I4, told another outcome: " + told)
-	case r.State == idem.StateCompleted && (row == "delivered") != (made.charges == 1):
+	case r.State == storage.StateCompleted && (row == "delivered") != (made.charges == 1):
 		return errors.New("I1/I6, other business writes: " + told)
-	case r.State == idem.StatePending && (m.State.Final() || row != ""):
+	case r.State == storage.StatePending && (m.State.Final() || row != ""):
 		return errors.New("I3, lost: " + told)
 	}
 	return nil

@@ -20,6 +20,9 @@ type Config struct {
 	CallTimeout time.Duration
 	// SettleMargin is the end of a lease in which no call may run any more: it is for settling. Default 2 s.
 	SettleMargin time.Duration
+	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that an AWS
+	// Lambda function is deployed with. It must hold a whole claim. Default 0: not known.
+	FunctionTimeout time.Duration
 	// SettleMax bounds how long a settlement is sent again that had no reply or met a running transaction, and any other
 	// write; where the context has an earlier deadline, a settlement has half of the time until that. Default 10 s.
 	SettleMax time.Duration
@@ -65,7 +68,8 @@ type Config struct {
 
 const (
 	responseBytesBound = 3584 << 10
-	fallbackBytes      = 4 << 10 // what the default fallback never exceeds
+	fallbackBytes      = 4 << 10     // what the default fallback never exceeds
+	answerTime         = time.Second // is left of an invocation after a claim, to answer in
 )
 
 func (c Config) withDefaults() Config {
@@ -118,6 +122,8 @@ func (c Config) validate() error {
 	switch {
 	case c.ClaimLease < c.CallTimeout+c.SettleMargin:
 		return broken("ClaimLease", c.ClaimLease, "must be at least CallTimeout + SettleMargin = %v: a call must end within its caller's lease", c.CallTimeout+c.SettleMargin)
+	case c.FunctionTimeout != 0 && c.FunctionTimeout < c.ClaimLease+answerTime:
+		return broken("FunctionTimeout", c.FunctionTimeout, "must be at least ClaimLease + %v = %v: less leaves no time to call and to settle", answerTime, c.ClaimLease+answerTime)
 	case c.BackoffMax < c.BackoffMin:
 		return broken("BackoffMax", c.BackoffMax, "must be at least BackoffMin = %v", c.BackoffMin)
 	case c.ProbeBackoffMax < c.ProbeBackoffMin:

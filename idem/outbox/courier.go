@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Courier delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
@@ -26,7 +27,7 @@ var errUnclaimable = errors.New("outbox: a new message can't be claimed")
 
 // Claimed implements [idem.Courier]. No stream record wakes a worker for a message that is inserted as claimed: whoever
 // finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
-func (c *Courier) Claimed(m idem.Message, owner idem.Owner, now time.Time) (idem.Message, error) {
+func (c *Courier) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
 	x, err := c.worker.deliveryOf(protocol.Wake, m)
 	if err != nil {
 		return m, err
@@ -38,12 +39,12 @@ func (c *Courier) Claimed(m idem.Message, owner idem.Owner, now time.Time) (idem
 		return m, errUnclaimable
 	}
 	claimed := withHeader(m, action.Write.Msg)
-	claimed.Owner, claimed.Revision = owner, nameOf[idem.Revision](revision)
+	claimed.Owner, claimed.Revision = owner, nameOf[storage.Revision](revision)
 	return claimed, nil
 }
 
 // Carry implements [idem.Courier].
-func (c *Courier) Carry(ctx context.Context, m idem.Message) (*idem.RecordEnd, error) {
+func (c *Courier) Carry(ctx context.Context, m storage.Message) (*storage.RecordEnd, error) {
 	x, err := c.worker.deliveryOf(protocol.Carry, m)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (c *Courier) Carry(ctx context.Context, m idem.Message) (*idem.RecordEnd, e
 }
 
 // Resume implements [idem.Courier]. It costs the reads of [Open], and a claim where there is something to do.
-func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*idem.RecordEnd, error) {
+func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*storage.RecordEnd, error) {
 	w := c.worker
 	open, err := Open(ctx, readOnly{w.desk}, id)
 	if err != nil || open == nil || w.now().Before(Due(*open)) {
@@ -70,7 +71,7 @@ func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*idem.Record
 }
 
 // onward delivers and, as long as a settlement claims the next message of the chain, that one.
-func (c *Courier) onward(ctx context.Context, x *delivery) (*idem.RecordEnd, error) {
+func (c *Courier) onward(ctx context.Context, x *delivery) (*storage.RecordEnd, error) {
 	for {
 		x.machine.Onward = true
 		say, err := x.run(ctx)
@@ -87,6 +88,6 @@ func (c *Courier) onward(ctx context.Context, x *delivery) (*idem.RecordEnd, err
 type readOnly struct{ desk *desk }
 
 // Message implements [Messages].
-func (r readOnly) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (r readOnly) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
 	return r.desk.message(ctx, id)
 }

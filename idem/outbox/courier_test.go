@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -39,7 +40,7 @@ var errKilled = errors.New("killed")
 func newChain(t *testing.T, change func(*outbox.Topic)) *chain {
 	t.Helper()
 	c := &chain{world: newWorld(t, options{})}
-	topic := func(name string, settle func(idem.Message, outbox.Outcome) (outbox.Settlement, error)) outbox.Topic {
+	topic := func(name string, settle func(storage.Message, outbox.Outcome) (outbox.Settlement, error)) outbox.Topic {
 		topic := outbox.Topic{
 			Name: name, Call: c.provider.call, Settle: settle, Keys: outbox.Keys{Honoured: true, Retention: time.Hour}, AttemptsMax: 5,
 		}
@@ -61,7 +62,7 @@ func newChain(t *testing.T, change func(*outbox.Topic)) *chain {
 }
 
 // settleScreening continues with the payout, unless the screening says no.
-func settleScreening(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settleScreening(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	said, err := settle(m, o)
 	if _, delivered := o.(outbox.Delivered); delivered {
 		said.Next = &outbox.Next{Topic: topicPayout, Payload: []byte(payload)}
@@ -94,20 +95,20 @@ func (c *chain) operation(mortal bool) *idem.Registered {
 func (c *chain) alive(run func() error) error {
 	n, deadAt, lostAt := c.calls.Add(1), c.deadAt.Load(), c.lostAt.Load()
 	if deadAt > 0 && n >= deadAt {
-		return &idem.OutcomeUnknownError{Cause: errKilled}
+		return &storage.OutcomeUnknownError{Cause: errKilled}
 	}
 	if err := run(); lostAt == 0 || n < lostAt {
 		return err
 	}
 	c.deadAt.Store(n)
-	return &idem.OutcomeUnknownError{Cause: errKilled}
+	return &storage.OutcomeUnknownError{Cause: errKilled}
 }
 
 func (c *chain) mortalTopics(mortal bool) *outbox.Topics {
 	if !mortal {
 		return c.topics
 	}
-	call := func(ctx context.Context, m idem.Message) (o outbox.Outcome) {
+	call := func(ctx context.Context, m storage.Message) (o outbox.Outcome) {
 		if err := c.alive(func() error { o = c.provider.call(ctx, m); return nil }); err != nil {
 			return outbox.Ambiguous{Cause: err}
 		}
@@ -244,7 +245,7 @@ func TestInlineLeavesAPhaseWithoutTimeToItsWakeUp(t *testing.T) {
 		c.provider.during = func() { time.Sleep(2 * time.Second); c.clock.Add(2 * time.Second) } // the next call and its settlement want 7 s
 		result, err := c.requestWithin(ctx, op, "k")
 		c.ok(err)
-		if m := c.message(result.OperationID.Message(2)); result.Response.Status != 202 || m.State != idem.MessagePending || !m.OpenSince.IsZero() {
+		if m := c.message(result.OperationID.Message(2)); result.Response.Status != 202 || m.State != storage.MessagePending || !m.OpenSince.IsZero() {
 			t.Errorf("status %d, second message %s, open since %v; want 202, pending, never", result.Response.Status, m.State, m.OpenSince)
 		}
 		c.ok(c.worker.Deliver(t.Context(), result.OperationID.Message(2)))
@@ -328,7 +329,7 @@ func TestInlineKilledAtAProviderWithoutKeysEndsUnknown(t *testing.T) {
 			id := c.payout(op, idem.OutcomeReplayed, 202)
 			c.wake()
 			c.payout(op, idem.OutcomeReplayed, 202)
-			if m := c.message(id.Message(phase)); m.State != idem.MessageUnknown {
+			if m := c.message(id.Message(phase)); m.State != storage.MessageUnknown {
 				t.Errorf("message %d is %s, want unknown", phase, m.State)
 			}
 			c.effects(id, 1, phase-1)
@@ -404,7 +405,7 @@ func TestH3A202IsNeverExecutedAgain(t *testing.T) {
 					t.Errorf("another 202: %s, then %s", first.Response.Body, again.Response.Body)
 				}
 				for _, r := range c.inner.Records() {
-					if r.State == idem.StateFailedRetryable || r.Epoch != 1 {
+					if r.State == storage.StateFailedRetryable || r.Epoch != 1 {
 						t.Errorf("the record is %s in epoch %d", r.State, r.Epoch)
 					}
 				}

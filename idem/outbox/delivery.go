@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // delivery performs one [protocol.Delivery]: the machine decides, and each of its actions is one call. It belongs to one
@@ -23,10 +24,10 @@ type delivery struct {
 
 	// row is the message as it was read or written last, with all that the machine does not know of it; none, where there
 	// is no such message.
-	row  idem.Message
+	row  storage.Message
 	none bool
 	// first is the state in which it was found.
-	first idem.MessageState
+	first storage.MessageState
 	// outcome is what the call, a probe, a webhook or a person said last, asked when the provider was asked.
 	outcome Outcome
 	finding Finding
@@ -37,8 +38,8 @@ type delivery struct {
 	// send sends the write that is under way; end is what it makes of the record, and next the message that it inserts. ended
 	// is what a write has made of the record.
 	send       func(context.Context) error
-	end, ended *idem.RecordEnd
-	next       idem.Message
+	end, ended *storage.RecordEnd
+	next       storage.Message
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
@@ -54,7 +55,7 @@ func (d *desk) newDelivery(errand protocol.MessageErrand, id idem.MessageID) (*d
 }
 
 // deliveryOf begins with a row that is known: it came with the wake-up, or was written by the same request.
-func (d *desk) deliveryOf(errand protocol.MessageErrand, m idem.Message) (*delivery, error) {
+func (d *desk) deliveryOf(errand protocol.MessageErrand, m storage.Message) (*delivery, error) {
 	x, err := d.newDelivery(errand, m.ID)
 	if err == nil {
 		err = x.know(&m)
@@ -66,7 +67,7 @@ func (d *desk) deliveryOf(errand protocol.MessageErrand, m idem.Message) (*deliv
 }
 
 // know takes the row, and with it the topic. It returns an [*UnreadableError] or a [*TopicError].
-func (x *delivery) know(m *idem.Message) error {
+func (x *delivery) know(m *storage.Message) error {
 	if x.none = m == nil; x.none {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (x *delivery) deadline(ctx context.Context) protocol.Instant {
 func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
 	in := protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.OK}}
 	m, err := x.message(ctx, x.id)
-	var malformed *idem.MalformedError
+	var malformed *storage.MalformedError
 	switch {
 	case errors.As(err, &malformed):
 		return in, err
@@ -142,7 +143,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	in := protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}
 	until := timeOf(a.Until)
 	if a.Pause == 0 {
-		x.send, x.end, x.next = nil, nil, idem.Message{}
+		x.send, x.end, x.next = nil, nil, storage.Message{}
 		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.timeForCall(ctx) {
 			return in, ErrNoTime
 		}
@@ -170,7 +171,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		err = x.send(sending)
 		cancel()
 	}
-	var row *idem.Message
+	var row *storage.Message
 	if in.Reply, row = replyOf(err, x.id); err != nil {
 		x.cause = err
 	}
@@ -190,12 +191,12 @@ var errSealed = errors.New("outbox: the message can't be opened here")
 // tooLate says why nothing was sent, where nothing else does.
 func (x *delivery) tooLate() {
 	if x.cause == nil {
-		x.cause = &idem.NotAskedError{Cause: context.DeadlineExceeded}
+		x.cause = &storage.NotAskedError{Cause: context.DeadlineExceeded}
 	}
 }
 
 // lost says that an answer without evidence came too late for its claim.
-func (x *delivery) lost(ctx context.Context, row idem.Message) {
+func (x *delivery) lost(ctx context.Context, row storage.Message) {
 	if x.called && x.machine.Step == protocol.Writing && row.Epoch != x.row.Epoch {
 		x.log(ctx, levelWarn, "outbox.claim_lost", row, "outcome", nameOfOutcome(x.outcome))
 	}
@@ -203,14 +204,14 @@ func (x *delivery) lost(ctx context.Context, row idem.Message) {
 
 // trouble is the error of what a machine told.
 func (x *delivery) trouble(s protocol.Say) error {
-	var conflict *idem.MessageConflictError
+	var conflict *storage.MessageConflictError
 	switch {
 	case s.Code == protocol.Stale:
-		return &idem.MessageConflictError{Existing: x.existing()}
+		return &storage.MessageConflictError{Existing: x.existing()}
 	case s.Code != protocol.Unavailable:
 		return nil
 	case x.cause == nil || errors.As(x.cause, &conflict):
-		return fmt.Errorf("outbox: others kept changing the message: %w", idem.ErrContention)
+		return fmt.Errorf("outbox: others kept changing the message: %w", storage.ErrContention)
 	}
 	return fmt.Errorf("outbox: %s: %w", stepNames[x.machine.At.W.Msg.State], x.cause)
 }
@@ -222,7 +223,7 @@ var stepNames = map[protocol.MessageState]string{
 }
 
 // existing is the row, if there is one.
-func (x *delivery) existing() *idem.Message {
+func (x *delivery) existing() *storage.Message {
 	if x.none || x.row.ID == "" {
 		return nil
 	}

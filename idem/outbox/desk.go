@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // desk is what workers, sweeps and reconcilers share: how a transition is written, settled, logged and told to the queues.
@@ -17,7 +18,7 @@ type desk struct {
 	wakeUps     WakeUps
 	deadLetters DeadLetters
 	cfg         Config
-	mint        idem.Mint
+	mint        storage.IDGenerator
 }
 
 func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLetters) (*desk, error) {
@@ -26,7 +27,7 @@ func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLette
 	}
 	return &desk{
 		store: store, topics: topics, wakeUps: wakeUps, deadLetters: deadLetters,
-		cfg: topics.cfg, mint: idem.Mint{Random: topics.cfg.Random},
+		cfg: topics.cfg, mint: storage.IDGenerator{Random: topics.cfg.Random},
 	}, nil
 }
 
@@ -34,7 +35,7 @@ func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLette
 // done with it; the release that wrote it can.
 type UnreadableError struct {
 	SchemaVersion int
-	State         idem.MessageState
+	State         storage.MessageState
 }
 
 // Error implements error.
@@ -55,7 +56,7 @@ func (e *TopicError) Error() string {
 func (d *desk) unknown(ctx context.Context, id idem.MessageID, err error) bool {
 	var topic *TopicError
 	var unreadable *UnreadableError
-	var malformed *idem.MalformedError
+	var malformed *storage.MalformedError
 	if !errors.As(err, &topic) && !errors.As(err, &unreadable) && !errors.As(err, &malformed) {
 		return false
 	}
@@ -64,7 +65,7 @@ func (d *desk) unknown(ctx context.Context, id idem.MessageID, err error) bool {
 }
 
 // topic returns the message's topic, or an [*UnreadableError] or a [*TopicError].
-func (d *desk) topic(m idem.Message) (Topic, error) {
+func (d *desk) topic(m storage.Message) (Topic, error) {
 	if !m.Readable() {
 		return Topic{}, &UnreadableError{m.SchemaVersion, m.State}
 	}
@@ -88,7 +89,7 @@ func remaining(ctx context.Context) (time.Duration, bool) {
 }
 
 // message reads a message strongly; nil when there is none.
-func (d *desk) message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (d *desk) message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.StoreTimeout)
 	defer cancel()
 	m, err := d.store.Message(ctx, id)
@@ -105,7 +106,7 @@ func (d *desk) pause(try int) time.Duration {
 }
 
 // schedule asks for a wake-up. Failing to is fine: the sweep does the rest.
-func (d *desk) schedule(ctx context.Context, m idem.Message, at time.Time) error {
+func (d *desk) schedule(ctx context.Context, m storage.Message, at time.Time) error {
 	delay := min(max(at.Sub(d.now()), 0), WakeUpDelayMax)
 	err := d.wakeUps.Schedule(ctx, m.Tenant, m.ID, delay)
 	if err != nil {
@@ -115,7 +116,7 @@ func (d *desk) schedule(ctx context.Context, m idem.Message, at time.Time) error
 }
 
 // log writes one line about a message: never its payload, reference or evidence.
-func (d *desk) log(ctx context.Context, level slog.Level, event string, m idem.Message, args ...any) {
+func (d *desk) log(ctx context.Context, level slog.Level, event string, m storage.Message, args ...any) {
 	args = append([]any{
 		"message", m.ID, "topic", m.Topic, "tenant", m.Tenant, "state", m.State, "epoch", m.Epoch,
 		"attempts", m.Attempts, "age_ms", d.now().Sub(m.CreatedAt).Milliseconds(),
@@ -124,12 +125,12 @@ func (d *desk) log(ctx context.Context, level slog.Level, event string, m idem.M
 }
 
 // alarm writes a line that wants a person.
-func (d *desk) alarm(ctx context.Context, event string, m idem.Message, args ...any) {
+func (d *desk) alarm(ctx context.Context, event string, m storage.Message, args ...any) {
 	d.log(ctx, slog.LevelError, event, m, append(args, "alarm", true)...)
 }
 
 // bury queues a copy for the operators. The row is the truth and stands in their queue whatever becomes of the copy.
-func (d *desk) bury(ctx context.Context, m idem.Message, reason string) {
+func (d *desk) bury(ctx context.Context, m storage.Message, reason string) {
 	letter := DeadLetter{Message: m.ID, Topic: m.Topic, Reason: reason, Open: !m.OpenSince.IsZero(), Attempts: m.Attempts}
 	if err := d.deadLetters.Bury(context.WithoutCancel(ctx), letter); err != nil {
 		d.alarm(ctx, "outbox.dead_letter_lost", m, "error", err)

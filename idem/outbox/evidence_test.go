@@ -8,13 +8,14 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // crowded keeps a call to the store in contention for so many tries.
 func (w *world) crowded(call faulty.Call, tries int) {
 	for n := range tries {
-		w.store.On(call, n+1, faulty.Refuse(idem.ErrContention))
+		w.store.On(call, n+1, faulty.Refuse(storage.ErrContention))
 	}
 }
 
@@ -24,7 +25,7 @@ func TestContentionAtSettlementCallsNobodyAgain(t *testing.T) {
 	id := w.accept()
 	w.crowded(faulty.Settle, 12)
 	w.deliver(id)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	if n := w.provider.called(); n != 1 {
 		t.Errorf("%d calls, want 1", n)
 	}
@@ -48,7 +49,7 @@ func TestADefiniteAnswerIsKeptWhenItCannotBeSettled(t *testing.T) {
 			}
 			w.clock.Add(time.Minute)
 			meet(w, id)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 			if n := w.provider.called(); n != 1 {
 				t.Errorf("%d calls, want 1", n)
 			}
@@ -76,10 +77,10 @@ func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
 			id := w.accept(dead)
 			w.clock.Add(time.Hour)
 			stale(t, change(w, id))
-			if delivered, _ := w.kept(id); !delivered || w.message(id).State != idem.MessageDead {
+			if delivered, _ := w.kept(id); !delivered || w.message(id).State != storage.MessageDead {
 				t.Errorf("message %s, kept %v", w.message(id).State, delivered)
 			}
-			w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+			w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
 		})
 	}
 }
@@ -96,7 +97,7 @@ func (w *world) tidings(id idem.MessageID, o outbox.Outcome) {
 func TestADeclineNeverOverrulesWhatIsKeptAsDelivered(t *testing.T) {
 	broken := true
 	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
-		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			if broken {
 				return outbox.Settlement{}, errors.New("a bug")
 			}
@@ -107,13 +108,13 @@ func TestADeclineNeverOverrulesWhatIsKeptAsDelivered(t *testing.T) {
 	w.tidings(id, charged)
 	broken = false
 	w.tidings(id, outbox.Declined{Reference: "ch_no"})
-	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
 	if delivered, declined := w.kept(id); !delivered || !declined || w.logged("outbox.evidence_differs") == 0 {
 		t.Errorf("kept %v and %v, %d alarms", delivered, declined, w.logged("outbox.evidence_differs"))
 	}
 	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
 	w.ok(err)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 0)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
 }
 
 // A provider without keys. The first call is declined, and its worker freezes; a probe finds nothing; the second call charges.
@@ -123,7 +124,7 @@ func TestADeclineOfAnEarlierAttemptSettlesNothing(t *testing.T) {
 	calls := 0
 	w = newWorld(t, options{topic: func(topic *outbox.Topic) {
 		keyless(topic)
-		topic.Call = func(_ context.Context, m idem.Message) outbox.Outcome {
+		topic.Call = func(_ context.Context, m storage.Message) outbox.Outcome {
 			if calls++; calls > 1 {
 				w.provider.charge(m.ID)
 				return outbox.Ambiguous{Cause: errors.New("lost")}
@@ -138,18 +139,18 @@ func TestADeclineOfAnEarlierAttemptSettlesNothing(t *testing.T) {
 	}})
 	id := w.accept()
 	w.deliver(id)
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 	w.clock.Add(lease + absentAfter)
 	w.reconciled(outbox.ReconcileReport{Settled: 1})
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 // A webhook's decline at a provider without keys, of a message that was claimed twice: nobody knows which attempt it is about.
 func TestAWebhooksDeclineOfNobodyKnowsWhichAttemptIsKept(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
-	id := w.accept(parked, func(m *idem.Message) { m.Epoch = 2 })
+	id := w.accept(parked, func(m *storage.Message) { m.Epoch = 2 })
 	w.tidings(id, outbox.Declined{Reference: "ch_no"})
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
 	if _, declined := w.kept(id); !declined {
 		t.Error("the evidence is lost")
 	}
@@ -160,9 +161,9 @@ func TestARedrivenMessageThatNobodyHadClaimedIsDelivered(t *testing.T) {
 	w := newWorld(t, options{topic: unsettlingOnce()})
 	id := w.accept(old)
 	w.deliver(id)
-	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
 	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
 	w.ok(err)
 	w.deliver(id)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }

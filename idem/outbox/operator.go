@@ -7,10 +7,11 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Operator carries out what a person decides about messages that are unknown, evidenced or dead. Each change demands the
-// message exactly as the person saw it, by its revision: a stale one is an [*idem.MessageConflictError] with what is there
+// message exactly as the person saw it, by its revision: a stale one is an [*storage.MessageConflictError] with what is there
 // now, and changes nothing. What the contract does not admit is a [*RefusalError]. Other errors are as with
 // [Reconciler.Reconcile].
 type Operator struct{ *desk }
@@ -37,7 +38,7 @@ func (e *RefusalError) Error() string { return fmt.Sprintf("outbox: %s: refused:
 // Settle ends a message that is unknown, evidenced or dead with evidence that a person has: the provider's own books say
 // [Delivered] or [Declined]. DecisionSettled, or DecisionDead or DecisionKept where it could not be settled: then the
 // evidence is kept.
-func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen idem.Revision, evidence Outcome) (Decision, error) {
+func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.Revision, evidence Outcome) (Decision, error) {
 	if !definite(evidence) {
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("a %T is no evidence", evidence)}
 	}
@@ -51,7 +52,7 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen idem.Revi
 	case err != nil:
 		return DecisionNone, err
 	case say.Code == protocol.Unchanged: // it has ended between the look and the write
-		return DecisionNone, &idem.MessageConflictError{Existing: x.existing()}
+		return DecisionNone, &storage.MessageConflictError{Existing: x.existing()}
 	case say.Code == protocol.Inadmissible:
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("it is %s, and nobody waits for evidence", x.row.State)}
 	}
@@ -63,7 +64,7 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen idem.Revi
 // effect happened must be settled instead). The message is cancelled, with what Settle makes of [NotExecuted], and the
 // record fails with `operation_closed`, or waits for what Settle sends to undo earlier steps. Where the record is final
 // already only the message ends.
-func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen idem.Revision) error {
+func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen storage.Revision) error {
 	x, err := o.change(protocol.Close, id, seen)
 	if err != nil {
 		return err
@@ -79,8 +80,8 @@ func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen idem.Revis
 func (x *delivery) unclosable() string {
 	m := x.row
 	until := m.LeaseUntil.Add(x.topic.absentAfter(x.cfg))
-	switch parked := m.State == idem.MessageUnknown || m.State == idem.MessageDead; {
-	case m.State == idem.MessagePending:
+	switch parked := m.State == storage.MessageUnknown || m.State == storage.MessageDead; {
+	case m.State == storage.MessagePending:
 		return "it has been claimed before, and a worker may be on it"
 	case parked && x.now().Before(until):
 		return fmt.Sprintf("a request may be under way until %s", until.Format(time.RFC3339))
@@ -95,7 +96,7 @@ func (x *delivery) unclosable() string {
 // Redrive starts a message anew that is dead, with attempts and age counted anew: evidence that it keeps is settled; what is
 // open is unknown again, and probed; the rest is pending again, with the same downstream key. One that is evidenced is
 // settled. It returns what the message is then.
-func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen idem.Revision) (idem.MessageState, error) {
+func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen storage.Revision) (storage.MessageState, error) {
 	x, err := o.change(protocol.Redrive, id, seen)
 	if err != nil {
 		return "", err
@@ -113,7 +114,7 @@ func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen idem.Rev
 // undrivable says why a message can't be started anew.
 func (x *delivery) undrivable() string {
 	switch {
-	case x.row.State != idem.MessageDead:
+	case x.row.State != storage.MessageDead:
 		return fmt.Sprintf("it is %s, not dead", x.row.State)
 	case x.row.Detached:
 		return "it was given up, and what that means was written"
@@ -122,7 +123,7 @@ func (x *delivery) undrivable() string {
 }
 
 // change is a delivery about the message as a person saw it.
-func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen idem.Revision) (*delivery, error) {
+func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen storage.Revision) (*delivery, error) {
 	if seen == "" {
 		return nil, &RefusalError{id, "the revision that was seen must be told"}
 	}

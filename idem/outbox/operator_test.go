@@ -8,11 +8,12 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // seen is the message as an operator sees it.
-func (w *world) seen(id idem.MessageID) idem.Revision {
+func (w *world) seen(id idem.MessageID) storage.Revision {
 	w.Helper()
 	return w.message(id).Revision
 }
@@ -28,31 +29,31 @@ func refusedWith(t *testing.T, err error, reason string) {
 
 func stale(t *testing.T, err error) {
 	t.Helper()
-	var conflict *idem.MessageConflictError
+	var conflict *storage.MessageConflictError
 	if !errors.As(err, &conflict) {
 		t.Errorf("%v, want what is there instead", err)
 	}
 }
 
 // dead is a message that was given up with its call open.
-func dead(m *idem.Message) {
+func dead(m *storage.Message) {
 	parked(m)
-	m.State, m.Attempts = idem.MessageDead, 3
+	m.State, m.Attempts = storage.MessageDead, 3
 }
 
 var charged = outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
 
 func TestOperatorSettlesWithEvidence(t *testing.T) {
 	for name, c := range map[string]struct {
-		change   func(*idem.Message)
+		change   func(*storage.Message)
 		evidence outbox.Outcome
-		state    idem.MessageState
+		state    storage.MessageState
 		status   int
 		row      string
 	}{
-		"unknown, delivered": {parked, charged, idem.MessageDelivered, 201, "delivered"},
-		"unknown, declined":  {parked, outbox.Declined{Reference: "ch_no"}, idem.MessageDeclined, 402, "declined"},
-		"dead, delivered":    {dead, charged, idem.MessageDelivered, 201, "delivered"},
+		"unknown, delivered": {parked, charged, storage.MessageDelivered, 201, "delivered"},
+		"unknown, declined":  {parked, outbox.Declined{Reference: "ch_no"}, storage.MessageDeclined, 402, "declined"},
+		"dead, delivered":    {dead, charged, storage.MessageDelivered, 201, "delivered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
@@ -61,7 +62,7 @@ func TestOperatorSettlesWithEvidence(t *testing.T) {
 			if got, err := w.operator.Settle(t.Context(), id, fence, c.evidence); err != nil || got != outbox.DecisionSettled {
 				t.Fatalf("%s, %v", got, err)
 			}
-			w.want(id, c.state, idem.StateCompleted, c.status, c.row, 0)
+			w.want(id, c.state, storage.StateCompleted, c.status, c.row, 0)
 			_, err := w.operator.Settle(t.Context(), id, fence, c.evidence)
 			stale(t, err)
 		})
@@ -73,7 +74,7 @@ func TestOperatorIsFencedByWhatWasSeen(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept(dead)
 	before, fence := w.message(id), w.seen(id)
-	w.rewrite(id, func(*idem.Message) {}) // it is the same, and somebody has written it
+	w.rewrite(id, func(*storage.Message) {}) // it is the same, and somebody has written it
 	_, err := w.operator.Settle(t.Context(), id, fence, charged)
 	stale(t, err)
 	stale(t, w.operator.Close(t.Context(), id, fence))
@@ -88,12 +89,12 @@ func TestOperatorIsFencedByWhatWasSeen(t *testing.T) {
 
 // Between the operator's look and their write a probe settles: the write meets the fence, not the other way round.
 func TestOperatorLosesToWhoeverWasFaster(t *testing.T) {
-	for name, decide := range map[string]func(*world, idem.MessageID, idem.Revision) error{
-		"settle": func(w *world, id idem.MessageID, seen idem.Revision) error {
+	for name, decide := range map[string]func(*world, idem.MessageID, storage.Revision) error{
+		"settle": func(w *world, id idem.MessageID, seen storage.Revision) error {
 			_, err := w.operator.Settle(w.Context(), id, seen, outbox.Declined{})
 			return err
 		},
-		"close": func(w *world, id idem.MessageID, seen idem.Revision) error {
+		"close": func(w *world, id idem.MessageID, seen storage.Revision) error {
 			return w.operator.Close(w.Context(), id, seen)
 		},
 	} {
@@ -110,7 +111,7 @@ func TestOperatorLosesToWhoeverWasFaster(t *testing.T) {
 				}
 			}))
 			stale(t, decide(w, id, fence))
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		})
 	}
 }
@@ -122,13 +123,13 @@ func TestOperatorSettleRefuses(t *testing.T) {
 	refusedWith(t, err, "pending")
 	_, err = w.operator.Settle(t.Context(), id, w.seen(id), outbox.Ambiguous{})
 	refusedWith(t, err, "no evidence")
-	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
 }
 
 // Closed: nothing happened and nobody shall execute it. It waits as long as proof of absence does (docs/design.md
 // "Messages"), and gives no final answer without its business writes (peers.md H20).
 func TestOperatorCloses(t *testing.T) {
-	for name, change := range map[string]func(*idem.Message){"unknown": parked, "dead": dead} {
+	for name, change := range map[string]func(*storage.Message){"unknown": parked, "dead": dead} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept(change)
@@ -136,7 +137,7 @@ func TestOperatorCloses(t *testing.T) {
 			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "under way until 2026-11-21T12:01:12Z")
 			w.clock.Add(time.Millisecond)
 			w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
-			w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+			w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
 			if code := w.record(id).LastError; code != "operation_closed" {
 				t.Errorf("record failed with %q", code)
 			}
@@ -147,9 +148,9 @@ func TestOperatorCloses(t *testing.T) {
 		w := newWorld(t, options{})
 		id := w.accept()
 		w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
-		w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+		w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
 		w.deliver(id)
-		w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+		w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
 	})
 	t.Run("claimed", func(t *testing.T) {
 		w := newWorld(t, options{})
@@ -164,13 +165,13 @@ func TestOperatorClosesWhatHasFailed(t *testing.T) {
 	w.provider.script = []string{"400"}
 	id := w.accept()
 	w.deliver(id)
-	w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 	w.inner.PutRow("payment "+string(id), []byte("mended by hand"))
 	w.clock.Add(time.Hour)
 	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
 	refusedWith(t, err, "final answer")
 	w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
-	w.want(id, idem.MessageCancelled, idem.StateFailed, 502, "mended by hand", 0)
+	w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "mended by hand", 0)
 }
 
 // Evidence is never discarded: what could not be settled is redriven, which settles it once the reason is gone.
@@ -179,7 +180,7 @@ func TestOperatorRedrivesKeptEvidence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := true
 			w := newWorld(t, options{topic: func(topic *outbox.Topic) {
-				topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+				topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 					if broken {
 						return outbox.Settlement{}, errors.New("a bug")
 					}
@@ -192,14 +193,14 @@ func TestOperatorRedrivesKeptEvidence(t *testing.T) {
 			}
 			w.clock.Add(time.Hour)
 			refusedWith(t, w.operator.Close(t.Context(), id, w.seen(id)), "evidence")
-			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || got != idem.MessageDead {
+			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || got != storage.MessageDead {
 				t.Errorf("still broken: %s, %v", got, err)
 			}
 			broken = false
 			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || string(got) != o.Name() {
 				t.Fatalf("%s, %v", got, err)
 			}
-			if r := w.record(id); r.State != idem.StateCompleted || w.provider.called() != 0 {
+			if r := w.record(id); r.State != storage.StateCompleted || w.provider.called() != 0 {
 				t.Errorf("record %s, %d calls", r.State, w.provider.called())
 			}
 		})
@@ -216,7 +217,7 @@ func TestH4RedrivenByAnOperatorIsAskedAbout(t *testing.T) {
 				w.provider.charge(id)
 			}
 			w.clock.Add(3 * 24 * time.Hour)
-			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || got != idem.MessageUnknown {
+			if got, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil || got != storage.MessageUnknown {
 				t.Fatalf("%s, %v", got, err)
 			}
 			w.deliver(id)
@@ -226,7 +227,7 @@ func TestH4RedrivenByAnOperatorIsAskedAbout(t *testing.T) {
 			_, err := w.reconciler.Run(t.Context())
 			w.ok(err)
 			w.drain(time.Second)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		})
 	}
 }
@@ -238,9 +239,9 @@ func TestRedriveFencesOffWhatWasUnderWay(t *testing.T) {
 	id := w.accept()
 	w.deliver(id)
 	w.drain(time.Hour)
-	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0) // failing it could not be written
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0) // failing it could not be written
 	died, before := w.message(id), w.seen(id)
-	if got, err := w.operator.Redrive(t.Context(), id, before); err != nil || got != idem.MessagePending {
+	if got, err := w.operator.Redrive(t.Context(), id, before); err != nil || got != storage.MessagePending {
 		t.Fatalf("%s, %v", got, err)
 	}
 	if m := w.message(id); m.Epoch != died.Epoch+1 || m.Attempts != 0 || m.RedrivenAt.IsZero() {
@@ -249,13 +250,13 @@ func TestRedriveFencesOffWhatWasUnderWay(t *testing.T) {
 	_, err := w.operator.Redrive(t.Context(), id, before)
 	stale(t, err)
 	w.drain(time.Second)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 func unsettlingOnce() func(*outbox.Topic) {
 	failed := false
 	return func(topic *outbox.Topic) {
-		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			if !failed {
 				failed = true
 				return outbox.Settlement{}, errors.New("a bug")
@@ -268,7 +269,7 @@ func unsettlingOnce() func(*outbox.Topic) {
 // A message beside a complete operation is sent anew, unless the application wrote down that it never will be.
 func TestOperatorRedrivesADetachedMessage(t *testing.T) {
 	quiet := func(topic *outbox.Topic) {
-		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			if _, ok := o.(outbox.NotExecuted); ok {
 				return outbox.Settlement{}, nil
 			}
@@ -277,21 +278,21 @@ func TestOperatorRedrivesADetachedMessage(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		topic func(*outbox.Topic)
-		want  idem.MessageState
-	}{"nothing was written": {quiet, idem.MessageDelivered}, "it was written": {nil, idem.MessageDead}} {
+		want  storage.MessageState
+	}{"nothing was written": {quiet, storage.MessageDelivered}, "it was written": {nil, storage.MessageDead}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
 			w.provider.script = []string{"429", "429", "429"}
-			id := w.accept(func(m *idem.Message) { m.Detached = true })
+			id := w.accept(func(m *storage.Message) { m.Detached = true })
 			w.deliver(id)
 			w.drain(48 * time.Hour)
-			if m := w.message(id); m.State != idem.MessageDead {
+			if m := w.message(id); m.State != storage.MessageDead {
 				t.Fatalf("message is %s", m.State)
 			}
 			got, err := w.operator.Redrive(t.Context(), id, w.seen(id))
-			if c.want == idem.MessageDead {
+			if c.want == storage.MessageDead {
 				refusedWith(t, err, "given up")
-			} else if err != nil || got != idem.MessagePending {
+			} else if err != nil || got != storage.MessagePending {
 				t.Fatalf("%s, %v", got, err)
 			}
 			w.drain(time.Second)
@@ -313,13 +314,13 @@ func TestOperatorAndLostReplies(t *testing.T) {
 			if err := w.operator.Close(t.Context(), closed, w.seen(closed)); err != nil {
 				w.ok(w.operator.Close(t.Context(), closed, w.seen(closed)))
 			}
-			w.want(closed, idem.MessageCancelled, idem.StateFailed, 502, "not_executed", 0)
+			w.want(closed, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
 			w.store.On(call, 1, lost)
 			if _, err := w.operator.Redrive(t.Context(), redriven, w.seen(redriven)); err != nil {
 				_, err := w.operator.Redrive(t.Context(), redriven, w.seen(redriven))
 				w.ok(err)
 			}
-			if m := w.message(redriven); m.State != idem.MessageUnknown || m.Epoch != 2 {
+			if m := w.message(redriven); m.State != storage.MessageUnknown || m.Epoch != 2 {
 				t.Errorf("%s of %s lost: %s, epoch %d", name, call, m.State, m.Epoch)
 			}
 		}
@@ -344,19 +345,19 @@ func second[T any](_ T, err error) error { return err }
 // A webhook's evidence settles from any state that is not final, and is no news after that.
 func TestSettleFromElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*idem.Message)
+		change func(*storage.Message)
 		want   outbox.Decision
-		state  idem.MessageState
+		state  storage.MessageState
 		alarms string
 	}{
-		"never claimed":     {func(*idem.Message) {}, outbox.DecisionSettled, idem.MessageDelivered, ""},
-		"claimed, alive":    {claimed(time.Hour), outbox.DecisionSettled, idem.MessageDelivered, ""},
-		"claimed, dead":     {claimed(time.Second), outbox.DecisionSettled, idem.MessageDelivered, ""},
-		"unknown":           {parked, outbox.DecisionSettled, idem.MessageDelivered, ""},
-		"dead":              {dead, outbox.DecisionSettled, idem.MessageDelivered, ""},
-		"delivered already": {func(m *idem.Message) { m.State, m.Reference = idem.MessageDelivered, "ch_1" }, outbox.DecisionNone, idem.MessageDelivered, ""},
-		"declined already":  {func(m *idem.Message) { m.State = idem.MessageDeclined }, outbox.DecisionNone, idem.MessageDeclined, "outbox.evidence_differs"},
-		"cancelled":         {func(m *idem.Message) { m.State = idem.MessageCancelled }, outbox.DecisionNone, idem.MessageCancelled, "outbox.evidence_late"},
+		"never claimed":     {func(*storage.Message) {}, outbox.DecisionSettled, storage.MessageDelivered, ""},
+		"claimed, alive":    {claimed(time.Hour), outbox.DecisionSettled, storage.MessageDelivered, ""},
+		"claimed, dead":     {claimed(time.Second), outbox.DecisionSettled, storage.MessageDelivered, ""},
+		"unknown":           {parked, outbox.DecisionSettled, storage.MessageDelivered, ""},
+		"dead":              {dead, outbox.DecisionSettled, storage.MessageDelivered, ""},
+		"delivered already": {func(m *storage.Message) { m.State, m.Reference = storage.MessageDelivered, "ch_1" }, outbox.DecisionNone, storage.MessageDelivered, ""},
+		"declined already":  {func(m *storage.Message) { m.State = storage.MessageDeclined }, outbox.DecisionNone, storage.MessageDeclined, "outbox.evidence_differs"},
+		"cancelled":         {func(m *storage.Message) { m.State = storage.MessageCancelled }, outbox.DecisionNone, storage.MessageCancelled, "outbox.evidence_late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // callMin is the shortest time in which a call is worth a try.
@@ -183,13 +183,13 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 
 // keptOf is what a message keeps of evidence that can't be settled. What contradicts other evidence is for people: less of it
 // is kept, so that both fit into one item.
-func keptOf(o Outcome, contradicts bool) *idem.Kept {
-	kept := idem.Kept{}
+func keptOf(o Outcome, contradicts bool) *storage.Kept {
+	kept := storage.Kept{}
 	switch o := o.(type) {
 	case Delivered:
-		kept = idem.Kept(o)
+		kept = storage.Kept(o)
 	case Declined:
-		kept = idem.Kept(o)
+		kept = storage.Kept(o)
 	}
 	most := EvidenceBytesMax
 	if contradicts {
@@ -199,9 +199,9 @@ func keptOf(o Outcome, contradicts bool) *idem.Kept {
 	return &kept
 }
 
-func keptIn(kept *idem.Kept) idem.Kept {
+func keptIn(kept *storage.Kept) storage.Kept {
 	if kept == nil {
-		return idem.Kept{}
+		return storage.Kept{}
 	}
 	return *kept
 }

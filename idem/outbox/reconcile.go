@@ -6,6 +6,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Reconciler decides what is unknown: it asks the provider by the downstream key, through the topic's Probe, and settles
@@ -24,7 +25,7 @@ func NewReconciler(store Store, topics *Topics, wakeUps WakeUps, deadLetters Dea
 		return nil, err
 	}
 	look := d.cfg.StoreTimeout + d.cfg.CallTimeout + d.cfg.SettleMargin
-	return &Reconciler{desk: d, rounds: newRounds(d, idem.QueueUnknown, look, 0, "outbox.reconcile_failed")}, nil
+	return &Reconciler{desk: d, rounds: newRounds(d, storage.QueueUnknown, look, 0, "outbox.reconcile_failed")}, nil
 }
 
 // Decision is what became of a message that was unknown.
@@ -157,7 +158,7 @@ func (d *desk) decide(ctx context.Context, x *delivery) (Decision, protocol.Say,
 	decision := x.decision(say)
 	switch m := x.row; decision {
 	case DecisionSettled:
-		if x.first == idem.MessageUnknown || x.first == idem.MessageDead {
+		if x.first == storage.MessageUnknown || x.first == storage.MessageDead {
 			d.log(ctx, levelInfo, "idempotency.reconcile.resolved", m, "outcome", x.evidence().Name())
 		}
 	case DecisionUnasked:
@@ -183,13 +184,13 @@ func (x *delivery) decision(s protocol.Say) Decision {
 		return DecisionNone
 	}
 	switch state := x.row.State; {
-	case state == idem.MessageDelivered || state == idem.MessageDeclined:
+	case state == storage.MessageDelivered || state == storage.MessageDeclined:
 		return DecisionSettled
-	case state == idem.MessageDead:
+	case state == storage.MessageDead:
 		return DecisionDead
-	case x.machine.Evidence == protocol.NoOutcome && state == idem.MessagePending:
+	case x.machine.Evidence == protocol.NoOutcome && state == storage.MessagePending:
 		return DecisionOffered
-	case state == idem.MessageCancelled:
+	case state == storage.MessageCancelled:
 		return DecisionNone
 	}
 	return DecisionKept

@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -19,9 +20,9 @@ import (
 const absentAfter = 62 * time.Second
 
 // parked is a message whose only call may have happened; its lease ended 10 s after its commit.
-func parked(m *idem.Message) {
+func parked(m *storage.Message) {
 	claimed(lease)(m)
-	m.State, m.Attempts, m.LastOutcome = idem.MessageUnknown, 1, "ambiguous"
+	m.State, m.Attempts, m.LastOutcome = storage.MessageUnknown, 1, "ambiguous"
 	m.SweepAt = m.LeaseUntil.Add(absentAfter)
 }
 
@@ -45,33 +46,33 @@ func TestReconcileJudgesEachFinding(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
 		charged bool
-		change  func(*idem.Message)
+		change  func(*storage.Message)
 		topic   func(*outbox.Topic)
 		want    outbox.ReconcileReport
-		state   idem.MessageState
-		record  idem.State
+		state   storage.MessageState
+		record  storage.State
 		status  int
 		row     string
 	}{
-		"found":            {charged: true, want: outbox.ReconcileReport{Settled: 1}, state: idem.MessageDelivered, record: idem.StateCompleted, status: 201, row: "delivered"},
-		"declined":         {answer: "declined", want: outbox.ReconcileReport{Settled: 1}, state: idem.MessageDeclined, record: idem.StateCompleted, status: 402, row: "declined"},
-		"absent":           {want: outbox.ReconcileReport{Offered: 1}, state: idem.MessagePending, record: idem.StatePending, status: 202},
-		"unclear":          {answer: "unclear", want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"panic":            {answer: "panic", want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"nothing at all":   {answer: "nil", want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"no evidence":      {answer: "no evidence", charged: true, want: undecided, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"nobody to ask":    {topic: func(topic *outbox.Topic) { topic.Probe = nil }, want: outbox.ReconcileReport{Unasked: 1}, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"not due":          {change: func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) }, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"not unknown":      {change: func(m *idem.Message) { m.State = idem.MessageDead }, state: idem.MessageDead, record: idem.StatePending, status: 202},
-		"another release":  {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.ReconcileReport{Errors: 1}, state: idem.MessageUnknown, record: idem.StatePending, status: 202},
-		"sealed for ever":  {change: func(m *idem.Message) { m.Sealed = true }, want: outbox.ReconcileReport{Dead: 1}, state: idem.MessageDead, record: idem.StatePending, status: 202},
-		"found, no settle": {charged: true, topic: unsettling, want: outbox.ReconcileReport{Dead: 1}, state: idem.MessageDead, record: idem.StatePending, status: 202},
+		"found":            {charged: true, want: outbox.ReconcileReport{Settled: 1}, state: storage.MessageDelivered, record: storage.StateCompleted, status: 201, row: "delivered"},
+		"declined":         {answer: "declined", want: outbox.ReconcileReport{Settled: 1}, state: storage.MessageDeclined, record: storage.StateCompleted, status: 402, row: "declined"},
+		"absent":           {want: outbox.ReconcileReport{Offered: 1}, state: storage.MessagePending, record: storage.StatePending, status: 202},
+		"unclear":          {answer: "unclear", want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"panic":            {answer: "panic", want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"nothing at all":   {answer: "nil", want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"no evidence":      {answer: "no evidence", charged: true, want: undecided, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"nobody to ask":    {topic: func(topic *outbox.Topic) { topic.Probe = nil }, want: outbox.ReconcileReport{Unasked: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"not due":          {change: func(m *storage.Message) { m.SweepAt = noon.Add(time.Hour) }, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"not unknown":      {change: func(m *storage.Message) { m.State = storage.MessageDead }, state: storage.MessageDead, record: storage.StatePending, status: 202},
+		"another release":  {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.ReconcileReport{Errors: 1}, state: storage.MessageUnknown, record: storage.StatePending, status: 202},
+		"sealed for ever":  {change: func(m *storage.Message) { m.Sealed = true }, want: outbox.ReconcileReport{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
+		"found, no settle": {charged: true, topic: unsettling, want: outbox.ReconcileReport{Dead: 1}, state: storage.MessageDead, record: storage.StatePending, status: 202},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
 			change := c.change
 			if change == nil {
-				change = func(*idem.Message) {}
+				change = func(*storage.Message) {}
 			}
 			id := w.accept(parked, change)
 			charges := 0
@@ -103,7 +104,7 @@ func TestReconcileJudgesEachFinding(t *testing.T) {
 }
 
 func unsettling(topic *outbox.Topic) {
-	topic.Settle = func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
+	topic.Settle = func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
 		return outbox.Settlement{}, errors.New("no such payment")
 	}
 }
@@ -116,7 +117,7 @@ func TestReconcileWithoutKeysChargesOnce(t *testing.T) {
 			w.provider.script = []string{call}
 			id := w.accept()
 			w.deliver(id)
-			if m := w.message(id); m.State != idem.MessageUnknown {
+			if m := w.message(id); m.State != storage.MessageUnknown {
 				t.Fatalf("message is %s", m.State)
 			}
 			for range 5 {
@@ -132,7 +133,7 @@ func TestReconcileWithoutKeysChargesOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.drain(time.Minute)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		})
 	}
 }
@@ -145,12 +146,12 @@ func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
 	w.provider.during = func() {
 		w.clock.Add(lease + absentAfter)
 		w.swept(outbox.Report{Parked: 1})
-		w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+		w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 		w.reconciled(outbox.ReconcileReport{Settled: 1})
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	}
 	w.deliver(id)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	if w.logged("outbox.delivered") != 1 || w.logged("outbox.evidence_differs") != 0 {
 		t.Errorf("want one settlement, and evidence that agrees:\n%s", w.log)
 	}
@@ -173,13 +174,13 @@ func TestH4RedriveOnDayThree(t *testing.T) {
 			}
 			if charged {
 				w.reconciled(outbox.ReconcileReport{Settled: 1})
-				w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+				w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 				return
 			}
 			// Proven absent, but too old to be wanted any more: given up, with nothing open.
 			w.reconciled(outbox.ReconcileReport{Offered: 1})
 			w.drain(time.Second)
-			w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+			w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 		})
 	}
 }
@@ -196,9 +197,9 @@ func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
 	}
 	w.decided(id, outbox.DecisionEarly)
 	w.provider.probing = nil
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 	w.reconciled(outbox.ReconcileReport{Settled: 1})
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 // peers.md H5: where keys are honoured, even a zombie that lands after absence was proven makes no second charge, and a
@@ -210,7 +211,7 @@ func TestH5ZombieLandsAfterProvenAbsence(t *testing.T) {
 	w.reconciled(outbox.ReconcileReport{Offered: 1})
 	w.provider.charge(id)
 	w.drain(time.Second)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 // A claim between probe and answer: the absence of an older epoch counts for nothing.
@@ -226,12 +227,12 @@ func TestReconcileIsFencedByTheEpochBeforeItsProbe(t *testing.T) {
 	}
 	w.decided(id, outbox.DecisionNone)
 	m := w.message(id)
-	if m.State != idem.MessageUnknown || m.Epoch != 2 || m.OpenSince.IsZero() {
+	if m.State != storage.MessageUnknown || m.Epoch != 2 || m.OpenSince.IsZero() {
 		t.Fatalf("%s, epoch %d, open since %v: the older absence was believed", m.State, m.Epoch, m.OpenSince)
 	}
 	w.clock.Add(lease + absentAfter)
 	w.reconciled(outbox.ReconcileReport{Settled: 1})
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 // Unclear for a day: few probes, ever further apart, then dead, its record still pending; late evidence settles it.
@@ -244,7 +245,7 @@ func TestReconcileUnclearUntilDead(t *testing.T) {
 	}
 	w.clock.Add(lease + absentAfter)
 	var pauses []time.Duration
-	for w.message(id).State == idem.MessageUnknown && len(pauses) < 1000 {
+	for w.message(id).State == storage.MessageUnknown && len(pauses) < 1000 {
 		w.reconciled(outbox.ReconcileReport{Undecided: 1})
 		pause := w.message(id).SweepAt.Sub(w.clock.Now())
 		if pause < time.Minute || pause > time.Hour {
@@ -261,7 +262,7 @@ func TestReconcileUnclearUntilDead(t *testing.T) {
 		t.Errorf("%d probes in a day, pauses %v", n, pauses)
 	}
 	w.reconciled(outbox.ReconcileReport{Dead: 1})
-	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
 	letters := w.queue.Letters()
 	if len(letters) != 1 || letters[0].Message != id || !letters[0].Open || letters[0].Reason != "undecided for too long" {
 		t.Errorf("dead letters %+v", letters)
@@ -282,7 +283,7 @@ func TestReconcileWithNobodyToAsk(t *testing.T) {
 		}
 		w.clock.Add(time.Hour)
 	}
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
 	if got := w.logged("idempotency.reconcile.failed"); got != 3 {
 		t.Errorf("%d reminders in 3 days", got)
 	}
@@ -314,7 +315,7 @@ func TestReconcileKilledAtEachCall(t *testing.T) {
 						w.ok(err)
 						w.drain(time.Minute)
 					}
-					w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+					w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 				})
 			}
 		}
@@ -325,7 +326,7 @@ func TestReconcileGoesOnWhereItStopped(t *testing.T) {
 	w := newWorld(t, options{store: memstore.Config{Shards: 3}, config: func(c *outbox.Config) { c.SweepPage, c.SweepMax = 2, 5 }})
 	var ids []idem.MessageID
 	for range 12 {
-		ids = append(ids, w.accept(func(m *idem.Message) { parked(m); m.Topic = "other.topic" })) // always due
+		ids = append(ids, w.accept(func(m *storage.Message) { parked(m); m.Topic = "other.topic" })) // always due
 	}
 	w.clock.Add(time.Hour)
 	for run := range 3 {
@@ -351,13 +352,13 @@ func TestReconcileStopsBeforeItsDeadlineAndTakesUpTheRest(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w.provider.probing = nil
-	late := w.accept(parked, func(m *idem.Message) { m.SweepAt = noon }) // before all that was listed
+	late := w.accept(parked, func(m *storage.Message) { m.SweepAt = noon }) // before all that was listed
 	w.reconciled(outbox.ReconcileReport{Offered: 2})
 	w.reconciled(outbox.ReconcileReport{Offered: 1})
 	for _, id := range w.queue.Take() {
 		delete(ids, id)
 	}
-	if len(ids) > 0 || w.message(late).State != idem.MessagePending {
+	if len(ids) > 0 || w.message(late).State != storage.MessagePending {
 		t.Errorf("not offered: %v, the late one is %s", ids, w.message(late).State)
 	}
 	short, cancelShort := context.WithTimeout(t.Context(), time.Second)
@@ -381,14 +382,14 @@ func TestReconcileCancelledDecidesNothing(t *testing.T) {
 	if got, err := w.reconciler.Reconcile(ctx, id); got != outbox.DecisionNone || !errors.Is(err, context.Canceled) {
 		t.Errorf("%s, %v", got, err)
 	}
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
 }
 
 func TestReconcileCostsWhatIsUnknown(t *testing.T) {
 	w := newWorld(t, options{})
 	for range 200 {
 		w.accept()
-		w.accept(parked, func(m *idem.Message) { m.SweepAt = noon.Add(time.Hour) })
+		w.accept(parked, func(m *storage.Message) { m.SweepAt = noon.Add(time.Hour) })
 	}
 	for range 3 {
 		w.accept(parked)
@@ -468,6 +469,6 @@ func TestReconcilersSweepsAndWorkersBesideEachOther(t *testing.T) {
 	w.ok(err)
 	w.drain(time.Minute)
 	for _, id := range ids {
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	}
 }

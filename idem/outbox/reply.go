@@ -5,17 +5,18 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // replyOf is what a store's error, or nil, means to a machine. message is the one that the write is about: of another, the
 // next of its chain, the row is no part of the reply. The second value is the row where the error tells one.
-func replyOf(err error, message idem.MessageID) (protocol.Reply, *idem.Message) {
+func replyOf(err error, message idem.MessageID) (protocol.Reply, *storage.Message) {
 	var (
-		onMessage  *idem.MessageConflictError
-		onRecord   *idem.RecordConflictError
-		onWrite    *idem.WriteFailedError
-		notAsked   *idem.NotAskedError
-		unknown    *idem.OutcomeUnknownError
+		onMessage  *storage.MessageConflictError
+		onRecord   *storage.RecordConflictError
+		onWrite    *storage.WriteFailedError
+		notAsked   *storage.NotAskedError
+		unknown    *storage.OutcomeUnknownError
 		unprepared *unpreparedError
 	)
 	switch {
@@ -35,9 +36,9 @@ func replyOf(err error, message idem.MessageID) (protocol.Reply, *idem.Message) 
 			conds |= protocol.Unjudged
 		}
 		return refused(conds), nil
-	case errors.Is(err, idem.ErrThrottled):
+	case errors.Is(err, storage.ErrThrottled):
 		return protocol.Reply{Code: protocol.Throttled}, nil
-	case errors.Is(err, idem.ErrContention):
+	case errors.Is(err, storage.ErrContention):
 		return protocol.Reply{Code: protocol.Contention}, nil
 	case errors.As(err, &unprepared): // it can't be built, now or later
 		return refused(protocol.CondUndeclared), nil

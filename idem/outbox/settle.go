@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // ask calls Settle; a panic is an error like any other.
-func (t Topic) ask(m idem.Message, o Outcome) (said Settlement, err error) {
+func (t Topic) ask(m storage.Message, o Outcome) (said Settlement, err error) {
 	if m.Sealed {
 		return Settlement{}, fmt.Errorf("outbox: settle of %s: the payload can't be opened any more", t.Name)
 	}
@@ -22,7 +23,7 @@ func (t Topic) ask(m idem.Message, o Outcome) (said Settlement, err error) {
 
 // short is what is stored where the final response is too large: the topic's fallback, or if that is none or too large
 // itself, the status with the operation and the provider's reference (peers.md H10).
-func (t Topic) short(m idem.Message, o Outcome, status int) idem.Response {
+func (t Topic) short(m storage.Message, o Outcome, status int) idem.Response {
 	if t.Fallback != nil {
 		if r, ok := t.ownShort(m, o); ok && r.Status >= 200 && r.Status <= 599 && r.Bytes() <= t.ResponseBytesMax {
 			return r
@@ -46,7 +47,7 @@ func (t Topic) short(m idem.Message, o Outcome, status int) idem.Response {
 // referenceBytesMax keeps the default fallback within fallbackBytes: JSON escapes make at most six bytes of one.
 const referenceBytesMax = 512
 
-func (t Topic) ownShort(m idem.Message, o Outcome) (r idem.Response, ok bool) {
+func (t Topic) ownShort(m storage.Message, o Outcome) (r idem.Response, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false

@@ -10,13 +10,14 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // settling makes a topic whose Settle changes what the common one says.
-func settling(change func(m idem.Message, o outbox.Outcome, said *outbox.Settlement) error) func(*outbox.Topic) {
+func settling(change func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error) func(*outbox.Topic) {
 	return func(topic *outbox.Topic) {
-		topic.Settle = func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			said, err := settle(m, o)
 			if err == nil {
 				err = change(m, o, &said)
@@ -29,7 +30,7 @@ func settling(change func(m idem.Message, o outbox.Outcome, said *outbox.Settlem
 // peers.md H10: the effect has happened and its final response is too large to store. It is settled with a short one.
 func TestH10ResponseTooLarge(t *testing.T) {
 	large := func(topic *outbox.Topic) {
-		settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Response.Body = bytes.Repeat([]byte("x"), 64<<10)
 			return nil
 		})(topic)
@@ -45,28 +46,28 @@ func TestH10ResponseTooLarge(t *testing.T) {
 		"with a fallback of its own": {own: true, status: 200, topic: func(topic *outbox.Topic) {
 			large(topic)
 			topic.ResponseBytesMax = 8 << 10
-			topic.Fallback = func(idem.Message, outbox.Outcome) idem.Response {
+			topic.Fallback = func(storage.Message, outbox.Outcome) idem.Response {
 				return idem.Response{Status: 200, Body: []byte("short")}
 			}
 		}},
 		"with a fallback that is too large": {status: 201, topic: func(topic *outbox.Topic) {
 			large(topic)
 			topic.ResponseBytesMax = 8 << 10
-			topic.Fallback = func(idem.Message, outbox.Outcome) idem.Response {
+			topic.Fallback = func(storage.Message, outbox.Outcome) idem.Response {
 				return idem.Response{Status: 200, Body: make([]byte, 9<<10)}
 			}
 		}},
 		"with a fallback that panics": {status: 201, topic: func(topic *outbox.Topic) {
 			large(topic)
 			topic.ResponseBytesMax = 8 << 10
-			topic.Fallback = func(idem.Message, outbox.Outcome) idem.Response { panic("fallback") }
+			topic.Fallback = func(storage.Message, outbox.Outcome) idem.Response { panic("fallback") }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic, store: c.store})
 			id := w.accept()
 			w.deliver(id)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, c.status, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, c.status, "delivered", 1)
 			m, body := w.message(id), w.record(id).Response.Body
 			if c.own {
 				if string(body) != "short" {
@@ -83,25 +84,25 @@ func TestH10ResponseTooLarge(t *testing.T) {
 
 // Evidence whose settlement fails is kept on the message, which is dead: before a person, its record still pending.
 func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
-	failing := func(idem.Message, outbox.Outcome, *outbox.Settlement) error {
+	failing := func(storage.Message, outbox.Outcome, *outbox.Settlement) error {
 		return errors.New("settle: bad evidence")
 	}
 	for name, topic := range map[string]func(*outbox.Topic){
-		"a business write fails": settling(func(m idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		"a business write fails": settling(func(m storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Writes = append(said.Writes, memstore.Write{Key: "balance", Condition: func([]byte) bool { return false }})
 			return nil
 		}),
 		"settle fails":  settling(failing),
-		"settle panics": settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { panic("secret") }),
-		"no response": settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		"settle panics": settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { panic("secret") }),
+		"no response": settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Response = idem.Response{}
 			return nil
 		}),
-		"an unknown topic next": settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		"an unknown topic next": settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Next = &outbox.Next{Topic: "not.registered"}
 			return nil
 		}),
-		"two writes of one row": settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		"two writes of one row": settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Writes = append(said.Writes, said.Writes...)
 			return nil
 		}),
@@ -113,7 +114,7 @@ func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
 				w.deliver(id)
 				w.drain(time.Minute)
 			}
-			w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+			w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
 			m := w.message(id)
 			if want := `{"id":"ch_` + string(id) + `"}`; m.KeptDelivered == nil || string(m.KeptDelivered.Evidence) != want || m.KeptDelivered.Reference != "ch_"+string(id) || m.LastOutcome != "delivered" {
 				t.Errorf("kept %+v, outcome %q", m.KeptDelivered, m.LastOutcome)
@@ -127,7 +128,7 @@ func TestFailedSettlementKeepsItsEvidence(t *testing.T) {
 
 func TestKeptEvidenceIsBounded(t *testing.T) {
 	w := newWorld(t, options{topic: func(topic *outbox.Topic) {
-		settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("no") })(topic)
+		settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("no") })(topic)
 	}})
 	id := w.accept()
 	_, err := w.reconciler.Settle(t.Context(), id, outbox.Delivered{Evidence: make([]byte, 1<<20)})
@@ -140,26 +141,26 @@ func TestKeptEvidenceIsBounded(t *testing.T) {
 // Evidence that comes after the operation was given up is kept with an alarm; the stored answer stays.
 func TestEvidenceAfterTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		message  idem.MessageState
+		message  storage.MessageState
 		evidence bool
 		alarm    string
 	}{
-		"after the record failed":      {idem.MessageDead, true, "outbox.settle_failed"},
-		"after the message was closed": {idem.MessageCancelled, true, "outbox.evidence_late"},
-		"other evidence than settled":  {idem.MessageDeclined, false, "outbox.evidence_differs"},
+		"after the record failed":      {storage.MessageDead, true, "outbox.settle_failed"},
+		"after the message was closed": {storage.MessageCancelled, true, "outbox.evidence_late"},
+		"other evidence than settled":  {storage.MessageDeclined, false, "outbox.evidence_differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept()
 			w.provider.during = func() { // an operator ends it while the call is under way
 				r := w.record(id)
-				pending := idem.FenceOf(r)
-				r.State, r.Response, r.DoneAt, r.ExpiresAt = idem.StateFailed, idem.Response{Status: 408}, noon, noon.Add(time.Hour)
-				w.rewrite(id, func(m *idem.Message) { m.State, m.DoneAt = c.message, noon })
+				pending := storage.FenceOf(r)
+				r.State, r.Response, r.DoneAt, r.ExpiresAt = storage.StateFailed, idem.Response{Status: 408}, noon, noon.Add(time.Hour)
+				w.rewrite(id, func(m *storage.Message) { m.State, m.DoneAt = c.message, noon })
 				w.ok(w.inner.Update(t.Context(), r, pending))
 			}
 			w.deliver(id)
-			w.want(id, c.message, idem.StateFailed, 408, "", 1)
+			w.want(id, c.message, storage.StateFailed, 408, "", 1)
 			if m := w.message(id); (m.KeptDelivered != nil) != c.evidence {
 				t.Errorf("kept %+v", m.KeptDelivered)
 			}
@@ -172,7 +173,7 @@ func TestEvidenceAfterTheEnd(t *testing.T) {
 
 // A chain: the settlement of one phase writes the next message, whose id is the next downstream key.
 func TestChain(t *testing.T) {
-	phases := func(m idem.Message, o outbox.Outcome, said *outbox.Settlement) error {
+	phases := func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error {
 		if _, ok := o.(outbox.Delivered); ok && m.Index == 1 {
 			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("second")}
 		}
@@ -183,13 +184,13 @@ func TestChain(t *testing.T) {
 		id := w.accept()
 		w.store.On(faulty.Settle, 1, faulty.LoseReply())
 		w.deliver(id)
-		w.want(id, idem.MessageDelivered, idem.StatePending, 202, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StatePending, 202, "delivered", 1)
 		second := w.message(w.message(id).OperationID.Message(2))
-		if second.State != idem.MessagePending || string(second.Payload) != "second" || second.Tenant != "t" || second.Retention != 24*time.Hour {
+		if second.State != storage.MessagePending || string(second.Payload) != "second" || second.Tenant != "t" || second.Retention != 24*time.Hour {
 			t.Fatalf("second message: %+v", second)
 		}
 		w.deliver(second.ID)
-		w.want(second.ID, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(second.ID, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	})
 	t.Run("given up in the second phase", func(t *testing.T) {
 		w := newWorld(t, options{topic: settling(phases)})
@@ -198,53 +199,53 @@ func TestChain(t *testing.T) {
 		second := w.message(id).OperationID.Message(2)
 		w.provider.script = []string{"400"}
 		w.deliver(second)
-		w.want(second, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+		w.want(second, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 	})
 	t.Run("next although not executed", func(t *testing.T) {
-		w := newWorld(t, options{topic: settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		w := newWorld(t, options{topic: settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Next = &outbox.Next{Topic: topicName}
 			return nil
 		})})
 		id := w.accept()
 		w.provider.script = []string{"400"}
 		w.deliver(id)
-		w.want(id, idem.MessageDead, idem.StatePending, 202, "", 0)
+		w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
 	})
 	t.Run("too long", func(t *testing.T) {
-		w := newWorld(t, options{topic: settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		w := newWorld(t, options{topic: settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Next = &outbox.Next{Topic: topicName}
 			return nil
 		})})
-		id := w.accept(func(m *idem.Message) { m.ID, m.Index = m.OperationID.Message(16), 16 })
+		id := w.accept(func(m *storage.Message) { m.ID, m.Index = m.OperationID.Message(16), 16 })
 		w.deliver(id)
-		w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+		w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
 	})
 }
 
 // A message of an operation that is complete without it: its end leaves the record alone.
 func TestDetached(t *testing.T) {
-	detached := func(m *idem.Message) { m.Detached = true }
+	detached := func(m *storage.Message) { m.Detached = true }
 	t.Run("delivered", func(t *testing.T) {
 		w := newWorld(t, options{})
 		id := w.accept(detached)
 		w.deliver(id)
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 202, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 202, "delivered", 1)
 	})
 	t.Run("given up", func(t *testing.T) {
 		w := newWorld(t, options{})
 		id := w.accept(detached)
 		w.provider.script = []string{"400"}
 		w.deliver(id)
-		w.want(id, idem.MessageDead, idem.StateCompleted, 202, "not_executed", 0)
+		w.want(id, storage.MessageDead, storage.StateCompleted, 202, "not_executed", 0)
 	})
 	t.Run("has no chain", func(t *testing.T) {
-		w := newWorld(t, options{topic: settling(func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		w := newWorld(t, options{topic: settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Next = &outbox.Next{Topic: topicName}
 			return nil
 		})})
 		id := w.accept(detached)
 		w.deliver(id)
-		if m := w.message(id); m.State != idem.MessageDead || m.KeptDelivered == nil {
+		if m := w.message(id); m.State != storage.MessageDead || m.KeptDelivered == nil {
 			t.Errorf("message is %s, evidence %v", m.State, m.KeptDelivered)
 		}
 	})
@@ -256,21 +257,21 @@ func TestGivingUpSurvivesFaults(t *testing.T) {
 		fault  faulty.Fault
 		then   faulty.Fault
 		topic  func(*outbox.Topic)
-		record idem.State
+		record storage.State
 		status int
 		row    string
 	}{
-		"reply lost":   {fault: faulty.LoseReply(), record: idem.StateFailed, status: 502, row: "not_executed"},
-		"request lost": {fault: faulty.LoseRequest(), record: idem.StateFailed, status: 502, row: "not_executed"},
+		"reply lost":   {fault: faulty.LoseReply(), record: storage.StateFailed, status: 502, row: "not_executed"},
+		"request lost": {fault: faulty.LoseRequest(), record: storage.StateFailed, status: 502, row: "not_executed"},
 		// Under its second token it meets itself.
 		"reply lost, then contention": {
-			fault: faulty.LoseReply(), then: faulty.Refuse(idem.ErrContention), record: idem.StateFailed, status: 502, row: "not_executed",
+			fault: faulty.LoseReply(), then: faulty.Refuse(storage.ErrContention), record: storage.StateFailed, status: 502, row: "not_executed",
 		},
-		"contention": {fault: faulty.Refuse(idem.ErrContention), record: idem.StateFailed, status: 502, row: "not_executed"},
-		"settle fails": {record: idem.StatePending, status: 202, topic: settling(
-			func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })},
-		"a business write fails": {record: idem.StatePending, status: 202, topic: settling(
-			func(_ idem.Message, _ outbox.Outcome, said *outbox.Settlement) error {
+		"contention": {fault: faulty.Refuse(storage.ErrContention), record: storage.StateFailed, status: 502, row: "not_executed"},
+		"settle fails": {record: storage.StatePending, status: 202, topic: settling(
+			func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })},
+		"a business write fails": {record: storage.StatePending, status: 202, topic: settling(
+			func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 				said.Writes = append(said.Writes, memstore.Write{Key: "balance", Condition: func([]byte) bool { return false }})
 				return nil
 			})},
@@ -288,7 +289,7 @@ func TestGivingUpSurvivesFaults(t *testing.T) {
 			for range 2 {
 				w.deliver(id)
 			}
-			w.want(id, idem.MessageDead, c.record, c.status, c.row, 0)
+			w.want(id, storage.MessageDead, c.record, c.status, c.row, 0)
 			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.dead") != 1 {
 				t.Errorf("letters %+v, %d alarms; want one each", letters, w.logged("outbox.dead"))
 			}
@@ -307,13 +308,13 @@ func TestDeathIsResumed(t *testing.T) {
 		t.Fatalf("deliver: %v", err)
 	}
 	w.store.Clear()
-	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
 	w.clock.Add(time.Minute)
 	report, err := w.sweep.Run(t.Context())
 	if err != nil || report.Dead != 1 {
 		t.Errorf("sweep: %+v, %v", report, err)
 	}
-	w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 	if w.provider.called() != 1 {
 		t.Errorf("%d calls, want 1", w.provider.called())
 	}
@@ -324,7 +325,7 @@ func TestNoWakeUpMatters(t *testing.T) {
 	w.provider.script = []string{"429"}
 	id := w.accept()
 	w.deliver(id)
-	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
 	if !strings.Contains(w.log.String(), "outbox.wake_up_lost") {
 		t.Error("a lost wake-up leaves no line")
 	}
@@ -333,12 +334,12 @@ func TestNoWakeUpMatters(t *testing.T) {
 // A worker whose clock is ahead gives up what another has just claimed: the fence refuses (invariant I8).
 func TestGivingUpIsFenced(t *testing.T) {
 	w := newWorld(t, options{})
-	id := w.accept(func(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) })
+	id := w.accept(func(m *storage.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) })
 	w.store.On(faulty.Settle, 1, faulty.Before(func() {
 		w.rewrite(id, claimed(time.Minute))
 	}))
 	w.deliver(id)
-	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 0)
 	if letters := w.queue.Letters(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
@@ -347,25 +348,27 @@ func TestGivingUpIsFenced(t *testing.T) {
 // The message disappears, or is settled by another, while its evidence is under way.
 func TestEvidenceMeetsAnotherEnd(t *testing.T) {
 	t.Run("settled while it was to be kept", func(t *testing.T) {
-		w := newWorld(t, options{topic: settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
+		w := newWorld(t, options{topic: settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
 		id := w.accept()
 		w.store.On(faulty.PatchMessage, 1, faulty.Before(func() {
-			w.rewrite(id, func(m *idem.Message) { m.State, m.Reference, m.DoneAt = idem.MessageDelivered, "ch_"+string(id), noon })
+			w.rewrite(id, func(m *storage.Message) {
+				m.State, m.Reference, m.DoneAt = storage.MessageDelivered, "ch_"+string(id), noon
+			})
 		}))
 		w.deliver(id)
-		if m := w.message(id); m.State != idem.MessageDelivered || len(w.queue.Letters()) != 0 {
+		if m := w.message(id); m.State != storage.MessageDelivered || len(w.queue.Letters()) != 0 {
 			t.Errorf("message %s, letters %+v", m.State, w.queue.Letters())
 		}
 	})
 	for name, topic := range map[string]func(*outbox.Topic){
 		"gone while it was to be settled": nil,
-		"gone while it was to be kept":    settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") }),
+		"gone while it was to be kept":    settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: topic})
 			id := w.accept()
 			w.provider.during = func() {
-				w.rewrite(id, func(m *idem.Message) { m.State, m.DoneAt, m.RemoveAt = idem.MessageCancelled, noon, noon })
+				w.rewrite(id, func(m *storage.Message) { m.State, m.DoneAt, m.RemoveAt = storage.MessageCancelled, noon, noon })
 				w.inner.Expire(noon.Add(1000 * time.Hour))
 			}
 			w.deliver(id)
@@ -377,11 +380,11 @@ func TestEvidenceMeetsAnotherEnd(t *testing.T) {
 }
 
 func TestSettleWhileTheStoreGoesDown(t *testing.T) {
-	w := newWorld(t, options{topic: settling(func(idem.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
+	w := newWorld(t, options{topic: settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
 	id := w.accept()
 	w.store.On(faulty.PatchMessage, 1, faulty.Refuse(errDown))
 	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
 		t.Errorf("evidence that could not be kept: %v, want the store's error", err)
 	}
-	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 1)
 }

@@ -5,26 +5,27 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Store is what the outbox needs of a store. dynamo.Store and memstore.Store implement it; their errors mean what
-// [idem.Store] says.
+// [storage.Store] says.
 type Store interface {
 	Messages
 	// UpdateMessage replaces the whole message where the stored one satisfies the fence: claim, back-off, parking, offering.
-	UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error
+	UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error
 	// PatchMessage changes what the end names of the message, where the stored one satisfies the fence, and leaves the rest:
 	// so evidence that fences by nothing but "not final" erases no claim.
-	PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error
+	PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error
 	// PostponeMessage moves the message to another place in its queue, where the stored one satisfies the fence. Everything
 	// else stays, the revision too.
-	PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error
+	PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence storage.MessageFence) error
 	// PrepareSettle freezes a settlement into one transaction and returns what sends it; sending again sends identical
 	// bytes with the same token.
-	PrepareSettle(s idem.Settlement) (send func(context.Context) error, err error)
+	PrepareSettle(s storage.Settlement) (send func(context.Context) error, err error)
 	// QueuedMessages lists messages of a queue's shard that are due at until, oldest first, at most limit of them, from
 	// the sparse index: stale. The cursor is "" to begin with and "" when there is no more.
-	QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error)
+	QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error)
 	// Shards is the number of shards that each queue has, numbered from 0.
 	Shards() int
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Sweep offers messages again whose wake-ups were lost or whose workers died, parks or gives up what may not be offered, and
@@ -25,7 +26,7 @@ func NewSweep(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLett
 	// Places are SweepGrace late, so that a first claim, which comes seconds later, need not move its message (ADR 0004). A claim
 	// that died is looked at when its lease is over all the same.
 	ahead := max(0, d.cfg.SweepGrace-d.cfg.ClaimLease)
-	return &Sweep{desk: d, rounds: newRounds(d, idem.QueueOffer, d.cfg.StoreTimeout, ahead, "outbox.sweep_failed")}, nil
+	return &Sweep{desk: d, rounds: newRounds(d, storage.QueueOffer, d.cfg.StoreTimeout, ahead, "outbox.sweep_failed")}, nil
 }
 
 // Report counts what a run of the sweep did.
@@ -69,15 +70,15 @@ func (s *Sweep) look(ctx context.Context, id idem.MessageID, report *Report) {
 		return
 	}
 	switch did {
-	case idem.MessagePending:
+	case storage.MessagePending:
 		report.Offered++
-	case idem.MessageUnknown:
+	case storage.MessageUnknown:
 		report.Parked++
-	case idem.MessageDead:
+	case storage.MessageDead:
 		report.Dead++
-	case idem.MessageCancelled:
+	case storage.MessageCancelled:
 		report.Abandoned++
-	case idem.MessageDelivered, idem.MessageDeclined:
+	case storage.MessageDelivered, storage.MessageDeclined:
 		report.Settled++
 	default:
 		report.Skipped++
@@ -85,7 +86,7 @@ func (s *Sweep) look(ctx context.Context, id idem.MessageID, report *Report) {
 }
 
 // sweepMessage returns what the message was made: pending stands for offered, "" for nothing.
-func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (idem.MessageState, error) {
+func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (storage.MessageState, error) {
 	x, err := s.newDelivery(protocol.Offer, id)
 	if err != nil {
 		return "", err
@@ -99,7 +100,7 @@ func (s *Sweep) sweepMessage(ctx context.Context, id idem.MessageID) (idem.Messa
 			return "", fmt.Errorf("outbox: offer: %w", err)
 		}
 		s.log(ctx, levelInfo, "outbox.offered", x.row)
-		return idem.MessagePending, nil
+		return storage.MessagePending, nil
 	case say.Code == protocol.Changed:
 		return x.row.State, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -41,7 +42,7 @@ func TestSweepOffersWhatWasForgotten(t *testing.T) {
 		t.Fatal("the sweep called the provider")
 	}
 	w.drain(time.Second)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	w.clock.Add(time.Hour)
 	w.swept(outbox.Report{})
 }
@@ -49,40 +50,40 @@ func TestSweepOffersWhatWasForgotten(t *testing.T) {
 func TestSweepJudgesEachMessage(t *testing.T) {
 	for name, c := range map[string]struct {
 		topic  func(*outbox.Topic)
-		change func(*idem.Message)
+		change func(*storage.Message)
 		want   outbox.Report
-		state  idem.MessageState
-		record idem.State
+		state  storage.MessageState
+		record storage.State
 	}{
-		"due":           {want: outbox.Report{Offered: 1}, state: idem.MessagePending, record: idem.StatePending},
-		"not due":       {change: func(m *idem.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: idem.MessagePending, record: idem.StatePending},
-		"live claim":    {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: idem.MessageClaimed, record: idem.StatePending},
-		"dead claim":    {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: idem.MessageClaimed, record: idem.StatePending},
-		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
-		"never claimed": {change: old, want: outbox.Report{Abandoned: 1}, state: idem.MessageCancelled, record: idem.StateFailed},
+		"due":           {want: outbox.Report{Offered: 1}, state: storage.MessagePending, record: storage.StatePending},
+		"not due":       {change: func(m *storage.Message) { m.NextAttemptAt = noon.Add(time.Hour) }, want: outbox.Report{Skipped: 1}, state: storage.MessagePending, record: storage.StatePending},
+		"live claim":    {change: claimed(time.Hour), want: outbox.Report{Skipped: 1}, state: storage.MessageClaimed, record: storage.StatePending},
+		"dead claim":    {change: claimed(time.Second), want: outbox.Report{Offered: 1}, state: storage.MessageClaimed, record: storage.StatePending},
+		"without keys":  {topic: keyless, change: claimed(time.Second), want: outbox.Report{Parked: 1}, state: storage.MessageUnknown, record: storage.StatePending},
+		"never claimed": {change: old, want: outbox.Report{Abandoned: 1}, state: storage.MessageCancelled, record: storage.StateFailed},
 		"never claimed, no settle": {
-			topic: unsettling, change: old, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending,
+			topic: unsettling, change: old, want: outbox.Report{Dead: 1}, state: storage.MessageDead, record: storage.StatePending,
 		},
-		"age over": {change: func(m *idem.Message) {
+		"age over": {change: func(m *storage.Message) {
 			old(m)
 			m.FirstClaimedAt = noon
-		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StateFailed},
-		"age over, open": {change: func(m *idem.Message) {
+		}, want: outbox.Report{Dead: 1}, state: storage.MessageDead, record: storage.StateFailed},
+		"age over, open": {change: func(m *storage.Message) {
 			claimed(time.Second)(m)
 			old(m)
-		}, want: outbox.Report{Parked: 1}, state: idem.MessageUnknown, record: idem.StatePending},
-		"age over, open, nobody to ask": {topic: unprobed, change: func(m *idem.Message) {
+		}, want: outbox.Report{Parked: 1}, state: storage.MessageUnknown, record: storage.StatePending},
+		"age over, open, nobody to ask": {topic: unprobed, change: func(m *storage.Message) {
 			claimed(time.Second)(m)
 			old(m)
-		}, want: outbox.Report{Dead: 1}, state: idem.MessageDead, record: idem.StatePending},
-		"parked":        {change: func(m *idem.Message) { m.State = idem.MessageUnknown }, want: outbox.Report{}, state: idem.MessageUnknown, record: idem.StatePending},
-		"unknown topic": {change: func(m *idem.Message) { m.Topic = "other.topic" }, want: outbox.Report{Errors: 1}, state: idem.MessagePending, record: idem.StatePending},
+		}, want: outbox.Report{Dead: 1}, state: storage.MessageDead, record: storage.StatePending},
+		"parked":        {change: func(m *storage.Message) { m.State = storage.MessageUnknown }, want: outbox.Report{}, state: storage.MessageUnknown, record: storage.StatePending},
+		"unknown topic": {change: func(m *storage.Message) { m.Topic = "other.topic" }, want: outbox.Report{Errors: 1}, state: storage.MessagePending, record: storage.StatePending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: c.topic})
 			change := c.change
 			if change == nil {
-				change = func(*idem.Message) {}
+				change = func(*storage.Message) {}
 			}
 			id := w.accept(change)
 			w.clock.Add(16 * time.Second)
@@ -97,13 +98,13 @@ func TestSweepJudgesEachMessage(t *testing.T) {
 	}
 }
 
-func old(m *idem.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) }
+func old(m *storage.Message) { m.CreatedAt = noon.Add(-24 * time.Hour) }
 
 func unprobed(topic *outbox.Topic) { topic.Probe = nil }
 
-func claimed(lease time.Duration) func(*idem.Message) {
-	return func(m *idem.Message) {
-		m.State, m.Owner, m.Epoch, m.OpenSince, m.FirstClaimedAt = idem.MessageClaimed, "dead", 1, noon, noon
+func claimed(lease time.Duration) func(*storage.Message) {
+	return func(m *storage.Message) {
+		m.State, m.Owner, m.Epoch, m.OpenSince, m.FirstClaimedAt = storage.MessageClaimed, "dead", 1, noon, noon
 		m.LeaseUntil = noon.Add(lease)
 	}
 }
@@ -192,12 +193,12 @@ func TestTwoSweepsAndWorkersBesideEachOther(t *testing.T) {
 	}
 	group.Wait()
 	for _, id := range park {
-		if m := w.message(id); m.State != idem.MessageUnknown || w.provider.made(id) != 0 {
+		if m := w.message(id); m.State != storage.MessageUnknown || w.provider.made(id) != 0 {
 			t.Errorf("%s, %d charges; want unknown and none", m.State, w.provider.made(id))
 		}
 	}
 	for _, id := range deliver {
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	}
 }
 
@@ -215,7 +216,7 @@ func TestWhatDiedIsResolvedWithinItsLeaseAndAMinute(t *testing.T) {
 		}
 		for _, id := range []idem.MessageID{claimedOnce, neverClaimed} {
 			m := w.message(id)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 			if took := m.DoneAt.Sub(noon); took > lease+time.Minute {
 				t.Errorf("sweeps from %v on: resolved after %v, want %v at most", phase, took, lease+time.Minute)
 			}

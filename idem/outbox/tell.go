@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 
 // landed takes what a write has made of the message, and lets logs and queues know. stored is the row where a sending found
 // its own write; nil where it is known to have happened just now.
-func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *idem.Message) {
+func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage.Message) {
 	before := x.row.State
 	switch {
 	case stored != nil:
@@ -35,11 +36,11 @@ func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *idem.Me
 	switch m := x.row; {
 	case w.MsgAs == protocol.Put && x.machine.Errand == protocol.Redrive:
 		x.alarm(ctx, "outbox.redriven", m)
-	case w.MsgAs == protocol.Put && m.State == idem.MessageUnknown:
+	case w.MsgAs == protocol.Put && m.State == storage.MessageUnknown:
 		x.alarm(ctx, "outbox.unknown", m, "last_outcome", m.LastOutcome)
-	case w.MsgAs == protocol.Put && x.machine.Errand == protocol.Question && m.State == idem.MessagePending:
+	case w.MsgAs == protocol.Put && x.machine.Errand == protocol.Question && m.State == storage.MessagePending:
 		x.log(ctx, levelInfo, "idempotency.reconcile.resolved", m, "outcome", outcomeAbsent)
-	case m.State == idem.MessageDead && w.MsgAs != protocol.Postpone:
+	case m.State == storage.MessageDead && w.MsgAs != protocol.Postpone:
 		x.died(ctx, w, before)
 	case w.MsgAs == protocol.Patch:
 		x.finished(ctx, w)
@@ -47,7 +48,7 @@ func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *idem.Me
 }
 
 // patched is the row after a patch.
-func (x *delivery) patched(end idem.MessageEnd) {
+func (x *delivery) patched(end storage.MessageEnd) {
 	m := &x.row
 	m.State, m.Revision, m.DoneAt, m.SweepAt, m.Reference, m.LastOutcome = end.State, end.Revision, end.DoneAt, end.SweepAt, end.Reference, end.LastOutcome
 	if end.KeptDelivered != nil {
@@ -61,11 +62,11 @@ func (x *delivery) patched(end idem.MessageEnd) {
 // finished tells of a message that has its end, or keeps evidence until it can have one.
 func (x *delivery) finished(ctx context.Context, w protocol.Write) {
 	switch m := x.row; m.State {
-	case idem.MessageDelivered, idem.MessageDeclined:
+	case storage.MessageDelivered, storage.MessageDeclined:
 		x.log(ctx, levelInfo, "outbox."+m.LastOutcome, m)
-	case idem.MessageEvidenced:
+	case storage.MessageEvidenced:
 		x.log(ctx, levelWarn, "outbox.evidenced", m, "outcome", m.LastOutcome, "error", x.cause)
-	case idem.MessageCancelled:
+	case storage.MessageCancelled:
 		switch {
 		case w.Msg.Kept != 0: // told as late evidence
 		case x.machine.Errand == protocol.Close:
@@ -79,7 +80,7 @@ func (x *delivery) finished(ctx context.Context, w protocol.Write) {
 }
 
 // died tells of a message that is before an operator: of its death once, of what can't be settled each time.
-func (x *delivery) died(ctx context.Context, w protocol.Write, before idem.MessageState) {
+func (x *delivery) died(ctx context.Context, w protocol.Write, before storage.MessageState) {
 	m := x.row
 	reason := x.deathOf(m)
 	switch {
@@ -89,13 +90,13 @@ func (x *delivery) died(ctx context.Context, w protocol.Write, before idem.Messa
 	case w.Msg.Unfailed:
 		x.alarm(ctx, "outbox.settle_failed", m, "outcome", outcomeNotExecuted, "error", x.cause)
 	}
-	if before != idem.MessageDead {
+	if before != storage.MessageDead {
 		x.alarm(ctx, "outbox.dead", m, "reason", reason, "open", !m.OpenSince.IsZero())
 	}
 	x.bury(ctx, m, reason)
 }
 
-func (x *delivery) deathOf(m idem.Message) string {
+func (x *delivery) deathOf(m storage.Message) string {
 	switch {
 	case m.Sealed:
 		return "payload can't be opened"
@@ -126,15 +127,15 @@ func (x *delivery) told(ctx context.Context, s protocol.Say) {
 	case s.Code == protocol.Busy:
 		_ = x.schedule(ctx, m, Due(m)) // logged; the sweep does the rest
 	case s.Code != protocol.Changed:
-	case m.State == idem.MessagePending && x.called:
+	case m.State == storage.MessagePending && x.called:
 		x.log(ctx, levelInfo, "outbox.retried", m, "last_outcome", m.LastOutcome, "next_attempt_at", m.NextAttemptAt)
 		_ = x.schedule(ctx, m, m.NextAttemptAt)
-	case m.State == idem.MessagePending || m.State == idem.MessageEvidenced:
+	case m.State == storage.MessagePending || m.State == storage.MessageEvidenced:
 		_ = x.schedule(ctx, m, Due(m))
 	}
 }
 
-func (x *delivery) alarms(ctx context.Context, alarms protocol.Alarm, m idem.Message) {
+func (x *delivery) alarms(ctx context.Context, alarms protocol.Alarm, m storage.Message) {
 	for _, a := range []struct {
 		alarm protocol.Alarm
 		event string
@@ -152,16 +153,16 @@ func (x *delivery) alarms(ctx context.Context, alarms protocol.Alarm, m idem.Mes
 func (x *delivery) differs() bool {
 	switch o := x.outcome.(type) {
 	case Delivered:
-		return x.row.State == idem.MessageDelivered && x.row.Reference != o.Reference
+		return x.row.State == storage.MessageDelivered && x.row.Reference != o.Reference
 	case Declined:
-		return x.row.State == idem.MessageDeclined && x.row.Reference != o.Reference
+		return x.row.State == storage.MessageDeclined && x.row.Reference != o.Reference
 	}
 	return false
 }
 
 // answerOf is the stored answer of an operation whose message was given up, or closed. Only of the first message of a chain
 // is it known that nothing of the operation was executed.
-func answerOf(m idem.Message, state protocol.MessageState, closed bool) idem.Problem {
+func answerOf(m storage.Message, state protocol.MessageState, closed bool) idem.Problem {
 	what := "Nothing was executed."
 	if m.Index > 1 {
 		what = "Earlier steps of the operation were executed; this one was not."

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Topic is everything that is known about one kind of effect, as one value. Worker, webhook, reconciler and operator all
@@ -21,19 +22,19 @@ type Topic struct {
 	// Call asks the provider for the effect, with m.ID as the downstream key, and says what is known afterwards. Its
 	// context ends before the caller's lease does. It must send at most one request (package call does); nil and a panic
 	// count as [Ambiguous].
-	Call func(ctx context.Context, m idem.Message) Outcome
+	Call func(ctx context.Context, m storage.Message) Outcome
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
 	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
 	// Config.CallTimeout; nil and a panic count as [Unclear].
-	Probe func(ctx context.Context, m idem.Message) Finding
+	Probe func(ctx context.Context, m storage.Message) Finding
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
 	// the same settlement. It can't reject: an error leaves the message dead, with its evidence, before an operator.
-	Settle func(m idem.Message, o Outcome) (Settlement, error)
+	Settle func(m storage.Message, o Outcome) (Settlement, error)
 	// Fallback is the short final response that is stored where the one of Settle is too large: the effect has happened,
 	// so it is settled all the same (peers.md H10). Default: the same status, and the operation id with the provider's
 	// reference as the body.
-	Fallback func(m idem.Message, o Outcome) idem.Response
+	Fallback func(m storage.Message, o Outcome) idem.Response
 	// ResponseBytesMax bounds the final response, headers included. Default and upper bound: Config.ResponseBytesMax.
 	ResponseBytesMax int
 	// Keys is what the provider promises about downstream keys.

@@ -11,12 +11,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func minimal() outbox.Topic {
 	return outbox.Topic{
 		Name:   topicName,
-		Call:   func(context.Context, idem.Message) outbox.Outcome { return outbox.Delivered{} },
+		Call:   func(context.Context, storage.Message) outbox.Outcome { return outbox.Delivered{} },
 		Settle: settle,
 	}
 }
@@ -45,6 +46,7 @@ func TestNewTopicsRejectsContradictions(t *testing.T) {
 		"keys without retention":          {func(topic *outbox.Topic) { topic.Keys.Honoured = true }, outbox.Config{}, "Keys.Retention"},
 		"retention within the margin":     {func(topic *outbox.Topic) { keys(topic); topic.Keys.Retention = 102 * time.Second }, outbox.Config{}, "Keys.Retention"},
 		"lease shorter than a call":       {keys, outbox.Config{CallTimeout: 9 * time.Second}, "ClaimLease"},
+		"an invocation below a claim":     {keys, outbox.Config{FunctionTimeout: 10 * time.Second}, "Config.FunctionTimeout"},
 		"unknown for no time":             {func(topic *outbox.Topic) { topic.UnknownMax = time.Second }, outbox.Config{}, "UnknownMax"},
 		"probes upside down":              {keys, outbox.Config{ProbeBackoffMin: 2 * time.Hour}, "ProbeBackoffMax"},
 		"probes without a pause":          {keys, outbox.Config{ProbeBackoffMin: time.Microsecond}, "ProbeBackoffMin"},

@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A machine judges headers. The driver holds the whole row beside it, and writes the header that a machine returns over
@@ -57,14 +57,14 @@ func millis(d time.Duration) protocol.Millis { return protocol.Millis(d.Millisec
 // small bounds a count that a header keeps in a byte. What is more is over every bound that can be configured.
 func small(n int) uint8 { return uint8(min(max(n, 0), math.MaxUint8)) }
 
-var stateNames = map[protocol.MessageState]idem.MessageState{
-	protocol.Due: idem.MessagePending, protocol.Claimed: idem.MessageClaimed, protocol.Delivered: idem.MessageDelivered,
-	protocol.Declined: idem.MessageDeclined, protocol.InDoubt: idem.MessageUnknown, protocol.Evidenced: idem.MessageEvidenced,
-	protocol.Dead: idem.MessageDead, protocol.Cancelled: idem.MessageCancelled,
+var stateNames = map[protocol.MessageState]storage.MessageState{
+	protocol.Due: storage.MessagePending, protocol.Claimed: storage.MessageClaimed, protocol.Delivered: storage.MessageDelivered,
+	protocol.Declined: storage.MessageDeclined, protocol.InDoubt: storage.MessageUnknown, protocol.Evidenced: storage.MessageEvidenced,
+	protocol.Dead: storage.MessageDead, protocol.Cancelled: storage.MessageCancelled,
 }
 
-var statesByName = func() map[idem.MessageState]protocol.MessageState {
-	states := map[idem.MessageState]protocol.MessageState{}
+var statesByName = func() map[storage.MessageState]protocol.MessageState {
+	states := map[storage.MessageState]protocol.MessageState{}
 	for state, name := range stateNames {
 		states[name] = state
 	}
@@ -72,7 +72,7 @@ var statesByName = func() map[idem.MessageState]protocol.MessageState {
 }()
 
 // headerOf is what a machine judges of a message; nil is no message.
-func headerOf(m *idem.Message) protocol.Message {
+func headerOf(m *storage.Message) protocol.Message {
 	if m == nil {
 		return protocol.Message{}
 	}
@@ -95,13 +95,13 @@ func headerOf(m *idem.Message) protocol.Message {
 
 // withHeader is the row under a header that a machine returned. What identifies a message, its evidence and its ttl are not
 // the header's to change.
-func withHeader(m idem.Message, h protocol.Message) idem.Message {
+func withHeader(m storage.Message, h protocol.Message) storage.Message {
 	m.State, m.Undoes, m.Refused, m.Unfailed = stateNames[h.State], h.Undoes, h.Refused, h.Unfailed
 	m.Attempts, m.Died, m.Epoch = int(h.Attempts), int(h.Died), int64(h.Epoch)
 	if h.Owner != idOf(m.Owner) {
-		m.Owner = nameOf[idem.Owner](h.Owner)
+		m.Owner = nameOf[storage.Owner](h.Owner)
 	}
-	m.Revision = nameOf[idem.Revision](h.Revision)
+	m.Revision = nameOf[storage.Revision](h.Revision)
 	m.CreatedAt, m.FirstClaimedAt, m.NextAttemptAt = timeOf(h.Created), timeOf(h.FirstClaimed), timeOf(h.NextAttempt)
 	m.SweepAt, m.LeaseUntil, m.OpenSince = timeOf(h.LookAt), timeOf(h.Lease), timeOf(h.OpenSince)
 	m.DoneAt, m.ClearedAt, m.RedrivenAt = timeOf(h.Done), timeOf(h.Cleared), timeOf(h.Redriven)
@@ -109,14 +109,14 @@ func withHeader(m idem.Message, h protocol.Message) idem.Message {
 }
 
 // fenceOn is a machine's fence on this row.
-func fenceOn(m idem.Message, f protocol.Fence) idem.MessageFence {
-	fence := idem.MessageFence{Open: f.Open, NotDead: f.NotDead}
+func fenceOn(m storage.Message, f protocol.Fence) storage.MessageFence {
+	fence := storage.MessageFence{Open: f.Open, NotDead: f.NotDead}
 	switch {
 	case f.Seen.None():
 	case f.Seen == idOf(m.Revision):
 		fence.Revision = m.Revision
 	default:
-		fence.Revision = nameOf[idem.Revision](f.Seen)
+		fence.Revision = nameOf[storage.Revision](f.Seen)
 	}
 	if f.States == 0 {
 		return fence
@@ -129,7 +129,7 @@ func fenceOn(m idem.Message, f protocol.Fence) idem.MessageFence {
 	if fence.Epoch = int64(f.Epoch); f.Owner == idOf(m.Owner) {
 		fence.Owner = m.Owner
 	} else {
-		fence.Owner = nameOf[idem.Owner](f.Owner)
+		fence.Owner = nameOf[storage.Owner](f.Owner)
 	}
 	return fence
 }

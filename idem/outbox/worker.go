@@ -6,6 +6,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Worker delivers messages. It is safe for concurrent use, by itself and beside any number of others.
@@ -40,7 +41,7 @@ func (w *Worker) Deliver(ctx context.Context, id idem.MessageID) error {
 
 // DeliverSeen is [Worker.Deliver] for a message whose row, perhaps stale, came with the wake-up: a stream's new image.
 // It saves the read; the claim is conditional on what was seen.
-func (w *Worker) DeliverSeen(ctx context.Context, seen idem.Message) error {
+func (w *Worker) DeliverSeen(ctx context.Context, seen storage.Message) error {
 	if seen.Sealed { // an image is as it is stored; reading opens it
 		return w.Deliver(ctx, seen.ID)
 	}

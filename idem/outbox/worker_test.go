@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -18,13 +19,13 @@ var errDown = errors.New("store: connection refused")
 func TestDeliverSettlesOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		script  []string
-		state   idem.MessageState
+		state   storage.MessageState
 		status  int
 		row     string
 		charges int
 	}{
-		"delivered": {nil, idem.MessageDelivered, 201, "delivered", 1},
-		"declined":  {[]string{"402"}, idem.MessageDeclined, 402, "declined", 0},
+		"delivered": {nil, storage.MessageDelivered, 201, "delivered", 1},
+		"declined":  {[]string{"402"}, storage.MessageDeclined, 402, "declined", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
@@ -34,7 +35,7 @@ func TestDeliverSettlesOnce(t *testing.T) {
 			for range 3 { // wake-ups may be doubled
 				w.deliver(id)
 			}
-			w.want(id, c.state, idem.StateCompleted, c.status, c.row, c.charges)
+			w.want(id, c.state, storage.StateCompleted, c.status, c.row, c.charges)
 			if w.provider.called() != 1 {
 				t.Errorf("%d calls, want 1", w.provider.called())
 			}
@@ -63,7 +64,7 @@ func TestDeliverSeenIsConditionalOnWhatWasSeen(t *testing.T) {
 			t.Errorf("%d reads before the first call", reads)
 		}
 	}
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	if w.provider.called() != 1 {
 		t.Errorf("%d calls, want 1", w.provider.called())
 	}
@@ -77,11 +78,11 @@ func TestDeliverSurvivesLostReplies(t *testing.T) {
 	}{
 		"claim, reply lost":     {faulty.UpdateMessage, faulty.LoseReply()},
 		"claim, request lost":   {faulty.UpdateMessage, faulty.LoseRequest()},
-		"claim, contention":     {faulty.UpdateMessage, faulty.Refuse(idem.ErrContention)},
+		"claim, contention":     {faulty.UpdateMessage, faulty.Refuse(storage.ErrContention)},
 		"settle, reply lost":    {faulty.Settle, faulty.LoseReply()},
 		"settle, request lost":  {faulty.Settle, faulty.LoseRequest()},
-		"settle, contention":    {faulty.Settle, faulty.Refuse(idem.ErrContention)},
-		"settle, throttled":     {faulty.Settle, faulty.Refuse(idem.ErrThrottled)},
+		"settle, contention":    {faulty.Settle, faulty.Refuse(storage.ErrContention)},
+		"settle, throttled":     {faulty.Settle, faulty.Refuse(storage.ErrThrottled)},
 		"first and second lost": {faulty.Settle, faulty.LoseReply()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestDeliverSurvivesLostReplies(t *testing.T) {
 				w.store.On(c.call, 2, c.fault)
 			}
 			w.deliver(id)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 			if w.provider.called() != 1 {
 				t.Errorf("%d calls, want 1", w.provider.called())
 			}
@@ -107,7 +108,7 @@ func TestLateSettlementChangesNothing(t *testing.T) {
 	var frozen func(context.Context) error
 	w.store.On(faulty.Settle, 1, func(_ context.Context, run func(context.Context) error) error {
 		frozen = run
-		return &idem.OutcomeUnknownError{Cause: errDown}
+		return &storage.OutcomeUnknownError{Cause: errDown}
 	})
 	w.deliver(id)
 	settled := w.record(id)
@@ -116,22 +117,22 @@ func TestLateSettlementChangesNothing(t *testing.T) {
 		t.Errorf("the same token must be taken as a repetition: %v", err)
 	}
 	w.clock.Add(time.Hour) // the token is forgotten
-	var conflict *idem.MessageConflictError
+	var conflict *storage.MessageConflictError
 	if err := frozen(t.Context()); !errors.As(err, &conflict) {
 		t.Errorf("a forgotten token: %v, want a conflict", err)
 	}
 	if again := w.record(id); !again.DoneAt.Equal(settled.DoneAt) {
 		t.Errorf("done at %v, then at %v", settled.DoneAt, again.DoneAt)
 	}
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 // A settlement without any reply: what can't be settled now is kept now, and settled later without another call.
 func TestSettleWithoutAnyReply(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault faulty.Fault
-		state idem.MessageState
-	}{"never landed": {faulty.LoseRequest(), idem.MessageEvidenced}, "landed": {faulty.LoseReply(), idem.MessageDelivered}} {
+		state storage.MessageState
+	}{"never landed": {faulty.LoseRequest(), storage.MessageEvidenced}, "landed": {faulty.LoseReply(), storage.MessageDelivered}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
 			id := w.accept()
@@ -144,7 +145,7 @@ func TestSettleWithoutAnyReply(t *testing.T) {
 			}
 			w.store.Clear()
 			w.drain(time.Minute)
-			w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+			w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 			if w.provider.called() != 1 {
 				t.Errorf("%d calls, want 1", w.provider.called())
 			}
@@ -164,12 +165,12 @@ func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
 	w.store.Clear()
 	w.provider.during = nil
 	w.deliver(id)
-	w.want(id, idem.MessageClaimed, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 1)
 	if w.provider.called() != 1 {
 		t.Fatalf("called while the lease lives")
 	}
 	w.drain(11 * time.Second) // the wake-up that the redelivery scheduled for the lease's end
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	if m := w.message(id); w.provider.called() != 2 || m.Epoch != 2 || m.Died != 1 {
 		t.Errorf("%d calls, epoch %d, %d claims died; want 2, 2, 1", w.provider.called(), m.Epoch, m.Died)
 	}
@@ -188,7 +189,7 @@ func TestWorkerKilledAtProviderWithoutKeys(t *testing.T) {
 	for range 2 {
 		w.deliver(id)
 	}
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 	if w.provider.called() != 1 || w.logged("outbox.unknown") != 1 {
 		t.Errorf("%d calls, %d alarms, want 1 and 1", w.provider.called(), w.logged("outbox.unknown"))
 	}
@@ -208,7 +209,7 @@ func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
 			}
 		}
 		w.deliver(id)
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	})
 	t.Run("claimed meanwhile", func(t *testing.T) {
 		w := newWorld(t, options{})
@@ -220,7 +221,7 @@ func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
 			w.deliver(id) // backs off under epoch 2
 		}
 		w.deliver(id)
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		if m := w.message(id); m.Epoch != 2 {
 			t.Errorf("epoch %d, want 2", m.Epoch)
 		}
@@ -234,7 +235,7 @@ func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
 			w.deliver(id)
 		}
 		w.deliver(id)
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		if n := w.logged("outbox.evidence_differs"); n != 0 {
 			t.Errorf("the same evidence twice raised %d alarms", n)
 		}
@@ -267,7 +268,7 @@ func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
 	id := w.accept()
 	w.deliver(id)
 	w.drain(time.Hour)
-	w.want(id, idem.MessageDead, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
 	letters := w.queue.Letters()
 	if len(letters) != 1 || !letters[0].Open || letters[0].Reason != "attempts over" || letters[0].Message != id || letters[0].Attempts != 3 {
 		t.Errorf("dead letters: %+v", letters)
@@ -282,14 +283,14 @@ func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
 func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
 	for name, c := range map[string]struct {
 		first   string
-		message idem.MessageState
-		record  idem.State
+		message storage.MessageState
+		record  storage.State
 		status  int
 		row     string
 		charges int
 	}{
-		"charged":       {"lost", idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1},
-		"never charged": {"500 before", idem.MessageDead, idem.StateFailed, 502, "not_executed", 0},
+		"charged":       {"lost", storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1},
+		"never charged": {"500 before", storage.MessageDead, storage.StateFailed, 502, "not_executed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
@@ -297,7 +298,7 @@ func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
 			id := w.accept()
 			w.deliver(id)
 			w.drain(time.Hour)
-			w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", c.charges)
+			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", c.charges)
 			if len(w.queue.Letters()) != 0 || w.logged("outbox.unknown") != 1 {
 				t.Errorf("letters %+v", w.queue.Letters())
 			}
@@ -327,7 +328,7 @@ func TestH19KeyRetentionEnds(t *testing.T) {
 		w.deliver(id)
 		w.drain(time.Minute)
 	}
-	w.want(id, idem.MessageUnknown, idem.StatePending, 202, "", 1)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
 	if again := w.provider.called(); calls < 3 || again != calls {
 		t.Errorf("%d calls, then %d", calls, again)
 	}
@@ -340,9 +341,9 @@ func TestH20AttemptsOverWithNothingOpen(t *testing.T) {
 	w.provider.script = []string{"429", "429", "429"}
 	id := w.accept()
 	w.deliver(id)
-	w.want(id, idem.MessagePending, idem.StatePending, 202, "", 0)
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
 	w.drain(time.Hour)
-	w.want(id, idem.MessageDead, idem.StateFailed, 502, "not_executed", 0)
+	w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
 	if w.provider.called() != 3 {
 		t.Errorf("%d calls, want 3", w.provider.called())
 	}
@@ -358,13 +359,13 @@ func TestH20AttemptsOverWithNothingOpen(t *testing.T) {
 func TestRefusedIsDeadAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		script []string
-		record idem.State
+		record storage.State
 		status int
 		row    string
 	}{
-		"proven":            {[]string{"400"}, idem.StateFailed, 502, "not_executed"},
-		"not proven":        {[]string{"409"}, idem.StatePending, 202, ""},
-		"after an open one": {[]string{"500 before", "400"}, idem.StatePending, 202, ""},
+		"proven":            {[]string{"400"}, storage.StateFailed, 502, "not_executed"},
+		"not proven":        {[]string{"409"}, storage.StatePending, 202, ""},
+		"after an open one": {[]string{"500 before", "400"}, storage.StatePending, 202, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: unprobed})
@@ -372,7 +373,7 @@ func TestRefusedIsDeadAtOnce(t *testing.T) {
 			id := w.accept()
 			w.deliver(id)
 			w.drain(time.Hour)
-			w.want(id, idem.MessageDead, c.record, c.status, c.row, 0)
+			w.want(id, storage.MessageDead, c.record, c.status, c.row, 0)
 			if letters := w.queue.Letters(); len(letters) != 1 || letters[0].Reason != "refused" || w.provider.called() != len(c.script) {
 				t.Errorf("letters %+v, %d calls", letters, w.provider.called())
 			}
@@ -388,7 +389,7 @@ func TestProviderTroubleEndsInOneDelivery(t *testing.T) {
 		id := w.accept()
 		w.deliver(id)
 		w.drain(time.Hour)
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		w.logged("outbox.panic") // tells no secrets
 	}
 }
@@ -409,7 +410,7 @@ func TestTwoWorkersRace(t *testing.T) {
 	}
 	group.Wait()
 	for _, id := range ids {
-		w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 	}
 	if w.provider.called() != 3 {
 		t.Errorf("%d calls, want 3", w.provider.called())
@@ -422,11 +423,11 @@ func TestNoCallWithoutALease(t *testing.T) {
 	id := w.accept()
 	w.store.On(faulty.UpdateMessage, 1, faulty.After(func(error) { w.clock.Add(7500 * time.Millisecond) }))
 	w.deliver(id)
-	if m := w.message(id); w.provider.called() != 0 || m.State != idem.MessagePending || !m.OpenSince.IsZero() || m.Attempts != 0 {
+	if m := w.message(id); w.provider.called() != 0 || m.State != storage.MessagePending || !m.OpenSince.IsZero() || m.Attempts != 0 {
 		t.Errorf("%d calls; %s, open since %v, attempts %d", w.provider.called(), m.State, m.OpenSince, m.Attempts)
 	}
 	w.drain(time.Minute)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 func TestNoClaimWithoutTime(t *testing.T) {
@@ -437,7 +438,7 @@ func TestNoClaimWithoutTime(t *testing.T) {
 	if err := w.worker.Deliver(ctx, id); !errors.Is(err, outbox.ErrNoTime) {
 		t.Errorf("deliver: %v, want ErrNoTime", err)
 	}
-	if m := w.message(id); m.State != idem.MessagePending || m.Epoch != 0 {
+	if m := w.message(id); m.State != storage.MessagePending || m.Epoch != 0 {
 		t.Errorf("message is %s, epoch %d", m.State, m.Epoch)
 	}
 }
@@ -447,25 +448,25 @@ func TestWakeUpsThatNeedNothing(t *testing.T) {
 	if err := w.worker.Deliver(t.Context(), "op_gone.1"); err != nil {
 		t.Errorf("an absent message: %v", err)
 	}
-	id := w.accept(func(m *idem.Message) { m.NextAttemptAt = noon.Add(20 * time.Minute) })
+	id := w.accept(func(m *storage.Message) { m.NextAttemptAt = noon.Add(20 * time.Minute) })
 	w.deliver(id)
 	if at, ok := w.queue.Next(); !ok || !at.Equal(noon.Add(outbox.WakeUpDelayMax)) {
 		t.Errorf("not due: next wake-up %v %v, want the longest delay", at, ok)
 	}
 	w.drain(20 * time.Minute)
-	w.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 // A message that this release can't read, or whose topic it does not know, is acknowledged and left alone with an alarm: an
 // error would stop the shard, and all tenants with it (peers.md H17). The release that knows it is offered it again.
 func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	w := newWorld(t, options{})
-	newer := w.accept(func(m *idem.Message) { m.SchemaVersion++ })
-	other := w.accept(func(m *idem.Message) { m.Topic = "other.topic" })
+	newer := w.accept(func(m *storage.Message) { m.SchemaVersion++ })
+	other := w.accept(func(m *storage.Message) { m.Topic = "other.topic" })
 	for _, id := range []idem.MessageID{newer, other} {
 		w.deliver(id)
 		w.ok(w.worker.DeliverSeen(t.Context(), w.message(id)))
-		if m := w.message(id); m.State != idem.MessagePending || m.Epoch != 0 {
+		if m := w.message(id); m.State != storage.MessagePending || m.Epoch != 0 {
 			t.Errorf("%s: %s, epoch %d", m.Topic, m.State, m.Epoch)
 		}
 	}
@@ -473,11 +474,11 @@ func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 		t.Errorf("%d alarms, want one for each wake-up", n)
 	}
 	known := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Name = "other.topic" }})
-	id := known.accept(func(m *idem.Message) { m.Topic = "other.topic" })
+	id := known.accept(func(m *storage.Message) { m.Topic = "other.topic" })
 	known.clock.Add(time.Minute)
 	known.swept(outbox.Report{Offered: 1})
 	known.drain(time.Second)
-	known.want(id, idem.MessageDelivered, idem.StateCompleted, 201, "delivered", 1)
+	known.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 func TestStoreTroubleIsTheOnlyError(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -36,7 +37,7 @@ type world struct {
 	reconciler *outbox.Reconciler
 	operator   *outbox.Operator
 	log        *syncBuffer
-	mint       idem.Mint
+	mint       storage.IDGenerator
 }
 
 // options vary a world; the zero value is a provider that honours keys.
@@ -61,7 +62,7 @@ func newWorld(t *testing.T, o options) *world {
 	t.Helper()
 	w := &world{T: t, clock: &clock{now: noon}, log: &syncBuffer{}}
 	w.queue, w.provider = memqueue.New(w.clock.Now), &provider{keyed: true, charges: map[idem.MessageID]int{}}
-	w.mint = idem.Mint{Random: &source{seed: rand.NewChaCha8([32]byte{byte(o.seed), byte(o.seed >> 8)})}}
+	w.mint = storage.IDGenerator{Random: &source{seed: rand.NewChaCha8([32]byte{byte(o.seed), byte(o.seed >> 8)})}}
 	o.store.Now = w.clock.Now
 	var err error
 	w.inner, err = memstore.New(o.store)
@@ -108,7 +109,7 @@ func (w *world) ok(err error) {
 }
 
 // accept commits a deferred operation with its first message, and returns the message's id.
-func (w *world) accept(change ...func(*idem.Message)) idem.MessageID {
+func (w *world) accept(change ...func(*storage.Message)) idem.MessageID {
 	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
@@ -116,28 +117,28 @@ func (w *world) accept(change ...func(*idem.Message)) idem.MessageID {
 	operation, err := w.mint.OperationID(key)
 	w.ok(err)
 	now := w.clock.Now()
-	m := idem.Message{
+	m := storage.Message{
 		Revision: w.revision(), ID: operation.Message(1), Index: 1, OperationID: operation, RecordKey: key, Tenant: "t", Topic: topicName,
-		Payload: []byte(payload), State: idem.MessagePending, CreatedAt: now, NextAttemptAt: now,
-		SweepAt: now.Add(15 * time.Second), Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+		Payload: []byte(payload), State: storage.MessagePending, CreatedAt: now, NextAttemptAt: now,
+		SweepAt: now.Add(15 * time.Second), Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
 	}
 	for _, f := range change {
 		f(&m)
 	}
-	record := idem.Record{
-		Key: key, State: idem.StatePending, OperationID: operation, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), Tenant: "t", Operation: "payments.create",
-		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: idem.SchemaVersion,
+	record := storage.Record{
+		Key: key, State: storage.StatePending, OperationID: operation, Epoch: 1, Owner: owner, Revision: storage.Revision(owner), Tenant: "t", Operation: "payments.create",
+		Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: storage.SchemaVersion,
 	}
 	if m.Detached {
-		record.State, record.ExpiresAt, record.FreeAt = idem.StateCompleted, now.Add(m.Retention), now.Add(m.Retention)
+		record.State, record.ExpiresAt, record.FreeAt = storage.StateCompleted, now.Add(m.Retention), now.Add(m.Retention)
 	}
-	send, err := w.inner.Prepare(idem.Commit{Record: record, Now: now, Messages: []idem.Message{m}, Token: string(owner)})
+	send, err := w.inner.Prepare(storage.Commit{Record: record, Now: now, Messages: []storage.Message{m}, Token: string(owner)})
 	w.ok(err)
 	w.ok(send(w.Context()))
 	return m.ID
 }
 
-func (w *world) revision() idem.Revision {
+func (w *world) revision() storage.Revision {
 	w.Helper()
 	revision, err := w.mint.Revision()
 	w.ok(err)
@@ -145,16 +146,16 @@ func (w *world) revision() idem.Revision {
 }
 
 // rewrite changes a stored message as somebody else would.
-func (w *world) rewrite(id idem.MessageID, change func(*idem.Message)) {
+func (w *world) rewrite(id idem.MessageID, change func(*storage.Message)) {
 	w.Helper()
 	m := w.message(id)
-	seen := idem.FenceOfMessage(m)
+	seen := storage.FenceOfMessage(m)
 	change(&m)
 	m.Revision = w.revision()
 	w.ok(w.inner.UpdateMessage(w.Context(), m, seen))
 }
 
-func (w *world) message(id idem.MessageID) idem.Message {
+func (w *world) message(id idem.MessageID) storage.Message {
 	w.Helper()
 	m, err := w.inner.Message(w.Context(), id)
 	w.ok(err)
@@ -164,7 +165,7 @@ func (w *world) message(id idem.MessageID) idem.Message {
 	return *m
 }
 
-func (w *world) record(id idem.MessageID) idem.Record {
+func (w *world) record(id idem.MessageID) storage.Record {
 	w.Helper()
 	operation, _, err := id.Operation()
 	w.ok(err)
@@ -176,7 +177,7 @@ func (w *world) record(id idem.MessageID) idem.Record {
 		}
 	}
 	w.Fatalf("record of %s is gone", id)
-	return idem.Record{}
+	return storage.Record{}
 }
 
 // deliver wakes the worker for the message, and demands that it has no trouble.
@@ -203,7 +204,7 @@ func (w *world) drain(d time.Duration) {
 }
 
 // want compares what became of a message, its record, its business row, and what the provider made of it.
-func (w *world) want(id idem.MessageID, message idem.MessageState, record idem.State, status int, row string, charges int) {
+func (w *world) want(id idem.MessageID, message storage.MessageState, record storage.State, status int, row string, charges int) {
 	w.Helper()
 	m, r := w.message(id), w.record(id)
 	if m.State != message || r.State != record || r.Response.Status != status {
@@ -233,7 +234,7 @@ func (w *world) logged(event string) int {
 }
 
 // settle is the application's: a row that says what became of the payment, and a final response.
-func settle(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settle(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	row := o.Name()
 	write := memstore.Write{Key: "payment " + string(m.ID), Apply: func([]byte) []byte { return []byte(row) }}
 	said := outbox.Settlement{Writes: []idem.Write{write}}
@@ -295,7 +296,7 @@ func (p *provider) charge(id idem.MessageID) {
 	}
 }
 
-func (p *provider) call(ctx context.Context, m idem.Message) outbox.Outcome {
+func (p *provider) call(ctx context.Context, m storage.Message) outbox.Outcome {
 	step := p.next()
 	if _, ok := ctx.Deadline(); !ok {
 		panic("a call without a deadline")
@@ -345,7 +346,7 @@ func (p *provider) answer() string {
 	return answer
 }
 
-func (p *provider) probe(ctx context.Context, m idem.Message) outbox.Finding {
+func (p *provider) probe(ctx context.Context, m storage.Message) outbox.Finding {
 	answer, made := p.answer(), p.made(m.ID)
 	if _, ok := ctx.Deadline(); !ok {
 		panic("a probe without a deadline")

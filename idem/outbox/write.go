@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // prepare freezes a write, and returns what sends it.
@@ -38,14 +39,14 @@ func (x *delivery) prepare(w protocol.Write) (func(context.Context) error, error
 
 // transaction freezes a settlement. One whose response is larger than the store takes is settled with the topic's short one:
 // the effect has happened (peers.md H10).
-func (x *delivery) transaction(s idem.Settlement) (func(context.Context) error, error) {
+func (x *delivery) transaction(s storage.Settlement) (func(context.Context) error, error) {
 	send, err := x.store.PrepareSettle(s)
 	if errors.Is(err, idem.ErrResponseTooLarge) && s.Record != nil {
 		s.Record.Response = x.topic.short(x.row, x.meaning(x.meant), s.Record.Response.Status)
 		send, err = x.store.PrepareSettle(s)
 	}
 	switch {
-	case errors.Is(err, idem.ErrContention): // something was in the way; nothing is wrong with the settlement
+	case errors.Is(err, storage.ErrContention): // something was in the way; nothing is wrong with the settlement
 		return nil, err
 	case err != nil:
 		return nil, &unpreparedError{err}
@@ -65,7 +66,7 @@ func (e *unpreparedError) Error() string {
 func (e *unpreparedError) Unwrap() error { return e.cause }
 
 // written is the row as a write makes it.
-func (x *delivery) written(w protocol.Write) idem.Message {
+func (x *delivery) written(w protocol.Write) storage.Message {
 	next := withHeader(x.row, w.Msg)
 	switch {
 	case x.machine.Errand == protocol.Redrive:
@@ -81,14 +82,14 @@ func (x *delivery) written(w protocol.Write) idem.Message {
 }
 
 // settlement is the transaction of a write.
-func (x *delivery) settlement(w protocol.Write, fence idem.MessageFence) (idem.Settlement, error) {
-	s := idem.Settlement{Message: x.messageEnd(w), Fence: fence, Token: tokenOf(w.Token)}
+func (x *delivery) settlement(w protocol.Write, fence storage.MessageFence) (storage.Settlement, error) {
+	s := storage.Settlement{Message: x.messageEnd(w), Fence: fence, Token: tokenOf(w.Token)}
 	if w.MsgAs == protocol.Put {
 		next := x.written(w)
 		s.Replace = &next
 	}
 	if w.RecAs == protocol.Check {
-		s.Check = &idem.RecordCheck{Key: x.row.RecordKey, OperationID: x.row.OperationID, Ended: w.RecIf.Ended}
+		s.Check = &storage.RecordCheck{Key: x.row.RecordKey, OperationID: x.row.OperationID, Ended: w.RecIf.Ended}
 	}
 	said := Settlement{}
 	if w.Said != protocol.NotAsked && !x.row.Sealed {
@@ -114,9 +115,9 @@ func (x *delivery) settlement(w protocol.Write, fence idem.MessageFence) (idem.S
 }
 
 // messageEnd is what a patch changes of the row.
-func (x *delivery) messageEnd(w protocol.Write) idem.MessageEnd {
-	end := idem.MessageEnd{
-		ID: x.id, Tenant: x.row.Tenant, Sealed: x.row.Sealed, State: stateNames[w.Msg.State], Revision: nameOf[idem.Revision](w.Msg.Revision),
+func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
+	end := storage.MessageEnd{
+		ID: x.id, Tenant: x.row.Tenant, Sealed: x.row.Sealed, State: stateNames[w.Msg.State], Revision: nameOf[storage.Revision](w.Msg.Revision),
 		DoneAt: timeOf(w.Msg.Done), SweepAt: timeOf(w.Msg.LookAt), Reference: x.row.Reference, LastOutcome: x.row.LastOutcome,
 	}
 	var o Outcome
@@ -136,10 +137,10 @@ func (x *delivery) messageEnd(w protocol.Write) idem.MessageEnd {
 
 // recordEnd is what the end of a chain makes of its record: the topic's own answer, or the outbox's where nothing happened,
 // or where nobody can tell any more what did.
-func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *idem.RecordEnd {
+func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *storage.RecordEnd {
 	m := x.row
-	end := &idem.RecordEnd{
-		Key: m.RecordKey, OperationID: m.OperationID, State: idem.StateCompleted, Revision: nameOf[idem.Revision](w.Rec.Revision),
+	end := &storage.RecordEnd{
+		Key: m.RecordKey, OperationID: m.OperationID, State: storage.StateCompleted, Revision: nameOf[storage.Revision](w.Rec.Revision),
 		DoneAt: now, Expiry: m.Expiry,
 	}
 	answer := idem.Problem{}
@@ -154,7 +155,7 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 		end.Response = said.Response
 	}
 	if w.Rec.State == protocol.Failed {
-		end.State, end.LastError = idem.StateFailed, "undone"
+		end.State, end.LastError = storage.StateFailed, "undone"
 	}
 	if answer.Code != "" {
 		end.Response, end.LastError = answer.Response(), answer.Code
@@ -165,10 +166,10 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 }
 
 // following is the next message of a chain. Its id is the next phase's downstream key.
-func (x *delivery) following(next Next, h protocol.Message) *idem.Message {
+func (x *delivery) following(next Next, h protocol.Message) *storage.Message {
 	m := x.row
-	return new(withHeader(idem.Message{
+	return new(withHeader(storage.Message{
 		ID: m.OperationID.Message(int(h.Index)), Index: int(h.Index), OperationID: m.OperationID, RecordKey: m.RecordKey, Tenant: m.Tenant,
-		Topic: next.Topic, Payload: next.Payload, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: idem.SchemaVersion,
+		Topic: next.Topic, Payload: next.Payload, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: storage.SchemaVersion,
 	}, h))
 }

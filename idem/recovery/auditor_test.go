@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -31,8 +32,8 @@ func (a *auditor) blame(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-// Update implements idem.Store.
-func (a *auditor) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Update implements storage.Store.
+func (a *auditor) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before, err := a.Inner.Get(context.WithoutCancel(ctx), r.Key)
@@ -47,24 +48,24 @@ func (a *auditor) Update(ctx context.Context, r idem.Record, fence idem.Fence) e
 	return nil
 }
 
-func (a *auditor) record(before, after idem.Record, now time.Time) {
+func (a *auditor) record(before, after storage.Record, now time.Time) {
 	a.seen[fmt.Sprintf("%s → %s", before.State, after.State)]++
-	live := before.State == idem.StateInProgress && now.Before(before.LeaseUntil)
+	live := before.State == storage.StateInProgress && now.Before(before.LeaseUntil)
 	switch {
 	case before.State.Final():
 		a.blame("%s: %s → %s", before.OperationID, before.State, after.State)
 	case live && after.Owner != before.Owner:
 		a.blame("%s: its lease was taken %v before its end", before.OperationID, before.LeaseUntil.Sub(now))
-	case live && after.State == idem.StateUnknown && strings.Contains(after.LastError, "lease"):
+	case live && after.State == storage.StateUnknown && strings.Contains(after.LastError, "lease"):
 		a.blame("%s: it was parked %v before its lease's end", before.OperationID, before.LeaseUntil.Sub(now))
-	case before.State == idem.StateInProgress && before.Kind == idem.KindWrapped && after.Epoch != before.Epoch && after.State != idem.StateCompleted:
+	case before.State == storage.StateInProgress && before.Kind == idem.KindWrapped && after.Epoch != before.Epoch && after.State != storage.StateCompleted:
 		a.blame("%s: it was freed while in progress", before.OperationID)
-	case before.State == idem.StateUnknown && after.State == idem.StateFailedRetryable && now.Before(before.LeaseUntil.Add(longestRequest+clockSkew)):
+	case before.State == storage.StateUnknown && after.State == storage.StateFailedRetryable && now.Before(before.LeaseUntil.Add(longestRequest+clockSkew)):
 		a.blame("%s: it was freed %v after its lease, which proves nothing", before.OperationID, now.Sub(before.LeaseUntil))
-	case before.State == idem.StateUnknown && after.State == idem.StateInProgress:
+	case before.State == storage.StateUnknown && after.State == storage.StateInProgress:
 		a.blame("%s: it was executed although unknown", before.OperationID)
 	}
-	if after.State == idem.StateUnknown {
+	if after.State == storage.StateUnknown {
 		id := fmt.Sprintf("%s epoch %d", after.OperationID, after.Epoch)
 		if a.parked[id]++; a.parked[id] > 1 {
 			a.blame("%s: it was parked twice", id)
@@ -73,7 +74,7 @@ func (a *auditor) record(before, after idem.Record, now time.Time) {
 }
 
 // UpdateMessage implements outbox.Store.
-func (a *auditor) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (a *auditor) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before, err := a.Inner.Message(context.WithoutCancel(ctx), m.ID)
@@ -88,14 +89,14 @@ func (a *auditor) UpdateMessage(ctx context.Context, m idem.Message, fence idem.
 	switch {
 	case before.State.Final():
 		a.blame("%s: %s → %s", m.ID, before.State, m.State)
-	case before.State == idem.MessageClaimed && m.Owner != before.Owner && now.Before(before.LeaseUntil):
+	case before.State == storage.MessageClaimed && m.Owner != before.Owner && now.Before(before.LeaseUntil):
 		a.blame("%s: its claim was taken %v before its end", m.ID, before.LeaseUntil.Sub(now))
 	}
 	return nil
 }
 
 // PrepareSettle implements outbox.Store.
-func (a *auditor) PrepareSettle(s idem.Settlement) (func(context.Context) error, error) {
+func (a *auditor) PrepareSettle(s storage.Settlement) (func(context.Context) error, error) {
 	send, err := a.Inner.PrepareSettle(s)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A handler that writes for itself dies after its effect. Nobody executes it again: what became of it is looked up, and
@@ -37,7 +38,7 @@ func Example() {
 	fmt.Println(err)
 
 	reconciler, err := recovery.NewReconciler(engine, store, map[string]recovery.Probe{
-		operation: func(_ context.Context, r idem.Record) recovery.Finding {
+		operation: func(_ context.Context, r storage.Record) recovery.Finding {
 			if order, ok := made[r.OperationID]; ok {
 				return recovery.Found{Response: idem.Response{Status: 201, Body: []byte(order)}}
 			}

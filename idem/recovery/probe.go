@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Probe looks up, wherever a handler's effect would be, what became of an operation whose outcome is unknown; it never
 // causes one. What it looks up by is what the handler wrote: the record's OperationID, where the handler handed it down
 // (idem.Tx.OperationID), or something of the application's own. The record is without its response. The context ends after
 // Config.ProbeTimeout; nil and a panic count as [Unclear].
-type Probe func(ctx context.Context, r idem.Record) Finding
+type Probe func(ctx context.Context, r storage.Record) Finding
 
 // Finding is what a Probe found: [Found], [Absent] or [Unclear].
 type Finding interface{ finding() }
@@ -35,7 +36,7 @@ func (Absent) finding()  {}
 func (Unclear) finding() {}
 
 // ask asks the Probe. What is neither evidence nor absence is [Unclear].
-func (r *Reconciler) ask(ctx context.Context, probe Probe, record idem.Record) (finding Finding) {
+func (r *Reconciler) ask(ctx context.Context, probe Probe, record storage.Record) (finding Finding) {
 	defer func() {
 		if p := recover(); p != nil {
 			finding = Unclear{Cause: fmt.Errorf("recovery: probe panicked with a %T", p)}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/internal/walk"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Reconciler decides wrapped operations whose outcome is unknown: it asks the operation's Probe, completes what is found,
@@ -22,7 +24,7 @@ type Reconciler struct {
 	store  Store
 	probes map[string]Probe
 	cfg    Config
-	walk   *walk.Walk[idem.RecordRef]
+	walk   *walk.Walk[storage.RecordRef]
 	memory memory
 }
 
@@ -41,7 +43,7 @@ func NewReconciler(engine *idem.Engine, store Store, probes map[string]Probe, cf
 	}
 	look := cfg.StoreTimeout + cfg.ProbeTimeout + cfg.SettleMargin
 	return &Reconciler{
-		engine: engine, store: store, probes: maps.Clone(probes), cfg: cfg, walk: newWalk(store, cfg, idem.QueueUnknown, look),
+		engine: engine, store: store, probes: maps.Clone(probes), cfg: cfg, walk: newWalk(store, cfg, storage.QueueUnknown, look),
 	}, nil
 }
 
@@ -106,7 +108,7 @@ func (r *Reconciler) Run(ctx context.Context) (ReconcileReport, error) {
 	const failed = "idempotency.reconcile_failed"
 	var report ReconcileReport
 	r.memory.age(r.cfg.now(), reminderEvery)
-	unfinished, failures, err := r.walk.Run(ctx, func(ref idem.RecordRef) {
+	unfinished, failures, err := r.walk.Run(ctx, func(ref storage.RecordRef) {
 		decision, waits, err := r.look(ctx, ref)
 		switch {
 		case err != nil:
@@ -127,7 +129,7 @@ func (r *Reconciler) Run(ctx context.Context) (ReconcileReport, error) {
 }
 
 // look judges a record by its place in the index, and reads it only where it had a step.
-func (r *Reconciler) look(ctx context.Context, ref idem.RecordRef) (decision Decision, waits bool, err error) {
+func (r *Reconciler) look(ctx context.Context, ref storage.RecordRef) (decision Decision, waits bool, err error) {
 	now := r.cfg.now()
 	known := r.memory.recall(ref.OperationID, now)
 	if !r.cfg.lastStep(ref.At, now).After(known.asked) {
@@ -147,7 +149,7 @@ func (r *Reconciler) look(ctx context.Context, ref idem.RecordRef) (decision Dec
 
 // needsPerson raises the day's alarm about a record that nobody can be asked about, or whose answers have decided nothing
 // for a day, and says whether it did.
-func (r *Reconciler) needsPerson(ctx context.Context, seen idem.Record, decision Decision, reminded, now time.Time) bool {
+func (r *Reconciler) needsPerson(ctx context.Context, seen storage.Record, decision Decision, reminded, now time.Time) bool {
 	first := seen.LeaseUntil
 	switch decision {
 	case DecisionUnasked:
@@ -180,7 +182,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, tenant string, id idem.Opera
 }
 
 // reconcile reads one record, because the index is stale, and decides it where it is still what was listed.
-func (r *Reconciler) reconcile(ctx context.Context, key idem.RecordKey, id idem.OperationID) (Decision, *idem.Record, error) {
+func (r *Reconciler) reconcile(ctx context.Context, key storage.RecordKey, id idem.OperationID) (Decision, *storage.Record, error) {
 	record, err := r.read(ctx, key)
 	if err != nil || record == nil || record.OperationID != id {
 		return DecisionNone, nil, err
@@ -189,7 +191,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key idem.RecordKey, id idem.
 	return decision, record, err
 }
 
-func (r *Reconciler) read(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+func (r *Reconciler) read(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.StoreTimeout)
 	defer cancel()
 	record, err := r.store.Get(ctx, key)
@@ -204,8 +206,8 @@ func (r *Reconciler) read(ctx context.Context, key idem.RecordKey) (*idem.Record
 
 // decide asks, and writes what the answer means. The record was read before the Probe is asked, and absence counts from
 // when the question was put: what an answer does not cover must not be judged by it (peers.md H5).
-func (r *Reconciler) decide(ctx context.Context, seen idem.Record) (Decision, error) {
-	if seen.State != idem.StateUnknown {
+func (r *Reconciler) decide(ctx context.Context, seen storage.Record) (Decision, error) {
+	if seen.State != storage.StateUnknown {
 		return DecisionNone, nil
 	}
 	probe, ok := r.probes[seen.Operation]
@@ -236,7 +238,7 @@ func (r *Reconciler) decide(ctx context.Context, seen idem.Record) (Decision, er
 
 // decided tells a race that somebody else won, which is nothing to do, from trouble.
 func decided(decision Decision, err error) (Decision, error) {
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	switch {
 	case errors.As(err, &conflict), errors.Is(err, idem.ErrNotLive):
 		return DecisionNone, nil
@@ -247,10 +249,10 @@ func decided(decision Decision, err error) (Decision, error) {
 }
 
 // complete stores what was found. What does not fit has happened all the same, and must not happen again (peers.md H10).
-func (r *Reconciler) complete(ctx context.Context, seen idem.Record, response idem.Response) error {
+func (r *Reconciler) complete(ctx context.Context, seen storage.Record, response idem.Response) error {
 	_, err := r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, seen.Revision, response)
 	if errors.Is(err, idem.ErrResponseTooLarge) {
-		short := idem.NewProblem(http.StatusInternalServerError, idem.CodeResponseTooLarge, "Response too large",
+		short := idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
 			"The request was executed; its response is too large to be stored.").Response()
 		_, err = r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, seen.Revision, short)
 	}
@@ -261,7 +263,7 @@ func (r *Reconciler) complete(ctx context.Context, seen idem.Record, response id
 const askMin = 100 * time.Millisecond
 
 // probe asks within what the context leaves.
-func (r *Reconciler) probe(ctx context.Context, probe Probe, seen idem.Record) (Finding, error) {
+func (r *Reconciler) probe(ctx context.Context, probe Probe, seen storage.Record) (Finding, error) {
 	timeout := r.cfg.ProbeTimeout
 	if deadline, bounded := ctx.Deadline(); bounded {
 		timeout = min(timeout, time.Until(deadline)-r.cfg.SettleMargin)
@@ -279,7 +281,7 @@ func (r *Reconciler) probe(ctx context.Context, probe Probe, seen idem.Record) (
 }
 
 // log writes one line about a record: never its key.
-func (r *Reconciler) log(ctx context.Context, level slog.Level, event string, seen idem.Record, args ...any) {
+func (r *Reconciler) log(ctx context.Context, level slog.Level, event string, seen storage.Record, args ...any) {
 	args = append([]any{
 		"operation", seen.Operation, "tenant", seen.Tenant, "key_hash", string(seen.Key), "operation_id", string(seen.OperationID),
 		"state", string(seen.State), "epoch", seen.Epoch, "age_ms", r.cfg.now().Sub(seen.CreatedAt).Milliseconds(),

@@ -8,17 +8,19 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 func TestReconcileCompletesWhatIsFound(t *testing.T) {
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
-		r := w.parked("k", func(r *idem.Record) { r.Fingerprint = w.fingerprint() })
+		r := w.parked("k", func(r *storage.Record) { r.Fingerprint = w.fingerprint() })
 		probe := &asked{finding: charged}
 		reconciler := w.reconciler(probe.probe)
 		w.reconciled(reconciler, recovery.ReconcileReport{Completed: 1})
-		w.want(r, idem.StateCompleted, 201, 1)
+		w.want(r, storage.StateCompleted, 201, 1)
 		if result := w.request("k"); result.Outcome != idem.OutcomeReplayed || string(result.Response.Body) != "charged" || w.runs != 0 {
 			t.Errorf("%s %s, %d runs", result.Outcome, result.Response.Body, w.runs)
 		}
@@ -33,8 +35,8 @@ func TestReconcileCompletesWhatIsTooLarge(t *testing.T) {
 		r := w.parked("k")
 		probe := &asked{finding: recovery.Found{Response: idem.Response{Status: 201, Body: make([]byte, 4<<20)}}}
 		w.reconciled(w.reconciler(probe.probe), recovery.ReconcileReport{Completed: 1})
-		w.want(r, idem.StateCompleted, 500, 1)
-		if body := string(w.record(r.Key).Response.Body); !strings.Contains(body, idem.CodeResponseTooLarge) {
+		w.want(r, storage.StateCompleted, 500, 1)
+		if body := string(w.record(r.Key).Response.Body); !strings.Contains(body, header.CodeResponseTooLarge) {
 			t.Errorf("stored is %s", body)
 		}
 	})
@@ -43,7 +45,7 @@ func TestReconcileCompletesWhatIsTooLarge(t *testing.T) {
 // peers.md H5: a probe that finds nothing proves nothing while a request of the holder's may be under way.
 func TestH5AbsenceIsProvenByWaiting(t *testing.T) {
 	bubble(t, recovery.Config{ListingDelay: 5 * time.Second}, func(t *testing.T, w *world) {
-		r := w.parked("k", func(r *idem.Record) { r.Fingerprint = w.fingerprint() })
+		r := w.parked("k", func(r *storage.Record) { r.Fingerprint = w.fingerprint() })
 		probe := &asked{finding: recovery.Absent{}}
 		reconciler := w.reconciler(probe.probe)
 		w.reconciled(reconciler, recovery.ReconcileReport{Undecided: 1}) // early
@@ -52,10 +54,10 @@ func TestH5AbsenceIsProvenByWaiting(t *testing.T) {
 		if got, err := reconciler.Reconcile(t.Context(), tenant, r.OperationID); got != recovery.DecisionEarly || err != nil {
 			t.Errorf("asked a millisecond early: %s, %v", got, err)
 		}
-		w.want(r, idem.StateUnknown, 0, 1)
+		w.want(r, storage.StateUnknown, 0, 1)
 		time.Sleep(time.Millisecond)
 		w.reconciled(reconciler, recovery.ReconcileReport{Freed: 1})
-		w.want(r, idem.StateFailedRetryable, 0, 2)
+		w.want(r, storage.StateFailedRetryable, 0, 2)
 		probe.want(t, 3)
 		if result := w.request("k"); result.Outcome != idem.OutcomeExecuted || w.runs != 1 {
 			t.Errorf("%s, %d runs; want executed once", result.Outcome, w.runs)
@@ -68,12 +70,12 @@ func TestH5AnAnswerCoversWhatWasAsked(t *testing.T) {
 	bubble(t, recovery.Config{ProbeTimeout: time.Minute}, func(t *testing.T, w *world) {
 		r := w.parked("k")
 		time.Sleep(absentAfter - time.Second)
-		reconciler := w.reconciler(func(context.Context, idem.Record) recovery.Finding {
+		reconciler := w.reconciler(func(context.Context, storage.Record) recovery.Finding {
 			time.Sleep(30 * time.Second)
 			return recovery.Absent{}
 		})
 		w.reconciled(reconciler, recovery.ReconcileReport{Undecided: 1})
-		w.want(r, idem.StateUnknown, 0, 1)
+		w.want(r, storage.StateUnknown, 0, 1)
 	})
 }
 
@@ -123,7 +125,7 @@ func TestReconcileBacksOffWithoutAWrite(t *testing.T) {
 		if writes := w.store.Count(faulty.Update); writes != 0 || probe.n > 90 {
 			t.Errorf("%d writes, asked %d times in three days", writes, probe.n)
 		}
-		w.want(r, idem.StateUnknown, 0, 1)
+		w.want(r, storage.StateUnknown, 0, 1)
 	})
 }
 
@@ -142,7 +144,7 @@ func TestReconcileWithoutAProbeTellsAPersonOnceADay(t *testing.T) {
 		if n, alarms := w.lines("idempotency.reconcile.failed"); n != 2 || alarms != 2 {
 			t.Errorf("%d lines, %d alarms in two days; want 2", n, alarms)
 		}
-		w.want(r, idem.StateUnknown, 0, 1)
+		w.want(r, storage.StateUnknown, 0, 1)
 		time.Sleep(10 * time.Minute)
 		for range 5 { // processes that begin within the day tell nothing anew
 			time.Sleep(time.Hour)
@@ -178,13 +180,13 @@ func TestReconcileTakesUpAtOnceWhatIsNew(t *testing.T) {
 
 func TestReconcileUnreasonableProbes(t *testing.T) {
 	for name, probe := range map[string]recovery.Probe{
-		"panic":     func(context.Context, idem.Record) recovery.Finding { panic("a bug") },
-		"nil":       func(context.Context, idem.Record) recovery.Finding { return nil },
-		"no status": func(context.Context, idem.Record) recovery.Finding { return recovery.Found{} },
-		"too much of it": func(context.Context, idem.Record) recovery.Finding {
+		"panic":     func(context.Context, storage.Record) recovery.Finding { panic("a bug") },
+		"nil":       func(context.Context, storage.Record) recovery.Finding { return nil },
+		"no status": func(context.Context, storage.Record) recovery.Finding { return recovery.Found{} },
+		"too much of it": func(context.Context, storage.Record) recovery.Finding {
 			return recovery.Found{Response: idem.Response{Status: 600}}
 		},
-		"over time": func(ctx context.Context, _ idem.Record) recovery.Finding {
+		"over time": func(ctx context.Context, _ storage.Record) recovery.Finding {
 			<-ctx.Done()
 			return recovery.Unclear{Cause: ctx.Err()}
 		},
@@ -194,7 +196,7 @@ func TestReconcileUnreasonableProbes(t *testing.T) {
 				r := w.parked("k")
 				time.Sleep(absentAfter)
 				w.reconciled(w.reconciler(probe), recovery.ReconcileReport{Undecided: 1})
-				w.want(r, idem.StateUnknown, 0, 1)
+				w.want(r, storage.StateUnknown, 0, 1)
 				if n, _ := w.lines("idempotency.probe_unclear"); n != 1 {
 					t.Errorf("%d lines, want one", n)
 				}
@@ -210,15 +212,15 @@ func TestReconcileOvertaken(t *testing.T) {
 			bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 				r := w.parked("k")
 				time.Sleep(absentAfter)
-				reconciler := w.reconciler(func(ctx context.Context, r idem.Record) recovery.Finding {
+				reconciler := w.reconciler(func(ctx context.Context, r storage.Record) recovery.Finding {
 					now, late := time.Now(), r
-					late.State, late.Response, late.Revision = idem.StateCompleted, idem.Response{Status: 200}, "AAAAAAAAAAAAAAAAAAAAAQ"
+					late.State, late.Response, late.Revision = storage.StateCompleted, idem.Response{Status: 200}, "AAAAAAAAAAAAAAAAAAAAAQ"
 					late.LeaseUntil, late.DoneAt, late.ExpiresAt, late.FreeAt = time.Time{}, now, now.Add(r.Retention), now.Add(r.Retention)
-					w.ok(w.mem.Update(ctx, late, idem.FenceOf(r)))
+					w.ok(w.mem.Update(ctx, late, storage.FenceOf(r)))
 					return finding
 				})
 				w.reconciled(reconciler, recovery.ReconcileReport{Skipped: 1})
-				w.want(r, idem.StateCompleted, 200, 1)
+				w.want(r, storage.StateCompleted, 200, 1)
 			})
 		})
 	}
@@ -241,7 +243,7 @@ func TestReconcileIsTheTenantsOwn(t *testing.T) { // I5
 		if got, err := reconciler.Reconcile(t.Context(), tenant, r.OperationID); got != recovery.DecisionCompleted || err != nil {
 			t.Errorf("%s, %v", got, err)
 		}
-		w.want(other, idem.StateUnknown, 0, 1)
+		w.want(other, storage.StateUnknown, 0, 1)
 	})
 }
 
@@ -271,7 +273,7 @@ func TestReconcileCancelledDecidesNothing(t *testing.T) {
 		w.parked("k")
 		ctx, cancel := context.WithCancel(t.Context())
 		probe := &asked{finding: charged}
-		reconciler := w.reconciler(func(asking context.Context, r idem.Record) recovery.Finding {
+		reconciler := w.reconciler(func(asking context.Context, r storage.Record) recovery.Finding {
 			if ctx.Err() == nil {
 				cancel()
 				return recovery.Unclear{Cause: asking.Err()}
@@ -293,7 +295,7 @@ func TestReconcileCancelledDecidesNothing(t *testing.T) {
 
 func TestReconcileAndTrouble(t *testing.T) {
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
-		var records []idem.Record
+		var records []storage.Record
 		for i := range 12 {
 			records = append(records, w.parked(keyOf(i)))
 		}
@@ -312,7 +314,7 @@ func TestReconcileAndTrouble(t *testing.T) {
 		}
 		w.reconciled(reconciler, recovery.ReconcileReport{Completed: 12 - first.Completed}) // what met an error is not put off
 		for _, r := range records {
-			w.want(r, idem.StateCompleted, 201, 1)
+			w.want(r, storage.StateCompleted, 201, 1)
 		}
 	})
 }
@@ -336,9 +338,9 @@ func TestReconcileKilledAtAnyCall(t *testing.T) {
 							t.Error(err)
 						}
 						if completes {
-							w.want(r, idem.StateCompleted, 201, 1)
+							w.want(r, storage.StateCompleted, 201, 1)
 						} else {
-							w.want(r, idem.StateFailedRetryable, 0, 2)
+							w.want(r, storage.StateFailedRetryable, 0, 2)
 						}
 					})
 				})
@@ -350,7 +352,7 @@ func TestReconcileKilledAtAnyCall(t *testing.T) {
 func TestReconcileCostsWhatIsUnknown(t *testing.T) {
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 		for i := range 200 {
-			w.reserved(keyOf(i), func(r *idem.Record) { r.LeaseUntil = time.Now().Add(day) })
+			w.reserved(keyOf(i), func(r *storage.Record) { r.LeaseUntil = time.Now().Add(day) })
 		}
 		for i := range 3 {
 			w.parked("unknown " + keyOf(i))
@@ -368,7 +370,7 @@ func TestReconcileCostsWhatIsUnknown(t *testing.T) {
 // peers.md H17: a record of another release is not judged.
 func TestReconcileRefusesRecordsOfAnotherRelease(t *testing.T) {
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
-		w.parked("k", func(r *idem.Record) { r.SchemaVersion++ })
+		w.parked("k", func(r *storage.Record) { r.SchemaVersion++ })
 		probe := &asked{finding: charged}
 		w.reconciled(w.reconciler(probe.probe), recovery.ReconcileReport{Errors: 1})
 		probe.want(t, 0)

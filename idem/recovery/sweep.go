@@ -8,6 +8,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/internal/walk"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Sweep parks what died: wrapped records whose lease is over become unknown, as they would for the next request with their
@@ -16,7 +17,7 @@ import (
 type Sweep struct {
 	engine *idem.Engine
 	cfg    Config
-	walk   *walk.Walk[idem.RecordRef]
+	walk   *walk.Walk[storage.RecordRef]
 }
 
 // NewSweep returns a sweep of the engine's records, or an [*idem.ConfigError]. The store is the engine's.
@@ -25,7 +26,7 @@ func NewSweep(engine *idem.Engine, store Store, cfg Config) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sweep{engine: engine, cfg: cfg, walk: newWalk(store, cfg, idem.QueueLease, cfg.StoreTimeout+cfg.SettleMargin)}, nil
+	return &Sweep{engine: engine, cfg: cfg, walk: newWalk(store, cfg, storage.QueueLease, cfg.StoreTimeout+cfg.SettleMargin)}, nil
 }
 
 // settle checks what both constructors take.
@@ -38,11 +39,11 @@ func settle(engine *idem.Engine, store Store, cfg Config) (Config, error) {
 	return cfg, cfg.validate()
 }
 
-func newWalk(store Store, cfg Config, queue string, lookTime time.Duration) *walk.Walk[idem.RecordRef] {
-	return walk.New(walk.Queue[idem.RecordRef]{
+func newWalk(store Store, cfg Config, queue string, lookTime time.Duration) *walk.Walk[storage.RecordRef] {
+	return walk.New(walk.Queue[storage.RecordRef]{
 		Shards: store.Shards(), Page: cfg.SweepPage, Max: cfg.SweepMax,
 		ListTimeout: cfg.StoreTimeout, LookTime: lookTime, Now: cfg.Now,
-		List: func(ctx context.Context, shard int, until time.Time, limit int, cursor string) ([]idem.RecordRef, string, error) {
+		List: func(ctx context.Context, shard int, until time.Time, limit int, cursor string) ([]storage.RecordRef, string, error) {
 			return store.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 		},
 	})
@@ -65,13 +66,13 @@ type Report struct {
 func (s *Sweep) Run(ctx context.Context) (Report, error) {
 	const failed = "idempotency.sweep_failed"
 	var report Report
-	unfinished, failures, err := s.walk.Run(ctx, func(ref idem.RecordRef) {
+	unfinished, failures, err := s.walk.Run(ctx, func(ref storage.RecordRef) {
 		state, err := s.engine.ParkDead(ctx, ref.Key)
 		switch {
 		case err != nil:
 			report.Errors++
 			s.cfg.Logger.ErrorContext(ctx, failed, "operation_id", ref.OperationID, "tenant", ref.Tenant, "error", err)
-		case state == idem.StateUnknown:
+		case state == storage.StateUnknown:
 			report.Parked++
 		default:
 			report.Skipped++

@@ -10,25 +10,26 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 func TestSweepParksDeadWrappedLeasesAlone(t *testing.T) { // ADR 0009
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 		dead := w.reserved("dead")
-		others := []idem.Record{
-			w.reserved("live", func(r *idem.Record) { r.LeaseUntil = time.Now().Add(lease + skew + time.Millisecond) }),
-			w.reserved("safe", func(r *idem.Record) { r.SafeToRunAgain = true }),
-			w.reserved("atomic", func(r *idem.Record) { r.Kind = idem.KindAtomic }),
-			w.reserved("done", func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateCompleted, time.Now().Add(day) }),
-			w.reserved("free", func(r *idem.Record) { r.State = idem.StateFailedRetryable }),
+		others := []storage.Record{
+			w.reserved("live", func(r *storage.Record) { r.LeaseUntil = time.Now().Add(lease + skew + time.Millisecond) }),
+			w.reserved("safe", func(r *storage.Record) { r.SafeToRunAgain = true }),
+			w.reserved("atomic", func(r *storage.Record) { r.Kind = idem.KindAtomic }),
+			w.reserved("done", func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateCompleted, time.Now().Add(day) }),
+			w.reserved("free", func(r *storage.Record) { r.State = storage.StateFailedRetryable }),
 			w.parked("unknown"),
 		}
 		time.Sleep(lease + skew)
 		sweep := w.sweep()
 		w.swept(sweep, recovery.Report{Parked: 1})
 		w.swept(sweep, recovery.Report{})
-		w.want(dead, idem.StateUnknown, 0, 1)
+		w.want(dead, storage.StateUnknown, 0, 1)
 		for _, r := range others {
 			w.want(r, r.State, 0, 1)
 		}
@@ -43,7 +44,7 @@ func TestSweepParksDeadWrappedLeasesAlone(t *testing.T) { // ADR 0009
 // I7: what was parked is not executed by whoever asks, until somebody knows.
 func TestWhatTheSweepParkedIsNotExecuted(t *testing.T) {
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
-		w.reserved("k", func(r *idem.Record) {
+		w.reserved("k", func(r *storage.Record) {
 			r.Fingerprint = w.fingerprint()
 		})
 		time.Sleep(lease + skew)
@@ -65,10 +66,10 @@ func (w *world) fingerprint() canonical.Fingerprint {
 // stale is an index that still lists what has moved on.
 type stale struct {
 	*memstore.Store
-	refs []idem.RecordRef
+	refs []storage.RecordRef
 }
 
-func (s stale) QueuedRecords(_ context.Context, _ string, shard int, _ time.Time, _ int, _ string) ([]idem.RecordRef, string, error) {
+func (s stale) QueuedRecords(_ context.Context, _ string, shard int, _ time.Time, _ int, _ string) ([]storage.RecordRef, string, error) {
 	if shard > 0 {
 		return nil, "", nil
 	}
@@ -79,14 +80,14 @@ func (s stale) QueuedRecords(_ context.Context, _ string, shard int, _ time.Time
 func TestSweepAndReconcilerReadBeforeTheyAct(t *testing.T) {
 	bubble(t, recovery.Config{}, func(t *testing.T, w *world) {
 		now := time.Now()
-		records := []idem.Record{
-			w.reserved("retaken", func(r *idem.Record) { r.Epoch, r.LeaseUntil = 2, now.Add(time.Hour) }),
-			w.reserved("completed", func(r *idem.Record) { r.State, r.ExpiresAt = idem.StateCompleted, now.Add(day) }),
-			w.reserved("freed", func(r *idem.Record) { r.State = idem.StateFailedRetryable }),
+		records := []storage.Record{
+			w.reserved("retaken", func(r *storage.Record) { r.Epoch, r.LeaseUntil = 2, now.Add(time.Hour) }),
+			w.reserved("completed", func(r *storage.Record) { r.State, r.ExpiresAt = storage.StateCompleted, now.Add(day) }),
+			w.reserved("freed", func(r *storage.Record) { r.State = storage.StateFailedRetryable }),
 		}
 		inner := stale{Store: w.mem}
 		for _, r := range append(records, reserved(t, "gone", now)) {
-			inner.refs = append(inner.refs, idem.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: tenant, At: now})
+			inner.refs = append(inner.refs, storage.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: tenant, At: now})
 		}
 		time.Sleep(lease + absentAfter)
 		sweep, err := recovery.NewSweep(w.engine, inner, w.cfg)
@@ -162,7 +163,7 @@ func TestSweepKilledAtAnyCall(t *testing.T) {
 					if _, err := w.sweep().Run(t.Context()); err != nil {
 						t.Error(err)
 					}
-					w.want(r, idem.StateUnknown, 0, 1)
+					w.want(r, storage.StateUnknown, 0, 1)
 				})
 			})
 		}

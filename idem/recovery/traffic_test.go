@@ -20,6 +20,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -193,7 +194,7 @@ func (f *traffic) handler(die func()) idem.Handler {
 	}
 }
 
-func (f *traffic) call(_ context.Context, m idem.Message) outbox.Outcome {
+func (f *traffic) call(_ context.Context, m storage.Message) outbox.Outcome {
 	if f.chance(20) {
 		return outbox.NotExecuted{Cause: errors.New("429")}
 	}
@@ -222,7 +223,7 @@ func (f *traffic) client(ctx context.Context, kind idem.Kind, name, key string) 
 		}
 		request := asking(key)
 		result, err := op.Do(ctx, request, handler)
-		if err == nil && result.State == idem.StateCompleted {
+		if err == nil && result.State == storage.StateCompleted {
 			f.answered(name+" "+key, fmt.Sprintf("%d %s", result.Response.Status, result.Response.Body))
 			return
 		}
@@ -265,7 +266,7 @@ func (f *traffic) topics() *outbox.Topics {
 	topics, err := outbox.NewTopics(outboxConfig, outbox.Topic{
 		Name: topicName, Call: f.call, LongestRequest: longestRequest, AttemptsMax: 20,
 		Keys: keys,
-		Probe: func(_ context.Context, m idem.Message) outbox.Finding {
+		Probe: func(_ context.Context, m storage.Message) outbox.Finding {
 			switch {
 			case f.chance(20):
 				return outbox.Unclear{Cause: errors.New("503")}
@@ -274,7 +275,7 @@ func (f *traffic) topics() *outbox.Topics {
 			}
 			return outbox.Absent{}
 		},
-		Settle: func(m idem.Message, _ outbox.Outcome) (outbox.Settlement, error) {
+		Settle: func(m storage.Message, _ outbox.Outcome) (outbox.Settlement, error) {
 			return outbox.Settlement{Response: idem.Response{Status: 201, Body: []byte(m.ID)}}, nil
 		},
 	})
@@ -285,7 +286,7 @@ func (f *traffic) topics() *outbox.Topics {
 // janitors are what runs every minute, here every 200 ms, each process twice; it returns what stops them.
 func (f *traffic) janitors(ctx context.Context) (stop func()) {
 	topics := f.topics()
-	probe := func(_ context.Context, r idem.Record) recovery.Finding {
+	probe := func(_ context.Context, r storage.Record) recovery.Finding {
 		switch {
 		case f.chance(20):
 			return recovery.Unclear{Cause: errors.New("503")}
@@ -371,14 +372,14 @@ func (f *traffic) run() map[string]int {
 // quiet says that everything has ended.
 func (f *traffic) quiet() bool {
 	for _, r := range f.records() {
-		if !r.State.Final() && r.State != idem.StateFailedRetryable {
+		if !r.State.Final() && r.State != storage.StateFailedRetryable {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *traffic) records() (all []idem.Record) {
+func (f *traffic) records() (all []storage.Record) {
 	for i := range f.keys {
 		for _, name := range []string{operation, charging} {
 			r, err := f.store.Get(f.Context(), idem.Scope{Tenant: tenant, Operation: name, Key: keyOf(i)}.RecordKey())
@@ -403,11 +404,11 @@ func (f *traffic) check() map[string]int {
 		switch {
 		case charges > 1:
 			f.Errorf("I2: %s was charged %d times, its record is %s in epoch %d", r.OperationID, charges, r.State, r.Epoch)
-		case r.State == idem.StateCompleted && charges == 0:
+		case r.State == storage.StateCompleted && charges == 0:
 			f.Errorf("I4: %s was told success, nothing happened", r.OperationID)
-		case (r.State == idem.StateFailedRetryable || r.State == idem.StateFailed) && charges > 0:
+		case (r.State == storage.StateFailedRetryable || r.State == storage.StateFailed) && charges > 0:
 			f.Errorf("I7: %s was charged and is %s", r.OperationID, r.State)
-		case !r.State.Final() && r.State != idem.StateFailedRetryable:
+		case !r.State.Final() && r.State != storage.StateFailedRetryable:
 			f.Errorf("I9: %s is stuck, %s since %v", r.OperationID, r.State, time.Since(r.LeaseUntil))
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -39,7 +40,7 @@ const (
 
 var (
 	errDown = errors.New("down")
-	mint    = idem.Mint{Random: rand.Reader}
+	mint    = storage.IDGenerator{Random: rand.Reader}
 )
 
 // world is an engine on the reference store with its sweep, in a bubble whose clock the test owns.
@@ -131,7 +132,7 @@ func (w *world) reconciled(r *recovery.Reconciler, want recovery.ReconcileReport
 }
 
 // reserved inserts a record as the reserve of a process does that died then; its lease begins now.
-func (w *world) reserved(key string, change ...func(*idem.Record)) idem.Record {
+func (w *world) reserved(key string, change ...func(*storage.Record)) storage.Record {
 	w.Helper()
 	r := reserved(w.T, key, time.Now())
 	for _, f := range change {
@@ -141,7 +142,7 @@ func (w *world) reserved(key string, change ...func(*idem.Record)) idem.Record {
 	return w.record(r.Key)
 }
 
-func reserved(t *testing.T, key string, now time.Time) idem.Record {
+func reserved(t *testing.T, key string, now time.Time) storage.Record {
 	t.Helper()
 	pk := idem.Scope{Tenant: tenant, Operation: operation, Key: key}.RecordKey()
 	id, err := mint.OperationID(pk)
@@ -152,21 +153,21 @@ func reserved(t *testing.T, key string, now time.Time) idem.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idem.Record{
-		Key: pk, State: idem.StateInProgress, OperationID: id, Epoch: 1, Owner: owner, Revision: idem.Revision(owner), LeaseUntil: now.Add(lease),
-		Tenant: tenant, Operation: operation, Kind: idem.KindWrapped, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	return storage.Record{
+		Key: pk, State: storage.StateInProgress, OperationID: id, Epoch: 1, Owner: owner, Revision: storage.Revision(owner), LeaseUntil: now.Add(lease),
+		Tenant: tenant, Operation: operation, Kind: idem.KindWrapped, CreatedAt: now, Retention: day, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // parked inserts a record that is unknown, its lease over now.
-func (w *world) parked(key string, change ...func(*idem.Record)) idem.Record {
+func (w *world) parked(key string, change ...func(*storage.Record)) storage.Record {
 	w.Helper()
-	return w.reserved(key, append([]func(*idem.Record){func(r *idem.Record) {
-		r.State, r.LeaseUntil, r.LastError = idem.StateUnknown, time.Now(), "the lease ran out"
+	return w.reserved(key, append([]func(*storage.Record){func(r *storage.Record) {
+		r.State, r.LeaseUntil, r.LastError = storage.StateUnknown, time.Now(), "the lease ran out"
 	}}, change...)...)
 }
 
-func (w *world) record(key idem.RecordKey) idem.Record {
+func (w *world) record(key storage.RecordKey) storage.Record {
 	w.Helper()
 	r, err := w.mem.Get(w.Context(), key)
 	w.ok(err)
@@ -178,7 +179,7 @@ func (w *world) record(key idem.RecordKey) idem.Record {
 	return loaded
 }
 
-func (w *world) want(r idem.Record, state idem.State, status int, epoch int64) {
+func (w *world) want(r storage.Record, state storage.State, status int, epoch int64) {
 	w.Helper()
 	if got := w.record(r.Key); got.State != state || got.Response.Status != status || got.Epoch != epoch {
 		w.Errorf("%s with status %d in epoch %d, want %s, %d, %d", got.State, got.Response.Status, got.Epoch, state, status, epoch)
@@ -225,7 +226,7 @@ type asked struct {
 	finding recovery.Finding
 }
 
-func (a *asked) probe(context.Context, idem.Record) recovery.Finding {
+func (a *asked) probe(context.Context, storage.Record) recovery.Finding {
 	a.n++
 	return a.finding
 }

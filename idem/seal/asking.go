@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // asking is one request for a key, and what replies to others told of the same tenant since it began. Its own reply may be
@@ -45,7 +45,7 @@ func (r *ring) settle(a *asking, key Key, err error) (_ error, settled bool) {
 		delete(r.asking, tenant)
 	}
 	switch {
-	case errors.Is(err, idem.ErrErased):
+	case errors.Is(err, storage.ErrErased):
 		r.erase(a.name, others)
 		return err, true
 	case err != nil:
@@ -53,7 +53,7 @@ func (r *ring) settle(a *asking, key Key, err error) (_ error, settled bool) {
 	case a.all || a.name.id == currentKey && (key.ID <= a.erased || key.ID < a.newest):
 		return nil, false
 	case key.ID <= a.erased:
-		return fmt.Errorf("seal: key %d: %w", key.ID, idem.ErrErased), true
+		return fmt.Errorf("seal: key %d: %w", key.ID, storage.ErrErased), true
 	}
 	held := heldKey{key: key, asked: a.at}
 	r.held.Add(keyName{tenant, key.ID}, held)

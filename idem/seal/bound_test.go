@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // The state and the HTTP status lie in the open beside a sealed response, and are replayed with it: neither can be changed
@@ -21,12 +22,12 @@ func TestAResponseOpensOnlyBesideItsStateAndStatus(t *testing.T) {
 	declined.Response.Status = 402
 	ok(t, v.Insert(t.Context(), declined, base))
 	for name, row := range map[string]struct {
-		key    idem.RecordKey
-		change func(*idem.Record)
+		key    storage.RecordKey
+		change func(*storage.Record)
 	}{
-		"a decline becomes a success":    {declined.Key, func(r *idem.Record) { r.Response.Status = 201 }},
-		"a decline becomes an error":     {declined.Key, func(r *idem.Record) { r.State = idem.StateFailed }},
-		"a 202 becomes the final answer": {accepted.Key, func(r *idem.Record) { r.State = idem.StateCompleted }},
+		"a decline becomes a success":    {declined.Key, func(r *storage.Record) { r.Response.Status = 201 }},
+		"a decline becomes an error":     {declined.Key, func(r *storage.Record) { r.State = storage.StateFailed }},
+		"a 202 becomes the final answer": {accepted.Key, func(r *storage.Record) { r.State = storage.StateCompleted }},
 	} {
 		r, err := v.Get(t.Context(), row.key)
 		ok(t, err)
@@ -46,8 +47,8 @@ func TestAPayloadOpensOnlyBesideItsTopicAndFlag(t *testing.T) {
 	commit(t, v, r, m)
 	stored, err := v.inner.Message(t.Context(), m.ID)
 	ok(t, err)
-	for name, change := range map[string]func(*idem.Message){
-		"another topic": func(m *idem.Message) { m.Topic = "orders.refund" }, "detached": func(m *idem.Message) { m.Detached = true },
+	for name, change := range map[string]func(*storage.Message){
+		"another topic": func(m *storage.Message) { m.Topic = "orders.refund" }, "detached": func(m *storage.Message) { m.Detached = true },
 	} {
 		changed := *stored
 		change(&changed)
@@ -58,13 +59,13 @@ func TestAPayloadOpensOnlyBesideItsTopicAndFlag(t *testing.T) {
 }
 
 // replaced puts a payload in the open in the place of what the message holds.
-func replaced(t *testing.T, v *vault, id idem.MessageID, flagged bool) {
+func replaced(t *testing.T, v *vault, id storage.MessageID, flagged bool) {
 	t.Helper()
 	stored, err := v.inner.Message(t.Context(), id)
 	ok(t, err)
 	forged := *stored
 	forged.Payload, forged.Sealed = []byte("pay eve"), flagged
-	ok(t, v.inner.UpdateMessage(t.Context(), forged, idem.FenceOfMessage(*stored)))
+	ok(t, v.inner.UpdateMessage(t.Context(), forged, storage.FenceOfMessage(*stored)))
 }
 
 // A payload in the open is not delivered where its row says that it is sealed; nor, with SealedOnly, where it does not.
@@ -79,7 +80,7 @@ func TestAPayloadInThePlaceOfASealedOneIsNotDelivered(t *testing.T) {
 			r, m := s.accept(t)
 			replaced(t, s.vault, m.ID, row.flagged)
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
-			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
+			s.want(t, m, storage.MessageDead, storage.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
 			s.alarms(t, "seal.not_authentic")
 			if stored, err := s.inner.Message(t.Context(), m.ID); err != nil || string(stored.Payload) != "pay eve" {
@@ -108,7 +109,7 @@ func TestSealedOnlyRefusesAnAnswerInTheOpen(t *testing.T) {
 			v := newVault(t, seal.Config{})
 			strict := v.with(t, seal.Config{SealedOnly: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			r := completed(t, "ada", "")
-			r.Response = idem.Response{Status: 201, Body: []byte(body)}
+			r.Response = storage.Response{Status: 201, Body: []byte(body)}
 			ok(t, v.inner.Insert(t.Context(), r, base))
 
 			wantBody(t, v, r.Key, body)
@@ -117,17 +118,17 @@ func TestSealedOnlyRefusesAnAnswerInTheOpen(t *testing.T) {
 			for call, write := range map[string]func() error{
 				"insert": func() error { return strict.Insert(t.Context(), r, base) },
 				"update": func() error {
-					fence := idem.FenceOf(r)
+					fence := storage.FenceOf(r)
 					fence.Revision = "another"
 					return strict.Update(t.Context(), r, fence)
 				},
 				"commit": func() error {
-					send, err := strict.Prepare(idem.Commit{Record: r, Now: base, Token: "token"})
+					send, err := strict.Prepare(storage.Commit{Record: r, Now: base, Token: "token"})
 					ok(t, err)
 					return send(t.Context())
 				},
 			} {
-				var conflict *idem.RecordConflictError
+				var conflict *storage.RecordConflictError
 				if err := write(); !errors.As(err, &conflict) {
 					t.Fatalf("%s: %v", call, err)
 				}
@@ -171,8 +172,8 @@ func TestSealedOnlyRefusesEvidenceInTheOpen(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r, m := accepted(t, "ada", "pay ada")
 	commit(t, v, r, m)
-	send, err := v.with(t, seal.Config{OpenOnly: true}).PrepareSettle(idem.Settlement{Token: "token", Fence: idem.MessageFence{Open: true}, Message: idem.MessageEnd{
-		ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, KeptDelivered: &idem.Kept{Evidence: []byte("charged ada")},
+	send, err := v.with(t, seal.Config{OpenOnly: true}).PrepareSettle(storage.Settlement{Token: "token", Fence: storage.MessageFence{Open: true}, Message: storage.MessageEnd{
+		ID: m.ID, Tenant: "ada", State: storage.MessageDead, SweepAt: base, KeptDelivered: &storage.Kept{Evidence: []byte("charged ada")},
 	}})
 	ok(t, err)
 	ok(t, send(t.Context()))

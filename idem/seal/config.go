@@ -9,6 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Config is what New takes besides the store. The zero value of each field but Keys means its default.
@@ -75,7 +76,7 @@ func (c Config) validate() error {
 // The engine's bound on a response is [OverheadBytes] below this store's, because a response that can't be compressed is
 // stored that much larger.
 type Inner interface {
-	idem.Store
+	storage.Store
 	outbox.Store
 	recovery.Store
 }

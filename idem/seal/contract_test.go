@@ -10,14 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest"
 )
 
@@ -31,10 +30,10 @@ func TestContractInMemory(t *testing.T) {
 				v := newVault(t, cfg)
 				return storetest.Harness{
 					Store: v,
-					InsertRow: func(key string, failure idem.Failure) idem.Write {
+					InsertRow: func(key string, failure storage.Failure) storage.Write {
 						return memstore.Write{Key: key, Condition: func(row []byte) bool { return row == nil }, Apply: increment, Failure: failure}
 					},
-					AddRow:   func(key string) idem.Write { return memstore.Write{Key: key, Apply: increment} },
+					AddRow:   func(key string) storage.Write { return memstore.Write{Key: key, Apply: increment} },
 					CountRow: func(_ context.Context, key string) (int, error) { return len(v.inner.Row(key)), nil },
 				}
 			})
@@ -51,12 +50,12 @@ func TestContractOnDynamoDB(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) storetest.Harness {
 			return storetest.Harness{
 				Store: b.store(t, seal.Config{}),
-				InsertRow: func(key string, failure idem.Failure) idem.Write {
+				InsertRow: func(key string, failure storage.Failure) storage.Write {
 					row := rowKey(key)
 					row["n"] = &types.AttributeValueMemberN{Value: "1"}
 					return dynamo.Put(types.Put{TableName: &b.rows, Item: row, ConditionExpression: aws.String("attribute_not_exists(pk)")}, failure)
 				},
-				AddRow: func(key string) idem.Write {
+				AddRow: func(key string) storage.Write {
 					return dynamo.Update(types.Update{
 						TableName: &b.rows, Key: rowKey(key), UpdateExpression: aws.String("ADD n :one"),
 						ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},

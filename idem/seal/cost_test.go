@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // What sealing costs in calls and capacity: the store's own calls are the same ones, and consume the same, but where 38
@@ -28,7 +28,7 @@ func TestWhatSealingCosts(t *testing.T) {
 		}
 	}
 	r := completed(t, "ada", "")
-	r.Response = idem.Response{Status: 201, Body: noise}
+	r.Response = storage.Response{Status: 201, Body: noise}
 	v := newVault(t, seal.Config{})
 	ok(t, v.Insert(t.Context(), r, base))
 	if grown := len(v.inner.Records()[0].Response.Body) - len(noise); grown != 38+1 { // and the number of headers
@@ -46,8 +46,8 @@ func (b *bank) path(t *testing.T, body []byte, off bool) string {
 	}})
 	store := must(seal.New(inner, seal.Config{Keys: b.keys, OpenOnly: off}))(t)
 	r, m := accepted(t, "ada", `{"amount":500,"card":"card_1"}`)
-	r.Response = idem.Response{Status: 201, Body: body}
-	r.State, r.DoneAt, r.ExpiresAt = idem.StateCompleted, base, base.Add(r.Retention)
+	r.Response = storage.Response{Status: 201, Body: body}
+	r.State, r.DoneAt, r.ExpiresAt = storage.StateCompleted, base, base.Add(r.Retention)
 	r.FreeAt = r.ExpiresAt
 	commit(t, store, r, m)
 	_, err := load(t, store, r.Key)
@@ -55,8 +55,8 @@ func (b *bank) path(t *testing.T, body []byte, off bool) string {
 	got, err := store.Message(t.Context(), m.ID)
 	ok(t, err)
 	claimed := *got
-	claimed.State, claimed.Epoch = idem.MessageClaimed, 1
-	ok(t, store.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(*got)))
+	claimed.State, claimed.Epoch = storage.MessageClaimed, 1
+	ok(t, store.UpdateMessage(t.Context(), claimed, storage.FenceOfMessage(*got)))
 	return strings.Join(used, ", ")
 }
 

@@ -20,7 +20,7 @@
 // # Erasure
 //
 // Once a tenant's key is erased, nothing that it sealed can be read, within Config.KeyAgeMax: that long a process may use a
-// key that it holds. Replays and status then return [idem.ErrErased]. New operations of the tenant are refused with it
+// key that it holds. Replays and status then return [storage.ErrErased]. New operations of the tenant are refused with it
 // before anything is committed, an atomic or wrapped one before its handler runs. What has happened already is still
 // recorded: it is stored without the response or evidence, which read as erased. A message whose payload can't be opened
 // is never delivered; it ends dead, with an alarm.

@@ -10,22 +10,23 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // app is an engine over a vault, with an operation of each kind.
 type app struct {
 	*vault
 	engine *idem.Engine
-	orders map[idem.Kind]*idem.Registered
+	orders map[storage.Kind]*idem.Registered
 	cfg    seal.Config
 	runs   int
 }
 
-var kinds = []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred, idem.KindWrapped}
+var kinds = []storage.Kind{storage.KindAtomic, storage.KindOptimistic, storage.KindDeferred, storage.KindWrapped}
 
 func newApp(t *testing.T) *app {
 	t.Helper()
-	a := &app{vault: newVault(t, seal.Config{}), orders: map[idem.Kind]*idem.Registered{}}
+	a := &app{vault: newVault(t, seal.Config{}), orders: map[storage.Kind]*idem.Registered{}}
 	a.restart(t)
 	return a
 }
@@ -35,7 +36,7 @@ func (a *app) restart(t *testing.T) {
 	t.Helper()
 	a.engine = must(idem.New(a.with(t, a.cfg), idem.Config{Now: a.clock.Now, Pause: a.clock.Pause}))(t)
 	for _, kind := range kinds {
-		op := idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindWrapped, Policy: idem.IETF()}
+		op := idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == storage.KindWrapped, Policy: idem.IETF()}
 		a.orders[kind] = must(a.engine.Register(op))(t)
 	}
 }
@@ -45,11 +46,11 @@ func ask(tenant, body string) idem.Request {
 }
 
 // do asks for {"a":1}, with a handler that counts its runs.
-func (a *app) do(t *testing.T, kind idem.Kind, tenant string) (*idem.Result, error) {
+func (a *app) do(t *testing.T, kind storage.Kind, tenant string) (*idem.Result, error) {
 	t.Helper()
-	return a.orders[kind].Do(t.Context(), ask(tenant, `{"a":1}`), func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+	return a.orders[kind].Do(t.Context(), ask(tenant, `{"a":1}`), func(_ context.Context, tx *idem.Tx) (storage.Response, error) {
 		a.runs++
-		if kind == idem.KindDeferred {
+		if kind == storage.KindDeferred {
 			tx.Send("orders.charge", []byte("pay "+tenant))
 			return idem.JSON(202, "accepted for "+tenant)
 		}
@@ -57,12 +58,12 @@ func (a *app) do(t *testing.T, kind idem.Kind, tenant string) (*idem.Result, err
 	})
 }
 
-func (a *app) want(t *testing.T, kind idem.Kind, tenant string, outcome idem.Outcome) *idem.Result {
+func (a *app) want(t *testing.T, kind storage.Kind, tenant string, outcome idem.Outcome) *idem.Result {
 	t.Helper()
 	result, err := a.do(t, kind, tenant)
 	ok(t, err)
 	want := fmt.Sprintf("%q", "done for "+tenant)
-	if kind == idem.KindDeferred {
+	if kind == storage.KindDeferred {
 		want = fmt.Sprintf("%q", "accepted for "+tenant)
 	}
 	if result.Outcome != outcome || string(result.Response.Body) != want {
@@ -121,7 +122,7 @@ func TestAnErasedTenantBeginsNothing(t *testing.T) {
 			if records := a.inner.Records(); len(records) != 0 {
 				t.Errorf("stored %+v", records)
 			}
-			if leased := kind == idem.KindAtomic || kind == idem.KindWrapped; leased && a.runs != 0 {
+			if leased := kind == storage.KindAtomic || kind == storage.KindWrapped; leased && a.runs != 0 {
 				t.Errorf("the handler ran %d times", a.runs)
 			}
 		})
@@ -130,13 +131,13 @@ func TestAnErasedTenantBeginsNothing(t *testing.T) {
 
 // A duplicate of what is in progress is told so, whatever became of the tenant's key since.
 func TestInProgressNeedsNoKey(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
+	for _, kind := range []storage.Kind{storage.KindAtomic, storage.KindWrapped} {
 		for name, takeAway := range map[string]func(*keyring){
 			"erased": func(k *keyring) { k.erase("ada") }, "KMS is down": func(k *keyring) { k.answers(false) },
 		} {
 			t.Run(string(kind)+", "+name, func(t *testing.T) {
 				a := newApp(t)
-				_, err := a.orders[kind].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
+				_, err := a.orders[kind].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (storage.Response, error) {
 					takeAway(a.keys)
 					holder := a.orders[kind]
 					a.restart(t)
@@ -158,10 +159,10 @@ func TestInProgressNeedsNoKey(t *testing.T) {
 // An effect that happened is recorded although its response can't be sealed any more: it never runs again.
 func TestAnErasureWhileAHandlerRuns(t *testing.T) {
 	a := newApp(t)
-	wrapped := a.orders[idem.KindWrapped]
-	a.want(t, idem.KindAtomic, "ada", idem.OutcomeExecuted)
+	wrapped := a.orders[storage.KindWrapped]
+	a.want(t, storage.KindAtomic, "ada", idem.OutcomeExecuted)
 	a.clock.Add(2*time.Minute + 20*time.Second)
-	result, err := wrapped.Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
+	result, err := wrapped.Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (storage.Response, error) {
 		a.keys.erase("ada")
 		a.clock.Add(15 * time.Second) // half of its age is over: the key is fetched anew
 		return idem.JSON(201, "done")
@@ -170,11 +171,11 @@ func TestAnErasureWhileAHandlerRuns(t *testing.T) {
 		t.Fatalf("got %+v, %v", result, err)
 	}
 	for _, r := range a.inner.Records() {
-		if r.State != idem.StateCompleted || !r.Sealed || r.Response.Status != 201 {
+		if r.State != storage.StateCompleted || !r.Sealed || r.Response.Status != 201 {
 			t.Errorf("stored %+v", r)
 		}
 	}
-	_, err = a.do(t, idem.KindWrapped, "ada")
+	_, err = a.do(t, storage.KindWrapped, "ada")
 	wantErased(t, err)
 	if a.runs != 1 {
 		t.Error("it ran again")
@@ -195,7 +196,7 @@ func TestKMSIsDown(t *testing.T) {
 			wantUnavailable(t, err)
 			_, err = a.do(t, kind, "bob")
 			wantUnavailable(t, err)
-			if leased := kind == idem.KindAtomic || kind == idem.KindWrapped; leased && a.runs != 1 {
+			if leased := kind == storage.KindAtomic || kind == storage.KindWrapped; leased && a.runs != 1 {
 				t.Errorf("%d runs, want only the first", a.runs)
 			}
 			if records := a.inner.Records(); len(records) != 1 {
@@ -214,25 +215,25 @@ func TestKMSGoesDownWhileAHandlerRuns(t *testing.T) {
 	a := newApp(t)
 	a.cfg.KeysMax = 1
 	a.restart(t)
-	_, err := a.orders[idem.KindAtomic].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
-		a.want(t, idem.KindOptimistic, "bob", idem.OutcomeExecuted) // whose key takes the place of ada's
+	_, err := a.orders[storage.KindAtomic].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (storage.Response, error) {
+		a.want(t, storage.KindOptimistic, "bob", idem.OutcomeExecuted) // whose key takes the place of ada's
 		a.keys.answers(false)
 		return idem.JSON(201, "never stored")
 	})
 	wantUnavailable(t, err)
 	for _, r := range a.inner.Records() {
-		if r.Tenant == "ada" && r.State != idem.StateFailedRetryable {
+		if r.Tenant == "ada" && r.State != storage.StateFailedRetryable {
 			t.Errorf("ada's record is %s", r.State)
 		}
 	}
 	a.keys.answers(true)
-	a.want(t, idem.KindAtomic, "ada", idem.OutcomeExecuted)
+	a.want(t, storage.KindAtomic, "ada", idem.OutcomeExecuted)
 }
 
 // An erased answer's life can still be changed: it ends as its resource does, and never answers as if it were new.
 func TestAnErasedRecordCanBeAmended(t *testing.T) {
 	a := newApp(t)
-	id := a.want(t, idem.KindAtomic, "ada", idem.OutcomeExecuted).OperationID
+	id := a.want(t, storage.KindAtomic, "ada", idem.OutcomeExecuted).OperationID
 	a.keys.erase("ada")
 	a.restart(t)
 	until := a.clock.Now().Add(48 * time.Hour)
@@ -240,7 +241,7 @@ func TestAnErasedRecordCanBeAmended(t *testing.T) {
 		t.Fatalf("extended to %v, %v; want %v", got, err, until)
 	}
 	a.clock.Add(47 * time.Hour)
-	_, err := a.do(t, idem.KindAtomic, "ada")
+	_, err := a.do(t, storage.KindAtomic, "ada")
 	wantErased(t, err)
 	if a.runs != 1 {
 		t.Errorf("%d runs, want 1", a.runs)

@@ -10,8 +10,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/codec"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // What is sealed lies in an envelope: a header of 10 bytes (mark, version, encoding, key id), a nonce of 12, and the
@@ -54,7 +54,7 @@ const (
 type place struct {
 	what   what
 	tenant string
-	record idem.RecordKey
+	record storage.RecordKey
 	// id is of the operation, or of the message.
 	id string
 	// beside is what else of the row decides how the text is used: it can't be changed under the text.
@@ -63,17 +63,17 @@ type place struct {
 
 // responsePlace is where a record's response lies: beside the state that says whether it is the last answer, and beside
 // its HTTP status, which is replayed with it.
-func responsePlace(tenant string, record idem.RecordKey, id idem.OperationID, state idem.State, status int) place {
+func responsePlace(tenant string, record storage.RecordKey, id storage.OperationID, state storage.State, status int) place {
 	return place{aResponse, tenant, record, string(id), fmt.Sprintf("%s %d", state, status)}
 }
 
 // payloadPlace is where a message's payload lies: beside the topic that it is sent to, and beside the flag that says
 // whether its end is the record's.
-func payloadPlace(m idem.Message) place {
+func payloadPlace(m storage.Message) place {
 	return place{aPayload, m.Tenant, m.RecordKey, string(m.ID), fmt.Sprintf("%t %s", m.Detached, m.Topic)}
 }
 
-func evidencePlace(kind what, tenant string, record idem.RecordKey, id idem.MessageID) place {
+func evidencePlace(kind what, tenant string, record storage.RecordKey, id storage.MessageID) place {
 	return place{kind, tenant, record, string(id), ""}
 }
 
@@ -102,7 +102,7 @@ func header(encoding byte, keyID uint32) []byte {
 // only where its 96 bits collide within one place, whose key no other place has.
 func (e envelope) seal(key Key, p place, plain []byte) ([]byte, error) {
 	if len(plain) > plainBytesMax {
-		return nil, fmt.Errorf("%w: %d bytes of %s, at most %d can be sealed", idem.ErrResponseTooLarge, len(plain), p.what, plainBytesMax)
+		return nil, fmt.Errorf("%w: %d bytes of %s, at most %d can be sealed", storage.ErrResponseTooLarge, len(plain), p.what, plainBytesMax)
 	}
 	text, encoded := plain, byte(encodedRaw)
 	if compressed, encoding := e.codec.Compress(plain); encoding == codec.Zstd {
@@ -122,7 +122,7 @@ func (e envelope) seal(key Key, p place, plain []byte) ([]byte, error) {
 	return aead.Seal(out, nonce, text, bound), nil
 }
 
-// keyOf returns the id of the key that an envelope was sealed under. It returns [idem.ErrErased] for an empty one, and
+// keyOf returns the id of the key that an envelope was sealed under. It returns [storage.ErrErased] for an empty one, and
 // [ErrNotAuthentic] for what is none; an unknown version is another error: a later release's.
 func keyOf(b []byte) (id uint32, err error) {
 	switch {
@@ -131,7 +131,7 @@ func keyOf(b []byte) (id uint32, err error) {
 	case b[len(mark)] != version:
 		return 0, fmt.Errorf("seal: an envelope of version %d", b[len(mark)])
 	case b[len(mark)+1] == erased:
-		return 0, fmt.Errorf("%w before this was stored", idem.ErrErased)
+		return 0, fmt.Errorf("%w before this was stored", storage.ErrErased)
 	}
 	return binary.BigEndian.Uint32(b[len(mark)+2:]), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/codec"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func newEnvelope(t testing.TB) envelope {
@@ -27,7 +28,7 @@ func newKey(id uint32) Key {
 	return key
 }
 
-var here = responsePlace("tenant", "record", "op_1", idem.StateCompleted, 201)
+var here = responsePlace("tenant", "record", "op_1", storage.StateCompleted, 201)
 
 func sealedAt(t testing.TB, key Key, p place, plain []byte) []byte {
 	t.Helper()
@@ -71,14 +72,14 @@ func TestNothingOpensElsewhere(t *testing.T) {
 	e, key := newEnvelope(t), newKey(1)
 	b := sealedAt(t, key, here, []byte("secret"))
 	for name, other := range map[string]place{
-		"tenant":       responsePlace("tenanT", "record", "op_1", idem.StateCompleted, 201),
-		"record":       responsePlace("tenant", "recorD", "op_1", idem.StateCompleted, 201),
-		"incarnation":  responsePlace("tenant", "record", "op_2", idem.StateCompleted, 201),
-		"state":        responsePlace("tenant", "record", "op_1", idem.StateFailed, 201),
-		"status":       responsePlace("tenant", "record", "op_1", idem.StateCompleted, 200),
+		"tenant":       responsePlace("tenanT", "record", "op_1", storage.StateCompleted, 201),
+		"record":       responsePlace("tenant", "recorD", "op_1", storage.StateCompleted, 201),
+		"incarnation":  responsePlace("tenant", "record", "op_2", storage.StateCompleted, 201),
+		"state":        responsePlace("tenant", "record", "op_1", storage.StateFailed, 201),
+		"status":       responsePlace("tenant", "record", "op_1", storage.StateCompleted, 200),
 		"payload":      {aPayload, "tenant", "record", "op_1", here.beside},
 		"evidence":     {aDelivery, "tenant", "record", "op_1", here.beside},
-		"moved border": responsePlace("tenantr", "ecord", "op_1", idem.StateCompleted, 201),
+		"moved border": responsePlace("tenantr", "ecord", "op_1", storage.StateCompleted, 201),
 	} {
 		if got, err := e.open(key, other, b); !errors.Is(err, ErrNotAuthentic) {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -111,7 +112,7 @@ func TestTheNonceIsOfAllThatIsSealed(t *testing.T) {
 	key := newKey(1)
 	nonces := map[string]string{}
 	for _, p := range []place{
-		here, {aPayload, "tenant", "record", "op_1", here.beside}, responsePlace("other", "record", "op_1", idem.StateCompleted, 201),
+		here, {aPayload, "tenant", "record", "op_1", here.beside}, responsePlace("other", "record", "op_1", storage.StateCompleted, 201),
 	} {
 		for _, id := range []uint32{1, 2} {
 			key.ID = id
@@ -141,20 +142,20 @@ func TestWhatIsNoEnvelopeOfThisRelease(t *testing.T) {
 		is    error
 	}{
 		"nothing": {nil, ErrNotAuthentic}, "JSON": {[]byte(`{"an":"ordinary response"}`), ErrNotAuthentic},
-		"erased": {header(erased, currentKey), idem.ErrErased},
+		"erased": {header(erased, currentKey), storage.ErrErased},
 	} {
 		if _, err := keyOf(row.bytes); !errors.Is(err, row.is) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// It is not judged: neither erased nor forged (peers.md H17).
-	if _, err := keyOf(later); err == nil || errors.Is(err, ErrNotAuthentic) || errors.Is(err, idem.ErrErased) {
+	if _, err := keyOf(later); err == nil || errors.Is(err, ErrNotAuthentic) || errors.Is(err, storage.ErrErased) {
 		t.Errorf("a later version: %v", err)
 	}
 }
 
 func TestWhatIsTooLargeIsNotSealed(t *testing.T) {
-	if _, err := newEnvelope(t).seal(newKey(1), here, make([]byte, plainBytesMax+1)); !errors.Is(err, idem.ErrResponseTooLarge) {
+	if _, err := newEnvelope(t).seal(newKey(1), here, make([]byte, plainBytesMax+1)); !errors.Is(err, storage.ErrResponseTooLarge) {
 		t.Errorf("got %v", err)
 	}
 	large := make([]byte, plainBytesMax) // what is sealed must open, however well it compresses
@@ -165,9 +166,9 @@ func TestWhatIsTooLargeIsNotSealed(t *testing.T) {
 }
 
 func TestResponsesArePackedWhole(t *testing.T) {
-	for name, r := range map[string]idem.Response{
+	for name, r := range map[string]storage.Response{
 		"no body": {Status: 204}, "body": {Status: 200, Body: []byte("\x00\xff")},
-		"headers": {Status: 201, Header: []idem.Field{{Name: "X-B", Value: "\xff"}, {Name: "X-B", Value: ""}, {Name: "", Value: "x"}}, Body: []byte("{}")},
+		"headers": {Status: 201, Header: []storage.Field{{Name: "X-B", Value: "\xff"}, {Name: "X-B", Value: ""}, {Name: "", Value: "x"}}, Body: []byte("{}")},
 	} {
 		got, err := unpack(r.Status, pack(r))
 		if err != nil || got.Status != r.Status || fmt.Sprint(got.Header) != fmt.Sprint(r.Header) || !bytes.Equal(got.Body, r.Body) {

@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // oneKey is the key of every tenant. Package tablekeys keeps one for each.
@@ -17,7 +18,7 @@ type oneKey struct{ erased bool }
 
 func (k *oneKey) Current(context.Context, string) (seal.Key, error) {
 	if k.erased {
-		return seal.Key{}, idem.ErrErased
+		return seal.Key{}, storage.ErrErased
 	}
 	return seal.Key{ID: 1, Secret: [seal.KeyBytes]byte([]byte("0123456789abcdef0123456789abcdef")), Current: true}, nil
 }
@@ -43,7 +44,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()})
+		orders, err := engine.Register(idem.Operation{Name: "orders.create", Kind: storage.KindAtomic, Policy: idem.IETF()})
 		if err != nil {
 			panic(err)
 		}
@@ -51,11 +52,11 @@ func Example() {
 	}
 	create := func(orders *idem.Registered) {
 		request := idem.Request{Tenant: "ada", Key: "order-17", Input: canonical.Input{MediaType: "application/json", Body: []byte(`{}`)}}
-		result, err := orders.Do(context.Background(), request, func(context.Context, *idem.Tx) (idem.Response, error) {
+		result, err := orders.Do(context.Background(), request, func(context.Context, *idem.Tx) (storage.Response, error) {
 			return idem.JSON(201, "card 4111")
 		})
 		if err != nil {
-			fmt.Println("erased:", errors.Is(err, idem.ErrErased))
+			fmt.Println("erased:", errors.Is(err, storage.ErrErased))
 			return
 		}
 		fmt.Println(result.Outcome, string(result.Response.Body))

@@ -14,12 +14,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // base is when every test begins: after 2100, so that no native TTL removes anything.
 var base = time.Date(2101, 2, 3, 4, 5, 6, int(789*time.Millisecond), time.UTC)
 
-var mint = idem.Mint{Random: rand.Reader}
+var mint = storage.IDGenerator{Random: rand.Reader}
 
 var errKMS = errors.New("KMS does not answer")
 
@@ -59,7 +60,7 @@ func (k *keyring) Current(ctx context.Context, tenant string) (seal.Key, error) 
 	}
 	newest := keys[len(keys)-1]
 	if k.erased[tenant] >= newest.ID {
-		return seal.Key{}, fmt.Errorf("keyring: %w", idem.ErrErased)
+		return seal.Key{}, fmt.Errorf("keyring: %w", storage.ErrErased)
 	}
 	newest.Current = true
 	return newest, nil
@@ -75,7 +76,7 @@ func (k *keyring) Open(_ context.Context, tenant string, id uint32) (seal.Key, e
 	case k.down:
 		return seal.Key{}, errKMS
 	case id <= k.erased[tenant]:
-		return seal.Key{}, fmt.Errorf("keyring: %w", idem.ErrErased)
+		return seal.Key{}, fmt.Errorf("keyring: %w", storage.ErrErased)
 	case id < 1 || int(id) > len(keys):
 		return seal.Key{}, fmt.Errorf("keyring: no key %d", id)
 	}
@@ -196,48 +197,48 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-func owner(t testing.TB) idem.Owner {
+func owner(t testing.TB) storage.Owner {
 	t.Helper()
 	return must(mint.Owner())(t)
 }
 
 // completed is a final record of its own scope.
-func completed(t testing.TB, tenant, body string) idem.Record {
+func completed(t testing.TB, tenant, body string) storage.Record {
 	t.Helper()
 	key := idem.Scope{Tenant: tenant, Operation: "orders.create", Key: string(owner(t))}.RecordKey()
 	id := must(mint.OperationID(key))(t)
-	return idem.Record{
-		Key: key, State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Revision: must(mint.Revision())(t), Tenant: tenant, Operation: "orders.create",
-		Kind: idem.KindOptimistic, Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
-		Response:  idem.Response{Status: 201, Header: []idem.Field{{Name: "X-Secret", Value: body}}, Body: []byte(body)},
+	return storage.Record{
+		Key: key, State: storage.StateCompleted, OperationID: id, Epoch: 1, Owner: owner(t), Revision: must(mint.Revision())(t), Tenant: tenant, Operation: "orders.create",
+		Kind: storage.KindOptimistic, Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
+		Response:  storage.Response{Status: 201, Header: []storage.Field{{Name: "X-Secret", Value: body}}, Body: []byte(body)},
 		CreatedAt: base, DoneAt: base, ExpiresAt: base.Add(24 * time.Hour), FreeAt: base.Add(24 * time.Hour), Retention: 24 * time.Hour, Attempts: 1,
-		SchemaVersion: idem.SchemaVersion,
+		SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // accepted is a pending record and its first message.
-func accepted(t testing.TB, tenant, payload string) (idem.Record, idem.Message) {
+func accepted(t testing.TB, tenant, payload string) (storage.Record, storage.Message) {
 	t.Helper()
 	r := completed(t, tenant, "accepted")
-	r.Kind, r.State, r.DoneAt, r.ExpiresAt, r.Response.Status = idem.KindDeferred, idem.StatePending, time.Time{}, time.Time{}, 202
+	r.Kind, r.State, r.DoneAt, r.ExpiresAt, r.Response.Status = storage.KindDeferred, storage.StatePending, time.Time{}, time.Time{}, 202
 	r.FreeAt = time.Time{}
-	return r, idem.Message{
+	return r, storage.Message{
 		Revision: "inserted", ID: r.OperationID.Message(1), Index: 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant,
-		Topic: "orders.charge", Payload: []byte(payload), State: idem.MessagePending, CreatedAt: base, NextAttemptAt: base,
-		SweepAt: base.Add(15 * time.Second), Retention: r.Retention, SchemaVersion: idem.SchemaVersion,
+		Topic: "orders.charge", Payload: []byte(payload), State: storage.MessagePending, CreatedAt: base, NextAttemptAt: base,
+		SweepAt: base.Add(15 * time.Second), Retention: r.Retention, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // commit stores a record with its messages.
-func commit(t testing.TB, store idem.Store, r idem.Record, messages ...idem.Message) {
+func commit(t testing.TB, store storage.Store, r storage.Record, messages ...storage.Message) {
 	t.Helper()
-	send, err := store.Prepare(idem.Commit{Record: r, Now: base, Token: string(owner(t)), Messages: messages})
+	send, err := store.Prepare(storage.Commit{Record: r, Now: base, Token: string(owner(t)), Messages: messages})
 	ok(t, err)
 	ok(t, send(t.Context()))
 }
 
 // load reads a record with its response.
-func load(t testing.TB, store idem.Store, key idem.RecordKey) (idem.Record, error) {
+func load(t testing.TB, store storage.Store, key storage.RecordKey) (storage.Record, error) {
 	t.Helper()
 	r, err := store.Get(t.Context(), key)
 	ok(t, err)
@@ -247,7 +248,7 @@ func load(t testing.TB, store idem.Store, key idem.RecordKey) (idem.Record, erro
 	return store.LoadResponse(t.Context(), *r)
 }
 
-func wantBody(t testing.TB, store idem.Store, key idem.RecordKey, want string) {
+func wantBody(t testing.TB, store storage.Store, key storage.RecordKey, want string) {
 	t.Helper()
 	r, err := load(t, store, key)
 	if err != nil || string(r.Response.Body) != want {
@@ -257,7 +258,7 @@ func wantBody(t testing.TB, store idem.Store, key idem.RecordKey, want string) {
 
 func wantErased(t testing.TB, err error) {
 	t.Helper()
-	if !errors.Is(err, idem.ErrErased) {
+	if !errors.Is(err, storage.ErrErased) {
 		t.Errorf("got %v, want ErrErased", err)
 	}
 }
@@ -265,7 +266,7 @@ func wantErased(t testing.TB, err error) {
 func wantNoKey(t testing.TB, err error) {
 	t.Helper()
 	var keys *seal.KeysError
-	if !errors.As(err, &keys) || !errors.Is(err, idem.ErrThrottled) {
+	if !errors.As(err, &keys) || !errors.Is(err, storage.ErrThrottled) {
 		t.Errorf("got %v, want a KeysError", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // KeyBytes is the size of a data key.
@@ -23,7 +23,7 @@ type Key struct {
 
 // Keys are the data keys of the tenants. They need not cache: [Store] does.
 //
-// Both methods return an [idem.ErrErased] where the tenant's keys, or the one that is asked for, were erased; whoever
+// Both methods return an [storage.ErrErased] where the tenant's keys, or the one that is asked for, were erased; whoever
 // erases a key erases the tenant's older ones with it. Any other error means that the key can't be told for the time being.
 // Both read strongly: a reply is never older than its request. Ids of a tenant only grow.
 type Keys interface {
@@ -62,7 +62,7 @@ func (e *NotSealedError) Error() string {
 // Unwrap returns [ErrNotAuthentic].
 func (e *NotSealedError) Unwrap() error { return ErrNotAuthentic }
 
-// KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [idem.ErrThrottled], so that
+// KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [storage.ErrThrottled], so that
 // whoever meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
 // trouble with the keys for trouble with the store.
 type KeysError struct{ Cause error }
@@ -72,5 +72,5 @@ func (e *KeysError) Error() string {
 	return fmt.Sprintf("seal: the tenant's key can't be fetched: %v", e.Cause)
 }
 
-// Unwrap returns [idem.ErrThrottled].
-func (e *KeysError) Unwrap() error { return idem.ErrThrottled }
+// Unwrap returns [storage.ErrThrottled].
+func (e *KeysError) Unwrap() error { return storage.ErrThrottled }

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // shipping is a worker and a sweep over a vault, and what they were heard to do.
@@ -52,7 +52,7 @@ func (s *shipping) restart(t *testing.T) {
 	s.sweep = must(outbox.NewSweep(s, topics, s.queue, s.queue))(t)
 }
 
-func (s *shipping) call(_ context.Context, m idem.Message) outbox.Outcome {
+func (s *shipping) call(_ context.Context, m storage.Message) outbox.Outcome {
 	s.called = append(s.called, string(m.Payload))
 	if s.during != nil {
 		s.during()
@@ -63,24 +63,24 @@ func (s *shipping) call(_ context.Context, m idem.Message) outbox.Outcome {
 	return outbox.Delivered{Reference: "ch_1", Evidence: []byte("evidence of " + string(m.Payload))}
 }
 
-func (s *shipping) settle(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func (s *shipping) settle(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	if !strings.HasPrefix(string(m.Payload), "pay ") {
 		return outbox.Settlement{}, errors.New("a payload that nobody wrote")
 	}
 	write := memstore.Write{Key: "paid", Apply: func(row []byte) []byte { return append(row, 1) }}
 	delivered, _ := o.(outbox.Delivered)
-	return outbox.Settlement{Writes: []idem.Write{write}, Response: idem.Response{Status: 201, Body: delivered.Evidence}}, nil
+	return outbox.Settlement{Writes: []storage.Write{write}, Response: storage.Response{Status: 201, Body: delivered.Evidence}}, nil
 }
 
 // accept commits a deferred operation of ada's.
-func (s *shipping) accept(t *testing.T) (idem.Record, idem.Message) {
+func (s *shipping) accept(t *testing.T) (storage.Record, storage.Message) {
 	t.Helper()
 	r, m := accepted(t, "ada", "pay ada")
 	commit(t, s, r, m)
 	return r, m
 }
 
-func (s *shipping) want(t *testing.T, m idem.Message, message idem.MessageState, record idem.State, calls int) {
+func (s *shipping) want(t *testing.T, m storage.Message, message storage.MessageState, record storage.State, calls int) {
 	t.Helper()
 	gotMessage, err := s.inner.Message(t.Context(), m.ID)
 	ok(t, err)
@@ -103,10 +103,14 @@ func (s *shipping) alarms(t *testing.T, event string) {
 
 // A worker is handed the payload that was sent, by either wake-up: as it reads it, or as a stream shows it.
 func TestASealedMessageIsDelivered(t *testing.T) {
-	for name, deliver := range map[string]func(s *shipping, image idem.Message) error{
-		"read":  func(s *shipping, image idem.Message) error { return s.worker.Deliver(context.Background(), image.ID) },
-		"image": func(s *shipping, image idem.Message) error { return s.worker.DeliverSeen(context.Background(), image) },
-		"image, opened": func(s *shipping, image idem.Message) error {
+	for name, deliver := range map[string]func(s *shipping, image storage.Message) error{
+		"read": func(s *shipping, image storage.Message) error {
+			return s.worker.Deliver(context.Background(), image.ID)
+		},
+		"image": func(s *shipping, image storage.Message) error {
+			return s.worker.DeliverSeen(context.Background(), image)
+		},
+		"image, opened": func(s *shipping, image storage.Message) error {
 			opened, err := s.OpenMessage(context.Background(), image)
 			if err != nil {
 				return err
@@ -121,7 +125,7 @@ func TestASealedMessageIsDelivered(t *testing.T) {
 			ok(t, err)
 			s.restart(t)
 			ok(t, deliver(s, *image))
-			s.want(t, m, idem.MessageDelivered, idem.StateCompleted, 1)
+			s.want(t, m, storage.MessageDelivered, storage.StateCompleted, 1)
 			wantBody(t, s, r.Key, "evidence of pay ada")
 			if s.called[0] != "pay ada" {
 				t.Errorf("the provider got %q", s.called[0])
@@ -143,23 +147,23 @@ func TestAMessageWaitsForItsKey(t *testing.T) {
 			t.Errorf("sweep: %+v, %v", report, err)
 		}
 	}
-	s.want(t, m, idem.MessagePending, idem.StatePending, 0)
+	s.want(t, m, storage.MessagePending, storage.StatePending, 0)
 	s.keys.answers(true)
 	ok(t, s.worker.Deliver(t.Context(), m.ID))
-	s.want(t, m, idem.MessageDelivered, idem.StateCompleted, 1)
+	s.want(t, m, storage.MessageDelivered, storage.StateCompleted, 1)
 }
 
 // A message whose payload is erased is never delivered: it ends dead and its operation fails, with an alarm and a dead
 // letter, whoever meets it.
 func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
-	for name, meet := range map[string]func(*testing.T, *shipping, idem.Message){
-		"worker": func(t *testing.T, s *shipping, m idem.Message) { ok(t, s.worker.Deliver(t.Context(), m.ID)) },
-		"stream": func(t *testing.T, s *shipping, m idem.Message) {
+	for name, meet := range map[string]func(*testing.T, *shipping, storage.Message){
+		"worker": func(t *testing.T, s *shipping, m storage.Message) { ok(t, s.worker.Deliver(t.Context(), m.ID)) },
+		"stream": func(t *testing.T, s *shipping, m storage.Message) {
 			image, err := s.inner.Message(t.Context(), m.ID)
 			ok(t, err)
 			ok(t, s.worker.DeliverSeen(t.Context(), *image))
 		},
-		"sweep": func(t *testing.T, s *shipping, _ idem.Message) {
+		"sweep": func(t *testing.T, s *shipping, _ storage.Message) {
 			s.clock.Add(time.Minute)
 			if report, err := s.sweep.Run(t.Context()); err != nil || report.Dead != 1 {
 				t.Errorf("sweep: %+v, %v", report, err)
@@ -174,7 +178,7 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 			s.keys.erase("ada")
 			s.restart(t)
 			meet(t, s, m)
-			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
+			s.want(t, m, storage.MessageDead, storage.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
 			if letters := s.queue.Letters(); len(letters) != 1 || letters[0].Reason != "payload can't be opened" {
 				t.Errorf("dead letters %+v", letters)
@@ -186,7 +190,7 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 				t.Errorf("the payload became %q, %v", after.Payload, err)
 			}
 			ok(t, s.worker.Deliver(t.Context(), m.ID)) // it stays
-			s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
+			s.want(t, m, storage.MessageDead, storage.StateFailed, 0)
 		})
 	}
 }
@@ -202,9 +206,9 @@ func TestAForgedPayloadIsNotDelivered(t *testing.T) {
 	ok(t, err)
 	forged := *stored
 	forged.Payload = theirs.Payload
-	ok(t, s.inner.UpdateMessage(t.Context(), forged, idem.FenceOfMessage(*stored)))
+	ok(t, s.inner.UpdateMessage(t.Context(), forged, storage.FenceOfMessage(*stored)))
 	ok(t, s.worker.Deliver(t.Context(), m.ID))
-	s.want(t, m, idem.MessageDead, idem.StateFailed, 0)
+	s.want(t, m, storage.MessageDead, storage.StateFailed, 0)
 	s.alarms(t, "outbox.dead")
 }
 
@@ -218,7 +222,7 @@ func TestAnErasureWhileAProviderIsCalled(t *testing.T) {
 		s.clock.Add(time.Second) // half of the key's age is over: it is fetched anew
 	}
 	ok(t, s.worker.Deliver(t.Context(), m.ID))
-	s.want(t, m, idem.MessageDelivered, idem.StateCompleted, 1)
+	s.want(t, m, storage.MessageDelivered, storage.StateCompleted, 1)
 	if paid := s.inner.Row("paid"); len(paid) != 1 {
 		t.Errorf("the business write happened %d times", len(paid))
 	}
@@ -246,19 +250,19 @@ func TestASettlementWaitsForItsKey(t *testing.T) {
 				s.Store = s.with(t, seal.Config{}) // as if its keys had grown too old
 				s.during = nil
 			}
-			state, calls := idem.MessageClaimed, 2
+			state, calls := storage.MessageClaimed, 2
 			if err := s.worker.Deliver(t.Context(), m.ID); s.mute { // what is kept needs no key
 				ok(t, err)
-				state, calls = idem.MessageEvidenced, 1
+				state, calls = storage.MessageEvidenced, 1
 			} else {
 				wantNoKey(t, err)
 			}
-			s.want(t, m, state, idem.StatePending, 1)
+			s.want(t, m, state, storage.StatePending, 1)
 			s.keys.answers(true)
 			s.keys.opensOnly(false)
 			s.clock.Add(time.Minute)
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
-			s.want(t, m, idem.MessageDelivered, idem.StateCompleted, calls)
+			s.want(t, m, storage.MessageDelivered, storage.StateCompleted, calls)
 		})
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/klauspost/compress/zstd"
 )
 
 // marker is in everything that a tenant sends and gets.
@@ -44,19 +44,19 @@ func TestStoredBytesHoldNoPlaintext(t *testing.T) {
 			b := newBank(t, dynamotest.Endpoint(t, dynamotest.Names()[0]))
 			store := b.store(t, seal.Config{OpenOnly: off})
 			engine := must(idem.New(store, idem.Config{}))(t)
-			for kind, status := range map[idem.Kind]int{idem.KindAtomic: 201, idem.KindOptimistic: 201, idem.KindWrapped: 201, idem.KindDeferred: 202} {
-				orders := must(engine.Register(idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == idem.KindWrapped, Policy: idem.IETF()}))(t)
+			for kind, status := range map[storage.Kind]int{storage.KindAtomic: 201, storage.KindOptimistic: 201, storage.KindWrapped: 201, storage.KindDeferred: 202} {
+				orders := must(engine.Register(idem.Operation{Name: "orders." + string(kind), Kind: kind, UnknownToOperator: kind == storage.KindWrapped, Policy: idem.IETF()}))(t)
 				for size, body := range bodies(t) {
 					if status == 202 && len(body) > 1<<10 {
 						continue // a 202 is small
 					}
 					request := idem.Request{Tenant: "ada", Key: size, Input: canonical.Input{MediaType: "application/json", Body: []byte(`{"card":"` + marker + `"}`)}}
 					for _, outcome := range []idem.Outcome{idem.OutcomeExecuted, idem.OutcomeReplayed} {
-						result, err := orders.Do(t.Context(), request, func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
+						result, err := orders.Do(t.Context(), request, func(_ context.Context, tx *idem.Tx) (storage.Response, error) {
 							if status == 202 {
 								tx.Send("orders.charge", []byte(`{"card":"`+marker+`"}`))
 							}
-							return idem.Response{Status: status, Header: []idem.Field{{Name: "Location", Value: "/cards/" + marker}}, Body: body}, nil
+							return storage.Response{Status: status, Header: []storage.Field{{Name: "Location", Value: "/cards/" + marker}}, Body: body}, nil
 						})
 						if err != nil || result.Outcome != outcome || !bytes.Equal(result.Response.Body, body) || result.Response.Get("Location") == "" {
 							t.Fatalf("%s, %s: %+v, %v, want %s", kind, size, result.Outcome, err, outcome)
@@ -78,20 +78,20 @@ func (b *bank) settled(t *testing.T, store *seal.Store) {
 	for size, body := range bodies(t) {
 		r, m := accepted(t, "ada", marker)
 		commit(t, store, r, m)
-		end := idem.MessageEnd{ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base, KeptDelivered: &idem.Kept{Evidence: body[:min(len(body), 128<<10)]}}
-		settle := func(s idem.Settlement) {
-			s.Token, s.Fence = string(owner(t)), idem.MessageFence{Open: true}
+		end := storage.MessageEnd{ID: m.ID, Tenant: "ada", State: storage.MessageDead, SweepAt: base, KeptDelivered: &storage.Kept{Evidence: body[:min(len(body), 128<<10)]}}
+		settle := func(s storage.Settlement) {
+			s.Token, s.Fence = string(owner(t)), storage.MessageFence{Open: true}
 			send, err := store.PrepareSettle(s)
 			ok(t, err)
 			ok(t, send(t.Context()))
 		}
-		settle(idem.Settlement{Message: end})
+		settle(storage.Settlement{Message: end})
 		next := m
 		next.ID, next.Index = m.OperationID.Message(2), 2
-		end.State, end.DoneAt = idem.MessageDelivered, base
-		settle(idem.Settlement{Message: end, Next: &next, Record: &idem.RecordEnd{
-			Key: r.Key, OperationID: r.OperationID, State: idem.StateCompleted, DoneAt: base, ExpiresAt: base.Add(r.Retention),
-			Response: idem.Response{Status: 201, Body: body},
+		end.State, end.DoneAt = storage.MessageDelivered, base
+		settle(storage.Settlement{Message: end, Next: &next, Record: &storage.RecordEnd{
+			Key: r.Key, OperationID: r.OperationID, State: storage.StateCompleted, DoneAt: base, ExpiresAt: base.Add(r.Retention),
+			Response: storage.Response{Status: 201, Body: body},
 		}})
 		wantBody(t, store, r.Key, string(body))
 		got, err := store.Message(t.Context(), m.ID)

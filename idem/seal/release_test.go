@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // releaseKeys has one key for everybody, always the same.
@@ -49,20 +50,20 @@ func released(t *testing.T) map[string][]byte {
 }
 
 // releaseID is an operation id without randomness.
-func releaseID(t *testing.T, key idem.RecordKey) idem.OperationID {
+func releaseID(t *testing.T, key storage.RecordKey) storage.OperationID {
 	t.Helper()
-	return must(idem.Mint{Random: bytes.NewReader(make([]byte, 64))}.OperationID(key))(t)
+	return must(storage.IDGenerator{Random: bytes.NewReader(make([]byte, 64))}.OperationID(key))(t)
 }
 
 // releaseRows are a record and a message as they are before they are sealed. Short texts can't be compressed.
-func releaseRows(t *testing.T, text string) (idem.Record, idem.Message) {
+func releaseRows(t *testing.T, text string) (storage.Record, storage.Message) {
 	t.Helper()
 	r := completed(t, "tenant-a", text)
 	r.Key = idem.Scope{Tenant: "tenant-a", Operation: "orders.create", Key: "release 1"}.RecordKey()
 	r.OperationID, r.Owner = releaseID(t, r.Key), "owner"
 	_, m := accepted(t, "tenant-a", text)
 	m.ID, m.OperationID, m.RecordKey = r.OperationID.Message(1), r.OperationID, r.Key
-	m.State, m.KeptDelivered = idem.MessageDead, &idem.Kept{Evidence: []byte("evidence of " + text)}
+	m.State, m.KeptDelivered = storage.MessageDead, &storage.Kept{Evidence: []byte("evidence of " + text)}
 	return r, m
 }
 
@@ -79,20 +80,20 @@ func TestWhatRelease1SealedStillOpens(t *testing.T) {
 	for kind, text := range map[string]string{"raw": short, "compressed": long} {
 		r, m := releaseRows(t, text)
 		sealed := r
-		sealed.Sealed, sealed.Response = true, idem.Response{Status: 201, Body: envelopes["response-"+kind]}
+		sealed.Sealed, sealed.Response = true, storage.Response{Status: 201, Body: envelopes["response-"+kind]}
 		opened, err := store.LoadResponse(t.Context(), sealed)
 		if err != nil || fmt.Sprint(opened.Response) != fmt.Sprint(r.Response) {
 			t.Errorf("response, %s: %+v, %v", kind, opened.Response, err)
 		}
-		m.Sealed, m.Payload, m.KeptDelivered = true, envelopes["payload-"+kind], &idem.Kept{Evidence: envelopes["evidence-"+kind]}
+		m.Sealed, m.Payload, m.KeptDelivered = true, envelopes["payload-"+kind], &storage.Kept{Evidence: envelopes["evidence-"+kind]}
 		message, err := store.OpenMessage(t.Context(), m)
 		if err != nil || message.Sealed || string(message.Payload) != text || string(message.KeptDelivered.Evidence) != "evidence of "+text {
 			t.Errorf("message, %s: %+v, %v", kind, message, err)
 		}
 	}
 	r, _ := releaseRows(t, short)
-	r.Sealed, r.Response = true, idem.Response{Status: 201, Body: envelopes["erased"]}
-	if _, err := store.LoadResponse(t.Context(), r); !errors.Is(err, idem.ErrErased) {
+	r.Sealed, r.Response = true, storage.Response{Status: 201, Body: envelopes["erased"]}
+	if _, err := store.LoadResponse(t.Context(), r); !errors.Is(err, storage.ErrErased) {
 		t.Errorf("erased: %v", err)
 	}
 	secret := releaseKey(1).Secret

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -19,10 +20,10 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 			a := newApp(t)
 			store := faulty.New(a.with(t, seal.Config{}))
 			a.engine = must(idem.New(store, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause}))(t)
-			op := idem.Operation{Name: "orders.wrapped", Kind: idem.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()}
-			a.orders[idem.KindWrapped] = must(a.engine.Register(op))(t)
-			_, err := a.orders[idem.KindWrapped].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (idem.Response, error) {
-				return idem.Response{}, errors.New("lost connection")
+			op := idem.Operation{Name: "orders.wrapped", Kind: storage.KindWrapped, UnknownToOperator: true, Policy: idem.IETF()}
+			a.orders[storage.KindWrapped] = must(a.engine.Register(op))(t)
+			_, err := a.orders[storage.KindWrapped].Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (storage.Response, error) {
+				return storage.Response{}, errors.New("lost connection")
 			})
 			if err == nil {
 				t.Fatal("the handler's failure was answered")
@@ -34,16 +35,16 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 			}
 			seen := a.inner.Records()[0]
 			store.On(faulty.Update, 1, faulty.LoseReply())
-			got, err := a.engine.Resolve(t.Context(), "ada", seen.OperationID, seen.Revision, idem.Response{Status: 201, Body: []byte(`"done for ada"`)})
-			if err != nil || got.State != idem.StateCompleted {
+			got, err := a.engine.Resolve(t.Context(), "ada", seen.OperationID, seen.Revision, storage.Response{Status: 201, Body: []byte(`"done for ada"`)})
+			if err != nil || got.State != storage.StateCompleted {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if erased {
-				_, err := a.do(t, idem.KindWrapped, "ada")
+				_, err := a.do(t, storage.KindWrapped, "ada")
 				wantErased(t, err)
 				return
 			}
-			a.want(t, idem.KindWrapped, "ada", idem.OutcomeReplayed)
+			a.want(t, storage.KindWrapped, "ada", idem.OutcomeReplayed)
 			if stored := a.inner.Records()[0]; !stored.Sealed {
 				t.Error("the answer lies in the open")
 			}

@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // pack puts headers and body together: the number of headers, each name and value with its length, then the body.
-func pack(r idem.Response) []byte {
+func pack(r storage.Response) []byte {
 	b := make([]byte, 0, r.Bytes()+OverheadBytes/64)
 	b = binary.AppendUvarint(b, uint64(len(r.Header)))
 	for _, field := range r.Header {
@@ -23,14 +23,14 @@ func pack(r idem.Response) []byte {
 var errPacked = errors.New("seal: a sealed response that can't be read")
 
 // unpack undoes pack. What it reads is authentic, so an error is another release's doing.
-func unpack(status int, b []byte) (idem.Response, error) {
-	r := idem.Response{Status: status}
+func unpack(status int, b []byte) (storage.Response, error) {
+	r := storage.Response{Status: status}
 	count, b, ok := number(b)
 	if !ok || count > uint64(len(b)) {
 		return r, errPacked
 	}
 	for range count {
-		var field idem.Field
+		var field storage.Field
 		for _, part := range []*string{&field.Name, &field.Value} {
 			var size uint64
 			if size, b, ok = number(b); !ok || size > uint64(len(b)) {
@@ -53,4 +53,4 @@ func number(b []byte) (n uint64, rest []byte, ok bool) {
 }
 
 // empty says that there is no response: nothing to seal.
-func empty(r idem.Response) bool { return r.Status == 0 && r.Bytes() == 0 }
+func empty(r storage.Response) bool { return r.Status == 0 && r.Bytes() == 0 }

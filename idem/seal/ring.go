@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"golang.org/x/sync/singleflight"
-
-	"github.com/idem-go/idem-aws/idem"
 )
 
 // ring holds keys in memory, each for a bounded time.
@@ -52,7 +51,7 @@ func newRing(cfg Config) (*ring, error) {
 	return &ring{cfg: cfg, held: held, asking: map[string][]*asking{}}, nil
 }
 
-// get returns the tenant's key with that id, or its current one: an [idem.ErrErased], or a [*KeysError] where it is not
+// get returns the tenant's key with that id, or its current one: an [storage.ErrErased], or a [*KeysError] where it is not
 // held and can't be fetched.
 func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 	name := keyName{tenant, id}
@@ -66,7 +65,7 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 	switch {
 	case err == nil:
 		return key, nil
-	case errors.Is(err, idem.ErrErased):
+	case errors.Is(err, storage.ErrErased):
 		return Key{}, err
 	case ok && age < r.cfg.KeyAgeMax:
 		r.pause(name)

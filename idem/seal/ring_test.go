@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // use reads one record of the tenant.
-func use(t *testing.T, v *vault, r idem.Record) error {
+func use(t *testing.T, v *vault, r storage.Record) error {
 	t.Helper()
 	_, err := load(t, v, r.Key)
 	return err
@@ -67,7 +67,7 @@ func TestAKeyThatTakesTooLongIsNone(t *testing.T) {
 		v := newVault(t, seal.Config{})
 		v.keys.takes = time.Hour
 		began := time.Now()
-		_, err := v.Prepare(idem.Commit{Record: completed(t, "ada", "{}"), Now: base, Token: "token"})
+		_, err := v.Prepare(storage.Commit{Record: completed(t, "ada", "{}"), Now: base, Token: "token"})
 		wantNoKey(t, err)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("given up after %v", took)
@@ -139,7 +139,7 @@ func TestAnErasureTakesEffectWithinAKeysAge(t *testing.T) {
 }
 
 // sealedUnder inserts a record of ada's and returns the key that it was sealed under.
-func sealedUnder(t *testing.T, v *vault, store idem.Store) byte {
+func sealedUnder(t *testing.T, v *vault, store storage.Store) byte {
 	t.Helper()
 	r := completed(t, "ada", "{}")
 	ok(t, store.Insert(t.Context(), r, base))
@@ -174,7 +174,7 @@ func TestASlowReplyBringsNoOlderKeyBack(t *testing.T) {
 
 // Once a process was told of an erasure, no reply that is older makes it seal or open under an erased key.
 func TestAnErasureIsNotForgottenForASlowReply(t *testing.T) {
-	open := func(v *vault, store idem.Store, key idem.RecordKey) error {
+	open := func(v *vault, store storage.Store, key storage.RecordKey) error {
 		r, err := v.inner.Get(context.Background(), key)
 		if err == nil {
 			_, err = store.LoadResponse(context.Background(), *r)
@@ -182,17 +182,17 @@ func TestAnErasureIsNotForgottenForASlowReply(t *testing.T) {
 		return err
 	}
 	for name, row := range map[string]struct {
-		slow, told func(*testing.T, *vault, idem.Store, idem.RecordKey) error
+		slow, told func(*testing.T, *vault, storage.Store, storage.RecordKey) error
 	}{
 		"to seal, told by opening": {
-			slow: func(t *testing.T, v *vault, s idem.Store, _ idem.RecordKey) error {
+			slow: func(t *testing.T, v *vault, s storage.Store, _ storage.RecordKey) error {
 				return s.Insert(t.Context(), completed(t, "ada", "{}"), base)
 			},
-			told: func(_ *testing.T, v *vault, s idem.Store, key idem.RecordKey) error { return open(v, s, key) },
+			told: func(_ *testing.T, v *vault, s storage.Store, key storage.RecordKey) error { return open(v, s, key) },
 		},
 		"to open, told by sealing": {
-			slow: func(_ *testing.T, v *vault, s idem.Store, key idem.RecordKey) error { return open(v, s, key) },
-			told: func(t *testing.T, v *vault, s idem.Store, _ idem.RecordKey) error {
+			slow: func(_ *testing.T, v *vault, s storage.Store, key storage.RecordKey) error { return open(v, s, key) },
+			told: func(t *testing.T, v *vault, s storage.Store, _ storage.RecordKey) error {
 				return s.Insert(t.Context(), completed(t, "ada", "{}"), base)
 			},
 		},

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // sealing is the sealing of what one call writes for one tenant. The key is fetched when something needs it: what is
@@ -34,7 +34,7 @@ func (x *sealing) current(ctx context.Context) (Key, error) {
 		return Key{}, errNoTenant
 	}
 	key, err := x.store.keys.get(ctx, x.tenant, currentKey)
-	if x.happened && errors.Is(err, idem.ErrErased) {
+	if x.happened && errors.Is(err, storage.ErrErased) {
 		key, err = Key{}, nil
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func (x *sealing) text(ctx context.Context, p place, plain []byte) ([]byte, erro
 }
 
 // response seals a response; was says that it is one that could not be opened, if it lies in an envelope.
-func (x *sealing) response(ctx context.Context, p place, r idem.Response, was bool) (idem.Response, bool, error) {
+func (x *sealing) response(ctx context.Context, p place, r storage.Response, was bool) (storage.Response, bool, error) {
 	switch {
 	case was && sealed(r.Body):
 		return r, true, nil
@@ -64,10 +64,10 @@ func (x *sealing) response(ctx context.Context, p place, r idem.Response, was bo
 		return r, false, nil
 	}
 	body, err := x.text(ctx, p, pack(r))
-	return idem.Response{Status: r.Status, Body: body}, true, err
+	return storage.Response{Status: r.Status, Body: body}, true, err
 }
 
-func (x *sealing) record(ctx context.Context, r idem.Record) (_ idem.Record, err error) {
+func (x *sealing) record(ctx context.Context, r storage.Record) (_ storage.Record, err error) {
 	p := responsePlace(r.Tenant, r.Key, r.OperationID, r.State, r.Response.Status)
 	r.Response, r.Sealed, err = x.response(ctx, p, r.Response, r.Sealed)
 	return r, err
@@ -85,7 +85,7 @@ func (x *sealing) part(ctx context.Context, p place, plain []byte) (_ []byte, is
 
 // message seals what a message holds. One that could not be opened goes back as it came: what was refused in it must not
 // become authentic by being sealed.
-func (x *sealing) message(ctx context.Context, m idem.Message) (idem.Message, error) {
+func (x *sealing) message(ctx context.Context, m storage.Message) (storage.Message, error) {
 	if m.Sealed {
 		return m, nil
 	}
@@ -106,7 +106,7 @@ func (x *sealing) message(ctx context.Context, m idem.Message) (idem.Message, er
 }
 
 // kept seals what is kept of evidence; the provider's reference stays readable, as that of a settled message does.
-func (x *sealing) kept(ctx context.Context, p place, k *idem.Kept, was bool) (_ *idem.Kept, is bool, err error) {
+func (x *sealing) kept(ctx context.Context, p place, k *storage.Kept, was bool) (_ *storage.Kept, is bool, err error) {
 	if k == nil {
 		return nil, false, nil
 	}
@@ -114,11 +114,11 @@ func (x *sealing) kept(ctx context.Context, p place, k *idem.Kept, was bool) (_ 
 		return k, true, nil
 	}
 	text, is, err := x.part(ctx, p, k.Evidence)
-	return &idem.Kept{Reference: k.Reference, Evidence: text}, is, err
+	return &storage.Kept{Reference: k.Reference, Evidence: text}, is, err
 }
 
 // end seals what a patch keeps of evidence.
-func (x *sealing) end(ctx context.Context, end idem.MessageEnd) (idem.MessageEnd, error) {
+func (x *sealing) end(ctx context.Context, end storage.MessageEnd) (storage.MessageEnd, error) {
 	if end.KeptDelivered == nil && end.KeptDeclined == nil {
 		return end, nil
 	}
@@ -137,8 +137,8 @@ func (x *sealing) end(ctx context.Context, end idem.MessageEnd) (idem.MessageEnd
 	return end, err
 }
 
-func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem.Message, error) {
-	all := make([]idem.Message, len(messages))
+func (x *sealing) messages(ctx context.Context, messages []storage.Message) ([]storage.Message, error) {
+	all := make([]storage.Message, len(messages))
 	for i, m := range messages {
 		var err error
 		if all[i], err = x.message(ctx, m); err != nil {
@@ -149,7 +149,7 @@ func (x *sealing) messages(ctx context.Context, messages []idem.Message) ([]idem
 }
 
 // settlement seals everything that a settlement writes.
-func (x *sealing) settlement(ctx context.Context, s idem.Settlement) (idem.Settlement, error) {
+func (x *sealing) settlement(ctx context.Context, s storage.Settlement) (storage.Settlement, error) {
 	var err error
 	if s.Message, err = x.end(ctx, s.Message); err != nil {
 		return s, err

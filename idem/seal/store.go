@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store is a store that seals. It implements idem.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store that seals. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
 type Store struct {
 	inner    Inner
 	cfg      Config
@@ -17,14 +17,14 @@ type Store struct {
 	keys     *ring
 }
 
-// ResponseBytesMax implements idem.ResponseBound: what the inner store takes, less what a response grows by.
+// ResponseBytesMax implements storage.ResponseBound: what the inner store takes, less what a response grows by.
 func (s *Store) ResponseBytesMax() int {
-	return min(idem.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
+	return min(storage.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
 }
 
-// Get implements idem.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly
+// Get implements storage.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly
 // refuses.
-func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
+func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
 	r, err := s.inner.Get(ctx, key)
 	if r != nil && s.refuses(*r) {
 		r.Sealed = true
@@ -33,13 +33,13 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 }
 
 // refuses says whether the record has a response that lies in the open and must not.
-func (s *Store) refuses(r idem.Record) bool {
+func (s *Store) refuses(r storage.Record) bool {
 	return s.cfg.SealedOnly && !r.Sealed && (r.Chunks > 0 || !empty(r.Response))
 }
 
-// LoadResponse implements idem.Store. Besides what the inner store returns: [idem.ErrErased], [ErrNotAuthentic], among them
+// LoadResponse implements storage.Store. Besides what the inner store returns: [storage.ErrErased], [ErrNotAuthentic], among them
 // a [*NotSealedError], and a [*KeysError].
-func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
+func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if !r.Sealed && !s.refuses(r) {
 		return s.inner.LoadResponse(ctx, r)
 	}
@@ -84,25 +84,25 @@ func (s *Store) opens(ctx context.Context, p place, b []byte) ([]byte, error) {
 	return s.envelope.open(key, p, b)
 }
 
-// Insert implements idem.Store. The tenant's key must be there even where nothing is sealed yet, so that no handler runs
+// Insert implements storage.Store. The tenant's key must be there even where nothing is sealed yet, so that no handler runs
 // whose response could not be stored. Where it is not, a record that is in the way is still told of: it can be judged.
-func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
 	sealed, err := s.beginning(ctx, r)
 	if err == nil {
 		return s.met(s.inner.Insert(ctx, sealed, now))
 	}
 	existing, lookErr := s.Get(ctx, r.Key)
 	if lookErr == nil && existing != nil && !existing.KeyFree(now) {
-		return &idem.RecordConflictError{Existing: existing}
+		return &storage.RecordConflictError{Existing: existing}
 	}
 	return fmt.Errorf("seal: insert %s: %w", r.Key, err)
 }
 
-// Update implements idem.Store. A take-over demands the tenant's key as Insert does; anything else tells of what has
+// Update implements storage.Store. A take-over demands the tenant's key as Insert does; anything else tells of what has
 // happened, and is stored although the key is erased.
-func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	seal := s.ended
-	if r.State == idem.StateInProgress {
+	if r.State == storage.StateInProgress {
 		seal = s.beginning
 	}
 	sealed, err := seal(ctx, r)
@@ -112,17 +112,17 @@ func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) err
 	return s.met(s.inner.Update(ctx, sealed, fence))
 }
 
-// Renew implements idem.Store. Nothing of it is sealed, so it asks for no key.
-func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Renew implements storage.Store. Nothing of it is sealed, so it asks for no key.
+func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.inner.Renew(ctx, r, fence)
 }
 
-// Postpone implements idem.Store, as Renew does.
-func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Postpone implements storage.Store, as Renew does.
+func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.inner.Postpone(ctx, r, fence)
 }
 
-func (s *Store) beginning(ctx context.Context, r idem.Record) (idem.Record, error) {
+func (s *Store) beginning(ctx context.Context, r storage.Record) (storage.Record, error) {
 	x := s.sealing(r.Tenant, false)
 	if !s.cfg.OpenOnly {
 		if _, err := x.current(ctx); err != nil {
@@ -132,13 +132,13 @@ func (s *Store) beginning(ctx context.Context, r idem.Record) (idem.Record, erro
 	return x.record(ctx, r)
 }
 
-func (s *Store) ended(ctx context.Context, r idem.Record) (idem.Record, error) {
+func (s *Store) ended(ctx context.Context, r storage.Record) (storage.Record, error) {
 	return s.sealing(r.Tenant, true).record(ctx, r)
 }
 
-// Prepare implements idem.Store. Everything is sealed here, once: sending again sends the same bytes. A key that is not
+// Prepare implements storage.Store. Everything is sealed here, once: sending again sends the same bytes. A key that is not
 // held is fetched within Config.KeyTimeout; a [*KeysError] says that it could not be, and that nothing was sent.
-func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
 	ctx, x := context.Background(), s.sealing(c.Record.Tenant, false)
 	if c.Record, err = x.record(ctx, c.Record); err != nil {
 		return nil, fmt.Errorf("seal: commit %s: %w", c.Record.Key, err)
@@ -155,7 +155,7 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 
 // PrepareSettle implements outbox.Store, as Prepare does. It tells of what has happened, and is stored although the
 // tenant's key is erased.
-func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
 	sealed, err := s.sealing(settlement.Message.Tenant, true).settlement(context.Background(), settlement)
 	if err != nil {
 		return nil, fmt.Errorf("seal: settle %s: %w", settlement.Message.ID, err)
@@ -174,37 +174,37 @@ func (s *Store) opening(send func(context.Context) error) func(context.Context) 
 
 // met is the error of a write, whose record in the way is as Get returns it.
 func (s *Store) met(err error) error {
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if !errors.As(err, &conflict) || conflict.Existing == nil || !s.refuses(*conflict.Existing) {
 		return err
 	}
 	existing := *conflict.Existing
 	existing.Sealed = true
-	return &idem.RecordConflictError{Existing: &existing}
+	return &storage.RecordConflictError{Existing: &existing}
 }
 
 func (s *Store) opened(ctx context.Context, err error) error {
-	var conflict *idem.MessageConflictError
-	var record *idem.RecordConflictError
+	var conflict *storage.MessageConflictError
+	var record *storage.RecordConflictError
 	switch {
 	case errors.As(err, &record) && record.Message != nil:
 		existing, openErr := s.OpenMessage(ctx, *record.Message)
 		if openErr != nil {
 			existing = *record.Message // still sealed, as it says; the record's conflict holds all the same
 		}
-		return &idem.RecordConflictError{Existing: record.Existing, Message: &existing}
+		return &storage.RecordConflictError{Existing: record.Existing, Message: &existing}
 	case errors.As(err, &conflict) && conflict.Existing != nil:
 		existing, err := s.OpenMessage(ctx, *conflict.Existing)
 		if err != nil {
 			return err // nothing happened, and what was in the way can't be told
 		}
-		return &idem.MessageConflictError{Existing: &existing}
+		return &storage.MessageConflictError{Existing: &existing}
 	}
 	return err
 }
 
 // Message implements outbox.Store. A message that nobody can open any more is returned as it is stored, and says so.
-func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
+func (s *Store) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
 	m, err := s.inner.Message(ctx, id)
 	if err != nil || m == nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 // OpenMessage opens a message that came another way than through this store: an image of the outbox table's stream. One
 // whose key is erased, or that is not authentic, is returned as it is: Sealed. So is one that lies in the open although its
 // row says that it is sealed, or although Config.SealedOnly refuses that. Other errors: a [*KeysError].
-func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, error) {
+func (s *Store) OpenMessage(ctx context.Context, m storage.Message) (storage.Message, error) {
 	opened := m
 	opened.Sealed = false
 	for _, part := range []struct {
@@ -238,7 +238,7 @@ func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, 
 		}
 		plain, err := s.open(ctx, part.place, *part.bytes)
 		switch {
-		case errors.Is(err, idem.ErrErased), errors.Is(err, ErrNotAuthentic):
+		case errors.Is(err, storage.ErrErased), errors.Is(err, ErrNotAuthentic):
 			m.Sealed = true
 			return m, nil
 		case err != nil:
@@ -250,7 +250,7 @@ func (s *Store) OpenMessage(ctx context.Context, m idem.Message) (idem.Message, 
 }
 
 // evidenceOf is the evidence in a copy of what is kept; nil where nothing is.
-func evidenceOf(k **idem.Kept) *[]byte {
+func evidenceOf(k **storage.Kept) *[]byte {
 	if *k == nil {
 		return nil
 	}
@@ -260,7 +260,7 @@ func evidenceOf(k **idem.Kept) *[]byte {
 }
 
 // UpdateMessage implements outbox.Store. It is written although the tenant's key is erased.
-func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	sealed, err := s.sealing(m.Tenant, true).message(ctx, m)
 	if err != nil {
 		return fmt.Errorf("seal: update message %s: %w", m.ID, err)
@@ -269,7 +269,7 @@ func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.Me
 }
 
 // PatchMessage implements outbox.Store. It is written although the tenant's key is erased.
-func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
 	sealed, err := s.sealing(end.Tenant, true).end(ctx, end)
 	if err != nil {
 		return fmt.Errorf("seal: patch message %s: %w", end.ID, err)
@@ -278,17 +278,17 @@ func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence ide
 }
 
 // PostponeMessage implements outbox.Store.
-func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	return s.opened(ctx, s.inner.PostponeMessage(ctx, id, at, fence))
 }
 
 // QueuedMessages implements outbox.Store.
-func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error) {
 	return s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 }
 
 // QueuedRecords implements recovery.Store.
-func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.RecordRef, next string, err error) {
+func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	return s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 }
 

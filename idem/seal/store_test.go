@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // A record that is copied to another tenant, or to another scope of its own, does not open.
@@ -26,7 +27,7 @@ func TestACopiedRecordDoesNotOpen(t *testing.T) {
 	ok(t, v.Insert(t.Context(), other, base))
 	stored, err := v.inner.Get(t.Context(), r.Key)
 	ok(t, err)
-	for name, to := range map[string]idem.Record{
+	for name, to := range map[string]storage.Record{
 		"another tenant": other, "another scope": completed(t, "ada", ""), "another incarnation": {Tenant: r.Tenant, Key: r.Key, OperationID: other.OperationID},
 	} {
 		copied := *stored
@@ -71,7 +72,7 @@ func TestOnlyContentIsSealed(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	reserved := completed(t, "ada", "")
-	reserved.State, reserved.Response = idem.StateInProgress, idem.Response{}
+	reserved.State, reserved.Response = storage.StateInProgress, storage.Response{}
 	ok(t, v.Insert(t.Context(), reserved, base))
 	if got, err = v.Get(t.Context(), reserved.Key); err != nil || got.Sealed || len(got.Response.Body) != 0 {
 		t.Errorf("no response was sealed as %+v, %v", got, err)
@@ -88,10 +89,10 @@ func TestWhatIsSealedIsNotSealedTwice(t *testing.T) {
 	asked := v.keys.count()
 	later := *got
 	later.Attempts++
-	ok(t, v.Update(t.Context(), later, idem.FenceOf(*got)))
+	ok(t, v.Update(t.Context(), later, storage.FenceOf(*got)))
 	wantBody(t, v, r.Key, "secret")
-	later.Response = idem.Response{Status: 200, Body: []byte("another")}
-	ok(t, v.Update(t.Context(), later, idem.FenceOf(later)))
+	later.Response = storage.Response{Status: 200, Body: []byte("another")}
+	ok(t, v.Update(t.Context(), later, storage.FenceOf(later)))
 	wantBody(t, v, r.Key, "another")
 	if stored, err := v.inner.Get(t.Context(), r.Key); err != nil || bytes.Contains(stored.Response.Body, []byte("another")) {
 		t.Errorf("stored as %q, %v", stored.Response.Body, err)
@@ -106,14 +107,14 @@ func TestWhatIsSealedIsNotSealedTwice(t *testing.T) {
 func TestTheSameIsSealedToTheSameBytes(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r := completed(t, "ada", strings.Repeat("secret", 1000))
-	send, err := v.Prepare(idem.Commit{Record: r, Now: base, Token: "token"})
+	send, err := v.Prepare(storage.Commit{Record: r, Now: base, Token: "token"})
 	ok(t, err)
 	ok(t, send(t.Context()))
 	first := v.inner.Records()[0].Response.Body
 	ok(t, send(t.Context())) // the reference store compares a token's content
 	loaded, err := load(t, v, r.Key)
 	ok(t, err)
-	ok(t, v.Update(t.Context(), loaded, idem.FenceOf(loaded)))
+	ok(t, v.Update(t.Context(), loaded, storage.FenceOf(loaded)))
 	if again := v.inner.Records()[0].Response.Body; !bytes.Equal(first, again) {
 		t.Error("sealed again it differs")
 	}
@@ -136,7 +137,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-func stored(t *testing.T, v *vault, key idem.RecordKey) []byte {
+func stored(t *testing.T, v *vault, key storage.RecordKey) []byte {
 	t.Helper()
 	r, err := v.inner.Get(t.Context(), key)
 	ok(t, err)
@@ -157,8 +158,8 @@ func TestSwitchingItOnAndOff(t *testing.T) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	claimed := *got
-	claimed.State, claimed.Epoch = idem.MessageClaimed, 1
-	ok(t, v.UpdateMessage(t.Context(), claimed, idem.FenceOfMessage(*got)))
+	claimed.State, claimed.Epoch = storage.MessageClaimed, 1
+	ok(t, v.UpdateMessage(t.Context(), claimed, storage.FenceOfMessage(*got)))
 	if sealed, err := v.inner.Message(t.Context(), m.ID); err != nil || !sealed.Sealed || bytes.Contains(sealed.Payload, []byte("pay")) {
 		t.Errorf("after a claim: %q, %v", sealed.Payload, err)
 	}
@@ -189,19 +190,19 @@ func TestAPlainStoreReplaysNothingSealed(t *testing.T) {
 // whoever meets it.
 func TestEvidenceIsSealed(t *testing.T) {
 	v := newVault(t, seal.Config{})
-	open := idem.MessageFence{Open: true}
-	settle := func(end idem.MessageEnd) error {
-		send, err := v.PrepareSettle(idem.Settlement{Message: end, Fence: open, Token: string(owner(t))})
+	open := storage.MessageFence{Open: true}
+	settle := func(end storage.MessageEnd) error {
+		send, err := v.PrepareSettle(storage.Settlement{Message: end, Fence: open, Token: string(owner(t))})
 		ok(t, err)
 		return send(t.Context())
 	}
-	patch := func(end idem.MessageEnd) error { return v.PatchMessage(t.Context(), end, open) }
-	for name, write := range map[string]func(idem.MessageEnd) error{"settled": settle, "patched": patch} {
+	patch := func(end storage.MessageEnd) error { return v.PatchMessage(t.Context(), end, open) }
+	for name, write := range map[string]func(storage.MessageEnd) error{"settled": settle, "patched": patch} {
 		r, m := accepted(t, "ada", "pay ada")
 		commit(t, v, r, m)
-		dead := idem.MessageEnd{
-			ID: m.ID, Tenant: "ada", State: idem.MessageDead, SweepAt: base,
-			KeptDelivered: &idem.Kept{Evidence: []byte("charged ada")}, KeptDeclined: &idem.Kept{Evidence: []byte("refused ada")},
+		dead := storage.MessageEnd{
+			ID: m.ID, Tenant: "ada", State: storage.MessageDead, SweepAt: base,
+			KeptDelivered: &storage.Kept{Evidence: []byte("charged ada")}, KeptDeclined: &storage.Kept{Evidence: []byte("refused ada")},
 		}
 		ok(t, write(dead))
 		stored, err := v.inner.Message(t.Context(), m.ID)
@@ -217,9 +218,9 @@ func TestEvidenceIsSealed(t *testing.T) {
 			t.Errorf("%s: what was kept as declined opens as delivered: %+v, %v", name, swapped, err)
 		}
 		final := dead
-		final.State, final.KeptDelivered, final.KeptDeclined = idem.MessageCancelled, nil, nil
+		final.State, final.KeptDelivered, final.KeptDeclined = storage.MessageCancelled, nil, nil
 		ok(t, write(final))
-		var conflict *idem.MessageConflictError
+		var conflict *storage.MessageConflictError
 		if err := write(dead); !errors.As(err, &conflict) || string(conflict.Existing.KeptDelivered.Evidence) != "charged ada" || string(conflict.Existing.Payload) != "pay ada" {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -231,8 +232,8 @@ func TestNothingIsSealedForNobody(t *testing.T) {
 	if err := v.Insert(t.Context(), completed(t, "", "{}"), base); err == nil {
 		t.Error("a record without a tenant was sealed")
 	}
-	kept := idem.MessageEnd{ID: "m", Tenant: "ada", State: idem.MessageDead, KeptDelivered: &idem.Kept{Evidence: []byte("charged")}}
-	if _, err := v.PrepareSettle(idem.Settlement{Message: kept, Fence: idem.MessageFence{Open: true}, Token: "t"}); !errors.Is(err, idem.ErrOperationID) {
+	kept := storage.MessageEnd{ID: "m", Tenant: "ada", State: storage.MessageDead, KeptDelivered: &storage.Kept{Evidence: []byte("charged")}}
+	if _, err := v.PrepareSettle(storage.Settlement{Message: kept, Fence: storage.MessageFence{Open: true}, Token: "t"}); !errors.Is(err, storage.ErrOperationID) {
 		t.Errorf("a message without an operation: %v", err)
 	}
 }
@@ -263,10 +264,10 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 	v.keys.answers(false)
 	bare := m
 	bare.Payload, bare.Revision = nil, "another"
-	wantNoKey(t, restarted.UpdateMessage(context.Background(), bare, idem.FenceOfMessage(bare)))
+	wantNoKey(t, restarted.UpdateMessage(context.Background(), bare, storage.FenceOfMessage(bare)))
 	v.keys.answers(true)
-	var conflict *idem.MessageConflictError
-	if err := restarted.UpdateMessage(context.Background(), bare, idem.FenceOfMessage(bare)); !errors.As(err, &conflict) || string(conflict.Existing.Payload) != "pay ada" {
+	var conflict *storage.MessageConflictError
+	if err := restarted.UpdateMessage(context.Background(), bare, storage.FenceOfMessage(bare)); !errors.As(err, &conflict) || string(conflict.Existing.Payload) != "pay ada" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -275,13 +276,13 @@ func TestAConflictWithoutAKeyIsTriedAgain(t *testing.T) {
 func TestARenewalNeedsNoKey(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r := completed(t, "ada", "")
-	r.State, r.Kind, r.Response, r.LeaseUntil = idem.StateInProgress, idem.KindWrapped, idem.Response{}, base
+	r.State, r.Kind, r.Response, r.LeaseUntil = storage.StateInProgress, storage.KindWrapped, storage.Response{}, base
 	ok(t, v.Insert(t.Context(), r, base))
 	restarted := v.with(t, seal.Config{})
 	v.keys.answers(false)
 	r.LeaseUntil, r.LookAt = base.Add(time.Minute), base.Add(time.Hour)
-	ok(t, restarted.Renew(t.Context(), r, idem.FenceOf(r)))
-	ok(t, restarted.Postpone(t.Context(), r, idem.FenceOf(r)))
+	ok(t, restarted.Renew(t.Context(), r, storage.FenceOf(r)))
+	ok(t, restarted.Postpone(t.Context(), r, storage.FenceOf(r)))
 	if got := v.inner.Records()[0]; !got.LeaseUntil.Equal(r.LeaseUntil) || !got.LookAt.Equal(r.LookAt) {
 		t.Errorf("the lease ends at %v, looked at %v", got.LeaseUntil, got.LookAt)
 	}
@@ -293,14 +294,14 @@ func TestARecordsConflictHoldsWithoutAKey(t *testing.T) {
 	r, m := accepted(t, "ada", "pay ada")
 	commit(t, v, r, m)
 	bare := r
-	bare.Response = idem.Response{}
+	bare.Response = storage.Response{}
 	again := m
 	again.Payload = nil
 	restarted := v.with(t, seal.Config{})
 	v.keys.answers(false)
-	send, err := restarted.Prepare(idem.Commit{Record: bare, Now: base, Token: "token", Messages: []idem.Message{again}})
+	send, err := restarted.Prepare(storage.Commit{Record: bare, Now: base, Token: "token", Messages: []storage.Message{again}})
 	ok(t, err)
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if err := send(t.Context()); !errors.As(err, &conflict) || conflict.Message == nil || !conflict.Message.Sealed {
 		t.Errorf("got %v", err)
 	}
@@ -320,7 +321,7 @@ func TestTheLargestResponseFitsSealed(t *testing.T) {
 		b := newBank(t, dynamotest.Endpoint(t, dynamotest.Dynoxide))
 		within := inner(b)
 		store := must(seal.New(within, seal.Config{Keys: b.keys}))(t)
-		if got, want := store.ResponseBytesMax(), idem.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {
+		if got, want := store.ResponseBytesMax(), storage.ResponseBytesMaxOf(within)-seal.OverheadBytes; got != want {
 			t.Errorf("%s: the bound is %d, want %d", name, got, want)
 		}
 		if most := store.ResponseBytesMax(); name != "bounded" && most < 3<<20 {
@@ -329,7 +330,7 @@ func TestTheLargestResponseFitsSealed(t *testing.T) {
 		r := completed(t, "ada", "")
 		noise := make([]byte, min(store.ResponseBytesMax(), 3<<20))
 		rand.NewChaCha8([32]byte{}).Read(noise)
-		r.Response = idem.Response{Status: 201, Body: noise}
+		r.Response = storage.Response{Status: 201, Body: noise}
 		ok(t, store.Insert(t.Context(), r, base))
 	}
 }

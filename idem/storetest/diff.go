@@ -5,14 +5,14 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // diffRecords names the fields that differ; "" for none. How many chunks hold a body is the store's own business, and no
 // body is as good as an empty one.
-func diffRecords(got, want idem.Record) string {
+func diffRecords(got, want storage.Record) string {
 	got.Chunks, want.Chunks = 0, 0
-	for _, r := range []*idem.Record{&got, &want} {
+	for _, r := range []*storage.Record{&got, &want} {
 		if r.LookAt.IsZero() { // says the same
 			r.LookAt = r.LeaseUntil
 		}
@@ -21,24 +21,24 @@ func diffRecords(got, want idem.Record) string {
 	return diffFields(got, want)
 }
 
-func diffMessages(got, want idem.Message) string {
-	for _, m := range []*idem.Message{&got, &want} {
+func diffMessages(got, want storage.Message) string {
+	for _, m := range []*storage.Message{&got, &want} {
 		m.Payload = orNil(m.Payload)
 		m.KeptDelivered, m.KeptDeclined = keptOrNil(m.KeptDelivered), keptOrNil(m.KeptDeclined)
 	}
 	return diffFields(got, want)
 }
 
-func normal(r idem.Response) idem.Response {
+func normal(r storage.Response) storage.Response {
 	r.Header, r.Body = orNil(r.Header), orNil(r.Body)
 	return r
 }
 
-func keptOrNil(k *idem.Kept) *idem.Kept {
+func keptOrNil(k *storage.Kept) *storage.Kept {
 	if k == nil {
 		return nil
 	}
-	return &idem.Kept{Reference: k.Reference, Evidence: orNil(k.Evidence)}
+	return &storage.Kept{Reference: k.Reference, Evidence: orNil(k.Evidence)}
 }
 
 func orNil[T any](s []T) []T {

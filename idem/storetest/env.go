@@ -15,6 +15,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // base is when every test begins. Stores get all times from their caller, so it need not be the present.
@@ -49,16 +50,16 @@ func ordered[T any](cases map[string]T) iter.Seq2[string, T] {
 	}
 }
 
-var mint = idem.Mint{Random: rand.Reader}
+var mint = storage.IDGenerator{Random: rand.Reader}
 
-func (e *env) owner() idem.Owner {
+func (e *env) owner() storage.Owner {
 	e.Helper()
 	owner, err := mint.Owner()
 	e.ok(err)
 	return owner
 }
 
-func (e *env) revision() idem.Revision {
+func (e *env) revision() storage.Revision {
 	e.Helper()
 	revision, err := mint.Revision()
 	e.ok(err)
@@ -82,12 +83,12 @@ func (e *env) rowKey() string {
 }
 
 // key makes the key of a scope that no other test has.
-func (e *env) key() idem.RecordKey {
+func (e *env) key() storage.RecordKey {
 	e.Helper()
 	return idem.Scope{Tenant: "tenant", Operation: "orders.create", Key: string(e.owner())}.RecordKey()
 }
 
-func (e *env) operationID(key idem.RecordKey) idem.OperationID {
+func (e *env) operationID(key storage.RecordKey) storage.OperationID {
 	e.Helper()
 	id, err := mint.OperationID(key)
 	e.ok(err)
@@ -95,19 +96,19 @@ func (e *env) operationID(key idem.RecordKey) idem.OperationID {
 }
 
 // reserved is a record as a reserve of an atomic operation inserts it, in a scope of its own.
-func (e *env) reserved() idem.Record {
+func (e *env) reserved() storage.Record {
 	e.Helper()
 	key := e.key()
-	return idem.Record{
-		Key: key, State: idem.StateInProgress, OperationID: e.operationID(key), Epoch: 1, Owner: e.owner(),
-		Revision: e.revision(), LeaseUntil: base.Add(lease), Tenant: "tenant", Operation: "orders.create", Kind: idem.KindAtomic,
+	return storage.Record{
+		Key: key, State: storage.StateInProgress, OperationID: e.operationID(key), Epoch: 1, Owner: e.owner(),
+		Revision: e.revision(), LeaseUntil: base.Add(lease), Tenant: "tenant", Operation: "orders.create", Kind: storage.KindAtomic,
 		Fingerprint: canonical.Fingerprint{Version: 1, Sum: sha256.Sum256([]byte(key))},
-		CreatedAt:   base, Retention: retention, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		CreatedAt:   base, Retention: retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // again is a rival's reserve of the same scope: another incarnation.
-func (e *env) again(r idem.Record) idem.Record {
+func (e *env) again(r storage.Record) storage.Record {
 	e.Helper()
 	rival := e.reserved()
 	rival.Key, rival.OperationID = r.Key, e.operationID(r.Key)
@@ -115,15 +116,15 @@ func (e *env) again(r idem.Record) idem.Record {
 }
 
 // rewritten is the record as another write's: the same for the same record, so that two of a test's copies are equal.
-func rewritten(r idem.Record) idem.Record {
+func rewritten(r storage.Record) storage.Record {
 	r.Revision += "+"
 	return r
 }
 
 // completed is the record as a commit completes it.
-func completed(r idem.Record, body string) idem.Record {
+func completed(r storage.Record, body string) storage.Record {
 	r = rewritten(r)
-	r.State, r.LeaseUntil = idem.StateCompleted, time.Time{}
+	r.State, r.LeaseUntil = storage.StateCompleted, time.Time{}
 	r.DoneAt, r.ExpiresAt = base.Add(time.Second), base.Add(time.Second+retention)
 	r.FreeAt = r.ExpiresAt
 	r.Response = response(201, []byte(body))
@@ -131,31 +132,31 @@ func completed(r idem.Record, body string) idem.Record {
 }
 
 // pending is the record as a deferred operation's commit inserts it, with its 202.
-func pending(r idem.Record) idem.Record {
+func pending(r storage.Record) storage.Record {
 	r = rewritten(r)
-	r.Kind, r.State, r.LeaseUntil = idem.KindDeferred, idem.StatePending, time.Time{}
+	r.Kind, r.State, r.LeaseUntil = storage.KindDeferred, storage.StatePending, time.Time{}
 	r.Response = response(202, []byte(`{"state":"pending"}`))
 	return r
 }
 
-func response(status int, body []byte) idem.Response {
-	return idem.Response{Status: status, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
+func response(status int, body []byte) storage.Response {
+	return storage.Response{Status: status, Header: []storage.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
 }
 
 // message is the n-th message of the record's chain, as it is inserted.
-func message(r idem.Record, n int) idem.Message {
-	return idem.Message{
+func message(r storage.Record, n int) storage.Message {
+	return storage.Message{
 		Revision: named("inserted", string(r.OperationID.Message(n))), ID: r.OperationID.Message(n), Index: n, OperationID: r.OperationID, RecordKey: r.Key, Tenant: r.Tenant,
-		Topic: "orders.charge", Payload: []byte(`{"amount":1}`), State: idem.MessagePending,
+		Topic: "orders.charge", Payload: []byte(`{"amount":1}`), State: storage.MessagePending,
 		CreatedAt: base, NextAttemptAt: base, SweepAt: base.Add(15 * time.Second),
-		Retention: retention, SchemaVersion: idem.SchemaVersion,
+		Retention: retention, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
 // claimed is the message as a worker's claim makes it.
-func (e *env) claimed(m idem.Message) idem.Message {
+func (e *env) claimed(m storage.Message) storage.Message {
 	e.Helper()
-	m.State, m.Owner, m.Revision, m.LeaseUntil = idem.MessageClaimed, e.owner(), e.revision(), base.Add(lease)
+	m.State, m.Owner, m.Revision, m.LeaseUntil = storage.MessageClaimed, e.owner(), e.revision(), base.Add(lease)
 	m.Epoch++
 	m.Attempts++
 	m.FirstClaimedAt, m.OpenSince, m.SweepAt = base, base, base.Add(lease)
@@ -163,14 +164,14 @@ func (e *env) claimed(m idem.Message) idem.Message {
 }
 
 // insert reserves the record, which must succeed.
-func (e *env) insert(r idem.Record) idem.Record {
+func (e *env) insert(r storage.Record) storage.Record {
 	e.Helper()
 	e.ok(e.Store.Insert(e.ctx, r, base))
 	return r
 }
 
 // send prepares the commit and sends it once.
-func (e *env) send(c idem.Commit) error {
+func (e *env) send(c storage.Commit) error {
 	send, err := e.Store.Prepare(c)
 	if err != nil {
 		return err
@@ -179,16 +180,16 @@ func (e *env) send(c idem.Commit) error {
 }
 
 // named is a revision that is the same each time.
-func named(parts ...string) idem.Revision {
+func named(parts ...string) storage.Revision {
 	sum := sha256.Sum256([]byte(strings.Join(parts, " ")))
-	return idem.Revision(base64.RawURLEncoding.EncodeToString(sum[:16]))
+	return storage.Revision(base64.RawURLEncoding.EncodeToString(sum[:16]))
 }
 
 // open is the fence of definite evidence.
-var open = idem.MessageFence{Open: true}
+var open = storage.MessageFence{Open: true}
 
 // settle prepares the settlement and sends it once. Without a fence it has that of definite evidence.
-func (e *env) settle(s idem.Settlement) error {
+func (e *env) settle(s storage.Settlement) error {
 	if s.Fence.Empty() {
 		s.Fence = open
 	}
@@ -200,16 +201,16 @@ func (e *env) settle(s idem.Settlement) error {
 }
 
 // deferred commits a deferred operation: its pending record and its first message.
-func (e *env) deferred() (idem.Record, idem.Message) {
+func (e *env) deferred() (storage.Record, storage.Message) {
 	e.Helper()
 	r := pending(e.reserved())
 	m := message(r, 1)
-	e.ok(e.send(idem.Commit{Record: r, Now: base, Messages: []idem.Message{m}, Token: e.token()}))
+	e.ok(e.send(storage.Commit{Record: r, Now: base, Messages: []storage.Message{m}, Token: e.token()}))
 	return r, m
 }
 
 // record reads the record with its body; nil where there is none.
-func (e *env) record(key idem.RecordKey) *idem.Record {
+func (e *env) record(key storage.RecordKey) *storage.Record {
 	e.Helper()
 	r, err := e.Store.Get(e.ctx, key)
 	e.ok(err)
@@ -220,14 +221,14 @@ func (e *env) record(key idem.RecordKey) *idem.Record {
 	return &loaded
 }
 
-func (e *env) load(r idem.Record) idem.Record {
+func (e *env) load(r storage.Record) storage.Record {
 	e.Helper()
 	loaded, err := e.Store.LoadResponse(e.ctx, r)
 	e.ok(err)
 	return loaded
 }
 
-func (e *env) message(id idem.MessageID) *idem.Message {
+func (e *env) message(id storage.MessageID) *storage.Message {
 	e.Helper()
 	m, err := e.Store.Message(e.ctx, id)
 	e.ok(err)
@@ -242,12 +243,12 @@ func (e *env) ok(err error) {
 }
 
 // wantRecord demands that the record is stored exactly so; nil demands that there is none.
-func (e *env) wantRecord(key idem.RecordKey, want *idem.Record) {
+func (e *env) wantRecord(key storage.RecordKey, want *storage.Record) {
 	e.Helper()
 	e.sameRecord(e.record(key), want)
 }
 
-func (e *env) sameRecord(got, want *idem.Record) {
+func (e *env) sameRecord(got, want *storage.Record) {
 	e.Helper()
 	switch {
 	case got == nil && want == nil:
@@ -263,12 +264,12 @@ func (e *env) sameRecord(got, want *idem.Record) {
 }
 
 // wantMessage demands that the message is stored exactly so; nil demands that there is none.
-func (e *env) wantMessage(id idem.MessageID, want *idem.Message) {
+func (e *env) wantMessage(id storage.MessageID, want *storage.Message) {
 	e.Helper()
 	e.sameMessage(e.message(id), want)
 }
 
-func (e *env) sameMessage(got, want *idem.Message) {
+func (e *env) sameMessage(got, want *storage.Message) {
 	e.Helper()
 	switch {
 	case got == nil && want == nil:
@@ -293,9 +294,9 @@ func (e *env) wantRow(key string, want int) {
 }
 
 // wantRecordConflict demands a RecordConflictError that carries exactly existing.
-func (e *env) wantRecordConflict(err error, existing *idem.Record) {
+func (e *env) wantRecordConflict(err error, existing *storage.Record) {
 	e.Helper()
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if !errors.As(err, &conflict) {
 		e.Fatalf("got error %v, want a RecordConflictError", err)
 	}
@@ -307,9 +308,9 @@ func (e *env) wantRecordConflict(err error, existing *idem.Record) {
 }
 
 // wantMessageBeside demands that a RecordConflictError carries exactly this message too.
-func (e *env) wantMessageBeside(err error, existing *idem.Message) {
+func (e *env) wantMessageBeside(err error, existing *storage.Message) {
 	e.Helper()
-	var conflict *idem.RecordConflictError
+	var conflict *storage.RecordConflictError
 	if !errors.As(err, &conflict) {
 		e.Fatalf("got error %v, want a RecordConflictError", err)
 	}
@@ -317,9 +318,9 @@ func (e *env) wantMessageBeside(err error, existing *idem.Message) {
 }
 
 // wantMessageConflict demands a MessageConflictError that carries exactly existing.
-func (e *env) wantMessageConflict(err error, existing *idem.Message) {
+func (e *env) wantMessageConflict(err error, existing *storage.Message) {
 	e.Helper()
-	var conflict *idem.MessageConflictError
+	var conflict *storage.MessageConflictError
 	if !errors.As(err, &conflict) {
 		e.Fatalf("got error %v, want a MessageConflictError", err)
 	}
@@ -329,7 +330,7 @@ func (e *env) wantMessageConflict(err error, existing *idem.Message) {
 // wantWriteFailed demands a WriteFailedError that names exactly the positions.
 func (e *env) wantWriteFailed(err error, indexes ...int) {
 	e.Helper()
-	var failed *idem.WriteFailedError
+	var failed *storage.WriteFailedError
 	if !errors.As(err, &failed) {
 		e.Fatalf("got error %v, want a WriteFailedError", err)
 	}
@@ -343,7 +344,7 @@ func (e *env) wantWriteFailed(err error, indexes ...int) {
 func (e *env) untilUncontended(call func() error) error {
 	for {
 		err := call()
-		if !errors.Is(err, idem.ErrContention) {
+		if !errors.Is(err, storage.ErrContention) {
 			return err
 		}
 		if pauseErr := idem.Pause(e.ctx, 10*time.Millisecond); pauseErr != nil {

@@ -3,7 +3,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // insertTests: reserve is one conditional write that wins, or returns what it lost against (design.md "Reserve").
@@ -30,7 +30,7 @@ var insertTests = []test{
 		e.wantRecordConflict(e.Store.Insert(e.ctx, r, base), &r)
 	}},
 	{"only completed and failed records expire, however old the others are (semantics.md \"States\")", func(e *env) {
-		for _, state := range []idem.State{idem.StateInProgress, idem.StatePending, idem.StateFailedRetryable, idem.StateUnknown} {
+		for _, state := range []storage.State{storage.StateInProgress, storage.StatePending, storage.StateFailedRetryable, storage.StateUnknown} {
 			r := e.reserved()
 			r.State = state
 			e.insert(r)
@@ -38,7 +38,7 @@ var insertTests = []test{
 		}
 	}},
 	{"a final record is replaced from the millisecond of its expiry on, not before (peers.md P13)", func(e *env) {
-		for _, state := range []idem.State{idem.StateCompleted, idem.StateFailed} {
+		for _, state := range []storage.State{storage.StateCompleted, storage.StateFailed} {
 			r := completed(e.reserved(), `{"first":true}`)
 			r.State = state
 			e.insert(r)
@@ -71,10 +71,10 @@ var insertTests = []test{
 	}},
 	{"a record of another release is returned, and says that it can't be read (peers.md H17)", func(e *env) {
 		schema, state, kind := e.reserved(), e.reserved(), e.reserved()
-		schema.SchemaVersion = idem.SchemaVersion + 1
+		schema.SchemaVersion = storage.SchemaVersion + 1
 		state.State = "suspended"
 		kind.Kind = "durable"
-		for _, r := range []idem.Record{schema, state, kind} {
+		for _, r := range []storage.Record{schema, state, kind} {
 			e.insert(r)
 			e.wantRecord(r.Key, &r)
 			if got := e.record(r.Key); got != nil && got.Readable() {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // messageTests: a message's progress is written under exactly what was seen (design.md "Messages").
@@ -15,18 +15,18 @@ var messageTests = []test{
 	{"a claim is written where the fence admits the stored message", func(e *env) {
 		_, m := e.deferred()
 		claimed := e.claimed(m)
-		e.ok(e.Store.UpdateMessage(e.ctx, claimed, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, claimed, storage.FenceOfMessage(m)))
 		e.wantMessage(m.ID, &claimed)
 	}},
 	{"any one part of the fence that is wrong is a conflict and changes nothing", func(e *env) {
 		_, m := e.deferred()
 		held := e.claimed(m)
-		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 		for _, fence := range ordered(e.messageFences(held)) {
 			for name, wrong := range ordered(fence.wrong) {
 				e.sub(name, func(e *env) {
 					backed := held
-					backed.State, backed.Owner, backed.Revision = idem.MessagePending, "", e.revision()
+					backed.State, backed.Owner, backed.Revision = storage.MessagePending, "", e.revision()
 					e.wantMessageConflict(e.Store.UpdateMessage(e.ctx, backed, wrong), &held)
 					e.wantMessageConflict(e.Store.PatchMessage(e.ctx, delivered(m), wrong), &held)
 					e.wantMessageConflict(e.Store.PostponeMessage(e.ctx, m.ID, base.Add(time.Hour), wrong), &held)
@@ -38,7 +38,7 @@ var messageTests = []test{
 	{"a message is written where one of the fence's alternatives holds", func(e *env) {
 		_, m := e.deferred()
 		held := e.claimed(m)
-		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 		for name := range ordered(e.messageFences(held)) {
 			e.sub(name, func(e *env) {
 				e.ok(e.Store.UpdateMessage(e.ctx, held, e.messageFences(held)[name].right))
@@ -47,16 +47,16 @@ var messageTests = []test{
 		}
 	}},
 	{"evidence finds every message that is not final, and with NotDead none that is dead", func(e *env) {
-		for _, state := range []idem.MessageState{
-			idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageEvidenced, idem.MessageDead,
-			idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled,
+		for _, state := range []storage.MessageState{
+			storage.MessagePending, storage.MessageClaimed, storage.MessageUnknown, storage.MessageEvidenced, storage.MessageDead,
+			storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled,
 		} {
 			e.sub(string(state), func(e *env) {
 				_, m := e.deferred()
 				now := e.claimed(m)
 				now.State = state
-				e.ok(e.Store.UpdateMessage(e.ctx, now, idem.FenceOfMessage(m)))
-				if err := e.Store.PatchMessage(e.ctx, delivered(m), idem.MessageFence{Open: true, NotDead: true}); state.Final() || state == idem.MessageDead {
+				e.ok(e.Store.UpdateMessage(e.ctx, now, storage.FenceOfMessage(m)))
+				if err := e.Store.PatchMessage(e.ctx, delivered(m), storage.MessageFence{Open: true, NotDead: true}); state.Final() || state == storage.MessageDead {
 					e.wantMessageConflict(err, &now)
 				} else {
 					e.ok(err)
@@ -74,14 +74,14 @@ var messageTests = []test{
 	{"a patch erases nothing of a claim that came meanwhile", func(e *env) {
 		_, m := e.deferred()
 		held := e.claimed(m)
-		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 		kept := delivered(m)
-		kept.State, kept.DoneAt, kept.SweepAt = idem.MessageEvidenced, time.Time{}, base.Add(time.Hour)
-		kept.KeptDelivered = &idem.Kept{Reference: "ch_1", Evidence: []byte("yes")}
+		kept.State, kept.DoneAt, kept.SweepAt = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour)
+		kept.KeptDelivered = &storage.Kept{Reference: "ch_1", Evidence: []byte("yes")}
 		e.ok(e.Store.PatchMessage(e.ctx, kept, open))
 		e.wantMessage(m.ID, ended(held, kept))
 		no := kept
-		no.KeptDelivered, no.KeptDeclined = nil, &idem.Kept{}
+		no.KeptDelivered, no.KeptDeclined = nil, &storage.Kept{}
 		e.ok(e.Store.PatchMessage(e.ctx, no, open))
 		e.wantMessage(m.ID, ended(*ended(held, kept), no))
 	}},
@@ -89,16 +89,16 @@ var messageTests = []test{
 		_, m := e.deferred()
 		later := m
 		later.SweepAt = base.Add(time.Hour)
-		e.ok(e.Store.PostponeMessage(e.ctx, m.ID, later.SweepAt, idem.FenceOfMessage(m)))
+		e.ok(e.Store.PostponeMessage(e.ctx, m.ID, later.SweepAt, storage.FenceOfMessage(m)))
 		e.wantMessage(m.ID, &later)
 	}},
 	{"a fence that admits nothing is refused", func(e *env) {
 		_, m := e.deferred()
 		for _, err := range []error{
-			e.Store.UpdateMessage(e.ctx, m, idem.MessageFence{}), e.Store.PatchMessage(e.ctx, delivered(m), idem.MessageFence{NotDead: true}),
-			e.Store.PostponeMessage(e.ctx, m.ID, base, idem.MessageFence{}),
+			e.Store.UpdateMessage(e.ctx, m, storage.MessageFence{}), e.Store.PatchMessage(e.ctx, delivered(m), storage.MessageFence{NotDead: true}),
+			e.Store.PostponeMessage(e.ctx, m.ID, base, storage.MessageFence{}),
 		} {
-			var conflict *idem.MessageConflictError
+			var conflict *storage.MessageConflictError
 			if err == nil || errors.As(err, &conflict) {
 				e.Errorf("got %v, want another error", err)
 			}
@@ -107,36 +107,36 @@ var messageTests = []test{
 	}},
 	{"an absent message is a conflict with nothing, and stays absent", func(e *env) {
 		m := message(e.reserved(), 1)
-		e.wantMessageConflict(e.Store.UpdateMessage(e.ctx, e.claimed(m), idem.FenceOfMessage(m)), nil)
+		e.wantMessageConflict(e.Store.UpdateMessage(e.ctx, e.claimed(m), storage.FenceOfMessage(m)), nil)
 		e.wantMessage(m.ID, nil)
 	}},
 	{"every field round-trips, and fields that became empty are gone", func(e *env) {
 		r, m := e.deferred()
 		full := e.fullMessage(r)
-		e.ok(e.Store.UpdateMessage(e.ctx, full, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, full, storage.FenceOfMessage(m)))
 		e.wantMessage(m.ID, &full)
 		bare := m
 		bare.Payload, bare.NextAttemptAt = nil, time.Time{}
-		e.ok(e.Store.UpdateMessage(e.ctx, bare, idem.FenceOfMessage(full)))
+		e.ok(e.Store.UpdateMessage(e.ctx, bare, storage.FenceOfMessage(full)))
 		e.wantMessage(m.ID, &bare)
 	}},
 	{"what nothing is known to have happened for loses its open_since, and nothing else of the claim's past", func(e *env) {
 		_, m := e.deferred()
 		held := e.claimed(m)
-		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 		backed := held
-		backed.State, backed.OpenSince, backed.LastOutcome = idem.MessagePending, time.Time{}, "not executed"
+		backed.State, backed.OpenSince, backed.LastOutcome = storage.MessagePending, time.Time{}, "not executed"
 		backed.NextAttemptAt, backed.SweepAt = base.Add(time.Minute), base.Add(time.Minute)
-		e.ok(e.Store.UpdateMessage(e.ctx, backed, idem.FenceOfMessage(held)))
+		e.ok(e.Store.UpdateMessage(e.ctx, backed, storage.FenceOfMessage(held)))
 		e.wantMessage(m.ID, &backed)
 	}},
 	{"a message of another release is returned, and says that it can't be read (peers.md H17)", func(e *env) {
 		r := pending(e.reserved())
 		schema, state := message(r, 1), message(r, 2)
-		schema.SchemaVersion = idem.SchemaVersion + 1
+		schema.SchemaVersion = storage.SchemaVersion + 1
 		state.State, state.SweepAt = "suspended", time.Time{}
-		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token(), Messages: []idem.Message{schema, state}}))
-		for _, m := range []idem.Message{schema, state} {
+		e.ok(e.send(storage.Commit{Record: r, Now: base, Token: e.token(), Messages: []storage.Message{schema, state}}))
+		for _, m := range []storage.Message{schema, state} {
 			e.wantMessage(m.ID, &m)
 			if got := e.message(m.ID); got != nil && got.Readable() {
 				e.Errorf("a message with schema %d and state %s counts as readable", m.SchemaVersion, m.State)
@@ -147,7 +147,7 @@ var messageTests = []test{
 		_, m := e.deferred()
 		want, mine := m, m
 		want.Payload, mine.Payload = []byte(`{"amount":2}`), []byte(`{"amount":2}`)
-		e.ok(e.Store.UpdateMessage(e.ctx, mine, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, mine, storage.FenceOfMessage(m)))
 		copy(mine.Payload, "!!!")
 		e.wantMessage(m.ID, &want)
 		copy(e.message(m.ID).Payload, "!!!")
@@ -156,28 +156,31 @@ var messageTests = []test{
 }
 
 // messageFences are fences that admit the message as it is, each with the ways in which a part of it can be wrong alone.
-func (e *env) messageFences(m idem.Message) map[string]struct {
-	right idem.MessageFence
-	wrong map[string]idem.MessageFence
+func (e *env) messageFences(m storage.Message) map[string]struct {
+	right storage.MessageFence
+	wrong map[string]storage.MessageFence
 } {
-	type fences = map[string]idem.MessageFence
-	wrong := func(f idem.MessageFence, change func(*idem.MessageFence)) idem.MessageFence { change(&f); return f }
-	seen := idem.FenceOfMessage(m)
-	held := idem.MessageFence{Owner: m.Owner, Epoch: m.Epoch, States: []idem.MessageState{idem.MessageDelivered, m.State}}
+	type fences = map[string]storage.MessageFence
+	wrong := func(f storage.MessageFence, change func(*storage.MessageFence)) storage.MessageFence {
+		change(&f)
+		return f
+	}
+	seen := storage.FenceOfMessage(m)
+	held := storage.MessageFence{Owner: m.Owner, Epoch: m.Epoch, States: []storage.MessageState{storage.MessageDelivered, m.State}}
 	other := e.owner()
 	return map[string]struct {
-		right idem.MessageFence
-		wrong map[string]idem.MessageFence
+		right storage.MessageFence
+		wrong map[string]storage.MessageFence
 	}{
 		"seen": {seen, fences{"revision": {Revision: e.revision()}}},
 		"held": {held, fences{
-			"state":       wrong(held, func(f *idem.MessageFence) { f.States = []idem.MessageState{idem.MessagePending} }),
-			"older epoch": wrong(held, func(f *idem.MessageFence) { f.Epoch-- }),
-			"newer epoch": wrong(held, func(f *idem.MessageFence) { f.Epoch++ }),
-			"owner":       wrong(held, func(f *idem.MessageFence) { f.Owner = other }),
-			"no owner":    wrong(held, func(f *idem.MessageFence) { f.Owner = "" }),
+			"state":       wrong(held, func(f *storage.MessageFence) { f.States = []storage.MessageState{storage.MessagePending} }),
+			"older epoch": wrong(held, func(f *storage.MessageFence) { f.Epoch-- }),
+			"newer epoch": wrong(held, func(f *storage.MessageFence) { f.Epoch++ }),
+			"owner":       wrong(held, func(f *storage.MessageFence) { f.Owner = other }),
+			"no owner":    wrong(held, func(f *storage.MessageFence) { f.Owner = "" }),
 		}},
-		"either": {idem.MessageFence{Revision: e.revision(), Owner: m.Owner, Epoch: m.Epoch, States: []idem.MessageState{m.State}}, nil},
+		"either": {storage.MessageFence{Revision: e.revision(), Owner: m.Owner, Epoch: m.Epoch, States: []storage.MessageState{m.State}}, nil},
 		"open":   {open, nil},
 	}
 }

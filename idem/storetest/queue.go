@@ -6,24 +6,25 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // queues are those of the messages' sparse index.
-var queues = []string{idem.QueueOffer, idem.QueueUnknown, idem.QueueDead}
+var queues = []string{storage.QueueOffer, storage.QueueUnknown, storage.QueueDead}
 
 // queueTests: whatever is not final stands in its queue, so nothing is ever lost (design.md "Tables"). Indexes are read
 // eventually consistent, so each test waits for what it demands.
 var queueTests = []test{
 	{"each message that is not final stands in the queue of its state, and in no other", func(e *env) {
 		for state, queue := range ordered(map[string]string{
-			string(idem.MessagePending): idem.QueueOffer, string(idem.MessageClaimed): idem.QueueOffer,
-			string(idem.MessageUnknown): idem.QueueUnknown, string(idem.MessageDead): idem.QueueDead,
+			string(storage.MessagePending): storage.QueueOffer, string(storage.MessageClaimed): storage.QueueOffer,
+			string(storage.MessageUnknown): storage.QueueUnknown, string(storage.MessageDead): storage.QueueDead,
 		}) {
 			_, m := e.deferred()
 			now := e.claimed(m)
-			now.State, now.Epoch, now.SweepAt = idem.MessageState(state), 3, base.Add(5*time.Millisecond)
-			e.ok(e.Store.UpdateMessage(e.ctx, now, idem.FenceOfMessage(m)))
-			want := []idem.MessageRef{ref(now)}
+			now.State, now.Epoch, now.SweepAt = storage.MessageState(state), 3, base.Add(5*time.Millisecond)
+			e.ok(e.Store.UpdateMessage(e.ctx, now, storage.FenceOfMessage(m)))
+			want := []storage.MessageRef{ref(now)}
 			for _, q := range queues {
 				if q == queue {
 					e.wantQueued(q, now.SweepAt, want, now)
@@ -34,16 +35,16 @@ var queueTests = []test{
 		}
 	}},
 	{"a final message stands in no queue, whether it was settled or updated", func(e *env) {
-		for _, state := range []idem.MessageState{idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled} {
+		for _, state := range []storage.MessageState{storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled} {
 			_, settled := e.deferred()
 			_, updated := e.deferred()
-			e.wantQueued(idem.QueueOffer, settled.SweepAt, []idem.MessageRef{ref(settled)}, settled)
+			e.wantQueued(storage.QueueOffer, settled.SweepAt, []storage.MessageRef{ref(settled)}, settled)
 			end := delivered(settled)
 			end.State = state
-			e.ok(e.settle(idem.Settlement{Message: end, Token: e.token()}))
+			e.ok(e.settle(storage.Settlement{Message: end, Token: e.token()}))
 			final := updated
 			final.State, final.DoneAt, final.SweepAt = state, base, time.Time{}
-			e.ok(e.Store.UpdateMessage(e.ctx, final, idem.FenceOfMessage(updated)))
+			e.ok(e.Store.UpdateMessage(e.ctx, final, storage.FenceOfMessage(updated)))
 			for _, q := range queues {
 				e.wantQueued(q, base.AddDate(1, 0, 0), nil, settled, updated)
 			}
@@ -52,35 +53,35 @@ var queueTests = []test{
 	{"a settlement that leaves the message dead puts it into the operator's queue", func(e *env) {
 		_, m := e.deferred()
 		dead := delivered(m)
-		dead.State, dead.DoneAt, dead.SweepAt = idem.MessageDead, time.Time{}, base.Add(time.Hour)
-		e.ok(e.settle(idem.Settlement{Message: dead, Token: e.token()}))
-		e.wantQueued(idem.QueueDead, dead.SweepAt, []idem.MessageRef{{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: dead.SweepAt}}, m)
-		e.wantQueued(idem.QueueOffer, base.AddDate(1, 0, 0), nil, m)
+		dead.State, dead.DoneAt, dead.SweepAt = storage.MessageDead, time.Time{}, base.Add(time.Hour)
+		e.ok(e.settle(storage.Settlement{Message: dead, Token: e.token()}))
+		e.wantQueued(storage.QueueDead, dead.SweepAt, []storage.MessageRef{{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: dead.SweepAt}}, m)
+		e.wantQueued(storage.QueueOffer, base.AddDate(1, 0, 0), nil, m)
 	}},
 	{"the next message of a chain stands in its queue", func(e *env) {
 		r, m := e.deferred()
 		next := message(r, 2)
-		e.ok(e.settle(idem.Settlement{Message: delivered(m), Next: &next, Token: e.token()}))
-		e.wantQueued(idem.QueueOffer, next.SweepAt, []idem.MessageRef{ref(next)}, m, next)
+		e.ok(e.settle(storage.Settlement{Message: delivered(m), Next: &next, Token: e.token()}))
+		e.wantQueued(storage.QueueOffer, next.SweepAt, []storage.MessageRef{ref(next)}, m, next)
 	}},
 	{"a message is due from its millisecond on, not before", func(e *env) {
 		_, m := e.deferred()
-		e.wantQueued(idem.QueueOffer, m.SweepAt, []idem.MessageRef{ref(m)}, m)
-		e.wantQueued(idem.QueueOffer, m.SweepAt.Add(-time.Millisecond), nil, m)
+		e.wantQueued(storage.QueueOffer, m.SweepAt, []storage.MessageRef{ref(m)}, m)
+		e.wantQueued(storage.QueueOffer, m.SweepAt.Add(-time.Millisecond), nil, m)
 	}},
 	{"pages are bounded, oldest first, and miss nothing in any shard", func(e *env) {
-		var messages []idem.Message
-		var want []idem.MessageRef
+		var messages []storage.Message
+		var want []storage.MessageRef
 		for i := range 8 + 4*e.Store.Shards() {
 			r := pending(e.reserved())
 			m := message(r, 1)
 			m.SweepAt = base.Add(time.Duration(i*7%5) * time.Millisecond) // out of order, some at the same time
-			e.ok(e.send(idem.Commit{Record: r, Now: base, Messages: []idem.Message{m}, Token: e.token()}))
+			e.ok(e.send(storage.Commit{Record: r, Now: base, Messages: []storage.Message{m}, Token: e.token()}))
 			messages, want = append(messages, m), append(want, ref(m))
 		}
-		e.wantQueued(idem.QueueOffer, base.Add(time.Second), want, messages...)
+		e.wantQueued(storage.QueueOffer, base.Add(time.Second), want, messages...)
 		for _, limit := range []int{1, 3} {
-			if diff := diff(byID(e.paged(idem.QueueOffer, base.Add(time.Second), limit, messages)), byID(want)); diff != "" {
+			if diff := diff(byID(e.paged(storage.QueueOffer, base.Add(time.Second), limit, messages)), byID(want)); diff != "" {
 				e.Errorf("in pages of %d: %s", limit, diff)
 			}
 		}
@@ -90,16 +91,16 @@ var queueTests = []test{
 		if shards < 1 {
 			e.Fatalf("the store has %d shards", shards)
 		}
-		var messages []idem.Message
-		var want []idem.MessageRef
+		var messages []storage.Message
+		var want []storage.MessageRef
 		for range 4 * min(shards, 16) {
 			_, m := e.deferred()
 			messages, want = append(messages, m), append(want, ref(m))
 		}
-		e.wantQueued(idem.QueueOffer, base.Add(time.Minute), want, messages...)
+		e.wantQueued(storage.QueueOffer, base.Add(time.Minute), want, messages...)
 		used := 0
 		for shard := range shards {
-			if len(e.shard(idem.QueueOffer, shard, base.Add(time.Minute), 100, messages)) > 0 {
+			if len(e.shard(storage.QueueOffer, shard, base.Add(time.Minute), 100, messages)) > 0 {
 				used++
 			}
 		}
@@ -109,12 +110,12 @@ var queueTests = []test{
 	}},
 }
 
-func ref(m idem.Message) idem.MessageRef {
-	return idem.MessageRef{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: m.SweepAt}
+func ref(m storage.Message) storage.MessageRef {
+	return storage.MessageRef{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: m.SweepAt}
 }
 
 // wantQueued waits until exactly want of the given messages are due in the queue.
-func (e *env) wantQueued(queue string, until time.Time, want []idem.MessageRef, messages ...idem.Message) {
+func (e *env) wantQueued(queue string, until time.Time, want []storage.MessageRef, messages ...storage.Message) {
 	e.Helper()
 	for {
 		diff := diff(byID(e.paged(queue, until, 100, messages)), byID(want))
@@ -127,8 +128,8 @@ func (e *env) wantQueued(queue string, until time.Time, want []idem.MessageRef, 
 	}
 }
 
-func byID(refs []idem.MessageRef) map[idem.MessageID]idem.MessageRef {
-	all := make(map[idem.MessageID]idem.MessageRef, len(refs))
+func byID(refs []storage.MessageRef) map[storage.MessageID]storage.MessageRef {
+	all := make(map[storage.MessageID]storage.MessageRef, len(refs))
 	for _, r := range refs {
 		all[r.ID] = r
 	}
@@ -136,9 +137,9 @@ func byID(refs []idem.MessageRef) map[idem.MessageID]idem.MessageRef {
 }
 
 // paged reads all shards of a queue to their end, keeping what the test inserted; none may come twice.
-func (e *env) paged(queue string, until time.Time, limit int, messages []idem.Message) []idem.MessageRef {
+func (e *env) paged(queue string, until time.Time, limit int, messages []storage.Message) []storage.MessageRef {
 	e.Helper()
-	var all []idem.MessageRef
+	var all []storage.MessageRef
 	for shard := range e.Store.Shards() {
 		all = append(all, e.shard(queue, shard, until, limit, messages)...)
 	}
@@ -149,9 +150,9 @@ func (e *env) paged(queue string, until time.Time, limit int, messages []idem.Me
 }
 
 // shard reads one shard of a queue to its end, and demands bounded pages, oldest first.
-func (e *env) shard(queue string, shard int, until time.Time, limit int, messages []idem.Message) []idem.MessageRef {
+func (e *env) shard(queue string, shard int, until time.Time, limit int, messages []storage.Message) []storage.MessageRef {
 	e.Helper()
-	var mine []idem.MessageRef
+	var mine []storage.MessageRef
 	var last time.Time
 	for cursor := ""; ; {
 		refs, next, err := e.Store.QueuedMessages(e.ctx, queue, shard, until, limit, cursor)
@@ -164,7 +165,7 @@ func (e *env) shard(queue string, shard int, until time.Time, limit int, message
 				e.Fatalf("queue %s: a message at %v after one at %v, until %v", queue, r.At, last, until)
 			}
 			last = r.At
-			if slices.ContainsFunc(messages, func(m idem.Message) bool { return m.ID == r.ID }) {
+			if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == r.ID }) {
 				mine = append(mine, r)
 			}
 		}

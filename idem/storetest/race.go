@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // raceTests: of everybody who wants the same, one wins, and all others learn who did.
@@ -28,9 +28,9 @@ var raceTests = []test{
 		row := e.rowKey()
 		won := e.race(len(records), func(i int) error {
 			records[i] = pending(records[i])
-			return e.send(idem.Commit{
+			return e.send(storage.Commit{
 				Record: records[i], Now: base, Token: e.token(),
-				Messages: []idem.Message{message(records[i], 1)}, Writes: []idem.Write{e.AddRow(row)},
+				Messages: []storage.Message{message(records[i], 1)}, Writes: []storage.Write{e.AddRow(row)},
 			})
 		})
 		e.wantRecord(first.Key, &records[won])
@@ -46,21 +46,21 @@ var raceTests = []test{
 	}},
 	{"20 take-overs of one dead lease: one wins", func(e *env) {
 		dead := e.insert(e.reserved())
-		records := make([]idem.Record, 20)
+		records := make([]storage.Record, 20)
 		won := e.race(len(records), func(i int) error {
 			records[i] = dead
 			records[i].Revision = e.revision()
 			records[i].Owner, records[i].Epoch, records[i].LeaseUntil = e.owner(), 2, base.Add(2*lease)
-			return e.Store.Update(e.ctx, records[i], idem.FenceOf(dead))
+			return e.Store.Update(e.ctx, records[i], storage.FenceOf(dead))
 		})
 		e.wantRecord(dead.Key, &records[won])
 	}},
 	{"20 claims of one message: one wins", func(e *env) {
 		_, m := e.deferred()
-		claims := make([]idem.Message, 20)
+		claims := make([]storage.Message, 20)
 		won := e.race(len(claims), func(i int) error {
 			claims[i] = e.claimed(m)
-			return e.Store.UpdateMessage(e.ctx, claims[i], idem.FenceOfMessage(m))
+			return e.Store.UpdateMessage(e.ctx, claims[i], storage.FenceOfMessage(m))
 		})
 		e.wantMessage(m.ID, &claims[won])
 	}},
@@ -68,8 +68,8 @@ var raceTests = []test{
 		r, m := e.deferred()
 		row, done := e.rowKey(), completed(r, "{}")
 		e.race(20, func(int) error {
-			return e.settle(idem.Settlement{
-				Message: delivered(m), Record: recordEnd(done), Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
+			return e.settle(storage.Settlement{
+				Message: delivered(m), Record: recordEnd(done), Token: e.token(), Writes: []storage.Write{e.AddRow(row)},
 			})
 		})
 		e.wantMessage(m.ID, ended(m, delivered(m)))
@@ -79,21 +79,21 @@ var raceTests = []test{
 	{"a late commit and its fence-off: one wins (peers.md H1)", func(e *env) {
 		for range 10 {
 			r := e.insert(e.reserved())
-			fence, done, off, row := idem.FenceOf(r), completed(r, "{}"), r, e.rowKey()
-			off.Revision, off.State, off.Epoch = e.revision(), idem.StateFailedRetryable, 2
+			fence, done, off, row := storage.FenceOf(r), completed(r, "{}"), r, e.rowKey()
+			off.Revision, off.State, off.Epoch = e.revision(), storage.StateFailedRetryable, 2
 			won := e.race(2, func(i int) error {
 				if i == 0 {
-					return e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+					return e.send(storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 				}
 				return e.Store.Update(e.ctx, off, fence)
 			})
-			e.wantRecord(r.Key, &[]idem.Record{done, off}[won])
+			e.wantRecord(r.Key, &[]storage.Record{done, off}[won])
 			e.wantRow(row, 1-won)
 		}
 	}},
 	{"one commit sent 10 times at once happens once, and every sender is told of the success", func(e *env) {
 		r, row := completed(e.reserved(), "{}"), e.rowKey()
-		send, err := e.Store.Prepare(idem.Commit{Record: r, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		send, err := e.Store.Prepare(storage.Commit{Record: r, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.ok(err)
 		for i, err := range e.together(10, func(int) error { return send(e.ctx) }) {
 			if err != nil {
@@ -106,9 +106,9 @@ var raceTests = []test{
 }
 
 // rivals are n executions that reserve the scope of the first at once.
-func (e *env) rivals(first idem.Record, n int) []idem.Record {
+func (e *env) rivals(first storage.Record, n int) []storage.Record {
 	e.Helper()
-	records := []idem.Record{first}
+	records := []storage.Record{first}
 	for len(records) < n {
 		records = append(records, e.again(first))
 	}
@@ -120,8 +120,8 @@ func (e *env) race(n int, call func(i int) error) int {
 	e.Helper()
 	won := -1
 	for i, err := range e.together(n, call) {
-		var record *idem.RecordConflictError
-		var message *idem.MessageConflictError
+		var record *storage.RecordConflictError
+		var message *storage.MessageConflictError
 		switch {
 		case err == nil && won < 0:
 			won = i

@@ -5,72 +5,73 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // recordQueueTests: a wrapped record stands in a queue from its reserve until it is decided, and no other record ever does
 // (docs/adr/0009). As with messages, each test waits for what it demands of an index.
 var recordQueueTests = []test{
 	{"a wrapped record stands in the lease's queue, then in that of what is unknown, and then in none", func(e *env) {
-		for _, end := range []idem.State{idem.StateCompleted, idem.StateFailed, idem.StateFailedRetryable} {
+		for _, end := range []storage.State{storage.StateCompleted, storage.StateFailed, storage.StateFailedRetryable} {
 			r := e.insert(e.wrapped())
 			at := r.LeaseUntil
-			e.wantQueuedRecords(idem.QueueLease, at, []idem.RecordRef{recordRef(r)}, r)
-			e.wantQueuedRecords(idem.QueueUnknown, at.AddDate(1, 0, 0), nil, r)
+			e.wantQueuedRecords(storage.QueueLease, at, []storage.RecordRef{recordRef(r)}, r)
+			e.wantQueuedRecords(storage.QueueUnknown, at.AddDate(1, 0, 0), nil, r)
 			unknown := rewritten(r)
-			unknown.State, unknown.LastError = idem.StateUnknown, "the lease ran out"
-			e.ok(e.Store.Update(e.ctx, unknown, idem.FenceOf(r)))
-			e.wantQueuedRecords(idem.QueueUnknown, at, []idem.RecordRef{recordRef(r)}, r)
-			e.wantQueuedRecords(idem.QueueLease, at.AddDate(1, 0, 0), nil, r)
+			unknown.State, unknown.LastError = storage.StateUnknown, "the lease ran out"
+			e.ok(e.Store.Update(e.ctx, unknown, storage.FenceOf(r)))
+			e.wantQueuedRecords(storage.QueueUnknown, at, []storage.RecordRef{recordRef(r)}, r)
+			e.wantQueuedRecords(storage.QueueLease, at.AddDate(1, 0, 0), nil, r)
 			decided := completed(unknown, "{}")
 			decided.State = end
 			if !end.Final() {
-				decided.Response, decided.DoneAt, decided.ExpiresAt, decided.FreeAt = idem.Response{}, time.Time{}, time.Time{}, time.Time{}
+				decided.Response, decided.DoneAt, decided.ExpiresAt, decided.FreeAt = storage.Response{}, time.Time{}, time.Time{}, time.Time{}
 				decided.LeaseUntil = at
 				decided.Epoch++
 			}
-			e.ok(e.Store.Update(e.ctx, decided, idem.FenceOf(unknown)))
-			for _, queue := range []string{idem.QueueLease, idem.QueueUnknown} {
+			e.ok(e.Store.Update(e.ctx, decided, storage.FenceOf(unknown)))
+			for _, queue := range []string{storage.QueueLease, storage.QueueUnknown} {
 				e.wantQueuedRecords(queue, at.AddDate(1, 0, 0), nil, r)
 			}
 		}
 	}},
 	{"a wrapped record that completes at once leaves its queue", func(e *env) {
 		r := e.insert(e.wrapped())
-		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
-		e.ok(e.Store.Update(e.ctx, completed(r, "{}"), idem.FenceOf(r)))
-		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil.AddDate(1, 0, 0), nil, r)
+		e.wantQueuedRecords(storage.QueueLease, r.LeaseUntil, []storage.RecordRef{recordRef(r)}, r)
+		e.ok(e.Store.Update(e.ctx, completed(r, "{}"), storage.FenceOf(r)))
+		e.wantQueuedRecords(storage.QueueLease, r.LeaseUntil.AddDate(1, 0, 0), nil, r)
 	}},
 	{"no other record stands in a queue", func(e *env) {
 		safe := e.wrapped()
 		safe.SafeToRunAgain = true
-		records := []idem.Record{e.insert(safe)}
-		for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindOptimistic, idem.KindDeferred} {
+		records := []storage.Record{e.insert(safe)}
+		for _, kind := range []storage.Kind{storage.KindAtomic, storage.KindOptimistic, storage.KindDeferred} {
 			r := e.reserved()
 			r.Kind = kind
 			records = append(records, e.insert(r))
 		}
 		deferred, _ := e.deferred()
 		records = append(records, deferred)
-		for _, queue := range []string{idem.QueueLease, idem.QueueUnknown} {
+		for _, queue := range []string{storage.QueueLease, storage.QueueUnknown} {
 			e.wantQueuedRecords(queue, base.AddDate(1, 0, 0), nil, records...)
 		}
 	}},
 	{"a record is due from its millisecond on, not before", func(e *env) {
 		r := e.insert(e.wrapped())
-		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
-		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil.Add(-time.Millisecond), nil, r)
+		e.wantQueuedRecords(storage.QueueLease, r.LeaseUntil, []storage.RecordRef{recordRef(r)}, r)
+		e.wantQueuedRecords(storage.QueueLease, r.LeaseUntil.Add(-time.Millisecond), nil, r)
 	}},
 	{"pages of records are bounded, oldest first, and miss nothing in any shard", func(e *env) {
-		var records []idem.Record
-		var want []idem.RecordRef
+		var records []storage.Record
+		var want []storage.RecordRef
 		for i := range 8 + 4*e.Store.Shards() {
 			r := e.wrapped()
 			r.LeaseUntil = base.Add(time.Duration(i*7%5) * time.Millisecond) // out of order, some at the same time
 			records, want = append(records, e.insert(r)), append(want, recordRef(r))
 		}
-		e.wantQueuedRecords(idem.QueueLease, base.Add(time.Second), want, records...)
+		e.wantQueuedRecords(storage.QueueLease, base.Add(time.Second), want, records...)
 		for _, limit := range []int{1, 3} {
-			if diff := diff(byKey(e.pagedRecords(idem.QueueLease, base.Add(time.Second), limit, records)), byKey(want)); diff != "" {
+			if diff := diff(byKey(e.pagedRecords(storage.QueueLease, base.Add(time.Second), limit, records)), byKey(want)); diff != "" {
 				e.Errorf("in pages of %d: %s", limit, diff)
 			}
 		}
@@ -80,10 +81,10 @@ var recordQueueTests = []test{
 			shard, limit int
 			cursor       string
 		}{{-1, 1, ""}, {e.Store.Shards(), 1, ""}, {0, 0, ""}, {0, 1, "yesterday"}} {
-			if _, _, err := e.Store.QueuedRecords(e.ctx, idem.QueueLease, call.shard, base, call.limit, call.cursor); err == nil {
+			if _, _, err := e.Store.QueuedRecords(e.ctx, storage.QueueLease, call.shard, base, call.limit, call.cursor); err == nil {
 				e.Errorf("records: %+v was answered", call)
 			}
-			if _, _, err := e.Store.QueuedMessages(e.ctx, idem.QueueOffer, call.shard, base, call.limit, call.cursor); err == nil {
+			if _, _, err := e.Store.QueuedMessages(e.ctx, storage.QueueOffer, call.shard, base, call.limit, call.cursor); err == nil {
 				e.Errorf("messages: %+v was answered", call)
 			}
 		}
@@ -91,20 +92,20 @@ var recordQueueTests = []test{
 }
 
 // wrapped is a record as a reserve of a wrapped operation inserts it.
-func (e *env) wrapped() idem.Record {
+func (e *env) wrapped() storage.Record {
 	e.Helper()
 	r := e.reserved()
-	r.Kind = idem.KindWrapped
+	r.Kind = storage.KindWrapped
 	return r
 }
 
-func recordRef(r idem.Record) idem.RecordRef {
+func recordRef(r storage.Record) storage.RecordRef {
 	_, at, _ := r.Queue()
-	return idem.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: at}
+	return storage.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: at}
 }
 
 // wantQueuedRecords waits until exactly want of the given records are due in the queue.
-func (e *env) wantQueuedRecords(queue string, until time.Time, want []idem.RecordRef, records ...idem.Record) {
+func (e *env) wantQueuedRecords(queue string, until time.Time, want []storage.RecordRef, records ...storage.Record) {
 	e.Helper()
 	for {
 		diff := diff(byKey(e.pagedRecords(queue, until, 100, records)), byKey(want))
@@ -117,8 +118,8 @@ func (e *env) wantQueuedRecords(queue string, until time.Time, want []idem.Recor
 	}
 }
 
-func byKey(refs []idem.RecordRef) map[idem.RecordKey]idem.RecordRef {
-	all := make(map[idem.RecordKey]idem.RecordRef, len(refs))
+func byKey(refs []storage.RecordRef) map[storage.RecordKey]storage.RecordRef {
+	all := make(map[storage.RecordKey]storage.RecordRef, len(refs))
 	for _, r := range refs {
 		all[r.Key] = r
 	}
@@ -126,9 +127,9 @@ func byKey(refs []idem.RecordRef) map[idem.RecordKey]idem.RecordRef {
 }
 
 // pagedRecords reads all shards of a queue to their end, keeping what the test inserted; none may come twice.
-func (e *env) pagedRecords(queue string, until time.Time, limit int, records []idem.Record) []idem.RecordRef {
+func (e *env) pagedRecords(queue string, until time.Time, limit int, records []storage.Record) []storage.RecordRef {
 	e.Helper()
-	var mine []idem.RecordRef
+	var mine []storage.RecordRef
 	for shard := range e.Store.Shards() {
 		last := time.Time{}
 		for cursor, more := "", true; more; more = cursor != "" {
@@ -142,7 +143,7 @@ func (e *env) pagedRecords(queue string, until time.Time, limit int, records []i
 					e.Fatalf("queue %s: a record at %v after one at %v, until %v", queue, r.At, last, until)
 				}
 				last = r.At
-				if slices.ContainsFunc(records, func(mine idem.Record) bool { return mine.Key == r.Key }) {
+				if slices.ContainsFunc(records, func(mine storage.Record) bool { return mine.Key == r.Key }) {
 					mine = append(mine, r)
 				}
 			}

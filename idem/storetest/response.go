@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // tooLarge is more than any store may take: a DynamoDB transaction ends at 4 MB. Random, so that it can't be compressed.
@@ -35,30 +35,30 @@ var responseTests = []test{
 	{"a lost race against a large response can load it", func(e *env) {
 		r := completed(e.reserved(), "")
 		r.Response.Body = random(1 << 20)
-		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token()}))
+		e.ok(e.send(storage.Commit{Record: r, Now: base, Token: e.token()}))
 		e.wantRecordConflict(e.Store.Insert(e.ctx, e.again(r), base), &r)
-		e.wantRecordConflict(e.send(idem.Commit{Record: e.again(r), Now: base, Token: e.token()}), &r)
+		e.wantRecordConflict(e.send(storage.Commit{Record: e.again(r), Now: base, Token: e.token()}), &r)
 	}},
 	{"a response without a status is none", func(e *env) {
 		r := e.reserved()
-		r.Response = idem.Response{}
+		r.Response = storage.Response{}
 		e.insert(r)
 		e.wantRecord(r.Key, &r)
 	}},
 	{"a large response of an earlier incarnation is whole or missing, never mixed (peers.md H13)", func(e *env) {
 		old := completed(e.reserved(), "")
 		old.Response.Body = random(1 << 20)
-		e.ok(e.send(idem.Commit{Record: old, Now: base, Token: e.token()}))
+		e.ok(e.send(storage.Commit{Record: old, Now: base, Token: e.token()}))
 		seen, err := e.Store.Get(e.ctx, old.Key)
 		e.ok(err)
 		next := completed(e.again(old), "")
 		next.Response.Body = random(1 << 20)
-		e.ok(e.send(idem.Commit{Record: next, Now: old.ExpiresAt, Token: e.token()}))
+		e.ok(e.send(storage.Commit{Record: next, Now: old.ExpiresAt, Token: e.token()}))
 		loaded, err := e.Store.LoadResponse(e.ctx, *seen)
 		switch {
 		case err == nil:
 			e.sameRecord(&loaded, &old)
-		case !errors.Is(err, idem.ErrChunksMissing):
+		case !errors.Is(err, storage.ErrChunksMissing):
 			e.Fatal(err)
 		}
 		e.wantRecord(old.Key, &next)
@@ -69,10 +69,10 @@ var responseTests = []test{
 			r := e.reserved()
 			done := completed(r, "")
 			done.Response.Body = body
-			if err := write(r, done); !errors.Is(err, idem.ErrResponseTooLarge) {
+			if err := write(r, done); !errors.Is(err, storage.ErrResponseTooLarge) {
 				e.Errorf("%s: got error %v, want ErrResponseTooLarge", path, err)
 			}
-			if got := e.record(r.Key); got != nil && got.State != idem.StateInProgress && got.State != idem.StatePending {
+			if got := e.record(r.Key); got != nil && got.State != storage.StateInProgress && got.State != storage.StatePending {
 				e.Errorf("%s: the record is %s", path, got.State)
 			}
 		}
@@ -100,27 +100,27 @@ func random(size int) []byte {
 }
 
 // writers are the ways in which a response gets into a record: from reserved to done.
-func (e *env) writers() map[string]func(reserved, done idem.Record) error {
-	return map[string]func(reserved, done idem.Record) error{
-		"insert": func(_, done idem.Record) error { return e.Store.Insert(e.ctx, done, base) },
-		"update": func(reserved, done idem.Record) error {
+func (e *env) writers() map[string]func(reserved, done storage.Record) error {
+	return map[string]func(reserved, done storage.Record) error{
+		"insert": func(_, done storage.Record) error { return e.Store.Insert(e.ctx, done, base) },
+		"update": func(reserved, done storage.Record) error {
 			e.insert(reserved)
-			return e.Store.Update(e.ctx, done, idem.FenceOf(reserved))
+			return e.Store.Update(e.ctx, done, storage.FenceOf(reserved))
 		},
-		"inserting commit": func(_, done idem.Record) error {
-			return e.send(idem.Commit{Record: done, Now: base, Token: e.token()})
+		"inserting commit": func(_, done storage.Record) error {
+			return e.send(storage.Commit{Record: done, Now: base, Token: e.token()})
 		},
-		"fenced commit": func(reserved, done idem.Record) error {
+		"fenced commit": func(reserved, done storage.Record) error {
 			e.insert(reserved)
-			fence := idem.FenceOf(reserved)
-			return e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()})
+			fence := storage.FenceOf(reserved)
+			return e.send(storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()})
 		},
-		"settlement": func(reserved, done idem.Record) error {
+		"settlement": func(reserved, done storage.Record) error {
 			held := pending(reserved)
 			held.Kind = done.Kind
 			m := message(held, 1)
-			e.ok(e.send(idem.Commit{Record: held, Now: base, Messages: []idem.Message{m}, Token: e.token()}))
-			return e.settle(idem.Settlement{Message: delivered(m), Record: recordEnd(done), Token: e.token()})
+			e.ok(e.send(storage.Commit{Record: held, Now: base, Messages: []storage.Message{m}, Token: e.token()}))
+			return e.settle(storage.Settlement{Message: delivered(m), Record: recordEnd(done), Token: e.token()})
 		},
 	}
 }

@@ -3,7 +3,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // settleTests: one transaction ends a message: with its business writes, and the record or the next message (design.md
@@ -12,12 +12,12 @@ var settleTests = []test{
 	{"message, record and rows change together", func(e *env) {
 		r, m := e.deferred()
 		held := e.claimed(m)
-		e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+		e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 		done, row := completed(r, `{"paid":true}`), e.rowKey()
 		end := delivered(m)
-		e.ok(e.settle(idem.Settlement{
+		e.ok(e.settle(storage.Settlement{
 			Message: end, Record: recordEnd(done), Token: e.token(),
-			Writes: []idem.Write{e.InsertRow(row, rejects)},
+			Writes: []storage.Write{e.InsertRow(row, rejects)},
 		}))
 		e.wantMessage(m.ID, ended(held, end))
 		e.wantRecord(r.Key, &done)
@@ -27,38 +27,38 @@ var settleTests = []test{
 		r := pending(e.full())
 		r.Response, r.DoneAt, r.ExpiresAt = response(202, nil), time.Time{}, time.Time{}
 		m := e.fullMessage(r)
-		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token(), Messages: []idem.Message{m}}))
+		e.ok(e.send(storage.Commit{Record: r, Now: base, Token: e.token(), Messages: []storage.Message{m}}))
 		end := delivered(m)
 		failed := r
-		failed.State, failed.Response = idem.StateFailed, response(502, []byte("{}"))
+		failed.State, failed.Response = storage.StateFailed, response(502, []byte("{}"))
 		failed.DoneAt, failed.ExpiresAt, failed.LastError = base.Add(time.Second), base.Add(time.Hour), "provider_unavailable"
-		e.ok(e.settle(idem.Settlement{Message: end, Record: recordEnd(failed), Token: e.token()}))
+		e.ok(e.settle(storage.Settlement{Message: end, Record: recordEnd(failed), Token: e.token()}))
 		e.wantMessage(m.ID, ended(m, end))
 		e.wantRecord(r.Key, &failed)
 	}},
 	{"a definite answer settles from any state that is not final, any epoch and any owner (peers.md H9)", func(e *env) {
-		for _, state := range []idem.MessageState{idem.MessagePending, idem.MessageClaimed, idem.MessageUnknown, idem.MessageDead} {
+		for _, state := range []storage.MessageState{storage.MessagePending, storage.MessageClaimed, storage.MessageUnknown, storage.MessageDead} {
 			r, m := e.deferred()
 			now := e.claimed(m)
 			now.State, now.Epoch = state, 7
-			e.ok(e.Store.UpdateMessage(e.ctx, now, idem.FenceOfMessage(m)))
+			e.ok(e.Store.UpdateMessage(e.ctx, now, storage.FenceOfMessage(m)))
 			end, done := delivered(m), completed(r, "{}")
-			e.ok(e.settle(idem.Settlement{Message: end, Record: recordEnd(done), Token: e.token()}))
+			e.ok(e.settle(storage.Settlement{Message: end, Record: recordEnd(done), Token: e.token()}))
 			e.wantMessage(m.ID, ended(now, end))
 			e.wantRecord(r.Key, &done)
 		}
 	}},
 	{"nothing settles a final message again", func(e *env) {
-		for _, state := range []idem.MessageState{idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled} {
+		for _, state := range []storage.MessageState{storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled} {
 			r, m := e.deferred()
 			first := delivered(m)
 			first.State = state
-			e.ok(e.settle(idem.Settlement{Message: first, Token: e.token()}))
+			e.ok(e.settle(storage.Settlement{Message: first, Token: e.token()}))
 			row, second, next := e.rowKey(), delivered(m), message(r, 2)
 			second.Reference = "ch_second"
-			err := e.settle(idem.Settlement{
+			err := e.settle(storage.Settlement{
 				Message: second, Record: recordEnd(completed(r, "{}")), Token: e.token(), Next: &next,
-				Writes: []idem.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row)}, // the message decides, not the write
+				Writes: []storage.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row)}, // the message decides, not the write
 			})
 			e.wantMessageConflict(err, ended(m, first))
 			e.wantMessage(m.ID, ended(m, first))
@@ -66,21 +66,21 @@ var settleTests = []test{
 		}
 	}},
 	{"the fence is demanded", func(e *env) {
-		for kind := range ordered(e.messageFences(idem.Message{})) {
+		for kind := range ordered(e.messageFences(storage.Message{})) {
 			e.sub(kind, func(e *env) {
 				r, m := e.deferred()
 				held := e.claimed(m)
-				e.ok(e.Store.UpdateMessage(e.ctx, held, idem.FenceOfMessage(m)))
+				e.ok(e.Store.UpdateMessage(e.ctx, held, storage.FenceOfMessage(m)))
 				end, row := delivered(m), e.rowKey()
-				end.State = idem.MessageCancelled
+				end.State = storage.MessageCancelled
 				fence := e.messageFences(held)[kind]
 				for _, wrong := range ordered(fence.wrong) {
-					settlement := idem.Settlement{Message: end, Fence: wrong, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+					settlement := storage.Settlement{Message: end, Fence: wrong, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}
 					e.wantMessageConflict(e.settle(settlement), &held)
 					e.wantMessage(m.ID, &held)
 					e.wantNothing(r.Key, &r, message(r, 2).ID, row)
 				}
-				e.ok(e.settle(idem.Settlement{Message: end, Fence: fence.right, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
+				e.ok(e.settle(storage.Settlement{Message: end, Fence: fence.right, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}))
 				e.wantMessage(m.ID, ended(held, end))
 				e.wantRow(row, 1)
 			})
@@ -101,7 +101,7 @@ var settleTests = []test{
 				if c.final {
 					now = completed(r, "{}")
 					now.Revision = e.revision()
-					e.ok(e.Store.Update(e.ctx, now, idem.FenceOf(r)))
+					e.ok(e.Store.Update(e.ctx, now, storage.FenceOf(r)))
 				}
 				if c.another {
 					now = pending(e.again(r))
@@ -110,9 +110,9 @@ var settleTests = []test{
 				whole := m
 				whole.Epoch, whole.Revision = m.Epoch+1, e.revision()
 				row := e.rowKey()
-				err := e.settle(idem.Settlement{
-					Message: delivered(m), Replace: &whole, Fence: idem.FenceOfMessage(m), Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
-					Check: &idem.RecordCheck{Key: r.Key, OperationID: r.OperationID, Ended: c.ended},
+				err := e.settle(storage.Settlement{
+					Message: delivered(m), Replace: &whole, Fence: storage.FenceOfMessage(m), Token: e.token(), Writes: []storage.Write{e.AddRow(row)},
+					Check: &storage.RecordCheck{Key: r.Key, OperationID: r.OperationID, Ended: c.ended},
 				})
 				if e.wantRecord(r.Key, &now); !c.ok {
 					e.wantRecordConflict(err, &now)
@@ -129,10 +129,10 @@ var settleTests = []test{
 	{"the end of a chain lets its earlier messages go, and changes nothing else of them", func(e *env) {
 		r, first := e.deferred()
 		second := message(r, 2)
-		e.ok(e.settle(idem.Settlement{Message: delivered(first), Next: &second, Token: e.token()}))
+		e.ok(e.settle(storage.Settlement{Message: delivered(first), Next: &second, Token: e.token()}))
 		end, done := delivered(second), completed(r, "{}")
 		end.RemoveAt = base.Add(48 * time.Hour).Truncate(time.Second)
-		e.ok(e.settle(idem.Settlement{Message: end, Record: recordEnd(done), Earlier: []idem.MessageID{first.ID}, Token: e.token()}))
+		e.ok(e.settle(storage.Settlement{Message: end, Record: recordEnd(done), Earlier: []storage.MessageID{first.ID}, Token: e.token()}))
 		e.wantMessage(second.ID, ended(second, end))
 		earlier := ended(first, delivered(first))
 		earlier.RemoveAt = end.RemoveAt
@@ -141,32 +141,32 @@ var settleTests = []test{
 	{"what was seen before does not open a final message", func(e *env) {
 		_, m := e.deferred()
 		first := delivered(m)
-		e.ok(e.settle(idem.Settlement{Message: first, Token: e.token()}))
+		e.ok(e.settle(storage.Settlement{Message: first, Token: e.token()}))
 		final := ended(m, first)
-		fence := idem.FenceOfMessage(m)
-		e.wantMessageConflict(e.settle(idem.Settlement{Message: delivered(m), Fence: fence, Token: e.token()}), final)
+		fence := storage.FenceOfMessage(m)
+		e.wantMessageConflict(e.settle(storage.Settlement{Message: delivered(m), Fence: fence, Token: e.token()}), final)
 	}},
 	{"an absent message is a conflict with nothing", func(e *env) {
 		r, row := pending(e.reserved()), e.rowKey()
 		e.insert(r)
 		m := message(r, 1)
-		err := e.settle(idem.Settlement{Message: delivered(m), Record: recordEnd(completed(r, "{}")), Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		err := e.settle(storage.Settlement{Message: delivered(m), Record: recordEnd(completed(r, "{}")), Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.wantMessageConflict(err, nil)
 		e.wantNothing(r.Key, &r, m.ID, row)
 	}},
 	{"a record that is final already is a conflict and nothing happens (peers.md H2)", func(e *env) {
-		for _, state := range []idem.State{idem.StateCompleted, idem.StateFailed} {
+		for _, state := range []storage.State{storage.StateCompleted, storage.StateFailed} {
 			r, m := e.deferred()
 			final := completed(r, "{}")
 			final.State = state
-			e.ok(e.Store.Update(e.ctx, final, idem.FenceOf(r)))
+			e.ok(e.Store.Update(e.ctx, final, storage.FenceOf(r)))
 			e.settleRefused(m, recordEnd(completed(r, "late")), &final)
 		}
 	}},
 	{"a record of another incarnation is untouched (peers.md H6)", func(e *env) {
 		r, m := e.deferred()
 		final := completed(r, "{}")
-		e.ok(e.Store.Update(e.ctx, final, idem.FenceOf(r)))
+		e.ok(e.Store.Update(e.ctx, final, storage.FenceOf(r)))
 		other := pending(e.again(r))
 		other.Owner = r.Owner
 		e.ok(e.Store.Insert(e.ctx, other, final.ExpiresAt))
@@ -177,7 +177,7 @@ var settleTests = []test{
 		gone := e.reserved()
 		orphan := message(gone, 1)
 		carrier := completed(e.reserved(), "{}")
-		e.ok(e.send(idem.Commit{Record: carrier, Now: base, Token: e.token(), Messages: []idem.Message{orphan}}))
+		e.ok(e.send(storage.Commit{Record: carrier, Now: base, Token: e.token(), Messages: []storage.Message{orphan}}))
 		e.settleRefused(orphan, recordEnd(completed(gone, "{}")), nil)
 		e.wantRecord(other.Key, &other)
 	}},
@@ -185,9 +185,9 @@ var settleTests = []test{
 		r, row := completed(e.reserved(), "{}"), e.rowKey()
 		m := message(r, 1)
 		m.Detached = true
-		e.ok(e.send(idem.Commit{Record: r, Now: base, Token: e.token(), Messages: []idem.Message{m}}))
+		e.ok(e.send(storage.Commit{Record: r, Now: base, Token: e.token(), Messages: []storage.Message{m}}))
 		end := delivered(m)
-		e.ok(e.settle(idem.Settlement{Message: end, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
+		e.ok(e.settle(storage.Settlement{Message: end, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}))
 		e.wantMessage(m.ID, ended(m, end))
 		e.wantRecord(r.Key, &r)
 		e.wantRow(row, 1)
@@ -195,8 +195,8 @@ var settleTests = []test{
 	{"the next message of the chain is inserted and the record stays pending", func(e *env) {
 		r, m := e.deferred()
 		end, next, row := delivered(m), message(r, 2), e.rowKey()
-		next.State, next.Owner, next.Epoch = idem.MessageClaimed, e.owner(), 1
-		e.ok(e.settle(idem.Settlement{Message: end, Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
+		next.State, next.Owner, next.Epoch = storage.MessageClaimed, e.owner(), 1
+		e.ok(e.settle(storage.Settlement{Message: end, Next: &next, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}))
 		e.wantMessage(m.ID, ended(m, end))
 		e.wantMessage(next.ID, &next)
 		e.wantRecord(r.Key, &r)
@@ -206,7 +206,7 @@ var settleTests = []test{
 		r, m := e.deferred()
 		_, there := e.deferred()
 		row := e.rowKey()
-		err := e.settle(idem.Settlement{Message: delivered(m), Next: &there, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		err := e.settle(storage.Settlement{Message: delivered(m), Next: &there, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.wantMessageConflict(err, &there)
 		e.wantMessage(m.ID, &m)
 		e.wantNothing(r.Key, &r, message(r, 2).ID, row)
@@ -214,9 +214,9 @@ var settleTests = []test{
 	{"failed writes are named by their positions and nothing happens", func(e *env) {
 		r, m := e.deferred()
 		row, next := e.rowKey(), message(r, 2)
-		err := e.settle(idem.Settlement{
+		err := e.settle(storage.Settlement{
 			Message: delivered(m), Next: &next, Record: recordEnd(completed(r, "{}")), Token: e.token(),
-			Writes: []idem.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row), e.InsertRow(e.takenRow(), retries)},
+			Writes: []storage.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row), e.InsertRow(e.takenRow(), retries)},
 		})
 		e.wantWriteFailed(err, 0, 2)
 		e.wantMessage(m.ID, &m)
@@ -225,20 +225,20 @@ var settleTests = []test{
 	{"evidence is kept, and no evidence removes none", func(e *env) {
 		_, m := e.deferred()
 		dead := delivered(m)
-		dead.State, dead.DoneAt, dead.SweepAt = idem.MessageDead, time.Time{}, base.Add(time.Hour)
-		dead.KeptDelivered = &idem.Kept{Evidence: []byte("\x00 the provider's answer")}
-		e.ok(e.settle(idem.Settlement{Message: dead, Token: e.token()}))
+		dead.State, dead.DoneAt, dead.SweepAt = storage.MessageDead, time.Time{}, base.Add(time.Hour)
+		dead.KeptDelivered = &storage.Kept{Evidence: []byte("\x00 the provider's answer")}
+		e.ok(e.settle(storage.Settlement{Message: dead, Token: e.token()}))
 		parked := ended(m, dead)
 		e.wantMessage(m.ID, parked)
 		end := delivered(m)
-		e.ok(e.settle(idem.Settlement{Message: end, Token: e.token()}))
+		e.ok(e.settle(storage.Settlement{Message: end, Token: e.token()}))
 		e.wantMessage(m.ID, ended(*parked, end))
 	}},
 	{"a settlement is frozen when it is prepared (peers.md P7)", func(e *env) {
 		r, m := e.deferred()
 		done, mine := completed(r, `{"n":1}`), completed(r, `{"n":1}`)
 		end, next, wantNext, row, other := delivered(m), message(r, 2), message(r, 2), e.rowKey(), e.rowKey()
-		settlement := idem.Settlement{Message: end, Fence: open, Record: recordEnd(mine), Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+		settlement := storage.Settlement{Message: end, Fence: open, Record: recordEnd(mine), Next: &next, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}
 		send, err := e.Store.PrepareSettle(settlement)
 		e.ok(err)
 		scribble(mine.Response)
@@ -256,12 +256,12 @@ var settleTests = []test{
 }
 
 // settleRefused demands that a settlement fails on its record, together with a write that fails too, and leaves no trace.
-func (e *env) settleRefused(m idem.Message, end *idem.RecordEnd, existing *idem.Record) {
+func (e *env) settleRefused(m storage.Message, end *storage.RecordEnd, existing *storage.Record) {
 	e.Helper()
 	row := e.rowKey()
-	err := e.settle(idem.Settlement{
+	err := e.settle(storage.Settlement{
 		Message: delivered(m), Record: end, Token: e.token(),
-		Writes: []idem.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row)},
+		Writes: []storage.Write{e.InsertRow(e.takenRow(), rejects), e.AddRow(row)},
 	})
 	e.wantRecordConflict(err, existing)
 	e.wantMessage(m.ID, &m)
@@ -269,15 +269,15 @@ func (e *env) settleRefused(m idem.Message, end *idem.RecordEnd, existing *idem.
 }
 
 // delivered ends the message with the provider's answer.
-func delivered(m idem.Message) idem.MessageEnd {
-	return idem.MessageEnd{
-		ID: m.ID, Tenant: m.Tenant, State: idem.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
+func delivered(m storage.Message) storage.MessageEnd {
+	return storage.MessageEnd{
+		ID: m.ID, Tenant: m.Tenant, State: storage.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
 		Reference: "ch_2", LastOutcome: "delivered",
 	}
 }
 
 // ended is the message as the settlement leaves it.
-func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
+func ended(m storage.Message, end storage.MessageEnd) *storage.Message {
 	m.State, m.DoneAt, m.SweepAt = end.State, end.DoneAt, end.SweepAt
 	m.Revision, m.Reference, m.LastOutcome = end.Revision, end.Reference, end.LastOutcome
 	if end.KeptDelivered != nil {
@@ -293,8 +293,8 @@ func ended(m idem.Message, end idem.MessageEnd) *idem.Message {
 }
 
 // recordEnd is what a settlement makes of a pending record so that it becomes done.
-func recordEnd(done idem.Record) *idem.RecordEnd {
-	return &idem.RecordEnd{
+func recordEnd(done storage.Record) *storage.RecordEnd {
+	return &storage.RecordEnd{
 		Key: done.Key, OperationID: done.OperationID, State: done.State, Response: done.Response,
 		Revision: done.Revision, DoneAt: done.DoneAt, ExpiresAt: done.ExpiresAt, FreeAt: done.FreeAt, Expiry: done.Expiry, LastError: done.LastError,
 	}

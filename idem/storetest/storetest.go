@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Store is what is under test.
 type Store interface {
-	idem.Store
+	storage.Store
 	outbox.Store
 	recovery.Store
 }
@@ -28,9 +28,9 @@ type Harness struct {
 	Store Store
 	// InsertRow makes a write that creates the row with the count 1, under the condition that there is none; failure is
 	// what the write declares for that condition.
-	InsertRow func(key string, failure idem.Failure) idem.Write
+	InsertRow func(key string, failure storage.Failure) storage.Write
 	// AddRow makes a write without a condition that adds 1 to the row's count, creating it where there is none.
-	AddRow func(key string) idem.Write
+	AddRow func(key string) storage.Write
 	// CountRow reads the row's count strongly; 0 where there is no row.
 	CountRow func(ctx context.Context, key string) (int, error)
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // tokenTests: a lost reply is resolved by sending the identical request again under the same token (design.md "Commit").
 var tokenTests = []test{
 	{"a commit sent twice happens once, and the second sending is told of the success", func(e *env) {
 		r, row := completed(e.reserved(), "{}"), e.rowKey()
-		send, err := e.Store.Prepare(idem.Commit{Record: r, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		send, err := e.Store.Prepare(storage.Commit{Record: r, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.ok(err)
 		e.ok(send(e.ctx))
 		e.ok(send(e.ctx))
@@ -21,9 +21,9 @@ var tokenTests = []test{
 	}},
 	{"a commit sent again after the record moved on succeeds and undoes nothing (peers.md H1)", func(e *env) {
 		r := e.insert(e.reserved())
-		row, fence := e.rowKey(), idem.FenceOf(r)
+		row, fence := e.rowKey(), storage.FenceOf(r)
 		done := completed(r, "{}")
-		send, err := e.Store.Prepare(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		send, err := e.Store.Prepare(storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.ok(err)
 		e.ok(send(e.ctx))
 		next := e.again(r)
@@ -34,8 +34,8 @@ var tokenTests = []test{
 	}},
 	{"a commit that landed meets itself under a new token, and is recognised by its owner", func(e *env) {
 		r := e.insert(e.reserved())
-		row, fence, done := e.rowKey(), idem.FenceOf(r), completed(r, "{}")
-		commit := idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}
+		row, fence, done := e.rowKey(), storage.FenceOf(r), completed(r, "{}")
+		commit := storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}
 		e.ok(e.send(commit))
 		commit.Token = e.token()
 		e.wantRecordConflict(e.send(commit), &done)
@@ -44,9 +44,9 @@ var tokenTests = []test{
 	{"an inserting commit that landed meets itself under a new token", func(e *env) {
 		r, row := pending(e.reserved()), e.rowKey()
 		m := message(r, 1)
-		commit := idem.Commit{
-			Record: r, Now: base, Token: e.token(), Messages: []idem.Message{m},
-			Writes: []idem.Write{e.InsertRow(row, rejects)},
+		commit := storage.Commit{
+			Record: r, Now: base, Token: e.token(), Messages: []storage.Message{m},
+			Writes: []storage.Write{e.InsertRow(row, rejects)},
 		}
 		e.ok(e.send(commit))
 		commit.Token = e.token()
@@ -57,11 +57,11 @@ var tokenTests = []test{
 	}},
 	{"a fence-off decides: a lost commit that comes later fails (peers.md H1)", func(e *env) {
 		r := e.insert(e.reserved())
-		row, fence := e.rowKey(), idem.FenceOf(r)
-		late, err := e.Store.Prepare(idem.Commit{Record: completed(r, "late"), Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		row, fence := e.rowKey(), storage.FenceOf(r)
+		late, err := e.Store.Prepare(storage.Commit{Record: completed(r, "late"), Fence: &fence, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.ok(err)
 		off := rewritten(r)
-		off.State, off.Epoch, off.LeaseUntil = idem.StateFailedRetryable, 2, base
+		off.State, off.Epoch, off.LeaseUntil = storage.StateFailedRetryable, 2, base
 		e.ok(e.Store.Update(e.ctx, off, fence))
 		e.wantRecordConflict(late(e.ctx), &off)
 		e.wantRow(row, 0)
@@ -69,9 +69,9 @@ var tokenTests = []test{
 	}},
 	{"a lost commit that landed first stops the fence-off (peers.md H1)", func(e *env) {
 		r := e.insert(e.reserved())
-		fence, done, off := idem.FenceOf(r), completed(r, "landed"), rewritten(r)
-		e.ok(e.send(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()}))
-		off.State, off.Epoch = idem.StateFailedRetryable, 2
+		fence, done, off := storage.FenceOf(r), completed(r, "landed"), rewritten(r)
+		e.ok(e.send(storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token()}))
+		off.State, off.Epoch = storage.StateFailedRetryable, 2
 		e.wantRecordConflict(e.Store.Update(e.ctx, off, fence), &done)
 		e.wantRecord(r.Key, &done)
 	}},
@@ -79,25 +79,25 @@ var tokenTests = []test{
 		winner := completed(e.reserved(), "winner")
 		loser := completed(e.again(winner), "loser")
 		row := e.rowKey()
-		e.ok(e.send(idem.Commit{Record: winner, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}))
-		e.wantRecordConflict(e.send(idem.Commit{Record: loser, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}}), &winner)
+		e.ok(e.send(storage.Commit{Record: winner, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}))
+		e.wantRecordConflict(e.send(storage.Commit{Record: loser, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}}), &winner)
 		e.wantRow(row, 1)
 	}},
 	{"a token that comes back with another content is an error, never a success (peers.md H7)", func(e *env) {
 		first, second := completed(e.reserved(), "first"), completed(e.reserved(), "second")
 		row, token := e.rowKey(), e.token()
-		e.ok(e.send(idem.Commit{Record: first, Now: base, Token: token}))
-		err := e.send(idem.Commit{Record: second, Now: base, Token: token, Writes: []idem.Write{e.AddRow(row)}})
-		var unknown *idem.OutcomeUnknownError
-		if err == nil || errors.As(err, &unknown) || errors.Is(err, idem.ErrContention) {
+		e.ok(e.send(storage.Commit{Record: first, Now: base, Token: token}))
+		err := e.send(storage.Commit{Record: second, Now: base, Token: token, Writes: []storage.Write{e.AddRow(row)}})
+		var unknown *storage.OutcomeUnknownError
+		if err == nil || errors.As(err, &unknown) || errors.Is(err, storage.ErrContention) {
 			e.Errorf("got error %v, want one that is final", err)
 		}
 		e.wantNothing(second.Key, nil, message(second, 1).ID, row)
 	}},
 	{"a failed transaction is not remembered: sent again it is judged again", func(e *env) {
 		r, row := e.reserved(), e.rowKey()
-		fence, done := idem.FenceOf(r), completed(r, "{}")
-		send, err := e.Store.Prepare(idem.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		fence, done := storage.FenceOf(r), completed(r, "{}")
+		send, err := e.Store.Prepare(storage.Commit{Record: done, Fence: &fence, Now: base, Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.ok(err)
 		e.wantRecordConflict(send(e.ctx), nil)
 		e.insert(r)
@@ -107,7 +107,7 @@ var tokenTests = []test{
 	}},
 	{"a token that is too long is refused and nothing happens", func(e *env) {
 		r := completed(e.reserved(), "{}")
-		if err := e.send(idem.Commit{Record: r, Now: base, Token: strings.Repeat("t", tokenBytesMax+1)}); err == nil {
+		if err := e.send(storage.Commit{Record: r, Now: base, Token: strings.Repeat("t", tokenBytesMax+1)}); err == nil {
 			e.Error("a token of 37 characters was taken")
 		}
 		e.wantRecord(r.Key, nil)
@@ -115,13 +115,13 @@ var tokenTests = []test{
 	{"a settlement sent twice happens once, also when the chain has gone on", func(e *env) {
 		r, m := e.deferred()
 		next, row := message(r, 2), e.rowKey()
-		send, err := e.Store.PrepareSettle(idem.Settlement{
-			Message: delivered(m), Fence: open, Next: &next, Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
+		send, err := e.Store.PrepareSettle(storage.Settlement{
+			Message: delivered(m), Fence: open, Next: &next, Token: e.token(), Writes: []storage.Write{e.AddRow(row)},
 		})
 		e.ok(err)
 		e.ok(send(e.ctx))
 		claimed := e.claimed(next)
-		e.ok(e.Store.UpdateMessage(e.ctx, claimed, idem.FenceOfMessage(next)))
+		e.ok(e.Store.UpdateMessage(e.ctx, claimed, storage.FenceOfMessage(next)))
 		e.ok(send(e.ctx))
 		e.wantMessage(next.ID, &claimed)
 		e.wantRow(row, 1)
@@ -130,8 +130,8 @@ var tokenTests = []test{
 	{"a settlement that landed meets itself under a new token", func(e *env) {
 		r, m := e.deferred()
 		row, done := e.rowKey(), completed(r, "{}")
-		settlement := idem.Settlement{
-			Message: delivered(m), Record: recordEnd(done), Token: e.token(), Writes: []idem.Write{e.AddRow(row)},
+		settlement := storage.Settlement{
+			Message: delivered(m), Record: recordEnd(done), Token: e.token(), Writes: []storage.Write{e.AddRow(row)},
 		}
 		e.ok(e.settle(settlement))
 		settlement.Token = e.token()
@@ -141,7 +141,7 @@ var tokenTests = []test{
 	}},
 	{"sending under a cancelled context leaves all or nothing, and the same token resolves it", func(e *env) {
 		r, row := completed(e.reserved(), "{}"), e.rowKey()
-		send, err := e.Store.Prepare(idem.Commit{Record: r, Now: base.Add(time.Second), Token: e.token(), Writes: []idem.Write{e.AddRow(row)}})
+		send, err := e.Store.Prepare(storage.Commit{Record: r, Now: base.Add(time.Second), Token: e.token(), Writes: []storage.Write{e.AddRow(row)}})
 		e.ok(err)
 		ctx, cancel := canceled(e.ctx)
 		defer cancel()

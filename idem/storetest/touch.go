@@ -4,13 +4,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // touchTests: a lease is renewed, and a record postponed, without anything else of it changing.
 var touchTests = []test{
 	{"a renewal changes lease and revision, and nothing else", func(e *env) {
-		for name, r := range ordered(map[string]idem.Record{"atomic": e.reserved(), "wrapped": e.wrapped(), "every field": e.full()}) {
+		for name, r := range ordered(map[string]storage.Record{"atomic": e.reserved(), "wrapped": e.wrapped(), "every field": e.full()}) {
 			e.sub(name, func(e *env) {
 				e.insert(r)
 				e.wantRenewed(r, r)
@@ -20,17 +20,17 @@ var touchTests = []test{
 	{"a renewal of what somebody parked keeps it parked, and where it stands", func(e *env) {
 		r := e.insert(e.wrapped())
 		parked := rewritten(r)
-		parked.State, parked.LastError = idem.StateUnknown, "the lease ran out"
-		e.ok(e.Store.Update(e.ctx, parked, idem.FenceOf(r)))
+		parked.State, parked.LastError = storage.StateUnknown, "the lease ran out"
+		e.ok(e.Store.Update(e.ctx, parked, storage.FenceOf(r)))
 		want := e.wantRenewed(r, parked)
-		e.wantQueuedRecords(idem.QueueUnknown, parked.LeaseUntil, []idem.RecordRef{recordRef(parked)}, r)
-		e.wantQueuedRecords(idem.QueueLease, want.LeaseUntil.AddDate(1, 0, 0), nil, r)
+		e.wantQueuedRecords(storage.QueueUnknown, parked.LeaseUntil, []storage.RecordRef{recordRef(parked)}, r)
+		e.wantQueuedRecords(storage.QueueLease, want.LeaseUntil.AddDate(1, 0, 0), nil, r)
 	}},
 	{"a renewed lease stands where it stood, and so does a second one", func(e *env) {
 		r := e.insert(e.wrapped())
 		once := e.wantRenewed(r, r)
 		e.wantRenewed(once, once)
-		e.wantQueuedRecords(idem.QueueLease, r.LeaseUntil, []idem.RecordRef{recordRef(r)}, r)
+		e.wantQueuedRecords(storage.QueueLease, r.LeaseUntil, []storage.RecordRef{recordRef(r)}, r)
 	}},
 	{"a late renewal does nothing", func(e *env) {
 		r := e.insert(e.wrapped())
@@ -56,26 +56,26 @@ var touchTests = []test{
 	{"a renewal changes what a fence of the row before admits", func(e *env) {
 		r := e.insert(e.wrapped())
 		renewed := e.wantRenewed(r, r)
-		e.wantRecordConflict(e.Store.Update(e.ctx, completed(r, "parked"), idem.FenceOf(r)), &renewed)
+		e.wantRecordConflict(e.Store.Update(e.ctx, completed(r, "parked"), storage.FenceOf(r)), &renewed)
 		done := completed(renewed, "own")
-		e.ok(e.Store.Update(e.ctx, done, idem.FenceOfHolder(r)))
+		e.ok(e.Store.Update(e.ctx, done, storage.FenceOfHolder(r)))
 		e.wantRecord(r.Key, &done)
 	}},
 	{"a postponed record stands elsewhere, under the same revision, and nothing else changes", func(e *env) {
-		for _, state := range []idem.State{idem.StateInProgress, idem.StateUnknown} {
+		for _, state := range []storage.State{storage.StateInProgress, storage.StateUnknown} {
 			r := e.wrapped()
 			r.State = state
 			e.insert(r)
 			queue, _, _ := r.Queue()
 			later := r
 			later.LookAt = r.LeaseUntil.Add(time.Hour)
-			e.ok(e.Store.Postpone(e.ctx, later, idem.FenceOf(r)))
+			e.ok(e.Store.Postpone(e.ctx, later, storage.FenceOf(r)))
 			e.wantRecord(r.Key, &later)
-			e.wantQueuedRecords(queue, later.LookAt, []idem.RecordRef{recordRef(later)}, r)
+			e.wantQueuedRecords(queue, later.LookAt, []storage.RecordRef{recordRef(later)}, r)
 			e.wantQueuedRecords(queue, later.LookAt.Add(-time.Millisecond), nil, r)
 			done := completed(later, "late")
 			done.LookAt = time.Time{}
-			e.ok(e.Store.Update(e.ctx, done, idem.FenceOf(r))) // as it was seen before it was postponed
+			e.ok(e.Store.Update(e.ctx, done, storage.FenceOf(r))) // as it was seen before it was postponed
 			e.wantRecord(r.Key, &done)
 		}
 	}},
@@ -83,26 +83,26 @@ var touchTests = []test{
 		r := e.insert(e.wrapped())
 		renewed, later := e.wantRenewed(r, r), r
 		later.LookAt = base.Add(time.Hour)
-		e.wantRecordConflict(e.Store.Postpone(e.ctx, later, idem.FenceOf(r)), &renewed)
+		e.wantRecordConflict(e.Store.Postpone(e.ctx, later, storage.FenceOf(r)), &renewed)
 		e.wantRecord(r.Key, &renewed)
 	}},
 	{"what is written anew stands where it says", func(e *env) {
 		r := e.insert(e.wrapped())
 		renewed := e.wantRenewed(r, r)
 		parked := rewritten(renewed)
-		parked.State, parked.LookAt = idem.StateUnknown, base.Add(2*time.Hour)
-		e.ok(e.Store.Update(e.ctx, parked, idem.FenceOf(renewed)))
+		parked.State, parked.LookAt = storage.StateUnknown, base.Add(2*time.Hour)
+		e.ok(e.Store.Update(e.ctx, parked, storage.FenceOf(renewed)))
 		e.wantRecord(r.Key, &parked)
-		e.wantQueuedRecords(idem.QueueUnknown, parked.LookAt, []idem.RecordRef{recordRef(parked)}, r)
-		e.wantQueuedRecords(idem.QueueUnknown, parked.LookAt.Add(-time.Millisecond), nil, r)
+		e.wantQueuedRecords(storage.QueueUnknown, parked.LookAt, []storage.RecordRef{recordRef(parked)}, r)
+		e.wantQueuedRecords(storage.QueueUnknown, parked.LookAt.Add(-time.Millisecond), nil, r)
 	}},
 	{"a record that is gone is neither renewed nor postponed, and stays gone", func(e *env) {
 		r := e.wrapped()
 		r.LookAt = base
 		for _, touch := range []func() error{
 			func() error { return e.Store.Renew(e.ctx, r, renewal(r)) },
-			func() error { return e.Store.Renew(e.ctx, r, idem.FenceOf(r)) },
-			func() error { return e.Store.Postpone(e.ctx, r, idem.FenceOf(r)) },
+			func() error { return e.Store.Renew(e.ctx, r, storage.FenceOf(r)) },
+			func() error { return e.Store.Postpone(e.ctx, r, storage.FenceOf(r)) },
 		} {
 			e.wantRecordConflict(touch(), nil)
 		}
@@ -112,25 +112,25 @@ var touchTests = []test{
 		r := e.insert(e.wrapped())
 		later := r
 		later.LookAt = base.Add(time.Hour)
-		fence := idem.FenceOf(r)
+		fence := storage.FenceOf(r)
 		fence.FreeAt = base
 		e.refused(e.Store.Renew(e.ctx, r, fence))
 		e.refused(e.Store.Postpone(e.ctx, later, fence))
-		e.refused(e.Store.Postpone(e.ctx, r, idem.FenceOf(r)))
-		e.refused(e.Store.Renew(e.ctx, r, idem.Fence{}))
+		e.refused(e.Store.Postpone(e.ctx, r, storage.FenceOf(r)))
+		e.refused(e.Store.Renew(e.ctx, r, storage.Fence{}))
 		e.wantRecord(r.Key, &r)
 	}},
 }
 
 // renewal is the fence of a renewal: the holder's, of a lease that it makes longer.
-func renewal(next idem.Record) idem.Fence {
-	fence := idem.FenceOfHolder(next, idem.StateInProgress, idem.StateUnknown)
+func renewal(next storage.Record) storage.Fence {
+	fence := storage.FenceOfHolder(next, storage.StateInProgress, storage.StateUnknown)
 	fence.LeaseBefore = next.LeaseUntil
 	return fence
 }
 
 // wantRenewed renews the lease of the record as its holder knows it, and demands that of what is stored nothing else changed.
-func (e *env) wantRenewed(held, stored idem.Record) idem.Record {
+func (e *env) wantRenewed(held, stored storage.Record) storage.Record {
 	e.Helper()
 	held.LeaseUntil, held.Revision = held.LeaseUntil.Add(lease), e.revision()
 	fence := renewal(held)
@@ -146,10 +146,10 @@ func (e *env) wantRenewed(held, stored idem.Record) idem.Record {
 
 // isFinal says whether an error of a write is none that a write which was sent can have.
 func isFinal(err error) bool {
-	var unknown *idem.OutcomeUnknownError
-	var notAsked *idem.NotAskedError
-	var record *idem.RecordConflictError
-	var write *idem.WriteFailedError
+	var unknown *storage.OutcomeUnknownError
+	var notAsked *storage.NotAskedError
+	var record *storage.RecordConflictError
+	var write *storage.WriteFailedError
 	return !errors.As(err, &unknown) && !errors.As(err, &notAsked) && !errors.As(err, &record) && !errors.As(err, &write) &&
-		!errors.Is(err, idem.ErrContention)
+		!errors.Is(err, storage.ErrContention)
 }

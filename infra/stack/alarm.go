@@ -53,6 +53,10 @@ var alarms = []alarm{
 		description: "Nobody has claimed a message since it was accepted, for as long as its topic allows: no worker runs. The operation was answered with 408, and nothing happened.",
 	},
 	{
+		id: "UnknownTopic", metric: metric.OutboxUnknownTopic, threshold: 1, period: time.Minute, periods: 1, ofLast: 5,
+		description: "A message has a topic that a deployed release does not know, or can't be read by it. Nothing calls: its operation stays pending until a release that knows it is deployed.",
+	},
+	{
 		id: "LedgerDrift", metric: metric.LedgerDrift, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
 		description: "Keys, messages, payments and the provider's objects don't agree. The log lines of this name say about what; the ledger function, or the command, reports all of it.",
 	},

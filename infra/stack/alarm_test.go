@@ -18,12 +18,13 @@ func stackName(variant string) string {
 // docs/semantics.md "Metrics". An alarm on a metric that nobody makes never rings: its coordinates must be the functions'.
 func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		template.counts(t, "AWS::CloudWatch::Alarm", 9)
+		template.counts(t, "AWS::CloudWatch::Alarm", 10)
 		variables := environment(template.only(t, "AWS::Lambda::Function", "ApiFunction").Properties)
 		for id, metric := range map[string]string{
 			"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error",
 			"OutboxDead": "outbox.dead", "OutboxUnknown": "outbox.unknown", "OutboxAbandoned": "outbox.abandoned",
-			"LedgerDrift": "ledger.drift", "LedgerFailed": "ledger.failed",
+			"UnknownTopic": "outbox.unknown_topic",
+			"LedgerDrift":  "ledger.drift", "LedgerFailed": "ledger.failed",
 		} {
 			got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 			dimension := map[string]any{"Name": "service", "Value": variables["METRICS_SERVICE"]}
@@ -45,7 +46,7 @@ func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 // What one person must look at rings at the first.
 func TestWhatWantsAPersonRingsAtOnce(t *testing.T) {
 	template := synthesize(t, "http-gateway")
-	for _, id := range []string{"OutboxDead", "OutboxUnknown", "OutboxAbandoned"} {
+	for _, id := range []string{"OutboxDead", "OutboxUnknown", "OutboxAbandoned", "UnknownTopic"} {
 		got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 		if got["Threshold"] != 1.0 || got["DatapointsToAlarm"] != 1.0 || got["EvaluationPeriods"] != 5.0 || got["Period"] != 60.0 {
 			t.Errorf("%s: %v", id, got)

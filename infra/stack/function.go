@@ -69,6 +69,7 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 	})
 	environment := maps.Clone(f.environment)
 	maps.Copy(environment, metricsEnvironment(config))
+	environment["FUNCTION_TIMEOUT"] = jsii.String(f.timeout.String()) // a function that would have no time does not start
 	if config.DynamoDBEndpoint != "" {
 		environment["AWS_ENDPOINT_URL_DYNAMODB"] = jsii.String(config.DynamoDBEndpoint)
 		environment["BREAKER_FAILURES_MAX"] = jsii.String(proxiedFailuresMax)

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/functions/route"
 )
 
 // restStage is the first segment of every path of a REST API; an HTTP API has none.
@@ -23,7 +25,9 @@ const restStage = "prod"
 const authorizationCacheSeconds = 0
 
 // httpAPI routes everything to the application, so that 404 and 405 are the application's own, but for the provider's
-// webhooks, which no authorizer knows: they are signed. It returns the URL without a trailing slash.
+// webhooks, which no authorizer knows: they are signed. Each path has a route of its own, because an HTTP API hands paths on
+// unescaped, and what comes by the catch-all is no path that the application could trust: it answers 404. It returns the URL
+// without a trailing slash.
 func httpAPI(scope constructs.Construct, config Config, served behind) *string {
 	props := &awsapigatewayv2.HttpApiProps{
 		ApiName: jsii.String(config.Stack),
@@ -48,9 +52,13 @@ func httpAPI(scope constructs.Construct, config Config, served behind) *string {
 			Authorizer:  awsapigatewayv2.NewHttpNoneAuthorizer(),
 		})
 	}
-	if served.authorizer != nil && config.CORSOrigins != "" {
-		// A preflight carries no credentials: the application answers it, and nothing else, to anybody.
-		for _, path := range []string{"/", "/{proxy+}"} {
+	for _, path := range route.Paths {
+		api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+			Path: jsii.String(path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod_ANY},
+			Integration: props.DefaultIntegration,
+		})
+		if served.authorizer != nil && config.CORSOrigins != "" {
+			// A preflight carries no credentials: the application answers it, and nothing else, to anybody.
 			api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
 				Path: jsii.String(path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod_OPTIONS},
 				Integration: props.DefaultIntegration, Authorizer: awsapigatewayv2.NewHttpNoneAuthorizer(),

@@ -5,10 +5,25 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/functions/route"
 )
 
+// An HTTP API hands paths on unescaped: only a route of its own tells the application which path the gateway's rules were
+// applied to.
+func TestEveryPathHasARouteOfItsOwn(t *testing.T) {
+	for variant, authorization := range map[string]string{"http-gateway": "CUSTOM", "http-origins-gateway": "CUSTOM", "http-function": "NONE"} {
+		template := synthesize(t, variant)
+		for _, path := range route.Paths {
+			template.has(t, "AWS::ApiGatewayV2::Route", map[string]any{"RouteKey": "ANY " + path, "AuthorizationType": authorization})
+		}
+	}
+}
+
 func TestHTTPAPIRoutesEverythingToTheApplication(t *testing.T) {
-	for variant, routes := range map[string]int{"http-gateway": 1, "http-origins-gateway": 4, "http-function": 2} {
+	for variant, routes := range map[string]int{
+		"http-gateway": 1 + len(route.Paths), "http-origins-gateway": 2 + 2*len(route.Paths), "http-function": 2 + len(route.Paths),
+	} {
 		t.Run(variant, func(t *testing.T) {
 			template := synthesize(t, variant)
 			template.counts(t, "AWS::ApiGatewayV2::Route", routes)
@@ -72,7 +87,7 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 
 // A preflight carries no credentials, so an authorizer would refuse it: it goes to the application by itself.
 func TestPreflightsPassTheAuthorizer(t *testing.T) {
-	for _, path := range []string{"/", "/{proxy+}"} {
+	for _, path := range route.Paths {
 		synthesize(t, "http-origins-gateway").has(t, "AWS::ApiGatewayV2::Route", map[string]any{
 			"RouteKey": "OPTIONS " + path, "AuthorizationType": "NONE", "AuthorizerId": assertions.Match_Absent(),
 		})

@@ -197,6 +197,7 @@ func TestFunctions(t *testing.T) {
 			if name == "Ledger" && auth == "function" {
 				want.environment["LEDGER_GRACE"] = "5s"
 			}
+			want.environment["FUNCTION_TIMEOUT"] = (time.Duration(want.timeout) * time.Second).String()
 			want.environment["METRICS_NAMESPACE"], want.environment["METRICS_SERVICE"] = "idem", stackName(variant)
 			got := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
 			if fmt.Sprint(got["Architectures"]) != "["+arch+"]" || got["Runtime"] != "provided.al2023" ||

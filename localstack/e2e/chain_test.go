@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -87,7 +88,7 @@ func (l leftovers) together() (broken []string) {
 			id := idem.OperationID(text(r, schema.OperationID))
 			all := chain(messages, id)
 			linked += len(all)
-			refused := idem.State(text(r, schema.State)).Final() && number(r, schema.ResponseStatus) >= 400
+			refused := storage.State(text(r, schema.State)).Final() && number(r, schema.ResponseStatus) >= 400
 			if there := rows[c.row(r)] != nil; there != (len(all) > 0) || !there && !refused || len(all) > c.most() {
 				broken = append(broken, fmt.Sprintf("I1: the record of %s is %s, there are %d messages, its row is there: %t",
 					id, text(r, schema.State), len(all), there))
@@ -175,17 +176,17 @@ func (c chained) want(n int, all []item, status string) string {
 
 // consistent says whether a message and what it made at the provider have ended so.
 func consistent(m item, object provider.Object, made bool, want string) bool {
-	state := idem.MessageState(text(m, schema.State))
-	declined := made && object.Status == provider.Declined && state == idem.MessageDeclined
+	state := storage.MessageState(text(m, schema.State))
+	declined := made && object.Status == provider.Declined && state == storage.MessageDeclined
 	switch want {
 	case "succeeded":
-		return made && object.Status == provider.Succeeded && state == idem.MessageDelivered
+		return made && object.Status == provider.Succeeded && state == storage.MessageDelivered
 	case "declined":
 		return declined
 	case "failed":
-		return !made && (state == idem.MessageDead || state == idem.MessageCancelled)
+		return !made && (state == storage.MessageDead || state == storage.MessageCancelled)
 	case "unmade":
-		return declined || !made && state == idem.MessageCancelled
+		return declined || !made && state == storage.MessageCancelled
 	case "pending":
 		return parked(m)
 	}

@@ -14,12 +14,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"golang.org/x/sync/errgroup"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/chaos"
 	"github.com/idem-go/idem-aws/localstack/provider"
+	"golang.org/x/sync/errgroup"
 )
 
 // check holds what the loop has left against what its clients were told, and against the invariants.
@@ -32,7 +31,7 @@ func (l *loop) check(t *testing.T, left leftovers) {
 	for _, s := range stories {
 		r := records[string(s.key())]
 		s.notLost(r)
-		if r != nil && idem.State(text(r, schema.State)).Final() {
+		if r != nil && storage.State(text(r, schema.State)).Final() {
 			l.figures.add(tableOperations, fmt.Sprintf("%s %s", s.operation, text(r, schema.ResponseStatus)), 1)
 		} else {
 			l.figures.add(tableOperations, fmt.Sprintf("%s that never began, or was not committed", s.operation), 1)
@@ -102,7 +101,7 @@ func (l *loop) ask(t *testing.T, stories []*story, records map[string]item) {
 	group.SetLimit(clientsAtOnce / 2)
 	for i, s := range stories {
 		r := records[string(s.key())]
-		if !idem.State(text(r, schema.State)).Final() {
+		if !storage.State(text(r, schema.State)).Final() {
 			continue
 		}
 		group.Go(func() error {
@@ -158,7 +157,7 @@ func (s *story) chargedAsTold(record item, objects []provider.Object) {
 	if number(record, schema.ResponseStatus) == http.StatusCreated {
 		want = 1
 	}
-	final := idem.State(text(record, schema.State)).Final()
+	final := storage.State(text(record, schema.State)).Final()
 	if len(objects) > 1 || final && succeeded != want || record == nil && len(objects) > 0 {
 		s.blame("I2: answered %q, the provider has %+v", text(record, schema.ResponseStatus), objects)
 	}
@@ -175,7 +174,7 @@ func (l *loop) transfers(left leftovers, stories []*story, records map[string]it
 	told := 0
 	for _, s := range stories {
 		r := records[string(s.key())]
-		if s.operation == operationTransfers && text(r, schema.State) == string(idem.StateCompleted) && number(r, schema.ResponseStatus) == http.StatusCreated {
+		if s.operation == operationTransfers && text(r, schema.State) == string(storage.StateCompleted) && number(r, schema.ResponseStatus) == http.StatusCreated {
 			told++
 		}
 	}

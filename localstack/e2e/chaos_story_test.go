@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/chaos"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -78,7 +79,7 @@ func (s *story) api(judge func(got reply, began time.Time)) api {
 }
 
 // key is that of the story's record.
-func (s *story) key() idem.RecordKey {
+func (s *story) key() storage.RecordKey {
 	return idem.Scope{Tenant: s.plan.Tenant, Operation: s.operation, Key: s.request.key}.RecordKey()
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Bounds of the time from when a message is due until it has its end, with the clients gone. What died is looked for once a
@@ -94,11 +94,11 @@ func (l *loop) note(t *testing.T, m item, gone time.Time, waits map[string]unset
 func waitOf(m item, gone time.Time) unsettled {
 	due := time.UnixMilli(number(m, schema.NextAttemptAt))
 	wait := unsettled{what: "pending", bound: boundOfWaiting}
-	switch idem.MessageState(text(m, schema.State)) {
-	case idem.MessageClaimed:
+	switch storage.MessageState(text(m, schema.State)) {
+	case storage.MessageClaimed:
 		due = time.UnixMilli(number(m, schema.LeaseUntil))
 		wait = unsettled{what: "claimed by the dead", bound: boundOfDead}
-	case idem.MessageUnknown:
+	case storage.MessageUnknown:
 		wait = unsettled{what: "unknown", bound: boundOfKeyless}
 	}
 	if ignoresKeys(m) {

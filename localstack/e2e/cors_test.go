@@ -65,7 +65,7 @@ func ask(t *testing.T, path, origin string) reply {
 	for name := range r.header {
 		headers[strings.ToLower(name)] = r.header.Get(name)
 	}
-	event := events.APIGatewayV2HTTPRequest{Version: "2.0", RouteKey: "OPTIONS /{proxy+}", RawPath: path, Headers: headers}
+	event := events.APIGatewayV2HTTPRequest{Version: "2.0", RouteKey: "OPTIONS " + path, RawPath: path, Headers: headers}
 	event.RequestContext.HTTP.Method, event.RequestContext.HTTP.Path = r.method, path
 	payload, err := json.Marshal(event)
 	must(t, err)

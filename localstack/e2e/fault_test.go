@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -61,7 +62,7 @@ func lossy(operation, name string, rules ...faultproxy.Rule) string {
 }
 
 // scopeOf is the record's key of tenant A's key of that name.
-func scopeOf(operation, name string) idem.RecordKey {
+func scopeOf(operation, name string) storage.RecordKey {
 	return idem.Scope{Tenant: "tenant-a", Operation: operation, Key: named(name)}.RecordKey()
 }
 
@@ -69,7 +70,7 @@ func scopeOf(operation, name string) idem.RecordKey {
 // begin with the bytes of the record's key, and so with all but the last character of its base64.
 func trace(operation, name string) string { return traceOf(scopeOf(operation, name)) }
 
-func traceOf(key idem.RecordKey) string { return string(key[:len(key)-1]) }
+func traceOf(key storage.RecordKey) string { return string(key[:len(key)-1]) }
 
 // met returns how often the faults of requests that contain text have applied.
 func met(t *testing.T, text string) int {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -122,12 +122,12 @@ func by(items []item, attribute string) map[string]item {
 
 // parked says that a message stands before an operator. What is unknown does not: a probe decides it.
 func parked(message item) bool {
-	return idem.MessageState(text(message, schema.State)) == idem.MessageDead
+	return storage.MessageState(text(message, schema.State)) == storage.MessageDead
 }
 
 // settled says that nothing is left to do for a message but by an operator.
 func settled(message item) bool {
-	return idem.MessageState(text(message, schema.State)).Final() || parked(message)
+	return storage.MessageState(text(message, schema.State)).Final() || parked(message)
 }
 
 // unfinished are messages neither final nor parked, and records that nobody will end without a client (I3, I9).
@@ -149,12 +149,12 @@ func (l leftovers) unfinished() []string {
 
 // ended: the record is final, or waits for a message that is parked, or is free for a retry and goes by TTL without one.
 func ended(record item, messages map[string]item) bool {
-	switch state := idem.State(text(record, schema.State)); state {
-	case idem.StatePending:
+	switch state := storage.State(text(record, schema.State)); state {
+	case storage.StatePending:
 		all := chain(messages, idem.OperationID(text(record, schema.OperationID)))
 		return len(all) > 0 && parked(all[len(all)-1])
-	case idem.StateInProgress, idem.StateFailedRetryable:
-		free := state == idem.StateFailedRetryable || time.UnixMilli(number(record, schema.LeaseUntil)).Before(time.Now())
+	case storage.StateInProgress, storage.StateFailedRetryable:
+		free := state == storage.StateFailedRetryable || time.UnixMilli(number(record, schema.LeaseUntil)).Before(time.Now())
 		return free && number(record, schema.TTL) > 0
 	default:
 		return state.Final()

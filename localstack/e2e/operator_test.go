@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
@@ -89,7 +89,7 @@ func TestOperatorResolvesWhatIsUnknown(t *testing.T) {
 		t.Errorf("not in the list of what is unknown: %+v", listed)
 	}
 	story := said[operator.Story](c, "inspect", "--tenant", "tenant-a", "--operation", operationPayments, "--key", r.key)
-	if len(story.Messages) != 1 || story.Messages[0].State != idem.MessageUnknown || !strings.Contains(strings.Join(story.Next, "\n"), "resolve: with evidence") {
+	if len(story.Messages) != 1 || story.Messages[0].State != storage.MessageUnknown || !strings.Contains(strings.Join(story.Next, "\n"), "resolve: with evidence") {
 		t.Fatalf("story %+v", story)
 	}
 

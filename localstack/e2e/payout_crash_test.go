@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/faultproxy"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -255,8 +256,8 @@ func (d death) unfinished(t *testing.T) string {
 	id := idem.OperationID(text(r, schema.OperationID))
 	message, state := text(phaseRow(t, id, 2), schema.State), text(r, schema.State)
 	switch {
-	case d.ambiguous() && message == string(idem.MessageUnknown):
-	case idem.State(state).Final():
+	case d.ambiguous() && message == string(storage.MessageUnknown):
+	case storage.State(state).Final():
 	default:
 		return fmt.Sprintf("the record is %s, the second message %q", state, message)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -312,10 +313,10 @@ func TestUnknownRecord(t *testing.T) {
 	}
 	for command, c := range map[string]struct {
 		more  []string
-		state idem.State
+		state storage.State
 	}{
-		"resolve": {[]string{"--status", "201", "--body", body}, idem.StateCompleted},
-		"release": {nil, idem.StateFailedRetryable},
+		"resolve": {[]string{"--status", "201", "--body", body}, storage.StateCompleted},
+		"release": {nil, storage.StateFailedRetryable},
 	} {
 		t.Run(command, func(t *testing.T) {
 			d := newDesk(t)
@@ -362,7 +363,7 @@ func TestReconcileNow(t *testing.T) {
 	a.Park(t)
 	a.Charge(t)
 	d.exits(idemctl.ExitOK, "reconcile", string(a.Message.ID), "--reason", "ticket 17", "--write")
-	a.Want(t, idem.MessageDelivered, idem.StateCompleted, payments.StatusSucceeded, 1)
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
 }
 
 // With encryption the story is the same, and a settlement is sealed. Who has no keys sees that there is something, and

@@ -45,6 +45,13 @@ func (l Log) Logger() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
+// Function is what the deployment says about the function itself.
+type Function struct {
+	// FunctionTimeout is the function's time-out. One that leaves no time for the function's work is an error at the start.
+	// Default: not known, and not checked.
+	FunctionTimeout time.Duration `env:"FUNCTION_TIMEOUT"`
+}
+
 // Payments is the application's own table.
 type Payments struct {
 	PaymentsTable string `env:"PAYMENTS_TABLE,notEmpty"`
@@ -147,6 +154,7 @@ func (a API) check() error {
 // Worker is the configuration of the functions that deliver messages or decide what became of them.
 type Worker struct {
 	Log
+	Function
 	Tables
 	Provider
 	Sealing

@@ -24,7 +24,7 @@ var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
-	"LONGEST_REQUEST", "LISTING_DELAY",
+	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
 }
@@ -105,6 +105,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"PROVIDER_TIMEOUT=5 s", []func() error{api, worker}},
 		{"LONGEST_REQUEST=1", []func() error{api, worker}},
 		{"LISTING_DELAY=none", []func() error{api, worker}},
+		{"FUNCTION_TIMEOUT=28", []func() error{api, worker}},
 		{"CLAIM_LEASE=ten", []func() error{api, worker}},
 		{"BACKOFF_MIN=1", []func() error{api, worker}},
 		{"BACKOFF_MAX=-", []func() error{api, worker}},

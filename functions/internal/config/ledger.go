@@ -5,6 +5,7 @@ import "time"
 // Ledger is the configuration of ledger reconciliation, function and command.
 type Ledger struct {
 	Log
+	Function
 	Tables
 	Provider
 	// Window is how long the window is that a run compares, unless it is told another.

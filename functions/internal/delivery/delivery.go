@@ -45,7 +45,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	topics, err := outbox.NewTopics(outbox.Config{
-		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
+		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, FunctionTimeout: cfg.FunctionTimeout, BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax,
 		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
 	}, provider.Topics(payments.Bounds{
 		AttemptsMax: cfg.AttemptsMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,

@@ -8,10 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
-
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/breaker"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -19,11 +17,12 @@ import (
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // stored is what keeps records and messages: sealed, or only behind a breaker.
 type stored interface {
-	idem.Store
+	storage.Store
 	outbox.Store
 	recovery.Store
 }
@@ -36,8 +35,8 @@ type Store struct {
 	sealed *seal.Store // nil where nothing is
 }
 
-// ResponseBytesMax implements idem.ResponseBound.
-func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.stored) }
+// ResponseBytesMax implements storage.ResponseBound.
+func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
 
 func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger *slog.Logger) (*Store, error) {
 	bytesMax := cfg.ResponseBytesMax
@@ -81,11 +80,11 @@ func newSeal(aws aws.Config, client *dynamodb.Client, inner seal.Inner, cfg conf
 
 // Image returns the message that an image of the outbox table's stream shows, opened. One that nobody can open any more is
 // returned as it is: Sealed. It returns an error for an image that no message has, and a [*seal.KeysError].
-func (s *Store) Image(ctx context.Context, image map[string]types.AttributeValue) (idem.Message, error) {
+func (s *Store) Image(ctx context.Context, image map[string]types.AttributeValue) (storage.Message, error) {
 	m, err := s.rows.DecodeImage(image)
 	switch {
 	case err != nil:
-		return idem.Message{}, err
+		return storage.Message{}, err
 	case s.sealed == nil:
 		return *m, nil
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -24,7 +24,7 @@ func (w *world) plant(at time.Time, status payments.Status) {
 	w.clock.Set(at)
 	w.keys++
 	key := idem.Scope{Tenant: tenantA, Operation: "payments.create", Key: fmt.Sprint("planted-", w.keys)}.RecordKey()
-	operation, err := idem.Mint{Random: rand.NewChaCha8([32]byte{byte(w.keys), byte(w.keys >> 8)})}.OperationID(key)
+	operation, err := storage.IDGenerator{Random: rand.NewChaCha8([32]byte{byte(w.keys), byte(w.keys >> 8)})}.OperationID(key)
 	w.ok(err)
 	p := payments.Payment{
 		Tenant: tenantA, Status: status, Amount: 1999, Currency: "EUR", Source: "card_ok", Reference: "order-17",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // rowAgainstProvider compares what one message asked for with what the provider has under its key.
@@ -78,7 +79,7 @@ func (j *judging) end(e effect) (payments.Status, string) {
 	}
 	m, paid := j.messages[e.position-1], j.entry.Status == payments.StatusSucceeded
 	switch {
-	case m != nil && j.undoes(e.position) && m.State == idem.MessageDelivered:
+	case m != nil && j.undoes(e.position) && m.State == storage.MessageDelivered:
 		return payments.StatusSucceeded, m.Reference
 	case m != nil:
 		return j.statusBy(m, e.position), m.Reference

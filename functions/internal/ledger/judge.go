@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // rules are what a story is judged by.
@@ -112,9 +112,9 @@ func (j *judging) stand() {
 		return
 	}
 	switch m.State {
-	case idem.MessageUnknown, idem.MessageDead:
+	case storage.MessageUnknown, storage.MessageDead:
 		j.standing = parked
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced:
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced:
 		j.standing = open
 		since := m.CreatedAt
 		if m.RedrivenAt.After(since) {
@@ -123,7 +123,7 @@ func (j *judging) stand() {
 		if j.now.Sub(since) > j.workMax {
 			j.drift(StateDiffers, j.row(), j.message(n))
 		}
-	case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
 	}
 }
 
@@ -146,47 +146,47 @@ func (j *judging) recordAgainstMessage() {
 	}
 }
 
-func (j *judging) recordMayBeGone(m *idem.Message) bool {
+func (j *judging) recordMayBeGone(m *storage.Message) bool {
 	switch m.State {
-	case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
 		return !j.now.Before(m.DoneAt.Add(m.Retention))
-	case idem.MessageDead: // given up and answered: its record goes, it stays
+	case storage.MessageDead: // given up and answered: its record goes, it stays
 		return j.entry.Status == payments.StatusFailed && !j.now.Before(j.entry.CreatedAt.Add(m.Retention))
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown:
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
 	}
 	return false
 }
 
 // agree says whether a record may be in a state while the last message of its chain, the n-th, is in another.
-func (j *judging) agree(r idem.State, m *idem.Message, n int) bool {
+func (j *judging) agree(r storage.State, m *storage.Message, n int) bool {
 	if j.undoes(n) {
 		return j.agreeUndone(r, m, n)
 	}
 	switch m.State {
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown:
-		return r == idem.StatePending
-	case idem.MessageDead:
-		return r == idem.StatePending || r == idem.StateFailed
-	case idem.MessageDelivered, idem.MessageDeclined:
-		return r == idem.StateCompleted
-	case idem.MessageCancelled:
-		return r == idem.StateFailed
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
+		return r == storage.StatePending
+	case storage.MessageDead:
+		return r == storage.StatePending || r == storage.StateFailed
+	case storage.MessageDelivered, storage.MessageDeclined:
+		return r == storage.StateCompleted
+	case storage.MessageCancelled:
+		return r == storage.StateFailed
 	}
 	return false
 }
 
 // agreeUndone is agree for a message that undoes: its record ends with it, and by what was not made before it.
-func (j *judging) agreeUndone(r idem.State, m *idem.Message, n int) bool {
+func (j *judging) agreeUndone(r storage.State, m *storage.Message, n int) bool {
 	before := j.messages[n-2]
 	switch {
-	case m.State != idem.MessageDelivered:
-		return r == idem.StatePending
+	case m.State != storage.MessageDelivered:
+		return r == storage.StatePending
 	case before == nil:
 		return r.Final()
-	case before.State == idem.MessageDeclined:
-		return r == idem.StateCompleted
+	case before.State == storage.MessageDeclined:
+		return r == storage.StateCompleted
 	}
-	return r == idem.StateFailed
+	return r == storage.StateFailed
 }
 
 // rowAgainstMessage: the row ends in the transaction that ends its chain.
@@ -201,34 +201,34 @@ func (j *judging) rowAgainstMessage() {
 }
 
 // statusBy is the row's status where the n-th message is the last of its chain.
-func (j *judging) statusBy(m *idem.Message, n int) payments.Status {
+func (j *judging) statusBy(m *storage.Message, n int) payments.Status {
 	if j.undoes(n) {
 		return j.statusUndone(m, n)
 	}
 	switch m.State {
-	case idem.MessageDelivered:
+	case storage.MessageDelivered:
 		return payments.StatusSucceeded
-	case idem.MessageDeclined:
+	case storage.MessageDeclined:
 		return payments.StatusDeclined
-	case idem.MessageCancelled:
+	case storage.MessageCancelled:
 		return payments.StatusFailed
-	case idem.MessageDead:
+	case storage.MessageDead:
 		if j.record == nil || j.record.state.Final() {
 			return payments.StatusFailed
 		}
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown:
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
 	}
 	return payments.StatusPending
 }
 
 // statusUndone is statusBy for a message that undoes. Where the one before it is gone, any status will do that says that
 // no money moved.
-func (j *judging) statusUndone(m *idem.Message, n int) payments.Status {
+func (j *judging) statusUndone(m *storage.Message, n int) payments.Status {
 	before := j.messages[n-2]
 	switch {
-	case m.State != idem.MessageDelivered:
+	case m.State != storage.MessageDelivered:
 		return payments.StatusPending
-	case before == nil && j.entry.Status == payments.StatusFailed, before != nil && before.State == idem.MessageCancelled:
+	case before == nil && j.entry.Status == payments.StatusFailed, before != nil && before.State == storage.MessageCancelled:
 		return payments.StatusFailed
 	}
 	return payments.StatusDeclined

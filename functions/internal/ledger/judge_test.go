@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"pgregory.net/rapid"
 )
 
 var noon = time.Date(2101, 2, 3, 12, 0, 0, 0, time.UTC)
 
 // operation is one of tenant-a's.
 var operation = func() idem.OperationID {
-	id, err := idem.Mint{Random: strings.NewReader("sixteen bytes it")}.OperationID(idem.Scope{Tenant: "tenant-a", Key: "k"}.RecordKey())
+	id, err := storage.IDGenerator{Random: strings.NewReader("sixteen bytes it")}.OperationID(idem.Scope{Tenant: "tenant-a", Key: "k"}.RecordKey())
 	if err != nil {
 		panic(err)
 	}
@@ -28,44 +28,44 @@ var testRules = rules{now: noon, grace: time.Minute, retention: 24 * time.Hour, 
 
 // ending is how a chain may stand, and what row, record and provider have then.
 type ending struct {
-	message idem.MessageState
+	message storage.MessageState
 	row     payments.Status
-	record  idem.State
+	record  storage.State
 	there   payments.Status // "": nothing
 }
 
 var endings = []ending{
-	{idem.MessagePending, payments.StatusPending, idem.StatePending, ""},
-	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, ""},
-	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageEvidenced, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageEvidenced, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
-	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, ""},
-	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
-	{idem.MessageDead, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageDead, payments.StatusFailed, idem.StateFailed, ""},
-	{idem.MessageDelivered, payments.StatusSucceeded, idem.StateCompleted, payments.StatusSucceeded},
-	{idem.MessageDeclined, payments.StatusDeclined, idem.StateCompleted, payments.StatusDeclined},
-	{idem.MessageCancelled, payments.StatusFailed, idem.StateFailed, ""},
+	{storage.MessagePending, payments.StatusPending, storage.StatePending, ""},
+	{storage.MessageClaimed, payments.StatusPending, storage.StatePending, ""},
+	{storage.MessageClaimed, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageEvidenced, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageEvidenced, payments.StatusPending, storage.StatePending, payments.StatusDeclined},
+	{storage.MessageUnknown, payments.StatusPending, storage.StatePending, ""},
+	{storage.MessageUnknown, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageUnknown, payments.StatusPending, storage.StatePending, payments.StatusDeclined},
+	{storage.MessageDead, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageDead, payments.StatusFailed, storage.StateFailed, ""},
+	{storage.MessageDelivered, payments.StatusSucceeded, storage.StateCompleted, payments.StatusSucceeded},
+	{storage.MessageDeclined, payments.StatusDeclined, storage.StateCompleted, payments.StatusDeclined},
+	{storage.MessageCancelled, payments.StatusFailed, storage.StateFailed, ""},
 }
 
 // unmade is how the message that moves the money may end without having moved it, and its operation with it.
 var unmade = []ending{
-	{idem.MessageDeclined, payments.StatusDeclined, idem.StateCompleted, payments.StatusDeclined},
-	{idem.MessageCancelled, payments.StatusFailed, idem.StateFailed, ""},
+	{storage.MessageDeclined, payments.StatusDeclined, storage.StateCompleted, payments.StatusDeclined},
+	{storage.MessageCancelled, payments.StatusFailed, storage.StateFailed, ""},
 }
 
 // undoings are how a message may stand that undoes. One that is delivered ends its operation by what was not made.
 var undoings = []ending{
-	{idem.MessagePending, payments.StatusPending, idem.StatePending, ""},
-	{idem.MessageClaimed, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageEvidenced, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, ""},
-	{idem.MessageUnknown, payments.StatusPending, idem.StatePending, payments.StatusSucceeded},
-	{idem.MessageDead, payments.StatusPending, idem.StatePending, ""},
-	{idem.MessageDead, payments.StatusPending, idem.StatePending, payments.StatusDeclined},
-	{message: idem.MessageDelivered, there: payments.StatusSucceeded},
+	{storage.MessagePending, payments.StatusPending, storage.StatePending, ""},
+	{storage.MessageClaimed, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageEvidenced, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageUnknown, payments.StatusPending, storage.StatePending, ""},
+	{storage.MessageUnknown, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},
+	{storage.MessageDead, payments.StatusPending, storage.StatePending, ""},
+	{storage.MessageDead, payments.StatusPending, storage.StatePending, payments.StatusDeclined},
+	{message: storage.MessageDelivered, there: payments.StatusSucceeded},
 }
 
 // drawStory draws a story as the application leaves it: of any kind, at any point of its chain, at any age.
@@ -73,16 +73,16 @@ func drawStory(t *rapid.T) story {
 	kind := rapid.SampledFrom([]payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout}).Draw(t, "kind")
 	chain := effects(kind)
 	at := rapid.IntRange(1, len(chain)).Draw(t, "position")
-	before := ending{idem.MessageDelivered, payments.StatusSucceeded, idem.StateCompleted, payments.StatusSucceeded}
+	before := ending{storage.MessageDelivered, payments.StatusSucceeded, storage.StateCompleted, payments.StatusSucceeded}
 	end := rapid.SampledFrom(endings).Filter(func(e ending) bool {
-		m := &idem.Message{State: e.message}
+		m := &storage.Message{State: e.message}
 		compensated := kind == payments.EntryPayout && at == 2 && e.row == payments.StatusFailed
-		return !(story{entry: payments.Entry{Kind: kind}, messages: make([]*idem.Message, len(chain))}).continues(m, at) && !compensated
+		return !(story{entry: payments.Entry{Kind: kind}, messages: make([]*storage.Message, len(chain))}).continues(m, at) && !compensated
 	}).Draw(t, "end")
 	if at > money(kind).position {
 		before = rapid.SampledFrom(unmade).Draw(t, "not made")
 		end = rapid.SampledFrom(undoings).Draw(t, "undoing")
-		if end.message == idem.MessageDelivered {
+		if end.message == storage.MessageDelivered {
 			end.row, end.record = before.row, before.record
 		}
 	}
@@ -95,20 +95,20 @@ func drawStory(t *rapid.T) story {
 		entry: payments.Entry{
 			Kind: kind, Tenant: "tenant-a", ID: "x_1", Status: end.row, Amount: 1999, Currency: "EUR", Message: operation.Message(1), CreatedAt: created,
 		},
-		operation: operation, messages: make([]*idem.Message, len(chain)),
+		operation: operation, messages: make([]*storage.Message, len(chain)),
 		record: &record{operation: operation, tenant: "tenant-a", state: end.record, readable: true},
 	}
 	for n := 1; n <= at; n++ {
-		state, there := idem.MessageDelivered, payments.StatusSucceeded
+		state, there := storage.MessageDelivered, payments.StatusSucceeded
 		switch {
 		case n == at:
 			state, there = end.message, end.there
 		case n == money(kind).position:
 			state, there = before.message, before.there
 		}
-		m := &idem.Message{
+		m := &storage.Message{
 			ID: operation.Message(n), Index: n, OperationID: operation, Tenant: "tenant-a", State: state, CreatedAt: created,
-			Retention: 24 * time.Hour, SchemaVersion: idem.SchemaVersion,
+			Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
 		}
 		if there != "" {
 			o := object{
@@ -250,7 +250,7 @@ var accidents = []struct {
 	}},
 	{"the provider forgets the undoing", MissingThere, func(s *story) bool {
 		m, n := s.last()
-		if m == nil || !s.undoes(n) || m.State != idem.MessageDelivered {
+		if m == nil || !s.undoes(n) || m.State != storage.MessageDelivered {
 			return false
 		}
 		s.objects = slices.DeleteFunc(s.objects, func(o object) bool { return o.family() == releases })
@@ -294,24 +294,24 @@ var accidents = []struct {
 	}},
 	{"worked on for ever", StateDiffers, func(s *story) bool {
 		m, _ := s.last()
-		if m == nil || m.State != idem.MessagePending && m.State != idem.MessageClaimed && m.State != idem.MessageEvidenced {
+		if m == nil || m.State != storage.MessagePending && m.State != storage.MessageClaimed && m.State != storage.MessageEvidenced {
 			return false
 		}
 		m.CreatedAt = noon.Add(-testRules.workMax - time.Millisecond)
 		return true
 	}},
 	{"a final record of what goes on", RecordMessageDiffers, func(s *story) bool {
-		if s.record == nil || s.record.state != idem.StatePending {
+		if s.record == nil || s.record.state != storage.StatePending {
 			return false
 		}
-		s.record.state = idem.StateCompleted
+		s.record.state = storage.StateCompleted
 		return true
 	}},
 	{"a pending record of what has ended", RecordMessageDiffers, func(s *story) bool {
 		if s.record == nil || !s.ended() {
 			return false
 		}
-		s.record.state = idem.StatePending
+		s.record.state = storage.StatePending
 		return true
 	}},
 	{"no record too early", RecordMessageDiffers, func(s *story) bool {
@@ -343,11 +343,11 @@ func TestStandings(t *testing.T) {
 		want := compared
 		if m, _ := s.last(); m != nil {
 			switch m.State {
-			case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced:
+			case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced:
 				want = open
-			case idem.MessageUnknown, idem.MessageDead:
+			case storage.MessageUnknown, storage.MessageDead:
 				want = parked
-			case idem.MessageDelivered, idem.MessageDeclined, idem.MessageCancelled:
+			case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
 			}
 		}
 		if got := testRules.judge(s).standing; got != want {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Kind is what is wrong. The codes are stable.
@@ -80,10 +81,10 @@ func (d Drift) identity() string { return fmt.Sprint(d) }
 
 // Parked is a message that stands before an operator, or before the reconciler: unknown or dead. It is no drift.
 type Parked struct {
-	Tenant  string            `json:"tenant"`
-	Entry   string            `json:"entry"`
-	Message idem.MessageID    `json:"message"`
-	State   idem.MessageState `json:"state"`
+	Tenant  string               `json:"tenant"`
+	Entry   string               `json:"entry"`
+	Message idem.MessageID       `json:"message"`
+	State   storage.MessageState `json:"state"`
 }
 
 // Counts are how many were compared.

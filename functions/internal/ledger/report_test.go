@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/telemetry"
 )
 
@@ -29,7 +30,7 @@ func sample() ledger.Report {
 				{What: "payment", ID: "pay_2", State: "succeeded", Amount: 1999, Currency: "EUR"}, {What: "provider charge", ID: "ch_2", State: "succeeded", Amount: 2000, Currency: "EUR"},
 			}},
 		},
-		Parked: []ledger.Parked{{Tenant: "tenant-a", Entry: "pay_3", Message: "op_x.1", State: idem.MessageUnknown}},
+		Parked: []ledger.Parked{{Tenant: "tenant-a", Entry: "pay_3", Message: "op_x.1", State: storage.MessageUnknown}},
 		Cost:   ledger.Cost{DynamoDBCalls: 7, ReadUnits: 12.5, ProviderCalls: 6},
 	}
 }

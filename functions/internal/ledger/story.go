@@ -6,6 +6,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // family is what an object of the provider is, whether its endpoint honours keys or not.
@@ -100,7 +101,7 @@ func money(kind payments.EntryKind) effect {
 type record struct {
 	operation idem.OperationID
 	tenant    string
-	state     idem.State
+	state     storage.State
 	doneAt    time.Time
 	readable  bool
 }
@@ -110,7 +111,7 @@ type story struct {
 	entry     payments.Entry
 	operation idem.OperationID
 	// messages are the chain by position, from 0; nil where there is none.
-	messages []*idem.Message
+	messages []*storage.Message
 	// record is nil where there is none, or where the key's is another operation's.
 	record *record
 	// objects are those under the operation's keys, and those whose reference is the entry's id.
@@ -149,7 +150,7 @@ func (s story) recordSide() Side {
 }
 
 // last is the furthest message there is, and its position; nil and 0 where there is none.
-func (s story) last() (*idem.Message, int) {
+func (s story) last() (*storage.Message, int) {
 	for n := len(s.messages); n > 0; n-- {
 		if m := s.messages[n-1]; m != nil {
 			return m, n
@@ -165,14 +166,14 @@ func (s story) ended() bool {
 }
 
 // continues says that the n-th message's end is another message: the next effect, or the one that undoes.
-func (s story) continues(m *idem.Message, n int) bool {
+func (s story) continues(m *storage.Message, n int) bool {
 	moves := money(s.entry.Kind).position
 	switch m.State {
-	case idem.MessageDelivered:
+	case storage.MessageDelivered:
 		return n < moves
-	case idem.MessageDeclined, idem.MessageCancelled:
+	case storage.MessageDeclined, storage.MessageCancelled:
 		return n == moves && moves < len(s.messages)
-	case idem.MessagePending, idem.MessageClaimed, idem.MessageEvidenced, idem.MessageUnknown, idem.MessageDead:
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown, storage.MessageDead:
 	}
 	return false
 }

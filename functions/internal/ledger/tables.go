@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 type item = map[string]types.AttributeValue
@@ -203,7 +203,7 @@ func storyOf(it item) (story, error) {
 	if err != nil {
 		return story{}, fmt.Errorf("%w: the message of %s: %w", errMalformed, entry.ID, err)
 	}
-	return story{entry: entry, operation: operation, messages: make([]*idem.Message, len(effects(entry.Kind)))}, nil
+	return story{entry: entry, operation: operation, messages: make([]*storage.Message, len(effects(entry.Kind)))}, nil
 }
 
 // complete adds messages and record.
@@ -295,12 +295,12 @@ func recordKey(operation idem.OperationID) string {
 
 func recordIn(it item) record {
 	r := record{
-		operation: idem.OperationID(text(it, schema.OperationID)), tenant: text(it, schema.Tenant), state: idem.State(text(it, schema.State)),
+		operation: idem.OperationID(text(it, schema.OperationID)), tenant: text(it, schema.Tenant), state: storage.State(text(it, schema.State)),
 	}
 	if ms := number(it, schema.DoneAt); ms != 0 {
 		r.doneAt = time.UnixMilli(ms).UTC()
 	}
-	r.readable = number(it, schema.SchemaVersion) == idem.SchemaVersion && r.state.Known() && idem.Kind(text(it, schema.Kind)).Known()
+	r.readable = number(it, schema.SchemaVersion) == storage.SchemaVersion && r.state.Known() && idem.Kind(text(it, schema.Kind)).Known()
 	return r
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -162,7 +163,7 @@ func (l *life) through(ctx context.Context, run func(context.Context) error) err
 	}
 	switch {
 	case l.cut.mode == outage && l.calls > l.cut.at && l.cut.at > 0 && l.clock.Now().Before(l.begun.Add(outageFor)):
-		return &idem.OutcomeUnknownError{Cause: errCut}
+		return &storage.OutcomeUnknownError{Cause: errCut}
 	case l.calls != l.cut.at:
 		return run(ctx)
 	}
@@ -177,7 +178,7 @@ func (l *life) through(ctx context.Context, run func(context.Context) error) err
 		l.dead = true
 		panic(errCut)
 	}
-	return &idem.OutcomeUnknownError{Cause: errCut}
+	return &storage.OutcomeUnknownError{Cause: errCut}
 }
 
 func (a *accident) land() {
@@ -216,7 +217,7 @@ func readRow[T any](ctx context.Context, l *life, read func() (*T, error)) (*T, 
 }
 
 // call is the process's call to the provider.
-func (l *life) call(ctx context.Context, m idem.Message) outbox.Outcome {
+func (l *life) call(ctx context.Context, m storage.Message) outbox.Outcome {
 	var outcome outbox.Outcome
 	if err := l.through(ctx, func(context.Context) error {
 		outcome = l.till.serve(m)
@@ -235,7 +236,7 @@ type till struct {
 }
 
 // serve makes what is asked for; where keys are honoured, once for each.
-func (t *till) serve(m idem.Message) outbox.Outcome {
+func (t *till) serve(m storage.Message) outbox.Outcome {
 	payout := m.Topic == payments.TopicPayouts || m.Topic == payments.TopicLegacyPayouts
 	if _, refused := t.paidOut.(outbox.Refused); payout && refused {
 		return t.paidOut
@@ -249,7 +250,7 @@ func (t *till) serve(m idem.Message) outbox.Outcome {
 	return outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
 }
 
-func keyless(m idem.Message) bool { return strings.HasPrefix(m.Topic, "payments.legacy_") }
+func keyless(m storage.Message) bool { return strings.HasPrefix(m.Topic, "payments.legacy_") }
 
 // mortal runs a part of a process, which may die in it.
 func mortal(f func()) {
@@ -288,7 +289,7 @@ func (l *life) live() {
 func (l *life) serve() {
 	ctx := context.Background()
 	for _, m := range l.inner.Messages() {
-		if m.State == idem.MessagePending {
+		if m.State == storage.MessagePending {
 			mortal(func() { _ = l.worker.DeliverSeen(ctx, m) }) // its trouble is what this is about
 		}
 	}

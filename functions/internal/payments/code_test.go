@@ -15,23 +15,24 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
 // answering are the packages that answer for the application.
 var answering = []string{
-	"../../../idem", "../../../idem/middleware", "../../../idem/outbox", "../../../idem/awslambda", ".",
+	"../../../idem", "../../../idem/header", "../../../idem/middleware", "../../../idem/outbox", "../../../idem/awslambda", ".",
 }
 
 // elsewhere are the codes that no route of the application answers with, because none is as the function asks for.
 var elsewhere = map[string]func(middleware.RouteInfo) bool{
-	idem.CodeError:          func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
-	idem.CodeInUse:          func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
-	idem.CodeOutcomeUnknown: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
+	header.CodeError:          func(r middleware.RouteInfo) bool { return r.Policy.Mismatch == idem.Mismatch400 },
+	header.CodeInUse:          func(r middleware.RouteInfo) bool { return r.Policy.InFlight == idem.InFlightInUse },
+	header.CodeOutcomeUnknown: func(r middleware.RouteInfo) bool { return r.Kind == idem.KindWrapped },
 	// The application is not configured to refuse keys of before a loss of records.
-	idem.CodeRefusedBefore: func(middleware.RouteInfo) bool { return false },
+	header.CodeRefusedBefore: func(middleware.RouteInfo) bool { return false },
 	// Its function's time-out leaves time for every request.
-	idem.CodeNoTime: func(middleware.RouteInfo) bool { return false },
+	header.CodeNoTime: func(middleware.RouteInfo) bool { return false },
 	// Lambda returns 6 MiB; the answers of the application have some hundred bytes.
 	"response_too_large": func(middleware.RouteInfo) bool { return false },
 }

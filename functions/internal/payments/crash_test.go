@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // This test takes the application through every way to go wrong once, and then once more. Each process that runs it has
@@ -117,7 +118,7 @@ func (a *accident) run(cuts []cut, gap time.Duration) (calls []int, err error) {
 // unfinished names what still waits for the one who is not there.
 func (a *accident) unfinished() string {
 	for _, m := range a.inner.Messages() {
-		if m.State == idem.MessagePending || m.State == idem.MessageClaimed || m.State == idem.MessageEvidenced {
+		if m.State == storage.MessagePending || m.State == storage.MessageClaimed || m.State == storage.MessageEvidenced {
 			return fmt.Sprintf("message %s of %s", m.State, m.Topic)
 		}
 	}
@@ -181,7 +182,7 @@ func (e entity) paidOut(kind string) int64 {
 	return 0
 }
 
-func (a *accident) checkAnswers(r idem.Record) error {
+func (a *accident) checkAnswers(r storage.Record) error {
 	stored := fmt.Sprintf("%d %s", r.Response.Status, r.Response.Body)
 	first := ""
 	for i, got := range a.answers {
@@ -212,9 +213,9 @@ func (a *accident) checkAnswers(r idem.Record) error {
 }
 
 // checkChain demands that the entity, its messages, its record and the provider tell the same.
-func (a *accident) checkChain(r idem.Record, e entity) error {
+func (a *accident) checkChain(r storage.Record, e entity) error {
 	messages := a.inner.Messages()
-	slices.SortFunc(messages, func(a, b idem.Message) int { return a.Index - b.Index })
+	slices.SortFunc(messages, func(a, b storage.Message) int { return a.Index - b.Index })
 	if len(messages) == 0 {
 		return errors.New("I1: there is no message")
 	}
@@ -222,7 +223,7 @@ func (a *accident) checkChain(r idem.Record, e entity) error {
 	for _, m := range messages {
 		told += fmt.Sprintf("%s is %s, ", m.Topic, m.State)
 		states += string(m.State) + " "
-		if m.State == idem.MessageDelivered || m.State == idem.MessageDeclined {
+		if m.State == storage.MessageDelivered || m.State == storage.MessageDeclined {
 			asked = append(asked, m.ID)
 		}
 	}
@@ -232,8 +233,8 @@ func (a *accident) checkChain(r idem.Record, e entity) error {
 	switch {
 	case len(slices.Compact(slices.Clone(made))) != len(made):
 		return errors.New("I2: " + told)
-	case last.State == idem.MessageUnknown && a.mayBeParked(last):
-		if e.Status != payments.StatusPending || r.State != idem.StatePending || last.Index > 1 && messages[last.Index-2].State != idem.MessageDelivered {
+	case last.State == storage.MessageUnknown && a.mayBeParked(last):
+		if e.Status != payments.StatusPending || r.State != storage.StatePending || last.Index > 1 && messages[last.Index-2].State != storage.MessageDelivered {
 			return errors.New("I3: " + told)
 		}
 		return nil
@@ -245,18 +246,18 @@ func (a *accident) checkChain(r idem.Record, e entity) error {
 
 // mayBeParked: without keys nobody asks again; and a payout that is refused after a call whose answer was lost may have
 // been made by that one.
-func (a *accident) mayBeParked(m idem.Message) bool {
+func (a *accident) mayBeParked(m storage.Message) bool {
 	_, refused := a.paidOut.(outbox.Refused)
 	return keyless(m) || refused && m.Topic == payments.TopicPayouts
 }
 
 // ends says whether a chain that ended in the states has told so. A payout that was not made has released its hold.
-func (a *accident) ends(states string, entity payments.Status, r idem.Record) bool {
+func (a *accident) ends(states string, entity payments.Status, r storage.Record) bool {
 	switch a.paidOut.(type) {
 	case outbox.Declined:
-		return states == "delivered declined delivered " && entity == payments.StatusDeclined && r.State == idem.StateCompleted && r.Response.Status == 402
+		return states == "delivered declined delivered " && entity == payments.StatusDeclined && r.State == storage.StateCompleted && r.Response.Status == 402
 	case outbox.Refused:
-		return states == "delivered cancelled delivered " && entity == payments.StatusFailed && r.State == idem.StateFailed && r.Response.Status == 502
+		return states == "delivered cancelled delivered " && entity == payments.StatusFailed && r.State == storage.StateFailed && r.Response.Status == 502
 	}
-	return strings.Trim(states, "delivr ") == "" && entity == payments.StatusSucceeded && r.State == idem.StateCompleted && r.Response.Status == 201
+	return strings.Trim(states, "delivr ") == "" && entity == payments.StatusSucceeded && r.State == storage.StateCompleted && r.Response.Status == 201
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/openapi"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -172,10 +173,10 @@ func (w *world) hold(key string) {
 			continue
 		}
 		held := *seen
-		held.State, held.Kind, held.Response = idem.StateInProgress, idem.KindAtomic, idem.Response{}
+		held.State, held.Kind, held.Response = storage.StateInProgress, idem.KindAtomic, idem.Response{}
 		held.LeaseUntil, held.DoneAt, held.ExpiresAt = w.clock.Now().Add(time.Minute), time.Time{}, time.Time{}
 		held.FreeAt = time.Time{}
-		w.ok(w.backend.store.Update(w.Context(), held, idem.FenceOf(*seen)))
+		w.ok(w.backend.store.Update(w.Context(), held, storage.FenceOf(*seen)))
 		return
 	}
 	w.Fatalf("key %s has no record", key)
@@ -203,7 +204,7 @@ func (w *world) fail() {
 	for _, a := range w.asks(w.paid("paid", "card_ok").ID) {
 		w.store.On(faulty.Commit, 1, faulty.Refuse(errors.New("a fault")))
 		w.post(tenantA, a.path, "k", a.body).problem(500, "internal_error")
-		w.store.On(faulty.Commit, 1, faulty.Refuse(idem.ErrErased))
+		w.store.On(faulty.Commit, 1, faulty.Refuse(storage.ErrErased))
 		if got := w.post(tenantA, a.path, "k2", a.body).problem(410, "idempotency_response_erased"); !strings.Contains(got.body, "Nothing is executed") {
 			w.Errorf("%s: a request that never ran is told %s", a.path, got.body)
 		}
@@ -215,8 +216,8 @@ func (w *world) fail() {
 	w.ok(err)
 	sealed := *seen
 	sealed.Sealed = true
-	w.ok(w.backend.store.Update(w.Context(), sealed, idem.FenceOf(*seen)))
-	w.store.On(faulty.LoadResponse, 1, faulty.Refuse(idem.ErrErased))
+	w.ok(w.backend.store.Update(w.Context(), sealed, storage.FenceOf(*seen)))
+	w.store.On(faulty.LoadResponse, 1, faulty.Refuse(storage.ErrErased))
 	w.get(tenantA, "/v1/operations/"+string(id)).problem(410, "idempotency_response_erased")
 }
 

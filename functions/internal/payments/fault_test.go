@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -38,7 +38,7 @@ func TestProviderFaultsEndInOneCharge(t *testing.T) {
 				w.faults(c.rules...)
 				a := w.pay("k", "card_ok")
 				w.deliver(a.Operation)
-				if w.message(a.Operation).State != idem.MessagePending {
+				if w.message(a.Operation).State != storage.MessagePending {
 					w.Fatalf("the first attempt left %+v", w.message(a.Operation))
 				}
 				w.status(a, "pending", "pending")
@@ -80,10 +80,10 @@ func TestProviderThatNeverAnswersAndMayHaveCharged(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   provider.Fault
 		status  int
-		message idem.MessageState
+		message storage.MessageState
 	}{
-		"charged":     {provider.ErrorAfter, 201, idem.MessageDelivered},
-		"not charged": {provider.ErrorBefore, 502, idem.MessageDead},
+		"charged":     {provider.ErrorAfter, 201, storage.MessageDelivered},
+		"not charged": {provider.ErrorBefore, 502, storage.MessageDead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(w *world) {
@@ -95,7 +95,7 @@ func TestProviderThatNeverAnswersAndMayHaveCharged(t *testing.T) {
 				w.faults()
 				w.swept()
 				w.drain(time.Hour)
-				if m := w.message(a.Operation); m.State != idem.MessageUnknown || m.OpenSince.IsZero() {
+				if m := w.message(a.Operation); m.State != storage.MessageUnknown || m.OpenSince.IsZero() {
 					w.Errorf("message is %s, open since %v, want it unknown and open", m.State, m.OpenSince)
 				}
 				w.again("k", "card_ok").want(202, "Idempotent-Replayed: true", "Retry-After").same(first)

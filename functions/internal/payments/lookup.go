@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // lookUpBytesMax bounds the provider's answer to a look-up.
@@ -58,7 +58,7 @@ func referenceIn(body []byte) (string, error) {
 }
 
 // find looks up what a call made by its downstream key. Nothing found is no proof yet: its caller knows when it is.
-func (p *Provider) find(ctx context.Context, path string, m idem.Message) outbox.Finding {
+func (p *Provider) find(ctx context.Context, path string, m storage.Message) outbox.Finding {
 	body, err := p.listed(ctx, path, m.ID)
 	if err != nil {
 		return outbox.Unclear{Cause: err}

@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // money is an amount in minor units of a currency, as the provider is asked for it.
@@ -41,7 +40,7 @@ func (t told) String() string {
 }
 
 // askedFor is the money that a message asks the provider for. It returns an error for what this release can't read.
-func askedFor(m idem.Message) (money, error) {
+func askedFor(m storage.Message) (money, error) {
 	i := slices.IndexFunc(effects(), func(e effect) bool { return e.topic == m.Topic })
 	if i < 0 {
 		return money{}, &outbox.TopicError{Topic: m.Topic}
@@ -60,8 +59,8 @@ func askedFor(m idem.Message) (money, error) {
 
 // agreed settles only what is about the money that was asked for. Evidence of another amount is kept, and the message stands
 // before a person: whatever happened, it is not what the response would say.
-func agreed(settle func(idem.Message, outbox.Outcome) (outbox.Settlement, error)) func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
-	return func(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func agreed(settle func(storage.Message, outbox.Outcome) (outbox.Settlement, error)) func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
+	return func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 		about, err := moneyIn(o)
 		if err != nil {
 			return outbox.Settlement{}, err

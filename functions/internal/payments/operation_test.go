@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -48,7 +49,7 @@ func TestOperationOfARunningTransfer(t *testing.T) {
 		var during operation
 		w.store.On(faulty.Commit, 1, faulty.Before(func() { during = running() }))
 		for n := range 6 {
-			w.store.On(faulty.Commit, n+1, faulty.Refuse(idem.ErrThrottled))
+			w.store.On(faulty.Commit, n+1, faulty.Refuse(storage.ErrThrottled))
 		}
 		w.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).problem(503, "idempotency_store_unavailable")
 		if during.State != "in_progress" || during.Response != nil {
@@ -96,16 +97,16 @@ func TestOperationShowsExactBytes(t *testing.T) {
 // stored puts a completed record with the body there, as another application on the same tables would.
 func (w *world) stored(key string, body []byte) idem.OperationID {
 	w.Helper()
-	mint := idem.Mint{Random: zeros{}}
+	mint := storage.IDGenerator{Random: zeros{}}
 	scope := idem.Scope{Tenant: tenantA, Operation: "documents.render", Key: key}
 	id, err := mint.OperationID(scope.RecordKey())
 	w.ok(err)
 	now := w.clock.Now()
-	w.ok(w.backend.store.Insert(w.Context(), idem.Record{
-		Key: scope.RecordKey(), State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: tenantA,
+	w.ok(w.backend.store.Insert(w.Context(), storage.Record{
+		Key: scope.RecordKey(), State: storage.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: tenantA,
 		Operation: scope.Operation, Kind: idem.KindAtomic, Fingerprint: canonical.Fingerprint{Version: 1},
 		Response:  idem.Response{Status: 200, Header: []idem.Field{{Name: "x-made-by", Value: "test"}}, Body: body},
-		CreatedAt: now, DoneAt: now, ExpiresAt: now.Add(time.Hour), Retention: time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		CreatedAt: now, DoneAt: now, ExpiresAt: now.Add(time.Hour), Retention: time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}, now))
 	return id
 }

@@ -1,6 +1,15 @@
 package payments_test
 
-import "testing"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/route"
+)
 
 // A path in another spelling is not found: a redirect would take a POST along, and a gateway's rule by route would not
 // have seen it.
@@ -11,4 +20,21 @@ func TestAPathInAnotherSpellingIsNotFound(t *testing.T) {
 		}
 		w.send("GET", tenantA, "/v1/operations/a%2fb", "").problem(404, "operation_not_found")
 	})
+}
+
+// A gateway has a route for each of these, and what comes by another one is answered 404.
+func TestTheGatewaysRoutesAreTheApplicationsPaths(t *testing.T) {
+	routes, err := payments.Routes(24 * time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, r := range routes {
+		if _, path, _ := strings.Cut(r.Pattern, " "); path != "/v1/webhooks/provider" { // it has a function of its own
+			served[path] = true
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(served)), slices.Sorted(slices.Values(route.Paths)); !slices.Equal(got, want) {
+		t.Errorf("the application serves %q, the gateway routes %q", got, want)
+	}
 }

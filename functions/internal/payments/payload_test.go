@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // contracts are the payloads' event contracts, by topic: other releases and other readers of the table rely on them. They
@@ -54,9 +54,9 @@ func contract(t *testing.T, topic string) []byte {
 }
 
 // contractedMessage is a message of the topic with the payload of its contract.
-func contractedMessage(t *testing.T, topic string) idem.Message {
+func contractedMessage(t *testing.T, topic string) storage.Message {
 	t.Helper()
-	return idem.Message{ID: "op_1.1", Tenant: "tenant-a", Topic: topic, Payload: contract(t, topic)}
+	return storage.Message{ID: "op_1.1", Tenant: "tenant-a", Topic: topic, Payload: contract(t, topic)}
 }
 
 // encoder is a payload that its own release writes.
@@ -122,7 +122,7 @@ func TestPayloadOfAnotherVersionIsLeftToItsRelease(t *testing.T) {
 			"no JSON":        "charge",
 			"nothing":        "",
 		} {
-			m := idem.Message{ID: "op_1.1", Tenant: "tenant-a", Payload: []byte(payload)}
+			m := storage.Message{ID: "op_1.1", Tenant: "tenant-a", Payload: []byte(payload)}
 			if o, ok := topic.Call(t.Context(), m).(outbox.NotExecuted); !ok || o.Cause == nil {
 				t.Errorf("%s: %s called: %#v, want NotExecuted", name, topic.Name, o)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -309,7 +310,7 @@ func TestPayoutThatIsGivenUpAndMayHaveHappened(t *testing.T) {
 				w.drain(time.Hour)
 				w.payOut("k", "iban_ok").want(202, "Idempotent-Replayed: true").same(first)
 				w.made(1, n, 500)
-				if m := w.message(a.Operation); m.ID != a.Operation.Message(n+1) || m.State != idem.MessageUnknown || m.OpenSince.IsZero() {
+				if m := w.message(a.Operation); m.ID != a.Operation.Message(n+1) || m.State != storage.MessageUnknown || m.OpenSince.IsZero() {
 					w.Errorf("message %s is %s, want that of phase %d unknown and open", m.ID, m.State, n+1)
 				}
 				if p, o := w.payout(a.Payout.ID).Status, w.operation(a.Operation).State; p != "unknown" || o != "unknown" {

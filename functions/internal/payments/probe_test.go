@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -29,19 +30,19 @@ func topics(t *testing.T, url string) map[string]outbox.Topic {
 	return byName
 }
 
-func charge(source string) idem.Message {
+func charge(source string) storage.Message {
 	return message(`{"version":1,"payment":"pay_1","amount":1999,"currency":"EUR","source":"` + source + `","reference":"","created_at":"2026-11-21T00:00:00Z"}`)
 }
 
-func message(payload string) idem.Message {
-	return idem.Message{ID: idem.MessageID(unusedOperation + ".1"), Tenant: tenantA, Payload: []byte(payload)}
+func message(payload string) storage.Message {
+	return storage.Message{ID: idem.MessageID(unusedOperation + ".1"), Tenant: tenantA, Payload: []byte(payload)}
 }
 
 // effect is one of each topic's, and where the provider shows all of its kind.
 type effect struct {
 	topic string
 	kind  provider.Kind
-	m     idem.Message
+	m     storage.Message
 	all   func(*world) []provider.Object
 }
 
@@ -136,7 +137,7 @@ func TestProbeFindsNothingElse(t *testing.T) {
 }
 
 // otherKey is the same message under another key.
-func otherKey(m idem.Message) idem.Message {
+func otherKey(m storage.Message) storage.Message {
 	m.ID = idem.MessageID(unusedOperation + ".2")
 	return m
 }

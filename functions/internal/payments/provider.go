@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/call"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // keyRetention is how long the provider remembers a key (docs/payments-api.md: key_ttl_ms).
@@ -90,7 +90,7 @@ type effect struct {
 	order func(payload []byte) (order, error)
 	// listed is where objects of the kind are looked up by their key.
 	listed string
-	settle func(idem.Message, outbox.Outcome) (outbox.Settlement, error)
+	settle func(storage.Message, outbox.Outcome) (outbox.Settlement, error)
 	// keyless says that the provider ignores keys there.
 	keyless bool
 }
@@ -117,8 +117,8 @@ func (p *Provider) Topics(b Bounds) []outbox.Topic {
 		}
 		topics = append(topics, outbox.Topic{
 			Name:           e.topic,
-			Call:           func(ctx context.Context, m idem.Message) outbox.Outcome { return p.ask(ctx, calls, e, m) },
-			Probe:          func(ctx context.Context, m idem.Message) outbox.Finding { return p.find(ctx, e.listed, m) },
+			Call:           func(ctx context.Context, m storage.Message) outbox.Outcome { return p.ask(ctx, calls, e, m) },
+			Probe:          func(ctx context.Context, m storage.Message) outbox.Finding { return p.find(ctx, e.listed, m) },
 			Settle:         agreed(e.settle),
 			Keys:           keys,
 			LongestRequest: b.LongestRequest,
@@ -130,7 +130,7 @@ func (p *Provider) Topics(b Bounds) []outbox.Topic {
 }
 
 // ask posts what the message asks for.
-func (p *Provider) ask(ctx context.Context, calls *call.Client, e effect, m idem.Message) outbox.Outcome {
+func (p *Provider) ask(ctx context.Context, calls *call.Client, e effect, m storage.Message) outbox.Outcome {
 	order, err := e.order(m.Payload)
 	if err != nil {
 		// Perhaps a newer release's, which one of its workers will take: nothing was sent, so there is time to wait.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // reader answers what the present state is; nothing it answers is stored.
@@ -51,7 +52,7 @@ func (r reader) pending(ctx context.Context, id idem.MessageID) (Status, error) 
 	if err != nil {
 		return "", err
 	}
-	if open.State == idem.MessageUnknown || open.State == idem.MessageDead {
+	if open.State == storage.MessageUnknown || open.State == storage.MessageDead {
 		return StatusUnknown, nil
 	}
 	return StatusPending, nil
@@ -69,7 +70,7 @@ var errChain = errors.New("payments: the operation's chain of messages is broken
 
 // open is the message that the operation waits for: its recovery point. Trouble with the store is an
 // [*idem.UnavailableError].
-func (r reader) open(ctx context.Context, id idem.OperationID) (*idem.Message, error) {
+func (r reader) open(ctx context.Context, id idem.OperationID) (*storage.Message, error) {
 	m, err := outbox.Open(ctx, r.messages, id)
 	if err != nil {
 		return nil, unreadable(fmt.Errorf("message: %w", err))

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -260,7 +260,7 @@ func TestRefundThatTheProviderRefuses(t *testing.T) {
 		w.giveBack("k", p.ID, 500).want(202).decode(&a)
 		w.deliver(a.Operation)
 		w.giveBack("k", p.ID, 500).problem(502, "provider_unavailable")
-		if m := w.message(a.Operation); m.State != idem.MessageDead || m.Attempts != 1 {
+		if m := w.message(a.Operation); m.State != storage.MessageDead || m.Attempts != 1 {
 			w.Errorf("message %+v", m)
 		}
 		w.refunded(p.ID, 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -55,7 +56,7 @@ func (w *world) unmade(f failing, rules ...provider.Rule) (idem.OperationID, str
 		switch m := w.message(operation); {
 		case m.Index == 3:
 			return operation, screening.Reference
-		case m.State == idem.MessageUnknown: // a slow machine took longer than a call may
+		case m.State == storage.MessageUnknown: // a slow machine took longer than a call may
 			w.reconciled()
 		}
 		w.clock.Add(time.Minute)
@@ -201,7 +202,7 @@ func TestAHoldThatCantBeReleasedIsLeftToAnOperator(t *testing.T) {
 				w.finished()
 				w.deliverMessage(operation, 3)
 				m := w.message(operation)
-				if m.ID != operation.Message(3) || m.State != idem.MessageDead {
+				if m.ID != operation.Message(3) || m.State != storage.MessageDead {
 					w.Errorf("message %s is %s, want the release dead", m.ID, m.State)
 				}
 				w.waits(f, operation, id, "unknown")
@@ -247,7 +248,7 @@ func TestAHoldThatSomebodyElseReleasedIsLeftToAnOperator(t *testing.T) {
 		byHand := w.release("by hand")
 		w.finished()
 		m := w.message(operation)
-		if m.State != idem.MessageDead {
+		if m.State != storage.MessageDead {
 			w.Errorf("message %s is %s, want it dead", m.ID, m.State)
 		}
 		w.waits(f, operation, id, "unknown")
@@ -281,7 +282,7 @@ func TestAReleaseWithoutAnAnswerIsProbed(t *testing.T) {
 			onEachFailing(t, func(w *world, f failing) {
 				operation, id := w.unmade(f, provider.Rule{On: provider.Release, Fault: fault})
 				w.finished()
-				if m := w.message(operation); m.ID != operation.Message(3) || m.State != idem.MessageUnknown || m.OpenSince.IsZero() {
+				if m := w.message(operation); m.ID != operation.Message(3) || m.State != storage.MessageUnknown || m.OpenSince.IsZero() {
 					w.Errorf("message %s is %s, want the release unknown and open", m.ID, m.State)
 				}
 				w.waits(f, operation, id, "unknown")
@@ -293,7 +294,7 @@ func TestAReleaseWithoutAnAnswerIsProbed(t *testing.T) {
 				}
 				w.waits(f, operation, id, "unknown") // provably not released, attempts over: an operator's
 				m := w.message(operation)
-				if m.State != idem.MessageDead {
+				if m.State != storage.MessageDead {
 					w.Errorf("message %s is %s, want it dead", m.ID, m.State)
 				}
 				_, err := w.operator.Redrive(w.Context(), m.ID, m.Revision)
@@ -307,9 +308,9 @@ func TestAReleaseWithoutAnAnswerIsProbed(t *testing.T) {
 
 // A payout that may have happened is not compensated until its absence is proven: by a probe, or by an operator's look.
 func TestAPayoutThatMayHaveHappenedIsNotCompensated(t *testing.T) {
-	for name, decide := range map[string]func(w *world, m idem.Message){
-		"probe": func(w *world, _ idem.Message) { w.reconciled() },
-		"operator": func(w *world, m idem.Message) {
+	for name, decide := range map[string]func(w *world, m storage.Message){
+		"probe": func(w *world, _ storage.Message) { w.reconciled() },
+		"operator": func(w *world, m storage.Message) {
 			w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
 		},
 	} {
@@ -320,7 +321,7 @@ func TestAPayoutThatMayHaveHappenedIsNotCompensated(t *testing.T) {
 				w.payOut("k", "iban_ok").want(202).decode(&a)
 				w.finished()
 				m := w.message(a.Operation)
-				if m.ID != a.Operation.Message(2) || m.State != idem.MessageUnknown {
+				if m.ID != a.Operation.Message(2) || m.State != storage.MessageUnknown {
 					w.Errorf("message %s is %s, want the payout unknown", m.ID, m.State)
 				}
 				w.waits(notMade(""), a.Operation, a.Payout.ID, "unknown")

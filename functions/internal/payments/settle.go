@@ -6,13 +6,14 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // The settlements say what became of an entity: the same for the worker, for the api function, and for whoever else
 // brings evidence.
 
 // settleCharge ends a payment.
-func settleCharge(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settleCharge(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	c, err := decodePayload[charge](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
@@ -29,7 +30,7 @@ func settleCharge(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
 }
 
 // settleRefund ends a refund; what was not refunded can be refunded again.
-func settleRefund(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settleRefund(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	c, err := decodePayload[refund](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
@@ -49,7 +50,7 @@ func settleRefund(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
 
 // settleScreening goes on with the payout, or ends it where the destination did not pass. What the provider made is no
 // payout, so a payout that ends here has no reference.
-func settleScreening(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settleScreening(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	s, err := decodePayload[screening](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
@@ -69,7 +70,7 @@ func settleScreening(m idem.Message, o outbox.Outcome) (outbox.Settlement, error
 
 // settlePayout ends a payout that was made. Where it was not, the hold of its screening is released first: until then the
 // payout is pending, and the funds stay reserved.
-func settlePayout(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settlePayout(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	c, err := decodePayload[payout](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err
@@ -89,7 +90,7 @@ func settlePayout(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
 
 // settleRelease ends a payout that was not made, once the hold of its screening is released. It returns an error for
 // everything else: while the hold stands the operation has no end, and an operator decides.
-func settleRelease(m idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+func settleRelease(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	r, err := decodePayload[release](m.Payload)
 	if err != nil {
 		return outbox.Settlement{}, err

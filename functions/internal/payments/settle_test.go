@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func TestNothingSettlesByWhatEndsNothing(t *testing.T) {
@@ -155,16 +156,16 @@ func TestAScreeningWithoutAReferenceDoesNotGoOn(t *testing.T) {
 }
 
 // released is a message that releases a hold.
-func released(t *testing.T, r release) idem.Message {
+func released(t *testing.T, r release) storage.Message {
 	t.Helper()
 	payload, err := r.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idem.Message{ID: "op_1.3", Tenant: "tenant-a", Topic: TopicReleases, Payload: payload}
+	return storage.Message{ID: "op_1.3", Tenant: "tenant-a", Topic: TopicReleases, Payload: payload}
 }
 
-func settleOf(topic string) func(idem.Message, outbox.Outcome) (outbox.Settlement, error) {
+func settleOf(topic string) func(storage.Message, outbox.Outcome) (outbox.Settlement, error) {
 	for _, e := range effects() {
 		if e.topic == topic {
 			return agreed(e.settle)
@@ -181,7 +182,7 @@ func TestScreeningOfALegacyDestinationGoesOnWithoutKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := settleScreening(idem.Message{Tenant: "tenant-a", Payload: payload}, outbox.Delivered{Reference: "scr_1"})
+	s, err := settleScreening(storage.Message{Tenant: "tenant-a", Payload: payload}, outbox.Delivered{Reference: "scr_1"})
 	if err != nil || s.Next == nil || s.Next.Topic != TopicLegacyPayouts {
 		t.Errorf("settled as %+v, %v", s, err)
 	}

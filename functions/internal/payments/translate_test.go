@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"pgregory.net/rapid"
 )
 
 // Whatever transactions are made of the application's writes, the reference store and DynamoDB judge each alike and are
@@ -135,15 +135,15 @@ func drawRefundWrite(t *rapid.T, tenant, id string) idem.Write {
 // commit makes the transaction beside a new record, and returns which writes failed.
 func commit(ctx context.Context, t *rapid.T, b backend, key string, writes []idem.Write) []int {
 	scope := idem.Scope{Tenant: tenantA, Operation: "test.write", Key: key}
-	id, err := idem.Mint{Random: zeros{}}.OperationID(scope.RecordKey())
+	id, err := storage.IDGenerator{Random: zeros{}}.OperationID(scope.RecordKey())
 	if err != nil {
 		t.Fatal(err)
 	}
-	send, err := b.store.Prepare(idem.Commit{
-		Record: idem.Record{
-			Key: scope.RecordKey(), State: idem.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: tenantA,
+	send, err := b.store.Prepare(storage.Commit{
+		Record: storage.Record{
+			Key: scope.RecordKey(), State: storage.StateCompleted, OperationID: id, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: tenantA,
 			Operation: scope.Operation, Kind: idem.KindOptimistic, Response: idem.Response{Status: 201}, CreatedAt: noon, DoneAt: noon,
-			ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+			ExpiresAt: noon.Add(time.Hour), Retention: time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 		},
 		Now: noon, Writes: writes, Token: key,
 	})
@@ -151,7 +151,7 @@ func commit(ctx context.Context, t *rapid.T, b backend, key string, writes []ide
 		t.Fatal(err)
 	}
 	err = send(ctx)
-	var failed *idem.WriteFailedError
+	var failed *storage.WriteFailedError
 	if err != nil && !errors.As(err, &failed) {
 		t.Fatalf("%+v: %v", writes, err)
 	}

@@ -133,7 +133,7 @@ func (h *webhooks) failed(ctx context.Context, err error) idem.Response {
 	if unavailable := (*idem.UnavailableError)(nil); errors.As(err, &unavailable) {
 		wait = unavailable.RetryAfter
 	}
-	return idem.NewProblem(http.StatusServiceUnavailable, idem.CodeStoreUnavailable, "Service Unavailable",
+	return idem.NewProblem(http.StatusServiceUnavailable, header.CodeStoreUnavailable, "Service Unavailable",
 		"Nothing was acknowledged. Send the webhook again after Retry-After.").Response().With(header.NameRetryAfter, header.FormatRetryAfter(wait))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -104,13 +105,13 @@ func TestWebhookSettlesWhatIsDead(t *testing.T) {
 		l, a := w.listen(), w.pay("k", "legacy_card")
 		w.deliver(a.Operation)
 		for range 100 {
-			if w.message(a.Operation).State == idem.MessageDead {
+			if w.message(a.Operation).State == storage.MessageDead {
 				break
 			}
 			w.clock.Add(2 * time.Hour)
 			w.reconciled()
 		}
-		if m := w.message(a.Operation); m.State != idem.MessageDead {
+		if m := w.message(a.Operation); m.State != storage.MessageDead {
 			w.Fatalf("message is %s", m.State)
 		}
 		l.tell(about("evt_1", w.charges()[0]))
@@ -129,7 +130,7 @@ func TestWebhookAfterTheOperationWasClosed(t *testing.T) {
 		topics(w.T, w.provider.URL)[m.Topic].Call(w.Context(), m)
 		l.tell(about("evt_1", w.charges()[0]))
 		w.again("k", "card_ok").same(final)
-		if m := w.message(a.Operation); m.State != idem.MessageCancelled || m.KeptDelivered == nil || !bytes.Contains(m.KeptDelivered.Evidence, []byte(w.charges()[0].ID)) {
+		if m := w.message(a.Operation); m.State != storage.MessageCancelled || m.KeptDelivered == nil || !bytes.Contains(m.KeptDelivered.Evidence, []byte(w.charges()[0].ID)) {
 			w.Errorf("message is %s with the evidence %v", m.State, m.KeptDelivered)
 		}
 	})
@@ -410,7 +411,7 @@ func TestWebhookWhileTheStoreHasTrouble(t *testing.T) {
 		"reading it again":     {faulty.Message, 2, faulty.Refuse(trouble)},
 		"settling":             {faulty.Settle, 1, faulty.Refuse(trouble)},
 		"remembering":          {faulty.Commit, 1, faulty.Refuse(trouble)},
-		"remembering, unheard": {faulty.Commit, 1, faulty.Refuse(idem.ErrThrottled)},
+		"remembering, unheard": {faulty.Commit, 1, faulty.Refuse(storage.ErrThrottled)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(w *world) {

@@ -19,6 +19,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -298,7 +299,7 @@ func (w *world) balance(tenant, account string) int64 {
 }
 
 // message is the operation's open message, or its last one.
-func (w *world) message(id idem.OperationID) idem.Message {
+func (w *world) message(id idem.OperationID) storage.Message {
 	w.Helper()
 	m, err := outbox.Open(w.Context(), w.backend.store, id)
 	w.ok(err)

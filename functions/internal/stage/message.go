@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Accepted is the payment of the sample events of the worker, as its request left it.
 type Accepted struct {
-	Message idem.Message
+	Message storage.Message
 	Payment payments.Payment
 	// Stream is the event of its birth on the outbox stream, Queue a wake-up.
 	Stream, Queue []byte
@@ -64,9 +64,9 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 func (a *Accepted) Park(t *testing.T) {
 	t.Helper()
 	m := a.Message
-	m.State, m.Epoch, m.Owner, m.Revision, m.Attempts = idem.MessageUnknown, 1, "BBBBBBBBBBBBBBBBBBBBBB", "CCCCCCCCCCCCCCCCCCCCCA", 1
+	m.State, m.Epoch, m.Owner, m.Revision, m.Attempts = storage.MessageUnknown, 1, "BBBBBBBBBBBBBBBBBBBBBB", "CCCCCCCCCCCCCCCCCCCCCA", 1
 	m.FirstClaimedAt, m.OpenSince, m.LeaseUntil, m.SweepAt = m.CreatedAt, m.CreatedAt, m.CreatedAt, m.CreatedAt
-	if err := a.store.UpdateMessage(t.Context(), m, idem.FenceOfMessage(a.Message)); err != nil {
+	if err := a.store.UpdateMessage(t.Context(), m, storage.FenceOfMessage(a.Message)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,13 +94,13 @@ func (a *Accepted) Charge(t *testing.T) {
 func (a *Accepted) commit(t *testing.T, now time.Time) {
 	t.Helper()
 	m := a.Message
-	send, err := a.store.Prepare(idem.Commit{
-		Record: idem.Record{
-			Key: m.RecordKey, State: idem.StatePending, OperationID: m.OperationID, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: m.Tenant,
+	send, err := a.store.Prepare(storage.Commit{
+		Record: storage.Record{
+			Key: m.RecordKey, State: storage.StatePending, OperationID: m.OperationID, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: m.Tenant,
 			Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now,
-			Retention: m.Retention, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+			Retention: m.Retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 		},
-		Now: now, Writes: []idem.Write{payments.InsertPayment{Payment: a.Payment}}, Messages: []idem.Message{m}, Token: a.stage.Outbox,
+		Now: now, Writes: []idem.Write{payments.InsertPayment{Payment: a.Payment}}, Messages: []storage.Message{m}, Token: a.stage.Outbox,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (a *Accepted) commit(t *testing.T, now time.Time) {
 }
 
 // Want demands the states of the message, of its record and of its payment, and how many charges the provider has made.
-func (a *Accepted) Want(t *testing.T, message idem.MessageState, record idem.State, payment payments.Status, charges int) {
+func (a *Accepted) Want(t *testing.T, message storage.MessageState, record storage.State, payment payments.Status, charges int) {
 	t.Helper()
 	m, err := a.store.Message(t.Context(), a.Message.ID)
 	if err != nil || m == nil {

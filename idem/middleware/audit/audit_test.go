@@ -86,8 +86,8 @@ func TestDifferences(t *testing.T) {
 		"ietf":     {idem.IETF(), "[]"},
 		"observed": {idem.Observe(idem.Lenient()), "[]"},
 		"stripe":   {stripe, "[KeyBytesMin = 16]"},
-		"own": {own, "[MissingKey = unprotected EmptyKey = as missing Syntax = opaque Mismatch = replay InFlight = wait WaitMax = 10s " +
-			"ClientErrors = all Scope = tenant+key]"},
+		"own": {own, "[MissingKey = unprotected EmptyKeyIsMissing = true Syntax = opaque Mismatch = replay InFlight = wait WaitMax = 10s " +
+			"StoreClientErrors = true Scope = tenant+key]"},
 	} {
 		if got := fmt.Sprint(audit.Differences(c.policy)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -80,7 +81,7 @@ func TestBetweenPhases(t *testing.T) {
 // A wrapped handler that died: first its lease is over, then its outcome is unknown, then somebody knows.
 func TestWrapped(t *testing.T) {
 	w := newWorld(t)
-	id := string(w.operation("acme", wrapped(idem.StateInProgress, "")))
+	id := string(w.operation("acme", wrapped(storage.StateInProgress, "")))
 	w.now = noon.Add(time.Minute)
 	w.types(0, "list", "stuck")
 	w.types(0, "inspect", id)
@@ -237,7 +238,7 @@ func TestLettersAndLedger(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	w.types(0, "redrive", "--dead-letters", ticket, "--write")
-	if m := w.inner.Messages()[0]; m.State != idem.MessageUnknown {
+	if m := w.inner.Messages()[0]; m.State != storage.MessageUnknown {
 		t.Errorf("the message is %s", m.State)
 	}
 	if out, _ := w.types(0, "audit"); !strings.Contains(out, "redrive") {

@@ -21,6 +21,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -35,7 +36,7 @@ type world struct {
 	inner *memstore.Store
 	store *faulty.Store
 	queue *memqueue.Queue
-	mint  idem.Mint
+	mint  storage.IDGenerator
 	app   idemctl.App
 	// typed is the transcript so far.
 	typed strings.Builder
@@ -44,7 +45,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Setenv("IDEMCTL_ACTOR", "ada")
-	w := &world{T: t, now: noon, mint: idem.Mint{Random: rand.NewChaCha8([32]byte{7})}}
+	w := &world{T: t, now: noon, mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{7})}}
 	clock := func() time.Time { return w.now }
 	var err error
 	w.inner, err = memstore.New(memstore.Config{Now: clock, Shards: 1})
@@ -56,7 +57,7 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	console, err := operator.New(operator.Config{
 		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: memlog.New(),
-		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, idem.Record) recovery.Finding { return recovery.Absent{} }},
+		Probes: map[string]recovery.Probe{"orders.import": func(context.Context, storage.Record) recovery.Finding { return recovery.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
 			return map[string]any{"row": map[string]any{"id": "pay_1", "amount": 1999}}, nil
 		},
@@ -67,12 +68,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func nothing(context.Context, idem.Message) outbox.Finding { return outbox.Absent{} }
+func nothing(context.Context, storage.Message) outbox.Finding { return outbox.Absent{} }
 
-func topic(name string, probe func(context.Context, idem.Message) outbox.Finding) outbox.Topic {
+func topic(name string, probe func(context.Context, storage.Message) outbox.Finding) outbox.Topic {
 	return outbox.Topic{
-		Name: name, Call: func(context.Context, idem.Message) outbox.Outcome { return outbox.NotExecuted{} }, Probe: probe,
-		Settle: func(_ idem.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		Name: name, Call: func(context.Context, storage.Message) outbox.Outcome { return outbox.NotExecuted{} }, Probe: probe,
+		Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 			status := map[string]int{"delivered": 201, "declined": 402}[o.Name()]
 			return outbox.Settlement{Response: idem.Response{Status: status}}, nil
 		},
@@ -87,24 +88,24 @@ func (w *world) ok(err error) {
 }
 
 // operation leaves a deferred operation with the messages, one after the other.
-func (w *world) operation(tenant string, record func(*idem.Record), messages ...func(*idem.Message)) idem.OperationID {
+func (w *world) operation(tenant string, record func(*storage.Record), messages ...func(*storage.Message)) idem.OperationID {
 	w.Helper()
 	owner, err := w.mint.Owner()
 	w.ok(err)
-	r := idem.Record{
-		Key: idem.Scope{Tenant: tenant, Operation: "payments.create", Key: "order-17"}.RecordKey(), State: idem.StatePending, Epoch: 1, Owner: owner, Revision: idem.Revision(owner),
+	r := storage.Record{
+		Key: idem.Scope{Tenant: tenant, Operation: "payments.create", Key: "order-17"}.RecordKey(), State: storage.StatePending, Epoch: 1, Owner: owner, Revision: storage.Revision(owner),
 		Tenant: tenant, Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: noon,
-		Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+		Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
 	record(&r)
 	r.OperationID, err = w.mint.OperationID(r.Key)
 	w.ok(err)
-	commit := idem.Commit{Record: r, Now: noon, Token: string(owner)}
+	commit := storage.Commit{Record: r, Now: noon, Token: string(owner)}
 	for i, change := range messages {
-		m := idem.Message{
-			Revision: idem.Revision(fmt.Sprintf("revision-%d", i)), ID: r.OperationID.Message(i + 1), Index: i + 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant, Topic: "payments.charges",
-			Payload: []byte("{}"), State: idem.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: r.Retention,
-			SchemaVersion: idem.SchemaVersion,
+		m := storage.Message{
+			Revision: storage.Revision(fmt.Sprintf("revision-%d", i)), ID: r.OperationID.Message(i + 1), Index: i + 1, OperationID: r.OperationID, RecordKey: r.Key, Tenant: tenant, Topic: "payments.charges",
+			Payload: []byte("{}"), State: storage.MessagePending, CreatedAt: noon, NextAttemptAt: noon, SweepAt: noon, Retention: r.Retention,
+			SchemaVersion: storage.SchemaVersion,
 		}
 		change(&m)
 		commit.Messages = append(commit.Messages, m)
@@ -115,34 +116,34 @@ func (w *world) operation(tenant string, record func(*idem.Record), messages ...
 	return r.OperationID
 }
 
-func pending(*idem.Message) {}
+func pending(*storage.Message) {}
 
-func deferred(*idem.Record) {}
+func deferred(*storage.Record) {}
 
-func completed(r *idem.Record) {
-	r.State, r.Response, r.DoneAt, r.ExpiresAt = idem.StateCompleted, idem.Response{Status: 201, Body: []byte("secret")}, noon, noon.Add(r.Retention)
+func completed(r *storage.Record) {
+	r.State, r.Response, r.DoneAt, r.ExpiresAt = storage.StateCompleted, idem.Response{Status: 201, Body: []byte("secret")}, noon, noon.Add(r.Retention)
 }
 
 // wrapped makes the record of an operation whose handler wrote for itself.
-func wrapped(state idem.State, lastError string) func(*idem.Record) {
-	return func(r *idem.Record) {
+func wrapped(state storage.State, lastError string) func(*storage.Record) {
+	return func(r *storage.Record) {
 		r.Key = idem.Scope{Tenant: r.Tenant, Operation: "orders.import", Key: "order-18"}.RecordKey()
 		r.State, r.Kind, r.Operation, r.LeaseUntil, r.Response, r.LastError = state, idem.KindWrapped, "orders.import", noon, idem.Response{}, lastError
 	}
 }
 
-func delivered(m *idem.Message) {
-	m.State, m.Epoch, m.Owner, m.Reference, m.LastOutcome, m.DoneAt = idem.MessageDelivered, 1, "worker", "ch_1", "delivered", noon
+func delivered(m *storage.Message) {
+	m.State, m.Epoch, m.Owner, m.Reference, m.LastOutcome, m.DoneAt = storage.MessageDelivered, 1, "worker", "ch_1", "delivered", noon
 }
 
-func legacyUnknown(m *idem.Message) {
-	m.Topic, m.State, m.Owner, m.Epoch, m.Attempts, m.LastOutcome = "payments.legacy", idem.MessageUnknown, "worker", 1, 1, "ambiguous"
+func legacyUnknown(m *storage.Message) {
+	m.Topic, m.State, m.Owner, m.Epoch, m.Attempts, m.LastOutcome = "payments.legacy", storage.MessageUnknown, "worker", 1, 1, "ambiguous"
 	m.OpenSince, m.FirstClaimedAt, m.LeaseUntil = noon, noon, noon.Add(10*time.Second)
 }
 
-func dead(m *idem.Message) {
+func dead(m *storage.Message) {
 	legacyUnknown(m)
-	m.Topic, m.State, m.Attempts = "payments.charges", idem.MessageDead, 10
+	m.Topic, m.State, m.Attempts = "payments.charges", storage.MessageDead, 10
 }
 
 // types runs a command line as a shell does, demands its exit code, and adds it to the transcript.

@@ -12,10 +12,11 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/call"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // accepted is a store with one message that waits for its call, and its record.
-func accepted(t *testing.T) (*memstore.Store, idem.Message) {
+func accepted(t *testing.T) (*memstore.Store, storage.Message) {
 	t.Helper()
 	store, err := memstore.New(memstore.Config{})
 	if err != nil {
@@ -24,15 +25,15 @@ func accepted(t *testing.T) (*memstore.Store, idem.Message) {
 	key := idem.Scope{Tenant: "shop", Operation: "orders.create", Key: t.Name()}.RecordKey()
 	id := idem.OperationID("op_" + string(key))
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	r := idem.Record{
-		Key: key, State: idem.StatePending, OperationID: id, Epoch: 1, Owner: "owner", Tenant: "shop", Operation: "orders.create", Kind: idem.KindDeferred,
-		Response: idem.Response{Status: 202}, CreatedAt: now, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: idem.SchemaVersion,
+	r := storage.Record{
+		Key: key, State: storage.StatePending, OperationID: id, Epoch: 1, Owner: "owner", Tenant: "shop", Operation: "orders.create", Kind: idem.KindDeferred,
+		Response: idem.Response{Status: 202}, CreatedAt: now, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
-	m := idem.Message{
+	m := storage.Message{
 		Revision: "inserted", ID: id.Message(1), Index: 1, OperationID: id, RecordKey: key, Tenant: "shop", Topic: "orders.charge", Payload: []byte(`{"amount":1999}`),
-		State: idem.MessagePending, CreatedAt: now, NextAttemptAt: now, SweepAt: now.Add(time.Minute), Retention: r.Retention, SchemaVersion: idem.SchemaVersion,
+		State: storage.MessagePending, CreatedAt: now, NextAttemptAt: now, SweepAt: now.Add(time.Minute), Retention: r.Retention, SchemaVersion: storage.SchemaVersion,
 	}
-	send, err := store.Prepare(idem.Commit{Record: r, Now: now, Token: "token", Messages: []idem.Message{m}})
+	send, err := store.Prepare(storage.Commit{Record: r, Now: now, Token: "token", Messages: []storage.Message{m}})
 	if err == nil {
 		err = send(t.Context())
 	}
@@ -48,12 +49,12 @@ func TestWhatProvesNothingLeavesTheOperationOpen(t *testing.T) {
 		status int
 		mute   bool
 		open   bool
-		record idem.State
+		record storage.State
 	}{
-		"listed as refused":     {400, false, false, idem.StateFailed},
-		"not listed":            {410, false, true, idem.StatePending},
-		"a redirect":            {302, false, true, idem.StatePending},
-		"the call says nothing": {400, true, true, idem.StatePending},
+		"listed as refused":     {400, false, false, storage.StateFailed},
+		"not listed":            {410, false, true, storage.StatePending},
+		"a redirect":            {302, false, true, storage.StatePending},
+		"the call says nothing": {400, true, true, storage.StatePending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(row.status) }))
@@ -61,14 +62,14 @@ func TestWhatProvesNothingLeavesTheOperationOpen(t *testing.T) {
 			client := newClient(t, call.Config{})
 			topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{
 				Name: "orders.charge", Keys: outbox.Keys{Honoured: true, Retention: 24 * time.Hour},
-				Call: func(ctx context.Context, m idem.Message) outbox.Outcome {
+				Call: func(ctx context.Context, m storage.Message) outbox.Outcome {
 					outcome := client.Post(ctx, call.Request{URL: srv.URL, Key: m.ID, Body: m.Payload})
 					if row.mute {
 						return nil
 					}
 					return outcome
 				},
-				Settle: func(idem.Message, outbox.Outcome) (outbox.Settlement, error) { return outbox.Settlement{}, nil },
+				Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) { return outbox.Settlement{}, nil },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -20,6 +19,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -99,12 +99,12 @@ func TestSealingUnderKMS(t *testing.T) {
 	}
 	scope := idem.Scope{Tenant: "ada", Operation: "orders.create", Key: "k"}.RecordKey()
 	now := time.Now().UTC()
-	r := idem.Record{
-		Key: scope, State: idem.StateCompleted, OperationID: "op_1", Epoch: 1, Owner: "owner", Tenant: "ada", Kind: idem.KindOptimistic,
-		Response: idem.Response{Status: 201, Body: []byte("secret")}, DoneAt: now, ExpiresAt: now.Add(time.Hour), SchemaVersion: idem.SchemaVersion,
+	r := storage.Record{
+		Key: scope, State: storage.StateCompleted, OperationID: "op_1", Epoch: 1, Owner: "owner", Tenant: "ada", Kind: storage.KindOptimistic,
+		Response: storage.Response{Status: 201, Body: []byte("secret")}, DoneAt: now, ExpiresAt: now.Add(time.Hour), SchemaVersion: storage.SchemaVersion,
 	}
 	ok(t, process().Insert(t.Context(), r, now))
-	read := func() (idem.Record, error) {
+	read := func() (storage.Record, error) {
 		stored, err := inner.Get(t.Context(), scope)
 		ok(t, err)
 		return process().LoadResponse(t.Context(), *stored)
@@ -126,7 +126,7 @@ func TestSealingUnderKMS(t *testing.T) {
 	}
 
 	ok(t, keys.Erase(t.Context(), "ada"))
-	if _, err := read(); !errors.Is(err, idem.ErrErased) {
+	if _, err := read(); !errors.Is(err, storage.ErrErased) {
 		t.Errorf("erased: %v", err)
 	}
 }

@@ -22,10 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Keys are the data keys of tenants in a table. It implements [seal.Keys] and is safe for concurrent use.
@@ -56,7 +55,7 @@ func (k *Keys) Current(ctx context.Context, tenant string) (seal.Key, error) {
 
 func (k *Keys) current(ctx context.Context, tenant string, stored *keys) (seal.Key, error) {
 	if stored.erased() {
-		return seal.Key{}, fmt.Errorf("tablekeys: %w", idem.ErrErased)
+		return seal.Key{}, fmt.Errorf("tablekeys: %w", storage.ErrErased)
 	}
 	return k.unwrap(ctx, tenant, stored, stored.current)
 }
@@ -94,7 +93,7 @@ func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, er
 	case stored == nil:
 		return seal.Key{}, errors.New("tablekeys: the tenant has no keys: is it the right table?")
 	case id <= stored.erasedThrough:
-		return seal.Key{}, fmt.Errorf("tablekeys: key %d: %w", id, idem.ErrErased)
+		return seal.Key{}, fmt.Errorf("tablekeys: key %d: %w", id, storage.ErrErased)
 	}
 	return k.unwrap(ctx, tenant, stored, id)
 }
@@ -128,12 +127,12 @@ func (k *Keys) mint(ctx context.Context, tenant string, id uint32) (*keys, [seal
 }
 
 // Rotate gives the tenant a new key to seal under, and its first one where it has none. What is sealed under the older ones
-// still opens. Processes change to it within half of seal.Config.KeyAgeMax. It returns an [idem.ErrErased] for an erased
+// still opens. Processes change to it within half of seal.Config.KeyAgeMax. It returns an [storage.ErrErased] for an erased
 // tenant.
 func (k *Keys) Rotate(ctx context.Context, tenant string) error {
 	return k.renew(ctx, tenant, func(stored *keys) error {
 		if stored.erased() {
-			return fmt.Errorf("tablekeys: %w", idem.ErrErased)
+			return fmt.Errorf("tablekeys: %w", storage.ErrErased)
 		}
 		return nil
 	})

@@ -15,12 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -71,7 +71,7 @@ func current(t *testing.T, keys *tablekeys.Keys, tenant string) seal.Key {
 
 func wantErased(t *testing.T, _ seal.Key, err error) {
 	t.Helper()
-	if !errors.Is(err, idem.ErrErased) {
+	if !errors.Is(err, storage.ErrErased) {
 		t.Errorf("got %v, want ErrErased", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestErasure(t *testing.T) {
 			key, err := v.other.Open(t.Context(), "ada", id)
 			wantErased(t, key, err)
 		}
-		if err := v.keys.Rotate(t.Context(), "ada"); !errors.Is(err, idem.ErrErased) {
+		if err := v.keys.Rotate(t.Context(), "ada"); !errors.Is(err, storage.ErrErased) {
 			t.Errorf("a rotation: %v", err)
 		}
 		it := v.item(t, "ada")
@@ -223,18 +223,18 @@ func TestWhatIsNoErasure(t *testing.T) {
 			it[schema.CurrentKey] = &types.AttributeValueMemberN{Value: "9"}
 		})
 		for _, tenant := range []string{"copied", "no id", "bad id", "bad tombstone", "no map", "empty map", "bad name", "other id"} {
-			if key, err := v.keys.Current(t.Context(), tenant); err == nil || errors.Is(err, idem.ErrErased) || key.Secret == ada.Secret {
+			if key, err := v.keys.Current(t.Context(), tenant); err == nil || errors.Is(err, storage.ErrErased) || key.Secret == ada.Secret {
 				t.Errorf("%s: key %d, %v", tenant, key.ID, err)
 			}
 		}
 		for tenant, id := range map[string]uint32{"copied": 1, "never seen": 1, "ada": 2} {
-			if _, err := v.keys.Open(t.Context(), tenant, id); err == nil || errors.Is(err, idem.ErrErased) {
+			if _, err := v.keys.Open(t.Context(), tenant, id); err == nil || errors.Is(err, storage.ErrErased) {
 				t.Errorf("%s, key %d: %v", tenant, id, err)
 			}
 		}
 		away, err := tablekeys.New(v.client, tablekeys.Config{Table: "another-table", Wrapper: wrapperOf{}})
 		ok(t, err)
-		if _, err := away.Open(t.Context(), "ada", 1); err == nil || errors.Is(err, idem.ErrErased) {
+		if _, err := away.Open(t.Context(), "ada", 1); err == nil || errors.Is(err, storage.ErrErased) {
 			t.Errorf("another table: %v", err)
 		}
 		if err := away.Erase(t.Context(), "ada"); err == nil {
@@ -281,7 +281,7 @@ func TestKMSIsDown(t *testing.T) {
 		if _, err := strange.Current(t.Context(), "bob"); err == nil {
 			t.Error("a key of 9 bytes was taken")
 		}
-		if _, err := v.keys.Current(t.Context(), "ada"); !errors.Is(err, idem.ErrErased) {
+		if _, err := v.keys.Current(t.Context(), "ada"); !errors.Is(err, storage.ErrErased) {
 			t.Errorf("got %v", err)
 		}
 	})

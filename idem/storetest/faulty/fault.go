@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Fault stands around one call: run makes it. A fault may run it, or not, or keep it for later, and returns what the
@@ -15,18 +15,18 @@ type Fault func(ctx context.Context, run func(context.Context) error) error
 // errNoReply is the cause of the outcomes that these faults make unknown.
 var errNoReply = errors.New("faulty: no reply")
 
-func noReply(cause error) error { return &idem.OutcomeUnknownError{Cause: cause} }
+func noReply(cause error) error { return &storage.OutcomeUnknownError{Cause: cause} }
 
-// Refuse answers with the error and does not run the call: idem.ErrContention, idem.ErrThrottled, or any other that
+// Refuse answers with the error and does not run the call: storage.ErrContention, storage.ErrThrottled, or any other that
 // means that nothing happened.
 func Refuse(err error) Fault {
 	return func(context.Context, func(context.Context) error) error { return err }
 }
 
-// LoseRequest does not run the call and answers with an *idem.OutcomeUnknownError.
+// LoseRequest does not run the call and answers with an *storage.OutcomeUnknownError.
 func LoseRequest() Fault { return Refuse(noReply(errNoReply)) }
 
-// LoseReply runs the call and answers with an *idem.OutcomeUnknownError, whatever came of it.
+// LoseReply runs the call and answers with an *storage.OutcomeUnknownError, whatever came of it.
 func LoseReply() Fault {
 	return func(ctx context.Context, run func(context.Context) error) error {
 		_ = run(ctx) // nobody is told, the error's chain included
@@ -60,7 +60,7 @@ type Late struct {
 // ErrNotSent is returned by Deliver for a request that was not sent yet, or was delivered already.
 var ErrNotSent = errors.New("faulty: there is nothing to deliver")
 
-// Fault keeps the call for Deliver and answers with an *idem.OutcomeUnknownError.
+// Fault keeps the call for Deliver and answers with an *storage.OutcomeUnknownError.
 func (l *Late) Fault() Fault {
 	return func(_ context.Context, run func(context.Context) error) error {
 		l.mu.Lock()
@@ -83,7 +83,7 @@ func (l *Late) Deliver(ctx context.Context) error {
 }
 
 // Gate holds one call until the test lets it go on. A caller whose context ends meanwhile is told so, by an
-// *idem.OutcomeUnknownError.
+// *storage.OutcomeUnknownError.
 type Gate struct {
 	reached, released chan struct{}
 	reach, release    sync.Once

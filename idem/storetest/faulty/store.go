@@ -3,7 +3,7 @@
 //
 //	store := faulty.New(inner)
 //	store.On(faulty.Commit, 1, faulty.LoseReply())                // the next commit happens, but nobody hears of it
-//	store.On(faulty.Update, 2, faulty.Refuse(idem.ErrContention)) // the update after the next is in somebody's way
+//	store.On(faulty.Update, 2, faulty.Refuse(storage.ErrContention)) // the update after the next is in somebody's way
 package faulty
 
 import (
@@ -12,15 +12,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/recovery"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Call names what is called. Each sending of a prepared transaction is one call.
 type Call string
 
-// The calls of idem.Store, outbox.Store and recovery.Store that reach the store.
+// The calls of storage.Store, outbox.Store and recovery.Store that reach the store.
 const (
 	Get            Call = "Get"
 	LoadResponse   Call = "LoadResponse"
@@ -41,12 +41,12 @@ const (
 
 // Inner is the store that is wrapped.
 type Inner interface {
-	idem.Store
+	storage.Store
 	outbox.Store
 	recovery.Store
 }
 
-// Store is a store with faults. It implements idem.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store with faults. It implements storage.Store, outbox.Store and recovery.Store, and is safe for concurrent use.
 type Store struct {
 	inner Inner
 
@@ -115,12 +115,12 @@ func (s *Store) call(ctx context.Context, call Call, run func(context.Context) e
 	return run(ctx)
 }
 
-// ResponseBytesMax implements idem.ResponseBound, as the store within does.
-func (s *Store) ResponseBytesMax() int { return idem.ResponseBytesMaxOf(s.inner) }
+// ResponseBytesMax implements storage.ResponseBound, as the store within does.
+func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
-// Get implements idem.Store.
-func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, error) {
-	var found *idem.Record
+// Get implements storage.Store.
+func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	var found *storage.Record
 	err := s.call(ctx, Get, func(ctx context.Context) (err error) {
 		found, err = s.inner.Get(ctx, key)
 		return err
@@ -131,41 +131,41 @@ func (s *Store) Get(ctx context.Context, key idem.RecordKey) (*idem.Record, erro
 	return found, nil
 }
 
-// LoadResponse implements idem.Store.
-func (s *Store) LoadResponse(ctx context.Context, r idem.Record) (idem.Record, error) {
-	var loaded idem.Record
+// LoadResponse implements storage.Store.
+func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
+	var loaded storage.Record
 	err := s.call(ctx, LoadResponse, func(ctx context.Context) (err error) {
 		loaded, err = s.inner.LoadResponse(ctx, r)
 		return err
 	})
 	if err != nil {
-		return idem.Record{}, err
+		return storage.Record{}, err
 	}
 	return loaded, nil
 }
 
-// Insert implements idem.Store.
-func (s *Store) Insert(ctx context.Context, r idem.Record, now time.Time) error {
+// Insert implements storage.Store.
+func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
 	return s.call(ctx, Insert, func(ctx context.Context) error { return s.inner.Insert(ctx, r, now) })
 }
 
-// Update implements idem.Store.
-func (s *Store) Update(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Update implements storage.Store.
+func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.call(ctx, Update, func(ctx context.Context) error { return s.inner.Update(ctx, r, fence) })
 }
 
-// Renew implements idem.Store.
-func (s *Store) Renew(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Renew implements storage.Store.
+func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.call(ctx, Renew, func(ctx context.Context) error { return s.inner.Renew(ctx, r, fence) })
 }
 
-// Postpone implements idem.Store.
-func (s *Store) Postpone(ctx context.Context, r idem.Record, fence idem.Fence) error {
+// Postpone implements storage.Store.
+func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	return s.call(ctx, Postpone, func(ctx context.Context) error { return s.inner.Postpone(ctx, r, fence) })
 }
 
-// Prepare implements idem.Store.
-func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err error) {
+// Prepare implements storage.Store.
+func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
 	inner, err := s.inner.Prepare(c)
 	if err != nil {
 		return nil, err
@@ -174,8 +174,8 @@ func (s *Store) Prepare(c idem.Commit) (send func(context.Context) error, err er
 }
 
 // Message implements outbox.Store.
-func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, error) {
-	var found *idem.Message
+func (s *Store) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
+	var found *storage.Message
 	err := s.call(ctx, Message, func(ctx context.Context) (err error) {
 		found, err = s.inner.Message(ctx, id)
 		return err
@@ -187,22 +187,22 @@ func (s *Store) Message(ctx context.Context, id idem.MessageID) (*idem.Message, 
 }
 
 // UpdateMessage implements outbox.Store.
-func (s *Store) UpdateMessage(ctx context.Context, m idem.Message, fence idem.MessageFence) error {
+func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
 	return s.call(ctx, UpdateMessage, func(ctx context.Context) error { return s.inner.UpdateMessage(ctx, m, fence) })
 }
 
 // PatchMessage implements outbox.Store.
-func (s *Store) PatchMessage(ctx context.Context, end idem.MessageEnd, fence idem.MessageFence) error {
+func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
 	return s.call(ctx, PatchMessage, func(ctx context.Context) error { return s.inner.PatchMessage(ctx, end, fence) })
 }
 
 // PostponeMessage implements outbox.Store.
-func (s *Store) PostponeMessage(ctx context.Context, id idem.MessageID, at time.Time, fence idem.MessageFence) error {
+func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	return s.call(ctx, PostponeMessage, func(ctx context.Context) error { return s.inner.PostponeMessage(ctx, id, at, fence) })
 }
 
 // PrepareSettle implements outbox.Store.
-func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Context) error, err error) {
+func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
 	inner, err := s.inner.PrepareSettle(settlement)
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (s *Store) PrepareSettle(settlement idem.Settlement) (send func(context.Con
 }
 
 // QueuedMessages implements outbox.Store.
-func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.MessageRef, next string, err error) {
+func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error) {
 	err = s.call(ctx, QueuedMessages, func(ctx context.Context) (err error) {
 		refs, next, err = s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 		return err
@@ -223,7 +223,7 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 }
 
 // QueuedRecords implements recovery.Store.
-func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []idem.RecordRef, next string, err error) {
+func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	err = s.call(ctx, QueuedRecords, func(ctx context.Context) (err error) {
 		refs, next, err = s.inner.QueuedRecords(ctx, queue, shard, until, limit, cursor)
 		return err

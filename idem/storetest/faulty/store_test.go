@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -17,12 +17,12 @@ var start = time.Date(2101, 1, 1, 0, 0, 0, 0, time.UTC)
 const token = "token"
 
 var (
-	record = idem.Record{
-		Key: "key", State: idem.StatePending, OperationID: "op_1", Epoch: 1, Owner: "owner", Revision: "first", Kind: idem.KindDeferred,
-		Response: idem.Response{Status: 202, Body: make([]byte, 10_000)}, SchemaVersion: idem.SchemaVersion,
+	record = storage.Record{
+		Key: "key", State: storage.StatePending, OperationID: "op_1", Epoch: 1, Owner: "owner", Revision: "first", Kind: storage.KindDeferred,
+		Response: storage.Response{Status: 202, Body: make([]byte, 10_000)}, SchemaVersion: storage.SchemaVersion,
 	}
-	message = idem.Message{Revision: "one",
-		ID: record.OperationID.Message(1), State: idem.MessagePending, SweepAt: start, SchemaVersion: idem.SchemaVersion,
+	message = storage.Message{Revision: "one",
+		ID: record.OperationID.Message(1), State: storage.MessagePending, SweepAt: start, SchemaVersion: storage.SchemaVersion,
 	}
 )
 
@@ -41,7 +41,7 @@ var every = []struct {
 	make func(context.Context, *faulty.Store) error
 }{
 	{faulty.Commit, func(ctx context.Context, s *faulty.Store) error {
-		send, err := s.Prepare(idem.Commit{Record: record, Now: start, Messages: []idem.Message{message}, Token: token})
+		send, err := s.Prepare(storage.Commit{Record: record, Now: start, Messages: []storage.Message{message}, Token: token})
 		if err != nil {
 			return err
 		}
@@ -57,16 +57,18 @@ var every = []struct {
 		r, err := s.LoadResponse(ctx, r)
 		return found(len(r.Response.Body) == 10_000, err)
 	}},
-	{faulty.Update, func(ctx context.Context, s *faulty.Store) error { return s.Update(ctx, record, idem.FenceOf(record)) }},
-	{faulty.Renew, func(ctx context.Context, s *faulty.Store) error { return s.Renew(ctx, record, idem.FenceOf(record)) }},
+	{faulty.Update, func(ctx context.Context, s *faulty.Store) error {
+		return s.Update(ctx, record, storage.FenceOf(record))
+	}},
+	{faulty.Renew, func(ctx context.Context, s *faulty.Store) error { return s.Renew(ctx, record, storage.FenceOf(record)) }},
 	{faulty.Postpone, func(ctx context.Context, s *faulty.Store) error {
 		r := record
 		r.LookAt = start
-		return s.Postpone(ctx, r, idem.FenceOf(record))
+		return s.Postpone(ctx, r, storage.FenceOf(record))
 	}},
 	{faulty.Insert, func(ctx context.Context, s *faulty.Store) error {
 		r := record
-		r.Key, r.State, r.Kind, r.LeaseUntil = "other", idem.StateInProgress, idem.KindWrapped, start
+		r.Key, r.State, r.Kind, r.LeaseUntil = "other", storage.StateInProgress, storage.KindWrapped, start
 		return s.Insert(ctx, r, start)
 	}},
 	{faulty.Message, func(ctx context.Context, s *faulty.Store) error {
@@ -74,26 +76,26 @@ var every = []struct {
 		return found(m != nil, err)
 	}},
 	{faulty.UpdateMessage, func(ctx context.Context, s *faulty.Store) error {
-		return s.UpdateMessage(ctx, message, idem.FenceOfMessage(message))
+		return s.UpdateMessage(ctx, message, storage.FenceOfMessage(message))
 	}},
 	{faulty.PatchMessage, func(ctx context.Context, s *faulty.Store) error {
-		end := idem.MessageEnd{ID: message.ID, State: message.State, Revision: message.Revision, SweepAt: message.SweepAt}
-		return s.PatchMessage(ctx, end, idem.FenceOfMessage(message))
+		end := storage.MessageEnd{ID: message.ID, State: message.State, Revision: message.Revision, SweepAt: message.SweepAt}
+		return s.PatchMessage(ctx, end, storage.FenceOfMessage(message))
 	}},
 	{faulty.PostponeMessage, func(ctx context.Context, s *faulty.Store) error {
-		return s.PostponeMessage(ctx, message.ID, start, idem.FenceOfMessage(message))
+		return s.PostponeMessage(ctx, message.ID, start, storage.FenceOfMessage(message))
 	}},
 	{faulty.QueuedMessages, func(ctx context.Context, s *faulty.Store) error {
-		refs, _, err := s.QueuedMessages(ctx, idem.QueueOffer, s.Shards()-1, start, 10, "")
+		refs, _, err := s.QueuedMessages(ctx, storage.QueueOffer, s.Shards()-1, start, 10, "")
 		return found(len(refs) == 1, err)
 	}},
 	{faulty.QueuedRecords, func(ctx context.Context, s *faulty.Store) error {
-		refs, _, err := s.QueuedRecords(ctx, idem.QueueLease, s.Shards()-1, start, 10, "")
+		refs, _, err := s.QueuedRecords(ctx, storage.QueueLease, s.Shards()-1, start, 10, "")
 		return found(len(refs) == 1, err)
 	}},
 	{faulty.Settle, func(ctx context.Context, s *faulty.Store) error {
-		end := idem.MessageEnd{ID: message.ID, State: idem.MessageDelivered}
-		send, err := s.PrepareSettle(idem.Settlement{Message: end, Fence: idem.MessageFence{Open: true}, Token: token + " 2"})
+		end := storage.MessageEnd{ID: message.ID, State: storage.MessageDelivered}
+		send, err := s.PrepareSettle(storage.Settlement{Message: end, Fence: storage.MessageFence{Open: true}, Token: token + " 2"})
 		if err != nil {
 			return err
 		}
@@ -111,7 +113,7 @@ func found(ok bool, err error) error {
 }
 
 func isUnknown(err error) bool {
-	var unknown *idem.OutcomeUnknownError
+	var unknown *storage.OutcomeUnknownError
 	return errors.As(err, &unknown)
 }
 
@@ -130,8 +132,8 @@ func TestWithoutFaultsEveryCallPasses(t *testing.T) {
 func TestEveryCallCanBeRefused(t *testing.T) {
 	store, _ := newStore(t)
 	for _, c := range every {
-		store.On(c.call, 1, faulty.Refuse(idem.ErrThrottled))
-		if err := c.make(t.Context(), store); !errors.Is(err, idem.ErrContention) {
+		store.On(c.call, 1, faulty.Refuse(storage.ErrThrottled))
+		if err := c.make(t.Context(), store); !errors.Is(err, storage.ErrContention) {
 			t.Errorf("%s: got error %v, want ErrContention", c.call, err)
 		}
 		if err := c.make(t.Context(), store); err != nil {
@@ -142,10 +144,10 @@ func TestEveryCallCanBeRefused(t *testing.T) {
 
 func TestWhatCanNotBePreparedIsNoCall(t *testing.T) {
 	store, _ := newStore(t)
-	if _, err := store.Prepare(idem.Commit{Record: record}); err == nil {
+	if _, err := store.Prepare(storage.Commit{Record: record}); err == nil {
 		t.Error("a commit without a token was prepared")
 	}
-	if _, err := store.PrepareSettle(idem.Settlement{}); err == nil {
+	if _, err := store.PrepareSettle(storage.Settlement{}); err == nil {
 		t.Error("a settlement without a token was prepared")
 	}
 	if n := store.Count(faulty.Commit) + store.Count(faulty.Settle); n != 0 {
@@ -159,7 +161,7 @@ func TestOnCountsFromNow(t *testing.T) {
 	if err := get(); err != nil {
 		t.Fatal(err)
 	}
-	store.On(faulty.Get, 2, faulty.Refuse(idem.ErrContention))
+	store.On(faulty.Get, 2, faulty.Refuse(storage.ErrContention))
 	var failed []bool
 	for range 3 {
 		failed = append(failed, get() != nil)

@@ -1,4 +1,4 @@
-package idem
+package storage
 
 import (
 	"time"
@@ -126,18 +126,26 @@ func (r Record) LeaseDead(now time.Time) bool {
 	return r.State == StateInProgress && !now.Before(r.LeaseUntil)
 }
 
-// RemoveAfter is when native TTL may remove the record, and whether it may at all: completed and failed records once their
+// WireMax is the longest time that a request to the store can live on the wire after it was sent: its signature is good for
+// 15 minutes. A record outlives its key by this and by a minute in which clocks may differ.
+const (
+	WireMax        = 15 * time.Minute
+	recordOutlives = WireMax + time.Minute
+)
+
+// RemoveAfter is when native TTL may remove the record, and whether it may at all. Completed and failed records go once their
 // key is free and they were kept; failed_retryable ones once their key is free, or a retention after their lease where
 // that is not known; those in progress a retention after their lease, if running again does no harm; pending, unknown and
-// all other records in progress never.
+// all other records in progress never. Each stays for 16 minutes besides: a reserve that was sent before the key was free
+// may still be on its way, and must find the row, or it would leave a lease that nobody holds.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():
-		return r.keptUntil(), !r.FreeAt.IsZero() || !r.ExpiresAt.IsZero()
+		return r.keptUntil().Add(recordOutlives), !r.FreeAt.IsZero() || !r.ExpiresAt.IsZero()
 	case r.State == StateFailedRetryable && !r.FreeAt.IsZero():
-		return r.FreeAt, true
+		return r.FreeAt.Add(recordOutlives), true
 	case r.State == StateFailedRetryable, r.State == StateInProgress && r.mayRunAgain():
-		return r.LeaseUntil.Add(r.Retention), true
+		return r.LeaseUntil.Add(r.Retention + recordOutlives), true
 	}
 	return time.Time{}, false
 }

@@ -1,4 +1,4 @@
-package idem
+package header
 
 // The stable codes of the problems that the layer itself answers with.
 const (

@@ -1,0 +1,58 @@
+package storage
+
+import (
+	"time"
+)
+
+// Expiry is how the life of a final record ends, besides its retention: what the policy said when it was reserved. The
+// zero value frees the key, and lets the record go, when the retention is over.
+type Expiry struct {
+	// KeepFor is how long the record is kept after it has expired.
+	KeepFor time.Duration
+	// Gone says that while it is kept it answers 410; otherwise a new request may replace it.
+	Gone bool
+	// ResourceBacked says that a success does not expire before it is ended, with the resource that it made.
+	ResourceBacked bool
+}
+
+// At is when a record expires that was done with this status; zero where it lives as long as its resource.
+func (e Expiry) At(done time.Time, retention time.Duration, status int) time.Time {
+	if e.ResourceBacked && status >= 200 && status <= 299 {
+		return time.Time{}
+	}
+	return done.Add(retention)
+}
+
+// Expired says whether the record has stopped answering at now. Only final records expire; native TTL removes them later.
+func (r Record) Expired(now time.Time) bool {
+	return r.State.Final() && !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
+}
+
+// FreeAt is from when a new request may replace a record that expires at the given time; zero where that is not known yet.
+func (e Expiry) FreeAt(expires time.Time) time.Time {
+	if expires.IsZero() || !e.Gone {
+		return expires
+	}
+	return expires.Add(e.KeepFor)
+}
+
+// KeyFree says whether a new request may replace the record at now.
+func (r Record) KeyFree(now time.Time) bool {
+	switch r.State {
+	case StateCompleted, StateFailed, StateFailedRetryable:
+		return !r.FreeAt.IsZero() && !now.Before(r.FreeAt)
+	}
+	return false
+}
+
+// keptUntil is when a final record may go: not before its key is free. One that was ended early stays for its retention
+// all the same: a commit without a reply may still be on its way, and must find that it has happened.
+func (r Record) keptUntil() time.Time {
+	kept := r.FreeAt
+	for _, least := range []time.Time{r.ExpiresAt.Add(r.Expiry.KeepFor), r.DoneAt.Add(r.Retention)} {
+		if kept.Before(least) {
+			kept = least
+		}
+	}
+	return kept
+}

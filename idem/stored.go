@@ -1,0 +1,32 @@
+package idem
+
+import "github.com/idem-go/idem-aws/idem/storage"
+
+// What an application shares with those who write stores: package storage has the whole of it.
+type (
+	// OperationID names one incarnation of a scope. See [storage.OperationID].
+	OperationID = storage.OperationID
+	// MessageID names one message of an operation, and is the downstream key. See [storage.MessageID].
+	MessageID = storage.MessageID
+	// Response is a stored answer. See [storage.Response].
+	Response = storage.Response
+	// Field is one header line.
+	Field = storage.Field
+	// Write is one business write of a transaction. See [storage.Write].
+	Write = storage.Write
+	// Failure is what a failed condition of a [Write] means: [Reject], [Retry], or nothing expected.
+	Failure = storage.Failure
+	// Kind is how an operation is protected (docs/design.md, "Kinds of operation").
+	Kind = storage.Kind
+)
+
+// The kinds of operation.
+const (
+	KindAtomic     = storage.KindAtomic
+	KindOptimistic = storage.KindOptimistic
+	KindDeferred   = storage.KindDeferred
+	KindWrapped    = storage.KindWrapped
+)
+
+// ErrResponseTooLarge: the response does not fit, and nothing was sent.
+var ErrResponseTooLarge = storage.ErrResponseTooLarge
