@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -19,7 +20,7 @@ const retryAfterMax = 24 * time.Hour
 
 // call asks the provider once, unless it is too late for it, and draws the pause after an answer without evidence.
 func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
-	timeout := min(x.cfg.CallTimeout, timeOf(a.Until).Sub(x.now()))
+	timeout := min(x.cfg.CallTimeout, translation.TimeOf(a.Until).Sub(x.now()))
 	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
 		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: too little is left of the lease, or of the time, to call within it")}
 	} else {
@@ -37,7 +38,7 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	if o, ok := x.outcome.(NotExecuted); ok {
 		pause = max(pause, min(o.RetryAfter, retryAfterMax))
 	}
-	in.Backoff = millis(pause)
+	in.Backoff = translation.MillisOf(pause)
 	x.log(ctx, levelInfo, "outbox.answered", x.row, "outcome", x.outcome.Name(), "cause", causeOf(x.outcome))
 	return in
 }
@@ -83,7 +84,7 @@ func (x *delivery) probe(ctx context.Context) (protocol.Input, error) {
 		x.outcome = found.Outcome
 	}
 	in.Outcome = findingOf(x.finding)
-	in.Backoff = millis(x.probePause(x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))))
+	in.Backoff = translation.MillisOf(x.probePause(x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))))
 	return in, nil
 }
 
