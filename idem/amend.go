@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -51,7 +52,7 @@ func (e *Engine) Extend(ctx context.Context, tenant string, id OperationID, unti
 		return time.Time{}, err
 	}
 	c.until = until.UTC().Truncate(time.Millisecond)
-	c.machine.Until = instantOf(c.until)
+	c.machine.Until = translation.InstantOf(c.until)
 	switch code, err := c.drive(ctx); {
 	case err != nil:
 		return time.Time{}, err

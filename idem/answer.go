@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -15,7 +16,7 @@ import (
 // do performs the whole request.
 func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	if p := x.op.Policy; p.InFlight == InFlightWait && !p.Observe {
-		x.machine.Request.WaitUntil = x.now() + millisOf(p.WaitMax)
+		x.machine.Request.WaitUntil = x.now() + translation.MillisOf(p.WaitMax)
 	}
 	x.barred = x.engine.bars(ctx, x.op, x.req)
 	x.machine.Request.Barred = x.barred != nil
@@ -64,7 +65,7 @@ func (x *execution) result(ctx context.Context, say protocol.Say) (*Result, erro
 	case protocol.Busy:
 		result.Outcome, result.RetryAfter = OutcomeInProgress, retryAfterMin
 		if r := x.row(say.Op); r != nil {
-			result.RetryAfter = x.registered.retryInProgress(*r, timeOf(x.now()))
+			result.RetryAfter = x.registered.retryInProgress(*r, translation.TimeOf(x.now()))
 		}
 	case protocol.NotKnown:
 		result.Outcome, result.RetryAfter = OutcomeUnknown, retryUnknown
@@ -86,7 +87,7 @@ func (x *execution) stored(ctx context.Context, say protocol.Say, result *Result
 		}
 		result.Response = loaded.Response
 	}
-	now := timeOf(x.now())
+	now := translation.TimeOf(x.now())
 	result.ExpiresAt = r.ExpiresAt
 	if result.State == storage.StatePending {
 		result.RetryAfter = x.registered.retryPending(r.CreatedAt, now)

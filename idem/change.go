@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -74,7 +75,7 @@ func (c *change) judge(shown protocol.Record) error {
 			c.machine.Owner = shown.Owner
 		}
 	case protocol.Extend:
-		return extendable(*c.seen, c.until, timeOf(c.now()))
+		return extendable(*c.seen, c.until, translation.TimeOf(c.now()))
 	case protocol.EndLife:
 		if c.seen.State.Final() && !c.seen.Expiry.ResourceBacked {
 			return &TransitionError{State: c.seen.State, Change: "an end with its resource"}

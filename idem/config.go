@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
@@ -172,10 +173,10 @@ const (
 // protocol is what the machines depend on, whatever the operation.
 func (c Config) protocol() protocol.Config {
 	return protocol.Config{
-		ExecutionMax: millisOf(c.ExecutionMax), HandlerMargin: millisOf(c.HandlerMargin), FenceMargin: millisOf(fenceMargin),
-		AnswerMargin: millisOf(c.AnswerMargin), LeaseMargin: millisOf(c.LeaseMargin), WorkMin: millisOf(workMin),
-		ReserveFor: millisOf(reserveFor), GiveBackFor: millisOf(reserveFor) / 2, CompleteFor: millisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: millisOf(c.RunMax),
-		Skew: millisOf(c.ClockSkew), CacheAge: millisOf(c.CacheAge),
+		ExecutionMax: translation.MillisOf(c.ExecutionMax), HandlerMargin: translation.MillisOf(c.HandlerMargin), FenceMargin: translation.MillisOf(fenceMargin),
+		AnswerMargin: translation.MillisOf(c.AnswerMargin), LeaseMargin: translation.MillisOf(c.LeaseMargin), WorkMin: translation.MillisOf(workMin),
+		ReserveFor: translation.MillisOf(reserveFor), GiveBackFor: translation.MillisOf(reserveFor) / 2, CompleteFor: translation.MillisOf(completeFor), Kills: c.KillsAtDeadline, RunMax: translation.MillisOf(c.RunMax),
+		Skew: translation.MillisOf(c.ClockSkew), CacheAge: translation.MillisOf(c.CacheAge),
 		ContentionMax: uint8(c.ContentionTries), RunsMax: uint8(c.RunsMax), LoopsMax: loopsMax,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -110,7 +111,7 @@ func (a *asked) match(r *storage.Record) (protocol.Match, error) {
 
 // now is the clock in the resolution that is stored.
 func (d *driver) now() protocol.Instant {
-	d.clock = max(d.clock, instantOf(d.engine.now()))
+	d.clock = max(d.clock, translation.InstantOf(d.engine.now()))
 	return d.clock
 }
 
@@ -178,12 +179,12 @@ const (
 // pause waits before the n-th repetition, not past until. It returns the context's error.
 func (d *driver) pause(ctx context.Context, first time.Duration, n uint8, until protocol.Instant) error {
 	now := d.now()
-	wait := min(d.engine.jitter(growing(first, pauseMax, int(n)-1)), spanOf(until-now))
+	wait := min(d.engine.jitter(growing(first, pauseMax, int(n)-1)), translation.SpanOf(until-now))
 	if wait <= 0 {
 		return ctx.Err()
 	}
 	err := d.engine.cfg.Pause(ctx, wait)
-	d.clock = max(d.clock, now+millisOf(wait))
+	d.clock = max(d.clock, now+translation.MillisOf(wait))
 	return err
 }
 
@@ -206,11 +207,11 @@ func (d *driver) send(ctx context.Context, a protocol.Action) (protocol.Input, e
 	if now >= a.Until { // judged last
 		return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}, nil
 	}
-	timeout := min(spanOf(a.Until-now), d.engine.cfg.CallTimeout)
+	timeout := min(translation.SpanOf(a.Until-now), d.engine.cfg.CallTimeout)
 	try, cancel := context.WithTimeout(ctx, timeout)
 	err := d.call(try)
 	if try.Err() != nil {
-		d.clock = max(d.clock, now+millisOf(timeout))
+		d.clock = max(d.clock, now+translation.MillisOf(timeout))
 	}
 	cancel()
 	reply, rejection := d.replied(err, d.frozen.writes)
@@ -235,7 +236,7 @@ func (d *driver) call(ctx context.Context) error {
 func (d *driver) freeze(w protocol.Write, base *storage.Record) {
 	r := *base
 	if w.RecAs == protocol.Renew {
-		r.LeaseUntil, r.Revision = timeOf(w.Rec.Lease), storage.NameOf[storage.Revision](w.Rec.Revision)
+		r.LeaseUntil, r.Revision = translation.TimeOf(w.Rec.Lease), storage.NameOf[storage.Revision](w.Rec.Revision)
 	} else {
 		d.put(&r, w)
 	}
@@ -258,6 +259,6 @@ func (d *driver) put(r *storage.Record, w protocol.Write) {
 	}
 	r.Response, r.Sealed, r.Chunks, r.DoneAt = a.response, false, 0, time.Time{}
 	if r.State.Final() {
-		r.DoneAt = timeOf(d.clock)
+		r.DoneAt = translation.TimeOf(d.clock)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -112,7 +113,7 @@ func (x *execution) deadline(ctx context.Context) protocol.Instant {
 	if !bounded {
 		return 0
 	}
-	return x.now() + millisOf(time.Until(deadline))
+	return x.now() + translation.MillisOf(time.Until(deadline))
 }
 
 // look reads the record, for a caller that still waits, or for the last time.
@@ -128,7 +129,7 @@ func (x *execution) look(ctx, detached context.Context) protocol.Input {
 
 // admit asks once whether a new key may begin: its time first, then the quota.
 func (x *execution) admit(ctx context.Context) protocol.Input {
-	if x.refused = x.op.Policy.begins(x.req, timeOf(x.now())); x.refused == nil {
+	if x.refused = x.op.Policy.begins(x.req, translation.TimeOf(x.now())); x.refused == nil {
 		x.refused = x.askQuota(ctx)
 	}
 	if x.refused != nil {
@@ -181,7 +182,7 @@ func (x *execution) freezeOwn(w protocol.Write) error {
 		return err
 	}
 	c := storage.Commit{
-		Record: *x.frozen.record, Now: timeOf(x.clock), Writes: x.run.tx.writes, Messages: messages, Token: tokenOf(w.Token),
+		Record: *x.frozen.record, Now: translation.TimeOf(x.clock), Writes: x.run.tx.writes, Messages: messages, Token: tokenOf(w.Token),
 	}
 	if x.frozen.free.IsZero() {
 		c.Fence = &x.frozen.fence
@@ -207,7 +208,7 @@ func (x *execution) incarnation(id protocol.ID) *storage.Record {
 	}
 	r := &storage.Record{
 		Key: x.key, OperationID: operationOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
-		Epoch: 1, CreatedAt: timeOf(x.clock), Retention: x.op.Policy.Retention, Expiry: x.expiry(), Attempts: 1,
+		Epoch: 1, CreatedAt: translation.TimeOf(x.clock), Retention: x.op.Policy.Retention, Expiry: x.expiry(), Attempts: 1,
 		SchemaVersion: storage.SchemaVersion,
 	}
 	if x.op.Policy.BindPrincipal {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -116,7 +117,7 @@ func (x *execution) serverError(ctx context.Context) Response {
 // newTx collects the writes of a run.
 func (x *execution) newTx(row *storage.Record, attempt int) *Tx {
 	return &Tx{
-		operationID: row.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: timeOf(x.now()), attempt: attempt,
+		operationID: row.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: translation.TimeOf(x.now()), attempt: attempt,
 		retention: row.Retention, expiry: row.Expiry, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,
 	}
 }

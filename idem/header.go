@@ -1,43 +1,21 @@
 package idem
 
 import (
-	"math"
 	"slices"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// This file alone translates between rows, which hold everything, and the headers of package protocol, which hold what is
-// judged.
+// This file translates between records and the headers of package protocol. Package translation does so for messages.
 
-// recordStates, recordKinds and messageStates are the names of the protocol's states and kinds, by their number.
+// recordStates and recordKinds are the names of the protocol's states and kinds, by their number.
 var (
-	recordStates  = []storage.State{"", storage.StateInProgress, storage.StatePending, storage.StateCompleted, storage.StateFailed, storage.StateFailedRetryable, storage.StateUnknown}
-	recordKinds   = []Kind{"", KindAtomic, KindOptimistic, KindDeferred, KindWrapped}
-	messageStates = []storage.MessageState{
-		"", storage.MessagePending, storage.MessageClaimed, storage.MessageDelivered, storage.MessageDeclined, storage.MessageUnknown, storage.MessageEvidenced, storage.MessageDead, storage.MessageCancelled,
-	}
+	recordStates = []storage.State{"", storage.StateInProgress, storage.StatePending, storage.StateCompleted, storage.StateFailed, storage.StateFailedRetryable, storage.StateUnknown}
+	recordKinds  = []Kind{"", KindAtomic, KindOptimistic, KindDeferred, KindWrapped}
 )
-
-func instantOf(t time.Time) protocol.Instant {
-	if t.IsZero() {
-		return 0
-	}
-	return protocol.Instant(t.UnixMilli())
-}
-
-func timeOf(i protocol.Instant) time.Time {
-	if i == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(i)).UTC()
-}
-
-func millisOf(d time.Duration) protocol.Millis { return protocol.Millis(d.Milliseconds()) }
-
-func spanOf(m protocol.Millis) time.Duration { return time.Duration(m) * time.Millisecond }
 
 // operationOf is the operation id of an incarnation of the record's scope; "" where there is none.
 func operationOf(key storage.RecordKey, incarnation protocol.ID) OperationID {
@@ -60,7 +38,7 @@ func headerOf(r *storage.Record) (protocol.Record, error) {
 		State: protocol.State(slices.Index(recordStates, r.State)), Kind: protocol.Kind(slices.Index(recordKinds, r.Kind)),
 		Safe: r.SafeToRunAgain, Alone: r.Alone, Tombstone: r.Expiry.Gone, Epoch: uint32(r.Epoch),
 		Op: op, Owner: owner, Revision: revision,
-		Lease: instantOf(r.LeaseUntil), Expires: instantOf(r.ExpiresAt), Free: instantOf(r.FreeAt),
+		Lease: translation.InstantOf(r.LeaseUntil), Expires: translation.InstantOf(r.ExpiresAt), Free: translation.InstantOf(r.FreeAt),
 	}, nil
 }
 
@@ -71,15 +49,15 @@ func withHeader(r storage.Record, h protocol.Record) storage.Record {
 		r.Attempts++
 	}
 	r.Epoch, r.Owner, r.Revision = int64(h.Epoch), storage.NameOf[storage.Owner](h.Owner), storage.NameOf[storage.Revision](h.Revision)
-	r.LeaseUntil, r.ExpiresAt, r.FreeAt, r.LookAt = timeOf(h.Lease), timeOf(h.Expires), timeOf(h.Free), time.Time{}
+	r.LeaseUntil, r.ExpiresAt, r.FreeAt, r.LookAt = translation.TimeOf(h.Lease), translation.TimeOf(h.Expires), translation.TimeOf(h.Free), time.Time{}
 	return r
 }
 
 // lifeOf is how long a record answers that ends with this status.
 func lifeOf(retention time.Duration, e storage.Expiry, status int) protocol.Life {
-	life := protocol.Life{Retention: millisOf(retention), Endless: e.ResourceBacked && status >= 200 && status <= 299}
+	life := protocol.Life{Retention: translation.MillisOf(retention), Endless: e.ResourceBacked && status >= 200 && status <= 299}
 	if e.Gone {
-		life.Held = millisOf(e.KeepFor)
+		life.Held = translation.MillisOf(e.KeepFor)
 	}
 	return life
 }
@@ -88,7 +66,7 @@ func lifeOf(retention time.Duration, e storage.Expiry, status int) protocol.Life
 func fenceOf(r *storage.Record, f protocol.Fence) storage.Fence {
 	fence := storage.Fence{
 		Revision: storage.NameOf[storage.Revision](f.Seen), Owner: storage.NameOf[storage.Owner](f.Owner),
-		Epoch: int64(f.Epoch), AnyEpoch: f.AnyEpoch, FreeAt: timeOf(f.Free), LeaseBefore: timeOf(f.LeaseBelow),
+		Epoch: int64(f.Epoch), AnyEpoch: f.AnyEpoch, FreeAt: translation.TimeOf(f.Free), LeaseBefore: translation.TimeOf(f.LeaseBelow),
 	}
 	if !f.Op.None() {
 		fence.OperationID = r.OperationID
@@ -103,15 +81,8 @@ func fenceOf(r *storage.Record, f protocol.Fence) storage.Fence {
 
 // messageHeaderOf is what package protocol judges of a message; what this release can't read is none.
 func messageHeaderOf(m *storage.Message) protocol.Message {
-	state := slices.Index(messageStates, m.State)
-	op, err := m.OperationID.Incarnation()
-	owner, owned := storage.Bits(m.Owner)
-	revision, revised := storage.Bits(m.Revision)
-	if !m.Readable() || state < 0 || err != nil || !owned || !revised {
+	if !m.Readable() {
 		return protocol.Message{}
 	}
-	return protocol.Message{
-		State: protocol.MessageState(state), Index: uint8(min(m.Index, math.MaxUint8)), Epoch: uint32(m.Epoch),
-		Op: op, Owner: owner, Revision: revision, Lease: instantOf(m.LeaseUntil), OpenSince: instantOf(m.OpenSince),
-	}
+	return translation.HeaderOf(m)
 }

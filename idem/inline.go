@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -17,7 +18,7 @@ func (x *execution) outgoing(w protocol.Write) ([]storage.Message, error) {
 		m.Revision = storage.NameOf[storage.Revision](w.Rec.Revision)
 		if w.Msg.State == protocol.Claimed {
 			var err error
-			if m, err = x.op.Inline.Claimed(m, storage.NameOf[storage.Owner](w.Msg.Owner), timeOf(x.clock)); err != nil {
+			if m, err = x.op.Inline.Claimed(m, storage.NameOf[storage.Owner](w.Msg.Owner), translation.TimeOf(x.clock)); err != nil {
 				return nil, err
 			}
 			x.sent = &messages[i]
@@ -45,7 +46,7 @@ func (x *execution) carried(say protocol.Say) *storage.Message {
 // answers with the end that it leads to. Its own goes on only where the store is known to have the claim. Trouble on the
 // way changes nothing about what is committed: the 202 stands, and a worker finishes.
 func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Result) *Result {
-	ctx, cancel := context.WithTimeout(ctx, spanOf(x.machine.Plan.StoreUntil-x.now()))
+	ctx, cancel := context.WithTimeout(ctx, translation.SpanOf(x.machine.Plan.StoreUntil-x.now()))
 	defer cancel()
 	var end *storage.RecordEnd
 	var err error

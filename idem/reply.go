@@ -60,14 +60,13 @@ func (d *driver) failedWrites(failed *storage.WriteFailedError, writes []Write) 
 		case failure.Retries():
 			reply.Conds |= protocol.CondRetry
 		default:
-			response, rejects := failure.Rejects()
-			if !rejects {
+			if _, rejects := failure.Rejects(); !rejects {
 				reply.Conds |= protocol.CondUndeclared
 				continue
 			}
 			reply.Conds |= protocol.CondReject
 			if rejection == 0 {
-				rejection = d.answers.add(answer{response: response})
+				rejection = d.answers.add(answer{response: failure.Response()})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
@@ -45,7 +46,7 @@ func (x *execution) start(ctx context.Context, a protocol.Action, handler Handle
 		x.run.lease.Store(int64(x.machine.Held.Lease))
 	}
 	ctx = context.WithValue(ctx, runningKey{}, x.run.running)
-	left := spanOf(a.Until - x.now())
+	left := translation.SpanOf(a.Until - x.now())
 	if a.Wake == 0 {
 		ctx, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
@@ -94,7 +95,7 @@ func serve(ctx context.Context, handler Handler, tx *Tx) (response Response, err
 func (x *execution) wait(ctx context.Context, a protocol.Action) protocol.Input {
 	if x.machine.HandlerOn {
 		if x.run.until != nil {
-			x.run.until.Reset(spanOf(a.Until - x.now()))
+			x.run.until.Reset(translation.SpanOf(a.Until - x.now()))
 		}
 		x.run.lease.Store(int64(x.machine.Held.Lease))
 		if a.Wake == 0 && !x.run.alarmed {
@@ -113,7 +114,7 @@ func (x *execution) wait(ctx context.Context, a protocol.Action) protocol.Input 
 func (x *execution) await(ctx context.Context, a protocol.Action) protocol.Input {
 	var wake <-chan time.Time
 	if a.Wake != 0 {
-		wake = x.engine.cfg.After(spanOf(a.Wake - x.now()))
+		wake = x.engine.cfg.After(translation.SpanOf(a.Wake - x.now()))
 	}
 	select {
 	case end := <-x.run.ended:
@@ -127,8 +128,8 @@ func (x *execution) await(ctx context.Context, a protocol.Action) protocol.Input
 // renew sends a renewal. Its repetition ends with the handler: whatever it would have said, the answer is more.
 func (x *execution) renew(ctx context.Context, a protocol.Action) protocol.Input {
 	if a.Pause > 0 {
-		wait := min(x.engine.jitter(growing(pauseMin, pauseMax, int(a.Pause)-1)), spanOf(a.Until-x.now()))
-		if in := x.await(ctx, protocol.Action{Wake: x.now() + max(1, millisOf(wait))}); in.What == protocol.HandlerEnded {
+		wait := min(x.engine.jitter(growing(pauseMin, pauseMax, int(a.Pause)-1)), translation.SpanOf(a.Until-x.now()))
+		if in := x.await(ctx, protocol.Action{Wake: x.now() + max(1, translation.MillisOf(wait))}); in.What == protocol.HandlerEnded {
 			return in
 		}
 	}

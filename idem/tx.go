@@ -72,8 +72,8 @@ func (tx *Tx) validate(kind Kind, resp Response) error {
 		if w == nil {
 			return fmt.Errorf("idem: write %d is nil", i)
 		}
-		if resp, ok := w.IfConditionFails().Rejects(); ok && (resp.Status < 400 || resp.Status > 499) {
-			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, resp.Status)
+		if status, ok := w.IfConditionFails().Rejects(); ok && (status < 400 || status > 499) {
+			return fmt.Errorf("idem: write %d rejects with status %d, which is not a 4xx", i, status)
 		}
 	}
 	if kind == KindWrapped && len(tx.writes)+len(tx.messages) > 0 {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
@@ -34,18 +33,7 @@ func main() {
 }
 
 func (a arguments) run(ctx context.Context) error {
-	root, err := localtool.Root()
-	if err != nil {
-		return err
-	}
-	tool := emulator.DynoxideTool()
-	if a.Endpoint == localtool.DynamoDBLocal {
-		tool = emulator.DynamoDBLocalTool()
-	}
-	if err := emulator.Install(ctx, root, progress.New(os.Stderr), tool); err != nil {
-		return err
-	}
-	endpoint, err := localtool.Open(ctx, a.Endpoint)
+	endpoint, err := emulator.OpenDynamoDB(ctx, a.Endpoint, progress.New(os.Stderr))
 	if err != nil {
 		return err
 	}

@@ -47,14 +47,7 @@ func (a arguments) run(ctx context.Context) error {
 	if a.Profile != "" && len(paths) != 1 {
 		return fmt.Errorf("--profile %s: give --path, one of %q", a.Profile, pathNames())
 	}
-	root, err := localtool.Root()
-	if err != nil {
-		return err
-	}
-	if err := emulator.Install(ctx, root, progress.New(os.Stderr), emulator.DynoxideTool()); err != nil {
-		return err
-	}
-	endpoint, err := localtool.Open(ctx, localtool.Dynoxide)
+	endpoint, err := emulator.OpenDynamoDB(ctx, localtool.Dynoxide, progress.New(os.Stderr))
 	if err != nil {
 		return err
 	}

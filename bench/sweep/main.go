@@ -15,7 +15,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
@@ -44,19 +43,8 @@ func (a arguments) run(ctx context.Context) error {
 	if a.Rows < fewRows {
 		return fmt.Errorf("--rows %d: at least %d", a.Rows, fewRows)
 	}
-	root, err := localtool.Root()
-	if err != nil {
-		return err
-	}
-	tool := emulator.DynoxideTool()
-	if a.Endpoint == localtool.DynamoDBLocal {
-		tool = emulator.DynamoDBLocalTool()
-	}
 	printer := progress.New(os.Stderr)
-	if err := emulator.Install(ctx, root, printer, tool); err != nil {
-		return err
-	}
-	endpoint, err := localtool.Open(ctx, a.Endpoint)
+	endpoint, err := emulator.OpenDynamoDB(ctx, a.Endpoint, printer)
 	if err != nil {
 		return err
 	}

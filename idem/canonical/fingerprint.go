@@ -168,7 +168,7 @@ func (f *Fingerprinter) sum(version int, keyID string, in Input) (Fingerprint, e
 		return Fingerprint{}, err
 	}
 	h.Write(encoded.bytes)
-	sum := Fingerprint{Version: version, KeyID: keyID, Selection: in.Selection.String()}
+	sum := Fingerprint{Version: version, KeyID: keyID, Selection: encoded.selection}
 	h.Sum(sum.Sum[:0])
 	sum.Parts = encoded.parts(h)
 	return sum, nil

@@ -43,6 +43,8 @@ type encoding struct {
 	// ends are where the parts of the request end in it, in the order of [Part]; the first begins at begin.
 	begin int
 	ends  [partCount]int
+	// selection is the text of what counts.
+	selection string
 }
 
 // What the body field of an encoding holds.
@@ -78,7 +80,7 @@ func encodeV1(in Input, depthMax int) (encoding, error) {
 	dst := make([]byte, 0, 256+len(body))
 	dst = appendNumber(dst, 1)
 	dst = appendField(dst, in.Operation)
-	e := encoding{begin: len(dst)}
+	e := encoding{begin: len(dst), selection: selection}
 	dst = appendNumber(dst, len(path))
 	for _, name := range slices.Sorted(maps.Keys(path)) {
 		dst = appendField(dst, name)

@@ -38,10 +38,12 @@ type Parts [partCount * PartBytes]byte
 // parts hashes the parts, each with its number before it.
 func (e encoding) parts(h hash.Hash) (all Parts) {
 	var sum [sha256.Size]byte
+	number := make([]byte, 1)
 	begin := e.begin
 	for part, end := range e.ends {
+		number[0] = byte(part)
 		h.Reset()
-		h.Write([]byte{byte(part)})
+		h.Write(number)
 		h.Write(e.bytes[begin:end])
 		copy(all[part*PartBytes:], h.Sum(sum[:0])[:PartBytes])
 		begin = end

@@ -25,8 +25,8 @@ const (
 // not judged at all: the caller knows what they declare.
 func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledException) error {
 	reasons := err.CancellationReasons
-	if len(reasons) != len(t.items()) {
-		return fmt.Errorf("a transaction of %d items was cancelled for %d reasons: %w", len(t.items()), len(reasons), err)
+	if len(reasons) != len(t.items) {
+		return fmt.Errorf("a transaction of %d items was cancelled for %d reasons: %w", len(t.items), len(reasons), err)
 	}
 	own, writes := reasons[:len(t.own)], reasons[len(t.own):]
 	for i, reason := range own {
@@ -60,7 +60,7 @@ func (t *transaction) beside(s *Store, own []types.CancellationReason, lost erro
 		return lost
 	}
 	for i, reason := range own {
-		if t.own[i].is != isMessage || text(reason.Code) != reasonConditionFailed || len(reason.Item) == 0 {
+		if t.own[i] != isMessage || text(reason.Code) != reasonConditionFailed || len(reason.Item) == 0 {
 			continue
 		}
 		if message, err := s.decodeMessage(reason.Item); err == nil { // one that can't be read changes nothing about the record
@@ -113,8 +113,8 @@ func explain(reasons []types.CancellationReason) []string {
 }
 
 // lost makes the error of an own item whose condition failed.
-func (o ownItem) lost(s *Store, stored item) error {
-	switch o.is {
+func (k kind) lost(s *Store, stored item) error {
+	switch k {
 	case isRecord:
 		return s.recordConflict(stored)
 	case isMessage:

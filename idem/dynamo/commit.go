@@ -10,7 +10,7 @@ import (
 // Prepare implements storage.Store. The transaction's bytes are made here, once: what the caller does to the commit
 // afterwards changes nothing. A message that exists already makes sending return an [*storage.MessageConflictError].
 func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err error) {
-	doing := fmt.Sprintf("commit %s", c.Record.Key)
+	doing := "commit " + string(c.Record.Key)
 	t, err := s.commit(c)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
@@ -42,6 +42,5 @@ func (s *Store) commit(c storage.Commit) (*transaction, error) {
 	if err := declared(c.Writes); err != nil {
 		return nil, err
 	}
-	t.writes, err = s.resolve(c.Writes)
-	return t, err
+	return t, s.resolve(t, c.Writes)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 
@@ -32,11 +31,15 @@ func freeze(client *dynamodb.Client, input *dynamodb.TransactWriteItemsInput) (f
 	if err := protocol.SerializeRequest(context.Background(), transactWriteItems, input, request); err != nil {
 		return frozen{}, fmt.Errorf("serialize the transaction: %w", err)
 	}
-	body, err := io.ReadAll(request.GetStream())
+	size, _, err := request.StreamLength()
 	if err != nil {
 		return frozen{}, fmt.Errorf("serialize the transaction: %w", err)
 	}
-	return frozen{ClientProtocol: protocol, header: request.Header.Clone(), body: body}, nil
+	body := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // which reads once more, for the end
+	if _, err := body.ReadFrom(request.GetStream()); err != nil {
+		return frozen{}, fmt.Errorf("serialize the transaction: %w", err)
+	}
+	return frozen{ClientProtocol: protocol, header: request.Header, body: body.Bytes()}, nil
 }
 
 // SerializeRequest implements smithyhttp.ClientProtocol.
@@ -45,7 +48,7 @@ func (f frozen) SerializeRequest(_ context.Context, _ *smithy.OperationSchema, _
 	if request.URL.Path == "" {
 		request.URL.Path = "/"
 	}
-	maps.Copy(request.Header, f.header.Clone())
+	maps.Copy(request.Header, f.header.Clone()) // which what signs them may change
 	streaming, err := request.SetStream(bytes.NewReader(f.body))
 	if err != nil {
 		return fmt.Errorf("set the frozen body: %w", err)

@@ -27,7 +27,7 @@ func (s *Store) Message(ctx context.Context, id storage.MessageID) (*storage.Mes
 
 // UpdateMessage implements outbox.Store: one conditional PutItem.
 func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
-	doing := fmt.Sprintf("update message %s", m.ID)
+	doing := "update message " + string(m.ID)
 	it, err := s.encodeMessage(m)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
@@ -41,7 +41,7 @@ func (s *Store) UpdateMessage(ctx context.Context, m storage.Message, fence stor
 
 // PatchMessage implements outbox.Store: one conditional UpdateItem.
 func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
-	doing := fmt.Sprintf("patch message %s", end.ID)
+	doing := "patch message " + string(end.ID)
 	it, attributes, err := s.patch(end)
 	if err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
@@ -51,7 +51,7 @@ func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence 
 
 // PostponeMessage implements outbox.Store: one conditional UpdateItem, which moves the message within the index.
 func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
-	doing := fmt.Sprintf("postpone message %s", id)
+	doing := "postpone message " + string(id)
 	if at.IsZero() {
 		return fmt.Errorf("dynamo: %s: to no time", doing)
 	}

@@ -56,7 +56,7 @@ func TestASettlementsResponseIsSealedOrNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		update := tx.own[0].item.Update
+		update := tx.items[0].Update
 		placeholder := ""
 		for name, attribute := range update.ExpressionAttributeNames {
 			if attribute == "sl" {

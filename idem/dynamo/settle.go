@@ -24,7 +24,7 @@ var (
 // PrepareSettle implements outbox.Store. As with Prepare the bytes are made here. The message's condition decides before
 // the record's, the record's before that of the next message, and that before the business writes'.
 func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
-	doing := fmt.Sprintf("settle %s", settlement.Message.ID)
+	doing := "settle " + string(settlement.Message.ID)
 	t, err := s.settlement(settlement)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
@@ -58,9 +58,7 @@ func (s *Store) settlement(settlement storage.Settlement) (*transaction, error) 
 		t.removeMessage(s, id, settlement.Message.RemoveAt)
 	}
 	t.putChunks(s, chunks)
-	var err error
-	t.writes, err = s.resolve(settlement.Writes)
-	return t, err
+	return t, s.resolve(t, settlement.Writes)
 }
 
 // settleMessage changes the message that the settlement is about, or replaces it.
@@ -125,11 +123,11 @@ func (t *transaction) removeMessage(s *Store, id storage.MessageID, at time.Time
 // checkRecord makes the transaction depend on a record that stays as it is.
 func (t *transaction) checkRecord(s *Store, check storage.RecordCheck) error {
 	c, err := checked(check)
-	t.own = append(t.own, ownItem{isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	t.add(isRecord, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &s.cfg.IdempotencyTable, Key: item{recordKey: stringValue(string(check.Key))},
 		ConditionExpression: c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}}})
+	}})
 	return err
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -58,48 +58,32 @@ func stringsBytes(values []string) int {
 }
 
 // fingerprintOf makes two items equal strings exactly where they are equal, whatever order their maps have.
-func fingerprintOf(it item) string {
-	var b strings.Builder
+func fingerprintOf(it item) string { return string(appendItem(nil, it)) }
+
+func appendItem(dst []byte, it item) []byte {
 	for _, name := range slices.Sorted(maps.Keys(it)) {
-		fmt.Fprintf(&b, "%q:", name)
-		writeFingerprint(&b, it[name])
+		dst = append(strconv.AppendQuote(dst, name), ':')
+		dst = appendValue(dst, it[name])
 	}
-	return b.String()
+	return dst
 }
 
-func writeFingerprint(b *strings.Builder, v types.AttributeValue) {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberM:
-		fmt.Fprintf(b, "M{%s}", fingerprintOf(v.Value))
-	case *types.AttributeValueMemberL:
-		b.WriteString("L[")
-		for _, element := range v.Value {
-			writeFingerprint(b, element)
-		}
-		b.WriteString("]")
-	case nil:
-		b.WriteString("-;")
-	default:
-		fmt.Fprintf(b, "%T%q;", v, scalar(v))
-	}
-}
-
-func scalar(v types.AttributeValue) string {
+func appendValue(dst []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return v.Value
+		dst = strconv.AppendQuote(append(dst, 'S'), v.Value)
 	case *types.AttributeValueMemberN:
-		return v.Value
-	case *types.AttributeValueMemberB:
-		return string(v.Value)
-	case *types.AttributeValueMemberBOOL:
-		return fmt.Sprint(v.Value)
-	case *types.AttributeValueMemberSS:
-		return fmt.Sprintf("%q", v.Value)
-	case *types.AttributeValueMemberNS:
-		return fmt.Sprintf("%q", v.Value)
-	case *types.AttributeValueMemberBS:
-		return fmt.Sprintf("%q", v.Value)
+		dst = strconv.AppendQuote(append(dst, 'N'), v.Value)
+	case *types.AttributeValueMemberM:
+		dst = append(appendItem(append(dst, "M{"...), v.Value), '}')
+	case *types.AttributeValueMemberL:
+		dst = append(dst, "L["...)
+		for _, element := range v.Value {
+			dst = appendValue(dst, element)
+		}
+		dst = append(dst, ']')
+	default:
+		dst = fmt.Appendf(dst, "%T%q", v, v)
 	}
-	return ""
+	return append(dst, ';')
 }

@@ -63,12 +63,12 @@ func (s *Store) getItem(ctx context.Context, table string, key item) (item, erro
 
 // Insert implements storage.Store: one conditional PutItem, or a transaction where the response needs chunks.
 func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
-	return s.write(ctx, fmt.Sprintf("insert %s", r.Key), r, storage.Fence{FreeAt: now})
+	return s.write(ctx, "insert "+string(r.Key), r, storage.Fence{FreeAt: now})
 }
 
 // Update implements storage.Store, as Insert does.
 func (s *Store) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
-	return s.write(ctx, fmt.Sprintf("update %s", r.Key), r, fence)
+	return s.write(ctx, "update "+string(r.Key), r, fence)
 }
 
 // write replaces the whole record under a fence.
@@ -87,7 +87,7 @@ func (s *Store) write(ctx context.Context, doing string, r storage.Record, fence
 	t := &transaction{}
 	t.putRecord(s, it, c)
 	t.putChunks(s, chunks)
-	if err := t.validate(s); err != nil {
+	if err := t.validate(); err != nil {
 		return fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
 	return s.send(ctx, doing, t, s.input(t)) // under a token of the SDK's: sent again it is judged again

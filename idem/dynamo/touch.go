@@ -21,7 +21,7 @@ func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence
 		w.expiry(schema.TTL, removeAfter, may)
 		attributes = append(attributes, schema.TTL)
 	}
-	return s.touch(ctx, fmt.Sprintf("renew %s", r.Key), r.Key, w, attributes, fence)
+	return s.touch(ctx, "renew "+string(r.Key), r.Key, w, attributes, fence)
 }
 
 // Postpone implements storage.Store: one conditional UpdateItem, which moves the record within the index.
@@ -31,7 +31,7 @@ func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fe
 	}
 	w := &writer{item: item{}}
 	w.lookAt(r)
-	return s.touch(ctx, fmt.Sprintf("postpone %s", r.Key), r.Key, w, []string{schema.QueueAt}, fence)
+	return s.touch(ctx, "postpone "+string(r.Key), r.Key, w, []string{schema.QueueAt}, fence)
 }
 
 // touch gives attributes of the stored record the values that they have in the writer's item.

@@ -23,33 +23,23 @@ const (
 // String names the kind in errors.
 func (k kind) String() string { return [...]string{"the record", "a message", "a chunk"}[k] }
 
-// ownItem is an item of a transaction that the store writes for itself.
-type ownItem struct {
-	is   kind
-	item types.TransactWriteItem
-}
-
-// transaction is what is sent together: the store's own items, first of them the record or message it is about, then the
-// business writes in their order.
+// transaction is what is sent together.
 type transaction struct {
-	own    []ownItem
-	writes []types.TransactWriteItem
+	// items are the store's own, first of them the record or message it is about, then the business writes in their order.
+	items []types.TransactWriteItem
+	// own says what the store's own items are.
+	own []kind
 }
 
-func (t *transaction) items() []types.TransactWriteItem {
-	items := make([]types.TransactWriteItem, 0, len(t.own)+len(t.writes))
-	for _, own := range t.own {
-		items = append(items, own.item)
-	}
-	return append(items, t.writes...)
+// add adds an item of the store's own.
+func (t *transaction) add(is kind, item types.TransactWriteItem) {
+	t.own, t.items = append(t.own, is), append(t.items, item)
 }
 
-func (t *transaction) put(is kind, put types.Put) {
-	t.own = append(t.own, ownItem{is, types.TransactWriteItem{Put: &put}})
-}
+func (t *transaction) put(is kind, put types.Put) { t.add(is, types.TransactWriteItem{Put: &put}) }
 
 func (t *transaction) update(is kind, update types.Update) {
-	t.own = append(t.own, ownItem{is, types.TransactWriteItem{Update: &update}})
+	t.add(is, types.TransactWriteItem{Update: &update})
 }
 
 // putRecord adds the record under a condition, and the chunks of its response under none: their keys are the
@@ -84,24 +74,21 @@ func (t *transaction) putMessage(s *Store, m storage.Message) error {
 }
 
 // validate refuses what DynamoDB would, before anything is sent.
-func (t *transaction) validate(s *Store) error {
-	items := t.items()
-	parts := make([]part, len(items))
-	for i, resolved := range items {
+func (t *transaction) validate() error {
+	parts := make([]part, len(t.items))
+	for i, item := range t.items {
 		var err error
-		if parts[i], err = partOf(resolved); err != nil {
+		if parts[i], err = partOf(item); err != nil {
 			return err
 		}
 		if n := itemBytes(parts[i].put); n > itemBytesMax {
 			return fmt.Errorf("%s has %d bytes, an item has at most %d", t.label(i), n, itemBytesMax)
 		}
 	}
-	keys := map[string]item{
-		nameOf(s.cfg.IdempotencyTable): {recordKey: nil},
-		nameOf(s.cfg.OutboxTable):      {messageKey: nil},
-	}
-	if i, j, ok := twins(parts, keys); ok {
-		return fmt.Errorf("%s and %s are on the same item of table %s", t.label(i), t.label(j), parts[i].table)
+	if writes := parts[len(t.own):]; len(writes) > 1 {
+		if i, j, ok := twins(writes); ok {
+			return fmt.Errorf("write %d and write %d are on the same item of table %s", i, j, writes[i].table)
+		}
 	}
 	return t.fits(parts)
 }
@@ -109,7 +96,7 @@ func (t *transaction) validate(s *Store) error {
 // label names an item in errors: a business write by its position among them.
 func (t *transaction) label(i int) string {
 	if i < len(t.own) {
-		return fmt.Sprintf("%s (item %d)", t.own[i].is, i)
+		return fmt.Sprintf("%s (item %d)", t.own[i], i)
 	}
 	return fmt.Sprintf("write %d", i-len(t.own))
 }
@@ -121,7 +108,7 @@ func (t *transaction) fits(parts []part) error {
 	for i, p := range parts {
 		n := itemBytes(p.key) + itemBytes(p.put) + itemBytes(p.values)
 		size += n
-		if i < len(t.own) && t.own[i].is == isChunk {
+		if i < len(t.own) && t.own[i] == isChunk {
 			chunks++
 			chunkSize += n
 		}
@@ -141,7 +128,7 @@ func (s *Store) prepare(doing string, t *transaction, token string) (func(contex
 	if n := utf8.RuneCountInString(token); n < 1 || n > tokenCharactersMax {
 		return nil, fmt.Errorf("dynamo: %s: a client request token of %d characters, want 1 to %d", doing, n, tokenCharactersMax)
 	}
-	if err := t.validate(s); err != nil {
+	if err := t.validate(); err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
 	}
 	input := s.input(t)
@@ -154,7 +141,7 @@ func (s *Store) prepare(doing string, t *transaction, token string) (func(contex
 }
 
 func (s *Store) input(t *transaction) *dynamodb.TransactWriteItemsInput {
-	return &dynamodb.TransactWriteItemsInput{TransactItems: t.items(), ReturnConsumedCapacity: s.capacityMode()}
+	return &dynamodb.TransactWriteItemsInput{TransactItems: t.items, ReturnConsumedCapacity: s.capacityMode()}
 }
 
 // send sends the transaction once and says what became of it.

@@ -93,17 +93,16 @@ func conditionOf(i types.TransactWriteItem) string {
 	return ""
 }
 
-// resolve turns business writes into the items of a transaction, in order, and refuses what can't be one.
-func (s *Store) resolve(writes []storage.Write) ([]types.TransactWriteItem, error) {
-	items := make([]types.TransactWriteItem, len(writes))
+// resolve adds business writes to the transaction, in order, and refuses what can't be an item of one.
+func (s *Store) resolve(t *transaction, writes []storage.Write) error {
 	for i, w := range writes {
 		resolved, err := s.resolveOne(w)
 		if err != nil {
-			return nil, fmt.Errorf("write %d: %w", i, err)
+			return fmt.Errorf("write %d: %w", i, err)
 		}
-		items[i] = resolved
+		t.items = append(t.items, resolved)
 	}
-	return items, nil
+	return nil
 }
 
 func (s *Store) resolveOne(w storage.Write) (types.TransactWriteItem, error) {
@@ -147,28 +146,35 @@ type part struct {
 
 // partOf returns an error for an item that is not exactly one kind of write on a named table.
 func partOf(i types.TransactWriteItem) (part, error) {
-	var parts []part
-	if p := i.Put; p != nil {
-		parts = append(parts, part{table: text(p.TableName), put: p.Item, values: p.ExpressionAttributeValues})
+	var p part
+	var table *string
+	kinds := 0
+	if put := i.Put; put != nil {
+		kinds++
+		table, p.put, p.values = put.TableName, put.Item, put.ExpressionAttributeValues
 	}
 	if u := i.Update; u != nil {
-		parts = append(parts, part{table: text(u.TableName), key: u.Key, values: u.ExpressionAttributeValues})
+		kinds++
+		table, p.key, p.values = u.TableName, u.Key, u.ExpressionAttributeValues
 	}
 	if d := i.Delete; d != nil {
-		parts = append(parts, part{table: text(d.TableName), key: d.Key, values: d.ExpressionAttributeValues})
+		kinds++
+		table, p.key, p.values = d.TableName, d.Key, d.ExpressionAttributeValues
 	}
 	if c := i.ConditionCheck; c != nil {
-		parts = append(parts, part{table: text(c.TableName), key: c.Key, values: c.ExpressionAttributeValues})
+		kinds++
+		table, p.key, p.values = c.TableName, c.Key, c.ExpressionAttributeValues
 	}
+	p.table = text(table)
 	switch {
-	case len(parts) != 1:
-		return part{}, fmt.Errorf("is %d kinds of write, must be one", len(parts))
-	case parts[0].table == "":
-		return part{}, errors.New("names no table")
-	case len(parts[0].key)+len(parts[0].put) == 0:
-		return part{}, errors.New("has no item or key")
+	case kinds != 1:
+		return p, fmt.Errorf("is %d kinds of write, must be one", kinds)
+	case p.table == "":
+		return p, errors.New("names no table")
+	case len(p.key)+len(p.put) == 0:
+		return p, errors.New("has no item or key")
 	}
-	return parts[0], nil
+	return p, nil
 }
 
 // nameOf is the table's name, of a name or of an ARN.
@@ -181,8 +187,9 @@ func nameOf(table string) string {
 }
 
 // twins finds two writes on one item, as far as that can be seen from here: a put's key is known only where its table's
-// key attributes are, from keys or from another write. DynamoDB refuses the rest; either way nothing happens.
-func twins(parts []part, keys map[string]item) (first, second int, found bool) {
+// key attributes are, from another write. DynamoDB refuses the rest; either way nothing happens.
+func twins(parts []part) (first, second int, found bool) {
+	keys := map[string]item{}
 	for _, p := range parts {
 		if p.key != nil {
 			keys[nameOf(p.table)] = p.key

@@ -27,25 +27,17 @@ func due(now time.Time) func(time.Time, bool) bool {
 }
 
 // Records returns copies of all records, bodies included, ordered by key.
-func (s *Store) Records() []storage.Record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	records := make([]storage.Record, 0, len(s.records))
-	for _, r := range s.records {
-		records = append(records, copyRecord(r))
-	}
-	slices.SortFunc(records, func(a, b storage.Record) int { return cmp.Compare(a.Key, b.Key) })
-	return records
-}
+func (s *Store) Records() []storage.Record { return copies(s, s.records, copyRecord) }
 
 // Messages returns copies of all messages, ordered by id.
-func (s *Store) Messages() []storage.Message {
+func (s *Store) Messages() []storage.Message { return copies(s, s.messages, copyMessage) }
+
+func copies[ID cmp.Ordered, Row any](s *Store, rows map[ID]Row, copyOf func(Row) Row) []Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	messages := make([]storage.Message, 0, len(s.messages))
-	for _, m := range s.messages {
-		messages = append(messages, copyMessage(m))
+	all := make([]Row, 0, len(rows))
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		all = append(all, copyOf(rows[id]))
 	}
-	slices.SortFunc(messages, func(a, b storage.Message) int { return cmp.Compare(a.ID, b.ID) })
-	return messages
+	return all
 }

@@ -183,12 +183,12 @@ func write(w http.ResponseWriter, a answer) {
 // itself. Of these headers, a second line would contradict the first.
 func guardProblem(h http.Header, r idem.Response) {
 	problem := r.Get("Content-Type") == problemMediaType
-	for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+	for _, guard := range [...]idem.Field{{Name: "Cache-Control", Value: "no-store"}, {Name: "X-Content-Type-Options", Value: "nosniff"}} {
 		switch {
-		case r.Get(name) != "":
-			h.Del(name)
-		case problem && h.Get(name) == "":
-			h.Set(name, value)
+		case r.Get(guard.Name) != "":
+			h.Del(guard.Name)
+		case problem && h.Get(guard.Name) == "":
+			h.Set(guard.Name, guard.Value)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -33,13 +34,13 @@ func (c *Courier) Claimed(m storage.Message, owner storage.Owner, now time.Time)
 		return m, err
 	}
 	revision := x.machine.Seed
-	x.machine.Seed = idOf(owner)
-	_, action := x.machine.Next(protocol.Input{What: protocol.Begin, Now: instantOf(now)}, &x.config)
+	x.machine.Seed = translation.IDOf(owner)
+	_, action := x.machine.Next(protocol.Input{What: protocol.Begin, Now: translation.InstantOf(now)}, &x.config)
 	if action.Do != protocol.Send || action.Write.Msg.State != protocol.Claimed {
 		return m, errUnclaimable
 	}
-	claimed := withHeader(m, action.Write.Msg)
-	claimed.Owner, claimed.Revision = owner, nameOf[storage.Revision](revision)
+	claimed := translation.WithHeader(m, action.Write.Msg)
+	claimed.Owner, claimed.Revision = owner, storage.NameOf[storage.Revision](revision)
 	return claimed, nil
 }
 

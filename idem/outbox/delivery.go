@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -55,7 +56,7 @@ func (d *desk) newDelivery(errand protocol.MessageErrand, id idem.MessageID) (*d
 	if err != nil {
 		return nil, err
 	}
-	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: idOf(seed)}}, nil
+	return &delivery{desk: d, id: id, machine: protocol.Delivery{Errand: errand, Seed: translation.IDOf(seed)}}, nil
 }
 
 // deliveryOf begins with a row that is known: it came with the wake-up, or was written by the same request.
@@ -65,7 +66,7 @@ func (d *desk) deliveryOf(errand protocol.MessageErrand, m storage.Message) (*de
 		err = x.know(&m)
 	}
 	if err == nil {
-		x.machine.Held = headerOf(&m)
+		x.machine.Held = translation.HeaderOf(&m)
 	}
 	return x, err
 }
@@ -86,7 +87,7 @@ func (x *delivery) know(m *storage.Message) error {
 
 // heed has the machine judge by the later of Config.RefuseBefore and the table's.
 func (x *delivery) heed() {
-	x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, instantOf(x.refuseBefore))
+	x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, translation.InstantOf(x.refuseBefore))
 }
 
 // callable says that the errand decides whether something may be called, or counts as never called. The rest brings evidence,
@@ -107,7 +108,7 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 		x.heed()
 	}
 	for {
-		in.Now = instantOf(x.now())
+		in.Now = translation.InstantOf(x.now())
 		var action protocol.Action
 		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
 			x.told(ctx, action.Say)
@@ -142,7 +143,7 @@ func (x *delivery) deadline(ctx context.Context) protocol.Instant {
 	if !bounded {
 		return 0
 	}
-	return instantOf(x.now().Add(left))
+	return translation.InstantOf(x.now().Add(left))
 }
 
 func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
@@ -156,7 +157,7 @@ func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
 		x.cause, in.Reply.Code = err, protocol.Broken
 		return in, nil
 	}
-	in.Reply.Msg = headerOf(m)
+	in.Reply.Msg = translation.HeaderOf(m)
 	return in, x.know(m)
 }
 
@@ -164,7 +165,7 @@ func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
 // sends the same.
 func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, error) {
 	in := protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}
-	until := timeOf(a.Until)
+	until := translation.TimeOf(a.Until)
 	if a.Pause == 0 {
 		x.send, x.end, x.next = nil, nil, storage.Message{}
 		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.mayClaim(ctx) {
@@ -199,7 +200,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.cause = err
 	}
 	x.none = in.Reply.Conds&protocol.CondMessage != 0 && row == nil
-	switch own := row != nil && idOf(row.Revision) == a.Write.Msg.Revision; {
+	switch own := row != nil && translation.IDOf(row.Revision) == a.Write.Msg.Revision; {
 	case err == nil, own:
 		x.landed(ctx, a.Write, row)
 	case row != nil:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -129,7 +130,7 @@ func (o *Operator) change(errand protocol.MessageErrand, id idem.MessageID, seen
 	}
 	x, err := o.newDelivery(errand, id)
 	if err == nil {
-		x.machine.Seen = idOf(seen)
+		x.machine.Seen = translation.IDOf(seen)
 	}
 	return x, err
 }

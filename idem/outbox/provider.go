@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -20,7 +21,7 @@ const retryAfterMax = 24 * time.Hour
 
 // call asks the provider once, unless it is too late for it, and draws the pause after an answer without evidence.
 func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
-	timeout := min(x.cfg.CallTimeout, timeOf(a.Until).Sub(x.now()))
+	timeout := min(x.cfg.CallTimeout, translation.TimeOf(a.Until).Sub(x.now()))
 	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
 		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: too little is left of the lease, or of the time, to call within it")}
 	} else {
@@ -38,7 +39,7 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	if o, ok := x.outcome.(NotExecuted); ok {
 		pause = max(pause, min(o.RetryAfter, retryAfterMax))
 	}
-	in.Backoff = millis(pause)
+	in.Backoff = translation.MillisOf(pause)
 	x.log(ctx, levelInfo, "outbox.answered", x.row, "outcome", x.outcome.Name(), "cause", causeOf(x.outcome))
 	return in
 }
@@ -72,7 +73,7 @@ func (x *delivery) probe(ctx context.Context) (in protocol.Input, err error) {
 		x.outcome = found.Outcome
 	}
 	vain := x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))
-	return protocol.Input{What: protocol.Probed, Outcome: findingOf(x.finding), Backoff: millis(x.probePause(vain))}, nil
+	return protocol.Input{What: protocol.Probed, Outcome: findingOf(x.finding), Backoff: translation.MillisOf(x.probePause(vain))}, nil
 }
 
 // evidenced says why a finding is no evidence about a message.

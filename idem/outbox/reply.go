@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -26,7 +27,7 @@ func replyOf(err error, message idem.MessageID) (protocol.Reply, *storage.Messag
 		return refused(protocol.CondNextMessage), nil
 	case errors.As(err, &onMessage):
 		r := refused(protocol.CondMessage)
-		r.Msg = headerOf(onMessage.Existing)
+		r.Msg = translation.HeaderOf(onMessage.Existing)
 		return r, onMessage.Existing
 	case errors.As(err, &onRecord):
 		return refused(protocol.CondRecord), nil

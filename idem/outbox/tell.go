@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -28,7 +29,7 @@ func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage
 	case w.MsgAs == protocol.Patch:
 		x.patched(x.messageEnd(w))
 	case w.MsgAs == protocol.Postpone:
-		x.row.SweepAt = timeOf(w.Msg.LookAt)
+		x.row.SweepAt = translation.TimeOf(w.Msg.LookAt)
 	}
 	if x.end != nil {
 		x.ended = x.end

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -189,11 +190,11 @@ func (t Topic) absentAfter(cfg Config) time.Duration {
 
 func (t Topic) protocol(cfg Config) protocol.Config {
 	return protocol.Config{ContentionMax: uint8(cfg.ContentionTries), Topic: protocol.Topic{
-		KeysHonoured: t.Keys.Honoured, KeyRetention: millis(t.Keys.Retention), Margin: millis(t.margin(cfg)),
-		AbsentAfter: millis(t.absentAfter(cfg)), Probed: t.Probe != nil,
-		AttemptsMax: uint8(t.AttemptsMax), AgeMax: millis(t.AgeMax), AbandonAfter: millis(t.AbandonAfter), UnknownMax: millis(t.UnknownMax),
-		ClaimLease: millis(cfg.ClaimLease), SettleMargin: millis(cfg.SettleMargin), CallFor: millis(cfg.CallTimeout),
-		SettleFor: millis(cfg.SettleMax), KeepFor: millis(cfg.KeepMax), SweepGrace: millis(cfg.SweepGrace),
-		RefuseBefore: instantOf(cfg.RefuseBefore),
+		KeysHonoured: t.Keys.Honoured, KeyRetention: translation.MillisOf(t.Keys.Retention), Margin: translation.MillisOf(t.margin(cfg)),
+		AbsentAfter: translation.MillisOf(t.absentAfter(cfg)), Probed: t.Probe != nil,
+		AttemptsMax: uint8(t.AttemptsMax), AgeMax: translation.MillisOf(t.AgeMax), AbandonAfter: translation.MillisOf(t.AbandonAfter), UnknownMax: translation.MillisOf(t.UnknownMax),
+		ClaimLease: translation.MillisOf(cfg.ClaimLease), SettleMargin: translation.MillisOf(cfg.SettleMargin), CallFor: translation.MillisOf(cfg.CallTimeout),
+		SettleFor: translation.MillisOf(cfg.SettleMax), KeepFor: translation.MillisOf(cfg.KeepMax), SweepGrace: translation.MillisOf(cfg.SweepGrace),
+		RefuseBefore: translation.InstantOf(cfg.RefuseBefore),
 	}}
 }

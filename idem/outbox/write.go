@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // prepare freezes a write, and returns what sends it.
 func (x *delivery) prepare(w protocol.Write) (func(context.Context) error, error) {
-	fence := fenceOn(x.row, w.MsgIf)
+	fence := translation.FenceOn(x.row, w.MsgIf)
 	switch {
 	case w.MsgAs == protocol.Postpone:
-		id, at := x.id, timeOf(w.Msg.LookAt)
+		id, at := x.id, translation.TimeOf(w.Msg.LookAt)
 		if at.Equal(x.row.SweepAt) { // it stands there already
 			return func(context.Context) error { return nil }, nil
 		}
@@ -67,7 +68,7 @@ func (e *unpreparedError) Unwrap() error { return e.cause }
 
 // written is the row as a write makes it.
 func (x *delivery) written(w protocol.Write) storage.Message {
-	next := withHeader(x.row, w.Msg)
+	next := translation.WithHeader(x.row, w.Msg)
 	switch {
 	case x.machine.Errand == protocol.Redrive:
 		next.LastOutcome = ""
@@ -117,8 +118,8 @@ func (x *delivery) settlement(w protocol.Write, fence storage.MessageFence) (sto
 // messageEnd is what a patch changes of the row.
 func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	end := storage.MessageEnd{
-		ID: x.id, Tenant: x.row.Tenant, Topic: x.row.Topic, Sealed: x.row.Sealed, State: stateNames[w.Msg.State], Revision: nameOf[storage.Revision](w.Msg.Revision),
-		DoneAt: timeOf(w.Msg.Done), SweepAt: timeOf(w.Msg.LookAt), Reference: x.row.Reference, LastOutcome: x.row.LastOutcome,
+		ID: x.id, Tenant: x.row.Tenant, Topic: x.row.Topic, Sealed: x.row.Sealed, State: translation.StateOf(w.Msg.State), Revision: storage.NameOf[storage.Revision](w.Msg.Revision),
+		DoneAt: translation.TimeOf(w.Msg.Done), SweepAt: translation.TimeOf(w.Msg.LookAt), Reference: x.row.Reference, LastOutcome: x.row.LastOutcome,
 	}
 	var o Outcome
 	switch {
@@ -140,7 +141,7 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *storage.RecordEnd {
 	m := x.row
 	end := &storage.RecordEnd{
-		Key: m.RecordKey, OperationID: m.OperationID, State: storage.StateCompleted, Revision: nameOf[storage.Revision](w.Rec.Revision),
+		Key: m.RecordKey, OperationID: m.OperationID, State: storage.StateCompleted, Revision: storage.NameOf[storage.Revision](w.Rec.Revision),
 		DoneAt: now, Expiry: m.Expiry,
 	}
 	answer := idem.Problem{}
@@ -168,7 +169,7 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 // following is the next message of a chain. Its id is the next phase's downstream key.
 func (x *delivery) following(next Next, h protocol.Message) *storage.Message {
 	m := x.row
-	return new(withHeader(storage.Message{
+	return new(translation.WithHeader(storage.Message{
 		ID: m.OperationID.Message(int(h.Index)), Index: int(h.Index), OperationID: m.OperationID, RecordKey: m.RecordKey, Tenant: m.Tenant,
 		Topic: next.Topic, Payload: next.Payload, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: storage.SchemaVersion,
 	}, h))

@@ -40,11 +40,11 @@ func (b bufferedBody) Do(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return b.next.Do(r)
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	body := bytes.NewBuffer(make([]byte, 0, max(0, r.ContentLength)+bytes.MinRead)) // which reads once more, for the end
+	if _, err := body.ReadFrom(r.Body); err != nil {
 		return nil, err
 	}
 	whole := r.WithContext(r.Context()) // a copy: the SDK closes its own body
-	whole.Body, whole.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	whole.Body, whole.ContentLength = io.NopCloser(bytes.NewReader(body.Bytes())), int64(body.Len())
 	return b.next.Do(whole)
 }

@@ -161,10 +161,10 @@ func TestAnErasureWhileAHandlerRuns(t *testing.T) {
 	a := newApp(t)
 	wrapped := a.orders[storage.KindWrapped]
 	a.want(t, storage.KindAtomic, "ada", idem.OutcomeExecuted)
-	a.clock.Add(2*time.Minute + 20*time.Second)
+	a.clock.Advance(2*time.Minute + 20*time.Second)
 	result, err := wrapped.Do(t.Context(), ask("ada", `{"a":1}`), func(context.Context, *idem.Tx) (storage.Response, error) {
 		a.keys.erase("ada")
-		a.clock.Add(15 * time.Second) // half of its age is over: the key is fetched anew
+		a.clock.Advance(15 * time.Second) // half of its age is over: the key is fetched anew
 		return idem.JSON(201, "done")
 	})
 	if err != nil || result.Outcome != idem.OutcomeExecuted {
@@ -240,7 +240,7 @@ func TestAnErasedRecordCanBeAmended(t *testing.T) {
 	if got, err := a.engine.Extend(t.Context(), "ada", id, until); err != nil || !got.Equal(until) {
 		t.Fatalf("extended to %v, %v; want %v", got, err, until)
 	}
-	a.clock.Add(47 * time.Hour)
+	a.clock.Advance(47 * time.Hour)
 	_, err := a.do(t, storage.KindAtomic, "ada")
 	wantErased(t, err)
 	if a.runs != 1 {

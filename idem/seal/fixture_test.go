@@ -12,6 +12,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -135,40 +136,17 @@ func (k *keyring) count() int {
 	return k.asked
 }
 
-// clock moves when the test says so, or when somebody pauses.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-func (c *clock) Pause(ctx context.Context, d time.Duration) error {
-	c.Add(d)
-	return ctx.Err()
-}
-
 // vault is a sealing store over a plain one in memory.
 type vault struct {
 	*seal.Store
 	inner *memstore.Store
 	keys  *keyring
-	clock *clock
+	clock *idemtest.Clock
 }
 
 func newVault(t testing.TB, cfg seal.Config) *vault {
 	t.Helper()
-	v := &vault{keys: newKeyring(), clock: &clock{now: base}}
+	v := &vault{keys: newKeyring(), clock: idemtest.NewClock(base)}
 	v.inner = must(memstore.New(memstore.Config{Now: v.clock.Now}))(t)
 	v.Store = v.with(t, cfg)
 	return v

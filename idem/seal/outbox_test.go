@@ -142,7 +142,7 @@ func TestAMessageWaitsForItsKey(t *testing.T) {
 	s.keys.answers(false)
 	for range 20 {
 		wantNoKey(t, s.worker.Deliver(t.Context(), m.ID))
-		s.clock.Add(time.Minute)
+		s.clock.Advance(time.Minute)
 		if did, err := s.runner.Sweep(t.Context()); err != nil || did.Messages.Errors != 1 {
 			t.Errorf("sweep: %+v, %v", did, err)
 		}
@@ -164,7 +164,7 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 			ok(t, s.worker.DeliverSeen(t.Context(), *image))
 		},
 		"sweep": func(t *testing.T, s *shipping, _ storage.Message) {
-			s.clock.Add(time.Minute)
+			s.clock.Advance(time.Minute)
 			if did, err := s.runner.Sweep(t.Context()); err != nil || did.Messages.Dead != 1 {
 				t.Errorf("sweep: %+v, %v", did, err)
 			}
@@ -216,10 +216,10 @@ func TestAForgedPayloadIsNotDelivered(t *testing.T) {
 func TestAnErasureWhileAProviderIsCalled(t *testing.T) {
 	s := newShipping(t)
 	r, m := s.accept(t)
-	s.clock.Add(2*time.Minute + 29*time.Second + 500*time.Millisecond)
+	s.clock.Advance(2*time.Minute + 29*time.Second + 500*time.Millisecond)
 	s.during = func() {
 		s.keys.erase("ada")
-		s.clock.Add(time.Second) // half of the key's age is over: it is fetched anew
+		s.clock.Advance(time.Second) // half of the key's age is over: it is fetched anew
 	}
 	ok(t, s.worker.Deliver(t.Context(), m.ID))
 	s.want(t, m, storage.MessageDelivered, storage.StateCompleted, 1)
@@ -260,7 +260,7 @@ func TestASettlementWaitsForItsKey(t *testing.T) {
 			s.want(t, m, state, storage.StatePending, 1)
 			s.keys.answers(true)
 			s.keys.opensOnly(false)
-			s.clock.Add(time.Minute)
+			s.clock.Advance(time.Minute)
 			ok(t, s.worker.Deliver(t.Context(), m.ID))
 			s.want(t, m, storage.MessageDelivered, storage.StateCompleted, calls)
 		})

@@ -28,10 +28,10 @@ func TestAnUnknownOutcomeIsResolvedUnderSeal(t *testing.T) {
 			if err == nil {
 				t.Fatal("the handler's failure was answered")
 			}
-			a.clock.Add(time.Hour)
+			a.clock.Advance(time.Hour)
 			if erased {
 				a.keys.erase("ada")
-				a.clock.Add(time.Hour)
+				a.clock.Advance(time.Hour)
 			}
 			seen := a.inner.Records()[0]
 			store.On(faulty.Update, 1, faulty.LoseReply())

@@ -29,7 +29,7 @@ func TestAKeyIsFetchedRarely(t *testing.T) {
 		pass time.Duration
 		more int
 	}{{0, 0}, {5*time.Minute - time.Millisecond, 0}, {time.Millisecond, 1}, {time.Minute, 0}} {
-		v.clock.Add(step.pass)
+		v.clock.Advance(step.pass)
 		ok(t, use(t, v, r))
 		if more := v.keys.count() - asked; more != step.more {
 			t.Errorf("after %v: fetched %d times, want %d", step.pass, more, step.more)
@@ -81,10 +81,10 @@ func TestAKeyOutlivesTroubleUntilItsAge(t *testing.T) {
 	r := completed(t, "ada", "{}")
 	ok(t, v.Insert(t.Context(), r, base))
 	v.keys.answers(false)
-	v.clock.Add(10*time.Minute - time.Millisecond)
+	v.clock.Advance(10*time.Minute - time.Millisecond)
 	ok(t, use(t, v, r))
 	ok(t, v.Insert(t.Context(), completed(t, "ada", "{}"), base))
-	v.clock.Add(time.Millisecond)
+	v.clock.Advance(time.Millisecond)
 	wantNoKey(t, use(t, v, r))
 	wantNoKey(t, v.Insert(t.Context(), completed(t, "ada", "{}"), base))
 	v.keys.answers(true)
@@ -96,11 +96,11 @@ func TestTroubleIsWaitedForOnceInAWhile(t *testing.T) {
 	v := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
 	r := completed(t, "ada", "{}")
 	ok(t, v.Insert(t.Context(), r, base))
-	v.clock.Add(5 * time.Minute)
+	v.clock.Advance(5 * time.Minute)
 	v.keys.answers(false)
 	asked := func(after time.Duration, want int) {
 		t.Helper()
-		v.clock.Add(after)
+		v.clock.Advance(after)
 		before := v.keys.count()
 		for range 5 {
 			ok(t, use(t, v, r))
@@ -125,16 +125,16 @@ func TestAnErasureTakesEffectWithinAKeysAge(t *testing.T) {
 	ok(t, v.Insert(t.Context(), r, base))
 	v.keys.erase("ada")
 	wantErased(t, func() error { _, err := load(t, v.with(t, seal.Config{}), r.Key); return err }())
-	v.clock.Add(5*time.Minute - time.Millisecond)
+	v.clock.Advance(5*time.Minute - time.Millisecond)
 	ok(t, use(t, v, r))
-	v.clock.Add(time.Millisecond)
+	v.clock.Advance(time.Millisecond)
 	wantErased(t, use(t, v, r))
 
 	other := newVault(t, seal.Config{KeyAgeMax: 10 * time.Minute})
 	ok(t, other.Insert(t.Context(), r, base))
 	other.keys.erase("ada")
 	other.keys.answers(false) // nobody can be told
-	other.clock.Add(10 * time.Minute)
+	other.clock.Advance(10 * time.Minute)
 	wantNoKey(t, use(t, other, r))
 }
 

@@ -126,7 +126,7 @@ func TestRotation(t *testing.T) {
 	old, next := completed(t, "ada", "old"), completed(t, "ada", "new")
 	ok(t, v.Insert(t.Context(), old, base))
 	v.keys.rotate("ada")
-	v.clock.Add(3 * time.Minute)
+	v.clock.Advance(3 * time.Minute)
 	ok(t, v.Insert(t.Context(), next, base))
 	restarted := v.with(t, seal.Config{})
 	wantBody(t, restarted, old.Key, "old")

@@ -12,11 +12,15 @@ type Write interface {
 // it fail all the same, the request ends with an error and nothing is stored.
 type Failure struct {
 	retry    bool
-	response Response
+	status   int
+	response func() Response
 }
 
-// Rejecting is the failure that answers with the response, which is stored.
-func Rejecting(response Response) Failure { return Failure{response: response} }
+// Rejecting is the failure that answers with a response of this status, which is stored. The response is made where it is
+// needed: most conditions hold.
+func Rejecting(status int, response func() Response) Failure {
+	return Failure{status: status, response: response}
+}
 
 // Retrying is the failure that makes the handler run again.
 func Retrying() Failure { return Failure{retry: true} }
@@ -24,5 +28,8 @@ func Retrying() Failure { return Failure{retry: true} }
 // Retries says whether the failure is a lost optimistic lock.
 func (f Failure) Retries() bool { return f.retry }
 
-// Rejects returns the business answer, and whether the failure is one.
-func (f Failure) Rejects() (Response, bool) { return f.response, f.response.Status != 0 }
+// Rejects returns the status of the business answer, and whether the failure is one.
+func (f Failure) Rejects() (status int, ok bool) { return f.status, f.status != 0 }
+
+// Response makes the business answer of a failure that is one.
+func (f Failure) Response() Response { return f.response() }

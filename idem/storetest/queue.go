@@ -1,11 +1,8 @@
 package storetest
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -81,7 +78,7 @@ var queueTests = []test{
 		}
 		e.wantQueued(storage.QueueOffer, base.Add(time.Second), want, messages...)
 		for _, limit := range []int{1, 3} {
-			if diff := diff(byID(e.paged(storage.QueueOffer, base.Add(time.Second), limit, messages)), byID(want)); diff != "" {
+			if diff := e.messageIndex().differs(e, storage.QueueOffer, base.Add(time.Second), limit, want, ids(messages, messageID)); diff != "" {
 				e.Errorf("in pages of %d: %s", limit, diff)
 			}
 		}
@@ -100,7 +97,7 @@ var queueTests = []test{
 		e.wantQueued(storage.QueueOffer, base.Add(time.Minute), want, messages...)
 		used := 0
 		for shard := range shards {
-			if len(e.shard(storage.QueueOffer, shard, base.Add(time.Minute), 100, messages)) > 0 {
+			if len(e.messageIndex().shard(e, storage.QueueOffer, shard, base.Add(time.Minute), 100, ids(messages, messageID))) > 0 {
 				used++
 			}
 		}
@@ -114,64 +111,15 @@ func ref(m storage.Message) storage.MessageRef {
 	return storage.MessageRef{ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, At: m.SweepAt}
 }
 
+// messageIndex is the sparse index of messages.
+func (e *env) messageIndex() index[storage.MessageRef] {
+	return index[storage.MessageRef]{e.Store.QueuedMessages, func(r storage.MessageRef) (string, time.Time) { return string(r.ID), r.At }}
+}
+
 // wantQueued waits until exactly want of the given messages are due in the queue.
 func (e *env) wantQueued(queue string, until time.Time, want []storage.MessageRef, messages ...storage.Message) {
 	e.Helper()
-	for {
-		diff := diff(byID(e.paged(queue, until, 100, messages)), byID(want))
-		if diff == "" {
-			return
-		}
-		if err := idem.Pause(e.ctx, 20*time.Millisecond); err != nil {
-			e.Fatalf("queue %s until %v: %s", queue, until, diff)
-		}
-	}
+	e.messageIndex().want(e, queue, until, want, ids(messages, messageID))
 }
 
-func byID(refs []storage.MessageRef) map[storage.MessageID]storage.MessageRef {
-	all := make(map[storage.MessageID]storage.MessageRef, len(refs))
-	for _, r := range refs {
-		all[r.ID] = r
-	}
-	return all
-}
-
-// paged reads all shards of a queue to their end, keeping what the test inserted; none may come twice.
-func (e *env) paged(queue string, until time.Time, limit int, messages []storage.Message) []storage.MessageRef {
-	e.Helper()
-	var all []storage.MessageRef
-	for shard := range e.Store.Shards() {
-		all = append(all, e.shard(queue, shard, until, limit, messages)...)
-	}
-	if len(byID(all)) != len(all) {
-		e.Fatalf("queue %s: a message comes twice: %s", queue, fmt.Sprint(all))
-	}
-	return all
-}
-
-// shard reads one shard of a queue to its end, and demands bounded pages, oldest first.
-func (e *env) shard(queue string, shard int, until time.Time, limit int, messages []storage.Message) []storage.MessageRef {
-	e.Helper()
-	var mine []storage.MessageRef
-	var last time.Time
-	for cursor := ""; ; {
-		refs, next, err := e.Store.QueuedMessages(e.ctx, queue, shard, until, limit, cursor)
-		e.ok(err)
-		if len(refs) > limit {
-			e.Fatalf("queue %s: a page of %d messages, the limit is %d", queue, len(refs), limit)
-		}
-		for _, r := range refs {
-			if r.At.Before(last) || r.At.After(until) {
-				e.Fatalf("queue %s: a message at %v after one at %v, until %v", queue, r.At, last, until)
-			}
-			last = r.At
-			if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == r.ID }) {
-				mine = append(mine, r)
-			}
-		}
-		if next == "" {
-			return mine
-		}
-		cursor = next
-	}
-}
+func messageID(m storage.Message) string { return string(m.ID) }

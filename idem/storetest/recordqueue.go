@@ -1,10 +1,8 @@
 package storetest
 
 import (
-	"slices"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -71,7 +69,7 @@ var recordQueueTests = []test{
 		}
 		e.wantQueuedRecords(storage.QueueLease, base.Add(time.Second), want, records...)
 		for _, limit := range []int{1, 3} {
-			if diff := diff(byKey(e.pagedRecords(storage.QueueLease, base.Add(time.Second), limit, records)), byKey(want)); diff != "" {
+			if diff := e.recordIndex().differs(e, storage.QueueLease, base.Add(time.Second), limit, want, ids(records, recordID)); diff != "" {
 				e.Errorf("in pages of %d: %s", limit, diff)
 			}
 		}
@@ -104,54 +102,15 @@ func recordRef(r storage.Record) storage.RecordRef {
 	return storage.RecordRef{Key: r.Key, OperationID: r.OperationID, Tenant: r.Tenant, At: at}
 }
 
+// recordIndex is the sparse index of records.
+func (e *env) recordIndex() index[storage.RecordRef] {
+	return index[storage.RecordRef]{e.Store.QueuedRecords, func(r storage.RecordRef) (string, time.Time) { return string(r.Key), r.At }}
+}
+
 // wantQueuedRecords waits until exactly want of the given records are due in the queue.
 func (e *env) wantQueuedRecords(queue string, until time.Time, want []storage.RecordRef, records ...storage.Record) {
 	e.Helper()
-	for {
-		diff := diff(byKey(e.pagedRecords(queue, until, 100, records)), byKey(want))
-		if diff == "" {
-			return
-		}
-		if err := idem.Pause(e.ctx, 20*time.Millisecond); err != nil {
-			e.Fatalf("queue %s until %v: %s", queue, until, diff)
-		}
-	}
+	e.recordIndex().want(e, queue, until, want, ids(records, recordID))
 }
 
-func byKey(refs []storage.RecordRef) map[storage.RecordKey]storage.RecordRef {
-	all := make(map[storage.RecordKey]storage.RecordRef, len(refs))
-	for _, r := range refs {
-		all[r.Key] = r
-	}
-	return all
-}
-
-// pagedRecords reads all shards of a queue to their end, keeping what the test inserted; none may come twice.
-func (e *env) pagedRecords(queue string, until time.Time, limit int, records []storage.Record) []storage.RecordRef {
-	e.Helper()
-	var mine []storage.RecordRef
-	for shard := range e.Store.Shards() {
-		last := time.Time{}
-		for cursor, more := "", true; more; more = cursor != "" {
-			refs, next, err := e.Store.QueuedRecords(e.ctx, queue, shard, until, limit, cursor)
-			e.ok(err)
-			if len(refs) > limit {
-				e.Fatalf("queue %s: a page of %d records, the limit is %d", queue, len(refs), limit)
-			}
-			for _, r := range refs {
-				if r.At.Before(last) || r.At.After(until) {
-					e.Fatalf("queue %s: a record at %v after one at %v, until %v", queue, r.At, last, until)
-				}
-				last = r.At
-				if slices.ContainsFunc(records, func(mine storage.Record) bool { return mine.Key == r.Key }) {
-					mine = append(mine, r)
-				}
-			}
-			cursor = next
-		}
-	}
-	if len(byKey(mine)) != len(mine) {
-		e.Fatalf("queue %s: a record comes twice: %v", queue, mine)
-	}
-	return mine
-}
+func recordID(r storage.Record) string { return string(r.Key) }

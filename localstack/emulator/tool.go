@@ -50,6 +50,22 @@ func Install(ctx context.Context, root string, out *progress.Printer, tools ...T
 	return errors.Join(failed...)
 }
 
+// OpenDynamoDB starts an emulator of DynamoDB, which it installs where it is missing; see [localtool.Open].
+func OpenDynamoDB(ctx context.Context, name string, out *progress.Printer) (*localtool.Endpoint, error) {
+	root, err := localtool.Root()
+	if err != nil {
+		return nil, err
+	}
+	tool := DynoxideTool()
+	if name == localtool.DynamoDBLocal {
+		tool = DynamoDBLocalTool()
+	}
+	if err := Install(ctx, root, out, tool); err != nil {
+		return nil, err
+	}
+	return localtool.Open(ctx, name)
+}
+
 func install(ctx context.Context, root string, tool Tool) error {
 	if err := tool.Check(ctx); err != nil {
 		return fmt.Errorf("install %s: %w", tool.Name, err)

@@ -21,7 +21,7 @@ import (
 // its retention, and its charge at the provider.
 func (w *world) plant(at time.Time, status payments.Status) {
 	w.Helper()
-	w.clock.Set(at)
+	w.waitUntil(at)
 	w.keys++
 	key := idem.Scope{Tenant: tenantA, Operation: "payments.create", Key: fmt.Sprint("planted-", w.keys)}.RecordKey()
 	operation, err := storage.IDGenerator{Random: rand.NewChaCha8([32]byte{byte(w.keys), byte(w.keys >> 8)})}.OperationID(key)
@@ -56,7 +56,7 @@ func TestWindowsAreCutExactly(t *testing.T) {
 	for _, at := range times {
 		w.plant(at, payments.StatusSucceeded)
 	}
-	w.clock.Set(midnight.Add(60 * time.Hour))
+	w.waitUntil(midnight.Add(60 * time.Hour))
 	for _, window := range []ledger.Window{
 		{From: begin, To: midnight.Add(2 * time.Hour)},
 		{From: begin, To: midnight},
@@ -89,7 +89,7 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 	paid := w.pay("card_ok")
 	check := func(age time.Duration) ledger.Report {
 		t.Helper()
-		w.clock.Set(at.Add(age))
+		w.waitUntil(at.Add(age))
 		report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin, To: begin.Add(time.Hour)})
 		w.ok(err)
 		return report
@@ -120,7 +120,7 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	w.plant(w.clock.Now(), payments.StatusPending)
-	w.clock.Add(30 * 24 * time.Hour)
+	w.clock.Advance(30 * 24 * time.Hour)
 	report, err := w.ledger().Check(t.Context(), ledger.Window{From: at.Add(71 * time.Hour), To: at.Add(73 * time.Hour)})
 	w.ok(err)
 	w.drifts(report, ledger.RecordMessageDiffers)
@@ -132,9 +132,9 @@ func TestWhatIsNotListedYetIsOpen(t *testing.T) {
 	delay := (10 * time.Minute).Milliseconds()
 	w.ok(w.provider.Settings(t.Context(), provider.SettingsPatch{ListDelayMillis: &delay}))
 	slow := w.post(tenantA, "/v1/payments", payment("card_ok"))
-	w.clock.Add(30 * time.Minute)
+	w.clock.Advance(30 * time.Minute)
 	w.deliver(slow)
-	w.clock.Add(5 * time.Minute)
+	w.clock.Advance(5 * time.Minute)
 	graceful := func(c *ledger.Config) { c.Grace, c.ListingDelay = 12*time.Minute, 10*time.Minute }
 	check := func() ledger.Report {
 		t.Helper()
@@ -147,7 +147,7 @@ func TestWhatIsNotListedYetIsOpen(t *testing.T) {
 	if report.Open != 1 {
 		t.Errorf("%+v", report)
 	}
-	w.clock.Add(10 * time.Minute)
+	w.clock.Advance(10 * time.Minute)
 	report = check()
 	w.drifts(report)
 	if report.Open != 0 {
@@ -163,7 +163,7 @@ func TestAnUnfinishedRunIsNotClean(t *testing.T) {
 	for i := range 150 {
 		w.plant(begin.Add(time.Duration(i)*time.Second), payments.StatusSucceeded)
 	}
-	w.clock.Add(50 * time.Hour)
+	w.clock.Advance(50 * time.Hour)
 	whole := ledger.Window{From: begin, To: begin.Add(time.Hour)}
 	unfinished := func(why string, report ledger.Report, err error) {
 		t.Helper()
@@ -210,7 +210,7 @@ func TestWhatCantBeReadFailsTheRun(t *testing.T) {
 			w := newWorld(t)
 			spoil(w, w.pay("card_ok"))
 			w.pay("card_ok")
-			w.clock.Add(time.Hour)
+			w.clock.Advance(time.Hour)
 			report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin})
 			if err == nil || report.Unreadable == 0 || report.Clean() || !report.Unfinished || report.Compared.Rows == 0 {
 				t.Errorf("%+v, %v", report, err)
@@ -239,14 +239,14 @@ func TestRowsOfOlderReleasesAreNotInTheIndex(t *testing.T) {
 func TestARowThatTheProviderDoesNotAnswerAboutIsLeftOut(t *testing.T) {
 	w := newWorld(t)
 	early := w.post(tenantA, "/v1/payments", payment("card_failing")) // before the window, and its charge within
-	w.clock.Add(time.Minute)
+	w.clock.Advance(time.Minute)
 	window := ledger.Window{From: w.clock.Now()}
 	w.deliver(early)
-	w.clock.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	late := w.pay("card_ok")
 	w.setRow(late, "amt", 1)
 	w.faults(provider.Rule{On: provider.List, Source: "card_failing", Fault: provider.ErrorBefore})
-	w.clock.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	report, err := w.ledger().Check(t.Context(), window)
 	w.ok(err)
 	w.drifts(report, ledger.AmountDiffers)

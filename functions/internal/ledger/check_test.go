@@ -34,7 +34,7 @@ func (w *world) everything() (paid made) {
 	for _, destination := range []string{"iban_ok", "legacy_iban", "iban_suspect", "iban_closed"} {
 		w.payOut(destination)
 	}
-	w.clock.Add(time.Hour) // absence is proven, and everything due
+	w.clock.Advance(time.Hour) // absence is proven, and everything due
 	w.drain(0)
 	_, err := w.runner.Reconcile(w.Context())
 	w.ok(err)
@@ -193,7 +193,7 @@ func TestWhatIsUnderWayIsNoDrift(t *testing.T) {
 	if report.Open != 1 || report.WithOperator != 1 || len(report.Parked) != 1 || report.Parked[0].Message != unknown.Operation.Message(1) || report.Parked[0].State != "unknown" {
 		t.Errorf("%+v", report)
 	}
-	w.clock.Add(25 * time.Hour)
+	w.clock.Advance(25 * time.Hour)
 	w.drifts(w.check(), ledger.StateDiffers)
 	// Twice charged is drift in any state.
 	w.faults()
@@ -205,9 +205,9 @@ func TestWhatIsUnderWayIsNoDrift(t *testing.T) {
 func TestALateEffectIsCompared(t *testing.T) {
 	w := newWorld(t)
 	late := w.post(tenantA, "/v1/payments", payment("card_ok"))
-	w.clock.Add(5 * time.Hour)
+	w.clock.Advance(5 * time.Hour)
 	w.deliver(late)
-	w.clock.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	check := func() ledger.Report {
 		t.Helper()
 		report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin.Add(4 * time.Hour)})
@@ -232,7 +232,7 @@ func TestOneTenantOnly(t *testing.T) {
 	w.deliver(w.post(tenantB, "/v1/payments", payment("card_ok")))
 	w.setRow(paid, "amt", 1)
 	w.charge("/charges", "", payment("card_ok"))
-	w.clock.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	for tenant, want := range map[string][]ledger.Kind{tenantA: {ledger.AmountDiffers}, tenantB: nil, "tenant": nil} {
 		report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin, Tenant: tenant})
 		w.ok(err)

@@ -81,15 +81,15 @@ func TestWhatARunCosts(t *testing.T) {
 	var paid made
 	for range 100 {
 		paid = w.pay("card_ok")
-		w.clock.Add(time.Second)
+		w.clock.Advance(time.Second)
 	}
-	w.clock.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	// Four shards of the index, less than 4 KB each; three batches of 100 strong reads.
 	check("100 payments", ledger.Cost{DynamoDBCalls: 4 + 3, ReadUnits: 2 + 300, ProviderCalls: 7 + 1})
 	w.setRow(paid, "amt", 1)
 	// A transaction of three reads, at two units each, and a look-up at either endpoint of charges.
 	check("one that drifts", ledger.Cost{DynamoDBCalls: 4 + 3 + 1, ReadUnits: 2 + 300 + 6, ProviderCalls: 7 + 1 + 2})
-	w.clock.Add(10 * time.Hour)
+	w.clock.Advance(10 * time.Hour)
 	window = ledger.Window{From: begin.Add(5 * time.Hour), To: begin.Add(6 * time.Hour)} // of two hours of the clock
 	check("nothing", ledger.Cost{DynamoDBCalls: 8, ReadUnits: 4, ProviderCalls: 7})
 }

@@ -93,7 +93,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.Pause == nil {
-		c.Pause = pause
+		c.Pause = idem.Pause
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -127,17 +127,6 @@ func (c Config) validate() error {
 		return broken("WorkMax", c.WorkMax, "must not be negative")
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Check compares the window. A zero To is now less the grace, a zero From that less Config.Window; a To that is later than

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +24,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
@@ -46,7 +45,7 @@ const (
 // that only the test moves.
 type world struct {
 	*testing.T
-	clock    *clock
+	clock    *idemtest.Clock
 	client   *dynamodb.Client
 	tables   dynamotest.Tables
 	payments string
@@ -62,7 +61,7 @@ var prefixes atomic.Int64
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: &clock{now: begin}, client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))}
+	w := &world{T: t, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))}
 	prefix := "ledger-" + strconv.FormatInt(prefixes.Add(1), 10)
 	var err error
 	w.tables, err = dynamotest.CreateTables(t.Context(), w.client, prefix)
@@ -208,12 +207,12 @@ func (w *world) drain(d time.Duration) {
 		if !ok || at.After(until) {
 			break
 		}
-		w.clock.Set(at)
+		w.waitUntil(at)
 		for _, id := range w.queue.Take() {
 			w.ok(w.worker.Deliver(w.Context(), id))
 		}
 	}
-	w.clock.Set(until)
+	w.waitUntil(until)
 }
 
 func (w *world) faults(rules ...provider.Rule) {
@@ -318,7 +317,7 @@ func (w *world) ledger(change ...func(*ledger.Config)) *ledger.Ledger {
 // check compares everything since the test began, an hour after the last thing that happened.
 func (w *world) check(change ...func(*ledger.Config)) ledger.Report {
 	w.Helper()
-	w.clock.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	report, err := w.ledger(change...).Check(w.Context(), ledger.Window{From: begin})
 	w.ok(err)
 	return report
@@ -342,30 +341,5 @@ func (w *world) drifts(report ledger.Report, want ...ledger.Kind) {
 	}
 }
 
-// clock is a clock that only moves when it is told to, and forward.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.After(c.now) {
-		c.now = now
-	}
-}
-
-func (c *clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
-
-// Pause lets the time pass at once.
-func (c *clock) Pause(_ context.Context, d time.Duration) error {
-	c.Add(d)
-	return nil
-}
+// waitUntil moves the clock forward to a time, unless that is over.
+func (w *world) waitUntil(at time.Time) { w.clock.Advance(max(0, at.Sub(w.clock.Now()))) }

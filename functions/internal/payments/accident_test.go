@@ -14,6 +14,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
@@ -63,7 +64,7 @@ type life struct {
 
 // accident is one run: a fresh store and provider, and the processes one after the other.
 type accident struct {
-	clock  *clock
+	clock  *idemtest.Clock
 	random io.Reader // seeded: an accident repeats
 	inner  *memstore.Store
 	rows   payments.Rows
@@ -98,7 +99,7 @@ const (
 var errCut = errors.New("cut")
 
 func newAccident(r request, landAt int) *accident {
-	a := &accident{clock: &clock{now: noon}, random: rand.NewChaCha8([32]byte{}), request: r, landAt: landAt, till: &till{paidOut: r.paidOut}}
+	a := &accident{clock: idemtest.NewClock(noon), random: rand.NewChaCha8([32]byte{}), request: r, landAt: landAt, till: &till{paidOut: r.paidOut}}
 	var err error
 	if a.inner, err = memstore.New(memstore.Config{Translate: payments.TranslateRow, Now: a.clock.Now}); err != nil {
 		panic(err)

@@ -13,6 +13,7 @@ import (
 	shape "github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -26,15 +27,15 @@ type backend struct {
 }
 
 // backends are what the application runs on: the reference store, and DynamoDB in each emulator that tests run on.
-func backends() map[string]func(*testing.T, *clock) backend {
-	all := map[string]func(*testing.T, *clock) backend{"memstore": onMemstore}
+func backends() map[string]func(*testing.T, *idemtest.Clock) backend {
+	all := map[string]func(*testing.T, *idemtest.Clock) backend{"memstore": onMemstore}
 	for _, name := range dynamotest.Names() {
-		all[name] = func(t *testing.T, _ *clock) backend { return onDynamoDB(t, name) }
+		all[name] = func(t *testing.T, _ *idemtest.Clock) backend { return onDynamoDB(t, name) }
 	}
 	return all
 }
 
-func onMemstore(t *testing.T, clock *clock) backend {
+func onMemstore(t *testing.T, clock *idemtest.Clock) backend {
 	t.Helper()
 	store, err := memstore.New(memstore.Config{Translate: payments.TranslateRow, Now: clock.Now})
 	if err != nil {

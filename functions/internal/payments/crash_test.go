@@ -93,12 +93,12 @@ func (a *accident) run(cuts []cut, gap time.Duration) (calls []int, err error) {
 		l := a.begin(c)
 		l.live()
 		calls = append(calls, l.calls)
-		a.clock.Add(gap)
+		a.clock.Advance(gap)
 	}
 	l := a.begin(cut{})
 	for range 5 {
 		l.live()
-		a.clock.Add(time.Minute)
+		a.clock.Advance(time.Minute)
 	}
 	a.land()
 	for range 3 { // one for each phase

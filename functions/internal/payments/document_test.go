@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/openapi"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -99,7 +100,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 		(*world).refuseRequests, (*world).refuseCallers, (*world).fail, (*world).giveFinalAnswers, (*world).giveUp, (*world).giveUpUnclaimed,
 		(*world).showNothing, (*world).exceedQuotas, (*world).answerTooMuch, (*world).beNotified, (*world).loseRecords,
 	} {
-		w := &world{T: t, clock: &clock{now: noon}}
+		w := &world{T: t, clock: idemtest.NewClock(noon)}
 		w.backend = onMemstore(t, w.clock)
 		w.start(options{})
 		scenario(w)
@@ -288,7 +289,7 @@ func (w *world) giveUpUnclaimed() {
 		m := w.message(closed.Operation)
 		w.ok(w.operator.Close(w.Context(), m.ID, m.Revision))
 		w.post(tenantA, a.path, "closed", a.body).problem(502, "operation_closed").want(502, "Idempotent-Replayed: true")
-		w.clock.Add(24 * time.Hour)
+		w.clock.Advance(24 * time.Hour)
 		w.deliver(abandoned.Operation)
 		w.post(tenantA, a.path, "abandoned", a.body).problem(408, "operation_abandoned").want(408, "Idempotent-Replayed: true")
 	}

@@ -13,12 +13,13 @@ import (
 	shape "github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 )
 
 // Whatever the application writes that money at the provider stands behind is found by its hour, and can be traced to the
 // operation that made it, and back; nothing else is in the index.
 func TestEntriesAreInTheirHour(t *testing.T) {
-	w := &world{T: t, clock: &clock{now: noon}}
+	w := &world{T: t, clock: idemtest.NewClock(noon)}
 	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))
 	w.backend = onDynamoDB(t, dynamotest.Names()[0])
 	table := w.backend.ledger.(payments.Table).Name

@@ -147,7 +147,7 @@ func TestLegacyChargeWithoutAnAnswerIsUnknown(t *testing.T) {
 				w.deliver(a.Operation)
 				w.status(a, "unknown", "unknown")
 				for range 3 { // whoever wakes it, and whenever
-					w.clock.Add(20 * time.Minute)
+					w.clock.Advance(20 * time.Minute)
 					w.deliver(a.Operation)
 					w.swept()
 					w.drain(time.Minute)
@@ -165,7 +165,7 @@ func TestLegacyChargeWithoutAnAnswerIsUnknown(t *testing.T) {
 func TestSweepFinishesWhatNobodyWoke(t *testing.T) {
 	onBoth(t, func(w *world) {
 		lost := w.pay("lost", "card_ok")
-		w.clock.Add(time.Minute)
+		w.clock.Advance(time.Minute)
 		if report := w.swept(); report.Offered != 1 {
 			w.Errorf("swept %+v", report)
 		}
@@ -183,7 +183,7 @@ func TestSweepFinishesWhatNobodyWoke(t *testing.T) {
 		w.charged(2)
 		w.status(died, "pending", "in_progress")
 		w.again("died", "card_ok").want(202)
-		w.clock.Add(time.Minute)
+		w.clock.Advance(time.Minute)
 		w.swept()
 		w.status(died, "succeeded", "completed")
 		w.again("died", "card_ok").want(201)
@@ -206,7 +206,7 @@ func TestSweepParksWhatALegacyWorkerLeft(t *testing.T) {
 			w.Error("a settlement that never happened is no error")
 		}
 		w.store.Clear()
-		w.clock.Add(time.Minute)
+		w.clock.Advance(time.Minute)
 		if report := w.swept(); report.Parked != 1 {
 			w.Errorf("swept %+v", report)
 		}

@@ -20,7 +20,7 @@ func TestOperationShowsTheFinalAnswer(t *testing.T) {
 		if pending.ID != a.Operation || pending.State != "pending" || pending.CreatedAt != "2101-02-03T12:00:00.789Z" || pending.Response != nil {
 			w.Errorf("pending: %+v", pending)
 		}
-		w.clock.Add(time.Second)
+		w.clock.Advance(time.Second)
 		w.deliver(a.Operation)
 		final := w.again("k", "card_ok").want(201)
 		done := w.operation(a.Operation)

@@ -152,13 +152,13 @@ func TestPaymentPreferWait(t *testing.T) {
 func TestPaymentKeyExpires(t *testing.T) {
 	onBoth(t, func(w *world) {
 		a := w.pay("k", "card_ok")
-		w.clock.Add(25 * time.Hour)
+		w.clock.Advance(25 * time.Hour)
 		w.again("k", "card_ok").want(202, "Idempotent-Replayed: true") // what is pending never expires
 		b := w.pay("k2", "card_ok")
 		w.deliver(b.Operation)
-		w.clock.Add(24*time.Hour - time.Millisecond)
+		w.clock.Advance(24*time.Hour - time.Millisecond)
 		w.again("k2", "card_ok").want(201, "Idempotent-Replayed: true")
-		w.clock.Add(time.Millisecond)
+		w.clock.Advance(time.Millisecond)
 		w.get(tenantA, "/v1/operations/"+string(b.Operation)).problem(404, "operation_not_found")
 		c := w.pay("k2", "card_ok")
 		if c.Operation == b.Operation || c.Payment.ID == b.Payment.ID || a.Operation == b.Operation {

@@ -243,7 +243,7 @@ func TestProviderFaultsEndInOnePayout(t *testing.T) {
 		} {
 			for by, finish := range map[string]func(w *world){
 				"worker": func(w *world) { w.drain(time.Minute) },
-				"client": func(w *world) { w.clock.Add(time.Minute) },
+				"client": func(w *world) { w.clock.Advance(time.Minute) },
 			} {
 				t.Run(fmt.Sprintf("%s %s, %s", phase, fault, by), func(t *testing.T) {
 					onBoth(t, func(w *world) {
@@ -361,10 +361,10 @@ func TestLegacyPayoutWithoutAnAnswerIsUnknown(t *testing.T) {
 				first := w.payOut("k", "legacy_iban").want(202)
 				var a accepted
 				first.decode(&a)
-				w.clock.Add(time.Minute)
+				w.clock.Advance(time.Minute)
 				w.payOut("k", "legacy_iban").want(202).same(first)
 				for range 3 {
-					w.clock.Add(20 * time.Minute)
+					w.clock.Advance(20 * time.Minute)
 					w.deliver(a.Operation)
 					w.deliverMessage(a.Operation, 2)
 					w.swept()

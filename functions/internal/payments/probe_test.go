@@ -11,6 +11,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -70,7 +71,7 @@ func TestProbeFindsWhatACallMade(t *testing.T) {
 	for n, e := range effects("", "") {
 		for name, fault := range map[string]provider.Fault{"delivered": provider.DropAfter, "declined": provider.Decline} {
 			t.Run(e.topic+" "+name, func(t *testing.T) {
-				clock := &clock{now: noon}
+				clock := idemtest.NewClock(noon)
 				simulator := provider.New(provider.Config{Now: clock.Now})
 				server := httptest.NewServer(simulator)
 				t.Cleanup(func() { simulator.Close(); server.Close() })
@@ -89,7 +90,7 @@ func TestProbeFindsWhatACallMade(t *testing.T) {
 				if found := topic.Probe(t.Context(), m); found != (outbox.Absent{}) {
 					t.Errorf("not listed yet: %+v, want Absent", found)
 				}
-				clock.Add(time.Minute)
+				clock.Advance(time.Minute)
 				made := c.all(w)[0]
 				if name == "declined" {
 					found, _ := topic.Probe(t.Context(), m).(outbox.Found).Outcome.(outbox.Declined)

@@ -59,7 +59,7 @@ func (w *world) unmade(f failing, rules ...provider.Rule) (idem.OperationID, str
 		case m.State == storage.MessageUnknown: // a slow machine took longer than a call may
 			w.reconciled()
 		}
-		w.clock.Add(time.Minute)
+		w.clock.Advance(time.Minute)
 		w.deliverMessage(operation, 2)
 	}
 	m := w.message(operation)
@@ -114,7 +114,7 @@ func TestAPayoutThatIsNotMadeReleasesTheHold(t *testing.T) {
 		"platform": func(w *world) { w.finished() },
 		"client": func(w *world) {
 			for range 2 * attemptsMax {
-				w.clock.Add(time.Minute)
+				w.clock.Advance(time.Minute)
 				w.payOut("k", "iban_ok")
 			}
 		},
@@ -146,7 +146,7 @@ func TestACompensatedPayoutByTheWorker(t *testing.T) {
 		first.decode(&a)
 		w.deliver(a.Operation)
 		for range attemptsMax {
-			w.clock.Add(time.Minute)
+			w.clock.Advance(time.Minute)
 			w.deliverMessage(a.Operation, 2)
 		}
 		w.waits(f, a.Operation, a.Payout.ID, "pending")

@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"pgregory.net/rapid"
 )
@@ -18,7 +19,7 @@ import (
 // Whatever transactions are made of the application's writes, the reference store and DynamoDB judge each alike and are
 // left with the same rows: what a simulation on the one proves holds for the other.
 func TestTranslatorsAreEqual(t *testing.T) {
-	clock := &clock{now: noon}
+	clock := idemtest.NewClock(noon)
 	all := []backend{onMemstore(t, clock), onDynamoDB(t, dynamotest.Names()[0])}
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 )
 
 // What a webhook costs in calls to DynamoDB and in units of capacity, as the endpoint counts them.
@@ -39,7 +40,7 @@ func TestWhatAWebhookCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, clock: &clock{now: noon}, backend: onMemstore(t, &clock{now: noon})}
+	w := &world{T: t, clock: idemtest.NewClock(noon), backend: onMemstore(t, idemtest.NewClock(noon))}
 	w.backend.store = store
 	w.start(options{})
 	l := w.listen()

@@ -88,7 +88,7 @@ func TestWebhookSettlesWhatIsUnknown(t *testing.T) {
 		l, a := w.listen(), w.pay("k", "legacy_card")
 		w.deliver(a.Operation)
 		w.status(a, "unknown", "unknown")
-		w.clock.Add(3 * time.Hour)
+		w.clock.Advance(3 * time.Hour)
 		l.tell(about("evt_1", w.charges()[0]))
 		w.status(a, "succeeded", "completed")
 		w.again("k", "legacy_card").want(201)
@@ -108,7 +108,7 @@ func TestWebhookSettlesWhatIsDead(t *testing.T) {
 			if w.message(a.Operation).State == storage.MessageDead {
 				break
 			}
-			w.clock.Add(2 * time.Hour)
+			w.clock.Advance(2 * time.Hour)
 			w.reconciled()
 		}
 		if m := w.message(a.Operation); m.State != storage.MessageDead {
@@ -472,7 +472,7 @@ func TestWebhooksAreTakenAfterALossOfRecords(t *testing.T) {
 		w.called(a.Operation)
 		_, err := w.store.SetRefuseBefore(w.Context(), w.clock.Now())
 		w.ok(err)
-		w.clock.Add(2 * time.Minute)
+		w.clock.Advance(2 * time.Minute)
 		w.again("k2", "card_ok").problem(503, "idempotency_refused_before").want(503, "Retry-After")
 		l.tell(about("evt_1", w.charges()[0]))
 		w.status(a, "succeeded", "completed")

@@ -16,6 +16,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
@@ -41,7 +42,7 @@ const (
 // only the test moves.
 type world struct {
 	*testing.T
-	clock    *clock
+	clock    *idemtest.Clock
 	store    *faulty.Store
 	backend  backend
 	queue    *memqueue.Queue
@@ -74,7 +75,7 @@ func onBoth(t *testing.T, scenario func(w *world), o ...options) {
 	for name, open := range backends() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{T: t, clock: &clock{now: noon}}
+			w := &world{T: t, clock: idemtest.NewClock(noon)}
 			w.backend = open(t, w.clock)
 			w.start(append(o, options{})[0])
 			scenario(w)
@@ -218,13 +219,16 @@ func (w *world) drain(d time.Duration) {
 		if !ok || at.After(until) {
 			break
 		}
-		w.clock.Set(at)
+		w.waitUntil(at)
 		for _, id := range w.queue.Take() {
 			w.ok(w.worker.Deliver(w.Context(), id))
 		}
 	}
-	w.clock.Set(until)
+	w.waitUntil(until)
 }
+
+// waitUntil moves the clock forward to a time, unless that is over.
+func (w *world) waitUntil(at time.Time) { w.clock.Advance(max(0, at.Sub(w.clock.Now()))) }
 
 // swept runs the sweep and serves what it offers.
 func (w *world) swept() outbox.Counts {
@@ -304,35 +308,6 @@ func (w *world) message(id idem.OperationID) storage.Message {
 		w.Fatalf("operation %s has no message", id)
 	}
 	return *m
-}
-
-// clock is a clock that only moves when it is told to.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Set never goes back.
-func (c *clock) Set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.After(c.now) {
-		c.now = now
-	}
-}
-
-func (c *clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
-
-// Pause lets the time pass at once.
-func (c *clock) Pause(_ context.Context, d time.Duration) error {
-	c.Add(d)
-	return nil
 }
 
 func decode(t *testing.T, raw []byte, into any) {
