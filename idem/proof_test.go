@@ -181,9 +181,10 @@ func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
 			w, store := newFaultyWorld(t)
 			w.engineOf(store, idem.Config{KillsAtDeadline: kills})
 			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-			for n := 1; n <= 6; n++ { // and contention on it is no answer
+			for n := 1; n <= 5; n++ { // and contention on it is no answer
 				store.On(faulty.Update, n, faulty.Refuse(idem.ErrContention))
 			}
+			store.On(faulty.Update, 6, faulty.Refuse(errors.New("the credentials have expired"))) // nor is this: they are renewed
 			w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
 				time.Sleep(24600 * time.Millisecond) // the last write of others is at 24.5 s, the lease ends at 27 s
 				return idem.Response{Status: 201, Body: []byte("late")}, nil

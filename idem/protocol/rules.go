@@ -56,5 +56,6 @@ const (
 	NoCompensation  // what undoes an earlier phase is not sent
 	NoChainEnd      // a message of a chain may go before the chain has ended
 	UndoFails       // an undoing that is given up fails its record
+	KeepEnds        // evidence that nobody could bring again is given up after a while
 	NoRestoredOpen  // what was restored after a loss of data counts as never called
 )

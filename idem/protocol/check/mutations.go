@@ -99,6 +99,7 @@ func messageMutations() []Mutation {
 		{Name: "absence of a message counts at once", Scenario: "message, probed", Off: p.NoAbsenceWait},
 		{Name: "a call leaves after its own claim", Scenario: "message, declined", Off: p.NoCallDeadline},
 		{Name: "what can't be settled is dropped", Scenario: "message, evidence", Off: p.NoEvidenceKept},
+		{Name: "evidence that nobody could bring again is given up after a while", Scenario: "message, store trouble", Off: p.KeepEnds},
 		{Name: "a decline settles from any attempt", Scenario: "message, declined", Off: p.NoOwnEpoch},
 		{Name: "a decline settles whatever is not final", Scenario: "message, contradicted", Off: p.NoSeenDecline},
 		{Name: "a decline settles what is kept as delivered", Scenario: "message, contradicted", Off: p.NoDeliveredWins},

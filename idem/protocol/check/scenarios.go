@@ -86,6 +86,8 @@ func wrappedScenarios() []Scenario {
 	return []Scenario{
 		{Name: "wrapped, one fault", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{twice, client}, Wire: 1, NoBurn: true, NoLeaseLeft: true, NoDrop: true,
 			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Contend: 1, Promise: 1, Ticks: 6}},
+		{Name: "wrapped, store trouble", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, client}, Wire: 1, NoDrop: true, NoForget: true,
+			Budget: Budget{Total: 2, Throttle: 1, Down: 1, Reject: 1, Promise: 1, Ticks: 3}},
 		{Name: "wrapped, reserve found late", Config: base(p.Wrapped), Actors: [4]Actor{twice, client}, Wire: 1, NoLeaseLeft: true,
 			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Ticks: 6}},
 		{Name: "wrapped, late promise", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper}, Wire: 1, NoBurn: true,

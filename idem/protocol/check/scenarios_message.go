@@ -52,6 +52,8 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 2, Ambiguous: 1, LateCall: 1, Lost: 1, Poor: 1, Ticks: 3}},
 		{Name: "message, evidence", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1, NoDrop: true,
 			Budget: Budget{Total: 2, Lost: 1, Contend: 2, Settle: 1, Poor: 1, Ticks: 4}},
+		{Name: "message, store trouble", Config: keyless(), Actors: [4]Actor{courier(p.Wake, 1)}, Pending: true, Wire: 1, NoDrop: true,
+			Budget: Budget{Total: 4, Throttle: 2, Down: 2, Reject: 2, Lost: 1, Ticks: 8}},
 		{Name: "message, contradicted", Config: honoured(), Actors: [4]Actor{worker, webhook, {Role: Courier, Purpose: p.Tidings, Skew: 1}}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lie: 1, Settle: 1, Contend: 1, Poor: 1, Ticks: 2}},
 		{Name: "message, refused", Config: honoured(), Actors: [4]Actor{worker, courier(p.Redrive, 1), courier(p.Close, 1)}, Pending: true, Wire: 1,
