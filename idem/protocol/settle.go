@@ -103,7 +103,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	}
 	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
 	until := now + c.Topic.SettleFor
-	if d.Deadline != 0 { // the other half is for keeping what could not be settled
+	if d.Deadline != 0 && !c.off(SettleTakesAll) { // the other half is for keeping what could not be settled
 		until = min(until, now+(d.Deadline-now)/2)
 	}
 	return d.send(Settling, w, until)
