@@ -429,6 +429,25 @@ func TestTheContextNamesItsExecutionAndItsLease(t *testing.T) {
 	})
 }
 
+// A renewal landed, and its reply was lost: the repetition finds it in its way. That confirms the lease that it made.
+func TestARenewalThatIsInTheWayOfItsRepetitionIsConfirmed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
+		store.On(faulty.Renew, 1, faulty.LoseReply())
+		for n := 3; n <= 200; n++ {
+			store.On(faulty.Renew, n, faulty.LoseRequest())
+		}
+		w.do(orders, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			time.Sleep(28 * time.Second) // the lease of the reserve ended at 27 s
+			if err := idem.Leased(ctx); err != nil || ctx.Err() != nil {
+				t.Errorf("%v, context %v, though the store has a longer lease", err, ctx.Err())
+			}
+			return idem.Response{Status: 201}, nil
+		})
+	})
+}
+
 // Only what is confirmed counts: a holder whose renewals have no reply may have lost its lease.
 func TestALeaseThatIsNotConfirmedIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -138,9 +138,10 @@ func (sc *Scenario) keeps() p.Instant {
 	return sc.Wire
 }
 
-// Enlarged is the scenario with one more fault and two more units of time, for a soak run.
+// Enlarged is the scenario with one more fault and two more units of time, for a soak run. A living holder may be parked
+// then: three faults in a row leave no time to renew its lease in.
 func (sc Scenario) Enlarged() Scenario {
-	sc.Large = true
+	sc.Large, sc.NoParkAlive = true, false
 	sc.Budget[Ticks] += 2
 	if sc.Budget[Total] == 0 {
 		sc.Budget[Total] = 3
