@@ -184,9 +184,10 @@ func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
 			w, store := newFaultyWorld(t)
 			w.engineOf(store, idem.Config{KillsAtDeadline: kills})
 			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-			for n := 1; n <= 6; n++ { // and contention on it is no answer
+			for n := 1; n <= 5; n++ { // and contention on it is no answer
 				store.On(faulty.Update, n, faulty.Refuse(storage.ErrContention))
 			}
+			store.On(faulty.Update, 6, faulty.Refuse(errors.New("the credentials have expired"))) // nor is this: they are renewed
 			w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
 				time.Sleep(24600 * time.Millisecond) // the last write of others is at 24.5 s, the lease ends at 27 s
 				return idem.Response{Status: 201, Body: []byte("late")}, nil
@@ -428,6 +429,25 @@ func TestTheContextNamesItsExecutionAndItsLease(t *testing.T) {
 		if err := idem.Leased(kept); !errors.Is(err, idem.ErrLeaseOver) || result.OperationID == "" {
 			t.Errorf("after the handler's end: %v, want ErrLeaseOver", err)
 		}
+	})
+}
+
+// A renewal landed, and its reply was lost: the repetition finds it in its way. That confirms the lease that it made.
+func TestARenewalThatIsInTheWayOfItsRepetitionIsConfirmed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped})
+		store.On(faulty.Renew, 1, faulty.LoseReply())
+		for n := 3; n <= 200; n++ {
+			store.On(faulty.Renew, n, faulty.LoseRequest())
+		}
+		w.do(orders, request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			time.Sleep(28 * time.Second) // the lease of the reserve ended at 27 s
+			if err := idem.Leased(ctx); err != nil || ctx.Err() != nil {
+				t.Errorf("%v, context %v, though the store has a longer lease", err, ctx.Err())
+			}
+			return idem.Response{Status: 201}, nil
+		})
 	})
 }
 

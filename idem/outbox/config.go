@@ -27,7 +27,8 @@ type Config struct {
 	// write; where the context has an earlier deadline, a settlement has half of the time until that. Default 10 s.
 	SettleMax time.Duration
 	// KeepMax bounds how long definite evidence that could not be settled is sent to be kept on its message, where the
-	// context has no earlier deadline. Default 10 min.
+	// context has no earlier deadline. The answer to a call of a provider that neither honours keys nor can be asked is
+	// nowhere else: it is sent for as long as the process lives, and KeepMax once the context was cancelled. Default 10 min.
 	KeepMax time.Duration
 	// RefuseBefore is when data was lost, if it was: the end of what a restore or a fail-over brought back, and the clocks'
 	// difference. Every message that was created before may have been called without a trace. The row that an

@@ -48,6 +48,8 @@ type delivery struct {
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
+	// given is when the caller was first seen to have given up.
+	given time.Time
 }
 
 // newDelivery is a delivery that has yet to read the message.
@@ -171,6 +173,8 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		if a.Write.Msg.State == protocol.Claimed && a.Write.MsgAs == protocol.Put && !x.mayClaim(ctx) {
 			return in, ErrNoTime
 		}
+	} else if x.machine.Step == protocol.Keeping && x.left(ctx) {
+		return in, fmt.Errorf("outbox: keep evidence: %w, after %w", context.Cause(ctx), x.cause)
 	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 {
 		if err := x.cfg.Pause(context.WithoutCancel(ctx), pause); err != nil { // nothing lets the time pass: trying on would never end
 			return in, fmt.Errorf("outbox: pause: %w, after %w", err, x.cause)
@@ -208,6 +212,17 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.row = *row
 	}
 	return in, nil
+}
+
+// left says that the caller gave up KeepMax ago: the process is about to end.
+func (x *delivery) left(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	if x.given.IsZero() {
+		x.given = x.now()
+	}
+	return x.now().Sub(x.given) >= x.cfg.KeepMax
 }
 
 var errSealed = errors.New("outbox: the message can't be opened here")

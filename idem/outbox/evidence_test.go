@@ -57,6 +57,51 @@ func TestADefiniteAnswerIsKeptWhenItCannotBeSettled(t *testing.T) {
 	}
 }
 
+// A provider without keys that nobody can ask: only this process knows its answer. Whatever the store says, and however
+// long it does, the answer is sent until it is kept.
+func TestTheOnlyEvidenceIsSentForAsLongAsTheProcessLives(t *testing.T) {
+	for name, trouble := range map[string]error{
+		"throttled": storage.ErrThrottled, "credentials have expired": errDown, "the breaker is open": &storage.NotAskedError{Cause: errDown},
+		"no reply": &storage.OutcomeUnknownError{Cause: errDown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }})
+			id := w.accept()
+			w.provider.during = func() {
+				w.store.All(func(ctx context.Context, run func(context.Context) error) error {
+					if w.clock.Now().Before(noon.Add(24 * time.Hour)) {
+						return trouble
+					}
+					return run(ctx)
+				})
+			}
+			if err := w.worker.Deliver(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			if delivered, _ := w.kept(id); !delivered {
+				t.Error("the evidence is lost")
+			}
+		})
+	}
+}
+
+// The process is about to end: its caller has cancelled the context. What nobody else knows is sent for KeepMax more.
+func TestTheOnlyEvidenceIsSentForKeepMaxOnceTheCallerHasGone(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }})
+	id := w.accept()
+	ctx, stop := context.WithCancel(t.Context())
+	w.provider.during = func() {
+		w.store.All(faulty.Refuse(storage.ErrThrottled))
+		stop()
+	}
+	if err := w.worker.Deliver(ctx, id); !errors.Is(err, context.Canceled) || !errors.Is(err, storage.ErrThrottled) {
+		t.Errorf("%v, want both reasons", err)
+	}
+	if took := w.clock.Now().Sub(noon); took < 10*time.Minute || took > 25*time.Minute {
+		t.Errorf("given up after %v, want about 10 min", took)
+	}
+}
+
 // Evidence comes in between an operator's look and their write: it is another row by then, and stays.
 func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
 	for name, change := range map[string]func(*world, idem.MessageID) error{

@@ -382,9 +382,11 @@ func TestEvidenceMeetsAnotherEnd(t *testing.T) {
 func TestSettleWhileTheStoreGoesDown(t *testing.T) {
 	w := newWorld(t, options{topic: settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error { return errors.New("settle") })})
 	id := w.accept()
-	w.store.On(faulty.PatchMessage, 1, faulty.Refuse(errDown))
+	for n := 1; n <= 3000; n++ { // for longer than KeepMax
+		w.store.On(faulty.PatchMessage, n, faulty.Refuse(errDown))
+	}
 	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {
 		t.Errorf("evidence that could not be kept: %v, want the store's error", err)
 	}
-	w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 1)
+	w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 1) // its provider honours keys: it is asked again
 }

@@ -156,7 +156,7 @@ func TestSettleWithoutAnyReply(t *testing.T) {
 // A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again (peers.md, seen
 // elsewhere: "effect first, record afterwards").
 func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
-	w := newWorld(t, options{})
+	w := newWorld(t, options{config: func(c *outbox.Config) { c.SettleMax, c.KeepMax = time.Millisecond, time.Millisecond }})
 	id := w.accept()
 	w.provider.during = func() { w.store.All(faulty.Refuse(errDown)) }
 	if err := w.worker.Deliver(t.Context(), id); !errors.Is(err, errDown) {

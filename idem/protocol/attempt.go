@@ -9,7 +9,7 @@ type Attempt struct {
 	Tries, Contended uint8
 	// Tainted says that a try had no reply: its bytes may land, now or later.
 	Tainted bool
-	// Persists says that contention is no answer: nobody else can say what these bytes say.
+	// Persists says that nothing but the store's decision and Until ends it: nobody else can say what these bytes say.
 	Persists bool
 }
 
@@ -40,11 +40,7 @@ func (a Attempt) Judge(r Reply, now Instant, c *Config) (Attempt, Verdict) {
 		if !a.Persists && !tainted && a.Contended >= c.ContentionMax {
 			return a, Nothing
 		}
-	case Broken:
-		if !tainted {
-			return a, Nothing
-		}
-	case NotSent:
+	case Broken, NotSent:
 		if !a.Persists && !tainted {
 			return a, Nothing
 		}

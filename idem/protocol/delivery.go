@@ -326,7 +326,7 @@ func (d Delivery) tidings(now Instant, c *Config) (Delivery, Action) {
 
 // weak says that nobody knows which attempt a decline is about, where the provider would have executed each.
 func (d Delivery) weak(c *Config) bool {
-	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Owner.None() && d.Held.Epoch > 1 && !c.off(NoOwnEpoch)
+	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Owner.None() && d.Held.Epoch > 1 && !c.off(WeakSettles)
 }
 
 // closing ends what did not happen, and what nobody shall execute any more. It waits as long as proof of absence does.
@@ -353,7 +353,7 @@ func (d Delivery) redrive(now Instant, c *Config) (Delivery, Action) {
 		return d.settleKept(now, c)
 	case m.State != Dead:
 		return d.over(Inadmissible)
-	case m.Detached && m.OpenSince == 0 && !m.Unfailed:
+	case m.Detached && m.OpenSince == 0 && !m.Unfailed && !c.off(RedriveAnyway):
 		d.Asked = AskNotExecuted // what the application was told will not happen does not happen
 		d.Step = Asking
 		return d, Action{Do: Ask, Asked: d.Asked}

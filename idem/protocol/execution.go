@@ -111,7 +111,7 @@ func (x Execution) decided(v Verdict, in Input, c *Config) (Execution, Action) {
 	case ParkingOther:
 		return x.parkedOther(v, in, c)
 	case Renewing:
-		return x.renewDecided(v, in.Now, c)
+		return x.renewDecided(v, in, c)
 	case Committing, Storing:
 		return x.commitDecided(v, in, c)
 	case Completing:

@@ -47,8 +47,10 @@ func (x Execution) renew(now Instant, c *Config) (Execution, Action) {
 	return x.send(Renewing, Write{RecIf: fence, RecAs: Renew, Rec: next}, until)
 }
 
-func (x Execution) renewDecided(v Verdict, now Instant, c *Config) (Execution, Action) {
-	if v == Done {
+// renewDecided: a renewal that is in the way of its own repetition has landed.
+func (x Execution) renewDecided(v Verdict, in Input, c *Config) (Execution, Action) {
+	now, stored := in.Now, in.Reply.Rec
+	if v == Done || v == Conflict && stored.State != Absent && stored.Revision == x.At.W.Rec.Revision {
 		x.Held.Lease, x.Held.Revision = x.At.W.Rec.Lease, x.At.W.Rec.Revision
 	}
 	x.Phase = Running

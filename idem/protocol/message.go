@@ -82,7 +82,7 @@ type Topic struct {
 	// fit in.
 	CallFor Millis
 	// SettleFor is how long a settlement is sent before its evidence is kept instead; KeepFor how long that is sent, where
-	// the caller has no deadline.
+	// the caller has no deadline and somebody can bring the evidence again.
 	SettleFor, KeepFor Millis
 	// SweepGrace is how long the sweep leaves a due message to its wake-up.
 	SweepGrace Millis

@@ -56,5 +56,9 @@ const (
 	NoCompensation  // what undoes an earlier phase is not sent
 	NoChainEnd      // a message of a chain may go before the chain has ended
 	UndoFails       // an undoing that is given up fails its record
+	KeepEnds        // evidence that nobody could bring again is given up after a while
+	RedriveAnyway   // what the application was told will not happen is started anew
+	WeakSettles     // a decline settles although nobody knows which attempt it is about
+	SettleTakesAll  // a settlement may take all of the time that its caller has
 	NoRestoredOpen  // what was restored after a loss of data counts as never called
 )

@@ -103,7 +103,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	}
 	w.Msg.Ended = w.Msg.Ended || c.off(NoChainEnd)
 	until := now + c.Topic.SettleFor
-	if d.Deadline != 0 { // the other half is for keeping what could not be settled
+	if d.Deadline != 0 && !c.off(SettleTakesAll) { // the other half is for keeping what could not be settled
 		until = min(until, now+(d.Deadline-now)/2)
 	}
 	return d.send(Settling, w, until)
@@ -201,8 +201,8 @@ func (d Delivery) settledAlready(now Instant, c *Config) (Delivery, Action) {
 	return d.over(Unchanged)
 }
 
-// keep puts the evidence on the message, beside whatever it keeps already, and makes it what state says. It is tried for
-// as long as the process lives.
+// keep puts the evidence on the message, beside whatever it keeps already, and makes it what state says. It is tried until
+// its caller's deadline, or for KeepFor; and where nobody could bring it again for as long as the process lives.
 func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Action) {
 	if state == Dead {
 		d.Alarms |= AlarmUnsettled
@@ -225,12 +225,21 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	return d.send(Keeping, w, now+c.Topic.KeepFor)
 }
 
+// only says that this delivery alone has the evidence: its own call brought it, and the provider can be asked for it neither
+// by another call nor by a probe. A webhook comes again, and a person is told.
+func (d Delivery) only(now Instant, c *Config) bool {
+	return (d.Errand == Wake || d.Errand == Carry) && !c.Topic.Probed && !d.Held.offerable(now, c) && !c.off(KeepEnds)
+}
+
 func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action) {
 	m := in.Reply.Msg
 	switch {
 	case v == Done, v == Conflict && d.own(m):
 		d.Held.State, d.Held.Kept = d.At.W.Msg.State, d.Held.Kept|d.At.W.Msg.Kept
 		return d.over(Changed)
+	case v != Conflict && d.Deadline == 0 && d.only(in.Now, c):
+		d.At.Until = in.Now + c.Topic.KeepFor
+		return d, Action{Do: Send, Write: d.At.W, Until: d.At.Until, Pause: d.At.Tries}
 	case v != Conflict:
 		return d.over(Unavailable)
 	case m.State == NoMessage:

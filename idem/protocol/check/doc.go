@@ -22,6 +22,6 @@
 //
 // # What it does not show
 //
-// Fingerprints, sizes, caches, seals and quotas are not protocol. What an adapter makes of an action is shown by the tests
+// Fingerprints, sizes, caches, ciphers and quotas are not protocol. What an adapter makes of an action is shown by the tests
 // of that adapter: one action, one call.
 package check

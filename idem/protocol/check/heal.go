@@ -9,7 +9,7 @@ import p "github.com/idem-go/idem-aws/idem/protocol"
 // walked already needs no second walk.
 func (w *world) heals(from *state, walked *set, enc *encoder) bool {
 	s := *from
-	s.left, s.flights, s.bad = Budget{Ticks: 255}, [flights]flight{}, 0
+	s.left, s.flights, s.crowded, s.bad = Budget{Ticks: 255}, [flights]flight{}, false, 0
 	for range 400 {
 		if !walked.add(enc.hash(&s)) {
 			return true
@@ -143,7 +143,7 @@ func (v nurse) tends(m *p.Message, round int) {
 		return
 	}
 	e := v.s.effect(m.Op, m.Index)
-	if m.Undoes && e.declined { // it is undone by hand
+	if m.Undoes && (e.declined || v.s.erased) { // it is undone by hand
 		e.n, e.declined = 1, false
 	}
 	switch {
@@ -151,7 +151,7 @@ func (v nurse) tends(m *p.Message, round int) {
 		v.come(Actor{Role: Courier, Purpose: p.Judgement}, index)
 	case m.State == p.Dead && round%2 == 0:
 		v.come(Actor{Role: Courier, Purpose: p.Redrive}, index)
-	case e.n > 0 || e.declined:
+	case e.n > 0 || e.declined || v.s.erased: // what nobody can open is declined by hand
 		v.come(Actor{Role: Courier, Purpose: p.Judgement}, index)
 	default:
 		v.come(Actor{Role: Courier, Purpose: p.Close}, index)

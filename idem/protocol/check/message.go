@@ -18,6 +18,10 @@ func (w *world) pending(s *state) {
 	s.rec = p.Record{State: p.Pending, Kind: p.Deferred, Op: op, Owner: seed(0, healing-1), Epoch: 1, Answer: answerAccepted, Revision: p.ID{1000, 1}}
 	s.tally(op).accepted = answerAccepted
 	s.msgs[0] = p.Message{State: p.Due, Index: 1, Op: op, Revision: p.ID{1000, 2}, Created: 1, NextAttempt: 1}
+	if w.sc.Detached {
+		s.rec.State, s.msgs[0].Detached = p.Completed, true
+		s.tally(op).final, s.tally(op).promised = answerAccepted, forever
+	}
 	if w.sc.Restored { // it was called before the loss, and nothing here says so
 		s.effects[0] = effect{op: op, index: 1, n: 1}
 		s.now = 2
@@ -196,12 +200,16 @@ func (w *world) delivery(s *state, i int) p.Delivery {
 // carry goes on with a message that this process has claimed with its own write.
 func (w *world) carry(s *state, i int, m p.Message) {
 	q := &s.procs[i]
+	in := p.Input{What: p.Begin, Deadline: q.d.Deadline}
+	if !q.carrying {
+		in.Deadline = q.x.Plan.StoreUntil
+	}
 	q.carries++
 	id := seed(i, q.run)
 	id[0] += 1000 * uint64(q.carries)
 	s.procs[i] = proc{started: true, run: q.run, ends: q.ends, index: m.Index, carries: q.carries, carrying: true}
 	s.procs[i].d = p.Delivery{Errand: p.Carry, Seed: id, Held: m}
-	w.feed(s, i, p.Input{What: p.Begin})
+	w.feed(s, i, in)
 }
 
 // asks emits the topic's answer.
@@ -214,6 +222,7 @@ func (w *world) asks(s *state, i int, out emit) {
 	case d.Asked == p.AskNotExecuted && w.sc.Undo && !d.Held.Undoes:
 		meant.Continues = d.Held.Index > 1
 	}
+	meant.Writes = w.sc.Writes && d.Asked == p.AskNotExecuted
 	w.tell(s, i, free, p.Input{What: p.Answered, Meant: meant}, "asks the topic", out)
 	w.tell(s, i, Settle, p.Input{What: p.Answered, Meant: p.Meant{Fails: true}}, "asks the topic, which has no answer", out)
 }
@@ -231,7 +240,7 @@ func (w *world) called(s *state, i int, op p.ID, index uint8) p.Outcome {
 		s.fail(vEffects)
 	}
 	e.forgets = s.now + t.KeyRetention
-	if m := s.message(op, index); m.State == p.Cancelled || m.State == p.Declined {
+	if m := s.message(op, index); m.State == p.Cancelled || m.State == p.Declined || e.told {
 		s.fail(vFreed)
 	}
 	return p.OutDelivered
@@ -280,10 +289,13 @@ func (w *world) declines(s *state, i int, op p.ID, index uint8, out emit) {
 		w.feed(n, i, p.Input{What: p.Called, Outcome: p.OutDeclined, Backoff: 1})
 		out(n, label{"calls the provider: declined", i})
 	}
-	if s.left[SlowCall] == 0 {
-		return
+	if n := w.fork(s, Decline); n != nil && n.left[Ambiguous] != 0 {
+		n.left[Ambiguous]--
+		w.declined(n, i, op, index)
+		w.feed(n, i, p.Input{What: p.Called, Outcome: p.OutAmbiguous, Backoff: 1})
+		out(n, label{"calls the provider: declined, and the reply is lost", i})
 	}
-	if n := w.fork(s, Decline); n != nil {
+	if n := w.fork(s, Decline); n != nil && n.left[SlowCall] != 0 {
 		n.left[SlowCall]--
 		w.declined(n, i, op, index)
 		n.procs[i].outcome, n.procs[i].slow, n.procs[i].paused = p.OutDeclined, true, true
@@ -312,6 +324,9 @@ func (w *world) stored(s *state, i int, rows *p.Rows, wr *p.Write) {
 		before := *m
 		*m = rows.Msg
 		w.judgeMessage(s, &before, m)
+		if wr.Said == p.AskNotExecuted && (wr.RecAs == p.End || w.sc.Writes) {
+			s.effect(m.Op, m.Index).told = true
+		}
 	}
 	if wr.Next.State != p.NoMessage {
 		*s.message(wr.Next.Op, wr.Next.Index) = rows.Next
@@ -349,9 +364,10 @@ func (w *world) judgeMessage(s *state, before, m *p.Message) {
 	}
 }
 
-// chainEnds judges that a record which failed has had every phase undone. What an operator closes is theirs.
+// chainEnds judges that a record which failed has had every phase undone. What an operator closes is theirs, and nobody
+// can undo what nobody can open.
 func (w *world) chainEnds(s *state, i int) {
-	if s.rec.State != p.Failed || !w.sc.Undo || w.sc.Actors[i].Purpose == p.Close {
+	if s.rec.State != p.Failed || !w.sc.Undo || s.erased || w.sc.Actors[i].Purpose == p.Close {
 		return
 	}
 	done := 0

@@ -27,7 +27,7 @@ type Actor struct {
 	Runs uint8
 	// Skew is what its clock is ahead of the store's.
 	Skew p.Instant
-	// Deadline is the caller's, counted from the start; 0 is none.
+	// Deadline is the caller's, counted from the start; 0 is none. A courier's message must be settled or kept by then.
 	Deadline p.Millis
 	// Payload distinguishes requests that are not the same. Clients with the same key may differ in it.
 	Payload uint8
@@ -74,10 +74,13 @@ const (
 	SlowCall                 // a call is answered, and the reply takes any time
 	Lie                      // a webhook says the opposite of what is true
 	Settle                   // a topic has no answer
+	Unclear                  // a probe decides nothing
 	charged                  // the faults before this count in Total
 	Refuse                   // a handler stores a refusal of its own
 	Lock                     // somebody changes the business data
 	Poor                     // the business condition begins or ceases to hold
+	Erase                    // the key that opens the messages is erased
+	Crowd                    // from now on other transactions are in the way of every settlement
 	TTL                      // the store removes what has expired
 	Ticks                    // all time that passes
 	faults
@@ -103,6 +106,9 @@ type Scenario struct {
 	// Pending begins with a record that is pending, and its message; Restored says that the message had been called before
 	// the data was lost, without a trace.
 	Pending, Restored bool
+	// Detached says of a Pending scenario that its record has its answer already: the message came with it. Writes says that
+	// the topic's Settle has business writes where nothing was executed: the application was told so.
+	Detached, Writes bool
 	// Large lifts the bound on states.
 	Large bool
 
@@ -132,9 +138,10 @@ func (sc *Scenario) keeps() p.Instant {
 	return sc.Wire
 }
 
-// Enlarged is the scenario with one more fault and two more units of time, for a soak run.
+// Enlarged is the scenario with one more fault and two more units of time, for a soak run. A living holder may be parked
+// then: three faults in a row leave no time to renew its lease in.
 func (sc Scenario) Enlarged() Scenario {
-	sc.Large = true
+	sc.Large, sc.NoParkAlive = true, false
 	sc.Budget[Ticks] += 2
 	if sc.Budget[Total] == 0 {
 		sc.Budget[Total] = 3

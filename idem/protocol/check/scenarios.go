@@ -74,7 +74,7 @@ func optimisticScenarios() []Scenario {
 		{Name: "optimistic, business conditions", Config: base(p.Optimistic), Actors: [4]Actor{client, client}, Wire: 2,
 			Budget: Budget{Total: 2, Late: 1, Unjudge: 1, Lock: 2, Poor: 1, Fail: 1, Ticks: 2}},
 		{Name: "optimistic, expiry", Config: base(p.Optimistic), Actors: [4]Actor{twice, ahead}, Wire: 1,
-			Budget: Budget{Total: 3, Late: 1, Stall: 3, TTL: 1, Ticks: 9}},
+			Budget: Budget{Total: 3, Late: 1, Stall: 3, TTL: 1, Ticks: 8}},
 		{Name: "optimistic, quota", Config: base(p.Optimistic), Actors: [4]Actor{client, ahead}, Wire: 2,
 			Budget: Budget{Total: 3, Late: 2, Turn: 1, Fail: 1, Lock: 1, Slow: 1, Ticks: 4}},
 	}
@@ -86,6 +86,8 @@ func wrappedScenarios() []Scenario {
 	return []Scenario{
 		{Name: "wrapped, one fault", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{twice, client}, Wire: 1, NoBurn: true, NoLeaseLeft: true, NoDrop: true,
 			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Contend: 1, Promise: 1, Ticks: 6}},
+		{Name: "wrapped, store trouble", Config: with(base(p.Wrapped), unhurried), Actors: [4]Actor{client, client}, Wire: 1, NoDrop: true, NoForget: true,
+			Budget: Budget{Total: 2, Throttle: 1, Down: 1, Reject: 1, Promise: 1, Ticks: 3}},
 		{Name: "wrapped, reserve found late", Config: base(p.Wrapped), Actors: [4]Actor{twice, client}, Wire: 1, NoLeaseLeft: true,
 			Budget: Budget{Total: 2, Lost: 1, Slow: 1, Ticks: 6}},
 		{Name: "wrapped, late promise", Config: base(p.Wrapped), Actors: [4]Actor{client, ahead, sweeper}, Wire: 1, NoBurn: true,
@@ -145,7 +147,7 @@ func amendScenarios() []Scenario {
 	alone := Actor{Role: Client, Alone: true}
 	return []Scenario{
 		{Name: "cache-bust", Config: base(p.Atomic), Actors: [4]Actor{alone, {Role: Client, Alone: true, Skew: 1, Runs: 2}, errand(p.Bust)}, Wire: 1,
-			Budget: Budget{Total: 1, Late: 1, Slow: 1, Ticks: 9}},
+			Budget: Budget{Total: 1, Late: 1, Slow: 1, Ticks: 8}},
 		{Name: "extended twice", Config: base(p.Atomic), Actors: [4]Actor{client, errand(p.Extend), errand(p.Extend), ahead}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, TTL: 1, Ticks: 8}},
 		{Name: "as long as its resource", Config: with(base(p.Atomic), func(c *p.Config) { c.Life.Endless = true }), Actors: [4]Actor{client, ahead, errand(p.EndLife)}, Wire: 2,

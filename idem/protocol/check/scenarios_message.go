@@ -20,10 +20,10 @@ func probed() p.Config {
 	return c
 }
 
-// honoured is a topic whose provider recognises a call again for 6.
+// honoured is a topic whose provider recognises a call again for 7: 3 are for a claim, a late call and a clock that is ahead.
 func honoured() p.Config {
 	c := keyless()
-	c.Topic.KeysHonoured, c.Topic.KeyRetention, c.Topic.Margin = true, 6, 2
+	c.Topic.KeysHonoured, c.Topic.KeyRetention, c.Topic.Margin = true, 7, 3
 	return c
 }
 
@@ -52,6 +52,8 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 2, Ambiguous: 1, LateCall: 1, Lost: 1, Poor: 1, Ticks: 3}},
 		{Name: "message, evidence", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1, NoDrop: true,
 			Budget: Budget{Total: 2, Lost: 1, Contend: 2, Settle: 1, Poor: 1, Ticks: 4}},
+		{Name: "message, store trouble", Config: keyless(), Actors: [4]Actor{courier(p.Wake, 1)}, Pending: true, Wire: 1, NoDrop: true,
+			Budget: Budget{Total: 4, Throttle: 2, Down: 2, Reject: 2, Lost: 1, Ticks: 8}},
 		{Name: "message, contradicted", Config: honoured(), Actors: [4]Actor{worker, webhook, {Role: Courier, Purpose: p.Tidings, Skew: 1}}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lie: 1, Settle: 1, Contend: 1, Poor: 1, Ticks: 2}},
 		{Name: "message, refused", Config: honoured(), Actors: [4]Actor{worker, courier(p.Redrive, 1), courier(p.Close, 1)}, Pending: true, Wire: 1,
@@ -68,5 +70,27 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Die: 1, Ticks: 5}},
 		{Name: "message, abandoned", Config: with(honoured(), func(c *p.Config) { c.Topic.AbandonAfter = 3 }), Actors: [4]Actor{worker, late, courier(p.Close, 1)}, Pending: true, Wire: 2,
 			Budget: Budget{Total: 2, Lost: 1, Late: 2, Stall: 2, Ticks: 7}},
+		{Name: "message, detached", Config: with(keyless(), func(c *p.Config) { c.Topic.AttemptsMax = 1 }), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Detached: true, Writes: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Ambiguous: 1, NotExecuted: 2, Settle: 1, Poor: 1, Die: 1, Ticks: 4}},
+		{Name: "message, detached, closed", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Detached: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Refusal: 1, LateCall: 1, Settle: 1, Poor: 1, Ticks: 7}},
+		{Name: "message, erased", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Ambiguous: 1, LateCall: 1, NotExecuted: 1, Settle: 1, Erase: 1, Ticks: 7}},
+		{Name: "chain, erased", Config: probed(), Chain: 2, Undo: true, Actors: [4]Actor{courier(p.Wake, 3), question, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Ambiguous: 1, NotExecuted: 1, Refusal: 1, Erase: 1, Ticks: 4}},
+		{Name: "message, swept", Config: with(probed(), func(c *p.Config) { c.Topic.AttemptsMax, c.Topic.AbandonAfter = 1, 4 }), Wire: 1, Pending: true,
+			Actors: [4]Actor{courier(p.Wake, 1), {Role: Courier, Purpose: p.Offer, Runs: 2, Skew: 1}, courier(p.Question, 1)},
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Stall: 1, Ambiguous: 1, NotExecuted: 1, Settle: 1, Die: 1, Ticks: 6}},
+		{Name: "message, unclear", Config: with(probed(), func(c *p.Config) { c.Topic.UnknownMax = 2 }), Wire: 1, Pending: true,
+			Actors: [4]Actor{courier(p.Wake, 1), question, courier(p.Redrive, 1)}, Budget: Budget{Total: 3, Lost: 1, Ambiguous: 1, LateCall: 1, Unclear: 2, Ticks: 9}},
+		{Name: "message, weak decline", Config: with(probed(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.AbsentAfter = 2, 1 }), Wire: 1, Pending: true,
+			Actors: [4]Actor{worker, courier(p.Question, 1), webhook}, Budget: Budget{Total: 3, Ambiguous: 1, Decline: 1, Contend: 1, Ticks: 5}},
+		{Name: "message, deadline", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.SettleMargin, c.Topic.SettleFor = 6, 2, 9 }), Wire: 1, Pending: true, NoDrop: true,
+			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Deadline: 6}, {Role: Courier, Purpose: p.Wake, Deadline: 6, Skew: 1}, webhook},
+			Budget: Budget{Total: 1, Contend: 1, Throttle: 1, Stall: 1, NotExecuted: 1, Crowd: 1, Ticks: 7}},
+		{Name: "inline, chain", Config: with(probed(), func(c *p.Config) {
+			c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.CallFor, c.Life.Retention = true, 5, 2, 1, 100
+		}), Chain: 2, Actors: [4]Actor{begins, worker}, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Ambiguous: 1, Settle: 1, Ticks: 5}},
 	}
 }

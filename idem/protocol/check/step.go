@@ -53,6 +53,14 @@ func (w *world) next(s *state, out emit) {
 		n.biz.version ^= 1
 		out(n, label{"somebody changes the locked business data", -1})
 	}
+	if n := w.fork(s, Erase); n != nil {
+		n.erased = true
+		out(n, label{"the key that opens the messages is erased", -1})
+	}
+	if n := w.fork(s, Crowd); n != nil {
+		n.crowded = true
+		out(n, label{"others are in the way of every settlement", -1})
+	}
 	if n := w.fork(s, Poor); n != nil {
 		n.biz.poor = !n.biz.poor
 		out(n, label{"the business condition changes", -1})
@@ -241,7 +249,7 @@ func (w *world) perform(s *state, i int, out emit) {
 		w.tell(s, i, Turn, p.Input{What: p.TurnedAway}, "is turned away", out)
 	case p.Send:
 		w.sends(s, i, out)
-		if q.paused && q.x.HandlerOn {
+		if q.x.HandlerOn && q.x.At.Tries > 0 { // its driver waits before a repetition
 			w.handlers(s, i, out)
 		}
 	case p.Run, p.Wait:
@@ -297,6 +305,19 @@ func (w *world) sends(s *state, i int, out emit) {
 		return
 	}
 	n := w.fork(s, free)
+	if q.d.Errand == p.Close && q.d.Held.Sealed && wr.RecAs == p.End {
+		w.replies(n, i, p.Reply{Code: p.Refused, Conds: p.CondRecord})
+		out(n, label{"can't open the message, and closes only what has ended", i})
+		return
+	}
+	if s.crowded && wr.Token != (p.Token{}) {
+		if q.paused { // they are there for longer than a pause
+			return
+		}
+		w.replies(n, i, p.Reply{Code: p.Contention})
+		out(n, label{"settles, and others are in the way", i})
+		return
+	}
 	n.procs[i].hides = false
 	w.replies(n, i, w.land(n, i, q.run, &wr))
 	out(n, label{"sends", i})
@@ -450,6 +471,8 @@ func (w *world) probes(s *state, i int, out emit) {
 		in.Outcome, what = p.OutDelivered, "hears that it happened"
 	}
 	w.tell(s, i, free, in, what, out)
+	in.Outcome = p.OutUnclear
+	w.tell(s, i, Unclear, in, "hears what decides nothing", out)
 }
 
 // fly puts a request under way; false where there are too many.

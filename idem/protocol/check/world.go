@@ -86,6 +86,7 @@ type effect struct {
 	index    uint8
 	n        uint8 // how often it was done
 	declined bool
+	told     bool // that it did not happen
 	// forgets is until when the provider recognises another call as the same.
 	forgets p.Instant
 }
@@ -110,6 +111,8 @@ type state struct {
 	// gone is the incarnation whose row was removed, and in what state it was.
 	gone      p.ID
 	goneState p.State
+	erased    bool // nobody can open a message any more
+	crowded   bool // settlements meet contention
 	left      Budget
 	bad       uint8
 }
@@ -210,14 +213,14 @@ func (w *world) start(s *state, i int, run uint8) {
 	*s.end(i, run) = end{began: s.now}
 	id, now := seed(i, run), w.clock(s, i)
 	in := p.Input{What: p.Begin}
+	if a.Deadline != 0 {
+		in.Deadline = now + a.Deadline
+	}
 	switch a.Role {
 	case Client:
 		r := p.Request{Seed: id, Incarnation: incarnation(i, run), LookOnly: a.LookOnly, Barred: a.Barred}
 		if a.Waits != 0 {
 			r.WaitUntil = now + a.Waits
-		}
-		if a.Deadline != 0 {
-			in.Deadline = now + a.Deadline
 		}
 		q.x = p.NewExecution(r)
 	case Visitor:
@@ -260,6 +263,7 @@ func (w *world) feed(s *state, i int, in p.Input) {
 	if in.What == p.Replied {
 		q.reply = p.Reply{}
 		in.Reply.Rec = w.seenBy(i, in.Reply.Rec)
+		in.Reply.Msg.Sealed = s.erased && in.Reply.Msg.State != p.NoMessage
 		if in.Reply.Code == p.Refused && in.Reply.Conds&p.CondReject != 0 {
 			in.Rejection = rejected + 4*p.Answer(i)
 		}
