@@ -2,17 +2,14 @@ package idem
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/internal/cutover"
-	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // RefusedBeforeError refuses to execute for a key that may be older than a loss of records: 503, inside an
-// [*UnavailableError]. Nothing was executed. See Config.RefuseBefore and [storage.RefuseBeforeStore].
+// [*UnavailableError]. Nothing was executed. See Config.RefuseBefore and [storage.Loss].
 type RefusedBeforeError struct {
 	// Before is the end of the time that records may have been lost from.
 	Before time.Time
@@ -28,19 +25,8 @@ const refuseBeforeFor = 2 * time.Second
 
 // newLoss reads the row of the engine's store.
 func (e *Engine) newLoss() *cutover.Reader {
-	var none sync.Once
 	return &cutover.Reader{
-		Now: e.cfg.Now, Timeout: min(refuseBeforeFor, e.cfg.CallTimeout),
-		Read: func(ctx context.Context) (time.Time, error) {
-			at, err := storage.RefuseBeforeOf(ctx, e.store)
-			if errors.Is(err, storage.ErrNoRefuseBefore) {
-				none.Do(func() {
-					e.cfg.Logger.WarnContext(ctx, "the store keeps no RefuseBefore: after a loss of records only Config.RefuseBefore of each instance counts")
-				})
-				return time.Time{}, nil
-			}
-			return at, err
-		},
+		Now: e.cfg.Now, Timeout: min(refuseBeforeFor, e.cfg.CallTimeout), Read: e.store.RefuseBefore,
 		Moved: func(ctx context.Context, at time.Time) { e.tellRefuseBefore(ctx, "the table", at) },
 	}
 }

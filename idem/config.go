@@ -51,7 +51,7 @@ type Config struct {
 	// RefuseBefore, where set, is when records may have been lost: the time of a restore or a fail-over, plus ClockSkew.
 	// Nothing is executed for a key that is not proven to be younger, by Idempotency-First-Sent or a time in the key; what
 	// is final replays, and what is SafeToRunAgain executes. Clients that send neither get a 503 for everything else. The row that a
-	// [storage.RefuseBeforeStore] keeps says the same to every instance, within a minute and without a deployment; the later of the
+	// [storage.Loss] keeps says the same to every instance, within a minute and without a deployment; the later of the
 	// two counts. Default: none.
 	RefuseBefore time.Time
 	// SweepGrace is how long the sweep leaves a new message to its stream record. Default 15 s.

@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +11,6 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -225,10 +218,7 @@ func TestARowThatHangsIsNotWaitedForLong(t *testing.T) {
 	})
 }
 
-// hiding is a store that does not pass the row on.
-type hiding struct{ storage.Store }
-
-// Whoever operates an engine is told once that it refuses older keys, and from where, or that no row can tell it.
+// Whoever operates an engine is told once that it refuses older keys, and from where.
 func TestTheRowIsSaidOnceUnlessItMoves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newTold(t, nil)
@@ -245,7 +235,7 @@ func TestTheRowIsSaidOnceUnlessItMoves(t *testing.T) {
 			}
 		}
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
-		const refusing, hidden = "Idempotency-First-Sent", "the store keeps no RefuseBefore"
+		const refusing = "Idempotency-First-Sent"
 		do(orders)
 		logged(0, refusing)
 		w.loses(time.Now())
@@ -255,97 +245,5 @@ func TestTheRowIsSaidOnceUnlessItMoves(t *testing.T) {
 		w.loses(time.Now())
 		do(orders)
 		logged(2, refusing)
-		logged(0, hidden)
-		w.engineOf(hiding{w.mem}, idem.Config{Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
-		do(w.register(idem.Operation{Kind: idem.KindAtomic}))
-		logged(1, hidden)
 	})
-}
-
-// A decorator that hides the row would let a key execute whose record was lost.
-func TestEveryDecoratorOfAStorePassesTheRowOn(t *testing.T) {
-	decorators := 0
-	for _, root := range []string{".", "../functions", "../localstack", "../bench"} {
-		embeds, methods := map[string]bool{}, map[string]map[string]bool{}
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				return err
-			}
-			for _, declared := range file.Decls {
-				decorates(filepath.Dir(path), declared, embeds, methods)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name := range methods {
-			if !embeds[name] && !methods[name]["LoadResponse"] {
-				continue
-			}
-			decorators++
-			if !methods[name]["RefuseBefore"] || !methods[name]["SetRefuseBefore"] {
-				t.Errorf("%s is a store, and hides the row that says when records may have been lost", name)
-			}
-		}
-	}
-	if decorators != 8 { // dynamo, memstore, breaker, cache, seal, faulty, operator's opened, the payments application's
-		t.Errorf("%d stores were looked at, want 8", decorators)
-	}
-}
-
-// decorates notes the methods of types, and the structs that embed an interface which is a store's.
-func decorates(dir string, declared ast.Decl, embeds map[string]bool, methods map[string]map[string]bool) {
-	note := func(name, method string) {
-		name = dir + "." + name
-		if methods[name] == nil {
-			methods[name] = map[string]bool{}
-		}
-		methods[name][method] = true
-	}
-	switch d := declared.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			return
-		}
-		of := d.Recv.List[0].Type
-		if pointer, ok := of.(*ast.StarExpr); ok {
-			of = pointer.X
-		}
-		if name, ok := of.(*ast.Ident); ok {
-			note(name.Name, d.Name.Name)
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			named, ok := spec.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
-			structure, ok := named.Type.(*ast.StructType)
-			if !ok {
-				continue
-			}
-			for _, field := range structure.Fields.List {
-				if len(field.Names) == 0 && isStore(field.Type) {
-					note(named.Name.Name, "")
-					embeds[dir+"."+named.Name.Name] = true
-				}
-			}
-		}
-	}
-}
-
-// isStore says that an embedded field is a store behind an interface: by the names that this module gives them.
-func isStore(field ast.Expr) bool {
-	switch f := field.(type) {
-	case *ast.Ident:
-		return f.Name == "Store" || f.Name == "Inner" || f.Name == "stored"
-	case *ast.SelectorExpr:
-		return f.Sel.Name == "Store" || f.Sel.Name == "Inner"
-	}
-	return false
 }

@@ -10,19 +10,19 @@ import (
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
-// RefuseBefore implements storage.RefuseBeforeStore, as the store within does. What it admits begins.
+// RefuseBefore implements storage.Loss, as the store within does. What it admits begins.
 func (s *Store) RefuseBefore(ctx context.Context) (at time.Time, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {
-		at, err = storage.RefuseBeforeOf(ctx, s.inner)
+		at, err = s.inner.RefuseBefore(ctx)
 		return err
 	})
 	return at, err
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does. It is always sent.
+// SetRefuseBefore implements storage.Loss, as the store within does. It is always sent.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (kept time.Time, err error) {
 	err = s.end(ctx, func(ctx context.Context) (err error) {
-		kept, err = storage.SetRefuseBeforeOf(ctx, s.inner, at)
+		kept, err = s.inner.SetRefuseBefore(ctx, at)
 		return err
 	})
 	return kept, err

@@ -61,14 +61,14 @@ func (s *Store) Stats() Stats {
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
-// RefuseBefore implements storage.RefuseBeforeStore, as the store within does. Nothing of it is held.
+// RefuseBefore implements storage.Loss, as the store within does. Nothing of it is held.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
-	return storage.RefuseBeforeOf(ctx, s.inner)
+	return s.inner.RefuseBefore(ctx)
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+// SetRefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
-	return storage.SetRefuseBeforeOf(ctx, s.inner, at)
+	return s.inner.SetRefuseBefore(ctx, at)
 }
 
 // CacheAge implements storage.CachingStore: Config.MaxAge, or the age of a cache within, if that is longer.

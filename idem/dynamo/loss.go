@@ -12,7 +12,7 @@ import (
 // lossRow is the key of the row that says when data may have been lost. It has no TTL and stands in no index.
 func lossRow() item { return item{recordKey: stringValue(schema.LossKey)} }
 
-// RefuseBefore implements storage.RefuseBeforeStore: one GetItem, read strongly.
+// RefuseBefore implements storage.Loss: one GetItem, read strongly.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	it, err := s.getItem(ctx, s.cfg.IdempotencyTable, lossRow())
 	if err == nil && it != nil {
@@ -37,7 +37,7 @@ func readLoss(it item) (time.Time, error) {
 	return at, nil
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore: one conditional UpdateItem, which leaves the row's other attributes.
+// SetRefuseBefore implements storage.Loss: one conditional UpdateItem, which leaves the row's other attributes.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
 	at = at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
 	if at.UnixMilli() <= 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// RefuseBefore implements storage.RefuseBeforeStore.
+// RefuseBefore implements storage.Loss.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
@@ -18,7 +18,7 @@ func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	return s.refuseBefore, nil
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore.
+// SetRefuseBefore implements storage.Loss.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
 	at = at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
 	if at.UnixMilli() <= 0 {

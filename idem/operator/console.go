@@ -95,16 +95,6 @@ func (o opened) Message(ctx context.Context, id idem.MessageID) (*storage.Messag
 	return m, err
 }
 
-// RefuseBefore implements storage.RefuseBeforeStore.
-func (o opened) RefuseBefore(ctx context.Context) (time.Time, error) {
-	return storage.RefuseBeforeOf(ctx, o.Store)
-}
-
-// SetRefuseBefore implements storage.RefuseBeforeStore.
-func (o opened) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
-	return storage.SetRefuseBeforeOf(ctx, o.Store, at)
-}
-
 func (c *Console) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Millisecond) }
 
 // record reads the record of this incarnation; nil where there is none any more.

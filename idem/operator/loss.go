@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Loss is until when data may have been lost, as the table says it to every instance.
@@ -21,9 +19,9 @@ var ErrNotLater = errors.New("operator: refuse-before moves to a later instant o
 // lossAheadMax is how far ahead an instant may be set: nothing moves it back, and until then nothing at all would execute.
 const lossAheadMax = 5 * time.Minute
 
-// Loss reads until when data may have been lost. It returns [storage.ErrNoRefuseBefore] for a store that does not keep that.
+// Loss reads until when data may have been lost.
 func (c *Console) Loss(ctx context.Context) (Loss, error) {
-	at, err := storage.RefuseBeforeOf(ctx, c.cfg.Store)
+	at, err := c.cfg.Store.RefuseBefore(ctx)
 	if err != nil {
 		return Loss{}, fmt.Errorf("operator: read RefuseBefore: %w", err)
 	}
@@ -39,7 +37,7 @@ func (c *Console) RefuseBefore(ctx context.Context, at time.Time, ch Change) (Re
 		name: "refuse-before", subject: "all", would: fmt.Sprintf("execute nothing for keys that are not proven younger than %s", at.Format(time.RFC3339Nano)),
 		judge: func(ctx context.Context) error { return c.settable(ctx, at) },
 		act: func(ctx context.Context) (string, error) {
-			kept, err := storage.SetRefuseBeforeOf(ctx, c.cfg.Store, at)
+			kept, err := c.cfg.Store.SetRefuseBefore(ctx, at)
 			if err != nil {
 				return "", fmt.Errorf("operator: set RefuseBefore: %w", err)
 			}

@@ -18,6 +18,7 @@ import (
 type chaos struct {
 	*world
 	outbox.Records
+	storage.Loss
 	random *rand.Rand
 	ids    []idem.MessageID
 	// under way: what was sent and has not landed yet, with until when it must or is lost.
@@ -232,7 +233,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	topics, err := outbox.NewTopics(cfg, topic)
 	c.ok(err)
-	c.Records = c.inner
+	c.Records, c.Loss = c.inner, c.inner
 	c.worker, err = outbox.NewWorker(c, topics, c.queue, c.queue)
 	c.ok(err)
 	c.runner, err = outbox.NewRunner(c.worker, nil, nil)

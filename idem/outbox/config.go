@@ -32,7 +32,7 @@ type Config struct {
 	KeepMax time.Duration
 	// RefuseBefore is when data was lost, if it was: the end of what a restore or a fail-over brought back, and the clocks'
 	// difference. Every message that was created before may have been called without a trace. The row that an
-	// [storage.RefuseBeforeStore] keeps says the same to every instance, within a minute; the later of the two counts. Default:
+	// [storage.Loss] keeps says the same to every instance, within a minute; the later of the two counts. Default:
 	// never.
 	RefuseBefore time.Time
 	// LongestRequest is the longest time that a request of a wrapped handler can take to arrive and be processed, the handler

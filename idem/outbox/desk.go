@@ -36,12 +36,9 @@ func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLette
 	return d, nil
 }
 
-// readLoss reads the row that an [storage.RefuseBeforeStore] keeps; of any other store only Config.RefuseBefore counts.
+// readLoss reads until when data may have been lost, as the table says.
 func (d *desk) readLoss(ctx context.Context) (time.Time, error) {
-	at, err := storage.RefuseBeforeOf(ctx, d.store)
-	if errors.Is(err, storage.ErrNoRefuseBefore) {
-		return time.Time{}, nil
-	}
+	at, err := d.store.RefuseBefore(ctx)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("outbox: read RefuseBefore: %w", err)
 	}

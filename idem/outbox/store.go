@@ -13,6 +13,7 @@ import (
 type Store interface {
 	Messages
 	Records
+	storage.Loss
 	// UpdateMessage replaces the whole message where the stored one satisfies the fence: claim, back-off, parking, offering.
 	UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error
 	// PatchMessage changes what the end names of the message, where the stored one satisfies the fence, and leaves the rest:

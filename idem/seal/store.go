@@ -22,14 +22,14 @@ func (s *Store) ResponseBytesMax() int {
 	return min(storage.ResponseBytesMaxOf(s.inner), plainBytesMax) - OverheadBytes
 }
 
-// RefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+// RefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
-	return storage.RefuseBeforeOf(ctx, s.inner)
+	return s.inner.RefuseBefore(ctx)
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+// SetRefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
-	return storage.SetRefuseBeforeOf(ctx, s.inner, at)
+	return s.inner.SetRefuseBefore(ctx, at)
 }
 
 // Get implements storage.Store. A sealed response stays sealed until LoadResponse, and so does one that Config.SealedOnly

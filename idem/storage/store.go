@@ -21,6 +21,7 @@ import (
 //
 // A Store is safe for concurrent use.
 type Store interface {
+	Loss
 	// Get reads a record strongly; nil when there is none. Expired records are returned: their reader judges.
 	Get(ctx context.Context, key RecordKey) (*Record, error)
 	// LoadResponse returns the record with the body of its response, reading chunks where it has any, and opening it where

@@ -17,7 +17,6 @@ import (
 // Store is what is under test.
 type Store interface {
 	storage.Store
-	storage.RefuseBeforeStore
 	outbox.Store
 }
 

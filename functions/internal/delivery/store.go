@@ -37,14 +37,14 @@ type Store struct {
 // ResponseBytesMax implements storage.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
 
-// RefuseBefore implements storage.RefuseBeforeStore.
+// RefuseBefore implements storage.Loss.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
-	return storage.RefuseBeforeOf(ctx, s.stored)
+	return s.stored.RefuseBefore(ctx)
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore.
+// SetRefuseBefore implements storage.Loss.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
-	return storage.SetRefuseBeforeOf(ctx, s.stored, at)
+	return s.stored.SetRefuseBefore(ctx, at)
 }
 
 func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger *slog.Logger) (*Store, error) {

@@ -19,7 +19,7 @@ import (
 // Call names what is called. Each sending of a prepared transaction is one call.
 type Call string
 
-// The calls of storage.Store, storage.RefuseBeforeStore and outbox.Store that reach the store.
+// The calls of storage.Store, storage.Loss and outbox.Store that reach the store.
 const (
 	Get            Call = "Get"
 	ScopeMark      Call = "ScopeMark"
@@ -119,11 +119,11 @@ func (s *Store) call(ctx context.Context, call Call, run func(context.Context) e
 // ResponseBytesMax implements storage.ResponseBound, as the store within does.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.inner) }
 
-// RefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+// RefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	var at time.Time
 	err := s.call(ctx, RefuseBefore, func(ctx context.Context) (err error) {
-		at, err = storage.RefuseBeforeOf(ctx, s.inner)
+		at, err = s.inner.RefuseBefore(ctx)
 		return err
 	})
 	if err != nil {
@@ -132,11 +132,11 @@ func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
 	return at, nil
 }
 
-// SetRefuseBefore implements storage.RefuseBeforeStore, as the store within does.
+// SetRefuseBefore implements storage.Loss, as the store within does.
 func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, error) {
 	var kept time.Time
 	err := s.call(ctx, SetRefuseBefore, func(ctx context.Context) (err error) {
-		kept, err = storage.SetRefuseBeforeOf(ctx, s.inner, at)
+		kept, err = s.inner.SetRefuseBefore(ctx, at)
 		return err
 	})
 	if err != nil {
