@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
+	"github.com/idem-go/idem-aws/idem/internal/flight"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -28,34 +28,7 @@ var ErrScopeSecret = errors.New("idem: Config.ScopeSecret is not the one that th
 // agreement is whether the store's records are named under the engine's secret.
 type agreement struct {
 	reached atomic.Bool
-	mu      sync.Mutex
-	asking  *asking
-}
-
-// asking is a question to the store that is under way. The rest of it may be read once done is closed.
-type asking struct {
-	done chan struct{}
-	err  error
-	// abandoned says that its caller gave up: that says nothing to anybody else.
-	abandoned bool
-}
-
-// join returns the question that is under way, or one that the caller must ask.
-func (a *agreement) join() (q *asking, leads bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if leads = a.asking == nil; leads {
-		a.asking = &asking{done: make(chan struct{}), abandoned: true}
-	}
-	return a.asking, leads
-}
-
-// end tells everybody who waits.
-func (a *agreement) end(q *asking) {
-	a.mu.Lock()
-	a.asking = nil
-	a.mu.Unlock()
-	close(q.done)
+	flight  flight.Flight[struct{}]
 }
 
 // markOf names a secret without telling it. No record's key is made of the same bytes: a scope begins with a length.
@@ -81,24 +54,16 @@ func (e *Engine) RecordKey(ctx context.Context, scope Scope) (storage.RecordKey,
 // the engine's becomes the store's. The first request does the same, and whatever follows an agreement asks nobody: call it
 // at start to fail there. Errors are those of [Engine.RecordKey].
 func (e *Engine) CheckScopeSecret(ctx context.Context) error {
-	for !e.agreement.reached.Load() {
-		q, leads := e.agreement.join()
-		if leads {
-			defer e.agreement.end(q)
-			q.err = e.agree(ctx, markOf(e.cfg.ScopeSecret))
-			q.abandoned = q.err != nil && ctx.Err() != nil
-			return q.err
-		}
-		select {
-		case <-q.done:
-		case <-ctx.Done():
-			return unavailable(ctx.Err())
-		}
-		if !q.abandoned {
-			return q.err
-		}
+	if e.agreement.reached.Load() {
+		return nil
 	}
-	return nil
+	_, err := e.agreement.flight.Ask(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, e.agree(ctx, markOf(e.cfg.ScopeSecret))
+	})
+	if err != nil && !errors.As(err, new(*UnavailableError)) { // gave up while another was asking
+		return unavailable(err)
+	}
+	return err
 }
 
 // agree asks the store, which keeps a mark where it has none yet.

@@ -4,9 +4,10 @@ package cutover
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/internal/flight"
 )
 
 // AgeMax is how old a reading is at most that is gone by. Whoever moves the instant waits that long.
@@ -25,8 +26,7 @@ type Reader struct {
 	Moved func(context.Context, time.Time)
 
 	last   atomic.Pointer[reading]
-	mu     sync.Mutex
-	flight *flight
+	flight flight.Flight[time.Time]
 }
 
 // reading is what was read; asked is when it was asked for.
@@ -34,35 +34,12 @@ type reading struct {
 	at, asked time.Time
 }
 
-// flight is a reading that is under way. The rest of it may be read once done is closed.
-type flight struct {
-	done chan struct{}
-	at   time.Time
-	err  error
-	// abandoned says that its caller gave up: that says nothing to anybody else.
-	abandoned bool
-}
-
 // At returns the instant; the zero time where there is none. Errors: what Read returns, and the context's.
 func (r *Reader) At(ctx context.Context) (time.Time, error) {
-	for {
-		if last := r.last.Load(); last != nil && r.fresh(last.asked) {
-			return last.at, nil
-		}
-		f, leads := r.join()
-		if leads {
-			r.fly(ctx, f)
-			return f.at, f.err
-		}
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
-		}
-		if !f.abandoned {
-			return f.at, f.err
-		}
+	if last := r.last.Load(); last != nil && r.fresh(last.asked) {
+		return last.at, nil
 	}
+	return r.flight.Ask(ctx, r.read)
 }
 
 // fresh judges by the monotonic clock and by the wall clock: a process that was frozen may see that in one of them only.
@@ -72,34 +49,16 @@ func (r *Reader) fresh(asked time.Time) bool {
 	return min(age, wall) >= 0 && max(age, wall) < AgeMax
 }
 
-// join returns the reading that is under way, or one that the caller must make.
-func (r *Reader) join() (f *flight, leads bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if leads = r.flight == nil; leads {
-		r.flight = &flight{done: make(chan struct{}), abandoned: true}
-	}
-	return r.flight, leads
-}
-
-// fly reads for everybody who waits.
-func (r *Reader) fly(ctx context.Context, f *flight) {
-	defer func() {
-		r.mu.Lock()
-		r.flight = nil
-		r.mu.Unlock()
-		close(f.done)
-	}()
-	reading := reading{asked: r.Now()}
+func (r *Reader) read(ctx context.Context) (time.Time, error) {
+	asked := r.Now()
 	reader, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	f.at, f.err = r.Read(reader)
-	f.abandoned = f.err != nil && ctx.Err() != nil
-	if f.err != nil {
-		return
+	at, err := r.Read(reader)
+	if err != nil {
+		return time.Time{}, err
 	}
-	reading.at = f.at
-	if before := r.last.Swap(&reading); !f.at.IsZero() && (before == nil || !before.at.Equal(f.at)) {
-		r.Moved(ctx, f.at)
+	if before := r.last.Swap(&reading{at, asked}); !at.IsZero() && (before == nil || !before.at.Equal(at)) {
+		r.Moved(ctx, at)
 	}
+	return at, nil
 }
