@@ -23,6 +23,9 @@ func (e *RefusedBeforeError) Error() string {
 // refuseBeforeFor bounds one reading of the row: final answers are replayed without it.
 const refuseBeforeFor = 2 * time.Second
 
+// RefuseBefore is Config.RefuseBefore, for who registers operations whose requests can't say a time.
+func (e *Engine) RefuseBefore() time.Time { return e.cfg.RefuseBefore }
+
 // newLoss reads the row of the engine's store.
 func (e *Engine) newLoss() *cutover.Reader {
 	return &cutover.Reader{

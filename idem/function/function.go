@@ -81,6 +81,9 @@ func New(engine *idem.Engine, op idem.Operation, cfg Config) (*Function, error) 
 	if err := validatePolicy(op.Policy); err != nil {
 		return nil, err
 	}
+	if before := engine.RefuseBefore(); !before.IsZero() && !op.SafeToRunAgain {
+		return nil, &idem.ConfigError{Field: "Config.RefuseBefore", Value: before, Rule: "leaves nothing that a function would execute, unless Operation.SafeToRunAgain is declared: its keys have no time"}
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}

@@ -73,4 +73,21 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// After a loss of data nothing executes for a key that is not proven younger, and a function's key says no time: it would
+// never execute, so it does not start.
+func TestAFunctionThatWouldNeverExecuteDoesNotStart(t *testing.T) {
+	w := newWorld(t, idem.Config{RefuseBefore: time.Now()})
+	cfg := function.Config{Tenant: "t", Key: function.JSONPointer("/id")}
+	op := idem.Operation{Name: "charges.create", Kind: idem.KindOptimistic, Policy: idem.IETF()}
+	_, err := function.New(w.engine, op, cfg)
+	var refused *idem.ConfigError
+	if !errors.As(err, &refused) || refused.Field != "Config.RefuseBefore" || len(w.engine.Operations()) > 0 {
+		t.Errorf("got %v", err)
+	}
+	op.SafeToRunAgain = true
+	if _, err := function.New(w.engine, op, cfg); err != nil {
+		t.Error(err)
+	}
+}
+
 func whole(_ context.Context, input []byte) (string, error) { return string(input), nil }
