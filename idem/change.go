@@ -21,6 +21,8 @@ type change struct {
 	response Response
 	// was is the state of the record before it was changed.
 	was storage.State
+	// ask asks what became of a record, for the errand Reconcile.
+	ask Question
 }
 
 // newChange returns a change of the tenant's record of an operation id, or [ErrNotLive] for an id that can't exist.
@@ -53,6 +55,8 @@ func (c *change) drive(ctx context.Context) (protocol.SayCode, error) {
 			in = c.read(ctx)
 		case protocol.Send:
 			in = c.sendChange(ctx, a)
+		case protocol.Probe:
+			in = c.probe(ctx)
 		}
 		if c.fatal == nil {
 			c.fatal = c.judge(in.Reply.Rec)

@@ -2,9 +2,14 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"time"
 
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -80,6 +85,70 @@ func (e *Engine) Free(ctx context.Context, tenant string, id OperationID, seen s
 	}
 	e.tellDecided(ctx, eventReconciled, next, slog.String("outcome", outcome), slog.String("reason", reason))
 	return next, nil
+}
+
+// Question asks what became of a record that is unknown, as it was read. It returns the answer that the handler would have
+// given, if the effect happened (else its status is 0), and whether it is known that nothing happened. An error ends the
+// reconciliation, and nothing is changed.
+type Question func(ctx context.Context, seen storage.Record) (found Response, absent bool, err error)
+
+// Reconcile asks what became of a wrapped operation whose outcome is unknown, and writes what the answer means: completed with
+// what was found, or free, and returns that state. It returns "" where nothing was changed: the operation is not unknown, the
+// answer decides nothing, somebody else changed the record meanwhile, or absence was found before it proves anything. That is
+// so until absentAfter is over since the lease's end: the longest request of the handler and the provider's listing delay, to
+// which Config.FreezeAllowance and Config.ClockSkew are added. An answer that is too large to be stored becomes a 500
+// that says so: the effect happened all the same.
+//
+// Errors: what ask returns; a [*ResponseError] for an answer that can't be one; [*UnavailableError], after which it may be called again; an [*UnreadableError] inside one for a
+// record that this release can't judge.
+func (e *Engine) Reconcile(ctx context.Context, tenant string, id OperationID, absentAfter time.Duration, ask Question) (storage.State, error) {
+	c, err := e.newChange(protocol.Reconcile, tenant, id)
+	if errors.Is(err, ErrNotLive) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	c.ask = ask
+	c.cfg.AbsentAfter = translation.MillisOf(absentAfter + e.cfg.FreezeAllowance + e.cfg.ClockSkew)
+	switch code, err := c.drive(ctx); {
+	case err != nil:
+		return "", err
+	case code == protocol.Unavailable:
+		return "", c.refused(code, "")
+	case code != protocol.Changed:
+		return "", nil
+	}
+	next := *c.frozen.record
+	if next.State == storage.StateCompleted {
+		e.tellDecided(ctx, eventReconciled, next, slog.String("outcome", "found"), slog.Int("status", next.Response.Status))
+	} else {
+		e.tellDecided(ctx, eventReconciled, next, slog.String("outcome", "absent"), slog.String("reason", next.LastError))
+	}
+	return next.State, nil
+}
+
+// probe asks what became of the record.
+func (c *change) probe(ctx context.Context) protocol.Input {
+	in := protocol.Input{What: protocol.Probed, Outcome: protocol.OutUnclear}
+	found, absent, err := c.ask(ctx, *c.seen)
+	if err == nil && found.Status != 0 {
+		if err = c.engine.storable(found); errors.Is(err, ErrResponseTooLarge) {
+			found, err = NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
+				"The request was executed; its response is too large to be stored.").Response(), nil
+		}
+	}
+	switch {
+	case err != nil:
+		c.fatal = err
+	case found.Status != 0:
+		in.Outcome, c.response = protocol.OutDelivered, found
+		c.machine.Answer = c.answers.add(answer{response: found})
+		c.cfg.Life = lifeOf(c.seen.Retention, c.seen.Expiry, found.Status)
+	case absent:
+		in.Outcome = protocol.OutAbsent
+	}
+	return in
 }
 
 // decide makes a change to a record exactly as it was seen.

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -30,43 +28,13 @@ func (r *Runner) ReconcileRecord(ctx context.Context, tenant string, id idem.Ope
 	if r.engine == nil {
 		return DecisionNone, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given, to reconcile records"}
 	}
-	key, err := id.RecordKey()
-	if err != nil {
-		return DecisionNone, nil // an id that can't exist is as absent as any other
-	}
-	seen, err := r.record(ctx, key, id)
-	if err != nil || seen == nil || seen.Tenant != tenant {
-		return DecisionNone, err
-	}
-	return r.questionRecord(ctx, *seen)
+	return r.questionRecord(ctx, tenant, id, false)
 }
 
-// unclear asks about a record that is listed as unknown. It reads the row first, because the index is stale: somebody else
-// may just have asked, and put off the next question.
+// unclear asks about a record that is listed as unknown, if it still is due: the index is stale, and somebody else may just have
+// asked, and put off the next question.
 func (r *Runner) unclear(ctx context.Context, ref storage.RecordRef) (Decision, error) {
-	seen, err := r.record(ctx, ref.Key, ref.OperationID)
-	if err != nil || seen == nil || lookAt(*seen).After(r.now()) {
-		return DecisionNone, err
-	}
-	return r.questionRecord(ctx, *seen)
-}
-
-// record reads what is stored of this incarnation, if it is unknown; nil where it is not.
-func (r *Runner) record(ctx context.Context, key storage.RecordKey, id idem.OperationID) (*storage.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.StoreTimeout)
-	defer cancel()
-	seen, err := r.store.Get(ctx, key)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("outbox: read record: %w", err)
-	case seen == nil || seen.OperationID != id:
-		return nil, nil
-	case !seen.Readable():
-		return nil, &idem.UnreadableError{SchemaVersion: seen.SchemaVersion, State: seen.State, Kind: seen.Kind}
-	case seen.State != storage.StateUnknown:
-		return nil, nil
-	}
-	return seen, nil
+	return r.questionRecord(ctx, ref.Tenant, ref.OperationID, true)
 }
 
 // lookAt is the place in the queue of a record that is unknown.
@@ -77,48 +45,64 @@ func lookAt(seen storage.Record) time.Time {
 	return seen.LookAt
 }
 
-// questionRecord asks, and writes what the answer means, or when to ask again. The record was read before the question, and
-// absence counts from when the question was put: what an answer does not cover must not be judged by it.
-func (r *Runner) questionRecord(ctx context.Context, seen storage.Record) (Decision, error) {
-	asked := r.now()
-	decision, err := r.askRecord(ctx, seen, asked)
-	if err == nil {
-		switch decision {
-		case DecisionEarly, DecisionUndecided, DecisionUnasked:
-			err = r.postpone(ctx, seen, decision, asked)
-		}
-	}
-	var conflict *storage.RecordConflictError
-	switch {
-	case errors.As(err, &conflict), errors.Is(err, idem.ErrNotLive): // somebody else was faster
-		return DecisionNone, nil
-	case err != nil:
-		return DecisionNone, err
-	}
-	return decision, nil
+// question is one look at a record, for [idem.Engine.Reconcile].
+type question struct {
+	*Runner
+	onlyDue bool
+	// seen is the record as it was read, and asked when the question was put. decision is why it is to be put again; none where
+	// it was not put, or where the engine decides by the answer.
+	seen     storage.Record
+	asked    time.Time
+	decision Decision
 }
 
-func (r *Runner) askRecord(ctx context.Context, seen storage.Record, asked time.Time) (Decision, error) {
-	probe, ok := r.probes[seen.Operation]
-	if !ok {
-		return DecisionUnasked, nil
-	}
-	log := func(level slog.Level, event string, args ...any) { r.logRecord(ctx, level, event, seen, args...) }
-	finding, err := r.probed(ctx, log, executed, func(ctx context.Context) Finding { return probe(ctx, seen) })
-	if err != nil {
+// questionRecord asks, has the engine write what the answer means, and writes otherwise when to ask again.
+func (r *Runner) questionRecord(ctx context.Context, tenant string, id idem.OperationID, onlyDue bool) (Decision, error) {
+	q := &question{Runner: r, onlyDue: onlyDue, decision: DecisionNone}
+	state, err := r.engine.Reconcile(ctx, tenant, id, r.cfg.LongestRequest+r.cfg.ListingDelay, q.ask)
+	switch {
+	case err != nil:
 		return DecisionNone, err
+	case state == storage.StateCompleted:
+		return DecisionCompleted, nil
+	case state != "":
+		return DecisionFreed, nil
+	case q.decision == DecisionNone:
+		return DecisionNone, nil
+	}
+	err = r.postpone(ctx, q.seen, q.decision, q.asked)
+	if errors.As(err, new(*storage.RecordConflictError)) { // somebody else was faster
+		return DecisionNone, nil
+	}
+	return q.decision, err
+}
+
+// ask is an [idem.Question].
+func (q *question) ask(ctx context.Context, seen storage.Record) (found idem.Response, absent bool, err error) {
+	if q.seen, q.asked = seen, q.now(); q.onlyDue && lookAt(seen).After(q.asked) {
+		return found, false, nil
+	}
+	probe, ok := q.probes[seen.Operation]
+	if !ok {
+		q.decision = DecisionUnasked
+		return found, false, nil
+	}
+	log := func(level slog.Level, event string, args ...any) { q.logRecord(ctx, level, event, seen, args...) }
+	finding, err := q.probed(ctx, log, executed, func(ctx context.Context) Finding { return probe(ctx, seen) })
+	if err != nil {
+		return found, false, err
 	}
 	switch finding := finding.(type) {
 	case Executed:
-		return DecisionCompleted, r.complete(ctx, seen, finding.Response)
+		return finding.Response, false, nil
 	case Absent:
-		if asked.Before(r.provable(seen)) {
-			return DecisionEarly, nil
+		if q.asked.Before(q.provable(seen)) {
+			q.decision = DecisionEarly
 		}
-		_, err := r.engine.Free(ctx, seen.Tenant, seen.OperationID, seen.Revision, "proven absent")
-		return DecisionFreed, err
+		return found, true, nil
 	}
-	return DecisionUndecided, nil
+	q.decision = DecisionUndecided
+	return found, false, nil
 }
 
 // executed says why a finding is no evidence about a wrapped operation.
@@ -131,17 +115,6 @@ func executed(finding Finding) error {
 		return fmt.Errorf("outbox: probe found a response with status %d", found.Response.Status)
 	}
 	return nil
-}
-
-// complete stores what was found. What does not fit has happened all the same, and must not happen again.
-func (r *Runner) complete(ctx context.Context, seen storage.Record, response idem.Response) error {
-	_, err := r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, seen.Revision, response)
-	if errors.Is(err, idem.ErrResponseTooLarge) {
-		short := idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
-			"The request was executed; its response is too large to be stored.").Response()
-		_, err = r.engine.Resolve(ctx, seen.Tenant, seen.OperationID, seen.Revision, short)
-	}
-	return err
 }
 
 // provable is from when on absence proves something: what the holder sent last has arrived by then, and is listed; also where

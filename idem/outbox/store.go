@@ -34,8 +34,7 @@ type Store interface {
 
 // Records is what a [Runner] needs of a store to look at records of wrapped operations, beside what it does through the engine.
 type Records interface {
-	// Get and Postpone are as in [storage.Store].
-	Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error)
+	// Postpone is as in [storage.Store].
 	Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error
 	// QueuedRecords lists records as QueuedMessages lists messages.
 	QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error)
