@@ -155,7 +155,7 @@ func TestRecordsThatNeedNothing(t *testing.T) {
 	h := started(t)
 	for _, event := range [][]byte{
 		stage.Sample(t, "worker-stream-modify"), stage.Sample(t, "worker-stream-ttl"),
-		changed(t, batch(t, 1), "s1", `"pending"`, `"claimed"`), // inline first: its courier is at work
+		changed(t, batch(t, 1), "s1", `"pending"`, `"claimed"`), // inline first: its request is at work
 	} {
 		if f := failed(t, h, event); f != "" {
 			t.Errorf("record %s failed", f)

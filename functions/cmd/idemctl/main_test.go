@@ -54,12 +54,12 @@ func newDesk(t *testing.T, with ...func(*stage.Stage)) *desk {
 	d.ok(err)
 	d.worker, err = outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	d.ok(err)
-	courier, err := outbox.NewCourier(d.worker)
+	inline, err := outbox.NewInline(d.worker)
 	d.ok(err)
 	engine, err := idem.New(parts.Store, idem.Config{ScopeSecret: cfg.ScopeSecret})
 	d.ok(err)
 	d.api, err = payments.New(payments.Config{
-		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Courier: courier,
+		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Inline: inline,
 		Identify: func(*http.Request) (middleware.Identity, error) {
 			return middleware.Identity{Tenant: stage.Tenant}, nil
 		},

@@ -96,10 +96,10 @@ func (w *world) start() {
 	w.ok(err)
 	engine, err := idem.New(store, idem.Config{Now: w.clock.Now, Pause: w.clock.Pause})
 	w.ok(err)
-	courier, err := outbox.NewCourier(w.worker)
+	inline, err := outbox.NewInline(w.worker)
 	w.ok(err)
 	w.app, err = payments.New(payments.Config{
-		Engine: engine, Ledger: payments.Table{Client: w.client, Name: w.payments}, Messages: store, Courier: courier,
+		Engine: engine, Ledger: payments.Table{Client: w.client, Name: w.payments}, Messages: store, Inline: inline,
 		Retention: 24 * time.Hour, BodyBytesMax: 1 << 16, Logger: slog.New(slog.DiscardHandler),
 		Identify: func(r *http.Request) (middleware.Identity, error) {
 			return middleware.Identity{Tenant: r.Header.Get("Tenant")}, nil

@@ -274,7 +274,7 @@ func (w *world) giveUp() {
 	}
 }
 
-// giveUpUnclaimed: nobody begins in time, or an operator ends what nobody has begun. Payouts have no courier here: an API
+// giveUpUnclaimed: nobody begins in time, or an operator ends what nobody has begun. Payouts have no inline delivery here: an API
 // function that has no time left for a call leaves its message to the worker, too.
 func (w *world) giveUpUnclaimed() {
 	refunded := w.paid("paid", "card_ok").ID

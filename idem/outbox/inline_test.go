@@ -82,11 +82,11 @@ func (c *chain) operation(mortal bool) *idem.Registered {
 	}
 	worker, err := outbox.NewWorker(store, c.mortalTopics(mortal), c.queue, c.queue)
 	c.ok(err)
-	courier, err := outbox.NewCourier(worker)
+	inline, err := outbox.NewInline(worker)
 	c.ok(err)
 	engine, err := idem.New(store, idem.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: c.clock.Pause})
 	c.ok(err)
-	op, err := engine.Register(idem.Operation{Name: "payouts.create", Kind: idem.KindDeferred, Policy: idem.IETF(), Inline: courier})
+	op, err := engine.Register(idem.Operation{Name: "payouts.create", Kind: idem.KindDeferred, Policy: idem.IETF(), Inline: inline})
 	c.ok(err)
 	return op
 }
@@ -364,16 +364,16 @@ func TestInlineDuplicatesRaceForADeadClaim(t *testing.T) {
 
 func TestInlineIsForDeferredOperationsOnly(t *testing.T) {
 	c := newChain(t, nil)
-	courier, err := outbox.NewCourier(c.worker)
+	inline, err := outbox.NewInline(c.worker)
 	c.ok(err)
 	engine, err := idem.New(c.store, idem.Config{})
 	c.ok(err)
-	_, err = engine.Register(idem.Operation{Name: "a.b", Kind: idem.KindAtomic, Policy: idem.IETF(), Inline: courier})
+	_, err = engine.Register(idem.Operation{Name: "a.b", Kind: idem.KindAtomic, Policy: idem.IETF(), Inline: inline})
 	var rejected *idem.ConfigError
 	if !errors.As(err, &rejected) || rejected.Field != "Operation.Inline" {
 		t.Errorf("%v, want a ConfigError of Operation.Inline", err)
 	}
-	if _, err := outbox.NewCourier(nil); !errors.As(err, &rejected) {
+	if _, err := outbox.NewInline(nil); !errors.As(err, &rejected) {
 		t.Errorf("no worker: %v, want a ConfigError", err)
 	}
 }

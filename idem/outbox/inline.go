@@ -11,25 +11,25 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Courier delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
-// as there is time: an [idem.Courier]. What it leaves, being killed too, a worker finishes: the chain's open message is
+// Inline delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
+// as there is time: an [idem.InlineDelivery]. What it leaves, being killed too, a worker finishes: the chain's open message is
 // the only recovery point, whoever goes on from it.
-type Courier struct{ worker *Worker }
+type Inline struct{ worker *Worker }
 
-// NewCourier returns a courier that delivers as the worker does, or an [*idem.ConfigError] without one.
-func NewCourier(worker *Worker) (*Courier, error) {
+// NewInline returns an inline delivery that works as the worker does, or an [*idem.ConfigError] without one.
+func NewInline(worker *Worker) (*Inline, error) {
 	if worker == nil {
 		return nil, &idem.ConfigError{Field: "worker", Value: nil, Rule: "must be given"}
 	}
-	return &Courier{worker}, nil
+	return &Inline{worker}, nil
 }
 
 var errUnclaimable = errors.New("outbox: a new message can't be claimed")
 
-// Claimed implements [idem.Courier]. No stream record wakes a worker for a message that is inserted as claimed: whoever
+// Claimed implements [idem.InlineDelivery]. No stream record wakes a worker for a message that is inserted as claimed: whoever
 // finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
-func (c *Courier) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
-	x, err := c.worker.deliveryOf(protocol.Wake, m)
+func (i *Inline) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
+	x, err := i.worker.deliveryOf(protocol.Wake, m)
 	if err != nil {
 		return m, err
 	}
@@ -44,18 +44,18 @@ func (c *Courier) Claimed(m storage.Message, owner storage.Owner, now time.Time)
 	return claimed, nil
 }
 
-// Carry implements [idem.Courier].
-func (c *Courier) Carry(ctx context.Context, m storage.Message) (*storage.RecordEnd, error) {
-	x, err := c.worker.deliveryOf(protocol.Carry, m)
+// Deliver implements [idem.InlineDelivery].
+func (i *Inline) Deliver(ctx context.Context, m storage.Message) (*storage.RecordEnd, error) {
+	x, err := i.worker.deliveryOf(protocol.Carry, m)
 	if err != nil {
 		return nil, err
 	}
-	return c.onward(ctx, x)
+	return i.onward(ctx, x)
 }
 
-// Resume implements [idem.Courier]. It costs the reads of [Open], and a claim where there is something to do.
-func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*storage.RecordEnd, error) {
-	w := c.worker
+// Resume implements [idem.InlineDelivery]. It costs the reads of [Open], and a claim where there is something to do.
+func (i *Inline) Resume(ctx context.Context, id idem.OperationID) (*storage.RecordEnd, error) {
+	w := i.worker
 	open, err := Open(ctx, readOnly{w.desk}, id)
 	if err != nil || open == nil || w.now().Before(Due(*open)) {
 		return nil, err
@@ -64,7 +64,7 @@ func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*storage.Rec
 	if err != nil {
 		return nil, err
 	}
-	end, err := c.onward(ctx, x)
+	end, err := i.onward(ctx, x)
 	if errors.Is(err, ErrNoTime) {
 		return nil, nil
 	}
@@ -72,14 +72,14 @@ func (c *Courier) Resume(ctx context.Context, id idem.OperationID) (*storage.Rec
 }
 
 // onward delivers and, as long as a settlement claims the next message of the chain, that one.
-func (c *Courier) onward(ctx context.Context, x *delivery) (*storage.RecordEnd, error) {
+func (i *Inline) onward(ctx context.Context, x *delivery) (*storage.RecordEnd, error) {
 	for {
 		x.machine.Onward = true
 		say, err := x.run(ctx)
 		if err != nil || say.Carry.State == protocol.NoMessage {
 			return x.ended, err
 		}
-		if x, err = c.worker.deliveryOf(protocol.Carry, x.next); err != nil {
+		if x, err = i.worker.deliveryOf(protocol.Carry, x.next); err != nil {
 			return nil, err
 		}
 	}
