@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
@@ -41,7 +41,7 @@ func compared(ctx context.Context, t *testing.T, payload string) (ledger.Report,
 
 // A run keeps time for its report and for the call that it is in.
 func TestAFunctionTimeoutThatLeavesNoTimeIsRefusedAtStart(t *testing.T) {
-	stage.New(t)
+	lambdatest.New(t)
 	t.Setenv("FUNCTION_TIMEOUT", "7s")
 	cfg, err := config.Read[config.Ledger]()
 	if err != nil {
@@ -58,9 +58,9 @@ const scheduled = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event
 
 // Drift is in the report and a metric, whatever LOG_LEVEL says; it is no error of the function.
 func TestAScheduledRunReports(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	t.Setenv("LEDGER_GRACE", "1ms")
-	log := stage.Log(t)
+	log := lambdatest.Log(t)
 	a := s.Accept(t, 30*time.Minute)
 	report, err := compared(t.Context(), t, scheduled)
 	if err != nil || !report.Clean() || report.Compared.Rows != 1 || report.Open != 1 {
@@ -72,7 +72,7 @@ func TestAScheduledRunReports(t *testing.T) {
 	a.Charge(t)
 	_, err = s.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: &s.Payments, UpdateExpression: aws.String("SET amt = :a"),
-		Key:                       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "payment#" + stage.Tenant + "/" + a.Payment.ID}},
+		Key:                       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "payment#" + lambdatest.Tenant + "/" + a.Payment.ID}},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":a": &types.AttributeValueMemberN{Value: "1"}},
 	})
 	if err != nil {
@@ -82,14 +82,14 @@ func TestAScheduledRunReports(t *testing.T) {
 	if err != nil || report.Clean() || report.Drift[ledger.AmountDiffers] != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if lines := log(); len(lines) != 1 || lines[0].Metrics["ledger.drift"] != 1 || lines[0].Tenant != stage.Tenant {
+	if lines := log(); len(lines) != 1 || lines[0].Metrics["ledger.drift"] != 1 || lines[0].Tenant != lambdatest.Tenant {
 		t.Errorf("%+v", lines)
 	}
 }
 
 // The event names a window; without one it is the last LEDGER_WINDOW, and with a length it is that long.
 func TestTheEventNamesTheWindow(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	s.Accept(t, 5*time.Hour)
 	at := time.Now().UTC().Add(-5 * time.Hour)
 	for payload, rows := range map[string]int{
@@ -118,15 +118,15 @@ func TestTheEventNamesTheWindow(t *testing.T) {
 
 // A run that could not compare is an error, and counted; one that is out of time says so before Lambda ends it.
 func TestARunThatCantCompareFails(t *testing.T) {
-	stage.New(t)
-	log := stage.Log(t)
+	lambdatest.New(t)
+	log := lambdatest.Log(t)
 	ctx, cancel := context.WithTimeout(t.Context(), reporting-time.Second)
 	defer cancel()
 	report, err := compared(ctx, t, `{}`)
 	if !errors.Is(err, context.DeadlineExceeded) || !report.Unfinished || ctx.Err() != nil {
 		t.Errorf("%+v, %v", report, err)
 	}
-	stage.Unreachable(t)
+	lambdatest.Unreachable(t)
 	if report, err := compared(t.Context(), t, `{}`); err == nil || !report.Unfinished {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -137,7 +137,7 @@ func TestARunThatCantCompareFails(t *testing.T) {
 
 // What is encrypted is compared by what is not: neither keys nor payloads are needed.
 func TestEncryptedMessagesAreCompared(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	s.Seal(t)
 	s.Accept(t, time.Hour).Charge(t)
 	t.Setenv("KEYS_TABLE", "")

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/ledger"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -25,7 +25,7 @@ func compares(t *testing.T, want int, args ...string) (stdout, stderr string) {
 }
 
 func TestLedgersExitCodes(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	t.Setenv("LEDGER_GRACE", "1ms")
 	s.Accept(t, time.Hour)
 	out, errs := compares(t, idemctl.ExitOK)
@@ -37,7 +37,7 @@ func TestLedgersExitCodes(t *testing.T) {
 	if !strings.Contains(out, "missing_here") {
 		t.Error(out)
 	}
-	compares(t, idemctl.ExitOK, "--tenant", stage.Tenant)
+	compares(t, idemctl.ExitOK, "--tenant", lambdatest.Tenant)
 	compares(t, idemctl.ExitOK, "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
 
 	compares(t, idemctl.ExitTrouble, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z")
@@ -53,7 +53,7 @@ func TestLedgersExitCodes(t *testing.T) {
 
 // stray makes a charge that nobody here has asked for. It returns when the charge is older than the grace, to the
 // millisecond in which windows end.
-func stray(t *testing.T, s *stage.Stage) {
+func stray(t *testing.T, s *lambdatest.Stage) {
 	t.Helper()
 	body := strings.NewReader(`{"amount":1999,"currency":"EUR","source":"card_ok","reference":"order-17"}`)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Provider.URL+"/charges", body)
@@ -73,7 +73,7 @@ func stray(t *testing.T, s *stage.Stage) {
 }
 
 func TestLedgerAsJSON(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	t.Setenv("LEDGER_GRACE", "1ms")
 	stray(t, s)
 	out, errs := compares(t, idemctl.ExitRefused, "--output", "json")
@@ -85,18 +85,18 @@ func TestLedgerAsJSON(t *testing.T) {
 
 // What could not be compared is no clean ledger.
 func TestWhatCantBeComparedIsTrouble(t *testing.T) {
-	for name, broken := range map[string]func(t *testing.T, s *stage.Stage){
-		"the tables can't be reached": func(t *testing.T, _ *stage.Stage) { stage.Unreachable(t) },
-		"the provider does not list": func(t *testing.T, s *stage.Stage) {
+	for name, broken := range map[string]func(t *testing.T, s *lambdatest.Stage){
+		"the tables can't be reached": func(t *testing.T, _ *lambdatest.Stage) { lambdatest.Unreachable(t) },
+		"the provider does not list": func(t *testing.T, s *lambdatest.Stage) {
 			if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.List, Fault: provider.ErrorBefore}); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"no table is named":        func(t *testing.T, _ *stage.Stage) { t.Setenv("PAYMENTS_TABLE", "") },
-		"the grace is no duration": func(t *testing.T, _ *stage.Stage) { t.Setenv("LEDGER_GRACE", "soon") },
+		"no table is named":        func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("PAYMENTS_TABLE", "") },
+		"the grace is no duration": func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("LEDGER_GRACE", "soon") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stage.New(t)
+			s := lambdatest.New(t)
 			broken(t, s)
 			if _, errs := compares(t, idemctl.ExitTrouble); errs == "" {
 				t.Error("nothing says why")

@@ -1,6 +1,6 @@
-// Package stage sets functions up in tests as a deployed stack would: their tables on an emulator, their queues, the
+// Package lambdatest sets functions up in tests as a deployed stack would: their tables on an emulator, their queues, the
 // provider simulator, and the environment that names them all. It is for tests only.
-package stage
+package lambdatest
 
 import (
 	"os"
