@@ -1,4 +1,4 @@
-package ledger_test
+package drift_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
@@ -57,7 +57,7 @@ func TestWindowsAreCutExactly(t *testing.T) {
 		w.plant(at, payments.StatusSucceeded)
 	}
 	w.waitUntil(midnight.Add(60 * time.Hour))
-	for _, window := range []ledger.Window{
+	for _, window := range []drift.Window{
 		{From: begin, To: midnight.Add(2 * time.Hour)},
 		{From: begin, To: midnight},
 		{From: midnight, To: midnight.Add(time.Hour)},
@@ -72,7 +72,7 @@ func TestWindowsAreCutExactly(t *testing.T) {
 				want++
 			}
 		}
-		report, err := w.ledger().Check(t.Context(), window)
+		report, err := w.job().Check(t.Context(), window)
 		w.ok(err)
 		w.drifts(report)
 		if report.Compared.Rows != want || report.Compared.Objects != want || report.Removed != want || report.Window != window || !report.Reached.Equal(window.From) {
@@ -87,22 +87,22 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 	w := newWorld(t)
 	at := w.clock.Now()
 	paid := w.pay("card_ok")
-	check := func(age time.Duration) ledger.Report {
+	check := func(age time.Duration) drift.Report {
 		t.Helper()
 		w.waitUntil(at.Add(age))
-		report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin, To: begin.Add(time.Hour)})
+		report, err := w.job().Check(t.Context(), drift.Window{From: begin, To: begin.Add(time.Hour)})
 		w.ok(err)
 		return report
 	}
 	w.removeRecord(paid)
-	w.drifts(check(24*time.Hour-time.Second), ledger.RecordMessageDiffers)
+	w.drifts(check(24*time.Hour-time.Second), drift.RecordMessageDiffers)
 	report := check(24 * time.Hour)
 	w.drifts(report)
 	if report.Removed != 1 || report.Compared.Records != 0 || report.Compared.Messages != 1 {
 		t.Errorf("%+v", report)
 	}
 	w.removeMessage(paid)
-	w.drifts(check(48*time.Hour-time.Second), ledger.RecordMessageDiffers)
+	w.drifts(check(48*time.Hour-time.Second), drift.RecordMessageDiffers)
 	report = check(48 * time.Hour)
 	w.drifts(report)
 	if report.Removed != 1 || report.Compared.Messages != 0 || report.Compared.Objects != 1 {
@@ -110,7 +110,7 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 	}
 	// What is left is compared all the same.
 	w.setRow(paid, "amt", 1)
-	w.drifts(check(72*time.Hour), ledger.AmountDiffers)
+	w.drifts(check(72*time.Hour), drift.AmountDiffers)
 	w.setRow(paid, "amt", 1999)
 	// A charge that only the row could account for is drift while its message must be there, and nobody's later.
 	w.remove(w.payments, "pk", paid.row())
@@ -121,9 +121,9 @@ func TestWhatTTLHasRemovedIsNoDrift(t *testing.T) {
 	}
 	w.plant(w.clock.Now(), payments.StatusPending)
 	w.clock.Advance(30 * 24 * time.Hour)
-	report, err := w.ledger().Check(t.Context(), ledger.Window{From: at.Add(71 * time.Hour), To: at.Add(73 * time.Hour)})
+	report, err := w.job().Check(t.Context(), drift.Window{From: at.Add(71 * time.Hour), To: at.Add(73 * time.Hour)})
 	w.ok(err)
-	w.drifts(report, ledger.RecordMessageDiffers)
+	w.drifts(report, drift.RecordMessageDiffers)
 }
 
 // An end so young that the provider need not list it is open, by the grace.
@@ -135,10 +135,10 @@ func TestWhatIsNotListedYetIsOpen(t *testing.T) {
 	w.clock.Advance(30 * time.Minute)
 	w.deliver(slow)
 	w.clock.Advance(5 * time.Minute)
-	graceful := func(c *ledger.Config) { c.Grace, c.ListingDelay = 12*time.Minute, 10*time.Minute }
-	check := func() ledger.Report {
+	graceful := func(c *drift.Config) { c.Grace, c.ListingDelay = 12*time.Minute, 10*time.Minute }
+	check := func() drift.Report {
 		t.Helper()
-		report, err := w.ledger(graceful).Check(t.Context(), ledger.Window{From: begin, To: begin.Add(10 * time.Minute)})
+		report, err := w.job(graceful).Check(t.Context(), drift.Window{From: begin, To: begin.Add(10 * time.Minute)})
 		w.ok(err)
 		return report
 	}
@@ -154,7 +154,7 @@ func TestWhatIsNotListedYetIsOpen(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	w.ok(w.provider.Reset(t.Context()))
-	w.drifts(check(), ledger.MissingThere)
+	w.drifts(check(), drift.MissingThere)
 }
 
 // A run that can't go on says so, and how far it came; it is never clean.
@@ -164,8 +164,8 @@ func TestAnUnfinishedRunIsNotClean(t *testing.T) {
 		w.plant(begin.Add(time.Duration(i)*time.Second), payments.StatusSucceeded)
 	}
 	w.clock.Advance(50 * time.Hour)
-	whole := ledger.Window{From: begin, To: begin.Add(time.Hour)}
-	unfinished := func(why string, report ledger.Report, err error) {
+	whole := drift.Window{From: begin, To: begin.Add(time.Hour)}
+	unfinished := func(why string, report drift.Report, err error) {
 		t.Helper()
 		if err == nil || !report.Unfinished || report.Clean() {
 			t.Errorf("%s: %+v, %v", why, report, err)
@@ -173,21 +173,21 @@ func TestAnUnfinishedRunIsNotClean(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	report, err := w.ledger().Check(over, whole)
+	report, err := w.job().Check(over, whole)
 	if !errors.Is(err, context.Canceled) || report.Compared.Rows != 0 {
 		t.Errorf("out of time: %+v, %v", report, err)
 	}
 	unfinished("out of time", report, err)
 
 	w.faults(provider.Rule{On: provider.List, Fault: provider.ErrorBefore})
-	report, err = w.ledger().Check(t.Context(), whole)
+	report, err = w.job().Check(t.Context(), whole)
 	unfinished("a provider that does not list", report, err)
 	w.faults()
 
-	report, err = w.ledger(func(c *ledger.Config) { c.OutboxTable = "nowhere" }).Check(t.Context(), whole)
+	report, err = w.job(func(c *drift.Config) { c.OutboxTable = "nowhere" }).Check(t.Context(), whole)
 	unfinished("no table of messages", report, err)
 
-	report, err = w.ledger().Check(t.Context(), ledger.Window{From: begin.Add(time.Hour), To: begin})
+	report, err = w.job().Check(t.Context(), drift.Window{From: begin.Add(time.Hour), To: begin})
 	unfinished("a window that ends before it begins", report, err)
 	if configuration := (*idem.ConfigError)(nil); !errors.As(err, &configuration) {
 		t.Errorf("%v", err)
@@ -211,7 +211,7 @@ func TestWhatCantBeReadFailsTheRun(t *testing.T) {
 			spoil(w, w.pay("card_ok"))
 			w.pay("card_ok")
 			w.clock.Advance(time.Hour)
-			report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin})
+			report, err := w.job().Check(t.Context(), drift.Window{From: begin})
 			if err == nil || report.Unreadable == 0 || report.Clean() || !report.Unfinished || report.Compared.Rows == 0 {
 				t.Errorf("%+v, %v", report, err)
 			}
@@ -240,22 +240,22 @@ func TestARowThatTheProviderDoesNotAnswerAboutIsLeftOut(t *testing.T) {
 	w := newWorld(t)
 	early := w.post(tenantA, "/v1/payments", payment("card_failing")) // before the window, and its charge within
 	w.clock.Advance(time.Minute)
-	window := ledger.Window{From: w.clock.Now()}
+	window := drift.Window{From: w.clock.Now()}
 	w.deliver(early)
 	w.clock.Advance(time.Hour)
 	late := w.pay("card_ok")
 	w.setRow(late, "amt", 1)
 	w.faults(provider.Rule{On: provider.List, Source: "card_failing", Fault: provider.ErrorBefore})
 	w.clock.Advance(time.Hour)
-	report, err := w.ledger().Check(t.Context(), window)
+	report, err := w.job().Check(t.Context(), window)
 	w.ok(err)
-	w.drifts(report, ledger.AmountDiffers)
+	w.drifts(report, drift.AmountDiffers)
 	if report.Unanswered != 1 || report.Late != 0 || report.Clean() {
 		t.Errorf("%+v", report)
 	}
 	w.faults()
 	w.setRow(late, "amt", 1999)
-	report, err = w.ledger().Check(t.Context(), window)
+	report, err = w.job().Check(t.Context(), window)
 	w.ok(err)
 	w.drifts(report)
 	if report.Unanswered != 0 || report.Late != 1 || !report.Clean() {

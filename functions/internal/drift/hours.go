@@ -1,4 +1,4 @@
-package ledger
+package drift
 
 import (
 	"context"
@@ -115,7 +115,7 @@ func (s *shard) fill(ctx context.Context, t tables) error {
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		})
 		if err != nil {
-			return fmt.Errorf("ledger: rows of %s: %w", s.partition, err)
+			return fmt.Errorf("drift: rows of %s: %w", s.partition, err)
 		}
 		if out.ConsumedCapacity != nil {
 			t.meter.read(*out.ConsumedCapacity)

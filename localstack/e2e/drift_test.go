@@ -18,7 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
-// reconciliation is what the ledger function answers, as far as a test looks at it.
+// reconciliation is what the drift function answers, as far as a test looks at it.
 type reconciliation struct {
 	Window struct {
 		From, To time.Time
@@ -35,20 +35,20 @@ type reconciliation struct {
 	}
 }
 
-// compareLedger invokes the ledger function for the span; missing says why it has not compared all of it.
-func compareLedger(ctx context.Context, from, to time.Time) (r reconciliation, missing string, err error) {
+// runDriftJob invokes the drift function for the span; missing says why it has not compared all of it.
+func runDriftJob(ctx context.Context, from, to time.Time) (r reconciliation, missing string, err error) {
 	event := fmt.Sprintf(`{"from":%q,"to":%q}`, from.UTC().Format(time.RFC3339Nano), to.UTC().Format(time.RFC3339Nano))
 	out, err := deployed.functions.Invoke(ctx, &lambda.InvokeInput{
-		FunctionName: aws.String(deployed.variables["FUNCTION_LEDGER"]), Payload: []byte(event),
+		FunctionName: aws.String(deployed.variables["FUNCTION_DRIFT"]), Payload: []byte(event),
 	})
 	if err != nil {
 		return r, "", err
 	}
 	if out.FunctionError != nil {
-		return r, fmt.Sprintf("the ledger function fails: %s", out.Payload), nil
+		return r, fmt.Sprintf("the drift function fails: %s", out.Payload), nil
 	}
 	if err := json.Unmarshal(out.Payload, &r); err != nil {
-		return r, "", fmt.Errorf("the ledger function answers %s: %w", out.Payload, err)
+		return r, "", fmt.Errorf("the drift function answers %s: %w", out.Payload, err)
 	}
 	if r.Unfinished || r.Window.To.Before(to.Truncate(time.Millisecond)) { // its grace is not over
 		return r, fmt.Sprintf("compared only %s to %s", r.Window.From, r.Window.To), nil
@@ -59,7 +59,7 @@ func compareLedger(ctx context.Context, from, to time.Time) (r reconciliation, m
 // began is when this run did: what is older is another's.
 var began = time.Now()
 
-// drifting compares all that this run has left, as the ledger function does on schedule: whatever became of a request, both
+// drifting compares all that this run has left, as the drift function does on schedule: whatever became of a request, both
 // sides agree about it in the end.
 func drifting(ctx context.Context) (broken []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, delivered)
@@ -67,16 +67,16 @@ func drifting(ctx context.Context) (broken []string, err error) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for to := time.Now(); ; {
-		report, missing, err := compareLedger(ctx, began, to)
+		report, missing, err := runDriftJob(ctx, began, to)
 		if err != nil {
-			return nil, fmt.Errorf("ledger: %w", err)
+			return nil, fmt.Errorf("drift: %w", err)
 		}
 		if missing == "" && report.Unanswered > 0 {
-			missing = fmt.Sprintf("the provider did not answer the ledger about %d rows", report.Unanswered)
+			missing = fmt.Sprintf("the provider did not answer the drift job about %d rows", report.Unanswered)
 		}
 		if missing == "" {
 			for _, d := range report.Drifts {
-				broken = append(broken, fmt.Sprintf("the ledger drifts: %+v", d))
+				broken = append(broken, fmt.Sprintf("drift: %+v", d))
 			}
 			return broken, nil
 		}
@@ -101,13 +101,13 @@ func (r reconciliation) of(entries ...string) (kinds []string) {
 
 // The window has other tests' rows too, which are left in all ways; what this test made is
 // clean, and each thing that it spoils is found, and only that.
-func TestLedgerFindsWhatDrifts(t *testing.T) {
+func TestTheDriftJobFindsWhatDrifts(t *testing.T) {
 	t.Parallel()
 	from := time.Now().Add(-time.Second)
-	first, _ := paid(t, "ledger", card("ledger"))
-	keyless, _ := paid(t, "ledger-keyless", "legacy_ledger_"+run)
-	back := decode[refund](t, deployed.tenantA.settle(t, giveBack("ledger-refund", first.ID, 500)))
-	out := decode[payout](t, deployed.tenantA.settle(t, placeable(t, "ledger", iban("ledger")).request()))
+	first, _ := paid(t, "drift", card("drift"))
+	keyless, _ := paid(t, "drift-keyless", "legacy_drift_"+run)
+	back := decode[refund](t, deployed.tenantA.settle(t, giveBack("drift-refund", first.ID, 500)))
+	out := decode[payout](t, deployed.tenantA.settle(t, placeable(t, "drift", iban("drift")).request()))
 	to := time.Now().Add(time.Second)
 	mine := []string{first.ID, keyless.ID, back.ID, out.ID}
 
@@ -115,7 +115,7 @@ func TestLedgerFindsWhatDrifts(t *testing.T) {
 		t.Helper()
 		slices.Sort(want)
 		eventually(t, within, func() string {
-			report, missing, err := compareLedger(t.Context(), from, to)
+			report, missing, err := runDriftJob(t.Context(), from, to)
 			must(t, err)
 			if missing != "" {
 				return missing
@@ -133,7 +133,7 @@ func TestLedgerFindsWhatDrifts(t *testing.T) {
 
 	spoil(t, "PAYMENTS", attributeKey, paymentKeys+"tenant-a/"+keyless.ID, attributeAmount, &types.AttributeValueMemberN{Value: "1998"})
 	spoil(t, "PAYMENTS", attributeKey, payoutKeys+"tenant-a/"+out.ID, attributeProvider, &types.AttributeValueMemberS{Value: "po_other"})
-	spoil(t, "IDEMPOTENCY", schema.RecordKey, string(scopeOf(operationRefunds, "ledger-refund")), schema.State, &types.AttributeValueMemberS{Value: "pending"})
+	spoil(t, "IDEMPOTENCY", schema.RecordKey, string(scopeOf(operationRefunds, "drift-refund")), schema.State, &types.AttributeValueMemberS{Value: "pending"})
 	reports(soon, "amount_differs "+keyless.ID, "state_differs "+out.ID, "record_message_differs "+back.ID)
 }
 

@@ -1,4 +1,4 @@
-package ledger
+package drift
 
 import (
 	"context"
@@ -78,7 +78,7 @@ func (t tables) batch(ctx context.Context, name, key string, keys []string, attr
 	left := map[string]types.KeysAndAttributes{name: ask}
 	for try := 0; len(left) > 0; try++ {
 		if try == triesMax {
-			return nil, fmt.Errorf("ledger: read %s: %d of %d items were not served in %d tries", name, len(left[name].Keys), len(keys), triesMax)
+			return nil, fmt.Errorf("drift: read %s: %d of %d items were not served in %d tries", name, len(left[name].Keys), len(keys), triesMax)
 		}
 		if try > 0 {
 			if err := t.cfg.Pause(ctx, pauseMin<<try); err != nil {
@@ -89,7 +89,7 @@ func (t tables) batch(ctx context.Context, name, key string, keys []string, attr
 			RequestItems: left, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("ledger: read %s: %w", name, err)
+			return nil, fmt.Errorf("drift: read %s: %w", name, err)
 		}
 		t.meter.read(out.ConsumedCapacity...)
 		for _, it := range out.Responses[name] {
@@ -191,7 +191,7 @@ func (t tables) many(ctx context.Context, name, key string, keys []string, attri
 }
 
 // errMalformed is wrapped by errors about what is stored and can't be read.
-var errMalformed = errors.New("ledger: malformed")
+var errMalformed = errors.New("drift: malformed")
 
 // storyOf begins the story of a row.
 func storyOf(it item) (story, error) {
@@ -240,10 +240,10 @@ func (t tables) together(ctx context.Context, pk string, kind payments.EntryKind
 	}
 	out, err := t.transact(ctx, reads)
 	if err != nil {
-		return nil, fmt.Errorf("ledger: read %s: %w", pk, err)
+		return nil, fmt.Errorf("drift: read %s: %w", pk, err)
 	}
 	if len(out) != len(reads) {
-		return nil, fmt.Errorf("ledger: read %s: %d of %d items were answered", pk, len(out), len(reads))
+		return nil, fmt.Errorf("drift: read %s: %d of %d items were answered", pk, len(out), len(reads))
 	}
 	if len(out[0].Item) == 0 {
 		return nil, nil

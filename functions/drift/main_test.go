@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
@@ -22,9 +22,9 @@ import (
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // compared invokes the function with an event, as its environment makes it.
-func compared(ctx context.Context, t *testing.T, payload string) (ledger.Report, error) {
+func compared(ctx context.Context, t *testing.T, payload string) (drift.Report, error) {
 	t.Helper()
-	cfg, err := config.Read[config.Ledger]()
+	cfg, err := config.Read[config.Drift]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func compared(ctx context.Context, t *testing.T, payload string) (ledger.Report,
 func TestAFunctionTimeoutThatLeavesNoTimeIsRefusedAtStart(t *testing.T) {
 	lambdatest.New(t)
 	t.Setenv("FUNCTION_TIMEOUT", "7s")
-	cfg, err := config.Read[config.Ledger]()
+	cfg, err := config.Read[config.Drift]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ const scheduled = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event
 // Drift is in the report and a metric, whatever LOG_LEVEL says; it is no error of the function.
 func TestAScheduledRunReports(t *testing.T) {
 	s := lambdatest.New(t)
-	t.Setenv("LEDGER_GRACE", "1ms")
+	t.Setenv("DRIFT_GRACE", "1ms")
 	log := lambdatest.Log(t)
 	a := s.Accept(t, 30*time.Minute)
 	report, err := compared(t.Context(), t, scheduled)
@@ -79,15 +79,15 @@ func TestAScheduledRunReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err = compared(t.Context(), t, scheduled)
-	if err != nil || report.Clean() || report.Drift[ledger.AmountDiffers] != 1 {
+	if err != nil || report.Clean() || report.Drift[drift.AmountDiffers] != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if lines := log(); len(lines) != 1 || lines[0].Metrics["ledger.drift"] != 1 || lines[0].Tenant != lambdatest.Tenant {
+	if lines := log(); len(lines) != 1 || lines[0].Metrics["drift.found"] != 1 || lines[0].Tenant != lambdatest.Tenant {
 		t.Errorf("%+v", lines)
 	}
 }
 
-// The event names a window; without one it is the last LEDGER_WINDOW, and with a length it is that long.
+// The event names a window; without one it is the last DRIFT_WINDOW, and with a length it is that long.
 func TestTheEventNamesTheWindow(t *testing.T) {
 	s := lambdatest.New(t)
 	s.Accept(t, 5*time.Hour)
@@ -130,7 +130,7 @@ func TestARunThatCantCompareFails(t *testing.T) {
 	if report, err := compared(t.Context(), t, `{}`); err == nil || !report.Unfinished {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if lines := log(); len(lines) != 2 || lines[0].Metrics["ledger.failed"] != 1 || lines[1].Metrics["ledger.failed"] != 1 {
+	if lines := log(); len(lines) != 2 || lines[0].Metrics["drift.failed"] != 1 || lines[1].Metrics["drift.failed"] != 1 {
 		t.Errorf("%+v", lines)
 	}
 }

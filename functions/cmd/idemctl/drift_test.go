@@ -8,25 +8,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-// compares runs the command ledger as a shell does.
+// compares runs the command drift as a shell does.
 func compares(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
-	if got := idemctl.Run(t.Context(), app(), append([]string{"ledger"}, args...), &out, &errs); got != want {
-		t.Errorf("ledger %v exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
+	if got := idemctl.Run(t.Context(), app(), append([]string{"drift"}, args...), &out, &errs); got != want {
+		t.Errorf("drift %v exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
 	}
 	return out.String(), errs.String()
 }
 
-func TestLedgersExitCodes(t *testing.T) {
+func TestDriftsExitCodes(t *testing.T) {
 	s := lambdatest.New(t)
-	t.Setenv("LEDGER_GRACE", "1ms")
+	t.Setenv("DRIFT_GRACE", "1ms")
 	s.Accept(t, time.Hour)
 	out, errs := compares(t, idemctl.ExitOK)
 	if !strings.Contains(out, "drift           0\n") || !strings.Contains(out, "1 rows") {
@@ -72,18 +72,18 @@ func stray(t *testing.T, s *lambdatest.Stage) {
 	<-time.After(3 * time.Millisecond)
 }
 
-func TestLedgerAsJSON(t *testing.T) {
+func TestDriftAsJSON(t *testing.T) {
 	s := lambdatest.New(t)
-	t.Setenv("LEDGER_GRACE", "1ms")
+	t.Setenv("DRIFT_GRACE", "1ms")
 	stray(t, s)
 	out, errs := compares(t, idemctl.ExitRefused, "--output", "json")
-	var report ledger.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Drift[ledger.MissingHere] != 1 || len(report.Drifts) != 1 || errs == "" {
+	var report drift.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Drift[drift.MissingHere] != 1 || len(report.Drifts) != 1 || errs == "" {
 		t.Errorf("%v: %s%s", err, out, errs)
 	}
 }
 
-// What could not be compared is no clean ledger.
+// What could not be compared is not clean.
 func TestWhatCantBeComparedIsTrouble(t *testing.T) {
 	for name, broken := range map[string]func(t *testing.T, s *lambdatest.Stage){
 		"the tables can't be reached": func(t *testing.T, _ *lambdatest.Stage) { lambdatest.Unreachable(t) },
@@ -93,7 +93,7 @@ func TestWhatCantBeComparedIsTrouble(t *testing.T) {
 			}
 		},
 		"no table is named":        func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("PAYMENTS_TABLE", "") },
-		"the grace is no duration": func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("LEDGER_GRACE", "soon") },
+		"the grace is no duration": func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("DRIFT_GRACE", "soon") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := lambdatest.New(t)

@@ -15,29 +15,29 @@ import (
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
-// Ledger reconciliation. Windows overlap, so that what one run finds open is compared by the next; the one a day reaches
+// The drift job. Windows overlap, so that what one run finds open is compared by the next; the one a day reaches
 // behind the longest that anything is worked on and unknown, two days.
 const (
-	ledgerTimeout    = 10 * time.Minute
-	ledgerWindow     = "2h"
-	ledgerGrace      = "15m"
-	localLedgerGrace = "5s" // tests wait for it
-	ledgerDayWindow  = "50h"
+	driftTimeout    = 10 * time.Minute
+	driftWindow     = "2h"
+	driftGrace      = "15m"
+	localDriftGrace = "5s" // tests wait for it
+	driftDayWindow  = "50h"
 )
 
-func (p parts) ledgerGrace() *string {
+func (p parts) driftGrace() *string {
 	if p.config.Local {
-		return jsii.String(localLedgerGrace)
+		return jsii.String(localDriftGrace)
 	}
-	return jsii.String(ledgerGrace)
+	return jsii.String(driftGrace)
 }
 
-// ledger compares what is written with what the provider has; it may only read.
-func (p parts) ledger() function {
+// drift compares what is written with what the provider has; it may only read.
+func (p parts) drift() function {
 	index := awscdk.Fn_Join(jsii.String(""), &[]*string{p.payments.TableArn(), jsii.String("/index/" + table.Payments().Index.Name)})
 	return function{
-		name: "ledger", id: "Ledger", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
-		timeout: ledgerTimeout, once: true,
+		name: "drift", id: "Drift", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
+		timeout: driftTimeout, once: true,
 		environment: map[string]*string{
 			"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
 			"OUTBOX_TABLE":      p.tables.Outbox.TableName(),
@@ -45,8 +45,8 @@ func (p parts) ledger() function {
 			"PROVIDER_URL":      jsii.String(p.config.ProviderURL),
 			"PROVIDER_TIMEOUT":  jsii.String(providerTimeout),
 			"RETENTION":         jsii.String(retention),
-			"LEDGER_WINDOW":     jsii.String(ledgerWindow),
-			"LEDGER_GRACE":      p.ledgerGrace(),
+			"DRIFT_WINDOW":      jsii.String(driftWindow),
+			"DRIFT_GRACE":       p.driftGrace(),
 		},
 		statements: []awsiam.PolicyStatement{
 			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"},
@@ -56,19 +56,19 @@ func (p parts) ledger() function {
 	}
 }
 
-// scheduleLedger calls the function once an hour with the schedule's own event, and once a day with a long window.
-func scheduleLedger(scope constructs.Construct, ledger awslambda.IFunction) {
-	self := constructs.NewConstruct(scope, jsii.String("LedgerSchedule"))
+// scheduleDrift calls the function once an hour with the schedule's own event, and once a day with a long window.
+func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) {
+	self := constructs.NewConstruct(scope, jsii.String("DriftSchedule"))
 	rule := func(id, description string, every awscdk.Duration, event awsevents.RuleTargetInput) {
 		awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
 			Description: jsii.String(description),
 			Schedule:    awsevents.Schedule_Rate(every),
-			Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(ledger, &awseventstargets.LambdaFunctionProps{
+			Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(drift, &awseventstargets.LambdaFunctionProps{
 				Event: event, MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)),
 			})},
 		})
 	}
 	rule("Hour", "Compares the last hours with the provider", awscdk.Duration_Hours(jsii.Number(1)), nil)
 	rule("Day", "Compares what was unknown for long with the provider", awscdk.Duration_Days(jsii.Number(1)),
-		awsevents.RuleTargetInput_FromObject(map[string]any{"window": ledgerDayWindow}))
+		awsevents.RuleTargetInput_FromObject(map[string]any{"window": driftDayWindow}))
 }

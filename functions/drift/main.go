@@ -1,4 +1,4 @@
-// Command ledger compares keys, messages, payments and the provider's objects of a window of time: once an hour and once a
+// Command drift compares keys, messages, payments and the provider's objects of a window of time: once an hour and once a
 // day, by schedule, and whenever it is invoked. Drift is no error of the function: it is in the report, and a metric.
 package main
 
@@ -10,17 +10,17 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/idem"
 )
 
 func main() {
-	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Ledger]()))))
+	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Drift]()))))
 }
 
 // event says what to compare; a schedule's own says nothing of it.
 type event struct {
-	// From and To bound the window. Default: the last LEDGER_WINDOW, up to LEDGER_GRACE ago.
+	// From and To bound the window. Default: the last DRIFT_WINDOW, up to DRIFT_GRACE ago.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	// Window is how long it is where From is not given, in Go's notation: "50h".
@@ -32,7 +32,7 @@ type event struct {
 // reporting is kept of the function's time for the answer, so that a run that has no time left says how far it came.
 const reporting = 3 * time.Second
 
-func handler(ctx context.Context, cfg config.Ledger) (func(context.Context, event) (ledger.Report, error), error) {
+func handler(ctx context.Context, cfg config.Drift) (func(context.Context, event) (drift.Report, error), error) {
 	if least := reporting + cfg.Provider.Timeout; cfg.FunctionTimeout != 0 && cfg.FunctionTimeout < least {
 		return nil, &idem.ConfigError{Field: "FUNCTION_TIMEOUT", Value: cfg.FunctionTimeout, Rule: fmt.Sprintf("must be at least PROVIDER_TIMEOUT + %v = %v: less leaves no time to compare", reporting, least)}
 	}
@@ -40,11 +40,11 @@ func handler(ctx context.Context, cfg config.Ledger) (func(context.Context, even
 	if err != nil {
 		return nil, err
 	}
-	l, err := ledger.Open(ctx, cfg, logger)
+	job, err := drift.Open(ctx, cfg, logger)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, e event) (ledger.Report, error) {
+	return func(ctx context.Context, e event) (drift.Report, error) {
 		if deadline, ok := ctx.Deadline(); ok {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadline(ctx, deadline.Add(-reporting))
@@ -52,18 +52,18 @@ func handler(ctx context.Context, cfg config.Ledger) (func(context.Context, even
 		}
 		w, err := e.asked(time.Now(), cfg.Grace)
 		if err != nil {
-			return ledger.Report{}, err
+			return drift.Report{}, err
 		}
-		report, err := l.Check(ctx, w)
-		logger.InfoContext(ctx, "ledger compared", "window", report.Window, "unfinished", report.Unfinished, "unanswered", report.Unanswered, "compared", report.Compared, "open", report.Open,
+		report, err := job.Check(ctx, w)
+		logger.InfoContext(ctx, "drift checked", "window", report.Window, "unfinished", report.Unfinished, "unanswered", report.Unanswered, "compared", report.Compared, "open", report.Open,
 			"with_operator", report.WithOperator, "drift", report.Drift, "cost", report.Cost)
 		return report, err
 	}, nil
 }
 
 // asked is the window that the event asks for.
-func (e event) asked(now time.Time, grace time.Duration) (ledger.Window, error) {
-	w := ledger.Window{From: e.From, To: e.To, Tenant: e.Tenant}
+func (e event) asked(now time.Time, grace time.Duration) (drift.Window, error) {
+	w := drift.Window{From: e.From, To: e.To, Tenant: e.Tenant}
 	if e.Window == "" {
 		return w, nil
 	}

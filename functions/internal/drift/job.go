@@ -1,4 +1,4 @@
-package ledger
+package drift
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // WindowMax is the longest window of one run.
 const WindowMax = 31 * 24 * time.Hour
 
-// Config is what a Ledger reads, and by which rules it judges. Client, the tables and ProviderURL are required.
+// Config is what a Job reads, and by which rules it judges. Client, the tables and ProviderURL are required.
 type Config struct {
 	Client                                       *dynamodb.Client
 	IdempotencyTable, OutboxTable, PaymentsTable string
@@ -57,15 +57,15 @@ type Window struct {
 	Tenant string `json:"tenant,omitempty"`
 }
 
-// Ledger compares. It is safe for concurrent use.
-type Ledger struct {
+// Job compares. It is safe for concurrent use.
+type Job struct {
 	cfg      Config
 	tables   tables
 	provider provider
 }
 
 // New checks the configuration, or returns an [*idem.ConfigError].
-func New(cfg Config) (*Ledger, error) {
+func New(cfg Config) (*Job, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func New(cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{
+	return &Job{
 		cfg:      cfg,
 		tables:   tables{cfg: cfg, messages: decoder},
 		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout),
@@ -132,42 +132,42 @@ func (c Config) validate() error {
 // Check compares the window. A zero To is now less the grace, a zero From that less Config.Window; a To that is later than
 // now less the grace is moved there, and the report says so. A window that can't be is an [*idem.ConfigError]. Any other
 // error, the context's among them, comes with a report of what was compared before, which says that it is unfinished.
-func (l *Ledger) Check(ctx context.Context, w Window) (Report, error) {
-	now := l.cfg.Now()
-	w, err := l.window(w, now)
+func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
+	now := j.cfg.Now()
+	w, err := j.window(w, now)
 	if err != nil {
 		return Report{Window: w, Unfinished: true}, err
 	}
-	r := newRun(l, w, now)
+	r := newRun(j, w, now)
 	if err = r.all(ctx); err == nil && r.report.Unreadable > 0 {
-		err = fmt.Errorf("ledger: %d rows, messages or records are of a release that this one does not know, or are malformed", r.report.Unreadable)
+		err = fmt.Errorf("drift: %d rows, messages or records are of a release that this one does not know, or are malformed", r.report.Unreadable)
 	}
 	report := r.finish(err != nil)
 	for _, d := range report.Drifts {
-		l.cfg.Logger.WarnContext(ctx, metric.LedgerDrift, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
+		j.cfg.Logger.WarnContext(ctx, metric.DriftFound, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
 	}
 	switch {
 	case err != nil:
-		l.cfg.Logger.ErrorContext(ctx, metric.LedgerFailed, "error", err)
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", err)
 	case report.Unanswered > 0:
-		l.cfg.Logger.ErrorContext(ctx, metric.LedgerFailed, "error", "the provider did not answer about all rows", "unanswered", report.Unanswered)
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", "the provider did not answer about all rows", "unanswered", report.Unanswered)
 	}
 	return report, err
 }
 
-func (l *Ledger) window(w Window, now time.Time) (Window, error) {
-	latest := now.Add(-l.cfg.Grace)
+func (j *Job) window(w Window, now time.Time) (Window, error) {
+	latest := now.Add(-j.cfg.Grace)
 	if w.To.IsZero() || w.To.After(latest) {
 		w.To = latest
 	}
 	if w.From.IsZero() {
-		w.From = w.To.Add(-l.cfg.Window)
+		w.From = w.To.Add(-j.cfg.Window)
 	}
 	w.From, w.To = w.From.UTC().Truncate(time.Millisecond), w.To.UTC().Truncate(time.Millisecond)
 	if length := w.To.Sub(w.From); length <= 0 || length > WindowMax {
 		return w, &idem.ConfigError{
 			Field: "Window", Value: fmt.Sprintf("%s to %s", w.From.Format(time.RFC3339), w.To.Format(time.RFC3339)),
-			Rule: fmt.Sprintf("must be above 0 and at most %v long, and begin before now less the grace of %v", WindowMax, l.cfg.Grace),
+			Rule: fmt.Sprintf("must be above 0 and at most %v long, and begin before now less the grace of %v", WindowMax, j.cfg.Grace),
 		}
 	}
 	return w, nil

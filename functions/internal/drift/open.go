@@ -1,4 +1,4 @@
-package ledger
+package drift
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 )
 
-// Open makes the Ledger that the environment describes, or returns an error that names the variable or the field. Without a
+// Open makes the Job that the environment describes, or returns an error that names the variable or the field. Without a
 // logger nothing is logged, and nothing counted.
-func Open(ctx context.Context, cfg config.Ledger, logger *slog.Logger) (*Ledger, error) {
+func Open(ctx context.Context, cfg config.Drift, logger *slog.Logger) (*Job, error) {
 	aws, err := config.AWS(ctx)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,10 @@
-package ledger_test
+package drift_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -42,7 +42,7 @@ func (w *world) everything() (paid made) {
 	return paid
 }
 
-func TestACleanLedgerIsClean(t *testing.T) {
+func TestACleanWindowIsClean(t *testing.T) {
 	w := newWorld(t)
 	w.everything()
 	w.post(tenantB, "/v1/payments", payment("card_ok")) // which no worker has met: open; what was given up is with the operator
@@ -61,42 +61,42 @@ func TestEachDriftIsFound(t *testing.T) {
 	const body = `{"amount":1999,"currency":"EUR","source":"card_ok","reference":"order-17"}`
 	for name, c := range map[string]struct {
 		inject func(w *world, paid made)
-		want   []ledger.Kind
+		want   []drift.Kind
 	}{
-		"a charge by nobody's key": {func(w *world, _ made) { w.charge("/charges", "somebody's", body) }, []ledger.Kind{ledger.MissingHere}},
-		"a charge without a key":   {func(w *world, _ made) { w.charge("/charges", "", body) }, []ledger.Kind{ledger.MissingHere}},
+		"a charge by nobody's key": {func(w *world, _ made) { w.charge("/charges", "somebody's", body) }, []drift.Kind{drift.MissingHere}},
+		"a charge without a key":   {func(w *world, _ made) { w.charge("/charges", "", body) }, []drift.Kind{drift.MissingHere}},
 		"a charge by a key that could be ours": {func(w *world, paid made) {
 			stranger := paid.Operation[:len(paid.Operation)-4] + "AAAA"
 			w.charge("/charges", string(stranger.Message(1)), body)
-		}, []ledger.Kind{ledger.MissingHere}},
-		"a payment that vanished": {func(w *world, paid made) { w.remove(w.payments, "pk", paid.row()) }, []ledger.Kind{ledger.MissingHere}},
-		"a provider that forgot":  {func(w *world, _ made) { w.ok(w.provider.Reset(w.Context())) }, []ledger.Kind{ledger.MissingThere}},
-		"another amount here":     {func(w *world, paid made) { w.setRow(paid, "amt", 1998) }, []ledger.Kind{ledger.AmountDiffers}},
-		"another currency here":   {func(w *world, paid made) { w.setRow(paid, "cur", "USD") }, []ledger.Kind{ledger.AmountDiffers}},
+		}, []drift.Kind{drift.MissingHere}},
+		"a payment that vanished": {func(w *world, paid made) { w.remove(w.payments, "pk", paid.row()) }, []drift.Kind{drift.MissingHere}},
+		"a provider that forgot":  {func(w *world, _ made) { w.ok(w.provider.Reset(w.Context())) }, []drift.Kind{drift.MissingThere}},
+		"another amount here":     {func(w *world, paid made) { w.setRow(paid, "amt", 1998) }, []drift.Kind{drift.AmountDiffers}},
+		"another currency here":   {func(w *world, paid made) { w.setRow(paid, "cur", "USD") }, []drift.Kind{drift.AmountDiffers}},
 		"failed here, paid there": {func(w *world, paid made) {
 			w.setRow(paid, "st", "failed")
-		}, []ledger.Kind{ledger.StateDiffers, ledger.StateDiffers}}, // from its message, and from the charge
+		}, []drift.Kind{drift.StateDiffers, drift.StateDiffers}}, // from its message, and from the charge
 		"declined here, paid there": {func(w *world, paid made) {
 			w.setRow(paid, "st", "declined")
 			w.set(w.tables.Outbox, "id", string(paid.Operation.Message(1)), schema.State, "declined")
-		}, []ledger.Kind{ledger.StateDiffers}},
-		"pending here, settled message": {func(w *world, paid made) { w.setRow(paid, "st", "pending") }, []ledger.Kind{ledger.StateDiffers}},
-		"another charge than ours":      {func(w *world, paid made) { w.setRow(paid, "prv", "ch_other") }, []ledger.Kind{ledger.StateDiffers}},
+		}, []drift.Kind{drift.StateDiffers}},
+		"pending here, settled message": {func(w *world, paid made) { w.setRow(paid, "st", "pending") }, []drift.Kind{drift.StateDiffers}},
+		"another charge than ours":      {func(w *world, paid made) { w.setRow(paid, "prv", "ch_other") }, []drift.Kind{drift.StateDiffers}},
 		"charged twice under one key": {func(w *world, paid made) {
 			w.charge("/legacy/charges", string(paid.Operation.Message(1)), body)
-		}, []ledger.Kind{ledger.Duplicate}},
+		}, []drift.Kind{drift.Duplicate}},
 		"charged twice for one intent": {func(w *world, paid made) {
 			w.charge("/charges", string(paid.Operation.Message(2)), body)
-		}, []ledger.Kind{ledger.Duplicate}},
-		"more refunded than paid": {func(w *world, paid made) { w.setRow(paid, "rfd", 2000) }, []ledger.Kind{ledger.Duplicate}},
+		}, []drift.Kind{drift.Duplicate}},
+		"more refunded than paid": {func(w *world, paid made) { w.setRow(paid, "rfd", 2000) }, []drift.Kind{drift.Duplicate}},
 		"a record that was never completed": {func(w *world, paid made) {
 			w.set(w.tables.Idempotency, "pk", paid.record(), schema.State, "pending")
-		}, []ledger.Kind{ledger.RecordMessageDiffers}},
+		}, []drift.Kind{drift.RecordMessageDiffers}},
 		"a record that failed, of a charge": {func(w *world, paid made) {
 			w.set(w.tables.Idempotency, "pk", paid.record(), schema.State, "failed")
-		}, []ledger.Kind{ledger.RecordMessageDiffers}},
-		"a message that vanished": {func(w *world, paid made) { w.removeMessage(paid) }, []ledger.Kind{ledger.RecordMessageDiffers}},
-		"a record that vanished":  {func(w *world, paid made) { w.removeRecord(paid) }, []ledger.Kind{ledger.RecordMessageDiffers}},
+		}, []drift.Kind{drift.RecordMessageDiffers}},
+		"a message that vanished": {func(w *world, paid made) { w.removeMessage(paid) }, []drift.Kind{drift.RecordMessageDiffers}},
+		"a record that vanished":  {func(w *world, paid made) { w.removeRecord(paid) }, []drift.Kind{drift.RecordMessageDiffers}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,13 +116,13 @@ func TestDriftOfRefunds(t *testing.T) {
 	w.refund(paid, 1499)
 	w.drifts(w.check())
 	w.setRow(paid, "rfd", 1998)
-	w.drifts(w.check(), ledger.AmountDiffers)
+	w.drifts(w.check(), drift.AmountDiffers)
 	w.setRow(paid, "rfd", 1999)
 	w.setRow(back, "amt", 501) // from the provider's, from the payment's sum, and more than was paid
-	w.drifts(w.check(), ledger.AmountDiffers, ledger.AmountDiffers, ledger.Duplicate)
+	w.drifts(w.check(), drift.AmountDiffers, drift.AmountDiffers, drift.Duplicate)
 	w.setRow(back, "amt", 500)
 	w.remove(w.payments, "pk", back.row())
-	w.drifts(w.check(), ledger.MissingHere)
+	w.drifts(w.check(), drift.MissingHere)
 }
 
 func TestDriftOfPayouts(t *testing.T) {
@@ -134,9 +134,9 @@ func TestDriftOfPayouts(t *testing.T) {
 	screened, err := w.provider.Screenings(t.Context())
 	w.ok(err)
 	w.charge("/payouts", "", `{"amount":500,"currency":"EUR","destination":"iban_ok","reference":"`+out[0].Reference+`"}`)
-	w.drifts(w.check(), ledger.Duplicate) // of one intent, under no key at all
+	w.drifts(w.check(), drift.Duplicate) // of one intent, under no key at all
 	w.remove(w.tables.Outbox, "id", screened[0].Key)
-	w.drifts(w.check(), ledger.Duplicate, ledger.RecordMessageDiffers)
+	w.drifts(w.check(), drift.Duplicate, drift.RecordMessageDiffers)
 }
 
 // A payout that is not made is three messages and a release. Whatever is behind that is drift.
@@ -167,17 +167,17 @@ func TestDriftOfReleases(t *testing.T) {
 			}
 			paidOut := made{ID: screened[0].Reference, Operation: operation}
 			w.setRow(paidOut, "st", "pending")
-			w.drifts(w.check(), ledger.StateDiffers)
+			w.drifts(w.check(), drift.StateDiffers)
 			w.setRow(paidOut, "st", "succeeded") // from its message; from the provider's payouts; and for what was released
-			w.drifts(w.check(), ledger.StateDiffers, map[string]ledger.Kind{"declined": ledger.StateDiffers, "failed": ledger.MissingThere}[c.end])
+			w.drifts(w.check(), drift.StateDiffers, map[string]drift.Kind{"declined": drift.StateDiffers, "failed": drift.MissingThere}[c.end])
 			w.setRow(paidOut, "st", c.end)
 			w.set(w.tables.Idempotency, schema.RecordKey, paidOut.record(), schema.State, "pending")
-			w.drifts(w.check(), ledger.RecordMessageDiffers)
+			w.drifts(w.check(), drift.RecordMessageDiffers)
 			w.set(w.tables.Idempotency, schema.RecordKey, paidOut.record(), schema.State, c.record)
 			w.set(w.tables.Outbox, schema.MessageID, string(operation.Message(3)), schema.State, "dead")
-			w.drifts(w.check(), ledger.StateDiffers, ledger.RecordMessageDiffers)
+			w.drifts(w.check(), drift.StateDiffers, drift.RecordMessageDiffers)
 			w.remove(w.tables.Outbox, schema.MessageID, string(operation.Message(3)))
-			w.drifts(w.check(), ledger.RecordMessageDiffers)
+			w.drifts(w.check(), drift.RecordMessageDiffers)
 		})
 	}
 }
@@ -194,11 +194,11 @@ func TestWhatIsUnderWayIsNoDrift(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	w.clock.Advance(25 * time.Hour)
-	w.drifts(w.check(), ledger.StateDiffers)
+	w.drifts(w.check(), drift.StateDiffers)
 	// Twice charged is drift in any state.
 	w.faults()
 	w.charge("/legacy/charges", string(unknown.Operation.Message(1)), payment("legacy_lost"))
-	w.drifts(w.check(), ledger.StateDiffers, ledger.Duplicate)
+	w.drifts(w.check(), drift.StateDiffers, drift.Duplicate)
 }
 
 // An effect long after its row is compared in the window that it falls into.
@@ -208,9 +208,9 @@ func TestALateEffectIsCompared(t *testing.T) {
 	w.clock.Advance(5 * time.Hour)
 	w.deliver(late)
 	w.clock.Advance(time.Hour)
-	check := func() ledger.Report {
+	check := func() drift.Report {
 		t.Helper()
-		report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin.Add(4 * time.Hour)})
+		report, err := w.job().Check(t.Context(), drift.Window{From: begin.Add(4 * time.Hour)})
 		w.ok(err)
 		return report
 	}
@@ -220,7 +220,7 @@ func TestALateEffectIsCompared(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	w.setRow(late, "amt", 1)
-	w.drifts(check(), ledger.AmountDiffers)
+	w.drifts(check(), drift.AmountDiffers)
 	w.setRow(late, "amt", 1999)
 	w.drifts(w.check()) // from the row's side: looked up by key
 }
@@ -233,8 +233,8 @@ func TestOneTenantOnly(t *testing.T) {
 	w.setRow(paid, "amt", 1)
 	w.charge("/charges", "", payment("card_ok"))
 	w.clock.Advance(time.Hour)
-	for tenant, want := range map[string][]ledger.Kind{tenantA: {ledger.AmountDiffers}, tenantB: nil, "tenant": nil} {
-		report, err := w.ledger().Check(t.Context(), ledger.Window{From: begin, Tenant: tenant})
+	for tenant, want := range map[string][]drift.Kind{tenantA: {drift.AmountDiffers}, tenantB: nil, "tenant": nil} {
+		report, err := w.job().Check(t.Context(), drift.Window{From: begin, Tenant: tenant})
 		w.ok(err)
 		w.drifts(report, want...)
 		if rows := 1; tenant != "tenant" && report.Compared.Rows != rows {

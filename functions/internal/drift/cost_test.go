@@ -1,4 +1,4 @@
-package ledger_test
+package drift_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
@@ -69,10 +69,10 @@ func (w *world) write(item types.TransactWriteItem) *types.ConsumedCapacity {
 // what drifts costs a transaction and look-ups besides. A window with nothing in it costs its hours.
 func TestWhatARunCosts(t *testing.T) {
 	w := newWorld(t)
-	window := ledger.Window{From: begin.Truncate(time.Hour), To: begin.Truncate(time.Hour).Add(time.Hour)}
-	check := func(what string, want ledger.Cost) {
+	window := drift.Window{From: begin.Truncate(time.Hour), To: begin.Truncate(time.Hour).Add(time.Hour)}
+	check := func(what string, want drift.Cost) {
 		t.Helper()
-		report, err := w.ledger().Check(t.Context(), window)
+		report, err := w.job().Check(t.Context(), window)
 		w.ok(err)
 		if report.Cost != want {
 			t.Errorf("%s costs %+v, want %+v", what, report.Cost, want)
@@ -85,11 +85,11 @@ func TestWhatARunCosts(t *testing.T) {
 	}
 	w.clock.Advance(time.Hour)
 	// Four shards of the index, less than 4 KB each; three batches of 100 strong reads.
-	check("100 payments", ledger.Cost{DynamoDBCalls: 4 + 3, ReadUnits: 2 + 300, ProviderCalls: 7 + 1})
+	check("100 payments", drift.Cost{DynamoDBCalls: 4 + 3, ReadUnits: 2 + 300, ProviderCalls: 7 + 1})
 	w.setRow(paid, "amt", 1)
 	// A transaction of three reads, at two units each, and a look-up at either endpoint of charges.
-	check("one that drifts", ledger.Cost{DynamoDBCalls: 4 + 3 + 1, ReadUnits: 2 + 300 + 6, ProviderCalls: 7 + 1 + 2})
+	check("one that drifts", drift.Cost{DynamoDBCalls: 4 + 3 + 1, ReadUnits: 2 + 300 + 6, ProviderCalls: 7 + 1 + 2})
 	w.clock.Advance(10 * time.Hour)
-	window = ledger.Window{From: begin.Add(5 * time.Hour), To: begin.Add(6 * time.Hour)} // of two hours of the clock
-	check("nothing", ledger.Cost{DynamoDBCalls: 8, ReadUnits: 4, ProviderCalls: 7})
+	window = drift.Window{From: begin.Add(5 * time.Hour), To: begin.Add(6 * time.Hour)} // of two hours of the clock
+	check("nothing", drift.Cost{DynamoDBCalls: 8, ReadUnits: 4, ProviderCalls: 7})
 }

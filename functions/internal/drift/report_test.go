@@ -1,4 +1,4 @@
-package ledger_test
+package drift_test
 
 import (
 	"bytes"
@@ -10,28 +10,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/telemetry"
 )
 
-func sample() ledger.Report {
+func sample() drift.Report {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	return ledger.Report{
-		Window: ledger.Window{From: at, To: at.Add(2 * time.Hour), Tenant: "tenant-a"}, Reached: at.Add(time.Hour), Unfinished: true, Unanswered: 2,
-		Compared: ledger.Counts{Rows: 3, Messages: 4, Records: 3, Objects: 4}, Open: 1, WithOperator: 1,
-		Drift: map[ledger.Kind]int{ledger.MissingThere: 1, ledger.AmountDiffers: 1},
-		Drifts: []ledger.Drift{
-			{Kind: ledger.MissingThere, Tenant: "tenant-a", Entry: "pay_1", Sides: []ledger.Side{
+	return drift.Report{
+		Window: drift.Window{From: at, To: at.Add(2 * time.Hour), Tenant: "tenant-a"}, Reached: at.Add(time.Hour), Unfinished: true, Unanswered: 2,
+		Compared: drift.Counts{Rows: 3, Messages: 4, Records: 3, Objects: 4}, Open: 1, WithOperator: 1,
+		Drift: map[drift.Kind]int{drift.MissingThere: 1, drift.AmountDiffers: 1},
+		Drifts: []drift.Drift{
+			{Kind: drift.MissingThere, Tenant: "tenant-a", Entry: "pay_1", Sides: []drift.Side{
 				{What: "payment", ID: "pay_1", State: "succeeded", Amount: 1999, Currency: "EUR"}, {What: "provider charge", ID: "ch_1", State: "absent"},
 			}},
-			{Kind: ledger.AmountDiffers, Tenant: "tenant-a", Entry: "pay_2", Sides: []ledger.Side{
+			{Kind: drift.AmountDiffers, Tenant: "tenant-a", Entry: "pay_2", Sides: []drift.Side{
 				{What: "payment", ID: "pay_2", State: "succeeded", Amount: 1999, Currency: "EUR"}, {What: "provider charge", ID: "ch_2", State: "succeeded", Amount: 2000, Currency: "EUR"},
 			}},
 		},
-		Parked: []ledger.Parked{{Tenant: "tenant-a", Entry: "pay_3", Message: "op_x.1", State: storage.MessageUnknown}},
-		Cost:   ledger.Cost{DynamoDBCalls: 7, ReadUnits: 12.5, ProviderCalls: 6},
+		Parked: []drift.Parked{{Tenant: "tenant-a", Entry: "pay_3", Message: "op_x.1", State: storage.MessageUnknown}},
+		Cost:   drift.Cost{DynamoDBCalls: 7, ReadUnits: 12.5, ProviderCalls: 6},
 	}
 }
 
@@ -68,7 +68,7 @@ func TestJSONIsTheReport(t *testing.T) {
 	if err := sample().WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	var back ledger.Report
+	var back drift.Report
 	decoder := json.NewDecoder(&text)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&back); err != nil || !reflect.DeepEqual(back, sample()) {
@@ -87,10 +87,10 @@ func TestAReportThatCantBeWrittenIsAnError(t *testing.T) {
 }
 
 func TestCleanIsWholeAndWithoutDrift(t *testing.T) {
-	if !(ledger.Report{Open: 1, WithOperator: 1, Removed: 1, Late: 1}).Clean() {
+	if !(drift.Report{Open: 1, WithOperator: 1, Removed: 1, Late: 1}).Clean() {
 		t.Error("what is under way is drift")
 	}
-	for _, r := range []ledger.Report{{Unfinished: true}, {Unreadable: 1}, {Unanswered: 1}, {Drift: map[ledger.Kind]int{ledger.Duplicate: 1}}} {
+	for _, r := range []drift.Report{{Unfinished: true}, {Unreadable: 1}, {Unanswered: 1}, {Drift: map[drift.Kind]int{drift.Duplicate: 1}}} {
 		if r.Clean() {
 			t.Errorf("%+v is clean", r)
 		}
@@ -100,12 +100,12 @@ func TestCleanIsWholeAndWithoutDrift(t *testing.T) {
 // A broken system has more drift than a person reads: all of it is counted, and the first of it is listed.
 func TestAReportIsBounded(t *testing.T) {
 	w := newWorld(t)
-	const wrong = ledger.ListedMax + 50
+	const wrong = drift.ListedMax + 50
 	for range wrong {
 		w.charge("/charges", "", payment("card_ok"))
 	}
 	report := w.check()
-	if report.Drift[ledger.MissingHere] != wrong || len(report.Drifts) != ledger.ListedMax || report.Clean() {
+	if report.Drift[drift.MissingHere] != wrong || len(report.Drifts) != drift.ListedMax || report.Clean() {
 		t.Errorf("%d drifts, %d listed", report.DriftCount(), len(report.Drifts))
 	}
 }
@@ -117,17 +117,17 @@ func TestDriftIsAMetric(t *testing.T) {
 	var log bytes.Buffer
 	handler, err := telemetry.NewHandler(slog.NewJSONHandler(&log, nil), telemetry.Config{Service: "test"})
 	w.ok(err)
-	logged := func(c *ledger.Config) { c.Logger = slog.New(handler) }
+	logged := func(c *drift.Config) { c.Logger = slog.New(handler) }
 	paid := w.pay("card_of_a_person")
 	w.drifts(w.check(logged))
 	if log.Len() > 0 {
 		t.Errorf("a clean run logs %s", &log)
 	}
 	w.setRow(paid, "amt", 1)
-	w.drifts(w.check(logged), ledger.AmountDiffers)
+	w.drifts(w.check(logged), drift.AmountDiffers)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for _, part := range []string{
-		`"msg":"ledger.drift"`, `"Dimensions":[["service"]],"Metrics":[{"Name":"ledger.drift","Unit":"Count"}]`, `"ledger.drift":1`, `"kind":"amount_differs"`,
+		`"msg":"drift.found"`, `"Dimensions":[["service"]],"Metrics":[{"Name":"drift.found","Unit":"Count"}]`, `"drift.found":1`, `"kind":"amount_differs"`,
 		`"tenant":"tenant-a"`, `"entry":"` + paid.ID + `"`,
 	} {
 		if len(lines) != 1 || !strings.Contains(lines[0], part) {
@@ -140,32 +140,32 @@ func TestDriftIsAMetric(t *testing.T) {
 		}
 	}
 	log.Reset()
-	if _, err := w.ledger(logged, func(c *ledger.Config) { c.ProviderURL = "http://127.0.0.1:1" }).Check(t.Context(), ledger.Window{From: begin}); err == nil {
+	if _, err := w.job(logged, func(c *drift.Config) { c.ProviderURL = "http://127.0.0.1:1" }).Check(t.Context(), drift.Window{From: begin}); err == nil {
 		t.Error("a provider that is not there is no error")
 	}
-	if !strings.Contains(log.String(), `"ledger.failed":1`) {
+	if !strings.Contains(log.String(), `"drift.failed":1`) {
 		t.Errorf("%s", &log)
 	}
 }
 
 func TestNewRefusesWhatCantBe(t *testing.T) {
 	w := newWorld(t)
-	for field, change := range map[string]func(*ledger.Config){
-		"Config.Client": func(c *ledger.Config) { c.Client = nil },
-		"Config.IdempotencyTable, OutboxTable, PaymentsTable": func(c *ledger.Config) { c.PaymentsTable = "" },
-		"Config.ProviderURL":     func(c *ledger.Config) { c.ProviderURL = "provider" },
-		"Config.ProviderTimeout": func(c *ledger.Config) { c.ProviderTimeout = -1 },
-		"Config.Window":          func(c *ledger.Config) { c.Window = ledger.WindowMax + 1 },
-		"Config.Grace":           func(c *ledger.Config) { c.ListingDelay = 2 * time.Minute },
-		"Config.ListingDelay":    func(c *ledger.Config) { c.ListingDelay = -1 },
-		"Config.Retention":       func(c *ledger.Config) { c.Retention = -1 },
-		"Config.WorkMax":         func(c *ledger.Config) { c.WorkMax = -1 },
+	for field, change := range map[string]func(*drift.Config){
+		"Config.Client": func(c *drift.Config) { c.Client = nil },
+		"Config.IdempotencyTable, OutboxTable, PaymentsTable": func(c *drift.Config) { c.PaymentsTable = "" },
+		"Config.ProviderURL":     func(c *drift.Config) { c.ProviderURL = "provider" },
+		"Config.ProviderTimeout": func(c *drift.Config) { c.ProviderTimeout = -1 },
+		"Config.Window":          func(c *drift.Config) { c.Window = drift.WindowMax + 1 },
+		"Config.Grace":           func(c *drift.Config) { c.ListingDelay = 2 * time.Minute },
+		"Config.ListingDelay":    func(c *drift.Config) { c.ListingDelay = -1 },
+		"Config.Retention":       func(c *drift.Config) { c.Retention = -1 },
+		"Config.WorkMax":         func(c *drift.Config) { c.WorkMax = -1 },
 	} {
-		cfg := ledger.Config{
+		cfg := drift.Config{
 			Client: w.client, IdempotencyTable: "i", OutboxTable: "o", PaymentsTable: "p", ProviderURL: w.provider.URL, Grace: time.Minute,
 		}
 		change(&cfg)
-		_, err := ledger.New(cfg)
+		_, err := drift.New(cfg)
 		var refused *idem.ConfigError
 		if !errors.As(err, &refused) || refused.Field != field {
 			t.Errorf("%s: %v", field, err)

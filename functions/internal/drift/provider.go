@@ -1,4 +1,4 @@
-package ledger
+package drift
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func newProvider(url string, timeout time.Duration) provider {
 func (p provider) list(ctx context.Context, path string, query url.Values) ([]object, error) {
 	objects, err := p.get(ctx, path+"?"+query.Encode())
 	if err != nil {
-		return nil, fmt.Errorf("ledger: list %s: %w", path, err)
+		return nil, fmt.Errorf("drift: list %s: %w", path, err)
 	}
 	return objects, nil
 }

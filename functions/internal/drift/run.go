@@ -1,4 +1,4 @@
-package ledger
+package drift
 
 import (
 	"context"
@@ -44,13 +44,13 @@ type run struct {
 	told   map[string]bool
 }
 
-func newRun(l *Ledger, w Window, now time.Time) *run {
+func newRun(j *Job, w Window, now time.Time) *run {
 	m := &meter{}
 	r := &run{
 		rules: rules{
-			now: now, grace: l.cfg.Grace, retention: l.cfg.Retention, outlives: messagesOutlive, workMax: l.cfg.WorkMax,
+			now: now, grace: j.cfg.Grace, retention: j.cfg.Retention, outlives: messagesOutlive, workMax: j.cfg.WorkMax,
 		},
-		tables: l.tables, provider: l.provider, meter: m, window: w, refunds: refundSums{}, told: map[string]bool{},
+		tables: j.tables, provider: j.provider, meter: m, window: w, refunds: refundSums{}, told: map[string]bool{},
 		report: Report{Window: w, Reached: w.To, Drift: map[Kind]int{}, Drifts: []Drift{}, Parked: []Parked{}},
 	}
 	r.tables.meter, r.provider.meter = m, m
@@ -204,7 +204,7 @@ func (r *run) found(drifts ...Drift) {
 }
 
 // errLeftOut: an entry can't be judged, and has been counted as such. The others go on.
-var errLeftOut = errors.New("ledger: left out")
+var errLeftOut = errors.New("drift: left out")
 
 // leaveOut counts an entry that can't be judged.
 func (r *run) leaveOut(count *int) (*story, error) {

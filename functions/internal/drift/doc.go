@@ -1,4 +1,4 @@
-// Package ledger compares what is written here with what the provider has: keys (records) ↔ messages ↔ payments, refunds
+// Package drift compares what is written here with what the provider has: keys (records) ↔ messages ↔ payments, refunds
 // and payouts ↔ the provider's objects, over a window of time and both ways. It reads only, and strongly.
 //
 // Rows of the window come from the payments table's index by hour, newest first, and the provider's listings are walked
@@ -8,4 +8,4 @@
 //
 // Not compared: transfers. A transfer, both balances and its record are one transaction without anything outside, and what
 // could differ afterwards, the sum of all balances, has no window: it takes a scan of the table.
-package ledger
+package drift

@@ -1,4 +1,4 @@
-package ledger_test
+package drift_test
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
@@ -62,7 +62,7 @@ var prefixes atomic.Int64
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))}
-	prefix := "ledger-" + strconv.FormatInt(prefixes.Add(1), 10)
+	prefix := "drift-" + strconv.FormatInt(prefixes.Add(1), 10)
 	var err error
 	w.tables, err = dynamotest.CreateTables(t.Context(), w.client, prefix)
 	w.ok(err)
@@ -299,38 +299,38 @@ func attributeValue(value any) types.AttributeValue {
 	panic(fmt.Sprintf("an attribute of type %T", value))
 }
 
-// ledger makes a Ledger of the world's, by which a window ends a minute ago.
-func (w *world) ledger(change ...func(*ledger.Config)) *ledger.Ledger {
+// job makes a Job of the world's, by which a window ends a minute ago.
+func (w *world) job(change ...func(*drift.Config)) *drift.Job {
 	w.Helper()
-	cfg := ledger.Config{
+	cfg := drift.Config{
 		Client: w.client, IdempotencyTable: w.tables.Idempotency, OutboxTable: w.tables.Outbox, PaymentsTable: w.payments,
 		ProviderURL: w.provider.URL, Grace: time.Minute, Now: w.clock.Now, Pause: w.clock.Pause,
 	}
 	for _, c := range change {
 		c(&cfg)
 	}
-	l, err := ledger.New(cfg)
+	job, err := drift.New(cfg)
 	w.ok(err)
-	return l
+	return job
 }
 
 // check compares everything since the test began, an hour after the last thing that happened.
-func (w *world) check(change ...func(*ledger.Config)) ledger.Report {
+func (w *world) check(change ...func(*drift.Config)) drift.Report {
 	w.Helper()
 	w.clock.Advance(time.Hour)
-	report, err := w.ledger(change...).Check(w.Context(), ledger.Window{From: begin})
+	report, err := w.job(change...).Check(w.Context(), drift.Window{From: begin})
 	w.ok(err)
 	return report
 }
 
 // drifts demands a report of exactly these kinds.
-func (w *world) drifts(report ledger.Report, want ...ledger.Kind) {
+func (w *world) drifts(report drift.Report, want ...drift.Kind) {
 	w.Helper()
-	counts := map[ledger.Kind]int{}
+	counts := map[drift.Kind]int{}
 	for _, kind := range want {
 		counts[kind]++
 	}
-	listed := map[ledger.Kind]int{}
+	listed := map[drift.Kind]int{}
 	for _, d := range report.Drifts {
 		listed[d.Kind]++
 	}
