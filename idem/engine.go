@@ -59,8 +59,8 @@ type Registered struct {
 	op     Operation
 	// protocol is what the machines depend on.
 	protocol protocol.Config
-	// executes is the pace of its executions, settles that from a 202 to the final answer.
-	executes, settles pace
+	// executes is how long its executions take, settles how long it takes from a 202 to the final answer.
+	executes, settles latencyEstimate
 }
 
 // Operation returns what was registered.

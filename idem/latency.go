@@ -7,32 +7,32 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// pace is how long an operation takes, as this process has seen it: a moving average in which the last eight count for
-// two thirds. It is what Retry-After is derived from.
-type pace struct {
+// latencyEstimate is how long an operation takes, as this process has seen it: a moving average in
+// which the last eight count for two thirds. It is what Retry-After is derived from.
+type latencyEstimate struct {
 	mu      sync.Mutex
 	average time.Duration
 }
 
-const paceWeight = 8
+const latencyWeight = 8
 
-func (p *pace) observe(took time.Duration) {
+func (l *latencyEstimate) observe(took time.Duration) {
 	if took < 0 {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.average == 0 {
-		p.average = took
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.average == 0 {
+		l.average = took
 		return
 	}
-	p.average += (took - p.average) / paceWeight
+	l.average += (took - l.average) / latencyWeight
 }
 
-func (p *pace) expected() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.average
+func (l *latencyEstimate) expected() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.average
 }
 
 // Bounds of a derived Retry-After: clients count in seconds, and ask at least that often.
