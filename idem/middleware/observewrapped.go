@@ -12,9 +12,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// passage is the one run of a wrapped handler that is only observed. The handler gets the client's own request and
+// observedExchange is the one run of a wrapped handler that is only observed. The handler gets the client's own request and
 // writes to the client itself; whatever the engine does or fails to do about it changes nothing.
-type passage struct {
+type observedExchange struct {
 	endpoint *endpoint
 	request  *http.Request
 	client   *tee
@@ -22,9 +22,9 @@ type passage struct {
 	panicked any
 }
 
-// accompany serves a request at a wrapped handler in observe mode.
-func (e *endpoint) accompany(w http.ResponseWriter, r *http.Request) {
-	var p *passage
+// observeWrapped serves a request at a wrapped handler in observe mode.
+func (e *endpoint) observeWrapped(w http.ResponseWriter, r *http.Request) {
+	var o *observedExchange
 	refused := e.m.guard(r, func() answer {
 		identity, refused := e.m.identify(r)
 		if refused != nil {
@@ -32,36 +32,36 @@ func (e *endpoint) accompany(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set(header.NameStatus, statusUnprotected)
 		// The body is put back after it was read: into a copy, because the request is the server's.
-		p = &passage{endpoint: e, request: r.WithContext(r.Context()), client: &tee{ResponseWriter: w, recorder: recorder{header: w.Header()}}}
-		p.observe(identity)
+		o = &observedExchange{endpoint: e, request: r.WithContext(r.Context()), client: &tee{ResponseWriter: w, recorder: recorder{header: w.Header()}}}
+		o.observe(identity)
 		return answer{}
 	})
 	switch {
-	case p == nil:
+	case o == nil:
 		e.m.write(w, refused)
-	case !p.ran:
-		e.passThrough.ServeHTTP(w, p.request)
-	case p.panicked != nil:
-		panic(p.panicked) // as it would have without anybody in between
+	case !o.ran:
+		e.passThrough.ServeHTTP(w, o.request)
+	case o.panicked != nil:
+		panic(o.panicked) // as it would have without anybody in between
 	}
 }
 
 // observe asks the engine to execute, which runs the handler where the key is free, and reports what the policy would
 // have answered instead of what the client gets.
-func (p *passage) observe(identity Identity) {
-	ctx := p.request.Context()
-	c := &call{endpoint: p.endpoint, request: &Request{HTTP: p.request, Identity: identity}}
+func (o *observedExchange) observe(identity Identity) {
+	ctx := o.request.Context()
+	c := &call{endpoint: o.endpoint, request: &Request{HTTP: o.request, Identity: identity}}
 	var refused *refusal
-	if c.request.Body, refused = p.peek(); refused != nil {
+	if c.request.Body, refused = o.peek(); refused != nil {
 		c.report(ctx, answer{response: refused.response}, nil)
 		return
 	}
-	enforced, result, err := c.enforce(ctx, func(context.Context, *idem.Tx) (idem.Response, error) { return p.run(c) })
+	enforced, result, err := c.enforce(ctx, func(context.Context, *idem.Tx) (idem.Response, error) { return o.run(c) })
 	switch {
-	case !p.ran:
+	case !o.ran:
 		c.report(ctx, enforced, result)
-	case p.proves(result, err):
-		if enforced.response.Status != p.client.recorder.status {
+	case o.proves(result, err):
+		if enforced.response.Status != o.client.recorder.status {
 			c.report(ctx, enforced, result)
 		}
 	default:
@@ -72,37 +72,37 @@ func (p *passage) observe(identity Identity) {
 
 // proves says whether the run leaves something to replay, or proof that nothing happened. After any other one every retry
 // would get the answer of an unknown outcome.
-func (p *passage) proves(result *idem.Result, err error) bool {
+func (o *observedExchange) proves(result *idem.Result, err error) bool {
 	var handler *idem.HandlerError
-	if p.endpoint.operation.Operation().SafeToRunAgain {
+	if o.endpoint.operation.Operation().SafeToRunAgain {
 		return true
 	}
 	return !errors.As(err, &handler) && (result == nil || result.State != storage.StateUnknown)
 }
 
 // run runs the handler, with what it would have without anybody in between: the client's context too.
-func (p *passage) run(c *call) (idem.Response, error) {
-	p.ran = true
+func (o *observedExchange) run(c *call) (idem.Response, error) {
+	o.ran = true
 	defer func() {
-		if p.panicked = recover(); p.panicked != nil {
-			panic(p.panicked)
+		if o.panicked = recover(); o.panicked != nil {
+			panic(o.panicked)
 		}
 	}()
-	p.endpoint.passThrough.ServeHTTP(p.client, p.request)
-	if err := p.request.Context().Err(); err != nil && p.client.recorder.status == 0 {
+	o.endpoint.passThrough.ServeHTTP(o.client, o.request)
+	if err := o.request.Context().Err(); err != nil && o.client.recorder.status == 0 {
 		return idem.Response{}, errors.Join(errNoAnswer, err)
 	}
-	return c.keep(p.client.recorder.response(), p.client.recorder.truncated), nil
+	return c.keep(o.client.recorder.response(), o.client.recorder.truncated), nil
 }
 
 // peek reads the body as [endpoint.read] does, and puts it back for the handler, whole.
-func (p *passage) peek() ([]byte, *refusal) {
-	if refused := p.endpoint.checkMediaType(p.request); refused != nil {
+func (o *observedExchange) peek() ([]byte, *refusal) {
+	if refused := o.endpoint.checkMediaType(o.request); refused != nil {
 		return nil, refused
 	}
-	bytesMax, rest := p.endpoint.m.cfg.BodyBytesMax, p.request.Body
+	bytesMax, rest := o.endpoint.m.cfg.BodyBytesMax, o.request.Body
 	body, err := io.ReadAll(io.LimitReader(rest, int64(bytesMax)+1))
-	p.request.Body = putBack{io.MultiReader(bytes.NewReader(body), rest), rest}
+	o.request.Body = putBack{io.MultiReader(bytes.NewReader(body), rest), rest}
 	switch {
 	case err != nil:
 		return nil, invalid("The request body could not be read.")
