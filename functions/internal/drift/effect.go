@@ -10,80 +10,80 @@ import (
 )
 
 // rowAgainstProvider compares what one message asked for with what the provider has under its key.
-func (j *judging) rowAgainstProvider(e effect) {
-	made := j.made(e)
+func (c *classification) rowAgainstProvider(e effect) {
+	made := c.made(e)
 	for _, o := range made {
-		if o.Amount != j.entry.Amount || o.Currency != j.entry.Currency {
-			j.drift(AmountDiffers, j.row(), o.side())
+		if o.Amount != c.entry.Amount || o.Currency != c.entry.Currency {
+			c.drift(AmountDiffers, c.row(), o.side())
 		}
 	}
 	moved := only(made, object.succeeded)
 	if len(moved) > 1 {
-		j.drift(Duplicate, append([]Side{j.row()}, sides(moved)...)...)
+		c.drift(Duplicate, append([]Side{c.row()}, sides(moved)...)...)
 	}
-	here, reference := j.end(e)
+	here, reference := c.end(e)
 	switch here {
 	case payments.StatusSucceeded:
-		j.wantSuccess(e, made, moved, reference)
+		c.wantSuccess(e, made, moved, reference)
 	case payments.StatusDeclined:
 		switch {
 		case len(moved) > 0:
-			j.drift(StateDiffers, append([]Side{j.here(e, here)}, sides(moved)...)...)
+			c.drift(StateDiffers, append([]Side{c.here(e, here)}, sides(moved)...)...)
 		case reference != "" && len(only(made, object.declined)) == 0:
-			j.missingThere(e, here, reference)
+			c.missingThere(e, here, reference)
 		}
 	case payments.StatusFailed:
 		if len(made) > 0 {
-			j.drift(StateDiffers, append([]Side{j.here(e, here)}, sides(made)...)...)
+			c.drift(StateDiffers, append([]Side{c.here(e, here)}, sides(made)...)...)
 		}
 	case payments.StatusPending, payments.StatusUnknown: // whatever is there may be
 	}
 }
 
-func (j *judging) wantSuccess(e effect, made, moved []object, reference string) {
+func (c *classification) wantSuccess(e effect, made, moved []object, reference string) {
 	named := func(o object) bool { return o.ID == reference }
 	switch {
 	case len(moved) == 0 && len(made) == 0:
-		j.missingThere(e, payments.StatusSucceeded, reference)
+		c.missingThere(e, payments.StatusSucceeded, reference)
 	case len(moved) == 0:
-		j.drift(StateDiffers, append([]Side{j.here(e, payments.StatusSucceeded)}, sides(made)...)...)
+		c.drift(StateDiffers, append([]Side{c.here(e, payments.StatusSucceeded)}, sides(made)...)...)
 	case reference != "" && !slices.ContainsFunc(moved, named):
-		j.drift(StateDiffers, append([]Side{j.here(e, payments.StatusSucceeded), {What: "provider reference", ID: reference, State: absent}}, sides(moved)...)...)
+		c.drift(StateDiffers, append([]Side{c.here(e, payments.StatusSucceeded), {What: "provider reference", ID: reference, State: absent}}, sides(moved)...)...)
 	}
 }
 
 // missingThere waits until what was made must be listed.
-func (j *judging) missingThere(e effect, here payments.Status, reference string) {
-	if at, known := j.endedAt(e); known && j.now.Sub(at) < j.grace {
-		j.standing = open
+func (c *classification) missingThere(e effect, here payments.Status, reference string) {
+	if at, known := c.endedAt(e); known && c.now.Sub(at) < c.grace {
+		c.standing = open
 		return
 	}
-	j.drift(MissingThere, j.here(e, here), Side{What: "provider " + string(e.family), ID: reference, State: absent})
+	c.drift(MissingThere, c.here(e, here), Side{What: "provider " + string(e.family), ID: reference, State: absent})
 }
 
 // endedAt is when the effect's message ended, where anything tells still.
-func (j *judging) endedAt(e effect) (time.Time, bool) {
-	if m := j.messages[e.position-1]; m != nil && !m.DoneAt.IsZero() {
+func (c *classification) endedAt(e effect) (time.Time, bool) {
+	if m := c.messages[e.position-1]; m != nil && !m.DoneAt.IsZero() {
 		return m.DoneAt, true
 	}
-	if j.record != nil && !j.record.doneAt.IsZero() {
-		return j.record.doneAt, true
+	if c.record != nil && !c.record.doneAt.IsZero() {
+		return c.record.doneAt, true
 	}
 	return time.Time{}, false
 }
 
 // end is how one effect ended here, and the provider's name for it.
-func (j *judging) end(e effect) (payments.Status, string) {
-	if e == money(j.entry.Kind) { // the row is about this one
-		return j.entry.Status, j.entry.ProviderReference
+func (c *classification) end(e effect) (payments.Status, string) {
+	if e == money(c.entry.Kind) { // the row is about this one
+		return c.entry.Status, c.entry.ProviderReference
 	}
-	m, paid := j.messages[e.position-1], j.entry.Status == payments.StatusSucceeded
+	m, paid := c.messages[e.position-1], c.entry.Status == payments.StatusSucceeded
 	switch {
-	case m != nil && j.undoes(e.position) && m.State == storage.MessageDelivered:
+	case m != nil && c.undoes(e.position) && m.State == storage.MessageDelivered:
 		return payments.StatusSucceeded, m.Reference
 	case m != nil:
-		return j.statusBy(m, e.position), m.Reference
-	case paid && j.undoes(e.position): // there was nothing to undo
+		return c.statusBy(m, e.position), m.Reference
+	case paid && c.undoes(e.position): // there was nothing to undo
 		return payments.StatusFailed, ""
 	case paid: // its effects before the money were delivered
 		return payments.StatusSucceeded, ""
@@ -92,40 +92,40 @@ func (j *judging) end(e effect) (payments.Status, string) {
 }
 
 // here is our side of an effect: the row's where it moves the money, else its message's.
-func (j *judging) here(e effect, status payments.Status) Side {
-	if e == money(j.entry.Kind) {
-		return j.row()
+func (c *classification) here(e effect, status payments.Status) Side {
+	if e == money(c.entry.Kind) {
+		return c.row()
 	}
-	side := j.message(e.position)
+	side := c.message(e.position)
 	if side.State == absent {
-		side = j.row()
+		side = c.row()
 		side.State = string(status)
 	}
 	return side
 }
 
 // made are the objects under the effect's key.
-func (j *judging) made(e effect) []object {
-	key := j.operation.Message(e.position)
-	return only(j.objects, func(o object) bool { return o.family() == e.family && idem.MessageID(o.Key) == key })
+func (c *classification) made(e effect) []object {
+	key := c.operation.Message(e.position)
+	return only(c.objects, func(o object) bool { return o.family() == e.family && idem.MessageID(o.Key) == key })
 }
 
 // strays are objects that name the operation or the entry and that none of its messages asked for. Where money moved twice
 // for one intent they are its duplicates.
-func (j *judging) strays() {
-	own := money(j.entry.Kind)
-	stray := j.objects
-	for _, e := range effects(j.entry.Kind) {
-		asked := j.made(e)
+func (c *classification) strays() {
+	own := money(c.entry.Kind)
+	stray := c.objects
+	for _, e := range effects(c.entry.Kind) {
+		asked := c.made(e)
 		stray = only(stray, func(o object) bool { return !slices.Contains(asked, o) })
 	}
-	moved := only(j.made(own), object.succeeded)
+	moved := only(c.made(own), object.succeeded)
 	for _, o := range stray {
 		if o.family() == own.family && o.succeeded() && len(moved) > 0 {
-			j.drift(Duplicate, append(append([]Side{j.row()}, sides(moved)...), o.side())...)
+			c.drift(Duplicate, append(append([]Side{c.row()}, sides(moved)...), o.side())...)
 			continue
 		}
-		j.drift(MissingHere, j.row(), o.side())
+		c.drift(MissingHere, c.row(), o.side())
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // WindowMax is the longest window of one run.
 const WindowMax = 31 * 24 * time.Hour
 
-// Config is what a Job reads, and by which rules it judges. Client, the tables and ProviderURL are required.
+// Config is what a Job reads, and by which rules it classifies. Client, the tables and ProviderURL are required.
 type Config struct {
 	Client                                       *dynamodb.Client
 	IdempotencyTable, OutboxTable, PaymentsTable string

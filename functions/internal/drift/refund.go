@@ -66,15 +66,15 @@ func (r *run) compareRefunds(ctx context.Context) error {
 				r.report.Unreadable++
 				continue
 			}
-			r.found(r.refunds[pk].judge(paid)...)
+			r.found(r.refunds[pk].classify(paid)...)
 		}
 	}
 	clear(r.refunds)
 	return nil
 }
 
-// judge compares a sum with its payment. It is pure.
-func (s refundSum) judge(paid payments.Entry) (drifts []Drift) {
+// classify compares a sum with its payment. It is pure.
+func (s refundSum) classify(paid payments.Entry) (drifts []Drift) {
 	row := Side{What: string(paid.Kind), ID: paid.ID, State: string(paid.Status), Amount: paid.Amount, Currency: paid.Currency}
 	if max(s.here, s.there) > paid.Amount {
 		drifts = append(drifts, s.against(row, Duplicate))

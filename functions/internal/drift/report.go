@@ -124,7 +124,7 @@ type Report struct {
 	// Unreadable are rows with anything of a release that this one does not know. With any, a run fails.
 	Unreadable int `json:"unreadable"`
 	// Unanswered are rows that did not fit and that the provider would not be asked about a second time: its answer failed.
-	// They are not judged. With any, a run is not clean, and no error: the next one asks again.
+	// They are not classified. With any, a run is not clean, and no error: the next one asks again.
 	Unanswered int `json:"unanswered"`
 	// Late are rows from before the window to which the provider has made something within it.
 	Late  int          `json:"late"`
@@ -173,7 +173,7 @@ func (r Report) WriteTable(w io.Writer) error {
 		fmt.Fprintf(t, "unreadable\t%d\n", r.Unreadable)
 	}
 	if r.Unanswered > 0 {
-		fmt.Fprintf(t, "unanswered\t%d, not judged\n", r.Unanswered)
+		fmt.Fprintf(t, "unanswered\t%d, not classified\n", r.Unanswered)
 	}
 	if len(r.Drifts) > 0 {
 		fmt.Fprint(t, "\nKIND\tTENANT\tENTRY\tSIDES\n")

@@ -49,7 +49,7 @@ late            0
 cost            7 DynamoDB calls, 12.5 read units, 6 provider calls
 drift           2: missing_there 1, amount_differs 1
 unfinished      compared down to 2026-11-21T11:00:00Z
-unanswered      2, not judged
+unanswered      2, not classified
 
 KIND            TENANT    ENTRY  SIDES
 missing_there   tenant-a  pay_1  payment pay_1 succeeded 1999 EUR | provider charge ch_1 absent

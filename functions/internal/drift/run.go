@@ -122,7 +122,7 @@ func (r *run) page(ctx context.Context, page []row) error {
 	looks.SetLimit(looksAtOnce)
 	for _, s := range stories {
 		s.objects = r.pool.take(s)
-		if v := r.rules.judge(s); len(v.drifts) == 0 {
+		if v := r.rules.classify(s); len(v.drifts) == 0 {
 			r.settle(s, v)
 			continue
 		}
@@ -135,7 +135,7 @@ func (r *run) page(ctx context.Context, page []row) error {
 			case err != nil || again == nil:
 				return err
 			}
-			r.settle(*again, r.rules.judge(*again))
+			r.settle(*again, r.rules.classify(*again))
 			return nil
 		})
 	}
@@ -151,7 +151,7 @@ func (r *run) settle(s story, v verdict) {
 	r.refunds.note(s)
 }
 
-// conclude counts a judgement; r.mu is held.
+// conclude counts a classification; r.mu is held.
 func (r *run) conclude(s story, v verdict) {
 	for _, m := range s.messages {
 		if m != nil {
@@ -203,10 +203,10 @@ func (r *run) found(drifts ...Drift) {
 	r.add(drifts...)
 }
 
-// errLeftOut: an entry can't be judged, and has been counted as such. The others go on.
+// errLeftOut: an entry can't be classified, and has been counted as such. The others go on.
 var errLeftOut = errors.New("drift: left out")
 
-// leaveOut counts an entry that can't be judged.
+// leaveOut counts an entry that can't be classified.
 func (r *run) leaveOut(count *int) (*story, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -342,7 +342,7 @@ func (r *run) late(ctx context.Context, c claim, tenant string, objects []object
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.report.Late++
-		r.conclude(*s, r.rules.judge(*s))
+		r.conclude(*s, r.rules.classify(*s))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// rules are what a story is judged by.
+// rules are what a story is classified by.
 type rules struct {
 	now time.Time
 	// grace is for how long after its end an effect need not be listed.
@@ -41,126 +41,126 @@ type verdict struct {
 	drifts  []Drift
 }
 
-// judging is one judgement under way.
-type judging struct {
+// classification is one under way.
+type classification struct {
 	rules
 	story
 	verdict
 }
 
-// judge compares the sides of a story. It is pure.
-func (r rules) judge(s story) verdict {
+// classify compares the sides of a story. It is pure.
+func (r rules) classify(s story) verdict {
 	if !s.readable() {
 		return verdict{standing: unreadable}
 	}
-	j := &judging{rules: r, story: s}
-	j.chain()
-	j.stand()
-	j.recordAgainstMessage()
-	j.rowAgainstMessage()
+	c := &classification{rules: r, story: s}
+	c.chain()
+	c.stand()
+	c.recordAgainstMessage()
+	c.rowAgainstMessage()
 	for _, e := range effects(s.entry.Kind) {
-		j.rowAgainstProvider(e)
+		c.rowAgainstProvider(e)
 	}
-	j.strays()
+	c.strays()
 	if s.entry.Refunded > s.entry.Amount {
-		j.drift(Duplicate, s.row(), Side{What: "refunds of it", State: "reserved", Amount: s.entry.Refunded, Currency: s.entry.Currency})
+		c.drift(Duplicate, s.row(), Side{What: "refunds of it", State: "reserved", Amount: s.entry.Refunded, Currency: s.entry.Currency})
 	}
-	return j.verdict
+	return c.verdict
 }
 
-func (j *judging) drift(kind Kind, sides ...Side) {
-	j.drifts = append(j.drifts, Drift{Kind: kind, Tenant: j.entry.Tenant, Entry: j.entry.ID, Sides: sides})
+func (c *classification) drift(kind Kind, sides ...Side) {
+	c.drifts = append(c.drifts, Drift{Kind: kind, Tenant: c.entry.Tenant, Entry: c.entry.ID, Sides: sides})
 }
 
 // kept is the retention that counts for the entry: what its messages say, where there are any.
-func (j *judging) kept() time.Duration {
-	for _, m := range j.messages {
+func (c *classification) kept() time.Duration {
+	for _, m := range c.messages {
 		if m != nil {
 			return m.Retention
 		}
 	}
-	return j.retention
+	return c.retention
 }
 
 // final says that the row holds its end.
-func (j *judging) final() bool { return j.entry.Status != payments.StatusPending }
+func (c *classification) final() bool { return c.entry.Status != payments.StatusPending }
 
 // chain demands the messages that must be there. Only final ones may have been removed, and none before its retention and
 // a day after the earliest end there can have been, the row's own birth.
-func (j *judging) chain() {
-	mayBeGone := j.final() && !j.now.Before(j.entry.CreatedAt.Add(j.kept()+j.outlives))
-	m, n := j.last()
-	missing := slices.Index(j.messages[:max(n, 1)], nil) + 1
+func (c *classification) chain() {
+	mayBeGone := c.final() && !c.now.Before(c.entry.CreatedAt.Add(c.kept()+c.outlives))
+	m, n := c.last()
+	missing := slices.Index(c.messages[:max(n, 1)], nil) + 1
 	switch {
 	case missing > 0:
-	case j.continues(m, n):
+	case c.continues(m, n):
 		missing = n + 1
 	default:
 		return
 	}
 	if mayBeGone {
-		j.removed = true
+		c.removed = true
 		return
 	}
-	j.drift(RecordMessageDiffers, j.row(), j.message(missing), j.recordSide())
+	c.drift(RecordMessageDiffers, c.row(), c.message(missing), c.recordSide())
 }
 
 // stand says where the entry stands by the furthest of its messages.
-func (j *judging) stand() {
-	m, n := j.last()
+func (c *classification) stand() {
+	m, n := c.last()
 	if m == nil {
 		return
 	}
 	switch m.State {
 	case storage.MessageUnknown, storage.MessageDead:
-		j.standing = parked
+		c.standing = parked
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced:
-		j.standing = open
+		c.standing = open
 		since := m.CreatedAt
 		if m.RedrivenAt.After(since) {
 			since = m.RedrivenAt
 		}
-		if j.now.Sub(since) > j.workMax {
-			j.drift(StateDiffers, j.row(), j.message(n))
+		if c.now.Sub(since) > c.workMax {
+			c.drift(StateDiffers, c.row(), c.message(n))
 		}
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
 	}
 }
 
 // recordAgainstMessage: a record is final exactly when its chain has ended.
-func (j *judging) recordAgainstMessage() {
-	m, n := j.last()
-	if m == nil || m.Detached || j.continues(m, n) {
+func (c *classification) recordAgainstMessage() {
+	m, n := c.last()
+	if m == nil || m.Detached || c.continues(m, n) {
 		return // a missing message is drift already, or was removed, which its record was long before
 	}
-	if j.record == nil {
-		if j.recordMayBeGone(m) {
-			j.removed = true
+	if c.record == nil {
+		if c.recordMayBeGone(m) {
+			c.removed = true
 			return
 		}
-		j.drift(RecordMessageDiffers, j.recordSide(), j.message(n))
+		c.drift(RecordMessageDiffers, c.recordSide(), c.message(n))
 		return
 	}
-	if !j.agree(j.record.state, m, n) {
-		j.drift(RecordMessageDiffers, j.recordSide(), j.message(n))
+	if !c.agree(c.record.state, m, n) {
+		c.drift(RecordMessageDiffers, c.recordSide(), c.message(n))
 	}
 }
 
-func (j *judging) recordMayBeGone(m *storage.Message) bool {
+func (c *classification) recordMayBeGone(m *storage.Message) bool {
 	switch m.State {
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
-		return !j.now.Before(m.DoneAt.Add(m.Retention))
+		return !c.now.Before(m.DoneAt.Add(m.Retention))
 	case storage.MessageDead: // given up and answered: its record goes, it stays
-		return j.entry.Status == payments.StatusFailed && !j.now.Before(j.entry.CreatedAt.Add(m.Retention))
+		return c.entry.Status == payments.StatusFailed && !c.now.Before(c.entry.CreatedAt.Add(m.Retention))
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
 	}
 	return false
 }
 
 // agree says whether a record may be in a state while the last message of its chain, the n-th, is in another.
-func (j *judging) agree(r storage.State, m *storage.Message, n int) bool {
-	if j.undoes(n) {
-		return j.agreeUndone(r, m, n)
+func (c *classification) agree(r storage.State, m *storage.Message, n int) bool {
+	if c.undoes(n) {
+		return c.agreeUndone(r, m, n)
 	}
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
@@ -176,8 +176,8 @@ func (j *judging) agree(r storage.State, m *storage.Message, n int) bool {
 }
 
 // agreeUndone is agree for a message that undoes: its record ends with it, and by what was not made before it.
-func (j *judging) agreeUndone(r storage.State, m *storage.Message, n int) bool {
-	before := j.messages[n-2]
+func (c *classification) agreeUndone(r storage.State, m *storage.Message, n int) bool {
+	before := c.messages[n-2]
 	switch {
 	case m.State != storage.MessageDelivered:
 		return r == storage.StatePending
@@ -190,20 +190,20 @@ func (j *judging) agreeUndone(r storage.State, m *storage.Message, n int) bool {
 }
 
 // rowAgainstMessage: the row ends in the transaction that ends its chain.
-func (j *judging) rowAgainstMessage() {
-	m, n := j.last()
-	if m == nil || j.continues(m, n) {
+func (c *classification) rowAgainstMessage() {
+	m, n := c.last()
+	if m == nil || c.continues(m, n) {
 		return
 	}
-	if want := j.statusBy(m, n); j.entry.Status != want {
-		j.drift(StateDiffers, j.row(), j.message(n))
+	if want := c.statusBy(m, n); c.entry.Status != want {
+		c.drift(StateDiffers, c.row(), c.message(n))
 	}
 }
 
 // statusBy is the row's status where the n-th message is the last of its chain.
-func (j *judging) statusBy(m *storage.Message, n int) payments.Status {
-	if j.undoes(n) {
-		return j.statusUndone(m, n)
+func (c *classification) statusBy(m *storage.Message, n int) payments.Status {
+	if c.undoes(n) {
+		return c.statusUndone(m, n)
 	}
 	switch m.State {
 	case storage.MessageDelivered:
@@ -213,7 +213,7 @@ func (j *judging) statusBy(m *storage.Message, n int) payments.Status {
 	case storage.MessageCancelled:
 		return payments.StatusFailed
 	case storage.MessageDead:
-		if j.record == nil || j.record.state.Final() {
+		if c.record == nil || c.record.state.Final() {
 			return payments.StatusFailed
 		}
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
@@ -223,12 +223,12 @@ func (j *judging) statusBy(m *storage.Message, n int) payments.Status {
 
 // statusUndone is statusBy for a message that undoes. Where the one before it is gone, any status will do that says that
 // no money moved.
-func (j *judging) statusUndone(m *storage.Message, n int) payments.Status {
-	before := j.messages[n-2]
+func (c *classification) statusUndone(m *storage.Message, n int) payments.Status {
+	before := c.messages[n-2]
 	switch {
 	case m.State != storage.MessageDelivered:
 		return payments.StatusPending
-	case before == nil && j.entry.Status == payments.StatusFailed, before != nil && before.State == storage.MessageCancelled:
+	case before == nil && c.entry.Status == payments.StatusFailed, before != nil && before.State == storage.MessageCancelled:
 		return payments.StatusFailed
 	}
 	return payments.StatusDeclined

@@ -148,17 +148,17 @@ func (s *story) expire(t *rapid.T, age time.Duration) {
 }
 
 // Whatever the application leaves is no drift, and what one accident makes of it is, of the right kind.
-func TestJudgement(t *testing.T) {
+func TestClassification(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawStory(t)
-		if v := testRules.judge(s); len(v.drifts) > 0 {
+		if v := testRules.classify(s); len(v.drifts) > 0 {
 			t.Fatalf("%+v is no drift: %+v", s, v.drifts)
 		}
 		accident := rapid.SampledFrom(accidents).Draw(t, "accident")
 		if !accident.happens(&s) {
 			return
 		}
-		v := testRules.judge(s)
+		v := testRules.classify(s)
 		if !slices.ContainsFunc(v.drifts, func(d Drift) bool { return d.Kind == accident.want }) {
 			t.Fatalf("%s of %+v: %+v, want %s", accident.what, s, v.drifts, accident.want)
 		}
@@ -350,7 +350,7 @@ func TestStandings(t *testing.T) {
 			case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled:
 			}
 		}
-		if got := testRules.judge(s).standing; got != want {
+		if got := testRules.classify(s).standing; got != want {
 			t.Fatalf("%+v stands %d, want %d", s, got, want)
 		}
 	})
@@ -371,7 +371,7 @@ func TestSumsOfRefunds(t *testing.T) {
 		"refunded of another's charge": {refundSum{here: 60, there: 60, charges: []string{"ch_1", "ch_2"}}, []Kind{StateDiffers}},
 	} {
 		var got []Kind
-		for _, d := range c.sum.judge(paid) {
+		for _, d := range c.sum.classify(paid) {
 			got = append(got, d.Kind)
 		}
 		if !slices.Equal(got, c.want) {
