@@ -149,11 +149,11 @@ var ErrNoTime = errors.New("idem: no time left before the deadline")
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {
-		o.tell(ctx, req, nil, nil, err)
+		o.logEvent(ctx, req, nil, nil, err)
 		return nil, err
 	}
 	result, err := x.do(ctx, handler)
-	o.tell(ctx, req, x, result, err)
+	o.logEvent(ctx, req, x, result, err)
 	return result, err
 }
 
@@ -163,12 +163,12 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {
-		o.tell(ctx, req, nil, nil, err)
+		o.logEvent(ctx, req, nil, nil, err)
 		return nil, err
 	}
 	result, err := x.lookup(ctx)
 	if result != nil || err != nil {
-		o.tell(ctx, req, x, result, err)
+		o.logEvent(ctx, req, x, result, err)
 	}
 	return result, err
 }

@@ -115,8 +115,8 @@ func (x *delivery) deathOf(m storage.Message) string {
 	return "age over"
 }
 
-// told lets logs and queues know what a delivery has come to.
-func (x *delivery) told(ctx context.Context, s protocol.Say) {
+// notify lets logs and queues know what a delivery has come to.
+func (x *delivery) notify(ctx context.Context, s protocol.Say) {
 	m := x.row
 	if m.ID = x.id; s.Alarms != 0 {
 		x.alarms(ctx, s.Alarms, m)
