@@ -38,8 +38,8 @@ func eventLevel(name string) slog.Level {
 	return slog.LevelInfo
 }
 
-// logEvent writes the one event line of a request: never its key, its body, or what is stored of another's. x is nil where the
-// request had no fingerprint or no time.
+// logEvent writes the one event line of a request: never its key, its body, or what is stored of another's. x is nil where
+// the request had no fingerprint or no time.
 func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, result *Result, err error) {
 	name, outcome := x.event(result, err)
 	logger, level := o.engine.cfg.Logger, eventLevel(name)
@@ -62,8 +62,8 @@ func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, re
 	logger.LogAttrs(ctx, level, name, line...)
 }
 
-// suppressed are the events that package middleware logs instead, being those of requests without protection: an execution under a
-// one-off key reserves nothing for anybody, and observe mode acts on nothing that it finds.
+// suppressed are the events that package middleware logs instead, being those of requests without protection: an
+// execution under a one-off key reserves nothing for anybody, and observe mode acts on nothing that it finds.
 func (o *Registered) suppressed(req Request, name string) bool {
 	switch name {
 	case eventStoreError:

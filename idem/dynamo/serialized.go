@@ -15,8 +15,8 @@ import (
 
 var transactWriteItems = smithy.NewOperationSchema(schemas.TransactWriteItems, schemas.TransactWriteItemsInput, schemas.TransactWriteItemsOutput)
 
-// serializedRequest is a client protocol that sends one request's bytes, made once. The SDK writes maps in their random order, so
-// the same input has other bytes each time it is sent; under one client request token DynamoDB wants the same
+// serializedRequest is a client protocol that sends one request's bytes, made once. The SDK writes maps in their random
+// order, so the same input has other bytes each time it is sent; under one client request token DynamoDB wants the same
 // parameters, and whoever sends again wants to know that nothing has changed since.
 type serializedRequest struct {
 	smithyhttp.ClientProtocol

@@ -12,8 +12,8 @@ import (
 )
 
 // Inline delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
-// as there is time: an [idem.InlineDelivery]. What it leaves, being killed too, a worker finishes: the chain's open message is
-// the only recovery point, whoever goes on from it.
+// as there is time: an [idem.InlineDelivery]. What it leaves, being killed too, a worker finishes: the chain's open
+// message is the only recovery point, whoever goes on from it.
 type Inline struct{ worker *Worker }
 
 // NewInline returns an inline delivery that works as the worker does, or an [*idem.ConfigError] without one.
@@ -26,8 +26,8 @@ func NewInline(worker *Worker) (*Inline, error) {
 
 var errUnclaimable = errors.New("outbox: a new message can't be claimed")
 
-// Claimed implements [idem.InlineDelivery]. No stream record wakes a worker for a message that is inserted as claimed: whoever
-// finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
+// Claimed implements [idem.InlineDelivery]. No stream record wakes a worker for a message that is inserted as claimed:
+// whoever finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
 func (i *Inline) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
 	x, err := i.worker.deliveryOf(protocol.Wake, m)
 	if err != nil {
