@@ -15,7 +15,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl ledger fuzz prove soak bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,8 +82,8 @@ openapi: ## hold functions/api/openapi.yaml against OpenAPI's schema and the app
 idemctl: ## the operator's command on the running stack: ARGS="list unknown", ARGS="inspect op_…" (docs/operator.md)
 	@go run ./functions/cmd/idemctl --env-file .local/run.env $(ARGS)
 
-ledger: ## compare keys, messages, payments and the provider's objects on the running stack: ARGS="--from …"
-	@go run ./functions/cmd/idemctl --env-file .local/run.env ledger $(ARGS)
+drift: ## compare keys, messages, payments and the provider's objects on the running stack: ARGS="--from …"
+	@go run ./functions/cmd/idemctl --env-file .local/run.env drift $(ARGS)
 
 prove: ## explore the protocol exhaustively within small bounds, and show what each rule is for: ONLY=wrapped for a part
 	@go run -tags prove ./idem/protocol/check/cmd/prove $(if $(ONLY),-run "$(ONLY)")

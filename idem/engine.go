@@ -59,8 +59,8 @@ type Registered struct {
 	op     Operation
 	// protocol is what the machines depend on.
 	protocol protocol.Config
-	// executes is the pace of its executions, settles that from a 202 to the final answer.
-	executes, settles pace
+	// executes is how long its executions take, settles how long it takes from a 202 to the final answer.
+	executes, settles latencyEstimate
 }
 
 // Operation returns what was registered.
@@ -149,11 +149,11 @@ var ErrNoTime = errors.New("idem: no time left before the deadline")
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {
-		o.tell(ctx, req, nil, nil, err)
+		o.logEvent(ctx, req, nil, nil, err)
 		return nil, err
 	}
 	result, err := x.do(ctx, handler)
-	o.tell(ctx, req, x, result, err)
+	o.logEvent(ctx, req, x, result, err)
 	return result, err
 }
 
@@ -163,12 +163,12 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {
-		o.tell(ctx, req, nil, nil, err)
+		o.logEvent(ctx, req, nil, nil, err)
 		return nil, err
 	}
 	result, err := x.lookup(ctx)
 	if result != nil || err != nil {
-		o.tell(ctx, req, x, result, err)
+		o.logEvent(ctx, req, x, result, err)
 	}
 	return result, err
 }

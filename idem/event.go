@@ -38,12 +38,12 @@ func eventLevel(name string) slog.Level {
 	return slog.LevelInfo
 }
 
-// tell writes the one event line of a request: never its key, its body, or what is stored of another's. x is nil where the
-// request had no fingerprint or no time.
-func (o *Registered) tell(ctx context.Context, req Request, x *execution, result *Result, err error) {
+// logEvent writes the one event line of a request: never its key, its body, or what is stored of another's. x is nil where
+// the request had no fingerprint or no time.
+func (o *Registered) logEvent(ctx context.Context, req Request, x *execution, result *Result, err error) {
 	name, outcome := x.event(result, err)
 	logger, level := o.engine.cfg.Logger, eventLevel(name)
-	if !logger.Enabled(ctx, level) || o.untold(req, name) {
+	if !logger.Enabled(ctx, level) || o.suppressed(req, name) {
 		return
 	}
 	line := []slog.Attr{slog.String("operation", o.op.Name), slog.String("tenant", req.Tenant)}
@@ -62,9 +62,9 @@ func (o *Registered) tell(ctx context.Context, req Request, x *execution, result
 	logger.LogAttrs(ctx, level, name, line...)
 }
 
-// untold are the events that package middleware tells, being those of requests without protection: an execution under a
-// one-off key reserves nothing for anybody, and observe mode acts on nothing that it finds.
-func (o *Registered) untold(req Request, name string) bool {
+// suppressed are the events that package middleware logs instead, being those of requests without protection: an
+// execution under a one-off key reserves nothing for anybody, and observe mode acts on nothing that it finds.
+func (o *Registered) suppressed(req Request, name string) bool {
 	switch name {
 	case eventStoreError:
 		return false

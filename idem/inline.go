@@ -51,7 +51,7 @@ func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Res
 	var end *storage.RecordEnd
 	var err error
 	if m := x.carried(say); m != nil {
-		end, err = x.op.Inline.Carry(ctx, *m)
+		end, err = x.op.Inline.Deliver(ctx, *m)
 	} else if accepted.Outcome != OutcomeExecuted {
 		end, err = x.op.Inline.Resume(ctx, accepted.OperationID)
 	}

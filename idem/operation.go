@@ -28,7 +28,7 @@ type Operation struct {
 	ReadFirst bool
 	// Inline, where set, delivers the operation's messages within the request first, and answers with the final response
 	// where that succeeds; a duplicate that finds the chain abandoned goes on with it. For KindDeferred only.
-	Inline Courier
+	Inline InlineDelivery
 	// SafeToRunAgain declares that running the handler twice does no harm. It runs although its key may be older than a loss of
 	// records: a provider's webhook must not be refused then. A wrapped handler's dead lease is taken over besides, and an
 	// answer of it that is not stored frees its key. For KindWrapped and KindOptimistic only; what follows is for KindWrapped only.

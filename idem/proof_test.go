@@ -24,7 +24,7 @@ func (c *carrier) Claimed(m storage.Message, owner storage.Owner, now time.Time)
 	return m, nil
 }
 
-func (c *carrier) Carry(_ context.Context, m storage.Message) (*storage.RecordEnd, error) {
+func (c *carrier) Deliver(_ context.Context, m storage.Message) (*storage.RecordEnd, error) {
 	c.carried = append(c.carried, m)
 	return nil, nil
 }

@@ -170,7 +170,7 @@ func TestResolveCompletesWhatWasUnknown(t *testing.T) {
 		if result.Response.Get("X-Order") != "7" || !result.ExpiresAt.Equal(got.DoneAt.Add(day)) || time.Since(got.DoneAt) > time.Minute {
 			t.Errorf("%+v: want the header, and a retention that begins when it was resolved", result)
 		}
-		if w.only().Alone {
+		if w.only().RecordOnly {
 			t.Error("nobody knows that the handler wrote nothing else")
 		}
 		w.ran(1)

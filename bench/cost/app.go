@@ -112,7 +112,7 @@ func newApp(ctx context.Context, url string) (*app, error) {
 }
 
 func (a *app) register() error {
-	courier, err := outbox.NewCourier(a.worker)
+	inline, err := outbox.NewInline(a.worker)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *app) register() error {
 	}
 	for _, op := range operations() {
 		if op.Name == inlineOperation {
-			op.Inline = courier
+			op.Inline = inline
 		}
 		if op.Kind == idem.KindWrapped {
 			a.endpoints[op.Name], err = mw.Wrap(op, middleware.Route{}, http.HandlerFunc(a.existing))

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 )
 
 // preflight is the sample payment's, as a browser asks before it: without credentials, and so without an authorizer.
 func preflight(t *testing.T, origin string) []byte {
 	t.Helper()
 	var event map[string]any
-	if err := json.Unmarshal(stage.Sample(t, "api-http-payment"), &event); err != nil {
+	if err := json.Unmarshal(lambdatest.Sample(t, "api-http-payment"), &event); err != nil {
 		t.Fatal(err)
 	}
 	request := event["requestContext"].(map[string]any)
@@ -31,7 +31,7 @@ func preflight(t *testing.T, origin string) []byte {
 
 // semantics.md "On the wire", CORS: for the configured origins only, and for nobody where there are none.
 func TestCrossOrigin(t *testing.T) {
-	stage.New(t)
+	lambdatest.New(t)
 	const shop = "https://shop.example"
 	if got := invoke(t, started(t), preflight(t, shop)); got.StatusCode != 405 || got.header("Access-Control-Allow-Origin") != "" {
 		t.Errorf("without origins: %+v", got)

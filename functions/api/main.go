@@ -36,7 +36,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	courier, err := courier(parts)
+	inline, err := inline(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	}
 	app, err := payments.New(payments.Config{
 		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Messages: parts.Store,
-		Courier: courier, Identify: identify, Retention: cfg.Retention, BodyBytesMax: cfg.BodyBytesMax, Logger: parts.Logger,
+		Inline: inline, Identify: identify, Retention: cfg.Retention, BodyBytesMax: cfg.BodyBytesMax, Logger: parts.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -143,13 +143,13 @@ func crossOrigin(app http.Handler, origins []string) (http.Handler, error) {
 	return allow(app), nil
 }
 
-// courier delivers within the request by the worker's means.
-func courier(parts delivery.Parts) (*outbox.Courier, error) {
+// inline delivers within the request by the worker's means.
+func inline(parts delivery.Parts) (*outbox.Inline, error) {
 	worker, err := outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	if err != nil {
 		return nil, err
 	}
-	return outbox.NewCourier(worker)
+	return outbox.NewInline(worker)
 }
 
 func identifier(cfg config.API, client *dynamodb.Client) (func(*http.Request) (middleware.Identity, error), error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/localstack/provider"
@@ -74,10 +74,10 @@ func invoke(t *testing.T, h awslambda.Handler, event []byte) answer {
 
 // events/README.md: the payments of the HTTP and of the REST event are one and the same, so that the second replays.
 func TestSamplesOfBothGatewaysAreOneRequest(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
-	first := invoke(t, h, stage.Sample(t, "api-http-payment"))
-	second := invoke(t, h, stage.Sample(t, "api-rest-payment"))
+	first := invoke(t, h, lambdatest.Sample(t, "api-http-payment"))
+	second := invoke(t, h, lambdatest.Sample(t, "api-rest-payment"))
 	if first.StatusCode != 202 || first.header("Idempotency-Status") != "executed" || first.header("Location") == "" || first.header("Retry-After") == "" {
 		t.Errorf("first %+v", first)
 	}
@@ -89,7 +89,7 @@ func TestSamplesOfBothGatewaysAreOneRequest(t *testing.T) {
 		t.Errorf("%d records, %d messages", len(records), len(messages))
 	}
 	payments := slices.DeleteFunc(s.Items(t, s.Payments), func(item map[string]types.AttributeValue) bool {
-		return !strings.HasPrefix(item["pk"].(*types.AttributeValueMemberS).Value, "payment#"+stage.Tenant+"/")
+		return !strings.HasPrefix(item["pk"].(*types.AttributeValueMemberS).Value, "payment#"+lambdatest.Tenant+"/")
 	})
 	if len(payments) != 1 || len(s.Charges(t)) != 0 {
 		t.Errorf("%d payments, %d charges", len(payments), len(s.Charges(t)))
@@ -98,15 +98,15 @@ func TestSamplesOfBothGatewaysAreOneRequest(t *testing.T) {
 
 // docs/design.md "Inline first": the function calls the provider and settles within the invocation; no wake-up is needed.
 func TestSamplePayoutIsDeliveredInline(t *testing.T) {
-	s := stage.New(t)
-	s.Account(t, stage.Tenant, "acct_1", 1000)
+	s := lambdatest.New(t)
+	s.Account(t, lambdatest.Tenant, "acct_1", 1000)
 	h := started(t)
-	first := invoke(t, h, stage.Sample(t, "api-http-payout"))
-	second := invoke(t, h, stage.Sample(t, "api-http-payout"))
+	first := invoke(t, h, lambdatest.Sample(t, "api-http-payout"))
+	second := invoke(t, h, lambdatest.Sample(t, "api-http-payout"))
 	if first.StatusCode != 201 || first.header("Idempotency-Status") != "executed" || second.StatusCode != 201 || second.Body != first.Body || second.header("Idempotent-Replayed") != "true" {
 		t.Errorf("payout %+v, then %+v", first, second)
 	}
-	if got := invoke(t, h, stage.Sample(t, "api-http-account")); got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
+	if got := invoke(t, h, lambdatest.Sample(t, "api-http-account")); got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
 		t.Errorf("account %+v", got)
 	}
 	if screenings, payouts := s.Payouts(t); len(screenings) != 1 || len(payouts) != 1 || payouts[0].Amount != 500 || payouts[0].Attempts != 1 {
@@ -120,12 +120,12 @@ func TestSamplePayoutIsDeliveredInline(t *testing.T) {
 // What the function can't finish it leaves to the worker: a delayed wake-up stands in the queue of wake-ups, or a copy of what is
 // given up in the dead-letter queue, with the final answer told at once and the funds back.
 func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
-	s := stage.New(t)
-	s.Account(t, stage.Tenant, "acct_1", 1000)
+	s := lambdatest.New(t)
+	s.Account(t, lambdatest.Tenant, "acct_1", 1000)
 	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Payout, Fault: provider.RateLimit, DelayMillis: 20_000}); err != nil {
 		t.Fatal(err)
 	}
-	left := invoke(t, started(t), stage.Sample(t, "api-http-payout"))
+	left := invoke(t, started(t), lambdatest.Sample(t, "api-http-payout"))
 	var accepted struct{ Operation string }
 	if err := json.Unmarshal([]byte(left.Body), &accepted); err != nil || left.StatusCode != 202 || left.header("Location") != "/v1/operations/"+accepted.Operation {
 		t.Errorf("%+v, %v", left, err)
@@ -141,29 +141,29 @@ func TestSamplePayoutThatIsNotFinishedInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("ATTEMPTS_MAX", "1")
-	other := strings.Replace(string(stage.Sample(t, "api-http-payout")), "payout-1", "payout-2", 1)
+	other := strings.Replace(string(lambdatest.Sample(t, "api-http-payout")), "payout-1", "payout-2", 1)
 	if failed := invoke(t, started(t), []byte(other)); failed.StatusCode != 502 || !strings.Contains(failed.Body, "provider_unavailable") {
 		t.Errorf("%+v", failed)
 	}
 	if sent := s.Queues.Dead(); len(sent) != 1 || !strings.Contains(sent[0].Body, `"reason":"attempts over"`) {
 		t.Errorf("dead-letter queue %+v", sent)
 	}
-	if got := invoke(t, started(t), stage.Sample(t, "api-http-account")); got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
+	if got := invoke(t, started(t), lambdatest.Sample(t, "api-http-account")); got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
 		t.Errorf("account %+v", got)
 	}
 }
 
 func TestSampleTransferAndAccount(t *testing.T) {
-	s := stage.New(t)
-	s.Account(t, stage.Tenant, "acct_1", 1000)
-	s.Account(t, stage.Tenant, "acct_2", 0)
+	s := lambdatest.New(t)
+	s.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	s.Account(t, lambdatest.Tenant, "acct_2", 0)
 	h := started(t)
-	first := invoke(t, h, stage.Sample(t, "api-http-transfer"))
-	second := invoke(t, h, stage.Sample(t, "api-http-transfer"))
+	first := invoke(t, h, lambdatest.Sample(t, "api-http-transfer"))
+	second := invoke(t, h, lambdatest.Sample(t, "api-http-transfer"))
 	if first.StatusCode != 201 || second.StatusCode != 201 || second.Body != first.Body || second.header("Idempotent-Replayed") != "true" {
 		t.Errorf("transfer %+v, then %+v", first, second)
 	}
-	if got := invoke(t, h, stage.Sample(t, "api-http-account")); got.StatusCode != 200 || got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
+	if got := invoke(t, h, lambdatest.Sample(t, "api-http-account")); got.StatusCode != 200 || got.Body != `{"id":"acct_1","currency":"EUR","balance":500}` {
 		t.Errorf("account %+v", got)
 	}
 }
@@ -171,20 +171,20 @@ func TestSampleTransferAndAccount(t *testing.T) {
 // docs/design.md: AUTH=gateway without a tenant in the authorizer's context fails closed, whatever else the event proves;
 // AUTH=function asks the tokens' table, whatever the gateway says.
 func TestAuth(t *testing.T) {
-	s := stage.New(t)
-	unknown := []byte(strings.ReplaceAll(string(stage.Sample(t, "api-http-payment")), stage.Token, "another-token-of-tenant-a"))
+	s := lambdatest.New(t)
+	unknown := []byte(strings.ReplaceAll(string(lambdatest.Sample(t, "api-http-payment")), lambdatest.Token, "another-token-of-tenant-a"))
 	for _, c := range []struct {
 		auth, name string
 		event      []byte
 		status     int
 		code       string
 	}{
-		{"gateway", "JWT authorizer", stage.Sample(t, "api-http-jwt"), 401, "unauthorized"},
-		{"gateway", "IAM", stage.Sample(t, "api-url-payment"), 401, "unauthorized"},
-		{"gateway", "load balancer", stage.Sample(t, "api-alb-payment"), 401, "unauthorized"},
+		{"gateway", "JWT authorizer", lambdatest.Sample(t, "api-http-jwt"), 401, "unauthorized"},
+		{"gateway", "IAM", lambdatest.Sample(t, "api-url-payment"), 401, "unauthorized"},
+		{"gateway", "load balancer", lambdatest.Sample(t, "api-alb-payment"), 401, "unauthorized"},
 		{"gateway", "authorised, token not looked at", unknown, 202, ""},
 		{"function", "unknown token", unknown, 403, "forbidden"},
-		{"function", "known token", stage.Sample(t, "api-url-payment"), 202, ""},
+		{"function", "known token", lambdatest.Sample(t, "api-url-payment"), 202, ""},
 	} {
 		t.Run(c.auth+", "+c.name, func(t *testing.T) {
 			t.Setenv("AUTH", c.auth)
@@ -204,10 +204,10 @@ func TestAuth(t *testing.T) {
 // docs/semantics.md: store trouble fails closed, with 503, also where the store is what authenticates.
 func TestStoreIsDown(t *testing.T) {
 	for _, auth := range []string{"gateway", "function"} {
-		stage.New(t)
-		stage.Unreachable(t)
+		lambdatest.New(t)
+		lambdatest.Unreachable(t)
 		t.Setenv("AUTH", auth)
-		got := invoke(t, started(t), stage.Sample(t, "api-http-account"))
+		got := invoke(t, started(t), lambdatest.Sample(t, "api-http-account"))
 		if got.StatusCode != 503 || got.header("Retry-After") == "" || got.header("Content-Type") != "application/problem+json" {
 			t.Errorf("AUTH=%s: %+v", auth, got)
 		}
@@ -220,7 +220,7 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 		"FUNCTION_TIMEOUT": "10s", "CLAIM_LEASE": "6s", "PROVIDER_URL": "provider:4580", "RETENTION": "1m", "BODY_BYTES_MAX": "-1", "RESPONSE_BYTES_MAX": "104857600", "OUTBOX_TABLE": "x", "IDEMPOTENCY_TABLE": "not a name",
 	} {
 		t.Run(name, func(t *testing.T) {
-			stage.New(t)
+			lambdatest.New(t)
 			t.Setenv(name, value)
 			cfg, err := config.Read[config.API]()
 			if err != nil {
@@ -235,9 +235,9 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 
 // A limit of the configuration is the limit of the API.
 func TestBodyBytesMax(t *testing.T) {
-	stage.New(t)
+	lambdatest.New(t)
 	t.Setenv("BODY_BYTES_MAX", "10")
-	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.StatusCode != 413 {
+	if got := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment")); got.StatusCode != 413 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 )
 
 // semantics.md "Metrics": what becomes of a request is a metric, whatever LOG_LEVEL says, and its line names the tenant
 // for Contributor Insights; no dimension does.
 func TestAPIPrintsMetrics(t *testing.T) {
-	s := stage.New(t)
-	s.Account(t, stage.Tenant, "acct_1", 1000)
-	log := stage.Log(t)
+	s := lambdatest.New(t)
+	s.Account(t, lambdatest.Tenant, "acct_1", 1000)
+	log := lambdatest.Log(t)
 	h := started(t)
-	payout := string(stage.Sample(t, "api-http-payout"))
+	payout := string(lambdatest.Sample(t, "api-http-payout"))
 	other := strings.Replace(payout, `\"amount\":500`, `\"amount\":400`, 1)
 	if other == payout {
 		t.Fatal("the sample is unchanged")
@@ -30,7 +30,7 @@ func TestAPIPrintsMetrics(t *testing.T) {
 	var got []string
 	for _, l := range log() {
 		got = append(got, l.Message)
-		if l.Metrics[l.Message] != 1 || l.Tenant != stage.Tenant || l.Namespace != "idem" || len(l.Dimensions) != 1 || len(l.Dimensions[0]) != 0 {
+		if l.Metrics[l.Message] != 1 || l.Tenant != lambdatest.Tenant || l.Namespace != "idem" || len(l.Dimensions) != 1 || len(l.Dimensions[0]) != 0 {
 			t.Errorf("line %+v", l)
 		}
 	}
@@ -38,8 +38,8 @@ func TestAPIPrintsMetrics(t *testing.T) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 
-	stage.Unreachable(t)
-	log = stage.Log(t)
+	lambdatest.Unreachable(t)
+	log = lambdatest.Log(t)
 	invoke(t, started(t), []byte(payout))
 	if lines := log(); len(lines) != 1 || lines[0].Message != "idempotency.store.error" || lines[0].Metrics["idempotency.store.error"] != 1 {
 		t.Errorf("store down: %+v", lines)

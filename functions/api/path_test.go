@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 )
 
 // POST /v1%2fpayments as the gateways deliver it: an HTTP API unescapes the path and names the route that it took, a REST API
 // keeps the escape. A rule of the gateway by route has seen neither as POST /v1/payments.
 func TestAnEscapedSlashIsNotFoundBehindEitherGateway(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
 	changed := func(sample string, pairs ...string) []byte {
-		return []byte(strings.NewReplacer(pairs...).Replace(string(stage.Sample(t, sample))))
+		return []byte(strings.NewReplacer(pairs...).Replace(string(lambdatest.Sample(t, sample))))
 	}
 	for name, event := range map[string][]byte{
 		"HTTP API": changed("api-http-payment", `"ANY /v1/payments"`, `"$default"`),

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
 // Limits hold across the functions that share a table, for new keys and look-ups of one tenant, and never for replays.
 func TestQuotaAcrossFunctions(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	table := s.Idempotency + "-quota"
 	if err := dynamotest.CreateTable(t.Context(), s.Client, table, schema.Quota()); err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestQuotaAcrossFunctions(t *testing.T) {
 	}
 	one, other := started(t), started(t)
 	payment := func(key, tenant string) []byte {
-		event := strings.Replace(string(stage.Sample(t, "api-http-payment")), "order-17", key, 1)
+		event := strings.Replace(string(lambdatest.Sample(t, "api-http-payment")), "order-17", key, 1)
 		return []byte(strings.Replace(event, `"tenant": "tenant-a"`, `"tenant": "`+tenant+`"`, 1))
 	}
 	first := invoke(t, one, payment("order-1", "tenant-a"))
@@ -44,7 +44,7 @@ func TestQuotaAcrossFunctions(t *testing.T) {
 	if items := s.Items(t, s.Outbox); len(items) != 3 {
 		t.Errorf("%d messages, want 3: what is refused writes nothing", len(items))
 	}
-	status := strings.ReplaceAll(string(stage.Sample(t, "api-http-account")), "/v1/accounts/acct_1", first.header("Location"))
+	status := strings.ReplaceAll(string(lambdatest.Sample(t, "api-http-account")), "/v1/accounts/acct_1", first.header("Location"))
 	if got := invoke(t, one, []byte(status)); got.StatusCode != 200 {
 		t.Errorf("a look-up got %+v", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -19,10 +19,10 @@ import (
 // semantics.md "What is never cached or trusted": neither record nor message shows what was stored, and an erased tenant's
 // answers are 410, whoever asks, by key or by operation.
 func TestSealedAndErased(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	keys := s.Seal(t)
 	h := started(t)
-	payment := stage.Sample(t, "api-http-payment")
+	payment := lambdatest.Sample(t, "api-http-payment")
 	first, second := invoke(t, h, payment), invoke(t, h, payment)
 	if first.StatusCode != 202 || second.Body != first.Body || second.header("Idempotent-Replayed") != "true" {
 		t.Fatalf("%+v, then %+v", first, second)
@@ -38,11 +38,11 @@ func TestSealedAndErased(t *testing.T) {
 		}
 	}
 
-	if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
+	if err := keys.Erase(t.Context(), lambdatest.Tenant); err != nil {
 		t.Fatal(err)
 	}
 	h = started(t) // a process that holds the key may use it for KEY_AGE_MAX
-	status := strings.ReplaceAll(string(stage.Sample(t, "api-http-account")), "/v1/accounts/acct_1", first.header("Location"))
+	status := strings.ReplaceAll(string(lambdatest.Sample(t, "api-http-account")), "/v1/accounts/acct_1", first.header("Location"))
 	other := strings.ReplaceAll(string(payment), "order-17", "order-18")
 	for name, event := range map[string]string{"replay": string(payment), "new operation": other} {
 		if got := invoke(t, h, []byte(event)); got.StatusCode != 410 || !strings.Contains(got.Body, "idempotency_response_erased") {
@@ -60,13 +60,13 @@ func TestSealedAndErased(t *testing.T) {
 // The breaker is always there: once the tables are known to be down, nothing is sent any more, and clients are told when
 // to come back (docs/semantics.md: store trouble fails closed).
 func TestBreakerStandsBeforeTheTables(t *testing.T) {
-	stage.New(t)
-	stage.Unreachable(t)
-	log := stage.Log(t)
+	lambdatest.New(t)
+	lambdatest.Unreachable(t)
+	log := lambdatest.Log(t)
 	t.Setenv("LOG_LEVEL", "ERROR")
 	h := started(t)
 	for range 6 {
-		if got := invoke(t, h, stage.Sample(t, "api-http-payment")); got.StatusCode != 503 || got.header("Retry-After") == "" {
+		if got := invoke(t, h, lambdatest.Sample(t, "api-http-payment")); got.StatusCode != 503 || got.header("Retry-After") == "" {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -84,16 +84,16 @@ func TestBreakerStandsBeforeTheTables(t *testing.T) {
 // RECORD_CACHE: a replay that reads first is answered from memory, even where the tables are gone.
 func TestRecordCacheAnswersReplays(t *testing.T) {
 	for _, cached := range []bool{false, true} {
-		s := stage.New(t)
-		s.Account(t, stage.Tenant, "acct_1", 1000)
+		s := lambdatest.New(t)
+		s.Account(t, lambdatest.Tenant, "acct_1", 1000)
 		t.Setenv("RECORD_CACHE", map[bool]string{true: "true", false: "false"}[cached])
 		h := started(t)
-		first := invoke(t, h, stage.Sample(t, "api-http-payout"))
-		if again := invoke(t, h, stage.Sample(t, "api-http-payout")); first.StatusCode != 201 || again.Body != first.Body {
+		first := invoke(t, h, lambdatest.Sample(t, "api-http-payout"))
+		if again := invoke(t, h, lambdatest.Sample(t, "api-http-payout")); first.StatusCode != 201 || again.Body != first.Body {
 			t.Fatalf("%+v, then %+v", first, again)
 		}
 		empty(t, s)
-		again := invoke(t, h, stage.Sample(t, "api-http-payout"))
+		again := invoke(t, h, lambdatest.Sample(t, "api-http-payout"))
 		if held := again.StatusCode == 201 && again.Body == first.Body; held != cached {
 			t.Errorf("cache %v: %+v", cached, again)
 		}
@@ -103,14 +103,14 @@ func TestRecordCacheAnswersReplays(t *testing.T) {
 // FINGERPRINT_SECRETS: records name the secret of their fingerprint, and a retry is compared under the one that it was
 // stored with, after another became the newest.
 func TestFingerprintsAreKeyed(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	secret := func(id string) string {
 		return id + ":" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(id), 32))
 	}
 	t.Setenv("FINGERPRINT_SECRETS", secret("a"))
-	first := invoke(t, started(t), stage.Sample(t, "api-http-payment"))
+	first := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment"))
 	t.Setenv("FINGERPRINT_SECRETS", secret("b")+","+secret("a"))
-	again := invoke(t, started(t), stage.Sample(t, "api-http-payment"))
+	again := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment"))
 	if first.StatusCode != 202 || again.Body != first.Body || again.header("Idempotent-Replayed") != "true" {
 		t.Errorf("%+v, then %+v", first, again)
 	}
@@ -130,11 +130,11 @@ func TestFingerprintsAreKeyed(t *testing.T) {
 
 // FINGERPRINT_SECRET_ID: the same from a store of secrets, as it is when the function starts.
 func TestFingerprintsAreKeyedByAStoredSecret(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	const key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
-	id, replace := stage.Secret(t, "2026:"+key+"\n")
+	id, replace := lambdatest.Secret(t, "2026:"+key+"\n")
 	t.Setenv("FINGERPRINT_SECRET_ID", id)
-	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.StatusCode != 202 {
+	if got := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment")); got.StatusCode != 202 {
 		t.Fatalf("%+v", got)
 	}
 	records := s.Items(t, s.Idempotency)
@@ -156,25 +156,25 @@ func TestFingerprintsAreKeyedByAStoredSecret(t *testing.T) {
 // SCOPE_SECRET, SCOPE_SECRET_ID: operation ids don't confirm guesses of keys, the same secret finds the same record wherever
 // it comes from, and without it nothing is executed.
 func TestRecordsAreNamedUnderTheSecret(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	const secret = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 	t.Setenv("SCOPE_SECRET", secret)
-	first := invoke(t, started(t), stage.Sample(t, "api-http-payment"))
+	first := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment"))
 	id, err := dynamo.OperationOf(s.Items(t, s.Idempotency)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	guess := idem.Scope{Tenant: stage.Tenant, Operation: "payments.create", Key: "order-17"}
+	guess := idem.Scope{Tenant: lambdatest.Tenant, Operation: "payments.create", Key: "order-17"}
 	if shown, err := id.RecordKey(); err != nil || shown == guess.RecordKey() || first.StatusCode != 202 {
 		t.Errorf("%+v of the operation %s, %v", first, id, err)
 	}
 	t.Setenv("SCOPE_SECRET", "")
-	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.StatusCode != 503 {
+	if got := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment")); got.StatusCode != 503 {
 		t.Errorf("without the secret %+v", got)
 	}
-	stored, replace := stage.Secret(t, secret+"\n")
+	stored, replace := lambdatest.Secret(t, secret+"\n")
 	t.Setenv("SCOPE_SECRET_ID", stored)
-	if got := invoke(t, started(t), stage.Sample(t, "api-http-payment")); got.Body != first.Body || got.header("Idempotent-Replayed") != "true" {
+	if got := invoke(t, started(t), lambdatest.Sample(t, "api-http-payment")); got.Body != first.Body || got.header("Idempotent-Replayed") != "true" {
 		t.Errorf("under the stored secret %+v", got)
 	}
 	cfg, err := config.Read[config.API]()
@@ -193,7 +193,7 @@ func TestRecordsAreNamedUnderTheSecret(t *testing.T) {
 }
 
 // empty takes every record away.
-func empty(t *testing.T, s *stage.Stage) {
+func empty(t *testing.T, s *lambdatest.Stage) {
 	t.Helper()
 	for _, record := range s.Items(t, s.Idempotency) {
 		_, err := s.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{

@@ -14,7 +14,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/identity"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
 
@@ -42,9 +42,9 @@ func answered(t *testing.T, a authorizer, event []byte) (string, error) {
 // sent is a sample event with another token; "" is none at all.
 func sent(t *testing.T, name, authorization string) []byte {
 	t.Helper()
-	event := string(stage.Sample(t, name))
+	event := string(lambdatest.Sample(t, name))
 	if authorization != "" {
-		return []byte(strings.ReplaceAll(event, "Bearer "+stage.Token, authorization))
+		return []byte(strings.ReplaceAll(event, "Bearer "+lambdatest.Token, authorization))
 	}
 	var members map[string]any
 	if err := json.Unmarshal([]byte(event), &members); err != nil {
@@ -68,13 +68,13 @@ const unknown = "Bearer another-token-of-tenant-a"
 
 // An HTTP API takes the simple response: false is its 403 (docs/platform.md "API Gateway").
 func TestAuthorizeForAnHTTPAPI(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := authorizer{keys: apikey.Authenticator{Client: s.Client, Table: s.Payments}, log: discard()}
 	for authorization, want := range map[string]string{
-		"Bearer " + stage.Token: `{"isAuthorized":true,"context":{"tenant":"tenant-a"}}`,
-		unknown:                 `{"isAuthorized":false}`,
-		"Basic YTpi":            `{"isAuthorized":false}`,
-		"":                      `{"isAuthorized":false}`,
+		"Bearer " + lambdatest.Token: `{"isAuthorized":true,"context":{"tenant":"tenant-a"}}`,
+		unknown:                      `{"isAuthorized":false}`,
+		"Basic YTpi":                 `{"isAuthorized":false}`,
+		"":                           `{"isAuthorized":false}`,
 	} {
 		if got, err := answered(t, a, sent(t, "authorizer-http", authorization)); err != nil || got != want {
 			t.Errorf("%q: %s, %v, want %s", authorization, got, err, want)
@@ -85,13 +85,13 @@ func TestAuthorizeForAnHTTPAPI(t *testing.T) {
 // A REST API takes a policy: a denial is its 403, and only the error "Unauthorized" its 401. The policy is for the whole
 // stage, because the gateway keeps it for the caller's other requests.
 func TestAuthorizeForARESTAPI(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := authorizer{keys: apikey.Authenticator{Client: s.Client, Table: s.Payments}, log: discard()}
 	const statement = `"policyDocument":{"Version":"2012-10-17","Statement":[{"Action":["execute-api:Invoke"],"Effect":"%","Resource":["arn:aws:execute-api:us-east-1:000000000000:f6g7h8i9j0/prod/*"]}]}`
 	allow := `{"principalId":"tenant-a",` + strings.Replace(statement, "%", "Allow", 1) + `,"context":{"tenant":"tenant-a"}}`
 	deny := `{"principalId":"unknown",` + strings.Replace(statement, "%", "Deny", 1) + `}`
 	for _, event := range []string{"authorizer-rest-token", "authorizer-rest-request"} {
-		for authorization, want := range map[string]string{"Bearer " + stage.Token: allow, "bearer " + stage.Token: allow, unknown: deny, "Bearer short": deny} {
+		for authorization, want := range map[string]string{"Bearer " + lambdatest.Token: allow, "bearer " + lambdatest.Token: allow, unknown: deny, "Bearer short": deny} {
 			if got, err := answered(t, a, sent(t, event, authorization)); err != nil || got != want {
 				t.Errorf("%s, %q: %s, %v, want %s", event, authorization, got, err, want)
 			}
@@ -109,8 +109,8 @@ func TestAuthorizeWhileTheTableIsDown(t *testing.T) {
 	client := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	a := authorizer{keys: apikey.Authenticator{Client: client, Table: "payments"}, log: discard()}
 	for _, event := range []string{"authorizer-http", "authorizer-rest-token", "authorizer-rest-request"} {
-		got, err := answered(t, a, stage.Sample(t, event))
-		if err == nil || errors.Is(err, errUnauthorized) || strings.Contains(err.Error(), stage.Token) {
+		got, err := answered(t, a, lambdatest.Sample(t, event))
+		if err == nil || errors.Is(err, errUnauthorized) || strings.Contains(err.Error(), lambdatest.Token) {
 			t.Errorf("%s: %s, %v, want an error of its own", event, got, err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -39,7 +39,7 @@ func want(t *testing.T, want outbox.Counts) {
 
 // What the provider has is settled as the worker would have, and only once (docs/design.md "Reconciler").
 func TestReconcileSettlesWhatTheProviderHas(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := s.Accept(t, time.Hour)
 	a.Park(t)
 	a.Charge(t)
@@ -50,7 +50,7 @@ func TestReconcileSettlesWhatTheProviderHas(t *testing.T) {
 
 // What provably never happened is offered again with the same key; the reconciler itself charges nobody.
 func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := s.Accept(t, time.Hour)
 	a.Park(t)
 	want(t, outbox.Counts{Offered: 1})
@@ -64,7 +64,7 @@ func TestReconcileOffersWhatIsProvenAbsent(t *testing.T) {
 func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
 	for name, value := range map[string]string{"LONGEST_REQUEST": "59m", "LISTING_DELAY": "59m"} {
 		t.Run(name, func(t *testing.T) {
-			s := stage.New(t)
+			s := lambdatest.New(t)
 			t.Setenv(name, value)
 			a := s.Accept(t, 58*time.Minute)
 			a.Park(t)
@@ -76,7 +76,7 @@ func TestReconcileWaitsForProofOfAbsence(t *testing.T) {
 
 // A provider that can't be asked leaves the message as it is.
 func TestReconcileWhileTheProviderIsDown(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := s.Accept(t, time.Hour)
 	a.Park(t)
 	a.Charge(t)
@@ -89,8 +89,8 @@ func TestReconcileWhileTheProviderIsDown(t *testing.T) {
 
 // An invocation that could look at nothing fails, so that its metric shows it.
 func TestReconcileWhileTheStoreIsDown(t *testing.T) {
-	stage.New(t)
-	stage.Unreachable(t)
+	lambdatest.New(t)
+	lambdatest.Unreachable(t)
 	if did, err := reconciled(t); err == nil {
 		t.Errorf("%+v, want an error", did)
 	}
@@ -98,7 +98,7 @@ func TestReconcileWhileTheStoreIsDown(t *testing.T) {
 
 // A wrapped operation without a Probe stays unknown, and a person is told.
 func TestReconcileLeavesWhatNobodyCanBeAskedAbout(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	key := s.Unknown(t, time.Hour)
 	if did, err := reconciled(t); err != nil || did != (outbox.Report{Records: outbox.Counts{Unasked: 1}}) {
 		t.Errorf("%+v, %v, want one unasked", did, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -60,7 +60,7 @@ const operation idem.OperationID = "op_E3KiTx7rQSR32nKyhZK_akUOzlOQAEFxi76MEOpMe
 func batch(t *testing.T, n int) []byte {
 	t.Helper()
 	var event map[string][]json.RawMessage
-	if err := json.Unmarshal(stage.Sample(t, "relay-stream-insert"), &event); err != nil {
+	if err := json.Unmarshal(lambdatest.Sample(t, "relay-stream-insert"), &event); err != nil {
 		t.Fatal(err)
 	}
 	record := string(event["Records"][0])
@@ -99,7 +99,7 @@ func changed(t *testing.T, event []byte, sequence, from, to string) []byte {
 	return raw
 }
 
-func wants(t *testing.T, s *stage.Stage, messages ...int) {
+func wants(t *testing.T, s *lambdatest.Stage, messages ...int) {
 	t.Helper()
 	var want, got []string
 	for _, n := range messages {
@@ -107,7 +107,7 @@ func wants(t *testing.T, s *stage.Stage, messages ...int) {
 	}
 	for _, sent := range s.Queues.WakeUps() {
 		got = append(got, sent.Body)
-		if sent.Group != stage.Tenant || sent.DelaySeconds != 0 {
+		if sent.Group != lambdatest.Tenant || sent.DelaySeconds != 0 {
 			t.Errorf("%+v, want it in its tenant's group, at once", sent)
 		}
 	}
@@ -119,14 +119,14 @@ func wants(t *testing.T, s *stage.Stage, messages ...int) {
 // A new message becomes a wake-up in its tenant's group, in the words that the worker reads: those of the sample of its
 // queue. Of its payload nothing leaves the stream.
 func TestNewMessageIsWoken(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
-	if f := failed(t, h, stage.Sample(t, "relay-stream-insert")); f != "" {
+	if f := failed(t, h, lambdatest.Sample(t, "relay-stream-insert")); f != "" {
 		t.Errorf("record %s failed", f)
 	}
 	wants(t, s, 1)
 	var queue events.SQSEvent
-	if err := json.Unmarshal(stage.Sample(t, "worker-queue"), &queue); err != nil {
+	if err := json.Unmarshal(lambdatest.Sample(t, "worker-queue"), &queue); err != nil {
 		t.Fatal(err)
 	}
 	if sent := s.Queues.WakeUps(); sent[0].Body != queue.Records[0].Body || sent[0].Group != queue.Records[0].Attributes["MessageGroupId"] {
@@ -139,7 +139,7 @@ func TestNewMessageIsWoken(t *testing.T) {
 
 // A full batch is one request, and comes again whole as wake-ups, which is harmless.
 func TestBatchIsWoken(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
 	for range 2 {
 		if f := failed(t, h, batch(t, 10)); f != "" {
@@ -151,11 +151,11 @@ func TestBatchIsWoken(t *testing.T) {
 
 // The filter of the mapping is not everywhere: what is no birth of a pending message needs no wake-up.
 func TestRecordsThatNeedNothing(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
 	for _, event := range [][]byte{
-		stage.Sample(t, "worker-stream-modify"), stage.Sample(t, "worker-stream-ttl"),
-		changed(t, batch(t, 1), "s1", `"pending"`, `"claimed"`), // inline first: its courier is at work
+		lambdatest.Sample(t, "worker-stream-modify"), lambdatest.Sample(t, "worker-stream-ttl"),
+		changed(t, batch(t, 1), "s1", `"pending"`, `"claimed"`), // inline first: its request is at work
 	} {
 		if f := failed(t, h, event); f != "" {
 			t.Errorf("record %s failed", f)
@@ -186,7 +186,7 @@ func TestRecordsThatCanNotBePassedOn(t *testing.T) {
 		"SQS refuses": {func(t *testing.T) []byte { return batch(t, 3) }, string(operation.Message(2)), "s2", []int{1, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stage.New(t)
+			s := lambdatest.New(t)
 			s.Queues.Refuse(c.full)
 			if f := failed(t, started(t), c.event(t)); f != c.again {
 				t.Errorf("record %q failed, want %q", f, c.again)
@@ -198,7 +198,7 @@ func TestRecordsThatCanNotBePassedOn(t *testing.T) {
 
 // While the queue can't be reached, the stream waits at the first record.
 func TestQueueThatIsDown(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
 	if f := failed(t, started(t), batch(t, 2)); f != "s1" {
 		t.Errorf("record %q failed, want s1", f)
@@ -208,9 +208,9 @@ func TestQueueThatIsDown(t *testing.T) {
 
 // The function's log says how much it passed on, and nothing of the messages.
 func TestLogNamesNobody(t *testing.T) {
-	stage.New(t)
+	lambdatest.New(t)
 	t.Setenv("LOG_LEVEL", "INFO")
-	said := stage.Log(t)
+	said := lambdatest.Log(t)
 	if f := failed(t, started(t), batch(t, 2)); f != "" {
 		t.Fatalf("record %s failed", f)
 	}
@@ -220,14 +220,14 @@ func TestLogNamesNobody(t *testing.T) {
 }
 
 func TestHandlerRefusesItsConfiguration(t *testing.T) {
-	stage.New(t)
+	lambdatest.New(t)
 	t.Setenv("WAKE_UP_QUEUE_URL", "")
 	if _, err := config.Read[config.Relay](); err == nil || !strings.Contains(err.Error(), "WAKE_UP_QUEUE_URL") {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("WAKE_UP_QUEUE_URL", "http://127.0.0.1:1/0/wake-ups")
 	for _, name := range []string{"sweep-schedule", "worker-queue"} {
-		if _, err := started(t).Invoke(t.Context(), stage.Sample(t, name)); err == nil {
+		if _, err := started(t).Invoke(t.Context(), lambdatest.Sample(t, name)); err == nil {
 			t.Errorf("%s is taken by the relay", name)
 		}
 	}

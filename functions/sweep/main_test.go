@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -31,7 +31,7 @@ func swept(t *testing.T) (outbox.Report, error) {
 
 // A message whose wake-up was lost gets another one; the sweep itself calls nobody.
 func TestSweepOffersWhatNobodyWoke(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := s.Accept(t, time.Minute)
 	if did, err := swept(t); err != nil || did != (outbox.Report{Messages: outbox.Counts{Offered: 1}}) {
 		t.Errorf("%+v, %v, want one offered", did, err)
@@ -43,7 +43,7 @@ func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 }
 
 func TestSweepLeavesWhatIsNotDue(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	s.Accept(t, 0)
 	if did, err := swept(t); err != nil || did != (outbox.Report{Messages: outbox.Counts{}}) || len(s.Queues.WakeUps()) > 0 {
 		t.Errorf("%+v, %v, queue %+v", did, err, s.Queues.WakeUps())
@@ -52,7 +52,7 @@ func TestSweepLeavesWhatIsNotDue(t *testing.T) {
 
 // What nobody has claimed in time is cancelled, and its payment with it: answered with 408, and nobody has to look.
 func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a := s.Accept(t, 25*time.Hour)
 	if did, err := swept(t); err != nil || did != (outbox.Report{Messages: outbox.Counts{Abandoned: 1}}) || len(s.Queues.Dead()) != 0 {
 		t.Errorf("%+v, %v, dead letters %+v", did, err, s.Queues.Dead())
@@ -62,8 +62,8 @@ func TestSweepCancelsWhatIsAbandoned(t *testing.T) {
 
 // An invocation that could look at nothing fails, so that its metric shows it.
 func TestSweepWhileTheStoreIsDown(t *testing.T) {
-	stage.New(t)
-	stage.Unreachable(t)
+	lambdatest.New(t)
+	lambdatest.Unreachable(t)
 	if did, err := swept(t); err == nil {
 		t.Errorf("%+v, want an error", did)
 	}
@@ -71,7 +71,7 @@ func TestSweepWhileTheStoreIsDown(t *testing.T) {
 
 // A wrapped execution that died is unknown to everybody, without a client: another release's, since this one has none.
 func TestSweepParksWhatDied(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	key := s.Die(t, time.Minute)
 	if did, err := swept(t); err != nil || did != (outbox.Report{Records: outbox.Counts{Parked: 1}}) {
 		t.Errorf("%+v, %v, want one parked", did, err)

@@ -16,7 +16,7 @@ const (
 )
 
 // Payments is the table of payments, refunds, payouts, transfers, accounts and API keys. Its index shows what was made
-// when, for ledger reconciliation: keys only, which never change, so that it costs one write of 1 KB for each row and none
+// when, for the drift job: keys only, which never change, so that it costs one write of 1 KB for each row and none
 // for what becomes of it.
 func Payments() schema.Table {
 	return schema.Table{Key: Key, Index: schema.Index{Name: "ledger", Partition: Hour, Sort: CreatedAt}}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -28,9 +28,9 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 const secret = "whsec_of_this_stage_0123"
 
 // staged is a stage where the function has its secret.
-func staged(t *testing.T) *stage.Stage {
+func staged(t *testing.T) *lambdatest.Stage {
 	t.Helper()
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	t.Setenv("WEBHOOK_SECRET", secret)
 	return s
 }
@@ -66,7 +66,7 @@ func posted(t *testing.T, h awslambda.Handler, rest bool, body []byte, signature
 	t.Helper()
 	sample := map[bool]string{false: "api-http-payment", true: "api-rest-payment"}[rest]
 	var event map[string]any
-	if err := json.Unmarshal(stage.Sample(t, sample), &event); err != nil {
+	if err := json.Unmarshal(lambdatest.Sample(t, sample), &event); err != nil {
 		t.Fatal(err)
 	}
 	event["body"], event["isBase64Encoded"] = base64.StdEncoding.EncodeToString(body), true
@@ -173,7 +173,7 @@ func TestWebhookOfAnEncryptedMessage(t *testing.T) {
 		a.Charge(t)
 		wanted, record, payment := storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded
 		if erased {
-			if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
+			if err := keys.Erase(t.Context(), lambdatest.Tenant); err != nil {
 				t.Fatal(err)
 			}
 			wanted, record, payment = storage.MessageDelivered, storage.StateFailed, payments.StatusPending
@@ -254,7 +254,7 @@ func TestWebhookWhileTheStoreIsDown(t *testing.T) {
 	a.Charge(t)
 	body := event(t, "evt_1", s.Charges(t)[0])
 	endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
-	stage.Unreachable(t)
+	lambdatest.Unreachable(t)
 	down := started(t)
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
 	got := posted(t, down, true, body, provider.Sign(secret, time.Now(), body))
@@ -269,8 +269,8 @@ func TestWebhookWhileTheStoreIsDown(t *testing.T) {
 
 // WEBHOOK_SECRET_ID: the secrets are read when the function starts; a list while one is replaced by another.
 func TestSecretsAreReadAtTheStart(t *testing.T) {
-	s := stage.New(t)
-	id, _ := stage.Secret(t, "whsec_the_next_one_0123, "+secret+"\n")
+	s := lambdatest.New(t)
+	id, _ := lambdatest.Secret(t, "whsec_the_next_one_0123, "+secret+"\n")
 	t.Setenv("WEBHOOK_SECRET_ID", id)
 	a, h := s.Accept(t, 0), started(t)
 	a.Charge(t)
@@ -282,8 +282,8 @@ func TestSecretsAreReadAtTheStart(t *testing.T) {
 
 // A running instance asks again when no secret that it knows has signed; how often, is package webhook's test.
 func TestSecretsAreReadAgain(t *testing.T) {
-	stage.New(t)
-	id, replace := stage.Secret(t, secret)
+	lambdatest.New(t)
+	id, replace := lambdatest.Secret(t, secret)
 	read, err := secrets(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t)
-			stage.Secret(t, "nobody asks for it")
+			lambdatest.Secret(t, "nobody asks for it")
 			if name == "WEBHOOK_SECRET_ID" {
 				t.Setenv("WEBHOOK_SECRET", "")
 			}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -62,7 +62,7 @@ func none(t *testing.T, failed []string) {
 func TestEitherWakeUpDelivers(t *testing.T) {
 	for _, first := range []string{"stream", "queue"} {
 		t.Run(first, func(t *testing.T) {
-			s := stage.New(t)
+			s := lambdatest.New(t)
 			a, h := s.Accept(t, 0), started(t)
 			wakeUps := [][]byte{a.Stream, a.Queue}
 			if first == "queue" {
@@ -85,7 +85,7 @@ func TestEitherWakeUpDelivers(t *testing.T) {
 // Trouble with the provider is none of the batch's: the message waits in its row, and a delayed wake-up stands in the
 // queue of wake-ups.
 func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a, h := s.Accept(t, 0), started(t)
 	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Charge, Fault: provider.RateLimit, DelayMillis: 20_000, Times: 1}); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestProviderThatIsBusyFailsNoRecord(t *testing.T) {
 
 // ATTEMPTS_MAX reaches the topics; what is given up leaves a copy in the dead-letter queue.
 func TestAttemptsEnd(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	t.Setenv("ATTEMPTS_MAX", "1")
 	a, h := s.Accept(t, 0), started(t)
 	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Charge, Fault: provider.RateLimit}); err != nil {
@@ -117,10 +117,10 @@ func TestAttemptsEnd(t *testing.T) {
 
 // Records that are no new messages need nothing; so does a wake-up for a message that is not there.
 func TestRecordsThatNeedNothing(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
 	for _, name := range []string{"worker-stream-modify", "worker-stream-ttl", "worker-queue"} {
-		none(t, failures(t, h, stage.Sample(t, name)))
+		none(t, failures(t, h, lambdatest.Sample(t, name)))
 	}
 	if charges := s.Charges(t); len(charges) > 0 {
 		t.Errorf("charges %+v", charges)
@@ -130,9 +130,9 @@ func TestRecordsThatNeedNothing(t *testing.T) {
 // What this release can't read, or does not know, is acknowledged with an alarm: it would stop the shard, and every tenant
 // with it. The sweep of the release that knows it offers it again.
 func TestRecordsOfAnotherReleaseStopNobody(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	h := started(t)
-	stream := string(stage.Sample(t, "worker-stream-insert"))
+	stream := string(lambdatest.Sample(t, "worker-stream-insert"))
 	for name, event := range map[string]string{
 		"no message in the image": strings.Replace(stream, "\"na\": {\n            \"N\"", "\"na\": {\n            \"S\"", 1),
 		"another release's state": strings.Replace(stream, "pending", "waiting", 1),
@@ -151,15 +151,15 @@ func TestRecordsOfAnotherReleaseStopNobody(t *testing.T) {
 
 // What our own store can't be asked about comes again.
 func TestRecordsThatComeAgain(t *testing.T) {
-	stage.New(t)
+	lambdatest.New(t)
 	h := started(t)
 	const sequence, message = "100000000000000000001", "059f36b4-87a3-44ab-83d2-661975830a7d"
-	stream, queue := string(stage.Sample(t, "worker-stream-insert")), string(stage.Sample(t, "worker-queue"))
+	stream, queue := string(lambdatest.Sample(t, "worker-stream-insert")), string(lambdatest.Sample(t, "worker-queue"))
 	if failed := failures(t, h, []byte(strings.Replace(queue, `\"message\"`, `\"massage\"`, 1))); len(failed) != 1 || failed[0] != message {
 		t.Errorf("no wake-up: %q", failed)
 	}
 
-	stage.Unreachable(t)
+	lambdatest.Unreachable(t)
 	t.Setenv("PROVIDER_TIMEOUT", "50ms")
 	t.Setenv("CLAIM_LEASE", "2100ms") // which is also how long a claim without a reply is sent again
 	down := started(t)
@@ -170,7 +170,7 @@ func TestRecordsThatComeAgain(t *testing.T) {
 		t.Errorf("store down, queue: %q", failed)
 	}
 	for _, name := range []string{"sweep-schedule", "api-http-payment"} {
-		if _, err := h.Invoke(t.Context(), stage.Sample(t, name)); err == nil {
+		if _, err := h.Invoke(t.Context(), lambdatest.Sample(t, name)); err == nil {
 			t.Errorf("%s is taken by the worker", name)
 		}
 	}
@@ -183,7 +183,7 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 		"RESPONSE_BYTES_MAX": "1", "OUTBOX_TABLE": "x",
 	} {
 		t.Run(name, func(t *testing.T) {
-			stage.New(t)
+			lambdatest.New(t)
 			t.Setenv(name, value)
 			cfg, err := config.Read[config.Worker]()
 			if err != nil {
@@ -198,7 +198,7 @@ func TestHandlerRefusesItsConfiguration(t *testing.T) {
 
 // A message that nobody has claimed within a topic's bound is cancelled by whoever is woken for it.
 func TestMessageThatIsTooOld(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	a, h := s.Accept(t, 25*time.Hour), started(t)
 	none(t, failures(t, h, a.Queue))
 	a.Want(t, storage.MessageCancelled, storage.StateFailed, payments.StatusFailed, 0)

@@ -4,18 +4,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // told demands that the log holds these metrics' lines and, the level being above them all, no other.
-func told(t *testing.T, lines []stage.Line, names ...string) {
+func told(t *testing.T, lines []lambdatest.Line, names ...string) {
 	t.Helper()
 	if len(lines) != len(names) {
 		t.Fatalf("lines %+v, want %q", lines, names)
 	}
 	for i, l := range lines {
-		if l.Message != names[i] || l.Metrics[names[i]] != 1 || l.Tenant != stage.Tenant {
+		if l.Message != names[i] || l.Metrics[names[i]] != 1 || l.Tenant != lambdatest.Tenant {
 			t.Errorf("line %+v, want %s", l, names[i])
 		}
 	}
@@ -34,7 +34,7 @@ func TestWorkerPrintsMetrics(t *testing.T) {
 		"dead":      {fault: provider.RateLimit, attempts: "1", want: "outbox.dead"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stage.New(t)
+			s := lambdatest.New(t)
 			t.Setenv("METRICS_SERVICE", "idem-test")
 			if c.attempts != "" {
 				t.Setenv("ATTEMPTS_MAX", c.attempts)
@@ -44,7 +44,7 @@ func TestWorkerPrintsMetrics(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			log := stage.Log(t)
+			log := lambdatest.Log(t)
 			a, h := s.Accept(t, time.Minute), started(t)
 			none(t, failures(t, h, a.Stream))
 			lines := log()

@@ -5,18 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Where encryption is on, the stream shows a payload that nobody else can read; the worker opens and delivers it.
 func TestSealedMessageIsDeliveredAsTheStreamShowsIt(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	s.Seal(t)
 	a, h := s.Accept(t, 0), started(t)
-	if bytes.Equal(a.Stream, stage.Sample(t, "worker-stream-insert")) || bytes.Contains(a.Stream, []byte("order-17")) {
+	if bytes.Equal(a.Stream, lambdatest.Sample(t, "worker-stream-insert")) || bytes.Contains(a.Stream, []byte("order-17")) {
 		t.Fatalf("the payload is not sealed: %s", a.Stream)
 	}
 	none(t, failures(t, h, a.Stream))
@@ -29,10 +29,10 @@ func TestSealedMessageIsDeliveredAsTheStreamShowsIt(t *testing.T) {
 // semantics.md "What is never cached or trusted": an erased tenant's messages end dead, nothing of it is executed, and its
 // operations fail. Only the payload could say what that means to the application.
 func TestErasedTenantsMessageEndsDead(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	keys := s.Seal(t)
 	a, h := s.Accept(t, 0), started(t)
-	if err := keys.Erase(t.Context(), stage.Tenant); err != nil {
+	if err := keys.Erase(t.Context(), lambdatest.Tenant); err != nil {
 		t.Fatal(err)
 	}
 	none(t, failures(t, h, a.Stream))
@@ -44,7 +44,7 @@ func TestErasedTenantsMessageEndsDead(t *testing.T) {
 
 // Trouble with the keys loses nothing: the record comes again.
 func TestKeysThatCannotBeFetchedFailTheRecord(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	s.Seal(t)
 	a := s.Accept(t, 0)
 	working := started(t)
@@ -59,7 +59,7 @@ func TestKeysThatCannotBeFetchedFailTheRecord(t *testing.T) {
 
 // SEAL_OPEN_ONLY: the release before the first that seals reads what the next one stores.
 func TestOpenOnlyOpensAndDoesNotSeal(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	s.Seal(t)
 	sealed := s.Accept(t, time.Second)
 	t.Setenv("SEAL_OPEN_ONLY", "true")

@@ -46,8 +46,8 @@ func (t *Transport) Await(ctx context.Context, res *http.Response) (*http.Respon
 	}
 	s := &sending{
 		t: t, req: res.Request, op: named{key: KeyOf(res)},
-		pace: pace{cfg: &t.cfg, started: t.cfg.Now(), elapsedMax: t.cfg.AwaitMax},
-		log:  t.cfg.Logger.With("method", http.MethodGet, "key_hash", hash(KeyOf(res))),
+		budget: retryBudget{cfg: &t.cfg, started: t.cfg.Now(), elapsedMax: t.cfg.AwaitMax},
+		log:    t.cfg.Logger.With("method", http.MethodGet, "key_hash", hash(KeyOf(res))),
 	}
 	// What is left unread of a short body would cost the connection.
 	_, _ = io.CopyN(io.Discard, res.Body, drainBytesMax)
@@ -83,7 +83,7 @@ func (t *Transport) location(res *http.Response) (*url.URL, error) {
 func (s *sending) poll(ctx context.Context, location *url.URL) (*http.Response, error) {
 	state := ""
 	for {
-		pause, reason := s.pace.next(s.retryAfter)
+		pause, reason := s.budget.next(s.retryAfter)
 		switch {
 		case reason != "" && state == "unknown":
 			return nil, &OutcomeUnknownError{Key: s.op.key, RetryAfter: s.retryAfter}
@@ -93,7 +93,7 @@ func (s *sending) poll(ctx context.Context, location *url.URL) (*http.Response, 
 		if err := s.t.cfg.Pause(ctx, pause); err != nil {
 			return nil, s.giveUp(ReasonCanceled, err)
 		}
-		s.pace.attempts++
+		s.budget.attempts++
 		a, err := s.t.exchange(s.question(ctx, location))
 		s.status, s.code, s.retryAfter, s.cause = 0, "", 0, err
 		if err != nil {

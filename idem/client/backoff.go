@@ -48,8 +48,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), retryAfterMax)
 }
 
-// pace says when to ask again, and when to stop.
-type pace struct {
+// retryBudget says when to ask again, and when to stop.
+type retryBudget struct {
 	cfg         *Config
 	started     time.Time
 	attemptsMax int // 0: no bound
@@ -57,22 +57,22 @@ type pace struct {
 	attempts    int
 }
 
-func (p *pace) elapsed() time.Duration { return p.cfg.Now().Sub(p.started) }
+func (b *retryBudget) elapsed() time.Duration { return b.cfg.Now().Sub(b.started) }
 
 // next returns how long to pause before the next attempt, or why there is none: a pause that would end too late is not
 // begun.
-func (p *pace) next(retryAfter time.Duration) (time.Duration, Reason) {
-	if p.attemptsMax > 0 && p.attempts >= p.attemptsMax {
+func (b *retryBudget) next(retryAfter time.Duration) (time.Duration, Reason) {
+	if b.attemptsMax > 0 && b.attempts >= b.attemptsMax {
 		return 0, ReasonAttempts
 	}
 	pause := retryAfter
 	if pause <= 0 {
-		pause = backoff(p.attempts, p.cfg.BackoffBase, p.cfg.BackoffMax, random(p.cfg.Random))
+		pause = backoff(b.attempts, b.cfg.BackoffBase, b.cfg.BackoffMax, random(b.cfg.Random))
 	}
-	if pause > p.cfg.RetryAfterMax && retryAfter > 0 {
+	if pause > b.cfg.RetryAfterMax && retryAfter > 0 {
 		return 0, ReasonRetryAfter
 	}
-	if p.elapsed()+pause > p.elapsedMax {
+	if b.elapsed()+pause > b.elapsedMax {
 		return 0, ReasonElapsed
 	}
 	return pause, ""

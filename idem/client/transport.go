@@ -48,8 +48,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s := &sending{
 		t: t, req: req, body: body, op: op,
-		pace: pace{cfg: &t.cfg, started: t.cfg.Now(), attemptsMax: t.cfg.AttemptsMax, elapsedMax: t.cfg.ElapsedMax},
-		log:  t.cfg.Logger.With("method", req.Method, "host", req.URL.Host, "key_hash", hash(op.key)),
+		budget: retryBudget{cfg: &t.cfg, started: t.cfg.Now(), attemptsMax: t.cfg.AttemptsMax, elapsedMax: t.cfg.ElapsedMax},
+		log:    t.cfg.Logger.With("method", req.Method, "host", req.URL.Host, "key_hash", hash(op.key)),
 	}
 	return s.run()
 }
@@ -59,11 +59,11 @@ func unsafe(method string) bool { return method == http.MethodPost || method == 
 
 // sending is one operation on its way.
 type sending struct {
-	t    *Transport
-	req  *http.Request
-	body payload
-	op   named
-	pace pace
+	t      *Transport
+	req    *http.Request
+	body   payload
+	op     named
+	budget retryBudget
 	// sends is how often a request was written to a connection.
 	sends atomic.Int64
 	log   *slog.Logger
@@ -87,7 +87,7 @@ func (s *sending) run() (*http.Response, error) {
 		if permanent(s.cause) {
 			return nil, s.ended(ctx, s.impossible())
 		}
-		pause, reason := s.pace.next(s.retryAfter)
+		pause, reason := s.budget.next(s.retryAfter)
 		if reason != "" {
 			return nil, s.ended(ctx, s.giveUp(reason, s.cause))
 		}
@@ -100,7 +100,7 @@ func (s *sending) run() (*http.Response, error) {
 
 // once makes one attempt. It says whether that was the end.
 func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
-	s.pace.attempts++
+	s.budget.attempts++
 	s.status, s.code, s.retryAfter, s.cause = 0, "", 0, nil
 	a, err := s.attempt(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	}
 	s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
 	verdict := a.judge()
-	if verdict == verdictAnswer || verdict == verdictRefused && s.pace.attempts == 1 && !s.op.resumed {
+	if verdict == verdictAnswer || verdict == verdictRefused && s.budget.attempts == 1 && !s.op.resumed {
 		return a.response(s.shown()), true, nil
 	}
 	a.discard()
@@ -195,7 +195,7 @@ func (s *stream) Close() error {
 
 // impossible ends what can't be sent: nothing is unknown where nothing was tried before.
 func (s *sending) impossible() error {
-	if s.pace.attempts == 1 && !s.op.resumed {
+	if s.budget.attempts == 1 && !s.op.resumed {
 		return s.cause
 	}
 	return s.giveUp(ReasonPermanent, s.cause)
@@ -218,7 +218,7 @@ func (s *sending) shown() *http.Request {
 
 func (s *sending) giveUp(reason Reason, cause error) error {
 	return &GaveUpError{
-		Reason: reason, Key: s.op.key, Attempts: s.pace.attempts, Sends: int(s.sends.Load()), Elapsed: s.pace.elapsed(),
+		Reason: reason, Key: s.op.key, Attempts: s.budget.attempts, Sends: int(s.sends.Load()), Elapsed: s.budget.elapsed(),
 		Status: s.status, Code: s.code, RetryAfter: s.retryAfter, Cause: cause,
 	}
 }
@@ -234,7 +234,7 @@ func (s *sending) ended(ctx context.Context, err error) error {
 }
 
 func (s *sending) attributes() []any {
-	attributes := []any{"attempts", s.pace.attempts, "sends", s.sends.Load(), "elapsed", s.pace.elapsed()}
+	attributes := []any{"attempts", s.budget.attempts, "sends", s.sends.Load(), "elapsed", s.budget.elapsed()}
 	if s.status != 0 {
 		attributes = append(attributes, "status", s.status, "code", s.code)
 	}

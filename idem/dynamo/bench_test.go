@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkPrepare is what a commit of a record, a message and two business rows costs before it is sent: encoding,
-// compression, validation and the frozen bytes.
+// compression, validation and the serialized bytes.
 func BenchmarkPrepare(b *testing.B) {
 	store := offline(b)
 	store.client = dynamodb.New(dynamodb.Options{Region: "us-east-1"})

@@ -37,7 +37,7 @@ func everyField() storage.Record {
 		LookAt: noon.Add(time.Second), Tenant: "tenant", Operation: "orders.create", Kind: storage.KindWrapped, Principal: "session", SafeToRunAgain: true,
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    storage.Response{Status: 201, Header: []storage.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
-		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, Alone: true,
+		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, RecordOnly: true,
 		Attempts: 3, LastError: "none", SchemaVersion: storage.SchemaVersion,
 	}
 }

@@ -45,7 +45,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 	w.life(r)
 	w.duration(schema.Retention, r.Retention)
 	w.lifeAfter(r.Expiry)
-	w.flag(schema.Alone, r.Alone)
+	w.flag(schema.RecordOnly, r.RecordOnly)
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
@@ -101,7 +101,7 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 		FreeAt:         r.instant(schema.FreeAt),
 		Retention:      r.duration(schema.Retention),
 		Expiry:         r.lifeAfter(),
-		Alone:          r.flag(schema.Alone),
+		RecordOnly:     r.flag(schema.RecordOnly),
 		Sealed:         r.sealed(),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),

@@ -103,7 +103,7 @@ func releaseRecords(t *testing.T) map[string]storage.Record {
 	})
 	add("completed-gone", storage.KindAtomic, func(r *storage.Record) {
 		final(201, []byte(`{"id":"ord_1"}`))(r)
-		r.Alone, r.Expiry = true, storage.Expiry{KeepFor: time.Hour, Gone: true}
+		r.RecordOnly, r.Expiry = true, storage.Expiry{KeepFor: time.Hour, Gone: true}
 		r.FreeAt = r.ExpiresAt.Add(time.Hour + 2*time.Second)
 	})
 	add("completed-extended", storage.KindAtomic, func(r *storage.Record) {

@@ -13,7 +13,7 @@ var (
 		schema.RecordKey, schema.State, schema.OperationID, schema.Epoch, schema.Owner, schema.Revision, schema.LeaseUntil,
 		schema.Tenant, schema.OperationName, schema.Kind, schema.Principal, schema.SafeToRunAgain, schema.FingerprintVersion,
 		schema.FingerprintKeyID, schema.Fingerprint, schema.Selection, schema.FingerprintParts, schema.CreatedAt, schema.DoneAt, schema.FreeAt, schema.AnswersUntil,
-		schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.Alone, schema.Sealed, schema.Attempts,
+		schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.RecordOnly, schema.Sealed, schema.Attempts,
 		schema.LastError, schema.SchemaVersion, schema.Queue, schema.QueueAt, schema.TTL, schema.ResponseStatus,
 		schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks,
 	)

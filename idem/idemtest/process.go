@@ -54,11 +54,11 @@ func (w *world) start(at crash, seed uint64) (*process, error) {
 		}
 	}
 	if w.app.Inline {
-		courier, err := outbox.NewCourier(p.worker)
+		inline, err := outbox.NewInline(p.worker)
 		if err != nil {
 			return nil, err
 		}
-		operation.Inline = courier
+		operation.Inline = inline
 	}
 	engine, err := idem.New(p.store, idem.Config{Now: w.clock.Now, Pause: p.pause, Random: random, Logger: silent})
 	if err != nil {

@@ -51,7 +51,7 @@ type call struct {
 // ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e.observes(r) && e.passThrough != nil {
-		e.accompany(w, r)
+		e.observeWrapped(w, r)
 		return
 	}
 	pass := false

@@ -272,7 +272,7 @@ func (c *Console) nextOfRecord(r storage.Record) []string {
 		return []string{fmt.Sprintf("wait until %s, or release: fences its holder off", r.LeaseUntil.Format(time.RFC3339))}
 	case r.State == storage.StateFailedRetryable:
 		return []string{"nothing: the next request with its key executes"}
-	case r.State == storage.StateCompleted && (r.Alone || r.SafeToRunAgain):
+	case r.State == storage.StateCompleted && (r.RecordOnly || r.SafeToRunAgain):
 		return []string{"nothing: it has ended; cache-bust where its answer is wrong and nothing else was written"}
 	}
 	return []string{"nothing: it has ended"}

@@ -157,7 +157,7 @@ func (w *world) record(kind idem.Kind, state storage.State) storage.Record {
 		Kind: kind, CreatedAt: noon, Retention: 24 * time.Hour, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 	}
 	if state == storage.StateCompleted {
-		r.Response, r.Alone, r.DoneAt, r.ExpiresAt = idem.Response{Status: 201, Body: []byte("secret")}, true, noon, noon.Add(r.Retention)
+		r.Response, r.RecordOnly, r.DoneAt, r.ExpiresAt = idem.Response{Status: 201, Body: []byte("secret")}, true, noon, noon.Add(r.Retention)
 	}
 	w.ok(w.store.Insert(w.Context(), r, noon))
 	return r

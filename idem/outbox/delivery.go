@@ -113,7 +113,7 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 		in.Now = translation.InstantOf(x.now())
 		var action protocol.Action
 		if x.machine, action = x.machine.Next(in, &x.config); action.Do == protocol.Tell {
-			x.told(ctx, action.Say)
+			x.notify(ctx, action.Say)
 			return action.Say, x.trouble(action.Say)
 		}
 		var err error

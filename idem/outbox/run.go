@@ -65,7 +65,7 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // messages that wake-ups name, sweeps, and reconciles. Any number of processes may run beside each other.
 //
 // A new message gets no wake-up from the process that commits it. The relay of the table's stream asks for one, an
-// [idem.Courier] delivers it within its request, or the sweep offers it Config.SweepGrace later at the earliest.
+// [idem.InlineDelivery] delivers it within its request, or the sweep offers it Config.SweepGrace later at the earliest.
 //
 // Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, for which
 // Run waits, RunConfig.Drain at most: then it returns [ErrUndrained]. It returns nil where everything has ended, and an

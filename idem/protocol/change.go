@@ -182,7 +182,9 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 }
 
 // bustable says that executing again makes nothing happen twice.
-func (r Record) bustable() bool { return r.Kind == Wrapped && r.Safe || r.Kind != Wrapped && r.Alone }
+func (r Record) bustable() bool {
+	return r.Kind == Wrapped && r.Safe || r.Kind != Wrapped && r.RecordOnly
+}
 
 // write sends what the record becomes, where it still is what was read.
 func (x Change) write(next Record, why Reason, now Instant, c *Config) (Change, Action) {

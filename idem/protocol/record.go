@@ -47,8 +47,8 @@ type Record struct {
 	Match Match
 	// Safe says that running the handler of a wrapped operation twice does no harm.
 	Safe bool
-	// Alone says that nothing else was written with the answer.
-	Alone bool
+	// RecordOnly says that nothing else was written with the answer.
+	RecordOnly bool
 	// Tombstone says that the key is held after the record has expired: it answers 410.
 	Tombstone bool
 	// Epoch counts take-overs within an incarnation, from 1.
@@ -124,8 +124,8 @@ type Life struct {
 
 // completed is a record with its last answer. The clocks of two instances differ by up to skew: the key is free only when
 // the promise to answer is over on each of them.
-func completed(r Record, answer Answer, life Life, alone bool, now, skew Instant) Record {
-	r.State, r.Answer, r.Lease, r.Alone = Completed, answer, 0, alone
+func completed(r Record, answer Answer, life Life, recordOnly bool, now, skew Instant) Record {
+	r.State, r.Answer, r.Lease, r.RecordOnly = Completed, answer, 0, recordOnly
 	r.Expires, r.Free, r.Tombstone = 0, 0, life.Held != 0
 	if !life.Endless {
 		r.Expires = now + life.Retention
@@ -136,7 +136,7 @@ func completed(r Record, answer Answer, life Life, alone bool, now, skew Instant
 
 // released says that nothing happened. It ends with its retention: what is never retried does not hold its key for ever.
 func released(r Record, life Life, now Instant) Record {
-	r.State, r.Answer, r.Lease, r.Alone = Retryable, 0, 0, false
+	r.State, r.Answer, r.Lease, r.RecordOnly = Retryable, 0, 0, false
 	r.Expires, r.Free = 0, now+life.Retention
 	return r
 }

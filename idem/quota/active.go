@@ -10,9 +10,9 @@ type active struct {
 	// have are rights in hand until haveUntil, counted in the hour, in hours since 1970.
 	have, hour int64
 	haveUntil  time.Time
-	// pace counts by minutes: an instance holds what it gives out in seconds, so little is lost with it, and how often a
+	// window counts by minutes: an instance holds what it gives out in seconds, so little is lost with it, and how often a
 	// counter is added to grows with instances, not with keys.
-	pace pace
+	window rateWindow
 	// past is the sum of the hours before readHour that still count, as it was at readAt.
 	past, readHour int64
 	readAt         time.Time
@@ -48,7 +48,7 @@ type hours struct {
 // take gives out one right, or says for how long there is none.
 func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duration, error) {
 	hour := now.Unix() / secondsPerHour
-	a.pace.turn(now.Unix() / 60)
+	a.window.turn(now.Unix() / 60)
 	if a.have > 0 && !now.Before(a.haveUntil) {
 		a.bringBack(ctx, hour, h)
 	}
@@ -57,7 +57,7 @@ func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duratio
 			return untilNext, nil
 		}
 		if err := a.ask(ctx, now, hour, h); err != nil {
-			a.pace.given, a.pace.before = 0, 0 // what is asked for in vain may count: no more than one by one
+			a.window.given, a.window.before = 0, 0 // what is asked for in vain may count: no more than one by one
 			return 0, err
 		}
 		if a.have == 0 {
@@ -66,7 +66,7 @@ func (a *active) take(ctx context.Context, now time.Time, h hours) (time.Duratio
 		}
 	}
 	a.have--
-	a.pace.given++
+	a.window.given++
 	return 0, nil
 }
 
@@ -92,7 +92,7 @@ func (a *active) ask(ctx context.Context, now time.Time, hour int64, h hours) er
 	if a.met {
 		return nil
 	}
-	n := a.pace.block(h.limit)
+	n := a.window.block(h.limit)
 	n -= int64(h.draw(int(n/2 + 1))) // instances that began together don't ask together for long
 	sum, err := h.add(ctx, hour, n)
 	if err != nil {
@@ -109,6 +109,6 @@ func (a *active) ask(ctx context.Context, now time.Time, hour int64, h hours) er
 func (a *active) giveBack(hour int64) {
 	if a.hour == hour {
 		a.have++
-		a.pace.given--
+		a.window.given--
 	}
 }

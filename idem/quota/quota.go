@@ -72,7 +72,7 @@ func (q *Quota) take(ctx context.Context, t *tenant, name string) (right, error)
 		if err = refusal(countsKeys, wait, err); err != nil {
 			return taken, err
 		}
-		taken.window = t.keys.pace.span
+		taken.window = t.keys.window.span
 	}
 	if limits.ActiveKeys != 0 {
 		wait, err := t.active.take(ctx, now, q.hours(name, limits.ActiveKeys))

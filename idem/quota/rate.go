@@ -7,8 +7,8 @@ import (
 
 // rate is an instance's part of a limit per second.
 type rate struct {
-	// pace counts by windows; its span is the present one.
-	pace pace
+	// window counts what was given out in the present window, which is its span.
+	window rateWindow
 	// have are rights in hand, of the present window.
 	have int64
 	// first is the shard that this window begins with, and empty how many shards were found used up.
@@ -52,7 +52,7 @@ func (w windows) share(shard int) int64 {
 
 // take gives out one right, or says for how long there is none.
 func (r *rate) take(ctx context.Context, now time.Time, w windows) (time.Duration, error) {
-	if r.pace.turn(now.Unix() / w.seconds) { // what was in hand is gone with its window
+	if r.window.turn(now.Unix() / w.seconds) { // what was in hand is gone with its window
 		r.have, r.empty, r.first = 0, 0, w.draw(w.shards())
 	}
 	for r.have == 0 && r.empty < w.shards() {
@@ -61,10 +61,10 @@ func (r *rate) take(ctx context.Context, now time.Time, w windows) (time.Duratio
 		}
 	}
 	if r.have == 0 {
-		return time.Unix((r.pace.span+1)*w.seconds, 0).Sub(now), nil
+		return time.Unix((r.window.span+1)*w.seconds, 0).Sub(now), nil
 	}
 	r.have--
-	r.pace.given++
+	r.window.given++
 	return 0, nil
 }
 
@@ -75,8 +75,8 @@ func (r *rate) ask(ctx context.Context, now time.Time, w windows) error {
 			return err
 		}
 	}
-	shard, n := (r.first+r.empty)%w.shards(), r.pace.block(w.limit)
-	sum, err := w.add(ctx, r.pace.span, shard, n)
+	shard, n := (r.first+r.empty)%w.shards(), r.window.block(w.limit)
+	sum, err := w.add(ctx, r.window.span, shard, n)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (r *rate) look(ctx context.Context, now time.Time, w windows) (bool, error)
 	for i := range shards {
 		shards[i] = (r.first + r.empty + i) % w.shards()
 	}
-	sums, err := w.look(ctx, r.pace.span, shards)
+	sums, err := w.look(ctx, r.window.span, shards)
 	if err != nil {
 		return false, err
 	}
@@ -116,8 +116,8 @@ func (r *rate) usedUp(now time.Time) {
 
 // giveBack returns a right that was taken in the window.
 func (r *rate) giveBack(window int64) {
-	if r.pace.span == window {
+	if r.window.span == window {
 		r.have++
-		r.pace.given--
+		r.window.given--
 	}
 }

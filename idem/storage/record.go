@@ -89,8 +89,8 @@ type Record struct {
 	Response Response
 	// Sealed says that the response's headers and body are encrypted; the store opens them on demand.
 	Sealed bool
-	// Alone says that the commit that completed the record wrote nothing else: no business write, no message.
-	Alone bool
+	// RecordOnly says that the commit that completed the record wrote nothing else: no business write, no message.
+	RecordOnly bool
 	// Chunks counts the items beside the record that hold the response's body; the store reads them on demand.
 	Chunks int
 

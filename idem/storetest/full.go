@@ -29,7 +29,7 @@ func (e *env) full() storage.Record {
 		},
 		CreatedAt: base.Add(-time.Millisecond), DoneAt: base.Add(time.Millisecond), ExpiresAt: base.Add(1001 * time.Millisecond),
 		FreeAt:    base.Add(1003 * time.Millisecond),
-		Retention: 90*24*time.Hour + time.Millisecond, Expiry: fullExpiry(), Alone: true, Attempts: 3, LastError: "the lease ran out \u2014 twice",
+		Retention: 90*24*time.Hour + time.Millisecond, Expiry: fullExpiry(), RecordOnly: true, Attempts: 3, LastError: "the lease ran out \u2014 twice",
 		SchemaVersion: storage.SchemaVersion,
 	}
 }

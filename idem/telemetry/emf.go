@@ -31,7 +31,7 @@ var metrics = func() map[string][]definition {
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed,
-		metric.LedgerDrift, metric.LedgerFailed,
+		metric.DriftFound, metric.DriftFailed,
 		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
 	} {
 		all[name] = []definition{{name, unitCount, ""}}

@@ -115,7 +115,7 @@ var every = []string{
 	"idempotency.reserve.failed_retry", "idempotency.reserve.unknown", "idempotency.store.error", "idempotency.zombie_key",
 	"idempotency.reconcile.scheduled", "idempotency.reconcile.resolved", "idempotency.reconcile.failed", "idempotency.quota.rejected",
 	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",
-	"idempotency.unprotected", "idempotency.observed", "ledger.drift", "ledger.failed",
+	"idempotency.unprotected", "idempotency.observed", "drift.found", "drift.failed",
 }
 
 func TestEveryMetricIsEmbedded(t *testing.T) {

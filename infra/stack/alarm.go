@@ -57,12 +57,12 @@ var alarms = []alarm{
 		description: "A message has a topic that a deployed release does not know, or can't be read by it. Nothing calls: its operation stays pending until a release that knows it is deployed.",
 	},
 	{
-		id: "LedgerDrift", metric: metric.LedgerDrift, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
-		description: "Keys, messages, payments and the provider's objects don't agree. The log lines of this name say about what; the ledger function, or the command, reports all of it.",
+		id: "DriftFound", metric: metric.DriftFound, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
+		description: "Keys, messages, payments and the provider's objects don't agree. The log lines of this name say about what; the drift function, or the command, reports all of it.",
 	},
 	{
-		id: "LedgerFailed", metric: metric.LedgerFailed, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
-		description: "The ledger could not be compared whole: a table or the provider did not answer, or there was no time. What was not compared is not known to be clean.",
+		id: "DriftFailed", metric: metric.DriftFailed, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
+		description: "Not all could be compared: a table or the provider did not answer, or there was no time. What was not compared is not known to be clean.",
 	},
 }
 

@@ -24,7 +24,7 @@ func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 			"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error",
 			"OutboxDead": "outbox.dead", "OutboxUnknown": "outbox.unknown", "OutboxAbandoned": "outbox.abandoned",
 			"UnknownTopic": "outbox.unknown_topic",
-			"LedgerDrift":  "ledger.drift", "LedgerFailed": "ledger.failed",
+			"DriftFound":   "drift.found", "DriftFailed": "drift.failed",
 		} {
 			got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 			dimension := map[string]any{"Name": "service", "Value": variables["METRICS_SERVICE"]}
@@ -57,7 +57,7 @@ func TestWhatWantsAPersonRingsAtOnce(t *testing.T) {
 // A run an hour tells once: the alarm stays until one finds nothing.
 func TestDriftRingsFromRunToRun(t *testing.T) {
 	template := synthesize(t, "http-gateway")
-	for _, id := range []string{"LedgerDrift", "LedgerFailed"} {
+	for _, id := range []string{"DriftFound", "DriftFailed"} {
 		got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 		if got["Threshold"] != 1.0 || got["DatapointsToAlarm"] != 1.0 || got["EvaluationPeriods"] != 2.0 || got["Period"] != 3600.0 {
 			t.Errorf("%s: %v", id, got)

@@ -51,12 +51,12 @@ var permissions = map[string][]string{
 		"dynamodb:Query on TablesOutbox.Arn/index/queue",
 		"logs:CreateLogStream logs:PutLogEvents on ReconcileLogs.Arn",
 	}, deliver...),
-	"Ledger": { // it reads, and nothing else
+	"Drift": { // it reads, and nothing else
 		"dynamodb:BatchGetItem dynamodb:GetItem on TablesIdempotency.Arn",
 		"dynamodb:BatchGetItem dynamodb:GetItem on TablesOutbox.Arn",
 		"dynamodb:BatchGetItem dynamodb:GetItem on Payments.Arn",
 		"dynamodb:Query on Payments.Arn/index/ledger",
-		"logs:CreateLogStream logs:PutLogEvents on LedgerLogs.Arn",
+		"logs:CreateLogStream logs:PutLogEvents on DriftLogs.Arn",
 	},
 }
 
@@ -110,7 +110,7 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			if name == "Worker" && !relayed(variant) {
 				want = slices.Concat(want, streamed)
 			}
-			if name != "Authorizer" && name != "Relay" && name != "Ledger" && chosen(variant, "encryption") {
+			if name != "Authorizer" && name != "Relay" && name != "Drift" && chosen(variant, "encryption") {
 				want = slices.Concat(want, seal)
 			}
 			if name == "Api" && chosen(variant, "quotaNewKeys") {

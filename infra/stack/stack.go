@@ -63,7 +63,7 @@ type parts struct {
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
 func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
-	names := []string{"api", "worker", "sweep", "reconcile", "ledger"}
+	names := []string{"api", "worker", "sweep", "reconcile", "drift"}
 	if config.Auth == Gateway {
 		names = append(names, "authorizer")
 	}
@@ -101,8 +101,8 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
-	ledger := p.ledger().add(stack, config)
-	scheduleLedger(stack, ledger)
+	drift := p.drift().add(stack, config)
+	scheduleDrift(stack, drift)
 	served := behind{application: api}
 	if config.Auth == Gateway {
 		served.authorizer = p.authorizer().add(stack, config)
@@ -125,7 +125,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	output(stack, "FunctionWorker", worker.FunctionName())
 	output(stack, "FunctionSweep", sweep.FunctionName())
 	output(stack, "FunctionReconcile", reconcile.FunctionName())
-	output(stack, "FunctionLedger", ledger.FunctionName())
+	output(stack, "FunctionDrift", drift.FunctionName())
 	return stack, nil
 }
 
@@ -151,7 +151,7 @@ func (p parts) outputs(stack awscdk.Stack) {
 	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
 	output(stack, "ClaimLease", jsii.String(claimLease))
 	output(stack, "LongestRequest", p.longestRequest())
-	output(stack, "LedgerGrace", p.ledgerGrace())
+	output(stack, "DriftGrace", p.driftGrace())
 }
 
 func output(stack awscdk.Stack, name string, value *string) {

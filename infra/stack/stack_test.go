@@ -131,10 +131,10 @@ func functions() map[string]functionSettings {
 		"Worker":     {60, 512, deliver},
 		"Sweep":      {55, 256, deliver},
 		"Reconcile":  {55, 256, deliver},
-		"Ledger": {600, 512, map[string]any{
+		"Drift": {600, 512, map[string]any{
 			"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 			"PROVIDER_URL": "https://provider.example", "PROVIDER_TIMEOUT": "5s", "RETENTION": "24h",
-			"LEDGER_WINDOW": "2h", "LEDGER_GRACE": "15m",
+			"DRIFT_WINDOW": "2h", "DRIFT_GRACE": "15m",
 		}},
 		"Webhook": {15, 256, maps.Clone(deliver)},
 		"Relay":   {30, 256, map[string]any{"WAKE_UP_QUEUE_URL": "QueuesWakeUps"}},
@@ -199,8 +199,8 @@ func TestFunctions(t *testing.T) {
 			if _, delivers := want.environment["LONGEST_REQUEST"]; delivers && auth == "function" {
 				want.environment["LONGEST_REQUEST"] = "15s"
 			}
-			if name == "Ledger" && auth == "function" {
-				want.environment["LEDGER_GRACE"] = "5s"
+			if name == "Drift" && auth == "function" {
+				want.environment["DRIFT_GRACE"] = "5s"
 			}
 			want.environment["FUNCTION_TIMEOUT"] = (time.Duration(want.timeout) * time.Second).String()
 			want.environment["METRICS_NAMESPACE"], want.environment["METRICS_SERVICE"] = "idem", stackName(variant)
@@ -275,15 +275,15 @@ func TestSweepAndReconcileRunEveryMinute(t *testing.T) {
 }
 
 // Windows overlap, and the long one reaches behind all that may be unknown for long: ADR 0015's day after a topic's.
-func TestLedgerRunsEveryHourAndEveryDay(t *testing.T) {
+func TestDriftRunsEveryHourAndEveryDay(t *testing.T) {
 	each(t, func(t *testing.T, _ string, template *synthesized) {
 		for id, want := range map[string][2]string{
-			"LedgerScheduleHour": {"rate(1 hour)", ""}, "LedgerScheduleDay": {"rate(1 day)", `{"window":"50h"}`},
+			"DriftScheduleHour": {"rate(1 hour)", ""}, "DriftScheduleDay": {"rate(1 day)", `{"window":"50h"}`},
 		} {
 			rule := template.only(t, "AWS::Events::Rule", id).Properties
 			target := rule["Targets"].([]any)[0].(map[string]any)
 			input, _ := target["Input"].(string)
-			if rule["ScheduleExpression"] != want[0] || input != want[1] || plain(target["Arn"]) != "LedgerFunction.Arn" {
+			if rule["ScheduleExpression"] != want[0] || input != want[1] || plain(target["Arn"]) != "DriftFunction.Arn" {
 				t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
 			}
 		}
@@ -296,12 +296,12 @@ func TestOutputs(t *testing.T) {
 			"IdempotencyTable": "TablesIdempotency", "OutboxTable": "TablesOutbox", "PaymentsTable": "Payments", "AuditTable": "AuditTable",
 			"WakeUpQueueUrl": "QueuesWakeUps", "DeadLetterQueueUrl": "QueuesDeadLetter",
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
-			"FunctionLedger": "LedgerFunction",
-			"ApiUrl":         "HttpApi.ApiEndpoint",
-			"ClaimLease":     "10s", "LongestRequest": "1m", "LedgerGrace": "15m",
+			"FunctionDrift": "DriftFunction",
+			"ApiUrl":        "HttpApi.ApiEndpoint",
+			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m",
 		}
 		if strings.HasSuffix(variant, "function") { // the local ones
-			want["LongestRequest"], want["LedgerGrace"] = "15s", "5s"
+			want["LongestRequest"], want["DriftGrace"] = "15s", "5s"
 		}
 		if strings.HasSuffix(variant, "gateway") {
 			want["FunctionAuthorizer"] = "AuthorizerFunction"

@@ -136,7 +136,7 @@ func buildFolder(t *testing.T) string {
 	t.Helper()
 	build := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
-		for _, name := range []string{"api", "authorizer", "worker", "sweep", "reconcile", "ledger", "webhook", "relay"} {
+		for _, name := range []string{"api", "authorizer", "worker", "sweep", "reconcile", "drift", "webhook", "relay"} {
 			folder := filepath.Join(build, arch, name)
 			if err := os.MkdirAll(folder, 0o755); err != nil {
 				t.Fatal(err)

@@ -42,7 +42,7 @@ func (l *loop) check(t *testing.T, left leftovers) {
 	}
 	l.transfers(left, stories, records)
 	l.operatorsQueue(left)
-	l.ledger(t)
+	l.drift(t)
 	must(t, l.figures.readLogs(t.Context(), l.began))
 	wrong := slices.Concat(l.wrong, left.broken())
 	for _, never := range []string{"outbox.evidence_differs", "outbox.panic"} {
@@ -195,10 +195,10 @@ func (l *loop) operatorsQueue(left leftovers) {
 	}
 }
 
-// ledger has the stack compare keys, messages, payments and the provider's objects of the loop's time.
-func (l *loop) ledger(t *testing.T) {
+// drift has the stack compare keys, messages, payments and the provider's objects of the loop's time.
+func (l *loop) drift(t *testing.T) {
 	t.Helper()
-	function := deployed.variables["FUNCTION_LEDGER"]
+	function := deployed.variables["FUNCTION_DRIFT"]
 	if function == "" {
 		return
 	}
@@ -215,9 +215,9 @@ func (l *loop) ledger(t *testing.T) {
 	}
 	must(t, json.Unmarshal(out.Payload, &report))
 	for what, n := range report.Compared {
-		l.figures.add(tableChecks, "compared by the ledger job: "+what, n)
+		l.figures.add(tableChecks, "compared by the drift job: "+what, n)
 	}
 	if out.FunctionError != nil || report.Unfinished || report.Open > 0 || len(report.Drifts) > 0 || report.Compared["messages"] == 0 {
-		t.Errorf("the ledger is not clean: %.4000s", out.Payload)
+		t.Errorf("the drift job is not clean: %.4000s", out.Payload)
 	}
 }

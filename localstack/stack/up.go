@@ -139,7 +139,7 @@ func (s *Stack) prepareEmulator(ctx context.Context) (daemon, []string, error) {
 var outputVariables = map[string]string{
 	"IdempotencyTable": "IDEMPOTENCY_TABLE", "OutboxTable": "OUTBOX_TABLE", "PaymentsTable": "PAYMENTS_TABLE",
 	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE",
-	"ClaimLease": "CLAIM_LEASE", "LongestRequest": "LONGEST_REQUEST", "LedgerGrace": "LEDGER_GRACE",
+	"ClaimLease": "CLAIM_LEASE", "LongestRequest": "LONGEST_REQUEST", "DriftGrace": "DRIFT_GRACE",
 }
 
 // optionalVariables are those of what a stack has with encryption only.

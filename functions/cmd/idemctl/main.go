@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
-	"github.com/idem-go/idem-aws/functions/internal/ledger"
+	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/functions/table"
@@ -30,7 +30,7 @@ import (
 func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
-	return idemctl.App{Build: build, Find: find, Letters: letters, Ledger: compare}
+	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare}
 }
 
 // build makes the console. Its log is stderr's: stdout is the answer's.
@@ -85,17 +85,17 @@ func letters(ctx context.Context, most int, redrive func(context.Context, outbox
 	return report, err
 }
 
-// compare runs the ledger job for a window.
+// compare runs the drift job for a window.
 func compare(ctx context.Context, w idemctl.Window, asJSON bool, out io.Writer) (clean bool, err error) {
-	cfg, err := config.Read[config.Ledger]()
+	cfg, err := config.Read[config.Drift]()
 	if err != nil {
 		return false, err
 	}
-	l, err := ledger.Open(ctx, cfg, nil)
+	job, err := drift.Open(ctx, cfg, nil)
 	if err != nil {
 		return false, err
 	}
-	report, err := l.Check(ctx, ledger.Window{From: w.From, To: w.To, Tenant: w.Tenant})
+	report, err := job.Check(ctx, drift.Window{From: w.From, To: w.To, Tenant: w.Tenant})
 	write := report.WriteTable
 	if asJSON {
 		write = report.WriteJSON

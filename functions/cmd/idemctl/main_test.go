@@ -14,8 +14,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 // desk is a stage with the application on it, and an operator before it.
 type desk struct {
 	*testing.T
-	*stage.Stage
+	*lambdatest.Stage
 	api    http.Handler
 	worker *outbox.Worker
 }
 
-func newDesk(t *testing.T, with ...func(*stage.Stage)) *desk {
+func newDesk(t *testing.T, with ...func(*lambdatest.Stage)) *desk {
 	t.Helper()
-	d := &desk{T: t, Stage: stage.New(t)}
+	d := &desk{T: t, Stage: lambdatest.New(t)}
 	for _, f := range with {
 		f(d.Stage)
 	}
@@ -54,14 +54,14 @@ func newDesk(t *testing.T, with ...func(*stage.Stage)) *desk {
 	d.ok(err)
 	d.worker, err = outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	d.ok(err)
-	courier, err := outbox.NewCourier(d.worker)
+	inline, err := outbox.NewInline(d.worker)
 	d.ok(err)
 	engine, err := idem.New(parts.Store, idem.Config{ScopeSecret: cfg.ScopeSecret})
 	d.ok(err)
 	d.api, err = payments.New(payments.Config{
-		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Courier: courier,
+		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Inline: inline,
 		Identify: func(*http.Request) (middleware.Identity, error) {
-			return middleware.Identity{Tenant: stage.Tenant}, nil
+			return middleware.Identity{Tenant: lambdatest.Tenant}, nil
 		},
 		Retention: time.Hour, BodyBytesMax: 1 << 10, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -162,9 +162,9 @@ func (d *desk) demands(s told, states string, next string) {
 
 // A key is looked up under the functions' secret. Without it the operator is told so, and not that there is no such operation.
 func TestAKeyIsLookedUpUnderTheFunctionsSecret(t *testing.T) {
-	d := newDesk(t, func(*stage.Stage) { t.Setenv("SCOPE_SECRET", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=") })
+	d := newDesk(t, func(*lambdatest.Stage) { t.Setenv("SCOPE_SECRET", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=") })
 	id := d.pay("order-17", "card_ok")
-	by := []string{"inspect", "--tenant", stage.Tenant, "--operation", "payments.create", "--key", "order-17"}
+	by := []string{"inspect", "--tenant", lambdatest.Tenant, "--operation", "payments.create", "--key", "order-17"}
 	if out, _ := d.exits(idemctl.ExitOK, by...); !strings.Contains(out, string(id)) {
 		t.Errorf("found\n%s\nwant the story of %s", out, id)
 	}
@@ -183,7 +183,7 @@ func TestStoryOfACompletedPayment(t *testing.T) {
 	d.deliver(id.Message(1))
 	payment := d.inspect(string(id)).Application.Row.ID
 	for _, by := range [][]string{
-		{string(id)}, {string(id.Message(1))}, {payment, "--tenant", stage.Tenant}, {"--tenant", stage.Tenant, "--operation", "payments.create", "--key", "order-17"},
+		{string(id)}, {string(id.Message(1))}, {payment, "--tenant", lambdatest.Tenant}, {"--tenant", lambdatest.Tenant, "--operation", "payments.create", "--key", "order-17"},
 	} {
 		s := d.inspect(by...)
 		d.demands(s, "completed delivered succeeded", "nothing: it has ended")
@@ -208,7 +208,7 @@ func TestUnknownKeylessChargeIsResolvedByEvidence(t *testing.T) {
 	id := d.pay("order-18", "legacy_ok")
 	d.deliver(id.Message(1))
 
-	out, _ := d.exits(idemctl.ExitOK, "list", "unknown", "--tenant", stage.Tenant)
+	out, _ := d.exits(idemctl.ExitOK, "list", "unknown", "--tenant", lambdatest.Tenant)
 	if !strings.Contains(out, string(id.Message(1))) {
 		t.Errorf("not listed:\n%s", out)
 	}
@@ -306,7 +306,7 @@ func TestDeadPayment(t *testing.T) {
 // A payout between its phases: what was screened is told beside what is still to be paid out, and the reserved funds' row.
 func TestStoryOfAPayoutBetweenPhases(t *testing.T) {
 	d := newDesk(t)
-	d.Account(t, stage.Tenant, "acct_1", 1000)
+	d.Account(t, lambdatest.Tenant, "acct_1", 1000)
 	d.faults(provider.Rule{On: provider.Payout, Fault: provider.RateLimit, Times: 1})
 	id := d.post("/v1/payouts", "payout-1", `{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok"}`)
 	s := d.inspect(string(id))
@@ -384,7 +384,7 @@ func TestReconcileNow(t *testing.T) {
 // With encryption the story is the same, and a settlement is sealed. Who has no keys sees that there is something, and
 // settles nothing.
 func TestEncrypted(t *testing.T) {
-	d := newDesk(t, func(s *stage.Stage) { s.Seal(t) })
+	d := newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) })
 	d.faults(provider.Rule{On: provider.LegacyCharge, Fault: provider.DropAfter, Times: 1})
 	id := d.pay("order-22", "legacy_ok")
 	d.deliver(id.Message(1))
@@ -423,7 +423,7 @@ func TestTrouble(t *testing.T) {
 	d.ok(os.WriteFile(file, []byte("# names\nAUDIT_TABLE="+d.Idempotency+"-audit\nIDEMPOTENCY_TABLE=other\n"), 0o600))
 	d.ok(os.Unsetenv("AUDIT_TABLE"))
 	d.exits(idemctl.ExitOK, "--env-file", file, "inspect", string(a.Message.ID)) // what is set already stays
-	stage.Unreachable(t)
+	lambdatest.Unreachable(t)
 	d.exits(idemctl.ExitTrouble, "inspect", string(a.Message.ID))
 	d.exits(idemctl.ExitTrouble, "list", "dead")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
 
-// Parts are what a worker, a sweep, a reconciler or a courier is made of.
+// Parts are what a worker, a sweep, a reconciler or an inline delivery is made of.
 type Parts struct {
 	Client *dynamodb.Client
 	Store  *Store

@@ -13,7 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/identity"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/middleware"
@@ -35,14 +35,14 @@ func identified(t *testing.T, event []byte, identify func(*http.Request) (middle
 func changed(t *testing.T, name string, authorizer any) []byte {
 	t.Helper()
 	var event map[string]any
-	if err := json.Unmarshal(stage.Sample(t, name), &event); err != nil {
+	if err := json.Unmarshal(lambdatest.Sample(t, name), &event); err != nil {
 		t.Fatal(err)
 	}
 	headers := event["headers"].(map[string]any)
 	for _, header := range []string{"tenant", "x-tenant", "x-tenant-id", "x-amzn-tenant"} {
-		headers[header] = stage.Tenant
+		headers[header] = lambdatest.Tenant
 	}
-	event["queryStringParameters"], event["rawQueryString"] = map[string]any{"tenant": stage.Tenant}, "tenant="+stage.Tenant
+	event["queryStringParameters"], event["rawQueryString"] = map[string]any{"tenant": lambdatest.Tenant}, "tenant="+lambdatest.Tenant
 	event["requestContext"].(map[string]any)["authorizer"] = authorizer
 	raw, err := json.Marshal(event)
 	if err != nil {
@@ -54,24 +54,24 @@ func changed(t *testing.T, name string, authorizer any) []byte {
 // docs/semantics.md "Words": the tenant is from the authorizer's context only.
 func TestGatewayTrustsTheAuthorizerAlone(t *testing.T) {
 	for _, name := range []string{"api-http-payment", "api-rest-payment"} {
-		if who, err := identified(t, stage.Sample(t, name), identity.Gateway); err != nil || who.Tenant != stage.Tenant {
-			t.Errorf("%s: %+v, %v, want %s", name, who, err, stage.Tenant)
+		if who, err := identified(t, lambdatest.Sample(t, name), identity.Gateway); err != nil || who.Tenant != lambdatest.Tenant {
+			t.Errorf("%s: %+v, %v, want %s", name, who, err, lambdatest.Tenant)
 		}
 	}
 	for name, event := range map[string][]byte{
 		"no authorizer":              changed(t, "api-http-payment", nil),
 		"no authorizer, REST":        changed(t, "api-rest-payment", nil),
 		"no context":                 changed(t, "api-http-payment", map[string]any{"lambda": nil}),
-		"no tenant":                  changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenantId": stage.Tenant}}),
+		"no tenant":                  changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenantId": lambdatest.Tenant}}),
 		"empty tenant":               changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": ""}}),
 		"null tenant":                changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": nil}}),
-		"tenant that is no name":     changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": []string{stage.Tenant}}}),
-		"a claim that users choose":  changed(t, "api-http-payment", map[string]any{"jwt": map[string]any{"claims": map[string]any{"tenant": stage.Tenant}}}),
-		"a Cognito claim":            changed(t, "api-rest-payment", map[string]any{"claims": map[string]any{"tenant": stage.Tenant}}),
-		"principal without a tenant": changed(t, "api-rest-payment", map[string]any{"principalId": stage.Tenant}),
-		"JWT authorizer":             stage.Sample(t, "api-http-jwt"),
-		"IAM":                        stage.Sample(t, "api-url-payment"),
-		"load balancer":              stage.Sample(t, "api-alb-payment"),
+		"tenant that is no name":     changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": []string{lambdatest.Tenant}}}),
+		"a claim that users choose":  changed(t, "api-http-payment", map[string]any{"jwt": map[string]any{"claims": map[string]any{"tenant": lambdatest.Tenant}}}),
+		"a Cognito claim":            changed(t, "api-rest-payment", map[string]any{"claims": map[string]any{"tenant": lambdatest.Tenant}}),
+		"principal without a tenant": changed(t, "api-rest-payment", map[string]any{"principalId": lambdatest.Tenant}),
+		"JWT authorizer":             lambdatest.Sample(t, "api-http-jwt"),
+		"IAM":                        lambdatest.Sample(t, "api-url-payment"),
+		"load balancer":              lambdatest.Sample(t, "api-alb-payment"),
 	} {
 		if who, err := identified(t, event, identity.Gateway); !errors.Is(err, middleware.ErrUnauthenticated) || who != (middleware.Identity{}) {
 			t.Errorf("%s: %+v, %v, want ErrUnauthenticated", name, who, err)
@@ -81,13 +81,13 @@ func TestGatewayTrustsTheAuthorizerAlone(t *testing.T) {
 
 // The function's own authenticator does not look at what a gateway says.
 func TestFunctionAuthenticatesByItself(t *testing.T) {
-	s := stage.New(t)
+	s := lambdatest.New(t)
 	identify := identity.Function(apikey.Authenticator{Client: s.Client, Table: s.Payments})
 	for _, c := range []struct {
 		name, authorization, tenant string
 		err                         error
 	}{
-		{"known", "Bearer " + stage.Token, stage.Tenant, nil},
+		{"known", "Bearer " + lambdatest.Token, lambdatest.Tenant, nil},
 		{"missing", "", "", middleware.ErrUnauthenticated},
 		{"another scheme", "Basic YTpi", "", middleware.ErrUnauthenticated},
 		{"unknown", "Bearer another-token-of-tenant-a", "", middleware.ErrForbidden},
@@ -106,7 +106,7 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 
 	refusing := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	down := identity.Function(apikey.Authenticator{Client: refusing, Table: s.Payments})
-	who, err := identified(t, stage.Sample(t, "api-http-payment"), down)
+	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), down)
 	if err == nil || errors.Is(err, middleware.ErrUnauthenticated) || errors.Is(err, middleware.ErrForbidden) || who.Tenant != "" {
 		t.Errorf("table down: %+v, %v, want an error that says nothing of the caller", who, err)
 	}

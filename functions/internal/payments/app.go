@@ -21,13 +21,13 @@ const (
 	operationTransfers = "transfers.create"
 )
 
-// Config is what the application needs; all of it is required but for the courier and the logger.
+// Config is what the application needs; all of it is required but for Inline and the logger.
 type Config struct {
 	Engine   *idem.Engine
 	Ledger   Ledger
 	Messages outbox.Messages
-	// Courier delivers payouts within their requests. Without one the worker does it all.
-	Courier idem.Courier
+	// Inline delivers payouts within their requests. Without one the worker does it all.
+	Inline idem.InlineDelivery
 	// Identify authenticates a request.
 	Identify func(*http.Request) (middleware.Identity, error)
 	// Retention is how long a final record answers.
@@ -109,7 +109,7 @@ func route(cfg Config) (*middleware.Router, error) {
 		func(ctx context.Context, tx *idem.Tx, r *middleware.Request, req refundRequest) (idem.Response, error) {
 			return createRefund(ctx, cfg.Ledger, tx, r.PathValue("id"), req)
 		})
-	handle(r, "POST /v1/payouts", idem.Operation{Name: operationPayouts, Kind: idem.KindDeferred, Policy: policy, Inline: cfg.Courier}, parsePayout,
+	handle(r, "POST /v1/payouts", idem.Operation{Name: operationPayouts, Kind: idem.KindDeferred, Policy: policy, Inline: cfg.Inline}, parsePayout,
 		func(ctx context.Context, tx *idem.Tx, _ *middleware.Request, req payoutRequest) (idem.Response, error) {
 			return createPayout(ctx, cfg.Ledger, tx, req)
 		})

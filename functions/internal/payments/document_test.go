@@ -274,8 +274,8 @@ func (w *world) giveUp() {
 	}
 }
 
-// giveUpUnclaimed: nobody begins in time, or an operator ends what nobody has begun. Payouts have no courier here: an API
-// function that has no time left for a call leaves its message to the worker, too.
+// giveUpUnclaimed: nobody begins in time, or an operator ends what nobody has begun. Payouts have no inline delivery here:
+// an API function that has no time left for a call leaves its message to the worker, too.
 func (w *world) giveUpUnclaimed() {
 	refunded := w.paid("paid", "card_ok").ID
 	app, err := newApp(w.store, w.backend.ledger, nil, idem.Config{Now: w.clock.Now, Pause: w.pause})

@@ -23,7 +23,7 @@ const (
 	EntryPayout  EntryKind = "payout"
 )
 
-// Entry is what ledger reconciliation compares of a payment, refund or payout. Nothing in it is a client's own text.
+// Entry is what the drift job compares of a payment, refund or payout. Nothing in it is a client's own text.
 type Entry struct {
 	Kind     EntryKind
 	Tenant   string

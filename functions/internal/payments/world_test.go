@@ -128,7 +128,7 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if worker != nil {
-		if config.Courier, err = outbox.NewCourier(worker); err != nil {
+		if config.Inline, err = outbox.NewInline(worker); err != nil {
 			return nil, err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
-	"github.com/idem-go/idem-aws/functions/internal/stage"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
 
@@ -16,7 +16,7 @@ func TestASecretIsReadAsItIsNow(t *testing.T) {
 	for name, value := range map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"} {
 		t.Setenv(name, value)
 	}
-	id, replace := stage.Secret(t, " the first one\n")
+	id, replace := lambdatest.Secret(t, " the first one\n")
 	read, err := secretstore.Source(t.Context(), "THE_SECRET_ID", id)
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ const (
 	DoneAt             = "da" // epoch ms
 	FreeAt             = "ea" // epoch ms, from when a new request may replace the record
 	AnswersUntil       = "au" // epoch ms, until when a final record answers, where that is not told by DoneAt and Retention
-	Alone              = "al"
+	RecordOnly         = "al"
 	Retention          = "rt" // ms
 	LastError          = "le"
 	SafeToRunAgain     = "sf"

@@ -30,7 +30,7 @@ type commands struct {
 	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of a wrapped operation, that is unknown."`
 	Sweep     sweep     `cmd:"" help:"Look now at everything that is due."`
 	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show, or set, before when keys execute nothing."`
-	Ledger    ledger    `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
+	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
 	Audit     audit     `cmd:"" help:"Show what operators have changed."`
 }
 
@@ -370,18 +370,18 @@ func (l *setLoss) Run(s *session) error {
 	return s.changed(console.RefuseBefore(s.ctx, l.At, l.change.change("")))
 }
 
-type ledger struct {
+type drift struct {
 	From   time.Time `help:"Begin of the window, RFC 3339."`
 	To     time.Time `help:"End of the window."`
 	Tenant string    `help:"Only this tenant's."`
 }
 
 // Run implements the command.
-func (l *ledger) Run(s *session) error {
-	if s.app.Ledger == nil {
-		return &usageError{"this application has no ledger"}
+func (d *drift) Run(s *session) error {
+	if s.app.Drift == nil {
+		return &usageError{"this application has no drift job"}
 	}
-	clean, err := s.app.Ledger(s.ctx, Window{l.From, l.To, l.Tenant}, s.cli.Output == "json", s.out)
+	clean, err := s.app.Drift(s.ctx, Window{d.From, d.To, d.Tenant}, s.cli.Output == "json", s.out)
 	if err == nil && !clean {
 		return errDrift
 	}

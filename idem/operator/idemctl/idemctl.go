@@ -24,7 +24,7 @@ import (
 const (
 	// ExitOK: read, done, or nothing to do.
 	ExitOK = iota
-	// ExitRefused: the fence or the contract refused it and nothing was changed; or nothing is there, the ledger drifts, or
+	// ExitRefused: the fence or the contract refused it and nothing was changed; or nothing is there, there is drift, or
 	// letters stay in the dead-letter queue.
 	ExitRefused
 	// ExitUsage: the command line, or what it names, can't be used.
@@ -44,8 +44,8 @@ type App struct {
 	// which is nil in a dry run; it returns what it did, for JSON, and [ErrLettersLeft] where some failed. Without it there is
 	// no `redrive --dead-letters`.
 	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
-	// Ledger compares a window, writes its report, and says whether nothing drifts. Without it there is no `ledger`.
-	Ledger func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
+	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.
+	Drift func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
 }
 
 // Window is a span of creation times; a zero time is the application's default.
@@ -114,8 +114,8 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 // ErrLettersLeft: some letters could not be redriven, and stay in the queue; the report says which, and why.
 var ErrLettersLeft = errors.New("letters failed, and stay in the queue")
 
-// errDrift is the ledger's; its report has been written.
-var errDrift = errors.New("the ledger drifts")
+// errDrift is the command drift's; its report has been written.
+var errDrift = errors.New("there is drift")
 
 // usageError is a command line that kong can't judge.
 type usageError struct{ message string }

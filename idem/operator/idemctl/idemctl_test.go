@@ -159,7 +159,7 @@ func TestUsage(t *testing.T) {
 		{"resolve", id, fence, "--delivered", "ch_1", ticket, "--write"},
 		{"close", id, fence, ticket, "--write"}, {"release", message, fence, ticket, "--write"}, {"cache-bust", message, fence, ticket, "--write"},
 		{"redrive", ticket, "--write"}, {"redrive", message, ticket, "--write"}, {"redrive", message, fence, "--dead-letters", ticket, "--write"},
-		{"redrive", "--dead-letters", ticket, "--write"}, {"ledger"}, // which this application has not
+		{"redrive", "--dead-letters", ticket, "--write"}, {"drift"}, // which this application has not
 		{"audit", "--since", "9000h"}, {"audit", "--limit", "0"}, {"--env-file", "/no/such/file", "list", "dead"},
 	} {
 		if out, errs := w.types(idemctl.ExitUsage, args...); out != "" || !strings.HasPrefix(errs, "idemctl: ") {
@@ -244,7 +244,7 @@ func TestFind(t *testing.T) {
 }
 
 // The application's parts get what the command line says.
-func TestLettersAndLedger(t *testing.T) {
+func TestLettersAndDrift(t *testing.T) {
 	w := newWorld(t)
 	id := w.operation("acme", deferred, dead)
 	w.app.Letters = func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error) {
@@ -265,11 +265,11 @@ func TestLettersAndLedger(t *testing.T) {
 	}
 
 	clean := true
-	w.app.Ledger = ledgerOf(t, &clean)
-	span := []string{"ledger", "--from", "2026-11-21T10:00:00Z", "--to", "2026-11-21T11:00:00Z", "--tenant", "acme"}
+	w.app.Drift = driftOf(t, &clean)
+	span := []string{"drift", "--from", "2026-11-21T10:00:00Z", "--to", "2026-11-21T11:00:00Z", "--tenant", "acme"}
 	w.types(0, span...)
 	clean = false
-	if _, errs := w.types(idemctl.ExitRefused, span...); !strings.Contains(errs, "drifts") {
+	if _, errs := w.types(idemctl.ExitRefused, span...); !strings.Contains(errs, "drift") {
 		t.Errorf("%s", errs)
 	}
 }

@@ -185,8 +185,8 @@ func (w *world) transcript() {
 
 var errDown = errors.New("down")
 
-// ledgerOf says what it was asked for, and that the window is clean or not.
-func ledgerOf(t *testing.T, clean *bool) func(context.Context, idemctl.Window, bool, io.Writer) (bool, error) {
+// driftOf says what it was asked for, and that the window is clean or not.
+func driftOf(t *testing.T, clean *bool) func(context.Context, idemctl.Window, bool, io.Writer) (bool, error) {
 	return func(_ context.Context, w idemctl.Window, asJSON bool, out io.Writer) (bool, error) {
 		if w.Tenant != "acme" || !w.From.Equal(noon.Add(-2*time.Hour)) || !w.To.Equal(noon.Add(-time.Hour)) || asJSON {
 			t.Errorf("window %+v", w)

@@ -45,12 +45,12 @@ const (
 	ReconcileFailed = "idempotency.reconcile.failed"
 )
 
-// What an application's ledger reconciliation found.
+// What an application's drift job found.
 const (
-	// LedgerDrift: something that differs between here and the provider; the line says of what kind.
-	LedgerDrift = "ledger.drift"
-	// LedgerFailed: a run that could not compare all of its window.
-	LedgerFailed = "ledger.failed"
+	// DriftFound: something that differs between here and the provider; the line says of what kind.
+	DriftFound = "drift.found"
+	// DriftFailed: a run that could not compare all of its window.
+	DriftFailed = "drift.failed"
 )
 
 // What became of a message. Each but Age counts messages.

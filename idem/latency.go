@@ -1,0 +1,74 @@
+package idem
+
+import (
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// latencyEstimate is how long an operation takes, as this process has seen it: a moving average in
+// which the last eight count for two thirds. It is what Retry-After is derived from.
+type latencyEstimate struct {
+	mu      sync.Mutex
+	average time.Duration
+}
+
+const latencyWeight = 8
+
+func (l *latencyEstimate) observe(took time.Duration) {
+	if took < 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.average == 0 {
+		l.average = took
+		return
+	}
+	l.average += (took - l.average) / latencyWeight
+}
+
+func (l *latencyEstimate) expected() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.average
+}
+
+// Bounds of a derived Retry-After: clients count in seconds, and ask at least that often.
+const (
+	retryAfterMin = time.Second
+	retryAfterMax = 30 * time.Second
+)
+
+// replayed learns from a final record how long its settlement took.
+func (o *Registered) replayed(r storage.Record) {
+	if r.Kind == KindDeferred && r.State.Final() {
+		o.settles.observe(r.DoneAt.Sub(r.CreatedAt))
+	}
+}
+
+// retryInProgress is when a duplicate should ask again: when the holder is expected to be done, and by the end of its
+// lease in any case, for then the duplicate can take over.
+func (o *Registered) retryInProgress(r storage.Record, now time.Time) time.Duration {
+	left := r.LeaseUntil.Sub(now)
+	if left <= 0 {
+		return retryAfterMin
+	}
+	return clamp(o.executes.expected()-heldFor(r, now), retryAfterMin, max(retryAfterMin, min(left, retryAfterMax)))
+}
+
+// heldFor is how long the present holder has been at it, where that can be told: a take-over leaves no trace of its start.
+func heldFor(r storage.Record, now time.Time) time.Duration {
+	if r.Attempts > 1 {
+		return 0
+	}
+	return now.Sub(r.CreatedAt)
+}
+
+// retryPending is when a pending operation is expected to be final.
+func (o *Registered) retryPending(createdAt, now time.Time) time.Duration {
+	return clamp(o.settles.expected()-now.Sub(createdAt), retryAfterMin, retryAfterMax)
+}
+
+func clamp(d, least, most time.Duration) time.Duration { return min(max(d, least), most) }

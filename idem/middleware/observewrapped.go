@@ -1,0 +1,146 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// observedExchange is the one run of a wrapped handler that is only observed. The handler gets the client's own request and
+// writes to the client itself; whatever the engine does or fails to do about it changes nothing.
+type observedExchange struct {
+	endpoint *endpoint
+	request  *http.Request
+	client   *tee
+	ran      bool
+	panicked any
+}
+
+// observeWrapped serves a request at a wrapped handler in observe mode.
+func (e *endpoint) observeWrapped(w http.ResponseWriter, r *http.Request) {
+	var o *observedExchange
+	refused := e.m.guard(r, func() answer {
+		identity, refused := e.m.identify(r)
+		if refused != nil {
+			return answer{response: refused.response}
+		}
+		w.Header().Set(header.NameStatus, statusUnprotected)
+		// The body is put back after it was read: into a copy, because the request is the server's.
+		o = &observedExchange{endpoint: e, request: r.WithContext(r.Context()), client: &tee{ResponseWriter: w, recorder: recorder{header: w.Header()}}}
+		o.observe(identity)
+		return answer{}
+	})
+	switch {
+	case o == nil:
+		e.m.write(w, refused)
+	case !o.ran:
+		e.passThrough.ServeHTTP(w, o.request)
+	case o.panicked != nil:
+		panic(o.panicked) // as it would have without anybody in between
+	}
+}
+
+// observe asks the engine to execute, which runs the handler where the key is free, and reports what the policy would
+// have answered instead of what the client gets.
+func (o *observedExchange) observe(identity Identity) {
+	ctx := o.request.Context()
+	c := &call{endpoint: o.endpoint, request: &Request{HTTP: o.request, Identity: identity}}
+	var refused *refusal
+	if c.request.Body, refused = o.peek(); refused != nil {
+		c.report(ctx, answer{response: refused.response}, nil)
+		return
+	}
+	enforced, result, err := c.enforce(ctx, func(context.Context, *idem.Tx) (idem.Response, error) { return o.run(c) })
+	switch {
+	case !o.ran:
+		c.report(ctx, enforced, result)
+	case o.proves(result, err):
+		if enforced.response.Status != o.client.recorder.status {
+			c.report(ctx, enforced, result)
+		}
+	default:
+		parked := &idem.Result{Outcome: idem.OutcomeUnknown}
+		c.report(ctx, c.answer(ctx, parked), result)
+	}
+}
+
+// proves says whether the run leaves something to replay, or proof that nothing happened. After any other one every retry
+// would get the answer of an unknown outcome.
+func (o *observedExchange) proves(result *idem.Result, err error) bool {
+	var handler *idem.HandlerError
+	if o.endpoint.operation.Operation().SafeToRunAgain {
+		return true
+	}
+	return !errors.As(err, &handler) && (result == nil || result.State != storage.StateUnknown)
+}
+
+// run runs the handler, with what it would have without anybody in between: the client's context too.
+func (o *observedExchange) run(c *call) (idem.Response, error) {
+	o.ran = true
+	defer func() {
+		if o.panicked = recover(); o.panicked != nil {
+			panic(o.panicked)
+		}
+	}()
+	o.endpoint.passThrough.ServeHTTP(o.client, o.request)
+	if err := o.request.Context().Err(); err != nil && o.client.recorder.status == 0 {
+		return idem.Response{}, errors.Join(errNoAnswer, err)
+	}
+	return c.keep(o.client.recorder.response(), o.client.recorder.truncated), nil
+}
+
+// peek reads the body as [endpoint.read] does, and puts it back for the handler, whole.
+func (o *observedExchange) peek() ([]byte, *refusal) {
+	if refused := o.endpoint.checkMediaType(o.request); refused != nil {
+		return nil, refused
+	}
+	bytesMax, rest := o.endpoint.m.cfg.BodyBytesMax, o.request.Body
+	body, err := io.ReadAll(io.LimitReader(rest, int64(bytesMax)+1))
+	o.request.Body = putBack{io.MultiReader(bytes.NewReader(body), rest), rest}
+	switch {
+	case err != nil:
+		return nil, invalid("The request body could not be read.")
+	case len(body) > bytesMax:
+		return nil, tooLarge()
+	}
+	return bytes.Clone(body), nil
+}
+
+// putBack is a body that is read from its beginning again.
+type putBack struct {
+	io.Reader
+	io.Closer
+}
+
+// tee records what it passes on.
+type tee struct {
+	http.ResponseWriter
+	recorder recorder
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (t *tee) WriteHeader(status int) {
+	t.recorder.WriteHeader(status)
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (t *tee) Write(p []byte) (int, error) {
+	_, _ = t.recorder.Write(p) // where no body is allowed, the client's own writer says so
+	return t.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher; where the client's writer is none it does nothing.
+func (t *tee) Flush() {
+	t.recorder.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (t *tee) Unwrap() http.ResponseWriter { return t.ResponseWriter }

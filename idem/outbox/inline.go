@@ -1,0 +1,94 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/internal/translation"
+	"github.com/idem-go/idem-aws/idem/protocol"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Inline delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
+// as there is time: an [idem.InlineDelivery]. What it leaves, being killed too, a worker finishes: the chain's open
+// message is the only recovery point, whoever goes on from it.
+type Inline struct{ worker *Worker }
+
+// NewInline returns an inline delivery that works as the worker does, or an [*idem.ConfigError] without one.
+func NewInline(worker *Worker) (*Inline, error) {
+	if worker == nil {
+		return nil, &idem.ConfigError{Field: "worker", Value: nil, Rule: "must be given"}
+	}
+	return &Inline{worker}, nil
+}
+
+var errUnclaimable = errors.New("outbox: a new message can't be claimed")
+
+// Claimed implements [idem.InlineDelivery]. No stream record wakes a worker for a message that is inserted as claimed:
+// whoever finds the claim dead goes on. It returns a [*TopicError] for a topic that is not registered.
+func (i *Inline) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
+	x, err := i.worker.deliveryOf(protocol.Wake, m)
+	if err != nil {
+		return m, err
+	}
+	revision := x.machine.Seed
+	x.machine.Seed = translation.IDOf(owner)
+	_, action := x.machine.Next(protocol.Input{What: protocol.Begin, Now: translation.InstantOf(now)}, &x.config)
+	if action.Do != protocol.Send || action.Write.Msg.State != protocol.Claimed {
+		return m, errUnclaimable
+	}
+	claimed := translation.WithHeader(m, action.Write.Msg)
+	claimed.Owner, claimed.Revision = owner, storage.NameOf[storage.Revision](revision)
+	return claimed, nil
+}
+
+// Deliver implements [idem.InlineDelivery].
+func (i *Inline) Deliver(ctx context.Context, m storage.Message) (*storage.RecordEnd, error) {
+	x, err := i.worker.deliveryOf(protocol.Carry, m)
+	if err != nil {
+		return nil, err
+	}
+	return i.onward(ctx, x)
+}
+
+// Resume implements [idem.InlineDelivery]. It costs the reads of [Open], and a claim where there is something to do.
+func (i *Inline) Resume(ctx context.Context, id idem.OperationID) (*storage.RecordEnd, error) {
+	w := i.worker
+	open, err := Open(ctx, readOnly{w.desk}, id)
+	if err != nil || open == nil || w.now().Before(Due(*open)) {
+		return nil, err
+	}
+	x, err := w.deliveryOf(protocol.Wake, *open)
+	if err != nil {
+		return nil, err
+	}
+	end, err := i.onward(ctx, x)
+	if errors.Is(err, ErrNoTime) {
+		return nil, nil
+	}
+	return end, err
+}
+
+// onward delivers and, as long as a settlement claims the next message of the chain, that one.
+func (i *Inline) onward(ctx context.Context, x *delivery) (*storage.RecordEnd, error) {
+	for {
+		x.machine.Onward = true
+		say, err := x.run(ctx)
+		if err != nil || say.Carry.State == protocol.NoMessage {
+			return x.ended, err
+		}
+		if x, err = i.worker.deliveryOf(protocol.Carry, x.next); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readOnly reads messages with the desk's bounds on time.
+type readOnly struct{ desk *desk }
+
+// Message implements [Messages].
+func (r readOnly) Message(ctx context.Context, id idem.MessageID) (*storage.Message, error) {
+	return r.desk.message(ctx, id)
+}
