@@ -420,12 +420,16 @@ func TestWebhookWhileTheStoreHasTrouble(t *testing.T) {
 				raw, err := json.Marshal(about("evt_1", w.charges()[0]))
 				w.ok(err)
 				w.store.On(c.call, c.n, c.fault)
-				if c.call == faulty.Settle { // nor can it be kept
-					w.store.On(faulty.PatchMessage, 1, c.fault)
+				if c.call == faulty.Settle { // for as long as it is tried; nor can it be kept
+					for n := range 1000 {
+						w.store.On(faulty.Settle, n+1, c.fault)
+						w.store.On(faulty.PatchMessage, n+1, c.fault)
+					}
 				}
 				if got := l.signed(string(raw)); got.status != 204 || c.call != faulty.Commit {
 					got.problem(503, "idempotency_store_unavailable").want(503, "Retry-After")
 				}
+				w.store.Clear()
 				l.signed(string(raw)).want(204)
 				w.status(a, "succeeded", "completed")
 				w.charged(1)
