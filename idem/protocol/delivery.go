@@ -264,7 +264,7 @@ func (d Delivery) woken(now Instant, c *Config) (Delivery, Action) {
 		return d.settleKept(now, c)
 	case m.Sealed:
 		return d.giveUp(now, c)
-	case m.abandonable(c) && now >= max(m.Created, m.Redriven)+c.Topic.AbandonAfter:
+	case m.Abandonable(c) && now >= max(m.Created, m.Redriven)+c.Topic.AbandonAfter:
 		return d.fail(cancel(m, now), now, c)
 	case !m.offerable(now, c):
 		return d.put(park(m, now, c), now, c)
@@ -337,7 +337,7 @@ func (d Delivery) closing(now Instant, c *Config) (Delivery, Action) {
 	m := d.Held
 	parked := m.State == InDoubt || m.State == Dead
 	switch {
-	case m.abandonable(c):
+	case m.Abandonable(c):
 	case !parked || now < m.Provable(c):
 		return d.over(Inadmissible)
 	case m.Detached && m.State == Dead && m.OpenSince == 0 && !m.Unfailed: // it was given up, with what that means, be it before a loss of data

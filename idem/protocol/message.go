@@ -150,8 +150,8 @@ func (m Message) died() uint8 {
 	return m.Died
 }
 
-// abandonable says that nothing of the operation can have happened: nobody has ever had the right to call.
-func (m Message) abandonable(c *Config) bool {
+// Abandonable says that the message is the first of an operation of which nothing can have happened: nobody has ever had the right to call.
+func (m Message) Abandonable(c *Config) bool {
 	return m.State == Due && m.Index == 1 && !m.Detached && m.FirstClaimed == 0 && m.openSince(c) == 0
 }
 
