@@ -154,7 +154,11 @@ func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Rec
 	if s.Audit, err = c.about(ctx, id, begun); err != nil {
 		return s, err
 	}
-	s.Next = c.next(r, messages)
+	loss, err := c.Loss(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Next = c.next(r, messages, loss.RefuseBefore)
 	if c.cfg.Application != nil {
 		if s.Application, err = c.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
 			return s, fmt.Errorf("operator: ask the application: %w", err)
@@ -188,11 +192,12 @@ func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]storage.Mes
 	}
 }
 
-// next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone.
-func (c *Console) next(r *storage.Record, messages []storage.Message) []string {
+// next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
+// from before lost may be missing.
+func (c *Console) next(r *storage.Record, messages []storage.Message, lost time.Time) []string {
 	var next []string
 	for _, m := range messages {
-		lines := c.nextOfMessage(r, m)
+		lines := c.nextOfMessage(r, m, lost)
 		for i := range lines {
 			if len(messages) > 1 {
 				lines[i] = fmt.Sprintf("%s: %s", m.ID, lines[i])
@@ -209,7 +214,7 @@ func (c *Console) next(r *storage.Record, messages []storage.Message) []string {
 	return c.nextOfRecord(*r)
 }
 
-func (c *Console) nextOfMessage(r *storage.Record, m storage.Message) []string {
+func (c *Console) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []string {
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []string{fmt.Sprintf("look: it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
@@ -220,11 +225,12 @@ func (c *Console) nextOfMessage(r *storage.Record, m storage.Message) []string {
 	if !known {
 		return []string{fmt.Sprintf("nothing here: topic %q is not registered in this release", m.Topic)}
 	}
-	absent := m.LeaseUntil.Add(time.Duration(rules.AbsentAfter) * time.Millisecond).Format(time.RFC3339)
+	from, untouched := c.cfg.Topics.Absence(m, lost)
+	absent := from.Format(time.RFC3339)
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed:
 		next := []string{fmt.Sprintf("wait: a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339))}
-		if m.FirstClaimedAt.IsZero() && m.Index == 1 {
+		if untouched {
 			next = append(next, "close: nobody has begun it, so it can be cancelled")
 		}
 		return next

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,5 +47,30 @@ func TestRefuseBeforeMovesToALaterInstantOnly(t *testing.T) {
 	}
 	if n := len(w.audit.entries); n != 3 {
 		t.Errorf("%d entries in the log, want 3", n)
+	}
+}
+
+// What the story advises after a loss is what the machine admits: a call of the lost side may be under way for a claim's lease.
+func TestTheStoryOfARestoredMessageHeedsTheRow(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*storage.Message)
+		want   []string
+	}{
+		"unknown": {unknown, []string{"proves something from 2026-11-21T12:02:12Z on", "shall execute it, from 2026-11-21T12:02:12Z on"}},
+		"waiting": {func(*storage.Message) {}, []string{"wait: a worker takes it"}},
+	} {
+		w := newWorld(t)
+		m := w.message("acme", c.change)
+		w.now = noon.Add(time.Minute)
+		if _, err := w.console.RefuseBefore(t.Context(), w.now, because("")); err != nil {
+			t.Fatal(err)
+		}
+		story, err := w.console.Inspect(t.Context(), string(m.OperationID))
+		next := strings.Join(story.Next, "\n")
+		for _, want := range c.want {
+			if err != nil || !strings.Contains(next, want) || strings.Contains(next, "nobody has begun it") {
+				t.Errorf("%s: %q, %v, want %q", name, next, err, want)
+			}
+		}
 	}
 }

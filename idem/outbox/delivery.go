@@ -92,17 +92,22 @@ func (x *delivery) heed() {
 	x.config.Topic.RefuseBefore = max(x.config.Topic.RefuseBefore, translation.InstantOf(x.refuseBefore))
 }
 
-// callable says that the errand decides whether something may be called, or counts as never called. The rest brings evidence,
-// which is taken whatever was lost, or has inserted the message itself.
-func callable(e protocol.MessageErrand) bool {
-	return e != protocol.Tidings && e != protocol.Judgement && e != protocol.Carry
+// provable is from when absence is proof, by what was read or written last.
+func (x *delivery) provable() time.Time {
+	return translation.TimeOf(translation.HeaderOf(&x.row).Provable(&x.config))
+}
+
+// heeds says that what was lost counts: it decides whether something may be called, or counts as never called, and which
+// attempt a webhook's decline is about. Other evidence is taken whatever was lost, and Carry has inserted the message itself.
+func heeds(d protocol.Delivery) bool {
+	return d.Errand != protocol.Judgement && d.Errand != protocol.Carry && (d.Errand != protocol.Tidings || d.Evidence == protocol.OutDeclined)
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
 // what [desk.unknown] tells of, [ErrNoTime], or that the caller gave up.
 func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
-	if callable(x.machine.Errand) {
+	if heeds(x.machine) {
 		var err error
 		if x.refuseBefore, err = x.loss.At(ctx); err != nil {
 			return protocol.Say{}, err

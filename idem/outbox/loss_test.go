@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,4 +120,70 @@ func TestNothingIsCalledWhileTheRowCanNotBeRead(t *testing.T) {
 	other := w.accept()
 	w.deliver(other)
 	w.want(other, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// A restored row knows of no lease: a call of the lost side may be under way as long as one that was claimed on the last instant
+// before the loss. Until then a provider that has nothing proves nothing, and nothing is closed.
+func TestAbsenceOfARestoredMessageIsNoProofWhileALostCallMayBeUnderWay(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	late, gone := w.accept(), w.accept()
+	w.clock.Add(time.Second)
+	w.loses(w.clock.Now())
+	proof := w.clock.Now().Add(lease + absentAfter)
+	for _, id := range []idem.MessageID{late, gone} {
+		w.deliver(id)
+		w.decided(id, outbox.DecisionEarly)
+	}
+	w.provider.charge(late) // the call that was lost arrives
+	w.clock.Add(proof.Sub(w.clock.Now()) - time.Millisecond)
+	w.decided(gone, outbox.DecisionEarly)
+	refusedWith(t, w.operator.Close(t.Context(), gone, w.seen(gone)), "under way until "+proof.Format(time.RFC3339))
+	w.clock.Add(time.Millisecond)
+	w.decided(gone, outbox.DecisionOffered)
+	w.decided(late, outbox.DecisionSettled)
+	w.want(late, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// The alarm and the dead letter say that a call may have happened, and the row says so when RefuseBefore is gone.
+func TestARestoredMessageDiesWithItsCallOpen(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Probe = nil }})
+	id := w.accept(func(m *storage.Message) { m.Attempts = 3 })
+	w.clock.Add(time.Second)
+	w.loses(w.clock.Now())
+	w.deliver(id)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
+	if m := w.message(id); !m.OpenSince.Equal(m.CreatedAt) {
+		t.Errorf("open since %v, want since it was created", m.OpenSince)
+	}
+	if letters := w.queue.Letters(); len(letters) != 1 || !letters[0].Open || !strings.Contains(w.log.String(), `"open":true`) {
+		t.Errorf("dead letters %+v, log %s", letters, w.log)
+	}
+}
+
+// A webhook's decline may be about an attempt that a lost one followed. It waits for the row, and is kept for a person; where
+// the provider honours keys it settles.
+func TestADeclineOfARestoredMessageIsKeptForAPerson(t *testing.T) {
+	declined := outbox.Declined{Reference: "ch_no"}
+	w := newWorld(t, options{topic: keyless})
+	id := w.accept(parked)
+	w.clock.Add(time.Second)
+	w.loses(w.clock.Now())
+	for n := range 5 {
+		w.store.On(faulty.RefuseBefore, n+1, faulty.Refuse(errors.New("connection refused")))
+	}
+	if _, err := w.worker.Settle(t.Context(), id, declined); err == nil {
+		t.Error("a decline was taken while the row can't be read")
+	}
+	w.store.Clear()
+	w.tidings(id, declined)
+	w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 0)
+	if _, kept := w.kept(id); !kept || w.logged("outbox.evidence_weak") != 1 {
+		t.Errorf("kept %v, %d alarms", kept, w.logged("outbox.evidence_weak"))
+	}
+	w = newWorld(t, options{})
+	id = w.accept(parked)
+	w.clock.Add(time.Second)
+	w.loses(w.clock.Now())
+	w.tidings(id, declined)
+	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
 }

@@ -80,10 +80,10 @@ func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen storage.Re
 // unclosable says why a message can't be closed.
 func (x *delivery) unclosable() string {
 	m := x.row
-	until := m.LeaseUntil.Add(x.topic.absentAfter(x.cfg))
+	until := x.provable()
 	switch parked := m.State == storage.MessageUnknown || m.State == storage.MessageDead; {
 	case m.State == storage.MessagePending:
-		return "it has been claimed before, and a worker may be on it"
+		return "it may have been claimed before, and a worker may be on it"
 	case parked && x.now().Before(until):
 		return fmt.Sprintf("a request may be under way until %s", until.Format(time.RFC3339))
 	case m.KeptDelivered != nil || m.KeptDeclined != nil:

@@ -72,7 +72,7 @@ func (x *delivery) probe(ctx context.Context) (in protocol.Input, err error) {
 	if found, ok := x.finding.(Found); ok {
 		x.outcome = found.Outcome
 	}
-	vain := x.asked.Sub(x.row.LeaseUntil.Add(x.topic.absentAfter(x.cfg)))
+	vain := x.asked.Sub(x.provable())
 	return protocol.Input{What: protocol.Probed, Outcome: findingOf(x.finding), Backoff: translation.MillisOf(x.probePause(vain))}, nil
 }
 

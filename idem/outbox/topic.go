@@ -134,6 +134,14 @@ func (t *Topics) Protocol(name string) (protocol.Topic, bool) {
 	return topic.protocol(t.cfg).Topic, ok
 }
 
+// Absence says from when it is proof that a provider has nothing of the message, whose topic must be registered, and whether
+// nobody can have called it at all. Data from before lost, or Config.RefuseBefore, may be missing.
+func (t *Topics) Absence(m storage.Message, lost time.Time) (proof time.Time, untouched bool) {
+	config, header := t.byName[m.Topic].protocol(t.cfg), translation.HeaderOf(&m)
+	config.Topic.RefuseBefore = max(config.Topic.RefuseBefore, translation.InstantOf(lost))
+	return translation.TimeOf(header.Provable(&config)), header.Abandonable(&config)
+}
+
 func (t Topic) withDefaults(cfg Config) Topic {
 	t.ResponseBytesMax = cmp.Or(t.ResponseBytesMax, cfg.ResponseBytesMax)
 	t.LongestRequest = cmp.Or(t.LongestRequest, cfg.LongestRequest)

@@ -62,9 +62,9 @@ func (w *Worker) Unreadable(ctx context.Context, err error) bool { return w.unkn
 
 // Settle ends a message with evidence that came by another way than its call: [Delivered] or [Declined], from the
 // provider's own webhook. It does what the worker would have done, from any state that is not final, and is harmless to
-// repeat. Where the provider honours no keys and the message was claimed more than once, nobody knows which attempt a
-// decline is about: it is kept, with an alarm. DecisionNone: the message is final already; evidence that contradicts what
-// is final is an alarm.
+// repeat. Where the provider honours no keys, and the message was claimed more than once or created before RefuseBefore,
+// nobody knows which attempt a decline is about: it is kept, with an alarm. DecisionNone: the message is final already;
+// evidence that contradicts what is final is an alarm.
 //
 // Errors: as with [Runner.ReconcileMessage], and one for an outcome that is no evidence.
 func (w *Worker) Settle(ctx context.Context, id idem.MessageID, o Outcome) (Decision, error) {

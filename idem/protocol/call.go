@@ -69,21 +69,21 @@ func (d Delivery) refusedOpen(m Message, now Instant, c *Config) Message {
 	if c.Topic.Probed {
 		return park(m, now, c)
 	}
-	return bury(m, now)
+	return bury(m, now, c)
 }
 
 // probed decides by what the provider has. Absence counts from when the question was put.
 func (d Delivery) probed(in Input, c *Config) (Delivery, Action) {
 	m := d.Held
-	from := max(m.provable(c), m.Redriven)
+	from := max(m.Provable(c), m.Redriven)
 	switch {
 	case in.Outcome.definite():
 		d.Evidence, d.Epoch, d.Owner = in.Outcome, m.Epoch, m.Owner // what was read before the question was put
 		return d.settle(in.Now, c)
-	case in.Outcome == OutAbsent && d.AskedAt >= m.provable(c):
+	case in.Outcome == OutAbsent && d.AskedAt >= m.Provable(c):
 		return d.put(offer(m, in.Now, c), in.Now, c)
 	case in.Outcome == OutUnclear && in.Now >= from+c.Topic.UnknownMax:
-		return d.put(bury(m, in.Now), in.Now, c)
+		return d.put(bury(m, in.Now, c), in.Now, c)
 	case in.Outcome == OutAbsent:
 		return d.postpone(from, in.Now, c)
 	}

@@ -264,7 +264,7 @@ func (d Delivery) woken(now Instant, c *Config) (Delivery, Action) {
 		return d.settleKept(now, c)
 	case m.Sealed:
 		return d.giveUp(now, c)
-	case m.abandonable(c) && now >= max(m.Created, m.Redriven)+c.Topic.AbandonAfter:
+	case m.Abandonable(c) && now >= max(m.Created, m.Redriven)+c.Topic.AbandonAfter:
 		return d.fail(cancel(m, now), now, c)
 	case !m.offerable(now, c):
 		return d.put(park(m, now, c), now, c)
@@ -287,9 +287,9 @@ func (d Delivery) giveUp(now Instant, c *Config) (Delivery, Action) {
 	case open && c.Topic.Probed && !m.Sealed:
 		return d.put(park(m, now, c), now, c)
 	case open || m.Undoes && !c.off(UndoFails):
-		return d.put(bury(m, now), now, c)
+		return d.put(bury(m, now, c), now, c)
 	}
-	return d.fail(bury(m, now), now, c)
+	return d.fail(bury(m, now, c), now, c)
 }
 
 // question asks the provider about what is unknown.
@@ -301,7 +301,7 @@ func (d Delivery) question(now Instant, c *Config) (Delivery, Action) {
 	case m.State != InDoubt || d.OnlyDue && now < m.LookAt:
 		return d.over(Quiet)
 	case m.Sealed:
-		return d.put(bury(m, now), now, c)
+		return d.put(bury(m, now, c), now, c)
 	case !c.Topic.Probed:
 		return d.postpone(now+unaskedPause, now, c)
 	}
@@ -324,9 +324,12 @@ func (d Delivery) tidings(now Instant, c *Config) (Delivery, Action) {
 	return d.settle(now, c)
 }
 
-// weak says that nobody knows which attempt a decline is about, where the provider would have executed each.
+// weak says that nobody knows which attempt a decline is about, where the provider would have executed each. Of what was
+// created before a loss of data attempts may be missing, whatever was proven absent since.
 func (d Delivery) weak(c *Config) bool {
-	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Owner.None() && d.Held.Epoch > 1 && !c.off(WeakSettles)
+	m := d.Held
+	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Owner.None() &&
+		(m.Epoch > 1 || m.Created < c.Topic.RefuseBefore) && !c.off(WeakSettles)
 }
 
 // closing ends what did not happen, and what nobody shall execute any more. It waits as long as proof of absence does.
@@ -334,10 +337,10 @@ func (d Delivery) closing(now Instant, c *Config) (Delivery, Action) {
 	m := d.Held
 	parked := m.State == InDoubt || m.State == Dead
 	switch {
-	case m.abandonable(c):
-	case !parked || now < m.provable(c):
+	case m.Abandonable(c):
+	case !parked || now < m.Provable(c):
 		return d.over(Inadmissible)
-	case m.Detached && m.State == Dead && m.OpenSince == 0 && !m.Unfailed: // it was given up, with what that means
+	case m.Detached && m.State == Dead && m.OpenSince == 0 && !m.Unfailed: // it was given up, with what that means, be it before a loss of data
 		d.Alone = true
 	case m.Kept != 0: // what is known to have happened is not closed, unless its record has its answer already
 		d.Alone = true

@@ -75,7 +75,7 @@ func (d Delivery) unfailed(now Instant, c *Config) (Delivery, Action) {
 	if d.Errand == Close {
 		return d.over(Inadmissible)
 	}
-	next := bury(d.Held, now)
+	next := bury(d.Held, now, c)
 	next.Unfailed = true
 	return d.put(next, now, c)
 }

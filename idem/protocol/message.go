@@ -101,10 +101,14 @@ func (m Message) dueAt() Instant {
 	return m.NextAttempt
 }
 
+// restored says that the message may be older than what was lost: nobody knows what had become of it by then. Proof of
+// absence after the loss ends that.
+func (m Message) restored(c *Config) bool { return max(m.Created, m.Cleared) < c.Topic.RefuseBefore }
+
 // openSince is since when a call may have happened. Of what was restored after a loss of data nobody knows better than
 // that it may have been called since it was created.
 func (m Message) openSince(c *Config) Instant {
-	if m.OpenSince == 0 && max(m.Created, m.Cleared) < c.Topic.RefuseBefore && !c.off(NoRestoredOpen) {
+	if m.OpenSince == 0 && m.restored(c) && !c.off(NoRestoredOpen) {
 		return m.Created
 	}
 	return m.OpenSince
@@ -118,12 +122,18 @@ func (m Message) offerable(now Instant, c *Config) bool {
 	return open == 0 || c.off(NoOpenSince) || t.KeysHonoured && (now < open+t.KeyRetention-t.Margin || c.off(NoKeyMargin))
 }
 
-// provable is from when absence is proof: no request can be under way any more, and all that was made is listed.
-func (m Message) provable(c *Config) Instant {
+// Provable is from when absence is proof: no request can be under way any more, and all that was made is listed. What was
+// restored after a loss of data may have been claimed on the last instant before it.
+func (m Message) Provable(c *Config) Instant {
+	t := &c.Topic
 	if c.off(NoAbsenceWait) {
 		return 0
 	}
-	return m.Lease + c.Topic.AbsentAfter
+	lease := m.Lease
+	if m.restored(c) && !c.off(NoRestoredLease) {
+		lease = max(lease, t.RefuseBefore+t.ClaimLease)
+	}
+	return lease + t.AbsentAfter
 }
 
 // over says that no further call is wanted.
@@ -140,8 +150,8 @@ func (m Message) died() uint8 {
 	return m.Died
 }
 
-// abandonable says that nothing of the operation can have happened: nobody has ever had the right to call.
-func (m Message) abandonable(c *Config) bool {
+// Abandonable says that the message is the first of an operation of which nothing can have happened: nobody has ever had the right to call.
+func (m Message) Abandonable(c *Config) bool {
 	return m.State == Due && m.Index == 1 && !m.Detached && m.FirstClaimed == 0 && m.openSince(c) == 0
 }
 
@@ -175,7 +185,7 @@ func claim(m Message, owner ID, now Instant, c *Config) Message {
 func park(m Message, now Instant, c *Config) Message {
 	m.OpenSince = m.openSince(c)
 	m.Died = m.died()
-	m.State, m.LookAt = InDoubt, max(now, m.provable(c))
+	m.State, m.LookAt = InDoubt, max(now, m.Provable(c))
 	return m
 }
 
@@ -200,7 +210,8 @@ func offer(m Message, now Instant, c *Config) Message {
 }
 
 // bury puts it before an operator.
-func bury(m Message, now Instant) Message {
+func bury(m Message, now Instant, c *Config) Message {
+	m.OpenSince = m.openSince(c)
 	m.Died = m.died()
 	m.State, m.LookAt = Dead, now
 	return m

@@ -61,4 +61,5 @@ const (
 	WeakSettles     // a decline settles although nobody knows which attempt it is about
 	SettleTakesAll  // a settlement may take all of the time that its caller has
 	NoRestoredOpen  // what was restored after a loss of data counts as never called
+	NoRestoredLease // absence of what was restored counts from the lease that was restored
 )

@@ -22,9 +22,12 @@ func (w *world) pending(s *state) {
 		s.rec.State, s.msgs[0].Detached = p.Completed, true
 		s.tally(op).final, s.tally(op).promised = answerAccepted, forever
 	}
-	if w.sc.Restored { // it was called before the loss, and nothing here says so
-		s.effects[0] = effect{op: op, index: 1, n: 1}
-		s.now = 2
+	if t := &w.sc.Config.Topic; w.sc.Restored { // it was called before the loss, and nothing here says so
+		if s.now = t.RefuseBefore; w.sc.Leaving {
+			s.fly(flight{call: true, op: op, index: 1, until: t.RefuseBefore + t.ClaimLease - t.SettleMargin + w.sc.Wire, run: healing - 1})
+		} else {
+			s.effects[0] = effect{op: op, index: 1, n: 1}
+		}
 	}
 }
 
