@@ -49,7 +49,7 @@ func (d *desk) tellLoss(ctx context.Context, at time.Time) {
 	d.cfg.Logger.WarnContext(ctx, "outbox.refuse_before", "refuse_before", at, "means", "messages created before may have been called")
 }
 
-// UnreadableError is a message that this release can't judge: another schema version or state (peers.md H17). Nothing is
+// UnreadableError is a message that this release can't judge: another schema version or state. Nothing is
 // done with it; the release that wrote it can.
 type UnreadableError struct {
 	SchemaVersion int

@@ -309,7 +309,7 @@ func (c *chain) finished(already bool) {
 	}
 }
 
-// At a provider without keys, a phase whose caller died with the call open ends unknown: nobody calls again (I7, peers.md H4).
+// At a provider without keys, a phase whose caller died with the call open ends unknown: nobody calls again.
 func TestInlineKilledAtAProviderWithoutKeysEndsUnknown(t *testing.T) {
 	for _, phase := range []int{1, 2} {
 		t.Run(fmt.Sprintf("phase %d", phase), func(t *testing.T) {
@@ -378,7 +378,7 @@ func TestInlineIsForDeferredOperationsOnly(t *testing.T) {
 	}
 }
 
-// peers.md H3: once a 202 is committed the operation never becomes failed_retryable, whatever becomes of its message: no second
+// Once a 202 is committed the operation never becomes failed_retryable, whatever becomes of its message: no second
 // execution, no second id, and the same bytes until there is a final answer.
 func TestH3A202IsNeverExecutedAgain(t *testing.T) {
 	for name, script := range map[string][]string{

@@ -127,7 +127,7 @@ func TestOperatorSettleRefuses(t *testing.T) {
 }
 
 // Closed: nothing happened and nobody shall execute it. It waits as long as proof of absence does (docs/design.md
-// "Messages"), and gives no final answer without its business writes (peers.md H20).
+// "Messages"), and gives no final answer without its business writes.
 func TestOperatorCloses(t *testing.T) {
 	for name, change := range map[string]func(*storage.Message){"unknown": parked, "dead": dead} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestOperatorRedrivesKeptEvidence(t *testing.T) {
 	}
 }
 
-// peers.md H4: what is open is asked about when it is redriven, and not sent.
+// What is open is asked about when it is redriven, and not sent.
 func TestH4RedrivenByAnOperatorIsAskedAbout(t *testing.T) {
 	for name, happened := range map[string]bool{"charged then": true, "never charged": false} {
 		t.Run(name, func(t *testing.T) {

@@ -138,7 +138,7 @@ func TestReconcileWithoutKeysChargesOnce(t *testing.T) {
 	}
 }
 
-// peers.md H2: a worker charges for longer than its lease; whoever looks meanwhile, sweep or reconciler, never answers for
+// A worker charges for longer than its lease; whoever looks meanwhile, sweep or reconciler, never answers for
 // the record that nothing happened, and the worker's own settlement finds nothing to add.
 func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
@@ -157,7 +157,7 @@ func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
 	}
 }
 
-// peers.md H4: redriven on day 3, when the provider has long forgotten the key, a message is asked about and not sent.
+// Redriven on day 3, when the provider has long forgotten the key, a message is asked about and not sent.
 func TestH4RedriveOnDayThree(t *testing.T) {
 	for name, charged := range map[string]bool{"charged then": true, "never charged": false} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestH4RedriveOnDayThree(t *testing.T) {
 	}
 }
 
-// peers.md H5: a probe that begins too early proves nothing, however long its answer takes; the zombie that lands after it is
+// A probe that begins too early proves nothing, however long its answer takes; the zombie that lands after it is
 // found later.
 func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
@@ -202,7 +202,7 @@ func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
-// peers.md H5: where keys are honoured, even a zombie that lands after absence was proven makes no second charge, and a
+// Where keys are honoured, even a zombie that lands after absence was proven makes no second charge, and a
 // worker's evidence that comes after it settles.
 func TestH5ZombieLandsAfterProvenAbsence(t *testing.T) {
 	w := newWorld(t, options{})

@@ -29,7 +29,7 @@ func TestReconcileCompletesWhatIsFound(t *testing.T) {
 	})
 }
 
-// peers.md H10: what does not fit has happened all the same.
+// What does not fit has happened all the same.
 func TestReconcileCompletesWhatIsTooLarge(t *testing.T) {
 	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		r := w.parked("k")
@@ -42,7 +42,7 @@ func TestReconcileCompletesWhatIsTooLarge(t *testing.T) {
 	})
 }
 
-// peers.md H5: a probe that finds nothing proves nothing while a request of the holder's may be under way.
+// A probe that finds nothing proves nothing while a request of the holder's may be under way.
 func TestH5AbsenceIsProvenByWaiting(t *testing.T) {
 	bubble(t, outbox.Config{ListingDelay: 5 * time.Second}, func(t *testing.T, w *recordWorld) {
 		r := w.parked("k", func(r *storage.Record) { r.Fingerprint = w.fingerprint() })
@@ -65,7 +65,7 @@ func TestH5AbsenceIsProvenByWaiting(t *testing.T) {
 	})
 }
 
-// peers.md H5: what counts is when the question was put, not when its answer came.
+// What counts is when the question was put, not when its answer came.
 func TestH5AnAnswerCoversWhatWasAsked(t *testing.T) {
 	bubble(t, outbox.Config{CallTimeout: time.Minute, ClaimLease: 2 * time.Minute}, func(t *testing.T, w *recordWorld) {
 		r := w.parked("k")
@@ -418,7 +418,7 @@ func TestRecordsReconcileCostsWhatIsUnknown(t *testing.T) {
 	})
 }
 
-// peers.md H17: a record of another release is not judged.
+// A record of another release is not judged.
 func TestReconcileRefusesRecordsOfAnotherRelease(t *testing.T) {
 	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		w.parked("k", func(r *storage.Record) { r.SchemaVersion++ })

@@ -178,7 +178,7 @@ func paused(d time.Duration, meanwhile func()) faulty.Fault {
 	}
 }
 
-// peers.md H2: a sweep that meets a slow holder answers nothing in its place. It parks, and the holder's own evidence still
+// A sweep that meets a slow holder answers nothing in its place. It parks, and the holder's own evidence still
 // settles: the client is told what happened.
 func TestH2TheSweepNeverAnswersForASlowHolder(t *testing.T) {
 	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {

@@ -27,7 +27,7 @@ func settling(change func(m storage.Message, o outbox.Outcome, said *outbox.Sett
 	}
 }
 
-// peers.md H10: the effect has happened and its final response is too large to store. It is settled with a short one.
+// The effect has happened and its final response is too large to store. It is settled with a short one.
 func TestH10ResponseTooLarge(t *testing.T) {
 	large := func(topic *outbox.Topic) {
 		settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {

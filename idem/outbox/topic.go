@@ -33,7 +33,7 @@ type Topic struct {
 	// the same settlement. It can't reject: an error leaves the message dead, with its evidence, before an operator.
 	Settle func(m storage.Message, o Outcome) (Settlement, error)
 	// Fallback is the short final response that is stored where the one of Settle is too large: the effect has happened,
-	// so it is settled all the same (peers.md H10). Default: the same status, and the operation id with the provider's
+	// so it is settled all the same. Default: the same status, and the operation id with the provider's
 	// reference as the body.
 	Fallback func(m storage.Message, o Outcome) idem.Response
 	// ResponseBytesMax bounds the final response, headers included. Default and upper bound: Config.ResponseBytesMax.

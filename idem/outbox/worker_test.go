@@ -70,7 +70,7 @@ func TestDeliverSeenIsConditionalOnWhatWasSeen(t *testing.T) {
 	}
 }
 
-// Lost replies of each write of a delivery, and requests that land late: one call, one settlement (peers.md H7).
+// Lost replies of each write of a delivery, and requests that land late: one call, one settlement.
 func TestDeliverSurvivesLostReplies(t *testing.T) {
 	for name, c := range map[string]struct {
 		call  faulty.Call
@@ -153,8 +153,8 @@ func TestSettleWithoutAnyReply(t *testing.T) {
 	}
 }
 
-// A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again (peers.md, seen
-// elsewhere: "effect first, record afterwards").
+// A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again:
+// the effect may come first, and its record afterwards.
 func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
 	w := newWorld(t, options{config: func(c *outbox.Config) { c.SettleMax, c.KeepMax = time.Millisecond, time.Millisecond }})
 	id := w.accept()
@@ -176,7 +176,7 @@ func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {
 	}
 }
 
-// The same at a provider without keys: nobody calls again (peers.md H4).
+// The same at a provider without keys: nobody calls again.
 func TestWorkerKilledAtProviderWithoutKeys(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
 	id := w.accept()
@@ -195,7 +195,7 @@ func TestWorkerKilledAtProviderWithoutKeys(t *testing.T) {
 	}
 }
 
-// peers.md H9: A holds the provider's answer but lost its lease; B parks the message; A's evidence settles it all the same.
+// A holds the provider's answer but lost its lease; B parks the message; A's evidence settles it all the same.
 func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
 	t.Run("parked meanwhile", func(t *testing.T) {
 		w := newWorld(t, options{topic: keyless})
@@ -261,7 +261,7 @@ func TestLateBackOffIsFencedOff(t *testing.T) {
 	}
 }
 
-// peers.md H19: a charge with a lost reply, a 429 for the second attempt, attempts over.
+// A charge with a lost reply, a 429 for the second attempt, attempts over.
 func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
 	w := newWorld(t, options{topic: unprobed})
 	w.provider.script = []string{"lost", "429", "429"}
@@ -278,7 +278,7 @@ func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
 	}
 }
 
-// peers.md H19: the same, where the provider can be asked: nobody has to look, and nobody is told "failed" whose card was
+// The same, where the provider can be asked: nobody has to look, and nobody is told "failed" whose card was
 // charged (ADR 0015).
 func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -313,7 +313,7 @@ func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
 	}
 }
 
-// peers.md H19: the same, and the provider's key retention ends: no second charge.
+// The same, and the provider's key retention ends: no second charge.
 func TestH19KeyRetentionEnds(t *testing.T) {
 	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 99 }})
 	w.provider.script = append([]string{"lost"}, slices.Repeat([]string{"429"}, 50)...)
@@ -334,8 +334,7 @@ func TestH19KeyRetentionEnds(t *testing.T) {
 	}
 }
 
-// 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed"
-// (peers.md H20), in one transaction.
+// 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed", in one transaction.
 func TestH20AttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})
 	w.provider.script = []string{"429", "429", "429"}
@@ -458,7 +457,7 @@ func TestWakeUpsThatNeedNothing(t *testing.T) {
 }
 
 // A message that this release can't read, or whose topic it does not know, is acknowledged and left alone with an alarm: an
-// error would stop the shard, and all tenants with it (peers.md H17). The release that knows it is offered it again.
+// error would stop the shard, and all tenants with it. The release that knows it is offered it again.
 func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	w := newWorld(t, options{})
 	newer := w.accept(func(m *storage.Message) { m.SchemaVersion++ })

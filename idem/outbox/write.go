@@ -39,7 +39,7 @@ func (x *delivery) prepare(w protocol.Write) (func(context.Context) error, error
 }
 
 // transaction freezes a settlement. One whose response is larger than the store takes is settled with the topic's short one:
-// the effect has happened (peers.md H10).
+// the effect has happened.
 func (x *delivery) transaction(s storage.Settlement) (func(context.Context) error, error) {
 	send, err := x.store.PrepareSettle(s)
 	if errors.Is(err, idem.ErrResponseTooLarge) && s.Record != nil {

@@ -155,7 +155,7 @@ func TestPostClassifies(t *testing.T) {
 	}
 }
 
-// peers.md H18: net/http sends a POST again when a reused connection drops, because of its Idempotency-Key. We don't.
+// Package net/http sends a POST again when a reused connection drops, because of its Idempotency-Key. We don't.
 func TestH18OneCallIsOneRequest(t *testing.T) {
 	var charges atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
