@@ -71,12 +71,14 @@ func (x *execution) expiry() storage.Expiry {
 	return x.op.Policy.expiry()
 }
 
-// drive drives the machine to its end: one action, one call.
-func (x *execution) drive(ctx context.Context, handler Handler) (protocol.Say, error) {
+// drive drives the machine to its end, from when it began: one action, one call.
+func (x *execution) drive(ctx context.Context, began protocol.Instant, handler Handler) (protocol.Say, error) {
 	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
-	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
+	in := protocol.Input{What: protocol.Begin, Now: began, Deadline: x.deadline(ctx)}
 	for {
-		in.Now = x.now()
+		if in.What != protocol.Begin {
+			in.Now = x.now()
+		}
 		held, zombie := x.machine.Held, x.machine.Zombie
 		var a protocol.Action
 		x.machine, a = x.machine.Next(in, &x.cfg)

@@ -24,7 +24,11 @@ func (x *execution) handled(ctx context.Context, response Response, err error) p
 	x.run.response, x.run.err = response, err
 	result := x.classify(ctx)
 	row := x.incarnation(x.machine.Held.Op)
-	x.cfg.Life = lifeOf(row.Retention, row.Expiry, x.answers.at(result.Answer).response.Status)
+	status := x.answers.at(result.Answer).response.Status
+	if result.Code == protocol.Responded { // its answer may be too large to be stored: what it made lives all the same
+		status = response.Status
+	}
+	x.cfg.Life = lifeOf(row.Retention, row.Expiry, status)
 	return protocol.Input{What: protocol.HandlerEnded, Result: result}
 }
 

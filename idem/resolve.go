@@ -132,6 +132,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string, id OperationID, a
 func (c *change) probe(ctx context.Context) protocol.Input {
 	in := protocol.Input{What: protocol.Probed, Outcome: protocol.OutUnclear}
 	found, absent, err := c.ask(ctx, *c.seen)
+	c.cfg.Life = lifeOf(c.seen.Retention, c.seen.Expiry, found.Status) // of what was found, stored or not: a resource lives all the same
 	if err == nil && found.Status != 0 {
 		if err = c.engine.storable(found); errors.Is(err, ErrResponseTooLarge) {
 			found, err = NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge, "Response too large",
@@ -144,7 +145,6 @@ func (c *change) probe(ctx context.Context) protocol.Input {
 	case found.Status != 0:
 		in.Outcome, c.response = protocol.OutDelivered, found
 		c.machine.Answer = c.answers.add(answer{response: found})
-		c.cfg.Life = lifeOf(c.seen.Retention, c.seen.Expiry, found.Status)
 	case absent:
 		in.Outcome = protocol.OutAbsent
 	}

@@ -192,3 +192,23 @@ func TestWrappedResponseTooLargeIsStoredAsSuch(t *testing.T) { // The work is do
 		w.ran(1)
 	})
 }
+
+// What a wrapped handler made lives as long as its resource, though its answer was too large to be stored.
+func TestAResourceOutlivesAnAnswerThatDoesNotFit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		policy := idem.IETF()
+		policy.ResourceBacked = true
+		orders := w.register(idem.Operation{Kind: idem.KindWrapped, Policy: policy})
+		large := func(context.Context, *idem.Tx) (idem.Response, error) {
+			return idem.Response{Status: 201, Body: make([]byte, 4<<20)}, nil
+		}
+		for range 2 {
+			result, err := orders.Do(t.Context(), request("{}"), large)
+			if err != nil || result.Response.Status != 500 || !result.ExpiresAt.IsZero() {
+				t.Fatalf("%+v, %v; want a 500 that does not expire", result, err)
+			}
+			time.Sleep(2 * policy.Retention)
+		}
+	})
+}

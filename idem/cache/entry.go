@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -38,7 +39,7 @@ func (e entry) record() storage.Record {
 
 // stale says whether the record has to be read again.
 func (e entry) stale(now time.Time, cfg Config) bool {
-	return now.Sub(e.asked) >= cfg.MaxAge || !now.Before(e.record().ExpiresAt.Add(-cfg.ClockSkew))
+	return !clock.Within(now, e.asked, cfg.MaxAge) || !now.Before(e.record().ExpiresAt.Add(-cfg.ClockSkew))
 }
 
 // held looks for an entry that has what is asked for, and drops one that is stale.

@@ -86,12 +86,8 @@ func queued[Ref any](
 		return nil, "", fmt.Errorf("%s: %w", doing, err)
 	}
 	c.meter(nil, true, consumed(out.ConsumedCapacity)...)
-	for _, it := range out.Items {
-		r := &reader{item: it}
-		refs = append(refs, decode(r))
-		if r.err != nil {
-			return nil, "", fmt.Errorf("%s: %w", doing, r.err)
-		}
+	for _, it := range out.Items { // what can't be read here is judged by its row: it must not hide what is listed after it
+		refs = append(refs, decode(&reader{item: it, lenient: true}))
 	}
 	return refs, in.formatCursor(out.LastEvaluatedKey), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 )
 
 // call is one call to DynamoDB.
@@ -72,15 +73,10 @@ func (g gate) Do(r *http.Request) (*http.Response, error) {
 
 // shut returns an error where the request must not leave any more.
 func (g gate) shut(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && isOver(deadline, g.now()) {
+	if deadline, ok := ctx.Deadline(); ok && clock.Over(deadline, g.now()) {
 		return errLate
 	}
 	return ctx.Err()
-}
-
-// isOver compares by the monotonic clock, where both have it, and by the wall clock.
-func isOver(deadline, now time.Time) bool {
-	return !now.Before(deadline) || !now.Round(0).Before(deadline.Round(0))
 }
 
 // gatedBody is looked at once more when its first byte is asked for: a connection may have been made in between. Without

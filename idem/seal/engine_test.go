@@ -247,3 +247,18 @@ func TestAnErasedRecordCanBeAmended(t *testing.T) {
 		t.Errorf("%d runs, want 1", a.runs)
 	}
 }
+
+// An answer whose key was erased stays erased, whatever key its tenant has since: nothing may seal an empty answer in its
+// place, which would then be replayed as if it had been given.
+func TestAnErasedRecordStaysErasedUnderAKeyMadeSince(t *testing.T) {
+	a := newApp(t)
+	id := a.want(t, storage.KindAtomic, "ada", idem.OutcomeExecuted).OperationID
+	a.keys.erase("ada")
+	a.keys.rotate("ada")
+	a.restart(t)
+	if _, err := a.engine.Extend(t.Context(), "ada", id, a.clock.Now().Add(48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.do(t, storage.KindAtomic, "ada")
+	wantErased(t, err)
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"golang.org/x/sync/singleflight"
 )
@@ -57,8 +58,8 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 	name := keyName{tenant, id}
 	held, ok := r.look(name)
 	now := r.cfg.Now()
-	age := now.Sub(held.asked)
-	if ok && (age < r.cfg.KeyAgeMax/2 || age < r.cfg.KeyAgeMax && now.Sub(held.failed) < retryAfter) {
+	usable := ok && clock.Within(now, held.asked, r.cfg.KeyAgeMax)
+	if usable && (clock.Within(now, held.asked, r.cfg.KeyAgeMax/2) || now.Sub(held.failed) < retryAfter) {
 		return held.key, nil
 	}
 	key, err := r.fetch(ctx, name)
@@ -67,7 +68,7 @@ func (r *ring) get(ctx context.Context, tenant string, id uint32) (Key, error) {
 		return key, nil
 	case errors.Is(err, storage.ErrErased):
 		return Key{}, err
-	case ok && age < r.cfg.KeyAgeMax:
+	case usable:
 		r.pause(name)
 		return held.key, nil
 	}

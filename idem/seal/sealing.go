@@ -58,11 +58,14 @@ func (x *sealing) text(ctx context.Context, p place, plain []byte) ([]byte, erro
 	return x.store.envelope.seal(key, p, plain)
 }
 
-// response seals a response; was says that it is one that could not be opened, if it lies in an envelope.
+// response seals a response; was says that it is one that could not be opened: in its envelope, or left out where its key is
+// erased.
 func (x *sealing) response(ctx context.Context, p place, r storage.Response, was bool) (storage.Response, bool, error) {
 	switch {
 	case was && sealed(r.Body):
 		return r, true, nil
+	case was && r.Status != 0 && len(r.Body)+len(r.Header) == 0: // it could not be opened, and was left out: it stays erased under whatever key there is now
+		return storage.Response{Status: r.Status, Body: header(erased, currentKey)}, true, nil
 	case empty(r) || x.store.cfg.OpenOnly:
 		return r, false, nil
 	}

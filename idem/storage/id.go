@@ -29,15 +29,15 @@ type RecordKey string
 // Operation returns the id of one incarnation of the scope whose record has this key. It returns an error for what is not
 // a record's key.
 func (k RecordKey) Operation(incarnation protocol.ID) (OperationID, error) {
-	var raw [operationIDBytes + 2]byte
-	if n, err := base64.RawURLEncoding.Decode(raw[:], []byte(k)); err != nil || n != recordKeyBytes {
+	var raw [operationIDBytes]byte
+	if !decode(raw[:recordKeyBytes], string(k)) {
 		return "", fmt.Errorf("idem: %q is not a record key", k)
 	}
 	random := Raw(incarnation)
 	copy(raw[recordKeyBytes:], random[:])
 	var text [len(operationPrefix) + operationIDBytes*4/3]byte
 	copy(text[:], operationPrefix)
-	base64.RawURLEncoding.Encode(text[len(operationPrefix):], raw[:operationIDBytes])
+	base64.RawURLEncoding.Encode(text[len(operationPrefix):], raw[:])
 	return OperationID(text[:]), nil
 }
 
@@ -68,12 +68,11 @@ func (id OperationID) Incarnation() (protocol.ID, error) {
 }
 
 func (id OperationID) raw() (raw [operationIDBytes]byte, err error) {
-	const bytes = len(operationPrefix) + operationIDBytes*4/3
 	encoded, ok := strings.CutPrefix(string(id), operationPrefix)
-	if !ok || len(id) != bytes {
+	if !ok {
 		return raw, ErrOperationID
 	}
-	if n, err := base64.RawURLEncoding.Decode(raw[:], []byte(encoded)); err != nil || n != len(raw) {
+	if !decode(raw[:], encoded) {
 		return raw, ErrOperationID
 	}
 	return raw, nil
@@ -127,12 +126,23 @@ func Bits[T ~string](name T) (protocol.ID, bool) {
 	if name == "" {
 		return protocol.ID{}, true
 	}
-	var raw [randomBytes + 2]byte
-	if base64.RawURLEncoding.DecodedLen(len(name)) != randomBytes {
+	var raw [randomBytes]byte
+	if !decode(raw[:], string(name)) {
 		return protocol.ID{}, false
 	}
-	_, err := base64.RawURLEncoding.Decode(raw[:], []byte(name))
-	return idFrom(raw[:]), err == nil
+	return idFrom(raw[:]), true
+}
+
+// decode reads as many bytes as raw has, and says whether the text is the one spelling of them: base64 without padding has others,
+// with line breaks or with bits that nobody reads.
+func decode(raw []byte, text string) bool {
+	if len(text) != base64.RawURLEncoding.EncodedLen(len(raw)) {
+		return false
+	}
+	if n, err := base64.RawURLEncoding.Strict().Decode(raw, []byte(text)); err != nil || n != len(raw) {
+		return false
+	}
+	return true
 }
 
 // Raw is the bits as a store keeps them; [FromRaw] reads them.

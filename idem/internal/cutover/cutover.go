@@ -4,9 +4,11 @@ package cutover
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/internal/clock"
 	"github.com/idem-go/idem-aws/idem/internal/flight"
 )
 
@@ -42,18 +44,18 @@ func (r *Reader) At(ctx context.Context) (time.Time, error) {
 	return r.flight.Ask(ctx, r.read)
 }
 
-// fresh judges by the monotonic clock and by the wall clock: a process that was frozen may see that in one of them only.
-func (r *Reader) fresh(asked time.Time) bool {
-	now := r.Now()
-	age, wall := now.Sub(asked), now.Round(0).Sub(asked.Round(0))
-	return min(age, wall) >= 0 && max(age, wall) < AgeMax
-}
+func (r *Reader) fresh(asked time.Time) bool { return clock.Within(r.Now(), asked, AgeMax) }
+
+var errOld = errors.New("it was read too long ago to be gone by")
 
 func (r *Reader) read(ctx context.Context) (time.Time, error) {
 	asked := r.Now()
 	reader, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	at, err := r.Read(reader)
+	if err == nil && !r.fresh(asked) { // the process was frozen meanwhile: who waits for a loss to be known waits no longer than AgeMax
+		err = errOld
+	}
 	if err != nil {
 		return time.Time{}, err
 	}
