@@ -102,6 +102,36 @@ func TestTheOnlyEvidenceIsSentForKeepMaxOnceTheCallerHasGone(t *testing.T) {
 	}
 }
 
+// A webhook's decline is kept on a claim, whose call has not ended yet and may be another one's. Whatever that call ends with
+// is written beside what is kept, and does not replace it.
+func TestEvidenceThatComesDuringACallStays(t *testing.T) {
+	for _, end := range []string{"lost", "429", "409"} {
+		t.Run(end, func(t *testing.T) {
+			meanwhile := func() {}
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+				keyless(topic)
+				call := topic.Call
+				topic.Probe, topic.Call = nil, func(ctx context.Context, m storage.Message) outbox.Outcome {
+					meanwhile()
+					return call(ctx, m)
+				}
+			}})
+			id := w.accept()
+			w.provider.script = []string{"429", end}
+			w.deliver(id)
+			w.clock.Add(time.Hour)
+			meanwhile = func() { w.tidings(id, outbox.Declined{Reference: "ch_no"}) }
+			_ = w.worker.Deliver(t.Context(), id)
+			if _, kept := w.kept(id); !kept {
+				t.Error("the decline is lost")
+			}
+			if m := w.message(id); m.State == storage.MessageClaimed {
+				t.Errorf("what the call ended with was not written: %s", m.State)
+			}
+		})
+	}
+}
+
 // Evidence comes in between an operator's look and their write: it is another row by then, and stays.
 func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
 	for name, change := range map[string]func(*world, idem.MessageID) error{

@@ -30,8 +30,9 @@ func (d Delivery) call(now Instant, c *Config) (Delivery, Action) {
 	return d, Action{Do: Call, Until: until}
 }
 
-// called writes what the answer means. Losing the claim in between is fine: whoever has it knows from OpenSince that this
-// call may have happened.
+// called writes what the answer means, where nothing was written beside the claim: the whole row is put, and evidence that came
+// meanwhile must not go with what it replaces. Losing the claim in between is fine: whoever has it knows from OpenSince that
+// this call may have happened.
 func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 	m, now := d.Held, in.Now
 	if in.Outcome.definite() {
@@ -59,7 +60,7 @@ func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 			m = park(m, now, c)
 		}
 	}
-	return d.send(Writing, Write{MsgIf: claimed(d.Held), MsgAs: Put, Msg: m}, now+c.Topic.SettleFor)
+	return d.send(Writing, Write{MsgIf: seenMessage(d.Held, c), MsgAs: Put, Msg: m}, now+c.Topic.SettleFor)
 }
 
 // refusedOpen: no further call is wanted, and one may have happened.

@@ -388,12 +388,22 @@ func (d Delivery) writeDecided(v Verdict, in Input, c *Config) (Delivery, Action
 		return d.over(cmp.Or(d.Then, Changed))
 	case v == Conflict && in.Reply.Conds&CondMessage == 0: // the record is at its end
 		return d.over(Inadmissible)
+	case v == Conflict && d.beside(m): // evidence was kept on one's own claim: the same is written over that row
+		w := d.At.W
+		d.Loops, d.Held = d.Loops+1, m
+		w.MsgIf, w.Msg.Kept = seenMessage(m, c), m.Kept
+		return d.send(Writing, w, in.Now+c.Topic.SettleFor)
 	case v == Conflict && (d.Errand == Carry || d.Errand == Question): // it is another's by now
 		return d.over(Quiet)
 	case v == Conflict:
 		return d.again(m, in.Now, c)
 	}
 	return d.over(Unavailable)
+}
+
+// beside says that one's own claim still stands, and that only what is beside it was written.
+func (d Delivery) beside(m Message) bool {
+	return d.Held.State == Claimed && m.State == Claimed && m.Owner == d.Held.Owner && m.Epoch == d.Held.Epoch && d.Loops < judgementsMax
 }
 
 // pending admits the record of an operation that has not ended.
@@ -405,9 +415,4 @@ func seenMessage(m Message, c *Config) Fence {
 		return Fence{Op: m.Op, Owner: m.Owner, Epoch: m.Epoch, States: bits(m.State)}
 	}
 	return Fence{Op: m.Op, Seen: m.Revision}
-}
-
-// claimed admits the message as its claim left it.
-func claimed(m Message) Fence {
-	return Fence{Op: m.Op, Owner: m.Owner, Epoch: m.Epoch, States: bits(Claimed)}
 }

@@ -87,6 +87,8 @@ func messageScenarios() []Scenario {
 			Actors: [4]Actor{courier(p.Wake, 1), question, courier(p.Redrive, 1)}, Budget: Budget{Total: 3, Lost: 1, Ambiguous: 1, LateCall: 1, Unclear: 2, Ticks: 9}},
 		{Name: "message, weak decline", Config: with(probed(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.AbsentAfter = 2, 1 }), Wire: 1, Pending: true,
 			Actors: [4]Actor{worker, courier(p.Question, 1), webhook}, Budget: Budget{Total: 3, Ambiguous: 1, Decline: 1, Contend: 1, Ticks: 5}},
+		{Name: "message, weak decline under a call", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease = 3 }), Wire: 1, Pending: true,
+			Actors: [4]Actor{worker, webhook}, Budget: Budget{Total: 4, NotExecuted: 1, Ambiguous: 1, Decline: 1, Lost: 1, Ticks: 6}},
 		{Name: "message, deadline", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.SettleMargin, c.Topic.SettleFor = 6, 2, 9 }), Wire: 1, Pending: true, NoDrop: true,
 			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Deadline: 6}, {Role: Courier, Purpose: p.Wake, Deadline: 6, Skew: 1}, webhook},
 			Budget: Budget{Total: 1, Contend: 1, Throttle: 1, Stall: 1, NotExecuted: 1, Crowd: 1, Ticks: 7}},
