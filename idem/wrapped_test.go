@@ -40,7 +40,7 @@ func TestWrappedReplaysWhatItStored(t *testing.T) {
 }
 
 // What may have happened is never run again, a day later either.
-func TestOpaqueFailureProvesNothing(t *testing.T) {
+func TestWrappedFailureProvesNothing(t *testing.T) {
 	for name, handler := range map[string]idem.Handler{
 		"500":   func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 500}, nil },
 		"408":   func(context.Context, *idem.Tx) (idem.Response, error) { return idem.Response{Status: 408}, nil },
@@ -153,7 +153,7 @@ func TestNothingHappenedCountsInItsOwnRequestOnly(t *testing.T) {
 }
 
 // The holder overstays its lease, a duplicate parks it as unknown; its late evidence still settles.
-func TestOpaqueLateEvidenceSettlesWhatWasParked(t *testing.T) {
+func TestWrappedLateEvidenceSettlesWhatWasParked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindWrapped})

@@ -17,7 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Shards implements outbox.Store and recovery.Store.
+// Shards implements outbox.Store.
 func (s *Store) Shards() int { return s.cfg.Shards }
 
 // queueKey is the sparse index's partition key of an item.
@@ -42,7 +42,7 @@ func (s *Store) QueuedMessages(
 	})
 }
 
-// QueuedRecords implements recovery.Store. It refuses what QueuedMessages does.
+// QueuedRecords implements outbox.Store. It refuses what QueuedMessages does.
 func (s *Store) QueuedRecords(
 	ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string,
 ) ([]storage.RecordRef, string, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store keeps records and messages in DynamoDB. It implements storage.Store, outbox.Store and recovery.Store, has no state of
+// Store keeps records and messages in DynamoDB. It implements storage.Store and outbox.Store, has no state of
 // its own, and is safe for concurrent use.
 type Store struct {
 	client *dynamodb.Client

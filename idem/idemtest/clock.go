@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that only a test moves. Its methods are what idem.Config, outbox.Config and recovery.Config take as Now
+// Clock is a clock that only a test moves. Its methods are what idem.Config and outbox.Config take as Now
 // and Pause. It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Shards implements outbox.Store and recovery.Store.
+// Shards implements outbox.Store.
 func (s *Store) Shards() int { return s.cfg.Shards }
 
 // QueuedMessages implements outbox.Store. It refuses a shard that does not exist, a limit below 1 and a cursor that it
@@ -37,7 +37,7 @@ func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	return refs, next, nil
 }
 
-// QueuedRecords implements recovery.Store. It refuses what QueuedMessages does.
+// QueuedRecords implements outbox.Store. It refuses what QueuedMessages does.
 func (s *Store) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.RecordRef, next string, err error) {
 	page, err := s.newPage(ctx, queue, shard, until, limit, cursor)
 	if err != nil {

@@ -33,7 +33,7 @@ type Config struct {
 	ResponseBytesMax int
 }
 
-// Store is a store in memory. It implements storage.Store, storage.Loss, outbox.Store and recovery.Store, and is safe for concurrent use.
+// Store is a store in memory. It implements storage.Store and outbox.Store, and is safe for concurrent use.
 type Store struct {
 	cfg Config
 

@@ -380,7 +380,7 @@ func TestInlineIsForDeferredOperationsOnly(t *testing.T) {
 
 // Once a 202 is committed the operation never becomes failed_retryable, whatever becomes of its message: no second
 // execution, no second id, and the same bytes until there is a final answer.
-func TestH3A202IsNeverExecutedAgain(t *testing.T) {
+func TestA202IsNeverExecutedAgain(t *testing.T) {
 	for name, script := range map[string][]string{
 		"given up":            {"429", "429", "429", "429", "429"},
 		"refused":             {"409"},

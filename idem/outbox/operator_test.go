@@ -208,7 +208,7 @@ func TestOperatorRedrivesKeptEvidence(t *testing.T) {
 }
 
 // What is open is asked about when it is redriven, and not sent.
-func TestH4RedrivenByAnOperatorIsAskedAbout(t *testing.T) {
+func TestRedrivenByAnOperatorIsAskedAbout(t *testing.T) {
 	for name, happened := range map[string]bool{"charged then": true, "never charged": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: keyless})

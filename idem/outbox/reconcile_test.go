@@ -140,7 +140,7 @@ func TestReconcileWithoutKeysChargesOnce(t *testing.T) {
 
 // A worker charges for longer than its lease; whoever looks meanwhile, sweep or reconciler, never answers for
 // the record that nothing happened, and the worker's own settlement finds nothing to add.
-func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
+func TestSlowWorkerBesideSweepAndReconciler(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
 	id := w.accept()
 	w.provider.during = func() {
@@ -158,7 +158,7 @@ func TestH2SlowWorkerBesideSweepAndReconciler(t *testing.T) {
 }
 
 // Redriven on day 3, when the provider has long forgotten the key, a message is asked about and not sent.
-func TestH4RedriveOnDayThree(t *testing.T) {
+func TestRedriveOnDayThree(t *testing.T) {
 	for name, charged := range map[string]bool{"charged then": true, "never charged": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{})
@@ -187,7 +187,7 @@ func TestH4RedriveOnDayThree(t *testing.T) {
 
 // A probe that begins too early proves nothing, however long its answer takes; the zombie that lands after it is
 // found later.
-func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
+func TestZombieLandsAfterAnEarlyProbe(t *testing.T) {
 	w := newWorld(t, options{topic: keyless})
 	id := w.accept(parked)
 	w.clock.Add(lease + absentAfter - time.Millisecond)
@@ -204,7 +204,7 @@ func TestH5ZombieLandsAfterAnEarlyProbe(t *testing.T) {
 
 // Where keys are honoured, even a zombie that lands after absence was proven makes no second charge, and a
 // worker's evidence that comes after it settles.
-func TestH5ZombieLandsAfterProvenAbsence(t *testing.T) {
+func TestZombieLandsAfterProvenAbsence(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept(parked)
 	w.clock.Add(lease + absentAfter)

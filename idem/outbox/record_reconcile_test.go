@@ -43,7 +43,7 @@ func TestReconcileCompletesWhatIsTooLarge(t *testing.T) {
 }
 
 // A probe that finds nothing proves nothing while a request of the holder's may be under way.
-func TestH5AbsenceIsProvenByWaiting(t *testing.T) {
+func TestAbsenceIsProvenByWaiting(t *testing.T) {
 	bubble(t, outbox.Config{ListingDelay: 5 * time.Second}, func(t *testing.T, w *recordWorld) {
 		r := w.parked("k", func(r *storage.Record) { r.Fingerprint = w.fingerprint() })
 		probe := &asked{finding: outbox.Absent{}}
@@ -66,7 +66,7 @@ func TestH5AbsenceIsProvenByWaiting(t *testing.T) {
 }
 
 // What counts is when the question was put, not when its answer came.
-func TestH5AnAnswerCoversWhatWasAsked(t *testing.T) {
+func TestAnAnswerCoversWhatWasAsked(t *testing.T) {
 	bubble(t, outbox.Config{CallTimeout: time.Minute, ClaimLease: 2 * time.Minute}, func(t *testing.T, w *recordWorld) {
 		r := w.parked("k")
 		time.Sleep(recordAbsentAfter - time.Second)

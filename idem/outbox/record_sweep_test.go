@@ -180,7 +180,7 @@ func paused(d time.Duration, meanwhile func()) faulty.Fault {
 
 // A sweep that meets a slow holder answers nothing in its place. It parks, and the holder's own evidence still
 // settles: the client is told what happened.
-func TestH2TheSweepNeverAnswersForASlowHolder(t *testing.T) {
+func TestTheSweepNeverAnswersForASlowHolder(t *testing.T) {
 	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
 		sweep := w.runner(nil)
 		result, err := w.orders.Do(t.Context(), asking("k"), func(context.Context, *idem.Tx) (idem.Response, error) {

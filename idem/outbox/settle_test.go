@@ -28,7 +28,7 @@ func settling(change func(m storage.Message, o outbox.Outcome, said *outbox.Sett
 }
 
 // The effect has happened and its final response is too large to store. It is settled with a short one.
-func TestH10ResponseTooLarge(t *testing.T) {
+func TestResponseTooLarge(t *testing.T) {
 	large := func(topic *outbox.Topic) {
 		settling(func(_ storage.Message, _ outbox.Outcome, said *outbox.Settlement) error {
 			said.Response.Body = bytes.Repeat([]byte("x"), 64<<10)

@@ -196,7 +196,7 @@ func TestWorkerKilledAtProviderWithoutKeys(t *testing.T) {
 }
 
 // A holds the provider's answer but lost its lease; B parks the message; A's evidence settles it all the same.
-func TestH9EvidenceSettlesFromAnyEpoch(t *testing.T) {
+func TestEvidenceSettlesFromAnyEpoch(t *testing.T) {
 	t.Run("parked meanwhile", func(t *testing.T) {
 		w := newWorld(t, options{topic: keyless})
 		id := w.accept()
@@ -262,7 +262,7 @@ func TestLateBackOffIsFencedOff(t *testing.T) {
 }
 
 // A charge with a lost reply, a 429 for the second attempt, attempts over.
-func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
+func TestAttemptsOverWithAnOpenCall(t *testing.T) {
 	w := newWorld(t, options{topic: unprobed})
 	w.provider.script = []string{"lost", "429", "429"}
 	id := w.accept()
@@ -280,7 +280,7 @@ func TestH19AttemptsOverWithAnOpenCall(t *testing.T) {
 
 // The same, where the provider can be asked: nobody has to look, and nobody is told "failed" whose card was
 // charged (ADR 0015).
-func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
+func TestAttemptsOverIsLeftToProbes(t *testing.T) {
 	for name, c := range map[string]struct {
 		first   string
 		message storage.MessageState
@@ -314,7 +314,7 @@ func TestH19AttemptsOverIsLeftToProbes(t *testing.T) {
 }
 
 // The same, and the provider's key retention ends: no second charge.
-func TestH19KeyRetentionEnds(t *testing.T) {
+func TestKeyRetentionEnds(t *testing.T) {
 	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 99 }})
 	w.provider.script = append([]string{"lost"}, slices.Repeat([]string{"429"}, 50)...)
 	id := w.accept()
@@ -335,7 +335,7 @@ func TestH19KeyRetentionEnds(t *testing.T) {
 }
 
 // 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed", in one transaction.
-func TestH20AttemptsOverWithNothingOpen(t *testing.T) {
+func TestAttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})
 	w.provider.script = []string{"429", "429", "429"}
 	id := w.accept()

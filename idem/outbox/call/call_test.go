@@ -156,7 +156,7 @@ func TestPostClassifies(t *testing.T) {
 }
 
 // Package net/http sends a POST again when a reused connection drops, because of its Idempotency-Key. We don't.
-func TestH18OneCallIsOneRequest(t *testing.T) {
+func TestOneCallIsOneRequest(t *testing.T) {
 	var charges atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
