@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -226,6 +227,10 @@ func (s stimulus) firstWrite(m protocol.Message, c *protocol.Config) protocol.Wr
 			in = protocol.Input{What: protocol.Called, Outcome: s.answer, Backoff: second}
 		case protocol.Probe:
 			in = protocol.Input{What: protocol.Probed, Outcome: s.answer, Backoff: minute}
+		case protocol.Alert:
+			in = protocol.Input{What: protocol.Alerted}
+		default:
+			panic(fmt.Sprintf("a delivery asks for %d, which nobody draws", a.Do))
 		}
 		in.Now = atNoon
 	}

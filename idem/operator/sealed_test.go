@@ -40,7 +40,7 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	if _, err := w.console.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked))); !errors.As(err, &refusal) {
 		t.Errorf("close: %v, want a refusal", err)
 	}
-	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":1`) {
+	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":2`) {
 		t.Errorf("sweep: %+v, %v", got, err)
 	}
 	if after := w.everything(); after != before || w.stateOf(waiting.ID) != storage.MessagePending {

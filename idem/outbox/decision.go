@@ -39,6 +39,8 @@ const (
 	DecisionAbandoned Decision = "abandoned"
 	// DecisionDead: the message was given up, or what was found could not be settled; an operator must decide.
 	DecisionDead Decision = "dead"
+	// DecisionReminded: the message is dead, and an operator was told of it again.
+	DecisionReminded Decision = "reminded"
 )
 
 // The decisions about records alone.
@@ -61,8 +63,6 @@ func (d *desk) decide(ctx context.Context, x *delivery) (Decision, protocol.Say,
 		if x.first == storage.MessageUnknown || x.first == storage.MessageDead {
 			d.log(ctx, levelInfo, "idempotency.reconcile.resolved", m, "outcome", x.evidence().Name())
 		}
-	case DecisionUnasked:
-		d.alarm(ctx, "idempotency.reconcile.failed", m, "outcome", "unasked")
 	case DecisionDead:
 		d.log(ctx, levelWarn, "idempotency.reconcile.failed", m, "outcome", m.LastOutcome)
 	}
@@ -137,12 +137,31 @@ type Counts struct {
 	Abandoned int `json:"abandoned,omitempty"`
 	// Dead messages were given up.
 	Dead int `json:"dead,omitempty"`
+	// Reminded messages are dead for another day, and an operator was told so.
+	Reminded int `json:"reminded,omitempty"`
 	// Skipped ones needed nothing by the time they were read.
 	Skipped int `json:"skipped,omitempty"`
 	// Errors counts messages or records, and listings, that met one; each is in the log.
 	Errors int `json:"errors,omitempty"`
 	// Unfinished says that the run met its bound or its deadline; the next one goes on there.
 	Unfinished bool `json:"unfinished,omitempty"`
+}
+
+// add adds another queue's counts.
+func (c *Counts) add(d Counts) {
+	c.Offered += d.Offered
+	c.Settled += d.Settled
+	c.Completed += d.Completed
+	c.Freed += d.Freed
+	c.Parked += d.Parked
+	c.Undecided += d.Undecided
+	c.Unasked += d.Unasked
+	c.Abandoned += d.Abandoned
+	c.Dead += d.Dead
+	c.Reminded += d.Reminded
+	c.Skipped += d.Skipped
+	c.Errors += d.Errors
+	c.Unfinished = c.Unfinished || d.Unfinished
 }
 
 func (c *Counts) count(decision Decision) {
@@ -165,6 +184,8 @@ func (c *Counts) count(decision Decision) {
 		c.Abandoned++
 	case DecisionDead:
 		c.Dead++
+	case DecisionReminded:
+		c.Reminded++
 	case DecisionNone, DecisionOrphan:
 		c.Skipped++
 	}

@@ -79,6 +79,9 @@ func (x *delivery) know(m *storage.Message) error {
 		return nil
 	}
 	topic, err := x.desk.topic(*m)
+	if x.machine.Errand == protocol.Remind && errors.As(err, new(*TopicError)) {
+		topic, err = Topic{Name: m.Topic}, nil // what is dead is the operator's, also where its topic is gone
+	}
 	if err != nil {
 		return err
 	}
@@ -98,9 +101,16 @@ func (x *delivery) provable() time.Time {
 }
 
 // heeds says that what was lost counts: it decides whether something may be called, or counts as never called, and which
-// attempt a webhook's decline is about. Other evidence is taken whatever was lost, and Carry has inserted the message itself.
+// attempt a webhook's decline is about. Other evidence is taken whatever was lost, Carry has inserted the message itself, and
+// Remind decides nothing.
 func heeds(d protocol.Delivery) bool {
-	return d.Errand != protocol.Judgement && d.Errand != protocol.Carry && (d.Errand != protocol.Tidings || d.Evidence == protocol.OutDeclined)
+	switch d.Errand {
+	case protocol.Judgement, protocol.Carry, protocol.Remind:
+		return false
+	case protocol.Tidings:
+		return d.Evidence == protocol.OutDeclined
+	}
+	return true
 }
 
 // run drives the machine to its end. Besides what [delivery.trouble] says, it returns why the machine was left on the way:
@@ -140,6 +150,9 @@ func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Inp
 		return x.call(ctx, a), nil
 	case protocol.Probe:
 		return x.probe(ctx)
+	case protocol.Alert:
+		x.alert(ctx)
+		return protocol.Input{What: protocol.Alerted}, nil
 	}
 	return protocol.Input{}, fmt.Errorf("outbox: a delivery does not %d", a.Do)
 }
@@ -256,6 +269,9 @@ func (x *delivery) trouble(s protocol.Say) error {
 		return nil
 	case x.cause == nil || errors.As(x.cause, &conflict):
 		return fmt.Errorf("outbox: others kept changing the message: %w", storage.ErrContention)
+	}
+	if x.machine.At.W.MsgAs == protocol.Postpone {
+		return fmt.Errorf("outbox: postpone: %w", x.cause)
 	}
 	return fmt.Errorf("outbox: %s: %w", stepNames[x.machine.At.W.Msg.State], x.cause)
 }

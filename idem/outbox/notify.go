@@ -20,7 +20,6 @@ const (
 // landed takes what a write has made of the message, and lets logs and queues know. stored is the row where a sending found
 // its own write; nil where it is known to have happened just now.
 func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage.Message) {
-	before := x.row.State
 	switch {
 	case stored != nil:
 		x.row = *stored
@@ -41,8 +40,6 @@ func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage
 		x.alarm(ctx, "outbox.unknown", m, "last_outcome", m.LastOutcome)
 	case w.MsgAs == protocol.Put && x.machine.Errand == protocol.Question && m.State == storage.MessagePending:
 		x.log(ctx, levelInfo, "idempotency.reconcile.resolved", m, "outcome", outcomeAbsent)
-	case m.State == storage.MessageDead && w.MsgAs != protocol.Postpone:
-		x.died(ctx, w, before)
 	case w.MsgAs == protocol.Patch:
 		x.finished(ctx, w)
 	}
@@ -80,20 +77,21 @@ func (x *delivery) finished(ctx context.Context, w protocol.Write) {
 	}
 }
 
-// died tells of a message that is before an operator: of its death once, of what can't be settled each time.
-func (x *delivery) died(ctx context.Context, w protocol.Write, before storage.MessageState) {
+// alert tells an operator of what only they can end: a message that is dead, or an unknown one whose provider can't be asked.
+func (x *delivery) alert(ctx context.Context) {
 	m := x.row
-	reason := x.deathOf(m)
+	if m.State != storage.MessageDead {
+		x.alarm(ctx, "idempotency.reconcile.failed", m, "outcome", string(DecisionUnasked))
+		return
+	}
 	switch {
-	case w.Msg.Kept != 0:
-		reason = "settlement failed"
+	case m.KeptDelivered != nil || m.KeptDeclined != nil:
 		x.alarm(ctx, "outbox.settle_failed", m, "outcome", m.LastOutcome, "error", x.cause)
-	case w.Msg.Unfailed:
+	case m.Unfailed:
 		x.alarm(ctx, "outbox.settle_failed", m, "outcome", outcomeNotExecuted, "error", x.cause)
 	}
-	if before != storage.MessageDead {
-		x.alarm(ctx, "outbox.dead", m, "reason", reason, "open", !m.OpenSince.IsZero())
-	}
+	reason := x.deathOf(m)
+	x.alarm(ctx, "outbox.dead", m, "reason", reason, "open", !m.OpenSince.IsZero())
 	x.bury(ctx, m, reason)
 }
 
@@ -101,8 +99,10 @@ func (x *delivery) deathOf(m storage.Message) string {
 	switch {
 	case m.Sealed:
 		return "payload can't be opened"
-	case m.Unfailed:
+	case m.Unfailed || m.KeptDelivered != nil || m.KeptDeclined != nil:
 		return "settlement failed"
+	case x.topic.Settle == nil:
+		return "topic is not registered"
 	case m.Refused:
 		return "refused"
 	case m.LastOutcome == outcomeUnclear:

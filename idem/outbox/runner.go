@@ -24,8 +24,8 @@ type Runner struct {
 	engine *idem.Engine
 	probes map[string]Probe
 
-	offers, doubts   *walk[storage.MessageRef]
-	leases, unknowns *walk[storage.RecordRef]
+	offers, deaths, doubts *walk[storage.MessageRef]
+	leases, unknowns       *walk[storage.RecordRef]
 }
 
 const (
@@ -56,6 +56,7 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 	ahead := max(0, r.cfg.SweepGrace-r.cfg.ClaimLease)
 	writing, asking := r.cfg.StoreTimeout, r.cfg.StoreTimeout+r.cfg.CallTimeout+r.cfg.SettleMargin
 	r.offers = walkOf(r.desk, sweepFailed, writing, ahead, r.store.QueuedMessages, storage.QueueOffer, r.offer)
+	r.deaths = walkOf(r.desk, sweepFailed, writing, 0, r.store.QueuedMessages, storage.QueueDead, r.remind)
 	r.doubts = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedMessages, storage.QueueUnknown, r.doubt)
 	r.leases = walkOf(r.desk, sweepFailed, writing+r.cfg.SettleMargin, 0, r.store.QueuedRecords, storage.QueueLease, r.park)
 	r.unknowns = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedRecords, storage.QueueUnknown, r.unclear)
@@ -64,11 +65,13 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 
 // Sweep looks once at every message and every wrapped record that is due, within Config.SweepMax of each and the context's
 // deadline; the next run goes on where it stopped. It offers messages again whose wake-ups were lost or whose workers died,
-// parks or gives up what may not be offered, settles the evidence that a message keeps, and makes wrapped records unknown
-// whose holders died. It asks nobody.
+// parks or gives up what may not be offered, settles the evidence that a message keeps, reminds an operator once a day of each
+// message that is dead, and makes wrapped records unknown whose holders died. It asks nobody.
 //
-// It returns an error only where no shard of the one or of the other could be listed.
-func (r *Runner) Sweep(ctx context.Context) (Report, error) { return r.run(ctx, r.offers, r.leases) }
+// It returns an error only where no shard of one of these queues could be listed.
+func (r *Runner) Sweep(ctx context.Context) (Report, error) {
+	return r.run(ctx, r.leases, r.deaths, r.offers) // deaths are few, and nobody else tells of them
+}
 
 // Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
 // messages it asks the provider by the downstream key, through the topic's Probe: it settles what is found, offers what
@@ -76,21 +79,25 @@ func (r *Runner) Sweep(ctx context.Context) (Report, error) { return r.run(ctx, 
 // completes what is found, frees what provably never happened, and asks about the rest later. Records never die: after a day
 // a person is told, once a day.
 func (r *Runner) Reconcile(ctx context.Context) (Report, error) {
-	return r.run(ctx, r.doubts, r.unknowns)
+	return r.run(ctx, r.unknowns, r.doubts)
 }
 
-// run goes through both queues side by side, so that neither waits for the other's end.
-func (r *Runner) run(ctx context.Context, messages *walk[storage.MessageRef], records *walk[storage.RecordRef]) (did Report, err error) {
-	if r.engine == nil {
-		did.Messages, err = messages.run(ctx)
-		return did, err
-	}
+// run goes through records and messages side by side, so that neither waits for the other's end, and through the queues of
+// messages one after the other.
+func (r *Runner) run(ctx context.Context, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef]) (did Report, err error) {
 	var beside sync.WaitGroup
 	var failed error
-	beside.Go(func() { did.Records, failed = records.run(ctx) })
-	did.Messages, err = messages.run(ctx)
+	if r.engine != nil {
+		beside.Go(func() { did.Records, failed = records.run(ctx) })
+	}
+	var errs []error
+	for _, queue := range messages {
+		counts, err := queue.run(ctx)
+		did.Messages.add(counts)
+		errs = append(errs, err)
+	}
 	beside.Wait()
-	return did, errors.Join(err, failed)
+	return did, errors.Join(append(errs, failed)...)
 }
 
 // ReconcileMessage asks about one message now, if it is unknown, due or not.
@@ -114,6 +121,18 @@ func (r *Runner) question(ctx context.Context, id idem.MessageID, onlyDue bool) 
 	x.machine.OnlyDue = onlyDue
 	decision, _, err := r.decide(ctx, x)
 	return decision, err
+}
+
+// remind tells an operator of a message that is listed as dead.
+func (r *Runner) remind(ctx context.Context, ref storage.MessageRef) (Decision, error) {
+	x, err := r.newDelivery(protocol.Remind, ref.ID)
+	if err != nil {
+		return DecisionNone, err
+	}
+	if say, err := x.run(ctx); err != nil || say.Code != protocol.Undecided {
+		return DecisionNone, err
+	}
+	return DecisionReminded, nil
 }
 
 // offer does what a message asks for that is listed as due. It reads the row first, because the index is stale.

@@ -1,7 +1,5 @@
 package protocol
 
-import "cmp"
-
 // MessageErrand is why somebody comes to a message.
 type MessageErrand uint8
 
@@ -15,6 +13,7 @@ const (
 	Judgement                          // an operator, with evidence about what they saw
 	Close                              // an operator ends what did not happen
 	Redrive                            // an operator starts it anew
+	Remind                             // a sweep: tell an operator of what is dead
 )
 
 // Step is where a delivery is.
@@ -31,6 +30,7 @@ const (
 	Failing                  // ends the message without an effect, and its record
 	Writing                  // any other change of the message alone
 	Probing                  // asks the provider what became of it
+	Alerting                 // tells an operator of what only they can end
 	Over
 )
 
@@ -127,9 +127,6 @@ type Delivery struct {
 	At   Attempt
 }
 
-// unaskedPause is how long a message that nobody can be asked about is left alone between two reminders.
-const unaskedPause Millis = 24 * 60 * 60 * 1000
-
 // judgementsMax bounds how often one delivery judges a message that others keep changing.
 const judgementsMax = 8
 
@@ -144,6 +141,8 @@ func (d Delivery) Next(in Input, c *Config) (Delivery, Action) {
 		return d.probed(in, c)
 	case in.What == Answered:
 		return d.answered(in, c)
+	case in.What == Alerted:
+		return d.alerted(in, c)
 	case d.Step == Opening:
 		if in.Reply.Code != OK {
 			return d.over(Unavailable)
@@ -163,6 +162,8 @@ func (d Delivery) Next(in Input, c *Config) (Delivery, Action) {
 		return d.keepDecided(v, in, c)
 	case Failing:
 		return d.failDecided(v, in, c)
+	case Alerting:
+		return d.alertDecided(v)
 	}
 	return d.writeDecided(v, in, c)
 }
@@ -248,6 +249,8 @@ func (d Delivery) judge(m Message, now Instant, c *Config) (Delivery, Action) {
 		return d.settle(now, c)
 	case Close:
 		return d.closing(now, c)
+	case Remind:
+		return d.remind(now, c)
 	}
 	return d.redrive(now, c)
 }
@@ -303,7 +306,7 @@ func (d Delivery) question(now Instant, c *Config) (Delivery, Action) {
 	case m.Sealed:
 		return d.put(bury(m, now, c), now, c)
 	case !c.Topic.Probed:
-		return d.postpone(now+unaskedPause, now, c)
+		return d.alert(Undecided)
 	}
 	d.Step, d.AskedAt = Probing, now
 	return d, Action{Do: Probe}
@@ -385,7 +388,10 @@ func (d Delivery) writeDecided(v Verdict, in Input, c *Config) (Delivery, Action
 		if next := max(in.Now, d.Held.NextAttempt); called && d.Held.State == Due && d.Held.over(next, c) { // with this call
 			return d.giveUp(in.Now, c)
 		}
-		return d.over(cmp.Or(d.Then, Changed))
+		if d.Then != 0 {
+			return d.over(d.Then)
+		}
+		return d.stored()
 	case v == Conflict && in.Reply.Conds&CondMessage == 0: // the record is at its end
 		return d.over(Inadmissible)
 	case v == Conflict && d.beside(m): // evidence was kept on one's own claim: the same is written over that row

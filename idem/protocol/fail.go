@@ -54,8 +54,8 @@ func (d Delivery) failDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 	conds := in.Reply.Conds
 	switch {
 	case v == Done, v == Conflict && conds&CondMessage != 0 && d.own(in.Reply.Msg):
-		d.Held.State = d.At.W.Msg.State
-		return d.over(Changed)
+		d.Held = Patch.message(d.Held, d.At.W.Msg)
+		return d.stored()
 	case v == Conflict && conds&CondMessage != 0:
 		return d.again(in.Reply.Msg, in.Now, c)
 	case v == Conflict && conds&CondRecord != 0 && d.Alone: // evidence is kept and the operation has not ended: settle it

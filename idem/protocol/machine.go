@@ -13,6 +13,7 @@ const (
 	Ask                   // ask the topic's Settle what Action.Asked means
 	Call                  // call the provider once, unless it is Until
 	Probe                 // ask the provider what became of it
+	Alert                 // tell an operator of the message
 	Tell                  // the machine is at its end: Say is the answer
 )
 
@@ -44,6 +45,7 @@ const (
 	Answered          // of Ask: Meant
 	Called            // of Call: Outcome
 	Probed            // of Probe: Outcome
+	Alerted           // of Alert
 )
 
 // Input is what a driver tells a machine. Now is read once, when the input is made.

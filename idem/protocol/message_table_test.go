@@ -78,6 +78,7 @@ func TestErrandMeetsMessage(t *testing.T) {
 	}{
 		{"a wake-up (worker)", Delivery{Errand: Wake}},
 		{"a sweep", Delivery{Errand: Offer}},
+		{"a sweep of what is dead", Delivery{Errand: Remind}},
 		{"a reconciler", Delivery{Errand: Question, OnlyDue: true}},
 		{"a webhook: delivered", Delivery{Errand: Tidings, Evidence: OutDelivered}},
 		{"a webhook: declined", Delivery{Errand: Tidings, Evidence: OutDeclined}},

@@ -13,7 +13,7 @@ var stateNames = [...]string{"absent", "in_progress", "pending", "completed", "f
 
 var messageNames = [...]string{"absent", "pending", "claimed", "delivered", "declined", "unknown", "evidenced", "dead", "cancelled"}
 
-var verbNames = [...]string{"", "read", "admit", "send", "run the handler", "wait", "ask the topic", "call the provider", "probe the provider", "answer"}
+var verbNames = [...]string{"", "read", "admit", "send", "run the handler", "wait", "ask the topic", "call the provider", "probe the provider", "tell an operator", "answer"}
 
 var phaseNames = [...]string{
 	"", "Looking", "Admitting", "Waiting", "Reserving", "TakingOver", "ParkingOther", "GivingBack", "Running", "Renewing",

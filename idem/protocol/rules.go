@@ -62,4 +62,5 @@ const (
 	SettleTakesAll  // a settlement may take all of the time that its caller has
 	NoRestoredOpen  // what was restored after a loss of data counts as never called
 	NoRestoredLease // absence of what was restored counts from the lease that was restored
+	NoReminder      // of what has died nobody tells but who wrote it
 )

@@ -212,8 +212,10 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	switch state {
 	case Evidenced:
 		w.Msg.LookAt = now + c.Topic.SweepGrace
-	case m.State: // it is only added to
-		w.Msg.LookAt = m.LookAt
+	case m.State: // it is only added to; of what is dead an operator is told again
+		if state != Dead {
+			w.Msg.LookAt = m.LookAt
+		}
 	}
 	switch {
 	case m.State.Final() || state == m.State || !d.Seen.None():
@@ -235,8 +237,8 @@ func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 	m := in.Reply.Msg
 	switch {
 	case v == Done, v == Conflict && d.own(m):
-		d.Held.State, d.Held.Kept = d.At.W.Msg.State, d.Held.Kept|d.At.W.Msg.Kept
-		return d.over(Changed)
+		d.Held = Patch.message(d.Held, d.At.W.Msg)
+		return d.stored()
 	case v != Conflict && d.Deadline == 0 && d.only(in.Now, c):
 		d.At.Until = in.Now + c.Topic.KeepFor
 		return d, Action{Do: Send, Write: d.At.W, Until: d.At.Until, Pause: d.At.Tries}

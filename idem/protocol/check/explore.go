@@ -82,9 +82,11 @@ func (x *explorer) level(level, after *queue, base int) {
 	for k := range level.n {
 		from, choice := uint32(base+k), uint8(0)
 		level.pop(&s)
-		if !x.w.sc.NoHeal && !x.w.heals(&s, &x.walked, x.enc) {
-			x.bad, x.report.Violation = int(from), violations[vStuck]
-			return
+		if !x.w.sc.NoHeal {
+			if bad := x.w.heals(&s, &x.walked, x.enc); bad != 0 {
+				x.bad, x.report.Violation = int(from), violations[bad]
+				return
+			}
 		}
 		x.w.next(&s, func(n *state, _ label) {
 			x.report.Transitions++
@@ -162,6 +164,11 @@ func (w *world) forget(s *state) {
 	for k := range s.effects {
 		if e := &s.effects[k]; s.now >= e.forgets {
 			e.forgets = 0
+		}
+	}
+	for k := range s.msgs {
+		if m := &s.msgs[k]; m.LookAt > forever { // in a day
+			m.LookAt = forever
 		}
 	}
 	if s.rec.State != p.Absent {

@@ -5,14 +5,14 @@ package check
 import p "github.com/idem-go/idem-aws/idem/protocol"
 
 // heals runs the machines on without a fault: whoever is alive ends, time passes, sweeper, reconciler and operator come,
-// and a last client asks. It says whether all comes to an end. The way is deterministic, so that a state on a way that was
-// walked already needs no second walk.
-func (w *world) heals(from *state, walked *set, enc *encoder) bool {
+// and a last client asks. It says what is violated where not all comes to an end; 0 is nothing. The way is deterministic, so
+// that a state on a way that was walked already needs no second walk.
+func (w *world) heals(from *state, walked *set, enc *encoder) uint8 {
 	s := *from
 	s.left, s.flights, s.crowded, s.bad = Budget{Ticks: 255}, [flights]flight{}, false, 0
 	for range 400 {
 		if !walked.add(enc.hash(&s)) {
-			return true
+			return 0
 		}
 		done, moved := true, false
 		for i := range s.procs {
@@ -31,7 +31,7 @@ func (w *world) heals(from *state, walked *set, enc *encoder) bool {
 			w.pass(&s)
 		}
 	}
-	return false
+	return vStuck
 }
 
 // prompt does the one thing that a process does without a fault; false where it waits for time.
@@ -83,8 +83,8 @@ func (v nurse) come(a Actor, index uint8) end {
 	return *s.end(healer, healing)
 }
 
-// settled says whether a world in which nobody is at work comes to an end.
-func (w *world) settled(s *state) bool {
+// settled says what is violated where a world in which nobody is at work does not come to an end; 0 is nothing.
+func (w *world) settled(s *state) uint8 {
 	sc := *w.sc
 	sc.NoBurn, sc.NoLeaseLeft, sc.NoParkAlive, sc.NoDrop = false, false, false, false
 	v := nurse{&world{sc: &sc, c: w.c, minSkew: w.minSkew}, s}
@@ -94,6 +94,9 @@ func (w *world) settled(s *state) bool {
 	for round := range 16 {
 		if v.calm() {
 			break
+		}
+		if round == untended && v.unalerted() {
+			return vUnalerted
 		}
 		v.pass(s)
 		if s.rec.State == p.InProgress || s.rec.State == p.Unknown {
@@ -112,11 +115,24 @@ func (w *world) settled(s *state) bool {
 		payload = w.payload(s.rec.Op)
 	}
 	if s.rec.State == p.Pending {
-		return false
+		return vStuck
 	}
 	switch e := v.come(Actor{Role: Client, Payload: payload, Chain: w.sc.Actors[0].Chain}, 0); e.said {
 	case p.Executed, p.Replayed, p.Gone:
-		return true
+		return 0
+	}
+	return vStuck
+}
+
+// untended is for how many rounds no operator comes.
+const untended = 8
+
+// unalerted says that a message is dead, and that no operator has been told.
+func (v nurse) unalerted() bool {
+	for k := range v.s.msgs {
+		if m := &v.s.msgs[k]; m.State == p.Dead && !v.s.effect(m.Op, m.Index).alerted {
+			return true
+		}
 	}
 	return false
 }
@@ -139,7 +155,8 @@ func (v nurse) tends(m *p.Message, round int) {
 	index := m.Index
 	v.come(Actor{Role: Courier, Purpose: p.Wake}, index)
 	v.come(Actor{Role: Courier, Purpose: p.Question}, index)
-	if round < 8 || m.State.Final() {
+	v.come(Actor{Role: Courier, Purpose: p.Remind}, index)
+	if round < untended || m.State.Final() {
 		return
 	}
 	e := v.s.effect(m.Op, m.Index)

@@ -38,6 +38,7 @@ var violations = [...]string{
 	"a message may go before its chain has ended",
 	"failed, and what was done is not undone",
 	"settled as declined, and it is known to be delivered",
+	"dead, and no operator is told",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -73,6 +74,7 @@ const (
 	vChainGone
 	vNotUndone
 	vContradicted
+	vUnalerted
 	vStuck
 )
 
@@ -269,7 +271,8 @@ func (w *world) final(s *state, i int, before *p.Record) {
 	t.cached = max(t.cached, s.now+w.c[i].CacheAge)
 }
 
-const forever p.Instant = 1 << 30
+// forever is later than any story ends.
+const forever p.Instant = 1 << 20
 
 // parked judges that a record has become unknown.
 func (w *world) parked(s *state, i int, run uint8, before *p.Record) {

@@ -355,6 +355,9 @@ func (w *world) stored(s *state, i int, rows *p.Rows, wr *p.Write) {
 func (w *world) judgeMessage(s *state, before, m *p.Message) {
 	e := s.effect(m.Op, m.Index)
 	final := s.rec.Op == m.Op && s.rec.State.Final()
+	if m.State != before.State || m.Kept != before.Kept {
+		e.alerted = false
+	}
 	switch {
 	case before.Kept&^m.Kept != 0 && !m.State.Final():
 		s.fail(vOverwritten)

@@ -112,6 +112,7 @@ func messageMutations() []Mutation {
 		{Name: "an undoing that is given up fails its record", Scenario: "chain, undone", Off: p.UndoFails},
 		{Name: "what was restored counts as never called", Scenario: "message, restored", Off: p.NoRestoredOpen},
 		{Name: "absence of what was restored counts from its own lease", Scenario: "message, restored under a call", Off: p.NoRestoredLease},
+		{Name: "of what has died nobody tells but who wrote it", Scenario: "message, dead", Off: p.NoReminder},
 	}
 }
 

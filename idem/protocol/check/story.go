@@ -17,8 +17,8 @@ var (
 		"unavailable (503)", "late (503)", "the handler's own answer", "a condition undeclared (500)", "changed", "unchanged", "undecided", "stale",
 		"inadmissible", "not live", "quiet"}
 	purposes = [...]string{"", "worker", "message sweeper", "inline delivery", "message reconciler", "webhook", "judging operator", "closing operator",
-		"redriving operator"}
-	steps         = [...]string{"", "Opening", "Claiming", "Calling", "Asking", "Settling", "Keeping", "Failing", "Writing", "Probing", "Over"}
+		"redriving operator", "sweeper of the dead"}
+	steps         = [...]string{"", "Opening", "Claiming", "Calling", "Asking", "Settling", "Keeping", "Failing", "Writing", "Probing", "Alerting", "Over"}
 	messageStates = [...]string{"none", "due", "claimed", "delivered", "declined", "unknown", "evidenced", "dead", "cancelled"}
 	states        = [...]string{"absent", "in_progress", "pending", "completed", "failed", "failed_retryable", "unknown"}
 )

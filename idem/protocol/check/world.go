@@ -87,6 +87,7 @@ type effect struct {
 	n        uint8 // how often it was done
 	declined bool
 	told     bool // that it did not happen
+	alerted  bool // an operator was told that the message is as it is: dead
 	// forgets is until when the provider recognises another call as the same.
 	forgets p.Instant
 }
@@ -286,6 +287,9 @@ func (w *world) feed(s *state, i int, in p.Input) {
 		}
 	case p.Call:
 		q.until = a.Until
+	case p.Alert: // nothing lies before it: who dies here is as one whose write has no reply
+		s.effect(q.d.Held.Op, q.d.Held.Index).alerted = true
+		w.feed(s, i, p.Input{What: p.Alerted})
 	case p.Send:
 		q.until = a.Until
 		if a.Write != *q.write(w, i) {
