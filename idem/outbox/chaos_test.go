@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -290,6 +291,8 @@ func (c *chaos) check(id idem.MessageID) error {
 		return errors.New("I4, told another outcome: " + told)
 	case r.State == storage.StateCompleted && (row == "delivered") != (made.charges == 1):
 		return errors.New("I1/I6, other business writes: " + told)
+	case m.State == storage.MessageDead && !slices.ContainsFunc(c.queue.Letters(), func(l outbox.DeadLetter) bool { return l.Message == id }):
+		return errors.New("I9, dead, and no operator was told: " + told)
 	case r.State == storage.StatePending && (m.State.Final() || row != ""):
 		return errors.New("I3, lost: " + told)
 	}
