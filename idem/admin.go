@@ -14,7 +14,7 @@ import (
 // ErrNotLive: the tenant has no record of this operation id, or it has expired.
 var ErrNotLive = errors.New("idem: no live record of the operation")
 
-// TransitionError is a change that the record's state does not admit.
+// TransitionError says that the record's state does not admit the change.
 type TransitionError struct {
 	State storage.State
 	// Change says what was to be done.
@@ -26,8 +26,8 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("idem: a record that is %s does not admit %s", e.State, e.Change)
 }
 
-// UnreadableError is a record that this release can't judge: another schema version, state or kind. It is
-// answered with 503, never with a guess.
+// UnreadableError says that a record has a schema version, state or kind that this release does not know. Requests for it
+// get 503.
 type UnreadableError struct {
 	SchemaVersion int
 	State         storage.State
@@ -39,10 +39,10 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("idem: unreadable record: schema %d, state %q, kind %q", e.SchemaVersion, e.State, e.Kind)
 }
 
-// Extend lets a final record answer until the given time, at most [RetentionMax] after it was done, and returns until
-// when it answers now; the zero time is one that lives as long as its resource. It never shortens, and says nothing of the
-// record's messages, which stay as long as they would have. A response in chunks is written again with its record, in
-// one transaction: chunks never go before it.
+// Extend lets a final record answer until the given time, at most [RetentionMax] after it was done. It returns until when
+// the record answers now; the zero time means as long as its resource lives. It never shortens that time, and does not
+// change how long the record's messages are kept. A response in chunks is written again with its record, in one
+// transaction, so that no chunk is removed before the record.
 //
 // Errors: [ErrNotLive]; [*ExtendError]; [*TransitionError] for a record that is not final;
 // [*UnavailableError], after which it may be called again.
@@ -66,11 +66,10 @@ func (e *Engine) Extend(ctx context.Context, tenant string, id OperationID, unti
 }
 
 // End ends the life of a record under [Policy].ResourceBacked, together with the resource that it made: from now on it
-// has expired. Delete the resource first, then call End until it succeeds or returns [ErrNotLive]: in between a replay
-// only tells of a resource that is gone, while the other order would let a retry make a second one.
+// has expired. Delete the resource first, then call End until it succeeds or returns [ErrNotLive]. In between, a replay
+// names a resource that is gone. The other order would let a retry make a second resource.
 //
-// A record whose result is no success has a retention of its own, and is left to it; one that has expired is too. Errors
-// as with [Engine.Extend].
+// A record whose result is no success, and one that has expired, are not changed. Errors as with [Engine.Extend].
 func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 	c, err := e.newChange(protocol.EndLife, tenant, id)
 	if err != nil {
@@ -83,11 +82,11 @@ func (e *Engine) End(ctx context.Context, tenant string, id OperationID) error {
 	return c.refused(code, "an end with its resource")
 }
 
-// CacheBust makes a completed record not answer any more: the next request with its key and payload executes again, once
-// no cache in front of the store can hold the old answer (Config.CacheAge). It is an operator's, for an answer that is
-// wrong, and safe only where nothing else came of the execution: a [*CacheBustError] refuses it where the commit wrote
-// anything but the record, where the handler wrote for itself and is not safe to run again, and while the record is backed
-// by a resource. An answer that has expired already is nothing to do.
+// CacheBust makes a completed record stop answering. The next request with its key and payload executes again, once no
+// cache in front of the store can hold the old answer (Config.CacheAge). It is for an operator who found that an answer
+// is wrong. It returns a [*CacheBustError] where executing again could make something happen twice: where the commit
+// wrote anything but the record, where the handler wrote for itself and is not safe to run again, and while the record is
+// backed by a resource. If the answer has expired already, nothing is done.
 //
 // Other errors: [ErrNotLive]; [*TransitionError] for a record that is not completed; [*UnavailableError].
 func (e *Engine) CacheBust(ctx context.Context, tenant string, id OperationID, reason string) error {

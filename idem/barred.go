@@ -11,7 +11,7 @@ import (
 // RefusedBeforeError refuses to execute for a key that may be older than a loss of records: 503, inside an
 // [*UnavailableError]. Nothing was executed. See Config.RefuseBefore and [storage.Loss].
 type RefusedBeforeError struct {
-	// Before is the end of the time that records may have been lost from.
+	// Before is the time up to which records may have been lost.
 	Before time.Time
 }
 
@@ -23,7 +23,7 @@ func (e *RefusedBeforeError) Error() string {
 // refuseBeforeFor bounds one reading of the row: final answers are replayed without it.
 const refuseBeforeFor = 2 * time.Second
 
-// RefuseBefore is Config.RefuseBefore, for who registers operations whose requests can't say a time.
+// RefuseBefore is Config.RefuseBefore, for packages that register operations whose requests carry no time.
 func (e *Engine) RefuseBefore() time.Time { return e.cfg.RefuseBefore }
 
 // newLoss reads the row of the engine's store.

@@ -23,40 +23,42 @@ type Config struct {
 	HandlerMargin time.Duration
 	// AnswerMargin is how long before the hard deadline the engine stops writing, to have time to answer. Default 500 ms.
 	AnswerMargin time.Duration
-	// LeaseMargin is how long after the hard deadline a lease ends: more than the clocks of two holders can differ.
-	// Default 2 s.
+	// LeaseMargin is how long after the hard deadline a lease ends. It must be more than the clocks of two instances can
+	// differ. Default 2 s.
 	LeaseMargin time.Duration
-	// CallTimeout bounds one call to the store; past it the call counts as one without a reply. Default 5 s.
+	// CallTimeout bounds one call to the store. A call that takes longer counts as one without a reply. Default 5 s.
 	CallTimeout time.Duration
 	// KillsAtDeadline says that the platform ends the process, or its handler, at the caller's deadline, as AWS Lambda does.
 	// Then no lease is renewed. Otherwise the lease of a handler that writes for itself is renewed for as long as it runs,
 	// at most RunMax. Default false; never inferred from a context.
 	KillsAtDeadline bool
-	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that an AWS
-	// Lambda function is deployed with. One that leaves no time to execute between the margins is refused. Default 0: not known.
+	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that
+	// an AWS Lambda function is deployed with. New refuses a time-out that leaves no time to execute between the margins.
+	// Default 0: not known.
 	FunctionTimeout time.Duration
-	// RunMax is how long the lease of one handler is renewed. A handler that reaches it raises an alarm in the log, and its
-	// context ends with the lease that it has. At least ExecutionMax. Default 15 min.
+	// RunMax is how long the lease of one handler is renewed. When it is over, an alarm is logged, and the handler's
+	// context ends with its current lease. At least ExecutionMax. Default 15 min.
 	RunMax time.Duration
-	// ClockSkew is more than the clocks of two instances differ by: a key that was promised to replay is free that much
-	// later. At most LeaseMargin. Default 2 s, or LeaseMargin where that is less.
+	// ClockSkew must be more than the clocks of two instances differ by. An expired key is free that much later, so that
+	// no instance still promises a replay. At most LeaseMargin. Default 2 s, or LeaseMargin where that is less.
 	ClockSkew time.Duration
-	// FreezeAllowance is how long a process may be frozen and then go on with what it was about to send: outbox.Runner
-	// takes absence for proof only when that has passed too. Default 1 min.
+	// FreezeAllowance is the longest time for which a process may be frozen and then send what it was about to send.
+	// outbox.Runner takes absence for proof only after this time. Default 1 min.
 	FreezeAllowance time.Duration
-	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves the
-	// same keys: after a cache-bust the key is free that much later, and answers 409 until then. Where the store of this engine
-	// is a [storage.CachingStore] with a longer age, that one counts. Default 1 min, the default of package cache.
+	// CacheAge is how long a cache in front of the store may hold an answer, in this process or in any other that serves
+	// the same keys. After a cache-bust the key answers 409 for this long, and is free then. If the engine's store is a
+	// [storage.CachingStore] with a longer age, that age counts. Default 1 min, the default of package cache.
 	CacheAge time.Duration
-	// RefuseBefore, where set, is when records may have been lost: the time of a restore or a fail-over, plus ClockSkew.
-	// Nothing is executed for a key that is not proven to be younger, by Idempotency-First-Sent or a time in the key; what
-	// is final replays, and what is SafeToRunAgain executes. Clients that send neither get a 503 for everything else. The row that a
-	// [storage.Loss] keeps says the same to every instance, within a minute and without a deployment; the later of the
-	// two counts. Default: none.
+	// RefuseBefore, where set, is the time up to which records may have been lost: that of a restore or a fail-over, plus
+	// ClockSkew. A key that is not proven to be younger, by Idempotency-First-Sent or a time in the key, executes
+	// nothing: a final answer replays, an operation that is SafeToRunAgain executes, and the rest is 503. Clients that
+	// send no time get that 503 for every new key. The row that a [storage.Loss] keeps has the same effect on every
+	// instance, within a minute and without a deployment. The later of the two counts. Default: none.
 	RefuseBefore time.Time
 	// SweepGrace is how long the sweep leaves a new message to its stream record. Default 15 s.
 	SweepGrace time.Duration
-	// ContentionTries bounds how often a write is tried that met a running transaction or a throttle. Default 6.
+	// ContentionTries bounds how often a write is tried that fails because of another transaction or a throttle. Default
+	// 6.
 	ContentionTries int
 	// RunsMax bounds how often a handler runs within one execution because of a lost optimistic lock. Default 5.
 	RunsMax int
@@ -66,13 +68,13 @@ type Config struct {
 	ResponseBytesMax int
 	// Fingerprinter computes fingerprints. Default canonical.New(canonical.Config{}).
 	Fingerprinter *canonical.Fingerprinter
-	// ScopeSecret keys the names of records, and with them operation ids: whoever has an id, from a provider's books, a log
-	// line or a URL, can't test guesses of a client's key against it. At least 32 random bytes, made once for the tables
-	// and the same in all engines over them. It is never changed: under another one every key would be new, so the store
-	// keeps its mark, and an engine with another one answers [ErrScopeSecret]. Default: none. Then names are plain hashes,
-	// and a log line says so at start.
+	// ScopeSecret keys the names of records, and with them operation ids, so that nobody who has an id (from a provider's
+	// books, a log line or a URL) can test guesses of a client's key against it. At least 32 random bytes, made once for
+	// the tables, and the same in all engines over them. It must never change: under another secret every key would be
+	// new. The store keeps a mark of it, and an engine with another secret answers [ErrScopeSecret]. Default: none. Then
+	// names are plain hashes, and a log line at start says so.
 	ScopeSecret []byte
-	// Quota bounds what a tenant may ask for. Default: nothing does.
+	// Quota limits the tenants' new keys and look-ups. Default: no limit.
 	Quota Quota
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -80,7 +82,8 @@ type Config struct {
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default: a timer.
 	Pause func(context.Context, time.Duration) error
-	// After sends on its channel when the time is over: it wakes an execution whose handler is running. Default time.After.
+	// After sends on its channel when the time is over. It wakes an execution whose handler is running. Default
+	// time.After.
 	After func(time.Duration) <-chan time.Time
 	// Logger gets what an operator should know; never bodies, keys or tokens. Default slog.Default().
 	Logger *slog.Logger

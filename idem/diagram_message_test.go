@@ -10,10 +10,21 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-const messageProse = "A message is inserted with its record's commit, or by the settlement of the one before it. Inline first inserts it as claimed,\n" +
-	"and refused calls with nothing open are given up by whoever meets the message next (ADR 0011, 0007). \"open\" is a call that may\n" +
-	"have happened; \"over\" are attempts, dead claims or age. \"settle\" and \"fail\" end the record in the same transaction, \"go on\" and\n" +
-	"\"undo\" insert the next message in it. \"keep\" is for evidence that can't be settled.\n"
+const messageProse = "A message is inserted by its record's commit, or by the settlement of the message before it. With\n" +
+	"inline delivery it is inserted as claimed. A message whose call was refused and left nothing open is\n" +
+	"given up by whoever reads the message next (ADR 0011, 0007). Each arrow says what happened to the\n" +
+	"message, and after the slash what is written:\n" +
+	"\n" +
+	"| written | means |\n" +
+	"|---|---|\n" +
+	"| settle, fail | the record ends in the same transaction |\n" +
+	"| go on, undo | the next message, or the one that undoes an earlier one, is inserted in the same transaction |\n" +
+	"| keep | evidence that cannot be settled is kept on the message |\n" +
+	"| end | the message ends, and its record does not change |\n" +
+	"| store, postpone | only the message changes; postpone changes only when somebody looks again |\n" +
+	"\n" +
+	"In brackets is what an arrow depends on. \"A call open\" means that a call may have happened. \"Over\"\n" +
+	"means that attempts, dead claims or age have reached their limit.\n"
 
 // messageStates are the states of a message, and how a row names them.
 var messageStates = map[protocol.MessageState]storage.MessageState{
@@ -256,12 +267,11 @@ func effectOf(w protocol.Write) string {
 	return "store"
 }
 
-// drawnMessages performs every stimulus in every situation.
-func drawnMessages() *diagram {
-	d := &diagram{dimensions: messageDimensions}
+// eachFirstWrite performs every stimulus in every situation, and visits the first write that it made.
+func eachFirstWrite(visit func(state protocol.MessageState, situation map[string]string, event string, s stimulus, w protocol.Write)) {
 	product(messageDimensions, func(situation map[string]string) {
 		c := messageConfig(situation)
-		for state, name := range messageStates {
+		for state := range messageStates {
 			if !arises(state, situation) {
 				continue
 			}
@@ -270,14 +280,20 @@ func drawnMessages() *diagram {
 				if s.errand == protocol.Carry && state != protocol.Claimed || s.meant.Continues && m.Detached {
 					continue
 				}
-				w := s.firstWrite(m, c)
-				if w == (protocol.Write{}) {
-					continue
+				if w := s.firstWrite(m, c); w != (protocol.Write{}) {
+					visit(state, situation, event, s, w)
 				}
-				to := messageStates[w.Msg.State]
-				d.add(string(name), string(to), event+" / "+effectOf(w), telling(maps.Clone(situation), state))
 			}
 		}
+	})
+}
+
+// drawnMessages draws them.
+func drawnMessages() *diagram {
+	d := &diagram{dimensions: messageDimensions}
+	eachFirstWrite(func(state protocol.MessageState, situation map[string]string, event string, _ stimulus, w protocol.Write) {
+		from, to := string(messageStates[state]), string(messageStates[w.Msg.State])
+		d.add(from, to, event+" / "+effectOf(w), telling(maps.Clone(situation), state))
 	})
 	return d
 }

@@ -39,11 +39,17 @@ func golden(t *testing.T, path, got string) {
 const statesFile = "../docs/states.md"
 
 const statesProse = "# States\n" +
-	"Generated from `protocol.Delivery`, which is the only code that decides what a message becomes: it was given every errand and\n" +
-	"answer in every situation that can arise, and each arrow is a first write that it made. There is no other: a test fails as soon\n" +
-	"as this file says anything else; write it anew with `go test ./idem -run TestStateDiagrams -update`.\n" +
-	"What a state means, and what a request that meets it gets, is in [semantics.md](semantics.md). What becomes of a record is\n" +
-	"decided by package `idem/protocol`, each transition in one place of `record.go`.\n\n"
+	"This page is generated from the machines of `idem/protocol`, which are the only code that decides\n" +
+	"what a record or a message becomes. They were given every errand and every answer in every situation\n" +
+	"that can arise, and each arrow is a write that they made. A test fails as soon as this page says\n" +
+	"anything else. After a change write it anew:\n" +
+	"\n" +
+	"```sh\n" +
+	"go test ./idem -run TestStateDiagrams -update\n" +
+	"```\n" +
+	"\n" +
+	"What a state means, and what a request that meets it gets, is in [semantics.md](semantics.md).\n" +
+	"\n"
 
 // An edge is a transition: "event / effect", as UML has it.
 type edge struct{ from, to, label string }
@@ -78,39 +84,59 @@ func (d *diagram) add(from, to, label string, situation map[string]string) {
 	}
 }
 
-// mermaid draws the diagram, with one arrow between two states, whose lines are the edges.
-func (d *diagram) mermaid(states []string) string {
-	lines := map[[2]string][]string{}
-	for e, seen := range d.edges {
-		var when []string
-		for _, dimension := range d.dimensions {
-			values := slices.DeleteFunc(slices.Clone(dimension.values), func(v string) bool { return !seen[dimension.name][v] })
-			if len(values) > 0 && len(values) < len(dimension.values) {
-				if said := dimension.say(values); said != "" {
-					when = append(when, said)
-				}
+// when words the situations of an edge that it depends on: those of which it was not seen with every value.
+func (d *diagram) when(e edge) string {
+	var when []string
+	for _, dimension := range d.dimensions {
+		values := slices.DeleteFunc(slices.Clone(dimension.values), func(v string) bool { return !d.edges[e][dimension.name][v] })
+		if len(values) > 0 && len(values) < len(dimension.values) {
+			if said := dimension.say(values); said != "" {
+				when = append(when, said)
 			}
 		}
-		label := e.label
-		if len(when) > 0 {
-			label += " [" + strings.Join(when, ", ") + "]"
-		}
-		lines[[2]string{e.from, e.to}] = append(lines[[2]string{e.from, e.to}], label)
 	}
-	var b strings.Builder
-	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	return strings.Join(when, ", ")
+}
+
+// between calls visit for every two states that have edges, in the order of states, with these edges in the order of their
+// labels.
+func (d *diagram) between(states []string, visit func(edges []edge)) {
+	drawn := 0
 	for _, from := range states {
 		for _, to := range states {
-			if labels := lines[[2]string{from, to}]; labels != nil {
-				slices.Sort(labels)
-				fmt.Fprintf(&b, "    %s --> %s: %s\n", from, to, strings.Join(labels, "<br>"))
-				delete(lines, [2]string{from, to})
+			var edges []edge
+			for e := range d.edges {
+				if e.from == from && e.to == to {
+					edges = append(edges, e)
+				}
 			}
+			if edges == nil {
+				continue
+			}
+			slices.SortFunc(edges, func(a, b edge) int { return strings.Compare(a.label, b.label) })
+			visit(edges)
+			drawn += len(edges)
 		}
 	}
-	for arrow := range lines {
-		panic(fmt.Sprintf("an arrow %v between states that are not drawn", arrow))
+	if drawn != len(d.edges) {
+		panic(fmt.Sprintf("%d edges between states that are not drawn", len(d.edges)-drawn))
 	}
+}
+
+// mermaid draws the diagram, with one arrow between two states, whose lines are the edges.
+func (d *diagram) mermaid(states []string) string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	d.between(states, func(edges []edge) {
+		labels := make([]string, len(edges))
+		for i, e := range edges {
+			if labels[i] = e.label; d.when(e) != "" {
+				labels[i] += " [" + d.when(e) + "]"
+			}
+		}
+		slices.Sort(labels)
+		fmt.Fprintf(&b, "    %s --> %s: %s\n", edges[0].from, edges[0].to, strings.Join(labels, "<br>"))
+	})
 	b.WriteString("```\n")
 	return b.String()
 }
@@ -193,5 +219,5 @@ func wantAll[V any](t *testing.T, what string, declared []string, tried []V, nam
 }
 
 func TestStateDiagramsShowEveryTransition(t *testing.T) {
-	golden(t, statesFile, statesProse+"## A message\n"+messageProse+messageDiagram(t))
+	golden(t, statesFile, statesProse+"## A record\n"+recordProse+recordDiagram(t)+"\n## A message\n"+messageProse+messageDiagram(t))
 }

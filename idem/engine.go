@@ -66,7 +66,7 @@ type Registered struct {
 // Operation returns what was registered.
 func (o *Registered) Operation() Operation { return o.op }
 
-// RecordKey returns the key of the record that the request is about: what logs show in place of the client's key.
+// RecordKey returns the key of the record that the request is about. Logs show it in place of the client's key.
 func (o *Registered) RecordKey(req Request) storage.RecordKey {
 	return o.op.scope(req).recordKey(o.engine.cfg.ScopeSecret)
 }
@@ -110,7 +110,7 @@ func (e *Engine) Operations() []Operation {
 	return operations
 }
 
-// UnavailableError: the store could not be asked, or did not say in time what became of a write. Nothing was
+// UnavailableError says that the store could not be reached, or did not confirm a write in time. Nothing was
 // acknowledged; the same key may be sent again.
 type UnavailableError struct {
 	// RetryAfter is when to try again.
@@ -140,12 +140,12 @@ func (e *HandlerError) Unwrap() error { return e.Cause }
 // ErrNoTime: the caller's deadline leaves no time to execute anything in. Nothing was reserved.
 var ErrNoTime = errors.New("idem: no time left before the deadline")
 
-// Do executes the operation for the request, or answers from what an earlier request left. The handler runs at most
-// once to a committed end, whatever retries, races, crashes or lost replies happen.
+// Do executes the operation for the request, or answers from what an earlier request stored. At most one run of the
+// handler is committed, whatever retries, races, crashes or lost replies happen.
 //
 // Errors: those of package canonical for a body that has no fingerprint; [*UnavailableError] (503); [ErrNoTime] inside
-// one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError]; [storage.ErrErased] for a
-// response that nobody can open any more; [ErrResponseTooLarge], with nothing committed.
+// one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError];
+// [storage.ErrErased] for a response that nobody can decrypt any more; [ErrResponseTooLarge], with nothing committed.
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {
@@ -157,9 +157,9 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 	return result, err
 }
 
-// Lookup answers from what an earlier request left, without reserving or running anything: for a request that fails
-// validation, which must still be replayed if its stored twin passed. It returns nil where the record is
-// absent, expired, or free to be executed again.
+// Lookup answers from what an earlier request stored, without reserving or running anything. It is for a request that
+// fails validation, which must still be replayed if an earlier request with the same fingerprint passed. It returns nil
+// where the record is absent, expired, or free to be executed again.
 func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {

@@ -19,9 +19,10 @@ func gone(r storage.Record, now time.Time) error {
 	return &ExpiredError{OperationID: r.OperationID}
 }
 
-// ExpiredError says that the key's time is over. Nothing was executed.
+// ExpiredError says that the key has expired. Nothing was executed.
 type ExpiredError struct {
-	// OperationID is the expired record's; empty where none is left, and the time of the request alone tells.
+	// OperationID is the expired record's; empty where no record is left and only the time of the request shows that it
+	// expired.
 	OperationID OperationID
 	// FirstSent says that the client's own first-sent time is older than the retention: 412. Otherwise it is 410.
 	FirstSent bool

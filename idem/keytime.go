@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// FirstSentSkew is how far a client's clock may be off: a request from further in the future is refused, and one counts
-// as older than the retention that much earlier, so that a clock that is ahead never makes an expired key new.
+// FirstSentSkew is how far a client's clock may be off. A request whose time is further in the future is refused. A
+// request counts as older than the retention this much earlier, so that a client's clock that is ahead never makes an
+// expired key new.
 const FirstSentSkew = 2 * time.Minute
 
 // KeyTimeReason says why a request can't begin anything.

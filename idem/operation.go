@@ -15,33 +15,34 @@ import (
 type Operation struct {
 	// Name is stable for ever: it is part of every key's scope. "payments.create", never the route's path.
 	Name string
-	// RenamedFrom is the first name that the operation was released under, if it has another one now; it stays for ever,
-	// however often the operation is renamed. Scopes, fingerprints and records keep to it, so that releases before and
-	// after the rename share every key, side by side too; logs and the audit show Name.
+	// RenamedFrom is the first name that the operation was released under, if it has another one now. It stays for ever,
+	// however often the operation is renamed. Scopes, fingerprints and records use it, so that releases before and after
+	// the rename share every key, also while both run. Logs and the audit show Name.
 	RenamedFrom string
 	Kind        Kind
 	// Policy is the contract with the clients.
 	Policy Policy
-	// ReadFirst reads the record before anything else: replays cost a read (a fifth of a write's price) instead of a
-	// lost write that is billed by the stored size, and first requests one read more. Optimistic and deferred operations
-	// always read first: their duplicates would run the handler for nothing.
+	// ReadFirst reads the record before anything else. A replay then costs a read (a fifth of a write's price) instead of
+	// a failed write, which is billed by the stored size; a first request costs one read more. Optimistic and deferred
+	// operations always read first: their duplicates would run the handler for nothing.
 	ReadFirst bool
-	// Inline, where set, delivers the operation's messages within the request first, and answers with the final response
-	// where that succeeds; a duplicate that finds the chain abandoned goes on with it. For KindDeferred only.
+	// Inline, where set, delivers the operation's messages within the request, and answers with the final response where
+	// that succeeds. A duplicate continues a chain that was left open. For KindDeferred only.
 	Inline InlineDelivery
-	// SafeToRunAgain declares that running the handler twice does no harm. It runs although its key may be older than a loss of
-	// records: a provider's webhook must not be refused then. A wrapped handler's dead lease is taken over besides, and an
-	// answer of it that is not stored frees its key. For KindWrapped and KindOptimistic only; what follows is for KindWrapped only.
+	// SafeToRunAgain declares that running the handler twice does no harm. The handler then runs although its key may be
+	// older than a loss of records; a provider's webhooks need that. The next request also takes over a wrapped handler's
+	// dead lease, and an answer of a wrapped handler that is not stored frees the key. For KindWrapped and KindOptimistic
+	// only. The fields that follow are for KindWrapped only.
 	//
-	// A wrapped operation declares at least one of these four: they say what becomes of a key whose handler died, or
-	// answered with what is not stored.
+	// A wrapped operation must declare at least one of these four. They say what happens to a key whose handler died, or
+	// whose answer is not stored.
 	SafeToRunAgain bool
 	// ReleaseOn are the statuses that this handler answers with before it does anything, for example 429 and 503: they free
 	// the key. 408, 500, 502, 504 and statuses below 400 prove nothing and are refused.
 	ReleaseOn []int
-	// Probed declares that outbox.NewRunner is given a Probe for the operation: what is unknown is looked up.
+	// Probed declares that outbox.NewRunner is given a Probe for the operation, which looks up unknown outcomes.
 	Probed bool
-	// UnknownToOperator declares that what is unknown waits for an operator.
+	// UnknownToOperator declares that an unknown outcome waits for an operator.
 	UnknownToOperator bool
 }
 
@@ -136,16 +137,16 @@ type Request struct {
 	Principal string
 	// Key is the client's key, as the header syntax yields it.
 	Key string
-	// OneOff says that the key was made for this request alone: nobody can come back with it.
+	// OneOff says that the key was made for this request alone, so that no other request can have it.
 	OneOff bool
 	// FirstSent is when the client says that it sent the request for the first time; nil where it does not say. The zero
-	// time is a time like any other, longer ago than any retention.
+	// time counts as longer ago than any retention.
 	FirstSent *time.Time
 	// Input is what the fingerprint is taken of; its Operation is filled in by the engine.
 	Input canonical.Input
 }
 
-// Outcome is what became of a request; its values are those of the Idempotency-Status header.
+// Outcome is the result of a request. Its values are those of the Idempotency-Status header.
 type Outcome string
 
 // The outcomes of a request.
@@ -157,7 +158,7 @@ const (
 	OutcomeUnknown    Outcome = "unknown"
 )
 
-// Result is what became of a request.
+// Result says how a request ended.
 type Result struct {
 	Outcome     Outcome
 	OperationID OperationID
@@ -170,7 +171,7 @@ type Result struct {
 	ExpiresAt time.Time
 	// RetryAfter is when to ask again, where the answer is not final; 0 otherwise.
 	RetryAfter time.Duration
-	// Differing are the parts in which a request with a mismatch differs from the one that the key belongs to, where that is
-	// known. It is for the log, never for the client.
+	// Differing are the parts in which a mismatching request differs from the one that the key belongs to, where that is
+	// known. They are for the log, and must not be shown to the client.
 	Differing []canonical.Part
 }

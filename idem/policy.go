@@ -41,9 +41,9 @@ type Policy struct {
 	ResourceBacked bool
 	// GoneAfterExpiry answers 410 to a key whose record has expired; otherwise its request is a new one.
 	GoneAfterExpiry bool
-	// KeepFor is how long an expired record is kept, at most 10 years: with GoneAfterExpiry it is the tombstone that
-	// answers 410, after which the key is new again; without, it is there to be read by an audit, until a new
-	// request with its key replaces it. Native TTL removes it later, never earlier.
+	// KeepFor is how long an expired record is kept, at most 10 years: With GoneAfterExpiry it is a tombstone that
+	// answers 410, and after it the key is new again. Without, it is kept for an audit until a new request with its key
+	// replaces it. Native TTL removes it later, never earlier.
 	KeepFor time.Duration
 	// KeyTime says that the time in a key counts as the time when its request was first sent.
 	KeyTime KeyTime
@@ -51,8 +51,8 @@ type Policy struct {
 	KeyTimeRequired bool
 	// ReplayHeaders are the names of response headers that are stored and replayed besides Content-Type and Location.
 	ReplayHeaders []string
-	// Observe records and reports what the policy finds and acts on nothing: each request executes, as without protection.
-	// For routes; see [Observe].
+	// Observe records and reports what the policy finds, and does not act on it: each request executes, as without
+	// protection. For routes; see [Observe].
 	Observe bool
 }
 

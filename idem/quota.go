@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Quota bounds what one tenant may ask for; package quota enforces it across instances. It is never asked about a
-// replay. Its errors: a [*QuotaError] refuses; any other means that nobody could be asked, and fails closed.
+// Quota limits one tenant's new keys and look-ups; package quota enforces it across instances. It is never asked about a
+// replay. A [*QuotaError] refuses. Any other error means that the quota could not be read, and the request gets 503.
 type Quota interface {
 	// NewKey asks for the right to one new key of the tenant. giveBack, which is not nil where err is, returns the right
 	// of a request that turned out to need no new key; it does not block and is called at most once.

@@ -14,9 +14,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// ParkDead does what whoever meets a dead lease of a wrapped handler does: it makes the record unknown, fenced by what was
-// seen, and returns that state. It returns "" where there was nothing to do: no such record, a live lease, one that the
-// next request takes over, or a race that somebody else won.
+// ParkDead makes a wrapped record whose lease is over unknown, fenced by what was read, and returns that state. It
+// returns "" where nothing was done: there is no such record, its lease is alive, the next request takes it over, or the
+// record changed meanwhile.
 //
 // Errors: [*UnavailableError], an [*UnreadableError] inside one for a record that this release can't judge.
 func (e *Engine) ParkDead(ctx context.Context, key storage.RecordKey) (storage.State, error) {
@@ -37,13 +37,13 @@ func (e *Engine) ParkDead(ctx context.Context, key storage.RecordKey) (storage.S
 	return parked.State, nil
 }
 
-// Resolve completes a wrapped operation whose outcome was unknown, with the answer that its handler would have given: from
-// now on every request with its key gets it. It is a person's, or a probe's, with evidence that the effect happened; seen
-// is the revision of the record that they saw.
+// Resolve completes a wrapped operation whose outcome was unknown, with the answer that its handler would have given:
+// from now on every request with its key gets it. It is for a person, or a probe, with evidence that the effect happened;
+// seen is the revision of the record that they saw.
 //
-// Errors: a [*storage.RecordConflictError] with what is there now, where that is not what was seen; [ErrNotLive];
-// [*TransitionError] for a record that is not unknown; [*ResponseError] for a response that can't be an answer;
-// [ErrResponseTooLarge]; [*UnavailableError], after which it may be called again.
+// Errors: a [*storage.RecordConflictError] with the present record, where that is not the one that was seen;
+// [ErrNotLive]; [*TransitionError] for a record that is not unknown; [*ResponseError] for a response that can't be an
+// answer; [ErrResponseTooLarge]; [*UnavailableError], after which it may be called again.
 func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, seen storage.Revision, response Response) (storage.Record, error) {
 	if err := e.storable(response); err != nil {
 		return storage.Record{}, err
@@ -62,10 +62,10 @@ func (e *Engine) Resolve(ctx context.Context, tenant string, id OperationID, see
 	return next, nil
 }
 
-// Free makes a record's key executable again. It is a person's, or a probe's, with proof that nothing happened; seen is the
-// revision of the record that they saw. A wrapped record must be unknown, its lease over, and the proof no older than the
-// longest request after that: outbox.Runner waits for it, a person has to. Any other record that is in progress needs no
-// proof: its holder is fenced off and can't commit any more.
+// Free makes a record's key executable again. It is for a person, or a probe, with proof that nothing happened; seen is
+// the revision of the record that they saw. A wrapped record must be unknown and its lease over, and the proof must be
+// from later than the lease's end plus the longest request. outbox.Runner waits for that; a person has to wait, too. Any
+// other record that is in progress needs no proof: its holder is fenced off and cannot commit any more.
 //
 // Errors: as with [Engine.Resolve]; [*TransitionError] for a record that is in another state, and for a wrapped one that
 // is in progress or whose lease lives.
@@ -87,17 +87,17 @@ func (e *Engine) Free(ctx context.Context, tenant string, id OperationID, seen s
 	return next, nil
 }
 
-// Question asks what became of a record that is unknown, as it was read. It returns the answer that the handler would have
+// Question asks for the outcome of an unknown record, as it was read. It returns the answer that the handler would have
 // given, if the effect happened (else its status is 0), and whether it is known that nothing happened. An error ends the
 // reconciliation, and nothing is changed.
 type Question func(ctx context.Context, seen storage.Record) (found Response, absent bool, err error)
 
-// Reconcile asks what became of a wrapped operation whose outcome is unknown, and writes what the answer means: completed with
-// what was found, or free, and returns that state. It returns "" where nothing was changed: the operation is not unknown, the
-// answer decides nothing, somebody else changed the record meanwhile, or absence was found before it proves anything. That is
-// so until absentAfter is over since the lease's end: the longest request of the handler and the provider's listing delay, to
-// which Config.FreezeAllowance and Config.ClockSkew are added. An answer that is too large to be stored becomes a 500
-// that says so: the effect happened all the same.
+// Reconcile asks for the outcome of a wrapped operation that is unknown, and writes what the answer means: completed with
+// what was found, or free. It returns the new state, or "" where nothing was changed: the operation is not unknown, the
+// answer decides nothing, the record changed meanwhile, or nothing was found too early for that to be a proof. Absence is
+// a proof once absentAfter, Config.FreezeAllowance and Config.ClockSkew have passed since the lease's end; absentAfter is
+// the longest request of the handler plus the provider's listing delay. An answer that is too large to be stored becomes
+// a 500 that says so, because the effect happened.
 //
 // Errors: what ask returns; a [*ResponseError] for an answer that can't be one; [*UnavailableError], after which it may be called again; an [*UnreadableError] inside one for a
 // record that this release can't judge.
@@ -167,7 +167,7 @@ func (c *change) decide(ctx context.Context, seen storage.Revision, what string)
 	return *c.frozen.record, nil
 }
 
-// ResponseError is a response that no request can be answered with.
+// ResponseError says that a response has a status that no request can be answered with.
 type ResponseError struct{ Status int }
 
 // Error implements error.

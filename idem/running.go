@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Execution is what a handler may know of the execution that it runs in.
+// Execution describes the execution that a handler runs in.
 type Execution struct {
 	// OperationID is the id of the incarnation: what a Probe looks up, and a good downstream key.
 	OperationID OperationID
@@ -30,8 +30,8 @@ type running struct {
 
 type runningKey struct{}
 
-// ExecutionFrom returns the execution whose handler was given this context, or one derived from it. A handler that
-// writes for itself hands the operation id down, so that what it did can be found again.
+// ExecutionFrom returns the execution whose handler was given this context, or one derived from it. A handler that writes
+// for itself passes the operation id on with its writes and calls, so that a probe can find them.
 func ExecutionFrom(ctx context.Context) (Execution, bool) {
 	r, ok := ctx.Value(runningKey{}).(*running)
 	if !ok {
@@ -40,21 +40,22 @@ func ExecutionFrom(ctx context.Context) (Execution, bool) {
 	return r.execution, true
 }
 
-// NothingHappened declares that this run of the handler has had no effect and never will: its answer is not stored, and the
-// next request with the key executes. It counts within the handler's own context, until the handler returns. It is ignored,
-// with an error in the log, where the handler then answers with a success (2xx), which contradicts it.
+// NothingHappened declares that this run of the handler has had no effect and never will: its answer is not stored, and
+// the next request with the key executes. The context must be the handler's own, or one derived from it, and the handler
+// must not have returned. If the handler then answers with a success (2xx), which contradicts it, the declaration is
+// ignored with an error in the log.
 func NothingHappened(ctx context.Context) {
 	if r, ok := ctx.Value(runningKey{}).(*running); ok && !r.over.Load() {
 		r.nothing.Store(true)
 	}
 }
 
-// ErrLeaseOver says that an execution may not act any more: it has no lease that the store has confirmed and that lives.
+// ErrLeaseOver says that an execution must not act any more: it has no live lease that the store has confirmed.
 var ErrLeaseOver = errors.New("idem: the execution's lease is over")
 
-// Leased returns nil while the execution of this context holds a lease that the store has confirmed and its handler has not
-// returned, and [ErrLeaseOver] otherwise; a context without an execution has none. What acts outside of the transaction asks
-// it last, before the wire: see package guard.
+// Leased returns nil while the execution of this context holds a lease that the store has confirmed and its handler has
+// not returned. Otherwise, and for a context without an execution, it returns [ErrLeaseOver]. Code that acts outside of
+// the transaction should call it last, right before it sends: see package guard.
 func Leased(ctx context.Context) error {
 	r, ok := ctx.Value(runningKey{}).(*running)
 	if !ok || r.over.Load() || r.now().UnixMilli() >= r.lease.Load() {

@@ -14,7 +14,8 @@ import (
 
 const scopePartBytesMax = 1024
 
-// Scope is what one idempotency key means: who calls, what is asked for, under which key.
+// Scope is what one idempotency key is unique within: the tenant, the operation, the principal where the policy says so,
+// and the key.
 type Scope struct {
 	// Tenant comes from the authorizer's context only.
 	Tenant string
@@ -27,7 +28,8 @@ type Scope struct {
 }
 
 // RecordKey hashes the scope as an engine without Config.ScopeSecret does; for any engine, see [Engine.RecordKey]. A
-// principal is hashed in only where there is one, so that switching the option off again finds the older keys.
+// principal is part of the hash only where there is one, so that the older keys are found again after the option is
+// switched off.
 func (s Scope) RecordKey() storage.RecordKey { return s.recordKey(nil) }
 
 func (s Scope) recordKey(secret []byte) storage.RecordKey {

@@ -50,9 +50,9 @@ func (e *Engine) RecordKey(ctx context.Context, scope Scope) (storage.RecordKey,
 	return scope.recordKey(e.cfg.ScopeSecret), nil
 }
 
-// CheckScopeSecret makes sure that the store's records are named under the engine's secret; where the store has no mark yet,
-// the engine's becomes the store's. The first request does the same, and whatever follows an agreement asks nobody: call it
-// at start to fail there. Errors are those of [Engine.RecordKey].
+// CheckScopeSecret checks that the store's records are named under the engine's secret. If the store has no mark of a
+// secret yet, it gets the engine's. The first request does the same check, and the engine remembers a success. Call it at
+// start to fail early. Errors are those of [Engine.RecordKey].
 func (e *Engine) CheckScopeSecret(ctx context.Context) error {
 	if e.agreement.reached.Load() {
 		return nil

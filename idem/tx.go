@@ -9,15 +9,15 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Handler executes an operation. It only reads and computes; what it wants written goes through tx, and is committed
-// together with the response it returns, once, or not at all. It may run again after a [Retry], or in another process
-// after a crash; nothing of an earlier run remains.
+// Handler executes an operation. It only reads and computes. It adds its writes to tx, and they are committed together
+// with the response that it returns, once, or not at all. It may run again after a [Retry], or in another process after a
+// crash; nothing of an earlier run remains.
 //
 // It answers with a response, with a [*RejectedError] (a stored 4xx), or with any other error: nothing is committed or
 // stored and the client's retry executes again.
 type Handler func(ctx context.Context, tx *Tx) (Response, error)
 
-// Tx collects what an execution wants to commit. It belongs to one run of one handler and is not safe for concurrent use.
+// Tx collects what an execution commits. It belongs to one run of one handler and is not safe for concurrent use.
 type Tx struct {
 	operationID OperationID
 	recordKey   storage.RecordKey
@@ -47,8 +47,8 @@ func (tx *Tx) Attempt() int { return tx.attempt }
 // Write adds business writes to the transaction.
 func (tx *Tx) Write(writes ...Write) { tx.writes = append(tx.writes, writes...) }
 
-// Send adds a message to the transaction: the request for one effect, made by the topic's worker. It returns the
-// message's id, which is also the downstream key. A deferred operation sends exactly one, the first of its chain.
+// Send adds a message to the transaction. It asks for one effect, which the topic's worker makes. Send returns the
+// message's id, which is also the downstream key. A deferred operation sends exactly one message, the first of its chain.
 func (tx *Tx) Send(topic string, payload []byte) MessageID {
 	n := len(tx.messages) + 1
 	id := tx.operationID.Message(n)

@@ -9,7 +9,7 @@ import (
 // Reject declares a business answer: the problem, stored and replayed like any result. Its status must be 4xx.
 func Reject(p Problem) Failure { return storage.Rejecting(p.Status, p.Response) }
 
-// Retry declares a lost optimistic lock: the handler reads again and runs again, within the lease.
+// Retry declares a lost optimistic lock: the handler runs again, within the lease.
 func Retry() Failure { return storage.Retrying() }
 
 // RejectedError lets a handler answer with a stored 4xx by returning it as its error; nothing it wrote is committed.

@@ -42,12 +42,12 @@ type Config struct {
 	OutboxTable      string
 	// Shards is the number of partitions that each queue of the sparse indexes is spread over, 1 to 256; default 1. An
 	// index partition takes 1,000 writes per second, and one that is full throttles the table itself: have one shard per
-	// 1,000 messages that are written per second at peak. It may be raised at any time, never lowered: a queue's upper
-	// shards would not be looked at any more.
+	// 1,000 messages that are written per second at peak. It may be raised at any time, but never lowered: nobody would
+	// read a queue's upper shards any more.
 	Shards int
-	// InlineBytesMax is the largest body, after compression, that lies in the record itself, 1 to 65,536 bytes; default
-	// 4 KiB. Every write of a record, lost ones too, is billed by the size of the stored item. Larger bodies of final
-	// responses lie in chunk items, which only a replay reads.
+	// InlineBytesMax is the largest body, after compression, that is stored in the record itself, 1 to 65,536 bytes;
+	// default 4 KiB. Every write of a record, also one whose condition fails, is billed by the size of the stored item.
+	// Larger bodies of final responses are stored in chunk items, which only a replay reads.
 	InlineBytesMax int
 	// ChunkBytes is the size of a chunk item's share of a body, InlineBytesMax to 307,200 bytes; default 300 KiB.
 	ChunkBytes int
@@ -57,7 +57,7 @@ type Config struct {
 	// Translate turns an application's own business write into an item of the transaction. It is asked for every write
 	// that is not one of [Put], [Update], [Delete] or [ConditionCheck]; without it such a write is an error.
 	Translate func(storage.Write) (types.TransactWriteItem, error)
-	// Now is the clock that a call's deadline is compared with before it leaves. Default time.Now.
+	// Now is the clock that a call's deadline is compared with before the call is sent. Default time.Now.
 	Now func() time.Time
 	// Meter, where set, is called after each call to DynamoDB, on the caller's goroutine, and makes the store ask for the
 	// consumed capacity.

@@ -6,14 +6,14 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// DecodeImage reads the message that an image of the outbox table's stream shows: the row as it was then, so whoever acts
-// on it does so under its fence. It returns an error for an image that no message has.
+// DecodeImage reads the message of an image of the outbox table's stream. It is the row as it was then, so a change must
+// be fenced by it. It returns an error for an image that is not a message's.
 func (s *Store) DecodeImage(image map[string]types.AttributeValue) (*storage.Message, error) {
 	return s.decodeMessage(image)
 }
 
-// OperationOf reads from a record's row, or from those two attributes of it (schema.RecordKey, schema.OperationID), which
-// operation it is the record of. It returns an error for a row that is no record's.
+// OperationOf returns the operation id of a record's row. The two attributes schema.RecordKey and schema.OperationID are
+// enough. It returns an error for a row that is not a record's.
 func OperationOf(row map[string]types.AttributeValue) (storage.OperationID, error) {
 	r := &reader{item: row}
 	id := r.operation(storage.RecordKey(r.text(schema.RecordKey)))

@@ -23,10 +23,10 @@ func (n native) IfConditionFails() storage.Failure {
 	return n.failures[0]
 }
 
-// Put makes a business write of an SDK put. A put with a condition takes one failure, [idem.Reject] or [idem.Retry]: what
-// it means that the condition did not hold. One without a condition takes none. A handler's transaction is refused before
-// anything is sent where a condition has no failure, or a failure no condition. In a settlement no condition may fail, and
-// none needs a failure.
+// Put makes a business write of an SDK put. A put with a condition takes one failure, [idem.Reject] or [idem.Retry],
+// which says what a failed condition means. A put without a condition takes none. A handler's transaction with a
+// condition without a failure, or a failure without a condition, is refused before anything is sent. In a settlement no
+// condition may fail, and none needs a failure.
 //
 // The write keeps the put's maps: they must not be changed afterwards.
 func Put(put types.Put, failure ...storage.Failure) storage.Write {
@@ -49,8 +49,8 @@ func ConditionCheck(check types.ConditionCheck, failure ...storage.Failure) stor
 	return native{types.TransactWriteItem{ConditionCheck: &check}, failure}
 }
 
-// Item returns what a [Put], [Update], [Delete] or [ConditionCheck] was made of, for a unit test of the code that made it;
-// not ok for any other write. It shares its maps with the write.
+// Item returns the SDK item of a write that [Put], [Update], [Delete] or [ConditionCheck] made, for unit tests. It is not
+// ok for any other write. The item shares its maps with the write.
 func Item(w storage.Write) (_ types.TransactWriteItem, ok bool) {
 	n, ok := w.(native)
 	return n.item, ok

@@ -1,5 +1,5 @@
-// Package guard keeps the calls of a handler within its execution's lease: whoever else comes to the record may take a dead
-// lease for the end of its holder.
+// Package guard stops the calls of a handler that would be sent after its execution's lease. After the lease, others may
+// treat the execution as dead.
 //
 //	client := &http.Client{Transport: guard.Transport(http.DefaultTransport)}
 package guard
@@ -11,9 +11,9 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// Transport returns a transport whose requests leave only while the execution of their context holds a lease that the store
-// has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent. The
-// context must be the handler's, or one derived from it; with any other one nothing leaves. A nil base is
+// Transport returns a transport whose requests leave only while the execution of their context holds a lease that the
+// store has confirmed. A request that may not leave fails with an error that wraps [idem.ErrLeaseOver]: nothing was sent.
+// The context must be the handler's, or one derived from it; with any other context nothing is sent. A nil base is
 // [http.DefaultTransport].
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {

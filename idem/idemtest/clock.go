@@ -13,8 +13,8 @@ type Clock struct {
 	now time.Time
 }
 
-// NewClock returns a clock that stands at the given time. The zero time does not do: in a record it means that there is
-// none.
+// NewClock returns a clock that shows the given time. It must not be the zero time, which in a record means that there is
+// no time.
 func NewClock(start time.Time) *Clock { return &Clock{now: start} }
 
 // Now returns the time of the clock.
@@ -31,8 +31,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Pause moves the clock by d and returns at once: what waits by it waits no real time. Where the context is done it returns
-// the context's error, and the clock stays.
+// Pause moves the clock by d and returns at once. If the context is done it returns the context's error, and does not
+// move the clock.
 func (c *Clock) Pause(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -23,8 +23,8 @@ type App struct {
 	Translate func(idem.Write) (memstore.Write, error)
 	// Rows are the business rows before the request, by key.
 	Rows map[string][]byte
-	// Topics are where the messages go. Call stands for the provider: where Keys.Honoured is set it may come twice for a
-	// message, and must make its effect once. Default: messages are only inserted.
+	// Topics are where the messages go. Call is a fake of the provider. If Keys.Honoured is set it may be called twice
+	// for a message, and must make its effect once. Default: messages are only inserted.
 	Topics []outbox.Topic
 	// Inline delivers the messages within the request first.
 	Inline bool
@@ -40,11 +40,11 @@ type App struct {
 //   - the client got two different answers, or no final one, or another status;
 //   - a business write was made twice, or not at all;
 //   - a message was sent twice, or not at all, or ended in another state;
-//   - a provider that honours no keys made an effect twice. What it may have made, and nobody can look up, stays unknown:
-//     that is not held against the application.
+//   - a provider that honours no keys made an effect twice. An effect that it may have made, and that nobody can
+//     look up, stays unknown, and is not a failure.
 //
-// Rows and responses that are the same in two runs without a crash must be the same after one. Others hold ids or times,
-// and only their number counts, and the status.
+// Rows and responses that are the same in two runs without a crash must be the same after one. Rows and responses that
+// differ have ids or times in them; of those only the number and the status count.
 //
 // It returns how often it crashed the application, and logs it. No two runs have the same operation ids, so that all of
 // them may share one fake of a provider.

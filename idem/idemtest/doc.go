@@ -1,7 +1,7 @@
 // Package idemtest tests an application's handlers without an emulator and without AWS modules.
 //
 // [Run] runs a handler once and returns what it would commit: its writes, its messages and its response. The writes are
-// not executed. Those that package dynamo makes are looked at with dynamo.Item:
+// not executed. Use dynamo.Item to inspect those that package dynamo makes:
 //
 //	result := idemtest.Run(t, createOrder(request))
 //	put, ok := dynamo.Item(result.Writes[0])
@@ -16,12 +16,12 @@
 //		Topics:    topics,
 //	})
 //
-// A store that fails on request is package storetest/faulty, around a memstore.Store: it refuses calls, loses requests and
-// replies, holds calls back or delivers them late. The Example with a lost reply shows it.
+// Package storetest/faulty wraps a memstore.Store so that it fails on request: it refuses calls, loses requests and
+// replies, holds calls back or delivers them late. The Example with a lost reply shows how.
 //
 // # Time
 //
-// The library reads no clock but the one in its configurations. There are two ways to test what depends on time:
+// The library reads no other clock than the one in its configurations. There are two ways to test what depends on time:
 //
 //   - testing/synctest, where everything runs in one process: on memstore, with handlers that call nothing outside of the
 //     test. Leave Config.Now and Config.Pause alone; inside synctest.Test, time.Sleep moves their defaults.

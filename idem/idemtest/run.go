@@ -22,18 +22,18 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Result is what one run of a handler would commit. Writes and messages are there only where the transaction would be
-// sent: not beside an error, nor beside a response that the operation's policy does not store, such as a 503.
+// Result is what one run of a handler would commit. Writes and messages are set only if the transaction would be sent:
+// not with an error, nor with a response that the operation's policy does not store, such as a 503.
 type Result struct {
 	// OperationID is the id that the handler saw. It is the same in every run of a test.
 	OperationID idem.OperationID
-	// Writes are the business writes, in order. Nothing has executed them, nor judged their conditions.
+	// Writes are the business writes, in order. They were not executed, and their conditions were not checked.
 	Writes []idem.Write
 	// Messages are the messages, in order: look at Topic, Payload and ID.
 	Messages []storage.Message
 	// Response is what the client would get, a rejection's problem too.
 	Response idem.Response
-	// Err is the handler's error as it returned it, or why the engine refuses what the handler collected.
+	// Err is the handler's error as it returned it, or the reason why the engine refuses the writes and messages.
 	Err error
 }
 
@@ -53,7 +53,7 @@ func Tenant(name string) Option { return func(r *request) { r.tenant = name } }
 // At is the time that the handler sees as Tx.Now. Default noon of 2 January 2100, UTC: later than any emulator's TTL.
 func At(now time.Time) Option { return func(r *request) { r.now = now } }
 
-// Of runs the handler as one of the operation: its kind says what may be collected and its policy which responses are
+// Of runs the handler as that of the operation: its kind says what may be collected, and its policy which responses are
 // stored. Nothing is delivered inline. Default: an optimistic operation with the policy idem.IETF.
 func Of(op idem.Operation) Option { return func(r *request) { r.operation = op } }
 
@@ -68,8 +68,8 @@ const (
 	key    = "key"
 )
 
-// Run runs the handler once, for a new key, in an engine on memstore, and returns what it collected. It fails the test for
-// a handler that panics and for an operation that an engine refuses. Nothing of a run is left for the next.
+// Run runs the handler once, for a new key, in an engine on memstore, and returns what it collected. It fails the test
+// for a handler that panics and for an operation that an engine refuses. Runs share no state.
 func Run(t T, handler idem.Handler, options ...Option) Result {
 	t.Helper()
 	r := request{tenant: tenant, now: noon, operation: idem.Operation{

@@ -6,9 +6,9 @@
 // func(http.Handler) http.Handler. [Router] registers them by pattern, so that start-up fails for an unsafe route without a
 // policy, and an audit can list them all.
 //
-// A policy made by [idem.Observe] changes nothing about an endpoint but what is recorded and reported of it: each request
-// executes, as without protection, and says "Idempotency-Status: unprotected". A transactional handler still needs the
-// store for its transaction; a wrapped one is served untouched, streams and all, when the store is down too.
+// A policy made by [idem.Observe] only records and reports: each request executes, as without protection, and says
+// "Idempotency-Status: unprotected". A transactional handler still needs the store for its transaction. A wrapped handler
+// is served unchanged, with streaming, also when the store is down.
 //
 // The order is the contract: authenticate, then the key's syntax, then media type and size, then the fingerprint, then
 // the engine. Validation that may change between releases is the route's Validate: a request that fails it is looked up
@@ -33,7 +33,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Identity is who calls, as the authorizer has it; never from the body, the path or a header that the client chooses.
+// Identity is the caller. It must come from the authorizer, never from the body, the path or a header that the client
+// chooses.
 type Identity struct {
 	// Tenant owns the keys. It must not be empty.
 	Tenant string
@@ -41,8 +42,8 @@ type Identity struct {
 	Principal string
 }
 
-// The errors by which Config.Identify refuses a caller. Any other error means that nobody could be asked, and is
-// answered with 503.
+// The errors by which Config.Identify refuses a caller. Any other error means that the caller could not be identified for
+// the moment, and is answered with 503.
 var (
 	// ErrUnauthenticated is answered with 401.
 	ErrUnauthenticated = errors.New("middleware: unauthenticated")
@@ -52,8 +53,8 @@ var (
 
 // Config is what New takes. Identify is required; the zero value of every other field means its default.
 type Config struct {
-	// Identify authenticates and authorises a request, replays too. An empty tenant without an error is a fault of the
-	// configuration: 500, nothing runs.
+	// Identify authenticates and authorises a request, replays too. An empty tenant without an error is a configuration
+	// error: 500, and nothing runs.
 	Identify func(*http.Request) (Identity, error)
 	// BodyBytesMax bounds a request's body, in bytes; larger ones get 413. Default 256 KiB. The engine's fingerprinter
 	// has a bound of its own.
@@ -68,8 +69,8 @@ type Config struct {
 	// Random is a cryptographic source of randomness, for the one-off keys of unprotected executions. Default
 	// crypto/rand.Reader.
 	Random io.Reader
-	// Report is told what a policy in observe mode would have answered, where that is not what the request got; the log
-	// has a line of it too. It must not block.
+	// Report is called with what a policy in observe mode would have answered, if that is not what the request got. The
+	// log gets a line too. Report must not block.
 	Report func(context.Context, Observation)
 	// Logger gets what an operator should know; never bodies, keys or tokens. Default slog.Default(), as it is when New is
 	// called; slog.New(slog.DiscardHandler) silences it.

@@ -20,7 +20,7 @@ type Observation struct {
 	Tenant            string
 	// Key is the record's key: a hash of the client's. Empty where the request has no valid one.
 	Key storage.RecordKey
-	// OperationID is that of the execution in the way, where the answer would have named or replayed one.
+	// OperationID is that of the earlier execution, if the answer would have named or replayed one.
 	OperationID idem.OperationID
 	// Status is the HTTP status of the answer; 0 where the request would have been executed without protection too.
 	Status int

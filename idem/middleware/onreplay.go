@@ -14,7 +14,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Replay is what Route.OnReplay may know of the answer that is replayed.
+// Replay describes the replayed answer for Route.OnReplay.
 type Replay struct {
 	OperationID idem.OperationID
 	// State is the record's.

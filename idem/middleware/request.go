@@ -15,10 +15,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
-// Request is what a handler is given. Each run of a handler gets one of its own, body included: what it changes is never
-// seen by anybody else.
+// Request is what a handler is given. Each run of a handler gets its own copy, body included.
 type Request struct {
-	// HTTP is the request as it arrived; its body reads Body anew.
+	// HTTP is the request as it arrived. Its body can be read again.
 	HTTP     *http.Request
 	Identity Identity
 	// Body is the whole body.

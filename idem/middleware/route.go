@@ -10,11 +10,11 @@ import (
 	"github.com/idem-go/idem-aws/idem/canonical"
 )
 
-// Route says how the requests of an endpoint are read, and what of them the fingerprint leaves out.
+// Route says how the requests of an endpoint are read, and which parts the fingerprint leaves out.
 //
-// The zero value leaves nothing out: a key that comes again with another method, path, query or body is a mismatch. Each
-// record keeps the selection that its fingerprint was made under, so that a release may change any of these fields and
-// still replays to the retries of earlier requests.
+// The zero value leaves nothing out: a key that is sent again with another method, path, query or body is a mismatch.
+// Each record keeps the selection that its fingerprint was made under, so that a release may change any of these fields
+// and retries of earlier requests still replay.
 type Route struct {
 	// PathByWildcards counts the values of the matched pattern's wildcards (http.Request.Pattern) in place of the whole
 	// path, so that the fixed parts of the path may change. The endpoint must then be served at one pattern only. A [Router]
@@ -38,12 +38,13 @@ type Route struct {
 	// MediaTypes lists the media types that are accepted, without parameters; others get 415, and "*/*" accepts all, none
 	// included. Default: application/json for Handle, "*/*" for Wrap.
 	MediaTypes []string
-	// Validate returns the problem with a request, nil for none. A request that fails is looked up first: it replays when
-	// its stored twin has the same fingerprint; else it gets the problem, and nothing is reserved or stored.
+	// Validate returns the problem with a request, nil for none. A request that fails is looked up first. If an earlier
+	// request with the same key and fingerprint was executed, its answer is replayed; else the request gets the problem,
+	// and nothing is reserved or stored.
 	Validate func(*Request) *idem.Problem
-	// OnReplay returns headers for a replay besides the stored ones: a trace id, a deprecation. It can't touch the replay's
-	// status, body or stored headers, nor what would change their meaning: such headers are dropped, with a line in the
-	// log. It runs after the caller was authorised; its error or panic leaves the replay as it is.
+	// OnReplay returns headers for a replay besides the stored ones: a trace id, a deprecation. It cannot change the
+	// replay's status, body or stored headers, nor add headers that would change their meaning: those are dropped, with a
+	// line in the log. It runs after the caller was authorised; its error or panic leaves the replay as it is.
 	OnReplay func(ctx context.Context, r *Request, replay Replay) (http.Header, error)
 }
 
@@ -65,7 +66,7 @@ func (r Route) withDefault(mediaType string) (Route, error) {
 type Handler func(ctx context.Context, tx *idem.Tx, r *Request) (idem.Response, error)
 
 // Handle registers an atomic, optimistic or deferred operation and returns its endpoint. Requests without protection, by
-// policy or by their method, run in a transaction of their own, under a key that nobody else has. It returns an
+// policy or by their method, run in a transaction of their own, under a key that is used once. It returns an
 // [*idem.ConfigError].
 func (m *Middleware) Handle(op idem.Operation, route Route, h Handler) (http.Handler, error) {
 	return m.handle(op, route, "", h)
@@ -88,11 +89,11 @@ func (m *Middleware) handle(op idem.Operation, route Route, pattern string, h Ha
 }
 
 // Wrap registers an existing handler, which writes for itself, as a wrapped operation and returns its endpoint. Its
-// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic of the
-// handler, or an answer that the policy does not store, leaves unknown unless the operation or the handler declared
-// otherwise: Operation.ReleaseOn, Operation.SafeToRunAgain, [idem.NothingHappened]. Requests without protection, by policy or by their method, pass
-// through untouched once they are authenticated. An empty kind means wrapped; it returns an [*idem.ConfigError] for any
-// other.
+// response is buffered, and so recorded: http.Flusher and http.Hijacker are not offered. A panic of the handler, or an
+// answer that the policy does not store, makes the record unknown unless the operation or the handler declared otherwise:
+// Operation.ReleaseOn, Operation.SafeToRunAgain, [idem.NothingHappened]. Requests without protection, by policy or by
+// their method, pass through untouched once they are authenticated. An empty kind means wrapped; it returns an
+// [*idem.ConfigError] for any other.
 func (m *Middleware) Wrap(op idem.Operation, route Route, h http.Handler) (http.Handler, error) {
 	return m.wrap(op, route, "", h)
 }
@@ -120,14 +121,15 @@ func (m *Middleware) wrapped(op idem.Operation, route Route, pattern string) (*e
 	return m.register(op, route, pattern, anyMediaType)
 }
 
-// Middleware registers a wrapped operation, once, and returns what protects handlers that write for themselves as
-// [Middleware.Wrap] does: for chi, echo, gin, http.ServeMux and whatever else takes a func(http.Handler) http.Handler. It
-// may be called any number of times, also for each request (echo.WrapMiddleware does), and by several requests at once.
-// Where the route has PathParams or PathByWildcards, it belongs behind the router's own matching: in chi r.With, not r.Use.
+// Middleware registers a wrapped operation, once, and returns a middleware that protects handlers that write for
+// themselves as [Middleware.Wrap] does. It is for chi, echo, gin, http.ServeMux and any other router that takes a
+// func(http.Handler) http.Handler. It may be called any number of times, also for each request (echo.WrapMiddleware
+// does), and by several requests at once. Where the route has PathParams or PathByWildcards, it belongs behind the
+// router's own matching: in chi r.With, not r.Use.
 //
-// The operation is one thing that is done, so the protected handlers should be one route's. Where they are several, the
-// method and the whole path tell their requests apart, unless the route leaves the path out; a key that comes to another
-// of them is then a mismatch. It returns an [*idem.ConfigError].
+// The protected handlers should be those of one route. If they belong to several routes, a key that is sent to another
+// one of them is a mismatch, because method and path are part of the fingerprint, unless the route leaves the path out.
+// It returns an [*idem.ConfigError].
 func (m *Middleware) Middleware(op idem.Operation, route Route) (func(http.Handler) http.Handler, error) {
 	registered, err := m.wrapped(op, route, "")
 	if err != nil {

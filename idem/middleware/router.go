@@ -13,8 +13,8 @@ import (
 )
 
 // Router registers endpoints by the patterns of http.ServeMux, and knows all of them: a route that admits POST or PATCH
-// and has no policy fails start-up. What is wrong is collected and returned by [Router.Handler], so that registrations
-// read as a table. It is not safe for concurrent use before everything is registered.
+// and has no policy fails start-up. [Router.Handler] returns the errors of all registrations, so that registrations read
+// as a table. It is not safe for concurrent use before everything is registered.
 type Router struct {
 	m      *Middleware
 	mux    *http.ServeMux
@@ -69,7 +69,7 @@ func (r *Router) Read(pattern string, h func(ctx context.Context, r *Request) (i
 	r.add(RouteInfo{Pattern: pattern}, r.m.Read(h))
 }
 
-// Status registers the status of the operations, as [Middleware.Status] makes it, where the Location of a 202 leads.
+// Status registers the endpoint of [Middleware.Status] at the path that the Location of a 202 names.
 func (r *Router) Status(messages Messages) {
 	r.add(RouteInfo{Pattern: http.MethodGet + " " + r.m.cfg.OperationsPath + "{id}"}, r.m.Status(messages))
 }

@@ -40,8 +40,9 @@ var errChain = errors.New("middleware: the operation waits for a message that is
 
 // Status returns the endpoint of an operation's status, which the Location of a 202 names: for GET at
 // Config.OperationsPath, with the operation's id as the last segment of the path. It authenticates, and answers 200 with
-// the state, the times and, once there is one, the final response; 404 for what the tenant does not have; 410 for what has
-// expired and is kept as gone. messages are read for operations that are pending; nil where no operation is deferred.
+// the state, the times and, once there is one, the final response; 404 for an operation that the tenant does not have;
+// 410 for one that has expired and is kept as gone. It reads messages for operations that are pending; messages may be
+// nil if no operation is deferred.
 func (m *Middleware) Status(messages Messages) http.Handler {
 	return m.Read(func(ctx context.Context, r *Request) (idem.Response, error) {
 		path := r.HTTP.URL.Path

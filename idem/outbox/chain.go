@@ -9,10 +9,10 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// ChainMax is the most messages that an operation's chain has, those included that undo what others did.
+// ChainMax is the largest number of messages in an operation's chain, including those that undo earlier ones.
 const ChainMax = 16
 
-// Due is from when a message that is pending, claimed or evidenced wants somebody.
+// Due is the time from which a worker or a sweep should process a message that is pending, claimed or evidenced.
 func Due(m storage.Message) time.Time {
 	switch m.State {
 	case storage.MessageClaimed:
@@ -28,8 +28,8 @@ type Messages interface {
 	Message(ctx context.Context, id idem.MessageID) (*storage.Message, error)
 }
 
-// Open returns the message that a pending operation waits for: its recovery point. Where none is open it is the last of
-// the chain, and nil where there is none at all. It costs one read for each message of the chain up to the open one.
+// Open returns the open message of a pending operation, which is its recovery point. If no message is open it returns the
+// last of the chain, and nil if there is no message. It costs one read for each message of the chain up to the open one.
 func Open(ctx context.Context, messages Messages, id idem.OperationID) (*storage.Message, error) {
 	var last *storage.Message
 	for n := 1; ; n++ {

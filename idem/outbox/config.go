@@ -18,7 +18,7 @@ type Config struct {
 	ClaimLease time.Duration
 	// CallTimeout bounds one call of a topic, and one [Probe] of a topic or an operation. Default 5 s.
 	CallTimeout time.Duration
-	// SettleMargin is the end of a lease in which no call may run any more: it is for settling. Default 2 s.
+	// SettleMargin is the last part of a lease, in which no call may run: it is for the settlement. Default 2 s.
 	SettleMargin time.Duration
 	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that an AWS
 	// Lambda function is deployed with. It must hold a whole claim. Default 0: not known.
@@ -26,41 +26,43 @@ type Config struct {
 	// SettleMax bounds how long a settlement is sent again that had no reply or met a running transaction, and any other
 	// write; where the context has an earlier deadline, a settlement has half of the time until that. Default 10 s.
 	SettleMax time.Duration
-	// KeepMax bounds how long definite evidence that could not be settled is sent to be kept on its message, where the
-	// context has no earlier deadline. The answer to a call of a provider that neither honours keys nor can be asked is
-	// nowhere else: it is sent for as long as the process lives, and KeepMax once the context was cancelled. Default 10 min.
+	// KeepMax bounds how long definite evidence that could not be settled is sent to the store, to be kept on its
+	// message, where the context has no earlier deadline. If the provider neither honours keys nor can be probed, its
+	// answer to a call exists nowhere else: without a deadline it is sent for as long as the process lives, and for
+	// KeepMax after the context is cancelled. Default 10 min.
 	KeepMax time.Duration
-	// RefuseBefore is when data was lost, if it was: the end of what a restore or a fail-over brought back, and the clocks'
-	// difference. Every message that was created before may have been called without a trace. The row that an
-	// [storage.Loss] keeps says the same to every instance, within a minute; the later of the two counts. Default:
-	// never.
+	// RefuseBefore is the time up to which data may have been lost: that of a restore or a fail-over, plus the clocks'
+	// difference. A message that was created before it counts as called, because the trace of its call may be lost. The
+	// row that a [storage.Loss] keeps has the same effect on every instance, within a minute. The later of the two
+	// counts. Default: never.
 	RefuseBefore time.Time
-	// LongestRequest is the longest time that a request of a wrapped handler can take to arrive and be processed, the handler
-	// being gone or not; and that of a topic that names none of its own. Default 1 min.
+	// LongestRequest is the longest time that a request of a wrapped handler can take to arrive and be processed, even if
+	// the handler is gone. It is also the default of Topic.LongestRequest. Default 1 min.
 	LongestRequest time.Duration
-	// ListingDelay is the longest time until what a wrapped handler made is found by its operation's Probe; and that of a topic
-	// that names none of its own. Default 0.
+	// ListingDelay is the longest time until an operation's Probe finds what its wrapped handler made. It is also the
+	// default of Topic.ListingDelay. Default 0.
 	ListingDelay time.Duration
 	// ClockSkew is the most by which two clocks differ. Default 2 s.
 	ClockSkew time.Duration
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
 	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.
 	BackoffMin, BackoffMax time.Duration
-	// ProbeBackoffMin and ProbeBackoffMax bound the pause after a probe that decided nothing, about a message or a record; it
-	// grows with the time that probes have been in vain. Defaults 1 min and 1 h.
+	// ProbeBackoffMin and ProbeBackoffMax bound the pause after a probe of a message or a record that decided nothing.
+	// The pause grows with the time since which probes have decided nothing. Defaults 1 min and 1 h.
 	ProbeBackoffMin, ProbeBackoffMax time.Duration
-	// SweepGrace is by how much a message's place in the sweep's queue is later than it is due. What it exceeds ClaimLease by,
-	// the sweep looks ahead: a due message is left to its wake-up for the shorter of the two. Default 15 s, so that a first
-	// claim within 5 s moves no place.
+	// SweepGrace is how much later than its due time a message's place in the sweep's queue is. The sweep looks ahead by
+	// what SweepGrace exceeds ClaimLease by, so it leaves a due message to its wake-up for the shorter of the two.
+	// Default 15 s, so that a first claim within 5 s moves no place.
 	SweepGrace time.Duration
 	// SweepPage is how many messages, or records, a [Runner] lists at once. Default 100.
 	SweepPage int
-	// SweepMax bounds how many of each one run of it looks at; the next run goes on there. Default 10,000.
+	// SweepMax bounds how many messages, and how many records, one run of it reads. The next run continues there. Default
+	// 10,000.
 	SweepMax int
-	// StoreTimeout bounds one call to the store; past it the call counts as one without a reply. Default 3 s.
+	// StoreTimeout bounds one call to the store. A call that takes longer counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
-	// ContentionTries bounds how often a write is tried that met a running transaction or a throttle; evidence is sent for as
-	// long as SettleMax and KeepMax say. Default 6; at most 250.
+	// ContentionTries bounds how often a write is tried that fails because of another transaction or a throttle. Evidence
+	// is sent for as long as SettleMax and KeepMax say. Default 6; at most 250.
 	ContentionTries int
 	// ResponseBytesMax bounds a stored response, headers included. Default 3 MiB; at most 3.5 MiB, as in [idem.Config].
 	ResponseBytesMax int
@@ -70,8 +72,8 @@ type Config struct {
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default [idem.Pause].
 	Pause func(context.Context, time.Duration) error
-	// Logger gets one line for each thing that became of a message or a record, beside the engine's own; lines with alarm=true want a person. Never
-	// payloads or keys. Default: discards.
+	// Logger gets one line for each decision about a message or a record, beside the engine's own lines. Lines with
+	// alarm=true need an operator. It never gets payloads or keys. Default: discards.
 	Logger *slog.Logger
 }
 

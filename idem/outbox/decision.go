@@ -7,27 +7,27 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Decision is what became of one message, or of the record of one wrapped operation, that somebody looked at.
+// Decision is the result of processing one message, or the record of one wrapped operation.
 type Decision string
 
 // The decisions about messages and records.
 const (
-	// DecisionNone: nothing was to be done, or somebody else did it meanwhile.
+	// DecisionNone: there was nothing to do, or another process did it meanwhile.
 	DecisionNone Decision = "none"
-	// DecisionUndecided: the answer decides nothing; whoever knows is asked again later.
+	// DecisionUndecided: the answer decides nothing; the probe is repeated later.
 	DecisionUndecided Decision = "undecided"
-	// DecisionEarly: nothing was found, which proves nothing yet.
+	// DecisionEarly: nothing was found, but too early for that to be a proof.
 	DecisionEarly Decision = "early"
 	// DecisionUnasked: the topic, or the operation, has no Probe. A webhook or an operator must decide.
 	DecisionUnasked Decision = "unasked"
-	// DecisionParked: what became of it is unknown from now on.
+	// DecisionParked: it is unknown now.
 	DecisionParked Decision = "parked"
 )
 
 // The decisions about messages alone.
 const (
-	// DecisionOrphan: there is no such message, and evidence for it: a loss of data, or somebody else's. The evidence must
-	// come again, or be looked at by a person; it must not be remembered as taken.
+	// DecisionOrphan: there is evidence for a message that does not exist. Data was lost, or the evidence is about
+	// another system. The caller must not acknowledge the evidence: it must be sent again, or be shown to an operator.
 	DecisionOrphan Decision = "orphan"
 	// DecisionKept: the evidence is on the message, and could not be settled yet, or is not enough to settle it.
 	DecisionKept Decision = "kept"
@@ -129,11 +129,11 @@ type Counts struct {
 	Freed int `json:"freed,omitempty"`
 	// Parked messages and records are unknown now.
 	Parked int `json:"parked,omitempty"`
-	// Undecided ones are asked about again later, those whose absence proves nothing yet included.
+	// Undecided ones are probed again later, including those whose absence proves nothing yet.
 	Undecided int `json:"undecided,omitempty"`
 	// Unasked ones have no Probe.
 	Unasked int `json:"unasked,omitempty"`
-	// Abandoned operations were cancelled, whose first message nobody had claimed in time.
+	// Abandoned operations were cancelled because nobody had claimed their first message in time.
 	Abandoned int `json:"abandoned,omitempty"`
 	// Dead messages were given up.
 	Dead int `json:"dead,omitempty"`
@@ -141,9 +141,9 @@ type Counts struct {
 	Reminded int `json:"reminded,omitempty"`
 	// Skipped ones needed nothing by the time they were read.
 	Skipped int `json:"skipped,omitempty"`
-	// Errors counts messages or records, and listings, that met one; each is in the log.
+	// Errors counts messages, records and listings that failed; each error is in the log.
 	Errors int `json:"errors,omitempty"`
-	// Unfinished says that the run met its bound or its deadline; the next one goes on there.
+	// Unfinished says that the run reached its bound or its deadline; the next run continues there.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
 

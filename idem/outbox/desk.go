@@ -49,8 +49,8 @@ func (d *desk) tellLoss(ctx context.Context, at time.Time) {
 	d.cfg.Logger.WarnContext(ctx, "outbox.refuse_before", "refuse_before", at, "means", "messages created before may have been called")
 }
 
-// UnreadableError is a message that this release can't judge: another schema version or state. Nothing is
-// done with it; the release that wrote it can.
+// UnreadableError says that a message has a schema version or state that this release does not know. The message was not
+// changed; the release that wrote it can process it.
 type UnreadableError struct {
 	SchemaVersion int
 	State         storage.MessageState
@@ -61,7 +61,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("outbox: unreadable message: schema %d, state %q", e.SchemaVersion, e.State)
 }
 
-// TopicError is a message of a topic that is not registered here: another release's. Nothing is done with it.
+// TopicError says that a message's topic is not registered here, because another release sends it. The message was not
+// changed.
 type TopicError struct{ Topic string }
 
 // Error implements error.

@@ -11,10 +11,10 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Operator carries out what a person decides about messages that are unknown, evidenced or dead. Each change demands the
-// message exactly as the person saw it, by its revision: a stale one is an [*storage.MessageConflictError] with what is there
-// now, and changes nothing. What the contract does not admit is a [*RefusalError]. Other errors are as with
-// [Runner.ReconcileMessage].
+// Operator carries out what a person decides about messages that are unknown, evidenced or dead. Each change is
+// conditional on the revision that the person saw. If the message has changed since, nothing is changed, and the error is
+// an [*storage.MessageConflictError] with the present message. A change that the contract does not admit is a
+// [*RefusalError]. Other errors are as with [Runner.ReconcileMessage].
 type Operator struct{ *desk }
 
 // NewOperator returns an operator, or an [*idem.ConfigError] for an argument that is nil.
@@ -26,7 +26,7 @@ func NewOperator(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadL
 	return &Operator{desk: d}, nil
 }
 
-// RefusalError is a change that could lose something, or make it happen twice. Nothing was changed.
+// RefusalError refuses a change that could lose an effect, or make it happen twice. Nothing was changed.
 type RefusalError struct {
 	ID idem.MessageID
 	// Reason says why, for the operator.
@@ -37,8 +37,8 @@ type RefusalError struct {
 func (e *RefusalError) Error() string { return fmt.Sprintf("outbox: %s: refused: %s", e.ID, e.Reason) }
 
 // Settle ends a message that is unknown, evidenced or dead with evidence that a person has: the provider's own books say
-// [Delivered] or [Declined]. DecisionSettled, or DecisionDead or DecisionKept where it could not be settled: then the
-// evidence is kept.
+// [Delivered] or [Declined]. It returns [DecisionSettled], or [DecisionDead] or [DecisionKept] if the evidence could not
+// be settled; then it is kept on the message.
 func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.Revision, evidence Outcome) (Decision, error) {
 	if !definite(evidence) {
 		return DecisionNone, &RefusalError{id, fmt.Sprintf("a %T is no evidence", evidence)}
@@ -60,11 +60,11 @@ func (o *Operator) Settle(ctx context.Context, id idem.MessageID, seen storage.R
 	return decision, nil
 }
 
-// Close ends an operation of which nothing happened, and that nobody shall execute any more: one whose first message was
-// never claimed, or one that is unknown or dead, once its absence could be proven (a person has looked: a message whose
-// effect happened must be settled instead). The message is cancelled, with what Settle makes of [NotExecuted], and the
-// record fails with `operation_closed`, or waits for what Settle sends to undo earlier steps. Where the record is final
-// already only the message ends.
+// Close ends a message of which nothing happened, and which must not be executed any more. It must be the first message
+// of its operation and never have been claimed, or it must be unknown or dead, and old enough for its absence to be
+// proven. The person must have checked that nothing happened: a message whose effect happened must be settled instead.
+// The message is cancelled, with what Settle returns for [NotExecuted]. The record fails with `operation_closed`, or
+// waits for the message that Settle sends to undo earlier steps. If the record is final already, only the message ends.
 func (o *Operator) Close(ctx context.Context, id idem.MessageID, seen storage.Revision) error {
 	x, err := o.change(protocol.Close, id, seen)
 	if err != nil {
@@ -94,9 +94,9 @@ func (x *delivery) unclosable() string {
 	return fmt.Sprintf("it is %s", m.State)
 }
 
-// Redrive starts a message anew that is dead, with attempts and age counted anew: evidence that it keeps is settled; what is
-// open is unknown again, and probed; the rest is pending again, with the same downstream key. One that is evidenced is
-// settled. It returns what the message is then.
+// Redrive starts a dead message again, with attempts and age counted from zero. If it keeps evidence, the evidence is
+// settled. If a call is open, the message is unknown again, and probed. Otherwise it is pending again, with the same
+// downstream key. A message that is evidenced is settled. Redrive returns the message's new state.
 func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen storage.Revision) (storage.MessageState, error) {
 	x, err := o.change(protocol.Redrive, id, seen)
 	if err != nil {

@@ -20,7 +20,7 @@ type Delivered struct {
 	Evidence []byte
 }
 
-// Declined says that the provider judged the request and that the answer is no: a result like any other.
+// Declined says that the provider judged the request and refused it. That is a result like any other.
 type Declined struct {
 	// Reference is the provider's name for what it declined, if it has one.
 	Reference string
@@ -28,12 +28,13 @@ type Declined struct {
 	Evidence []byte
 }
 
-// NotExecuted says that this very call provably had no effect: it was never sent, or the provider turned it away
-// unread (429). The message is offered again after a back-off.
+// NotExecuted says that this call provably had no effect: it was never sent, or the provider rejected it unread (429).
+// The message is called again after a back-off.
 type NotExecuted struct {
 	// Unsent says that the request never left: it counts as no attempt.
 	Unsent bool
-	// RetryAfter is the provider's wish; the back-off is never shorter. More than a day counts as a day. 0 = none.
+	// RetryAfter is the pause that the provider asked for; the back-off is never shorter. More than a day counts as a
+	// day. 0 = none.
 	RetryAfter time.Duration
 	// Cause is for the log; it must not hold payloads or keys.
 	Cause error
@@ -45,9 +46,9 @@ type Ambiguous struct {
 	Cause error
 }
 
-// Refused says that calling again with the same payload can't help: the message is dead at once.
+// Refused says that another call with the same payload cannot succeed. The message is dead at once.
 type Refused struct {
-	// Unproven says that the refusal does not prove that nothing happened, as with a 409 that may speak of an earlier
+	// Unproven says that the refusal does not prove that nothing happened, as with a 409 that may be about an earlier
 	// call under the same key. A refusal that proves it, such as a 400, lets the operation fail if no other call is open.
 	Unproven bool
 	// Cause is for the log; it must not hold payloads or keys.

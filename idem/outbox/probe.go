@@ -16,7 +16,7 @@ import (
 // Config.CallTimeout; nil and a panic count as [Unclear].
 type Probe func(ctx context.Context, r storage.Record) Finding
 
-// Finding is what a probe found: [Found] of a message or [Executed] of a wrapped operation, [Absent] or [Unclear].
+// Finding is what a probe found: [Found] for a message, [Executed] for a wrapped operation, [Absent] or [Unclear].
 type Finding interface{ finding() }
 
 // Found is evidence about a message.
@@ -29,12 +29,12 @@ type Found struct {
 // failed for good counts too, with the failure as its response.
 type Executed struct{ Response idem.Response }
 
-// Absent says that nothing was found. It proves that nothing happened only when no request can be under way any more and all
-// that was made is listed: after the last lease + LongestRequest + ListingDelay, and of a wrapped operation the engine's
-// FreezeAllowance besides.
+// Absent says that nothing was found. It proves that nothing happened only when no request can be under way any more and
+// everything that was made is listed: after the last lease + LongestRequest + ListingDelay, and for a wrapped operation
+// the engine's FreezeAllowance too.
 type Absent struct{}
 
-// Unclear says that nobody could be asked, or that the answer decides nothing.
+// Unclear says that the provider could not be asked, or that its answer decides nothing.
 type Unclear struct {
 	// Cause is for the log; it must not hold payloads or keys.
 	Cause error

@@ -7,22 +7,22 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// WakeUps is a queue of wake-ups: hints, which may be late, doubled or lost. Package sqsqueue keeps them in SQS, package
+// WakeUps is a queue of wake-ups, which may be late, doubled or lost. Package sqsqueue keeps them in SQS, package
 // memqueue in memory.
 type WakeUps interface {
-	// Schedule has the tenant's message delivered to a worker after the delay, or earlier where the queue can't wait so
-	// long. A queue may use the tenant to share its consumers fairly; it changes nothing about what is delivered.
+	// Schedule delivers a wake-up for the tenant's message to a worker after the delay, or earlier if the queue cannot
+	// wait so long. A queue may use the tenant only to share its consumers fairly.
 	Schedule(ctx context.Context, tenant string, id idem.MessageID, delay time.Duration) error
 }
 
-// DeadLetters takes copies of what stands before an operator. The outbox row stays the truth. Implementations: as with
-// [WakeUps].
+// DeadLetters is a queue of dead messages that wait for an operator. The state of a message is its row in the outbox, and
+// a letter only names it. Implementations: as with [WakeUps].
 type DeadLetters interface {
 	// Bury queues the copy.
 	Bury(ctx context.Context, letter DeadLetter) error
 }
 
-// DeadLetter tells of a message that is dead. It carries no payload.
+// DeadLetter names a message that is dead. It carries no payload.
 type DeadLetter struct {
 	Message idem.MessageID `json:"message"`
 	Topic   string         `json:"topic"`
@@ -34,5 +34,6 @@ type DeadLetter struct {
 	Attempts int `json:"attempts"`
 }
 
-// WakeUpDelayMax is the longest delay that is asked of a [WakeUps]: SQS can't wait longer. The sweep does the rest.
+// WakeUpDelayMax is the longest delay that is asked of a [WakeUps], because SQS cannot wait longer. The sweep delivers
+// messages that are due later.
 const WakeUpDelayMax = 15 * time.Minute

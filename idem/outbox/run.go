@@ -12,17 +12,18 @@ import (
 	"github.com/idem-go/idem-aws/idem/protocol"
 )
 
-// Consumer hands out the wake-ups of a queue. memqueue.Queue and sqsqueue.Consumer implement it.
+// Consumer receives the wake-ups of a queue. memqueue.Queue and sqsqueue.Consumer implement it.
 type Consumer interface {
-	// Receive waits for wake-ups and returns at most so many; none where nothing came for a while, or ctx has ended.
+	// Receive waits for wake-ups and returns at most as many as most says. It returns none if no wake-up came for a
+	// while, or if ctx has ended.
 	Receive(ctx context.Context, most int) ([]Received, error)
 }
 
-// Received is a wake-up that nobody else is handed for now.
+// Received is a wake-up that no other consumer receives for now.
 type Received struct {
 	Message idem.MessageID
-	// Hold runs deliver, keeps the wake-up from others meanwhile, and removes it from the queue where deliver succeeds;
-	// otherwise the wake-up comes again. It returns deliver's error, or the queue's.
+	// Hold runs deliver, and keeps the wake-up from other consumers meanwhile. If deliver succeeds it removes the wake-up
+	// from the queue; otherwise the wake-up is received again. It returns deliver's error, or the queue's.
 	Hold func(ctx context.Context, deliver func(context.Context) error) error
 }
 
@@ -58,7 +59,8 @@ func (c RunConfig) withDefaults(cfg Config) (RunConfig, error) {
 	return c, nil
 }
 
-// ErrUndrained: something was still under way when [RunConfig].Drain was over. The rows say what: another process goes on.
+// ErrUndrained says that deliveries were still running when [RunConfig].Drain was over. Another process continues from
+// their rows.
 var ErrUndrained = errors.New("outbox: what was under way has not ended in time")
 
 // Run does all that brings messages and wrapped records to an end, in a process that lives until ctx ends: it delivers the

@@ -16,8 +16,8 @@ type Store interface {
 	storage.Loss
 	// UpdateMessage replaces the whole message where the stored one satisfies the fence: claim, back-off, parking, offering.
 	UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error
-	// PatchMessage changes what the end names of the message, where the stored one satisfies the fence, and leaves the rest:
-	// so evidence that fences by nothing but "not final" erases no claim.
+	// PatchMessage changes the attributes that the end names, where the stored message satisfies the fence, and leaves
+	// the rest. So evidence whose fence is only "not final" erases no claim.
 	PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error
 	// PostponeMessage moves the message to another place in its queue, where the stored one satisfies the fence. Everything
 	// else stays, the revision too.

@@ -15,12 +15,11 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Topic is everything that is known about one kind of effect, as one value. Worker, webhook, reconciler and operator all
-// settle through its one Settle.
+// Topic describes one kind of effect. Worker, webhook, reconciler and operator all settle through its Settle.
 type Topic struct {
 	// Name is stable for ever: it stands in every message. "payments.charge".
 	Name string
-	// Call asks the provider for the effect, with m.ID as the downstream key, and says what is known afterwards. Its
+	// Call asks the provider for the effect, with m.ID as the downstream key, and returns what is known afterwards. Its
 	// context ends before the caller's lease does. It must send at most one request (package call does); nil and a panic
 	// count as [Ambiguous].
 	Call func(ctx context.Context, m storage.Message) Outcome
@@ -30,39 +29,40 @@ type Topic struct {
 	Probe func(ctx context.Context, m storage.Message) Finding
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
-	// the same settlement. It can't reject: an error leaves the message dead, with its evidence, before an operator.
+	// the same settlement. It cannot reject: after an error the message is dead, keeps its evidence, and waits for an
+	// operator.
 	Settle func(m storage.Message, o Outcome) (Settlement, error)
-	// Fallback is the short final response that is stored where the one of Settle is too large: the effect has happened,
-	// so it is settled all the same. Default: the same status, and the operation id with the provider's
-	// reference as the body.
+	// Fallback is a short final response, which is stored where that of Settle is too large. The effect has happened, so
+	// it must be settled. Default: the same status, and the operation id with the provider's reference as the body.
 	Fallback func(m storage.Message, o Outcome) idem.Response
 	// ResponseBytesMax bounds the final response, headers included. Default and upper bound: Config.ResponseBytesMax.
 	ResponseBytesMax int
 	// Keys is what the provider promises about downstream keys.
 	Keys Keys
-	// LongestRequest is the longest time that a request can take to reach the provider and be processed, its caller
-	// being gone or not. Default Config.LongestRequest.
+	// LongestRequest is the longest time that a request can take to reach the provider and be processed, even if its
+	// caller is gone. Default Config.LongestRequest.
 	LongestRequest time.Duration
-	// ListingDelay is the longest time until what was made is found by Probe. Default Config.ListingDelay.
+	// ListingDelay is the longest time until Probe finds what was made. Default Config.ListingDelay.
 	ListingDelay time.Duration
-	// AttemptsMax bounds how often the provider is called before the message is dead, and apart from that how many of its
-	// workers may die. Default 10; at most 250.
+	// AttemptsMax bounds how often the provider is called before the message is dead. Claims whose worker died have the
+	// same bound, and are counted separately. Default 10; at most 250.
 	AttemptsMax int
 	// AgeMax bounds how old a message gets before it is dead. Default 24 h.
 	AgeMax time.Duration
-	// AbandonAfter bounds how long an operation whose first message nobody has claimed stays open: then it is cancelled, and
-	// answered with 408. Default AgeMax.
+	// AbandonAfter bounds how long an operation whose first message nobody has claimed stays open. After it the operation
+	// is cancelled and answered with 408. Default AgeMax.
 	AbandonAfter time.Duration
-	// UnknownMax bounds how long probes may leave a message undecided before it is dead, from when its absence could first
-	// have been proven. Default 24 h. Without Probe there is no bound: it stays unknown until somebody knows.
+	// UnknownMax bounds how long probes may leave a message undecided before it is dead, from when its absence could
+	// first have been proven. Default 24 h. Without Probe there is no bound: the message stays unknown until a webhook or
+	// an operator settles it.
 	UnknownMax time.Duration
 }
 
-// Keys is a provider's promise: a request with a key that it has seen is answered with the first one's result.
+// Keys is a provider's promise that it answers a request whose key it has seen with the first request's result.
 type Keys struct {
-	// Honoured says that the promise is made. Without it a call whose outcome is open is never followed by another, unless
-	// its absence is proven. A risk remains there that no protocol removes: a request that comes later than LongestRequest
-	// says, or an effect that is listed later than ListingDelay says, happens twice.
+	// Honoured says that the provider makes this promise. Without it a call whose outcome is unknown is never followed by
+	// another, unless its absence is proven. A risk remains that no protocol removes: if a request arrives later than
+	// LongestRequest says, or an effect is listed later than ListingDelay says, the effect happens twice.
 	Honoured bool
 	// Retention is how long the provider remembers a key, from its first request.
 	Retention time.Duration
@@ -71,11 +71,11 @@ type Keys struct {
 // Settlement is what an outcome means to the application: business writes, and either the operation's final response or
 // the next message of its chain.
 //
-// For messages of operations that are complete without them only the writes count. For [NotExecuted] the record gets the
-// outbox's own answer. But where a later message of a chain was given up, Next compensates: it sends the message that undoes
-// what an earlier one did. The given-up message is cancelled, the operation stays pending, and once the undoing message is
-// delivered the record fails with the response of its Settle. An undoing message that is declined, refused or exhausted is
-// dead: an operator must decide.
+// For a message of an operation that is complete without it, only the writes count. For [NotExecuted] the record gets the
+// outbox's own answer. But if a later message of a chain was given up, Next compensates: it sends the message that undoes
+// what an earlier one did. The given-up message is cancelled, the operation stays pending, and once the undoing message
+// is delivered the record fails with the response of its Settle. An undoing message that is declined, refused or
+// exhausted is dead: an operator must decide.
 type Settlement struct {
 	// Writes join the transaction that ends the message; none of their conditions may fail.
 	Writes []idem.Write
@@ -91,8 +91,7 @@ type Next struct {
 	Payload []byte
 }
 
-// Topics holds the registered topics together with the configuration that their promises were checked against. It is
-// immutable and safe for concurrent use.
+// Topics holds the registered topics and their configuration. It is immutable and safe for concurrent use.
 type Topics struct {
 	cfg    Config
 	byName map[string]Topic
@@ -134,8 +133,9 @@ func (t *Topics) Protocol(name string) (protocol.Topic, bool) {
 	return topic.protocol(t.cfg).Topic, ok
 }
 
-// Absence says from when it is proof that a provider has nothing of the message, whose topic must be registered, and whether
-// nobody can have called it at all. Data from before lost, or Config.RefuseBefore, may be missing.
+// Absence returns the time from which it is proof that the provider has nothing of the message, and whether nobody can
+// have called the provider for it at all. The message's topic must be registered. Data from before lost, or
+// Config.RefuseBefore, may be missing.
 func (t *Topics) Absence(m storage.Message, lost time.Time) (proof time.Time, untouched bool) {
 	config, header := t.byName[m.Topic].protocol(t.cfg), translation.HeaderOf(&m)
 	config.Topic.RefuseBefore = max(config.Topic.RefuseBefore, translation.InstantOf(lost))

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// ResponseBound is a store that says how large a response it takes. idem.New holds the engine's bound against it: a response
-// that the engine lets pass and the store refuses would be known only when the work is done.
+// ResponseBound is a store that says how large a response it takes. idem.New compares the engine's bound with it:
+// otherwise the store would refuse a response only after the work is done.
 type ResponseBound interface {
 	// ResponseBytesMax is the size of the largest response that is stored, headers included, in bytes.
 	ResponseBytesMax() int

@@ -1,6 +1,6 @@
-// Package storage is what somebody needs who writes a store, or works with rows: the [Store] interface, records and
-// messages with everything they hold, the fences of conditional writes, transactions, and what a store answers. Package
-// storetest holds every implementation to it.
+// Package storage has what an author of a store needs: the [Store] interface, records and messages, the fences of
+// conditional writes, transactions, and the errors of a store. Package storetest tests every implementation against it.
 //
-// An application needs none of it: package idem has its names, and packages dynamo and memstore have the stores.
+// An application does not need this package: package idem has the names that it uses, and packages dynamo and memstore
+// have the stores.
 package storage

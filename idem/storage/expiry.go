@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Expiry is how the life of a final record ends, besides its retention: what the policy said when it was reserved. The
-// zero value frees the key, and lets the record go, when the retention is over.
+// Expiry says, besides the retention, how the life of a final record ends. It is copied from the policy when the record
+// is reserved. With the zero value the key is free, and the record may be removed, when the retention is over.
 type Expiry struct {
 	// KeepFor is how long the record is kept after it has expired.
 	KeepFor time.Duration
@@ -15,7 +15,7 @@ type Expiry struct {
 	ResourceBacked bool
 }
 
-// At is when a record expires that was done with this status; zero where it lives as long as its resource.
+// At returns when a record expires whose operation ended with this status; zero if it lives as long as its resource.
 func (e Expiry) At(done time.Time, retention time.Duration, status int) time.Time {
 	if e.ResourceBacked && status >= 200 && status <= 299 {
 		return time.Time{}
@@ -28,7 +28,8 @@ func (r Record) Expired(now time.Time) bool {
 	return r.State.Final() && !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
 }
 
-// FreeAt is from when a new request may replace a record that expires at the given time; zero where that is not known yet.
+// FreeAt returns the time from which a new request may replace a record that expires at the given time; zero if that is
+// not known yet.
 func (e Expiry) FreeAt(expires time.Time) time.Time {
 	if expires.IsZero() || !e.Gone {
 		return expires

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Fence is what a conditional write on a record demands of the stored one. One of its alternatives must hold (Revision,
-// States, FreeAt), and LeaseBefore besides. A fence without an alternative admits nothing, and stores refuse it.
+// Fence is the condition of a write on the stored record. One of its alternatives must hold (Revision, States, FreeAt),
+// and LeaseBefore too. A fence without an alternative admits nothing, and stores refuse it.
 type Fence struct {
-	// OperationID is the incarnation that Revision and States speak of, so a zombie of an earlier one can't touch a later.
+	// OperationID is the incarnation that Revision and States are about, so that a holder of an earlier incarnation
+	// cannot change a later one.
 	OperationID OperationID
 	// Revision, where set, admits exactly the row that was seen.
 	Revision Revision
@@ -20,7 +21,8 @@ type Fence struct {
 	// FreeAt, where set, admits no row at all, and one that is completed, failed or failed_retryable and free at this
 	// instant.
 	FreeAt time.Time
-	// LeaseBefore, where set, demands besides that the stored lease ends before it: a renewal never shortens one.
+	// LeaseBefore, where set, demands as well that the stored lease ends before it, so that a renewal never shortens a
+	// lease.
 	LeaseBefore time.Time
 }
 

@@ -20,14 +20,14 @@ const (
 	chainLengthMax   = 99 // messages of one operation
 )
 
-// RecordKey is the partition key of a scope's record: base64url of an HMAC-SHA-256 under idem.Config.ScopeSecret, or of a SHA-256
-// where there is none, over the length-prefixed parts. It spreads evenly, leaves no delimiter to inject and holds no
-// personal data. It is also what logs show in place of the key, and a part of every operation id: without a secret,
-// whoever has one can test guesses of the key against it.
+// RecordKey is the partition key of a scope's record: base64url of an HMAC-SHA-256 under idem.Config.ScopeSecret, or of a
+// SHA-256 where there is none, over the length-prefixed parts. It spreads evenly, has no delimiter to inject and holds no
+// personal data. Logs show it in place of the key, and it is a part of every operation id: without a secret, anybody who
+// has an id can test guesses of the key.
 type RecordKey string
 
-// Operation returns the id of one incarnation of the scope whose record has this key. It returns an error for what is not
-// a record's key.
+// Operation returns the id of one incarnation of the scope whose record has this key. It returns an error for a string
+// that is not a record's key.
 func (k RecordKey) Operation(incarnation protocol.ID) (OperationID, error) {
 	var raw [operationIDBytes]byte
 	if !decode(raw[:recordKeyBytes], string(k)) {
@@ -41,9 +41,9 @@ func (k RecordKey) Operation(incarnation protocol.ID) (OperationID, error) {
 	return OperationID(text[:]), nil
 }
 
-// OperationID names one incarnation of a scope: "op_" + base64url(record key ‖ 128 random bits). It is minted when the
-// scope is reserved from absent or expired and kept across re-reserves. Because the record's key is inside, one GetItem
-// finds the record of an id that a client holds.
+// OperationID names one incarnation of a scope: "op_" + base64url(record key ‖ 128 random bits). It is made when the
+// scope is reserved from absent or expired, and kept when it is reserved again. Because it contains the record's key, one
+// GetItem finds the record of an id.
 type OperationID string
 
 // ErrOperationID is returned for a string that can't be an operation id.
@@ -103,11 +103,11 @@ func (id MessageID) Operation() (OperationID, int, error) {
 	return OperationID(operation), n, nil
 }
 
-// Owner is the random name of one execution, and so the fence: 128 bits, base64url.
+// Owner is the random name of one execution: 128 bits, base64url. Fences compare it.
 type Owner string
 
-// Revision names the write that made a row: 128 random bits, base64url, made anew for each prepared write. A write that
-// had no reply has landed if the row has its revision.
+// Revision names the write that made a row: 128 bits, base64url, new for each prepared write. A write without a reply was
+// applied if the row has its revision.
 type Revision string
 
 // NameOf is the text of an owner's or a revision's bits: "" where there are none.

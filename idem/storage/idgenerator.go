@@ -35,8 +35,8 @@ func (g IDGenerator) Revision() (Revision, error) {
 	return NameOf[Revision](id), err
 }
 
-// OperationID makes the id of a new incarnation of the scope whose record has this key. What is no record's key is an
-// error.
+// OperationID makes the id of a new incarnation of the scope whose record has this key. It returns an error for a string
+// that is not a record's key.
 func (g IDGenerator) OperationID(key RecordKey) (OperationID, error) {
 	id, err := g.ID()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // MessageState is the state of an outbox message.
 type MessageState string
 
-// The states of a message. Delivered, declined and cancelled are final; dead is not: late evidence settles it. Evidenced says
-// that it keeps a definite answer, which is to be settled without another call.
+// The states of a message. Delivered, declined and cancelled are final; dead is not, because late evidence settles it.
+// Evidenced means that the message keeps a definite answer, which is to be settled without another call.
 const (
 	MessagePending   MessageState = "pending"
 	MessageClaimed   MessageState = "claimed"
@@ -35,8 +35,8 @@ func (s MessageState) Final() bool {
 	return s == MessageDelivered || s == MessageDeclined || s == MessageCancelled
 }
 
-// Message is an outbox row that asks for one effect. The row is the truth; a stream record, a queue message and the
-// sweeper are only wake-ups. Times are UTC with millisecond resolution; a zero time is absent.
+// Message is an outbox row that asks for one effect. The state of a message is its row; a stream record, a queue message
+// and the sweep are only wake-ups. Times are UTC with millisecond resolution; a zero time is absent.
 type Message struct {
 	// ID is "<operation id>.<n>" and the downstream key.
 	ID          MessageID
@@ -46,8 +46,8 @@ type Message struct {
 	Tenant      string
 	Topic       string
 	Payload     []byte
-	// Sealed says that payload and evidence are encrypted. A store that encrypts opens them as it reads; where it still says
-	// so, nobody can open them any more.
+	// Sealed says that payload and evidence are encrypted. A store that encrypts decrypts them when it reads the message.
+	// If Sealed is still set then, nobody can decrypt them any more.
 	Sealed bool
 
 	State MessageState
@@ -60,38 +60,39 @@ type Message struct {
 	CreatedAt      time.Time
 	FirstClaimedAt time.Time
 	NextAttemptAt  time.Time
-	// SweepAt is when the sweep looks at the message, if nobody else has finished it. A claim moves it only when its
-	// lease ends later, so that most messages pay for entering and leaving the sparse index and for nothing between.
+	// SweepAt is when the sweep reads the message, if it is not finished by then. A claim moves it only if its lease ends
+	// later, so that most messages are written to the sparse index twice: when they enter and when they leave it.
 	SweepAt time.Time
-	// OpenSince is when the first call whose outcome is not known was allowed: what "may have happened" means.
+	// OpenSince is when the first call whose outcome is not known was allowed. Zero means that no call is open.
 	OpenSince time.Time
 	DoneAt    time.Time
-	// RedrivenAt is when an operator last started the message anew: its age counts from then.
+	// RedrivenAt is when an operator last started the message again. Its age counts from then.
 	RedrivenAt time.Time
-	// ClearedAt is when the provider's having nothing was last proof: what is open was called after it.
+	// ClearedAt is when it was last proven that the provider has nothing. A call that is open was made after it.
 	ClearedAt time.Time
-	// RemoveAt is from when native TTL may remove the message: nothing of a chain goes before its record is final. Zero is
-	// never. It is kept in seconds.
+	// RemoveAt is from when native TTL may remove the message, which is never before its record is final. Zero is never.
+	// It is stored in seconds.
 	RemoveAt time.Time
 
-	// Attempts counts calls, Died the claims that ended without a word.
+	// Attempts counts calls, Died the claims whose worker died.
 	Attempts, Died int
-	// Refused says that the provider refused the last call, and no other is wanted; Unfailed that the message is dead and its
-	// record could not be failed with it.
+	// Refused says that the provider refused the last call, so that no other is made. Unfailed says that the message is
+	// dead and its record could not be failed with it.
 	Refused, Unfailed bool
-	// Undoes says that the message undoes what an earlier one of its chain did: once it is delivered the operation fails.
+	// Undoes says that the message undoes an earlier message of its chain. Once it is delivered the operation fails.
 	Undoes bool
 	// Retention is the operation's: the final record expires that long after it is done.
 	Retention time.Duration
 	// Expiry is the record's, for the settlement that makes it final without reading it.
 	Expiry Expiry
-	// Detached messages belong to an operation that was complete without them: their settlement leaves the record alone.
+	// Detached says that the message belongs to an operation that was complete without it. Its settlement does not change
+	// the record.
 	Detached bool
 	// Reference is the provider's name for what it made.
 	Reference   string
 	LastOutcome string
-	// KeptDelivered and KeptDeclined are definite answers that could not be settled. Where both are there they contradict
-	// each other, and a person decides.
+	// KeptDelivered and KeptDeclined are definite answers that could not be settled. If both are set they contradict each
+	// other; delivered is settled, with an alarm.
 	KeptDelivered, KeptDeclined *Kept
 
 	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
@@ -109,7 +110,7 @@ type Kept struct {
 	Evidence []byte
 }
 
-// Readable says whether this release may judge the message.
+// Readable says whether this release knows the message's schema version and state.
 func (m Message) Readable() bool { return m.SchemaVersion == SchemaVersion && m.State.Known() }
 
 // QueueOffer and QueueDead are, with [QueueUnknown], the queues of the messages' sparse index.
@@ -118,8 +119,8 @@ const (
 	QueueDead  = "dead"
 )
 
-// Queue says in which queue of the sparse index the message stands and from when somebody should look at it; final
-// messages stand in none.
+// Queue returns the queue of the sparse index that the message is in, and the time from which it should be processed.
+// Final messages are in no queue.
 func (m Message) Queue() (queue string, at time.Time, ok bool) {
 	switch m.State {
 	case MessagePending, MessageClaimed, MessageEvidenced:
@@ -136,8 +137,8 @@ func (m Message) Queue() (queue string, at time.Time, ok bool) {
 // is about.
 const messageOutlives = 24 * time.Hour
 
-// RemovedAfter is the message's RemoveAt once its operation has ended with a record that expires at the given time: zero
-// where the record lives as long as its resource.
+// RemovedAfter returns the message's RemoveAt once its operation has ended with a record that expires at the given time:
+// zero if the record lives as long as its resource.
 func (m Message) RemovedAfter(expires time.Time) time.Time {
 	if expires.IsZero() {
 		return time.Time{}
@@ -145,9 +146,8 @@ func (m Message) RemovedAfter(expires time.Time) time.Time {
 	return expires.Add(m.Expiry.KeepFor + messageOutlives + time.Second - 1).Truncate(time.Second)
 }
 
-// MessageFence is what a conditional write on a message demands of the stored one. One of its alternatives must hold, and
-// NotDead besides. Where there is no message it holds never. A fence without an alternative admits nothing, and stores
-// refuse it.
+// MessageFence is the condition of a write on the stored message. One of its alternatives must hold, and NotDead too. It
+// never holds if there is no message. A fence without an alternative admits nothing, and stores refuse it.
 type MessageFence struct {
 	// Revision, where set, admits exactly the row that was seen.
 	Revision Revision
@@ -155,9 +155,9 @@ type MessageFence struct {
 	Owner  Owner
 	Epoch  int64
 	States []MessageState
-	// Open admits a message that is not final, whoever holds it: definite evidence has no other fence.
+	// Open admits any message that is not final. It is the fence of definite evidence.
 	Open bool
-	// NotDead demands besides that the message is not dead.
+	// NotDead demands as well that the message is not dead.
 	NotDead bool
 }
 
@@ -177,7 +177,8 @@ func (f MessageFence) Admits(m Message) bool {
 		f.Open && !m.State.Final()
 }
 
-// MessageRef is what a sparse index tells of a message: what never changes, and when to look. The rest is in the row.
+// MessageRef is a message as a sparse index shows it: the attributes that never change, and when to process it. The rest
+// is in the row.
 type MessageRef struct {
 	ID     MessageID
 	Tenant string

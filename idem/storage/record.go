@@ -7,7 +7,7 @@ import (
 )
 
 // SchemaVersion is written into every record and message. A row with another version was written by a release that this
-// one doesn't know: it is answered with 503, never guessed at.
+// one does not know. Requests for it get 503.
 const SchemaVersion = 1
 
 // State is the state of a record. The states and who leaves them are in docs/semantics.md.
@@ -70,11 +70,12 @@ type Record struct {
 	Epoch int64
 	// Owner is the execution that holds, or last held, the record.
 	Owner Owner
-	// Revision names the write that made the row; one that moved only LookAt keeps it.
+	// Revision names the write that made the row. A write that moves only LookAt keeps it.
 	Revision Revision
-	// LeaseUntil is the end of the right to execute. It is past the function's hard deadline, so a live holder is never robbed.
+	// LeaseUntil is the end of the right to execute. It is later than the function's hard deadline, so that nobody takes
+	// over from a live holder.
 	LeaseUntil time.Time
-	// LookAt is where the record stands in its queue, if it stands in one; zero is LeaseUntil.
+	// LookAt is the record's place in its queue, if it is in one; zero means LeaseUntil.
 	LookAt time.Time
 
 	Tenant    string
@@ -96,14 +97,14 @@ type Record struct {
 
 	CreatedAt time.Time
 	DoneAt    time.Time
-	// ExpiresAt is until when the record answers. It stands only on completed and failed records, and on those that are
-	// backed by a resource only once they were ended.
+	// ExpiresAt is until when the record answers. Only completed and failed records have it; a record that is backed by a
+	// resource has it only after it was ended.
 	ExpiresAt time.Time
 	// FreeAt is from when another request may replace a record that is completed, failed or failed_retryable; zero where
 	// that is not known yet.
 	FreeAt    time.Time
 	Retention time.Duration
-	// Expiry is how the record's life ends besides, by the policy that it was reserved under.
+	// Expiry is how the record's life ends, by the policy that it was reserved under.
 	Expiry Expiry
 	// Attempts counts executions of this incarnation.
 	Attempts  int
@@ -116,7 +117,8 @@ type Record struct {
 	SchemaVersion int
 }
 
-// Readable says whether this release may judge the record: an unknown schema, state or kind is answered with 503.
+// Readable says whether this release knows the record's schema version, state and kind. Requests for any other record get
+// 503.
 func (r Record) Readable() bool {
 	return r.SchemaVersion == SchemaVersion && r.State.Known() && r.Kind.Known()
 }
@@ -126,18 +128,19 @@ func (r Record) LeaseDead(now time.Time) bool {
 	return r.State == StateInProgress && !now.Before(r.LeaseUntil)
 }
 
-// WireMax is the longest time that a request to the store can live on the wire after it was sent: its signature is good for
-// 15 minutes. A record outlives its key by this and by a minute in which clocks may differ.
+// WireMax is the longest time after which a request to the store can still arrive: its signature is valid for 15 minutes.
+// A record is kept this long, and a minute for clocks that differ, after its key is free.
 const (
 	WireMax        = 15 * time.Minute
 	recordOutlives = WireMax + time.Minute
 )
 
-// RemoveAfter is when native TTL may remove the record, and whether it may at all. Completed and failed records go once their
-// key is free and they were kept; failed_retryable ones once their key is free, or a retention after their lease where
-// that is not known; those in progress a retention after their lease, if running again does no harm; pending, unknown and
-// all other records in progress never. Each stays for 16 minutes besides: a reserve that was sent before the key was free
-// may still be on its way, and must find the row, or it would leave a lease that nobody holds.
+// RemoveAfter returns when native TTL may remove the record, and whether it may at all. A completed or failed record may
+// be removed once its key is free and it was kept long enough; a failed_retryable one once its key is free, or a
+// retention after its lease if that is not known; one in progress a retention after its lease, if running again does no
+// harm. Pending, unknown and all other records in progress are never removed. Each record stays for 16 more minutes: a
+// reserve that was sent before the key was free may still arrive, and must find the row, or it would leave a lease that
+// nobody holds.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():
@@ -159,8 +162,9 @@ const (
 	QueueUnknown = "unknown"
 )
 
-// Queue says in which queue of the sparse index the record stands and from when somebody should look at it. Only wrapped
-// records have one, unless they are safe to run again: any other dead lease is resolved by whoever meets it (ADR 0009).
+// Queue returns the queue of the sparse index that the record is in, and the time from which it should be processed. Only
+// wrapped records that are not safe to run again have one: any other dead lease is taken over by the next request (ADR
+// 0009).
 func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	if r.mayRunAgain() {
 		return "", time.Time{}, false
@@ -178,7 +182,8 @@ func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	return "", time.Time{}, false
 }
 
-// RecordRef is what the sparse index tells of a record: what never changes, and when to look. The rest is in the row.
+// RecordRef is a record as the sparse index shows it: the attributes that never change, and when to process it. The rest
+// is in the row.
 type RecordRef struct {
 	Key         RecordKey
 	OperationID OperationID

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Store keeps records and messages. Its implementations pass storetest.Run. Every write is conditional; whatever it
-// returns means the same everywhere:
+// Store keeps records and messages. Its implementations pass storetest.Run. Every write is conditional, and its errors
+// mean the same in every store:
 //
 //   - nil: the write is known to have happened.
 //   - [*RecordConflictError], [*MessageConflictError], [*WriteFailedError]: a condition failed, nothing happened.
-//   - [ErrContention], as a [*ContentionError]: a running transaction or a throttle was in the way, nothing happened.
-//   - [*OutcomeUnknownError]: there was no reply; the write may have happened or happen yet.
+//   - [ErrContention], as a [*ContentionError]: another transaction or a throttle stopped the write, nothing happened.
+//   - [*OutcomeUnknownError]: there was no reply; the write may have happened, or may still happen.
 //   - [ErrResponseTooLarge]: refused before anything was sent.
-//   - [*NotAskedError]: nothing was sent: the store is known to be down (package breaker), the call's time was over before
-//     it could leave, or there were no credentials to sign it with.
+//   - [*NotAskedError]: nothing was sent: the store is known to be down (package breaker), the call's time was over, or
+//     there were no credentials to sign it with.
 //   - anything else: nothing happened, and trying again is not known to help.
 //
 // A Store is safe for concurrent use.
 type Store interface {
 	Loss
-	// Get reads a record strongly; nil when there is none. Expired records are returned: their reader judges.
+	// Get reads a record strongly; nil if there is none. Expired records are returned too.
 	Get(ctx context.Context, key RecordKey) (*Record, error)
-	// LoadResponse returns the record with the body of its response, reading chunks where it has any, and opening it where
-	// it is sealed. It returns [ErrChunksMissing] when they are gone, [ErrErased] where nobody can open it any more.
+	// LoadResponse returns the record with the body of its response. It reads chunks, and decrypts a sealed response. It
+	// returns [ErrChunksMissing] if chunks are gone, and [ErrErased] if nobody can decrypt the response any more.
 	LoadResponse(ctx context.Context, r Record) (Record, error)
-	// ScopeMark returns the mark of the secret that the store's records are named under (Config.ScopeSecret), read strongly.
-	// Where none is kept it keeps the given one, unless that is empty: of two that come at once one is kept, and both are
-	// told which. Nothing changes or removes it later. A write without a reply is an [*OutcomeUnknownError], and may be
-	// sent again.
+	// ScopeMark returns the mark of the secret that the store's records are named under (Config.ScopeSecret), read
+	// strongly. If there is none it stores the given one, unless that is empty. Of two that come at once one is stored,
+	// and both callers get that one. No method changes or removes it later. A write without a reply is an
+	// [*OutcomeUnknownError], and may be sent again.
 	ScopeMark(ctx context.Context, keep string) (kept string, err error)
 	// Insert writes the record if its key is absent, or free at now: an Update whose fence has FreeAt. A
-	// [*RecordConflictError] carries what is there.
+	// [*RecordConflictError] has the stored record.
 	Insert(ctx context.Context, r Record, now time.Time) error
 	// Update writes the whole record where the stored one satisfies the fence.
 	Update(ctx context.Context, r Record, fence Fence) error
@@ -50,9 +50,9 @@ type Store interface {
 
 // Commit is one transaction of an execution. Item 0 is always the record.
 type Commit struct {
-	// Record is the record as it shall be.
+	// Record is the record as it is to be stored.
 	Record Record
-	// Fence is what the stored record must satisfy; nil inserts where the key is absent or free at Now.
+	// Fence is the condition on the stored record. Nil inserts the record if the key is absent or free at Now.
 	Fence *Fence
 	// Now is the time frozen into the transaction's conditions.
 	Now time.Time
@@ -64,18 +64,18 @@ type Commit struct {
 	Token string
 }
 
-// Settlement is the one transaction that ends a message, or starts it anew.
+// Settlement is the one transaction that ends a message, or starts it again.
 type Settlement struct {
 	// Message is what the message becomes.
 	Message MessageEnd
-	// Replace, where set, is the whole message as it shall be; of Message only what names it counts then.
+	// Replace, where set, is the whole message as it is to be stored; of Message only what identifies it counts then.
 	Replace *Message
 	// Fence is what the stored message must satisfy.
 	Fence MessageFence
 	// Record is what the record becomes; nil leaves it (another message follows, or it is final already). The stored
 	// one must be pending under the same operation id.
 	Record *RecordEnd
-	// Check, where set, is demanded of a record that stays as it is. Not with Record.
+	// Check, where set, is the condition on a record that is not changed. Not with Record.
 	Check *RecordCheck
 	// Writes are the business writes, in order.
 	Writes []Write
@@ -87,15 +87,15 @@ type Settlement struct {
 	Token string
 }
 
-// RecordCheck is demanded of a record that stays as it is: pending under the operation id or, with Ended, not that: final,
-// another incarnation's, or gone.
+// RecordCheck is a condition on a record that the write does not change: it must be pending under the operation id. With
+// Ended it must not be that, but final, another incarnation's, or absent.
 type RecordCheck struct {
 	Key         RecordKey
 	OperationID OperationID
 	Ended       bool
 }
 
-// Admits says whether the stored record, nil where there is none, is as demanded.
+// Admits says whether the stored record, nil if there is none, satisfies the check.
 func (c RecordCheck) Admits(r *Record) bool {
 	if c.Ended {
 		return r == nil || r.OperationID != c.OperationID || r.State.Final()
@@ -106,7 +106,7 @@ func (c RecordCheck) Admits(r *Record) bool {
 // MessageEnd is what a settlement makes of a message; the attributes that are not named here stay as they are.
 type MessageEnd struct {
 	ID MessageID
-	// Tenant and Topic are the message's, and Sealed is as in [Message]: what an encrypting store goes by. They are not
+	// Tenant and Topic are the message's, and Sealed is as in [Message]. A store that encrypts needs them. They are not
 	// written.
 	Tenant, Topic string
 	Sealed        bool
@@ -118,7 +118,7 @@ type MessageEnd struct {
 	LastOutcome string
 	// KeptDelivered and KeptDeclined are kept on the message; nil removes nothing.
 	KeptDelivered, KeptDeclined *Kept
-	// SweepAt is where the message stands in its queue, if its state is not final.
+	// SweepAt is the message's place in its queue, if its state is not final.
 	SweepAt time.Time
 	// RemoveAt is the message's, if its operation has ended; zero leaves it.
 	RemoveAt time.Time
@@ -146,24 +146,24 @@ type RecordEnd struct {
 
 // Errors that callers only branch on.
 var (
-	// ErrContention: a running transaction, a throttle or a capacity limit was in the way, and nothing happened.
+	// ErrContention: another transaction, a throttle or a capacity limit stopped the write, and nothing happened.
 	ErrContention = errors.New("idem: contention in the store")
 	// ErrThrottled is the ErrContention of a throttle or capacity limit.
 	ErrThrottled = fmt.Errorf("%w: throttled", ErrContention)
 	// ErrResponseTooLarge: the response does not fit, and nothing was sent.
 	ErrResponseTooLarge = errors.New("idem: response too large to store")
-	// ErrChunksMissing: a record's response lies in chunks that can't be read.
+	// ErrChunksMissing: a record's response is stored in chunks that cannot be read.
 	ErrChunksMissing = errors.New("idem: the stored response is incomplete")
 	// ErrErased: a stored response or a message's payload was encrypted under a tenant's key that was erased.
 	ErrErased = errors.New("idem: the tenant's key was erased")
 )
 
-// RecordConflictError: the condition on a record failed; nothing of the write happened.
+// RecordConflictError says that the condition on a record failed, and nothing of the write happened.
 type RecordConflictError struct {
 	// Existing is the stored record without the body of a chunked response; nil when there is none.
 	Existing *Record
-	// Message is what the same transaction found in the place of a message that it would have inserted or changed; nil
-	// where nothing was in the way of those. It is one's own where a commit that landed was sent again.
+	// Message is the stored message, if the same transaction failed on a message that it would have inserted or changed;
+	// otherwise nil. It is the caller's own message if a commit that was applied is sent again.
 	Message *Message
 }
 
@@ -175,7 +175,7 @@ func (e *RecordConflictError) Error() string {
 	return fmt.Sprintf("idem: the record is %s under another fence", e.Existing.State)
 }
 
-// MessageConflictError: the condition on a message failed; nothing of the write happened.
+// MessageConflictError says that the condition on a message failed, and nothing of the write happened.
 type MessageConflictError struct {
 	// Existing is the stored message; nil when there is none.
 	Existing *Message
@@ -189,13 +189,13 @@ func (e *MessageConflictError) Error() string {
 	return fmt.Sprintf("idem: the message is %s under another fence", e.Existing.State)
 }
 
-// WriteFailedError: the condition of a business write failed, and those of the record and the messages did not; nothing
-// happened. Where something was not judged, the failed conditions were judged beside a transaction that was changing the
-// rest: whether they count is the caller's to decide.
+// WriteFailedError says that the condition of a business write failed, those of the record and the messages did not, and
+// nothing happened. If some items were not judged, another transaction was changing them at the time; the caller decides
+// whether the failed conditions count.
 type WriteFailedError struct {
 	// Indexes are the positions of the writes that failed, ascending; at least one.
 	Indexes []int
-	// Unjudged are the positions of the writes that nobody judged, because of another transaction or a throttle.
+	// Unjudged are the positions of the writes that were not judged, because of another transaction or a throttle.
 	Unjudged []int
 	// OwnUnjudged says that an item of the store's own was not judged: the record, a message, or a part of the response.
 	OwnUnjudged bool
@@ -210,12 +210,12 @@ func (e *WriteFailedError) Error() string {
 	return text
 }
 
-// ContentionError: another transaction, a throttle or a capacity limit was in the way, and nothing happened. It is
-// [ErrContention], and [ErrThrottled] where Throttled is set.
+// ContentionError says that another transaction, a throttle or a capacity limit stopped the write, and nothing happened.
+// It is [ErrContention], and [ErrThrottled] where Throttled is set.
 type ContentionError struct {
-	// Unjudged are the positions of the business writes that were not judged; none where it was the store's own part.
+	// Unjudged are the positions of the business writes that were not judged; none if it was an item of the store's own.
 	Unjudged []int
-	// Throttled says that a throttle or a capacity limit was in the way.
+	// Throttled says that it was a throttle or a capacity limit.
 	Throttled bool
 }
 
@@ -232,7 +232,7 @@ func (e *ContentionError) Is(target error) bool {
 	return target == ErrContention || e.Throttled && target == ErrThrottled
 }
 
-// MalformedError: a stored message can't be read at all, nor judged: another release's, or damaged.
+// MalformedError says that a stored message cannot be read: another release wrote it, or it is damaged.
 type MalformedError struct {
 	// ID is the message's, where that can be read.
 	ID    MessageID
@@ -247,11 +247,11 @@ func (e *MalformedError) Error() string {
 // Unwrap returns the cause.
 func (e *MalformedError) Unwrap() error { return e.Cause }
 
-// NotAskedError: the store was not asked, so nothing of the call happened.
+// NotAskedError says that the call was not sent to the store, so nothing happened.
 type NotAskedError struct {
-	// RetryAfter is when a store that is known to be down will be asked again; 0 where Cause says why it was not.
+	// RetryAfter is when a store that is known to be down will be called again; 0 if Cause is set.
 	RetryAfter time.Duration
-	// Cause is why the call did not leave, where the store is not known to be down.
+	// Cause is why the call was not sent, if the store is not known to be down.
 	Cause error
 }
 
@@ -266,7 +266,7 @@ func (e *NotAskedError) Error() string {
 // Unwrap returns the cause.
 func (e *NotAskedError) Unwrap() error { return e.Cause }
 
-// OutcomeUnknownError: the store gave no reply; the write may have happened, or may happen yet.
+// OutcomeUnknownError says that the store gave no reply. The write may have happened, or may still happen.
 type OutcomeUnknownError struct {
 	// Cause is what the transport said.
 	Cause error
