@@ -192,7 +192,7 @@ var stimuli = func() map[string]stimulus {
 	all := map[string]stimulus{
 		"woken": {errand: protocol.Wake}, "woken, can't be told": {errand: protocol.Wake, meant: protocol.Meant{Fails: true}},
 		"woken, to be undone": {errand: protocol.Wake, meant: protocol.Meant{Continues: true}},
-		"closed":              {errand: protocol.Close}, "redriven": {errand: protocol.Redrive},
+		"closed":              {errand: protocol.Close}, "redriven": {errand: protocol.Redrive}, "reminded of": {errand: protocol.Remind},
 	}
 	for name, o := range map[string]protocol.Outcome{"delivered": protocol.OutDelivered, "declined": protocol.OutDeclined} {
 		all[name] = stimulus{errand: protocol.Tidings, evidence: o}
