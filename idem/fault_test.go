@@ -221,7 +221,7 @@ func TestContentionForEverReleasesWith503(t *testing.T) {
 	}
 }
 
-func TestContentionOnReserveIsInProgress(t *testing.T) { // design.md "Reserve": bounded, then 409 + Retry-After: 1
+func TestContentionOnReserveIsInProgress(t *testing.T) { // design.md "One request, step by step": bounded, then 409 + Retry-After: 1
 	bubble(t, func(t *testing.T) {
 		w, store := newFaultyWorld(t)
 		orders := w.register(idem.Operation{Kind: idem.KindAtomic})

@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/idem-go/idem-aws/"
 
-// mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Code: who may
-// import whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
+// mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Who may import
+// whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
 var mayImport = map[string][]string{
 	"idem":                          {"idem/canonical", "idem/header", "idem/internal/cutover", "idem/internal/flight", "idem/internal/translation", "idem/protocol", "idem/storage"},
 	"idem/canonical":                {},

@@ -96,7 +96,8 @@ func TestSamplesOfBothGatewaysAreOneRequest(t *testing.T) {
 	}
 }
 
-// docs/design.md "Inline first": the function calls the provider and settles within the invocation; no wake-up is needed.
+// docs/design.md "Kinds of operation": the function calls the provider and settles within the invocation; no wake-up is
+// needed.
 func TestSamplePayoutIsDeliveredInline(t *testing.T) {
 	s := lambdatest.New(t)
 	s.Account(t, lambdatest.Tenant, "acct_1", 1000)

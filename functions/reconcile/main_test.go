@@ -37,7 +37,8 @@ func want(t *testing.T, want outbox.Counts) {
 	}
 }
 
-// What the provider has is settled as the worker would have, and only once (docs/design.md "Reconciler").
+// What the provider has is settled as the worker would have, and only once (docs/design.md "Sweep, reconciler, webhook
+// and operator").
 func TestReconcileSettlesWhatTheProviderHas(t *testing.T) {
 	s := lambdatest.New(t)
 	a := s.Accept(t, time.Hour)

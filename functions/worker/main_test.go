@@ -58,7 +58,7 @@ func none(t *testing.T, failed []string) {
 	}
 }
 
-// Either wake-up delivers, and any number of them delivers once (docs/design.md "Messages").
+// Either wake-up delivers, and any number of them delivers once (docs/design.md "One message, step by step").
 func TestEitherWakeUpDelivers(t *testing.T) {
 	for _, first := range []string{"stream", "queue"} {
 		t.Run(first, func(t *testing.T) {

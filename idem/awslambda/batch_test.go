@@ -132,7 +132,7 @@ func TestStreamStopsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
-// Batches: each call is capped, and what was not reached is reported (docs/design.md "Messages").
+// Batches: each call is capped, and what was not reached is reported (docs/design.md "One message, step by step").
 func TestRecordsThatAreNotReachedAreFailures(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -170,7 +170,7 @@ func TestRecordsThatAreNotReachedAreFailures(t *testing.T) {
 	}
 }
 
-// One slow provider never holds up what is behind it (docs/design.md "Messages").
+// One slow provider never holds up what is behind it (docs/design.md "One message, step by step").
 func TestRecordsAtOnceDoNotWaitForASlowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

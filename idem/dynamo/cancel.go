@@ -18,7 +18,7 @@ const (
 	reasonThroughput      = "ProvisionedThroughputExceeded"
 )
 
-// cancelled reads the reasons of a cancelled transaction position by position (design.md "Commit", table of outcomes).
+// cancelled reads the reasons of a cancelled transaction position by position (design.md "What a lost reply means").
 //
 // The store's own items come first. A failed condition of one of them decides, whatever else failed: where the record is
 // not mine, a business condition was judged in vain. Then the business writes count, together with what was

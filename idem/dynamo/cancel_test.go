@@ -20,7 +20,7 @@ const (
 	invalid   = "ValidationError"
 )
 
-// The reasons of a cancelled transaction are read position by position (design.md "Commit", table of outcomes): a commit
+// The reasons of a cancelled transaction are read position by position (design.md "What a lost reply means"): a commit
 // of record, message and two writes.
 func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)

@@ -173,7 +173,7 @@ func (c *chain) wake() {
 	}
 }
 
-// design.md "Inline first": both phases and the final answer in one request; a duplicate replays it.
+// design.md "Kinds of operation": both phases and the final answer in one request; a duplicate replays it.
 func TestInlineAnswersTheFinalResultInOneRequest(t *testing.T) {
 	c := newChain(t, nil)
 	op := c.operation(false)

@@ -102,8 +102,8 @@ func TestWhatIsSealedIsNotSealedTwice(t *testing.T) {
 	}
 }
 
-// Sending again sends identical bytes (design.md "Commit"), and the same amendment writes the same chunks, so that none is
-// ever torn under a reader.
+// Sending again sends identical bytes (design.md "What a lost reply means"), and the same amendment writes the same
+// chunks, so that none is ever torn under a reader.
 func TestTheSameIsSealedToTheSameBytes(t *testing.T) {
 	v := newVault(t, seal.Config{})
 	r := completed(t, "ada", strings.Repeat("secret", 1000))

@@ -13,7 +13,8 @@ var (
 	retries = idem.Retry()
 )
 
-// commitTests: record, business writes and messages become visible together, once, or not at all (design.md "Commit").
+// commitTests: record, business writes and messages become visible together, once, or not at all (design.md "One request,
+// step by step").
 var commitTests = []test{
 	{"an inserting commit writes record, rows and messages", func(e *env) {
 		r := pending(e.reserved())

@@ -6,7 +6,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// insertTests: reserve is one conditional write that wins, or returns what it lost against (design.md "Reserve").
+// insertTests: reserve is one conditional write that wins, or returns what it lost against (design.md "One request, step
+// by step").
 var insertTests = []test{
 	{"an absent key is inserted, and read back exactly", func(e *env) {
 		r := e.reserved()

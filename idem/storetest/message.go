@@ -7,7 +7,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// messageTests: a message's progress is written under exactly what was seen (design.md "Messages").
+// messageTests: a message's progress is written under exactly what was seen (design.md "Who may write what").
 var messageTests = []test{
 	{"an absent message reads as nothing", func(e *env) {
 		e.wantMessage(e.reserved().OperationID.Message(1), nil)

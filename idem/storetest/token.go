@@ -8,7 +8,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// tokenTests: a lost reply is resolved by sending the identical request again under the same token (design.md "Commit").
+// tokenTests: a lost reply is resolved by sending the identical request again under the same token (design.md "What a
+// lost reply means").
 var tokenTests = []test{
 	{"a commit sent twice happens once, and the second sending is told of the success", func(e *env) {
 		r, row := completed(e.reserved(), "{}"), e.rowKey()

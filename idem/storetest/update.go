@@ -4,7 +4,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// updateTests: nothing about a record is ever written without its fence (design.md "Commit").
+// updateTests: nothing about a record is ever written without its fence (design.md "Who may write what").
 var updateTests = []test{
 	{"a record is replaced where the fence admits the stored one", func(e *env) {
 		r := e.insert(e.reserved())

@@ -52,7 +52,7 @@ func with(old, replacement string) string {
 	return changed
 }
 
-// payments-api.md "Webhook": t=<unix seconds>,v1=<hex HMAC-SHA256(secret, t + "." + body)>, tolerance 300 s.
+// payments-api.md "Webhooks": t=<unix seconds>,v1=<hex HMAC-SHA256(secret, t + "." + body)>, tolerance 300 s.
 func TestVerify(t *testing.T) {
 	valid := webhook.Sign(current, noon, body)
 	sum := valid[len("t=1795262400,v1="):]

@@ -28,7 +28,7 @@ var troubles = map[string]struct {
 	"dropped, then throttled": {troubled("card_drop_429", provider.Rule{On: provider.Charge, Fault: provider.DropAfter, Times: 1}, provider.Rule{On: provider.Charge, Fault: provider.RateLimit, Times: 1}), 3},
 }
 
-func TestProviderTroubleIsDeliveredLaterAndOnce(t *testing.T) { // design.md "Messages": outcomes of a call; I2
+func TestProviderTroubleIsDeliveredLaterAndOnce(t *testing.T) { // design.md "One message, step by step": outcomes of a call; I2
 	t.Parallel()
 	for name, trouble := range troubles {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAttemptsOverAfterALostAnswerIsNotAFailure(t *testing.T) {
 	settledOnce(t, r) // a probe finds the charge (ADR 0015)
 }
 
-func TestProviderThatRefusesFailsThePayment(t *testing.T) { // design.md "Messages": refused (other 4xx) → dead at once
+func TestProviderThatRefusesFailsThePayment(t *testing.T) { // design.md "One message, step by step": refused (other 4xx) → dead at once
 	t.Parallel()
 	// 64 characters are within our bounds; at four bytes each they are beyond the provider's 255 bytes, which answers 400.
 	r := pay("refused", strings.Repeat("💶", 64))

@@ -46,7 +46,7 @@ var lostReplies = func() (all []lostReply) {
 	return all
 }()
 
-func TestLostRepliesExecuteOnceAndAreAnswered(t *testing.T) { // design.md "Commit", no reply
+func TestLostRepliesExecuteOnceAndAreAnswered(t *testing.T) { // design.md "What a lost reply means"
 	t.Parallel()
 	for _, lost := range lostReplies {
 		t.Run(lost.moment+"/"+lost.loss, func(t *testing.T) {
@@ -82,7 +82,7 @@ var fencedOff = lossy(operationTransfers, "h1-fenced", faultproxy.Rule{
 	Operation: "TransactWriteItems", Fault: faultproxy.DelayRequest, DelayMillis: 27_000, Times: 5,
 })
 
-func TestACommitThatLandsAfterItsFenceOffChangesNothing(t *testing.T) { // design.md "Commit", no reply
+func TestACommitThatLandsAfterItsFenceOffChangesNothing(t *testing.T) { // design.md "What a lost reply means"
 	t.Parallel()
 	from, to := open(t, "h1-fenced-from", 100), open(t, "h1-fenced-to", 0)
 	r := move(fencedOff, from, to, 10)
@@ -158,7 +158,7 @@ func TestALostRaceIsRunAgainAndNeverStored(t *testing.T) {
 
 var neverReserved = lossy(operationTransfers, "contended-reserve", faultproxy.Rule{Operation: "PutItem", Fault: faultproxy.Conflict, Times: 6})
 
-func TestContendedReserveIsInProgressAndTheRetryExecutes(t *testing.T) { // design.md "Reserve": then 409 + Retry-After: 1
+func TestContendedReserveIsInProgressAndTheRetryExecutes(t *testing.T) { // design.md "One request, step by step": then 409 + Retry-After: 1
 	t.Parallel()
 	from, to := open(t, "contended-from", 100), open(t, "contended-to", 0)
 	r := move(neverReserved, from, to, 10)

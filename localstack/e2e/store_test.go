@@ -88,7 +88,7 @@ func TestFailureBeforeTheCommitIsNotStored(t *testing.T) { // semantics.md: 5xx 
 
 var throttled = lossy(operationPayments, "throttled", faultproxy.Rule{Fault: faultproxy.Throttle, Times: 2})
 
-func TestThrottlingIsRetried(t *testing.T) { // design.md "Commit": conflict or throttle
+func TestThrottlingIsRetried(t *testing.T) { // design.md "What a lost reply means": conflict or throttle
 	t.Parallel()
 	settledOnce(t, pay(throttled, card("ok")))
 	if applied := met(t, trace(operationPayments, throttled)); applied != 2 {

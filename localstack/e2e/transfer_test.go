@@ -27,7 +27,7 @@ func TestTransferMovesMoneyOnceAndReplays(t *testing.T) { // payments-api.md: PO
 	movedOnce(t, from, to, 1000, 300)
 }
 
-func TestBusinessConflictIsStoredAndReplayed(t *testing.T) { // design.md "Commit": Reject
+func TestBusinessConflictIsStoredAndReplayed(t *testing.T) { // design.md "One request, step by step": Reject
 	t.Parallel()
 	poor, rich, to := open(t, "poor", 100), open(t, "rich", 1000), open(t, "poor-to", 0)
 	r := move("beyond", poor, to, 101)

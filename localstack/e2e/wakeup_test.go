@@ -152,7 +152,7 @@ var abandoned = troubled("card_abandoned", provider.Rule{On: provider.Charge, Fa
 
 // TestLostWakeUps runs alone, with the worker, or the relay, deaf to the stream: nothing that is accepted meanwhile is ever delivered by
 // it. What must be seen before a worker comes is seen here; then the sweep alone brings everything to its end.
-func TestLostWakeUps(t *testing.T) { // I9; design.md "Messages": the row is the truth
+func TestLostWakeUps(t *testing.T) { // I9; design.md "One message, step by step": the row is the truth
 	stream, _ := mappings(t)
 	deafen(t, stream)
 

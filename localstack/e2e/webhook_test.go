@@ -64,7 +64,7 @@ var (
 )
 
 // TestSimulatorsWebhooksSettle runs alone: the provider announces everything while it is switched on.
-func TestSimulatorsWebhooksSettle(t *testing.T) { // payments-api.md "Webhook": `up` has told the simulator where to
+func TestSimulatorsWebhooksSettle(t *testing.T) { // payments-api.md "Webhooks": `up` has told the simulator where to
 	settings := func(mode provider.Mode) {
 		must(t, deployed.provider.Settings(t.Context(), provider.SettingsPatch{Webhooks: &provider.WebhooksPatch{Mode: &mode}}))
 	}
@@ -94,7 +94,7 @@ func TestSimulatorsWebhooksSettle(t *testing.T) { // payments-api.md "Webhook": 
 	settledOnce(t, r)
 }
 
-func TestWebhookBeforeTheWorkersAnswer(t *testing.T) { // design.md "Reconciler": the webhook is authoritative
+func TestWebhookBeforeTheWorkersAnswer(t *testing.T) { // design.md "Sweep, reconciler, webhook and operator": a webhook settles
 	t.Parallel()
 	for _, source := range []string{answeredLate, neverAnswered} {
 		t.Run(source, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-// docs/payments-api.md "The provider simulator", docs/design.md "Messages": whatever goes wrong with the provider for a
-// while, the payment is delivered later, and charged once.
+// docs/payments-api.md "The provider simulator", docs/design.md "One message, step by step": whatever goes wrong with the
+// provider for a while, the payment is delivered later, and charged once.
 func TestProviderFaultsEndInOneCharge(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []provider.Rule
@@ -56,7 +56,8 @@ func TestProviderFaultsEndInOneCharge(t *testing.T) {
 	}
 }
 
-// docs/design.md "Messages": given up while provably nothing happened, the operation fails with its business writes.
+// docs/design.md "One message, step by step": given up while provably nothing happened, the operation fails with its
+// business writes.
 func TestProviderThatNeverAnswersNothingIsOpen(t *testing.T) {
 	onBoth(t, func(w *world) {
 		w.faults(provider.Rule{On: provider.Charge, Fault: provider.RateLimit})

@@ -65,8 +65,8 @@ func effects(charged, screened string) []effect {
 	}
 }
 
-// docs/design.md "Reconciler": a probe finds by the downstream key what a call made, in the words in which the call would
-// have told it; what is not listed yet is absent, which alone proves nothing.
+// docs/design.md "Sweep, reconciler, webhook and operator": a probe finds by the downstream key what a call made, in the
+// words in which the call would have told it; what is not listed yet is absent, which alone proves nothing.
 func TestProbeFindsWhatACallMade(t *testing.T) {
 	for n, e := range effects("", "") {
 		for name, fault := range map[string]provider.Fault{"delivered": provider.DropAfter, "declined": provider.Decline} {

@@ -20,8 +20,8 @@ func TestNothingSettlesByWhatEndsNothing(t *testing.T) {
 	}
 }
 
-// docs/design.md "Messages": Settle is pure, so that whoever brings the evidence writes the same. Given up and provably
-// not executed, an operation ends with its business writes too.
+// docs/design.md "One message, step by step": Settle is pure, so that whoever brings the evidence writes the same. Given
+// up and provably not executed, an operation ends with its business writes too.
 func TestSettlementsAreTheSameEachTime(t *testing.T) {
 	delivered, declined, never := outbox.Delivered{Reference: "x_1", Evidence: []byte("a")}, outbox.Declined{Reference: "x_1"}, outbox.NotExecuted{}
 	back := Credit{"tenant-a", "acct_1", 500, "EUR"}

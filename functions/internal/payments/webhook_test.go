@@ -239,7 +239,7 @@ func TestWebhookSettlesEveryKindOfEffect(t *testing.T) {
 	}
 }
 
-// The simulator signs and posts by itself, twice, as payments-api.md "Webhook" has it.
+// The simulator signs and posts by itself, twice, as payments-api.md "Webhooks" has it.
 func TestSimulatorsWebhooksSettle(t *testing.T) {
 	onBoth(t, func(w *world) {
 		l, a := w.listen(), w.pay("k", "card_ok")
@@ -299,7 +299,7 @@ func TestWebhookWithoutTheProvidersSignature(t *testing.T) {
 	})
 }
 
-// payments-api.md "Webhook": 204 for unknown alike. What is not for this application is accepted, and nothing is done.
+// payments-api.md "Webhooks": an event that is not for this application is answered 204, and nothing is done.
 func TestWebhookThatIsNotForUs(t *testing.T) {
 	onBoth(t, func(w *world) {
 		l, a := w.listen(), w.pay("k", "card_ok")
