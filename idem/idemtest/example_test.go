@@ -95,7 +95,7 @@ func ExampleCrash() {
 		Topics:    []outbox.Topic{bank},
 	})
 	// Output:
-	// idemtest: payouts.create: 20 crashes, before and after each of 10 calls
+	// idemtest: payouts.create: 22 crashes, before and after each of 11 calls
 }
 
 // A key is free again when its retention is over. Nobody waits for that.
