@@ -8,7 +8,7 @@ import (
 )
 
 // WakeUps is a queue of wake-ups: hints, which may be late, doubled or lost. Package sqsqueue keeps them in SQS, package
-// memqueue in memory.
+// memqueue in memory. Implementations must be safe for concurrent use.
 type WakeUps interface {
 	// Schedule has the tenant's message delivered to a worker after the delay, or earlier where the queue can't wait so
 	// long. A queue may use the tenant to share its consumers fairly; it changes nothing about what is delivered.

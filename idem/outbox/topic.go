@@ -16,7 +16,7 @@ import (
 )
 
 // Topic is everything that is known about one kind of effect, as one value. Worker, webhook, reconciler and operator all
-// settle through its one Settle.
+// settle through its one Settle. Its functions are called concurrently.
 type Topic struct {
 	// Name is stable for ever: it stands in every message. "payments.charge".
 	Name string
@@ -26,7 +26,7 @@ type Topic struct {
 	Call func(ctx context.Context, m storage.Message) Outcome
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
 	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
-	// Config.CallTimeout; nil and a panic count as [Unclear].
+	// Config.CallTimeout; nil and a panic count as [Unclear]. A [Runner] calls it Config.SweepConcurrency times at once.
 	Probe func(ctx context.Context, m storage.Message) Finding
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
