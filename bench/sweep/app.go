@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -42,9 +44,21 @@ type app struct {
 
 var noon = time.Date(2101, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// seeded makes every run the same. Who writes needs a seed of its own: tokens are made of it, and hold across tables.
+// seeded is a source of randomness for several goroutines. Who writes needs a seed of its own: tokens are made of it, and hold
+// across tables.
 func seeded(seed uint64) io.Reader {
-	return rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(make([]byte, 24), seed)))
+	return &source{seed: rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(make([]byte, 24), seed)))}
+}
+
+type source struct {
+	mu   sync.Mutex
+	seed io.Reader
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seed.Read(p)
 }
 
 // newApp makes tables of its own for so many rows.
@@ -104,9 +118,9 @@ func (a *app) runs(engine *idem.Engine, clock func() time.Time, random io.Reader
 	if a.worker, err = outbox.NewWorker(a.store, topics, a.queue, a.queue); err != nil {
 		return err
 	}
-	asked := 0
+	var asked atomic.Int64
 	a.runner, err = outbox.NewRunner(a.worker, engine, map[string]outbox.Probe{operation: func(context.Context, storage.Record) outbox.Finding {
-		if asked++; asked%2 == 0 {
+		if asked.Add(1)%2 == 0 {
 			return outbox.Absent{}
 		}
 		return outbox.Executed{Response: idem.Response{Status: 201, Body: []byte(`{"id":"order"}`)}}

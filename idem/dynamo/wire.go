@@ -1,10 +1,10 @@
 package dynamo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/idem-go/idem-aws/idem/internal/bodies"
 	"github.com/idem-go/idem-aws/idem/internal/clock"
 )
 
@@ -59,15 +60,18 @@ type gate struct {
 
 // Do implements dynamodb.HTTPClient.
 func (g gate) Do(r *http.Request) (*http.Response, error) {
-	if err := g.shut(r.Context()); err != nil {
+	ctx := r.Context()
+	if err := g.shut(ctx); err != nil {
 		return nil, err
 	}
-	g.call.attempts.Add(1)
-	if r.Body != nil {
-		ctx := r.Context()
-		r = r.WithContext(ctx) // a copy: the SDK keeps its own
-		r.Body = &gatedBody{ReadCloser: r.Body, shut: func() error { return g.shut(ctx) }}
+	body, err := bodies.Read(r)
+	if err != nil {
+		return nil, fmt.Errorf("dynamo: read the request's body: %w", err)
 	}
+	g.call.attempts.Add(1)
+	r = r.WithContext(ctx) // a copy: the SDK keeps its own
+	r.Body, r.ContentLength = &gatedBody{whole: bytes.NewReader(body), shut: func() error { return g.shut(ctx) }}, int64(len(body))
+	r.GetBody = nil // or net/http could send, by itself, a second time what nobody judges
 	return g.next.Do(r)
 }
 
@@ -79,21 +83,28 @@ func (g gate) shut(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// gatedBody is looked at once more when its first byte is asked for: a connection may have been made in between. Without
-// its body a request is none.
+// gatedBody is looked at once more when net/http reads from it, to write it to the connection: that may have been made in
+// between. It ends in an error where it is too late for what is left of it. Without all of its body a request is none.
+//
+// It is in memory, so that no client on the way reads it before the connection is there, and it can be read after the SDK has
+// closed it.
 type gatedBody struct {
-	io.ReadCloser
-	shut   func() error
-	passed bool
+	whole *bytes.Reader
+	shut  func() error
 }
+
+// InMemory implements bodies.InMemory.
+func (*gatedBody) InMemory() {}
 
 // Read implements io.Reader.
 func (b *gatedBody) Read(p []byte) (int, error) {
-	if !b.passed {
+	if b.whole.Len() > 0 {
 		if err := b.shut(); errors.Is(err, errLate) {
 			return 0, err
 		}
-		b.passed = true
 	}
-	return b.ReadCloser.Read(p)
+	return b.whole.Read(p)
 }
+
+// Close implements io.Closer.
+func (*gatedBody) Close() error { return nil }

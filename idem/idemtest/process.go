@@ -74,7 +74,7 @@ func (p *process) connect(random io.Reader) error {
 	for i, topic := range p.app.Topics {
 		topics[i] = p.connected(topic)
 	}
-	registry, err := outbox.NewTopics(outbox.Config{Now: p.clock.Now, Pause: p.pause, Random: random, Logger: silent}, topics...)
+	registry, err := outbox.NewTopics(outbox.Config{Now: p.clock.Now, Pause: p.pause, Random: random, Logger: silent, SweepConcurrency: 1}, topics...)
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			keyless(topic)
 		}
 	}})
-	cfg := outbox.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: c.clock.Pause, ProbeBackoffMax: 5 * time.Minute}
+	cfg := outbox.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: c.clock.Pause, ProbeBackoffMax: 5 * time.Minute, SweepConcurrency: 1}
 	keys := outbox.Keys{Honoured: true, Retention: time.Hour}
 	if !c.provider.keyed {
 		keys = outbox.Keys{}

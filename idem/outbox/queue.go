@@ -8,7 +8,7 @@ import (
 )
 
 // WakeUps is a queue of wake-ups, which may be late, doubled or lost. Package sqsqueue keeps them in SQS, package
-// memqueue in memory.
+// memqueue in memory. Implementations must be safe for concurrent use.
 type WakeUps interface {
 	// Schedule delivers a wake-up for the tenant's message to a worker after the delay, or earlier if the queue cannot
 	// wait so long. A queue may use the tenant only to share its consumers fairly.

@@ -343,7 +343,7 @@ func TestReconcileGoesOnWhereItStopped(t *testing.T) {
 
 // A deadline in the midst of a page: the rest of the page comes first in the next run.
 func TestReconcileStopsBeforeItsDeadlineAndTakesUpTheRest(t *testing.T) {
-	w := newWorld(t, options{store: memstore.Config{Shards: 1}})
+	w := newWorld(t, options{store: memstore.Config{Shards: 1}, config: func(c *outbox.Config) { c.SweepConcurrency = 1 }})
 	ids := map[idem.MessageID]bool{w.accept(parked): true, w.accept(parked): true, w.accept(parked): true}
 	w.clock.Add(lease + absentAfter)
 	ctx, cancel := context.WithCancel(t.Context())

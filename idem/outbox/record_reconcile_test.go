@@ -89,11 +89,11 @@ func TestAnUndecidedRecordIsAskedAboutLaterByAnyProcess(t *testing.T) {
 		var at []time.Duration
 		minutes := func(n int) {
 			for range n {
-				before := probe.n
+				before := probe.n.Load()
 				if _, err := w.runner(probe.probe).Reconcile(t.Context()); err != nil { // a process that has just begun
 					t.Fatal(err)
 				}
-				if probe.n > before {
+				if probe.n.Load() > before {
 					at = append(at, time.Since(began))
 				}
 				time.Sleep(time.Minute)
@@ -115,8 +115,8 @@ func TestAnUndecidedRecordIsAskedAboutLaterByAnyProcess(t *testing.T) {
 		if n, alarms := w.lines("idempotency.reconcile.failed"); n != 2 || alarms != 2 {
 			t.Errorf("%d lines, %d alarms in three days; want 2", n, alarms)
 		}
-		if writes, moves := w.store.Count(faulty.Update), w.store.Count(faulty.Postpone); writes != 0 || moves != probe.n {
-			t.Errorf("%d writes, moved %d times, asked %d times in three days", writes, moves, probe.n)
+		if writes, moves := w.store.Count(faulty.Update), w.store.Count(faulty.Postpone); writes != 0 || int64(moves) != probe.n.Load() {
+			t.Errorf("%d writes, moved %d times, asked %d times in three days", writes, moves, probe.n.Load())
 		}
 		w.want(r, storage.StateUnknown, 0, 1)
 		if now := w.record(r.Key); now.Revision != r.Revision {

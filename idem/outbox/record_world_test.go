@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,19 +231,19 @@ func (w *recordWorld) lines(event string) (n, alarms int) {
 
 // asked counts a probe's calls and answers each with the finding.
 type asked struct {
-	n       int
+	n       atomic.Int64
 	finding outbox.Finding
 }
 
 func (a *asked) probe(context.Context, storage.Record) outbox.Finding {
-	a.n++
+	a.n.Add(1)
 	return a.finding
 }
 
 func (a *asked) want(t *testing.T, n int) {
 	t.Helper()
-	if a.n != n {
-		t.Errorf("asked %d times, want %d", a.n, n)
+	if got := a.n.Load(); got != int64(n) {
+		t.Errorf("asked %d times, want %d", got, n)
 	}
 }
 

@@ -33,16 +33,23 @@ type RunConfig struct {
 	Queue Consumer
 	// Workers bounds how many messages are delivered at once. Default 10.
 	Workers int
-	// Period is what lies between two sweeps, and between two reconciliations, give or take a tenth. Default 1 min.
+	// Period is what lies between the beginnings of two sweeps, and of two reconciliations, give or take a tenth. One that
+	// takes longer delays the next one of its kind. Default 1 min.
 	Period time.Duration
+	// RoundMax bounds one sweep, and one reconciliation: the next one goes on where it stopped. No look begins in its last
+	// Config.StoreTimeout + CallTimeout + SettleMargin, because what has begun is to end within it. Default Period, so that
+	// what became due meanwhile is listed about every Period; at least twice that sum, 20 s, so that half of it is for looks.
+	RoundMax time.Duration
 	// Drain bounds how long Run goes on once its context has ended, for what is under way. Default, and least,
 	// Config.ClaimLease + Config.SettleMax, 20 s: a call that has begun ends, and its settlement is sent.
 	Drain time.Duration
 }
 
-func (c RunConfig) withDefaults(cfg Config) (RunConfig, error) {
-	least := cfg.ClaimLease + cfg.SettleMax
+// withDefaults also checks. A look takes up to lookTime.
+func (c RunConfig) withDefaults(cfg Config, lookTime time.Duration) (RunConfig, error) {
+	least, leastRound := cfg.ClaimLease+cfg.SettleMax, 2*lookTime
 	c.Workers, c.Period, c.Drain = cmp.Or(c.Workers, 10), cmp.Or(c.Period, time.Minute), cmp.Or(c.Drain, least)
+	c.RoundMax = cmp.Or(c.RoundMax, max(c.Period, leastRound))
 	broken := func(field string, value any, format string, args ...any) (RunConfig, error) {
 		return c, &idem.ConfigError{Field: "RunConfig." + field, Value: value, Rule: fmt.Sprintf(format, args...)}
 	}
@@ -53,6 +60,8 @@ func (c RunConfig) withDefaults(cfg Config) (RunConfig, error) {
 		return broken("Workers", c.Workers, "must be at least 1")
 	case c.Period < time.Millisecond:
 		return broken("Period", c.Period, "must be at least 1 ms")
+	case c.RoundMax < leastRound:
+		return broken("RoundMax", c.RoundMax, "must be at least 2 × (Config.StoreTimeout + CallTimeout + SettleMargin) = %v: half of it is for looks to end", leastRound)
 	case c.Drain < least:
 		return broken("Drain", c.Drain, "must be at least Config.ClaimLease + Config.SettleMax = %v: a claim must end within it", least)
 	}
@@ -73,7 +82,7 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // Run waits, RunConfig.Drain at most: then it returns [ErrUndrained]. It returns nil where everything has ended, and an
 // [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
-	cfg, err := cfg.withDefaults(r.cfg)
+	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
 	if err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.consume(ctx, working, cfg) })
 	for _, round := range []func(context.Context) (Report, error){r.Sweep, r.Reconcile} {
-		tasks.Go(func() { r.every(ctx, cfg.Period, round) })
+		tasks.Go(func() { r.every(ctx, cfg, round) })
 	}
 	ended := make(chan struct{})
 	go func() { tasks.Wait(); close(ended) }()
@@ -97,13 +106,16 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	}
 }
 
-// every does a round each period, the first one after a part of it, so that processes that begin together look at different
+// every begins a round each period, the first one after a part of it, so that processes that begin together look at different
 // times. What a round can't do is in the log.
-func (r *Runner) every(ctx context.Context, period time.Duration, round func(context.Context) (Report, error)) {
-	pause := between(0, period, r.random())
-	for r.cfg.Pause(ctx, pause) == nil {
-		_, _ = round(ctx)
-		pause = between(period-period/10, period+period/10, r.random())
+func (r *Runner) every(ctx context.Context, cfg RunConfig, round func(context.Context) (Report, error)) {
+	pause := between(0, cfg.Period, r.random())
+	for r.cfg.Pause(ctx, pause) == nil && ctx.Err() == nil {
+		began := time.Now()
+		bounded, cancel := context.WithTimeout(ctx, cfg.RoundMax)
+		_, _ = round(bounded)
+		cancel()
+		pause = max(0, between(cfg.Period-cfg.Period/10, cfg.Period+cfg.Period/10, r.random())-time.Since(began))
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,6 +28,8 @@ type host struct {
 	// calling and most count the calls that are under way at once; a call takes so long.
 	calling, most atomic.Int64
 	takes         time.Duration
+	// probing, where set, is the topic's Probe.
+	probing func(context.Context, storage.Message) outbox.Finding
 
 	stop  context.CancelFunc
 	ended chan error
@@ -56,7 +61,12 @@ func (h *host) call(context.Context, storage.Message) outbox.Outcome {
 	return outbox.Delivered{}
 }
 
-func (h *host) probe(context.Context, storage.Message) outbox.Finding { return outbox.Absent{} }
+func (h *host) probe(ctx context.Context, m storage.Message) outbox.Finding {
+	if h.probing != nil {
+		return h.probing(ctx, m)
+	}
+	return outbox.Absent{}
+}
 
 // begin runs until stop is called, or the test ends.
 func (h *host) begin(cfg outbox.RunConfig) {
@@ -216,10 +226,75 @@ func TestRunBacksOffFromAQueueThatIsDown(t *testing.T) {
 	})
 }
 
+// parked makes a message unknown and due.
+func (h *host) parked(id idem.MessageID) idem.MessageID {
+	h.Helper()
+	m := h.message(id)
+	seen := storage.FenceOfMessage(m)
+	parked(&m)
+	m.OpenSince, m.FirstClaimedAt, m.LeaseUntil, m.SweepAt = time.Now(), time.Now(), time.Now(), time.Now()
+	revision, err := mint.Revision()
+	h.ok(err)
+	m.Revision = revision
+	h.ok(h.mem.UpdateMessage(h.Context(), m, seen))
+	return id
+}
+
+// A provider that hangs, with more unknown messages than a round has time for: no round outlasts RoundMax, each goes on where
+// the last one stopped, and so everything is asked about in a few of them.
+func TestRunBoundsARoundAndGoesOnWhereItStopped(t *testing.T) {
+	hosted(t, func(t *testing.T, h *host) {
+		const messages, atOnce, inRound = 100, 8, 40 // a probe hangs for 5 s, and begins within 20 s
+		var mu sync.Mutex
+		var began []time.Time
+		asked, asking, most := map[idem.MessageID]bool{}, 0, 0
+		h.probing = func(ctx context.Context, m storage.Message) outbox.Finding {
+			mu.Lock()
+			if len(asked)%inRound == 0 {
+				began = append(began, time.Now())
+			}
+			asked[m.ID] = true
+			asking++
+			most = max(most, asking)
+			mu.Unlock()
+			<-ctx.Done()
+			mu.Lock()
+			defer mu.Unlock()
+			asking--
+			return outbox.Unclear{Cause: ctx.Err()}
+		}
+		for i := range messages {
+			h.parked(h.pay(keyOf(i)))
+		}
+		h.begin(outbox.RunConfig{RoundMax: 30 * time.Second})
+		ended := map[int]bool{} // by how many were asked about until then
+		for first := time.Now(); time.Since(first) < 4*time.Minute; time.Sleep(time.Second) {
+			mu.Lock()
+			if asking == 0 {
+				ended[len(asked)] = true
+			}
+			mu.Unlock()
+		}
+		if len(asked) != messages || most != atOnce {
+			t.Errorf("asked about %d of %d messages in three rounds, %d at once; want %d at once", len(asked), messages, most, atOnce)
+		}
+		if !ended[inRound] || !ended[2*inRound] || len(began) != 3 {
+			t.Fatalf("rounds ended with %v messages asked about, want %d in each", slices.Sorted(maps.Keys(ended)), inRound)
+		}
+		for i := range began[1:] {
+			if after := began[i+1].Sub(began[i]); after < 54*time.Second || after > 66*time.Second {
+				t.Errorf("a round began %v after the one before, want a Period", after)
+			}
+		}
+		h.stop()
+	})
+}
+
 func TestRunRefusesItsConfig(t *testing.T) {
 	hosted(t, func(t *testing.T, h *host) {
 		for field, cfg := range map[string]outbox.RunConfig{
-			"Queue": {}, "Workers": {Queue: h.queue, Workers: -1}, "Period": {Queue: h.queue, Period: -1}, "Drain": {Queue: h.queue, Drain: 19 * time.Second},
+			"Queue": {}, "Workers": {Queue: h.queue, Workers: -1}, "Period": {Queue: h.queue, Period: -1},
+			"RoundMax": {Queue: h.queue, RoundMax: 19 * time.Second}, "Drain": {Queue: h.queue, Drain: 19 * time.Second},
 		} {
 			var refused *idem.ConfigError
 			if err := h.runner.Run(t.Context(), cfg); !errors.As(err, &refused) || refused.Field != "RunConfig."+field {

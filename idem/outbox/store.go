@@ -9,7 +9,7 @@ import (
 )
 
 // Store is what workers and runners need of a store. dynamo.Store and memstore.Store implement it, and so do their decorators;
-// their errors mean what [storage.Store] says.
+// their errors mean what [storage.Store] says. Implementations must be safe for concurrent use.
 type Store interface {
 	Messages
 	Records

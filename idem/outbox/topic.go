@@ -15,7 +15,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Topic describes one kind of effect. Worker, webhook, reconciler and operator all settle through its Settle.
+// Topic describes one kind of effect. Worker, webhook, reconciler and operator all settle through its Settle. Its functions
+// are called concurrently.
 type Topic struct {
 	// Name is stable for ever: it stands in every message. "payments.charge".
 	Name string
@@ -25,7 +26,7 @@ type Topic struct {
 	Call func(ctx context.Context, m storage.Message) Outcome
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
 	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
-	// Config.CallTimeout; nil and a panic count as [Unclear].
+	// Config.CallTimeout; nil and a panic count as [Unclear]. A [Runner] calls it Config.SweepConcurrency times at once.
 	Probe func(ctx context.Context, m storage.Message) Finding
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield

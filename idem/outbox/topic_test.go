@@ -54,6 +54,7 @@ func TestNewTopicsRejectsContradictions(t *testing.T) {
 		"negative skew":                   {keys, outbox.Config{ClockSkew: -1}, "ClockSkew"},
 		"below the resolution":            {keys, outbox.Config{BackoffMin: time.Microsecond}, "BackoffMin"},
 		"no page":                         {keys, outbox.Config{SweepPage: -1}, "SweepPage"},
+		"no looks":                        {keys, outbox.Config{SweepConcurrency: -1}, "SweepConcurrency"},
 		"no tries":                        {keys, outbox.Config{ContentionTries: -1}, "ContentionTries"},
 		"responses beyond the store":      {keys, outbox.Config{ResponseBytesMax: 4 << 20}, "ResponseBytesMax"},
 	} {

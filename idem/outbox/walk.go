@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -22,9 +21,9 @@ type walk[Ref any] struct {
 	lookTime time.Duration
 	// ahead is by how much the queue's places are later than somebody should look.
 	ahead time.Duration
-	// look does what a listed one asks for.
+	// look does what a listed one asks for. Up to Config.SweepConcurrency looks run at the same time.
 	look func(context.Context, Ref) (Decision, error)
-	// failed logs an error, of a shard or of a look.
+	// failed logs an error, of a shard or of a look. Looks call it concurrently.
 	failed func(ctx context.Context, err error, about any)
 
 	mu   sync.Mutex
@@ -68,87 +67,35 @@ type place[Ref any] struct {
 	listed bool
 }
 
-// run looks once at everything that is due, within the bounds and the context's deadline. It returns an error only where no
-// shard could be listed.
-func (w *walk[Ref]) run(ctx context.Context) (did Counts, err error) {
-	w.mu.Lock()
-	at := w.next
-	w.mu.Unlock()
-	var errs []error
-	room, first := w.cfg.SweepMax, at.shard
-	for i := range w.shards {
-		if i > 0 {
-			at = place[Ref]{shard: (first + i) % w.shards}
-		}
-		unfinished, err := w.shard(ctx, &at, &room, &did)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("outbox: list shard %d: %w", at.shard, err))
-			did.Errors++
-			w.failed(ctx, err, at.shard)
-		}
-		if unfinished {
-			did.Unfinished = true
-			w.resumeAt(at)
-			return did, nil
-		}
+// run looks once at everything that is due, within the bounds and the context's deadline, and returns when every look that
+// it began has ended. It returns an error only where no shard could be listed.
+func (w *walk[Ref]) run(ctx context.Context) (Counts, error) {
+	r := w.begin()
+	var others sync.WaitGroup
+	for range w.cfg.SweepConcurrency - 1 {
+		others.Go(func() { r.work(ctx) })
 	}
-	w.resumeAt(place[Ref]{})
-	if len(errs) == w.shards {
-		return did, errors.Join(errs...)
-	}
-	return did, nil
-}
-
-func (w *walk[Ref]) resumeAt(at place[Ref]) {
+	r.work(ctx)
+	others.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.next = at
+	w.next = r.at
+	if len(r.unlisted) == w.shards {
+		return r.did, errors.Join(r.unlisted...)
+	}
+	return r.did, nil
 }
 
-// shard goes through one shard from the place on, and moves it along.
-func (w *walk[Ref]) shard(ctx context.Context, at *place[Ref], room *int, did *Counts) (unfinished bool, err error) {
-	until := w.cfg.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
-	for {
-		for len(at.rest) > 0 {
-			if *room <= 0 || w.timeOver(ctx) {
-				return true, nil
-			}
-			ref := at.rest[0]
-			at.rest = at.rest[1:]
-			*room--
-			decision, err := w.look(ctx, ref)
-			if err != nil {
-				did.Errors++
-				w.failed(ctx, err, ref)
-				continue
-			}
-			did.count(decision)
-		}
-		if at.listed {
-			return false, nil
-		}
-		if *room <= 0 || w.timeOver(ctx) {
-			return true, nil
-		}
-		refs, next, err := w.listPage(ctx, at, until, min(w.cfg.SweepPage, *room))
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return true, nil
-		case err != nil:
-			return false, err
-		}
-		at.rest, at.cursor, at.listed = refs, next, next == ""
-	}
+func (w *walk[Ref]) begin() *round[Ref] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := &round[Ref]{walk: w, turn: make(chan struct{}, 1), room: w.cfg.SweepMax, left: w.shards}
+	r.enter(w.next)
+	return r
 }
 
 // timeOver says whether the context leaves no time for a look.
 func (w *walk[Ref]) timeOver(ctx context.Context) bool {
 	left, bounded := remaining(ctx)
 	return ctx.Err() != nil || bounded && left < w.lookTime
-}
-
-func (w *walk[Ref]) listPage(ctx context.Context, at *place[Ref], until time.Time, limit int) ([]Ref, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
-	defer cancel()
-	return w.list(ctx, w.queue, at.shard, until, limit, at.cursor)
 }

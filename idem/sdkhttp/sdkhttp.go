@@ -14,6 +14,8 @@ import (
 	"net/http"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/idem-go/idem-aws/idem/internal/bodies"
 )
 
 // Doer is what the SDK sends requests with: an aws.HTTPClient.
@@ -24,6 +26,9 @@ type Doer interface {
 // BufferedBody returns a client that reads each request's body into memory and then sends the request with next. net/http
 // then writes headers and body at once, so no reply is lost in the way that the package comment describes. A nil next is
 // the SDK's own client with its defaults.
+//
+// The body of a write of dynamo.Store is in memory already, and is passed on as it is: the store must see when net/http reads
+// it. net/http then writes headers and body one after the other, and no reply is lost either.
 //
 //	cfg.HTTPClient = sdkhttp.BufferedBody(cfg.HTTPClient) // after config.LoadDefaultConfig
 func BufferedBody(next Doer) Doer {
@@ -40,11 +45,14 @@ func (b bufferedBody) Do(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return b.next.Do(r)
 	}
-	body := bytes.NewBuffer(make([]byte, 0, max(0, r.ContentLength)+bytes.MinRead)) // which reads once more, for the end
-	if _, err := body.ReadFrom(r.Body); err != nil {
+	if _, ok := r.Body.(bodies.InMemory); ok {
+		return b.next.Do(r)
+	}
+	body, err := bodies.Read(r)
+	if err != nil {
 		return nil, err
 	}
 	whole := r.WithContext(r.Context()) // a copy: the SDK closes its own body
-	whole.Body, whole.ContentLength = io.NopCloser(bytes.NewReader(body.Bytes())), int64(body.Len())
+	whole.Body, whole.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return b.next.Do(whole)
 }

@@ -158,6 +158,20 @@ func TestARequestWithoutABodyIsPassedOn(t *testing.T) {
 	}
 }
 
+// inMemory is a body that the client is not to read in advance.
+type inMemory struct{ io.ReadCloser }
+
+func (inMemory) InMemory() {}
+
+func TestABodyThatIsInMemoryIsPassedOnUnread(t *testing.T) {
+	body := inMemory{io.NopCloser(unreadable{errors.New("read")})}
+	var passed *http.Request
+	r := &http.Request{Body: body}
+	if _, err := sdkhttp.BufferedBody(doer(func(r *http.Request) (*http.Response, error) { passed = r; return nil, nil })).Do(r); err != nil || passed != r {
+		t.Errorf("passed %v, %v", passed, err)
+	}
+}
+
 func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
 	broken := errors.New("broken")
 	r := &http.Request{Body: io.NopCloser(io.MultiReader(strings.NewReader("half"), unreadable{broken}))}

@@ -137,7 +137,7 @@ func (a *accident) begin(c cut) *life {
 	for i := range all {
 		all[i].Call = l.call
 	}
-	topics, err := outbox.NewTopics(outbox.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random}, all...)
+	topics, err := outbox.NewTopics(outbox.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random, SweepConcurrency: 1}, all...)
 	if err != nil {
 		panic(err)
 	}

@@ -28,3 +28,31 @@ func TestAReadingThatArrivesTooLateIsNotGoneBy(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of callers that come at once, one reads: also where one of them saw the old reading just before it was replaced.
+func TestAReadingThatCameMeanwhileIsShared(t *testing.T) {
+	now, reads := time.Now(), 0
+	var meanwhile func()
+	r := &cutover.Reader{
+		Timeout: time.Minute, Moved: func(context.Context, time.Time) {},
+		Now: func() time.Time {
+			if do := meanwhile; do != nil {
+				meanwhile = nil
+				do()
+			}
+			return now
+		},
+		Read: func(context.Context) (time.Time, error) { reads++; return now, nil },
+	}
+	ask := func() {
+		if _, err := r.At(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	ask()
+	now = now.Add(cutover.AgeMax)
+	meanwhile = ask
+	if ask(); reads != 2 {
+		t.Errorf("%d readings, want the first one and one that both share", reads)
+	}
+}
