@@ -144,8 +144,8 @@ func (c *change) refused(code protocol.SayCode, what string) error {
 	case protocol.Inadmissible:
 		return &TransitionError{State: c.seen.State, Change: what}
 	}
-	if c.cause == nil {
-		return unavailable(errUndecided)
+	if c.cause == nil { // its time was over before the first try
+		return unavailable(&storage.NotAskedError{Cause: context.DeadlineExceeded})
 	}
 	return unavailable(c.cause)
 }

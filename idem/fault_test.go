@@ -403,3 +403,37 @@ func TestARecordOutlivesAReserveThatIsLateOnTheWire(t *testing.T) {
 		})
 	}
 }
+
+// A reserve that is late on the wire finds no row where native TTL has just removed an abandoned one (docs/semantics.md
+// "States"). What it leaves is a lease like any other, whose end was set when its request began.
+func TestAReserveThatArrivesAfterTTLHoldsTheKeyForOneLeaseAtMost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, store := newFaultyWorld(t)
+		orders := w.register(idem.Operation{Kind: idem.KindAtomic})
+		abandoned := w.crashed(store, orders)
+		removed, _ := abandoned.RemoveAfter()
+		time.Sleep(time.Until(removed) - time.Second)
+		late, began := new(faulty.Late), time.Now()
+		store.On(faulty.Insert, 1, late.Fault())
+		w.want(w.do(orders, request(`{"another":1}`), w.handler(201)), idem.OutcomeMismatch, 0, "")
+		time.Sleep(2 * time.Second)
+		if records, _ := w.mem.Expire(time.Now()); records != 1 {
+			t.Fatalf("TTL removed %d records", records)
+		}
+		if err := late.Deliver(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lease := abandoned.LeaseUntil.Sub(abandoned.CreatedAt)
+		if left := w.only().LeaseUntil; left.After(began.Add(lease)) {
+			t.Errorf("the key is held until %v, a lease from the request's begin ends at %v", left, began.Add(lease))
+		}
+		if result := w.do(orders, request(`{"another":1}`), w.handler(201)); result.Outcome != idem.OutcomeInProgress {
+			t.Errorf("%s under a lease that nobody holds", result.Outcome)
+		}
+		runs := w.runs
+		time.Sleep(time.Until(began.Add(lease)))
+		if result := w.do(orders, request(`{"another":1}`), w.handler(201)); result.Outcome != idem.OutcomeExecuted || w.runs != runs+1 {
+			t.Errorf("%s once the lease was over", result.Outcome)
+		}
+	})
+}

@@ -50,10 +50,11 @@ func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Res
 	defer cancel()
 	var end *storage.RecordEnd
 	var err error
+	outlives := !x.engine.cfg.KillsAtDeadline
 	if m := x.carried(say); m != nil {
-		end, err = x.op.Inline.Deliver(ctx, *m)
+		end, err = x.op.Inline.Deliver(ctx, *m, outlives)
 	} else if accepted.Outcome != OutcomeExecuted {
-		end, err = x.op.Inline.Resume(ctx, accepted.OperationID)
+		end, err = x.op.Inline.Resume(ctx, accepted.OperationID, outlives)
 	}
 	if err != nil {
 		x.engine.cfg.Logger.WarnContext(ctx, "inline delivery failed", "operation", x.op.Name, "operation_id", accepted.OperationID, "error", err)

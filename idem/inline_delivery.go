@@ -9,13 +9,17 @@ import (
 
 // InlineDelivery delivers a deferred operation's messages within its request (docs/design.md "Kinds of operation"). A
 // worker finishes what it leaves open. outbox.NewInline makes one.
+//
+// outlives says that the process goes on after the context has ended ([Config].KillsAtDeadline is not set). Deliver and
+// Resume return by the context's deadline all the same, and may go on with what nobody else can finish: keeping a
+// provider's answer.
 type InlineDelivery interface {
 	// Claimed returns the message as it is inserted: claimed already, by the execution that will call.
 	Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error)
 	// Deliver makes the call of a message that the caller has inserted as claimed, settles it, and continues the chain
 	// for as long as the context leaves time. It returns the record's end, or nil where the chain has not ended yet.
-	Deliver(ctx context.Context, m storage.Message) (*storage.RecordEnd, error)
+	Deliver(ctx context.Context, m storage.Message, outlives bool) (*storage.RecordEnd, error)
 	// Resume finds the open message of the operation's chain, claims it if it is due or its claim is dead, and continues
 	// as Deliver does. It returns nil where another worker has the message or it is not due.
-	Resume(ctx context.Context, id OperationID) (*storage.RecordEnd, error)
+	Resume(ctx context.Context, id OperationID, outlives bool) (*storage.RecordEnd, error)
 }

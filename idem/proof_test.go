@@ -24,12 +24,12 @@ func (c *carrier) Claimed(m storage.Message, owner storage.Owner, now time.Time)
 	return m, nil
 }
 
-func (c *carrier) Deliver(_ context.Context, m storage.Message) (*storage.RecordEnd, error) {
+func (c *carrier) Deliver(_ context.Context, m storage.Message, _ bool) (*storage.RecordEnd, error) {
 	c.carried = append(c.carried, m)
 	return nil, nil
 }
 
-func (c *carrier) Resume(context.Context, idem.OperationID) (*storage.RecordEnd, error) {
+func (c *carrier) Resume(context.Context, idem.OperationID, bool) (*storage.RecordEnd, error) {
 	return nil, nil
 }
 

@@ -92,11 +92,13 @@ func (e *expression) held(key storage.RecordKey, f storage.Fence, w *writer) str
 }
 
 // free admits a row whose key is free. Native TTL removes items late, so the time is compared here; only these states free
-// their key, whatever else has the attribute.
+// their key, whatever else has the attribute. Of a row that this release can't judge the time and the state may mean anything.
 func (e *expression) free(now time.Time) string {
 	return *all(
 		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
 		e.in(schema.State, string(storage.StateCompleted), string(storage.StateFailed), string(storage.StateFailedRetryable)),
+		e.name(schema.SchemaVersion)+" = "+e.value(numberValue(storage.SchemaVersion)),
+		e.in(schema.Kind, string(storage.KindAtomic), string(storage.KindOptimistic), string(storage.KindDeferred), string(storage.KindWrapped)),
 	)
 }
 

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -306,7 +307,8 @@ func TestOnlyTheOwnSchemaIsStrict(t *testing.T) {
 		}
 		damaged := maps.Clone(whole)
 		damaged[attribute] = wrong
-		if r, err := store.decodeRecord(damaged); err == nil || !strings.Contains(err.Error(), attribute) && attribute != schema.ResponseEncoding {
+		var malformed *storage.MalformedRecordError
+		if r, err := store.decodeRecord(damaged); !errors.As(err, &malformed) || !strings.Contains(err.Error(), attribute) && attribute != schema.ResponseEncoding {
 			t.Errorf("attribute %s of a wrong type: got %v, %v", attribute, r, err)
 		}
 		damaged[schema.SchemaVersion] = numberValue(storage.SchemaVersion + 1)

@@ -75,7 +75,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 
 // decodeRecord reads a record's item; the body of a chunked response stays empty. A record of a schema, state or kind
 // that this release doesn't know is returned, and says itself that it isn't readable; an attribute of the
-// wrong type in a known schema is an error.
+// wrong type in a known schema is a [*storage.MalformedRecordError].
 func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 	r := &reader{item: it}
 	version := r.count(schema.SchemaVersion, math.MaxInt32)
@@ -121,7 +121,7 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 		}
 	}
 	if r.err != nil {
-		return nil, fmt.Errorf("the stored record can't be read: %w", r.err)
+		return nil, &storage.MalformedRecordError{Key: key, Cause: r.err}
 	}
 	return &record, nil
 }

@@ -48,8 +48,9 @@ type delivery struct {
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
-	// given is when the caller was first seen to have given up.
-	given time.Time
+	// given is when the caller was first seen to have given up; answered that it was, and the delivery goes on without it.
+	given    time.Time
+	answered bool
 }
 
 // newDelivery is a delivery that has yet to read the message.
@@ -124,6 +125,10 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 		}
 		x.heed()
 	}
+	return x.drive(ctx, in)
+}
+
+func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
 	for {
 		in.Now = translation.InstantOf(x.now())
 		var action protocol.Action
@@ -131,11 +136,32 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 			x.notify(ctx, action.Say)
 			return action.Say, x.trouble(action.Say)
 		}
+		if x.machine.Beyond() && !x.answered {
+			x.answered = true
+			return protocol.Say{}, x.keepOn(context.WithoutCancel(ctx), action)
+		}
 		var err error
 		if in, err = x.perform(ctx, action); err != nil {
 			return protocol.Say{}, err
 		}
 	}
+}
+
+var errKeeping = errors.New("outbox: the caller's time is over, and the provider's answer is still being kept")
+
+// keepOn goes on from the action while its caller is answered: the delivery is the goroutine's from here on.
+func (x *delivery) keepOn(ctx context.Context, a protocol.Action) error {
+	err := fmt.Errorf("%w, after %w", errKeeping, x.cause)
+	x.keepers.goes(func() {
+		in, err := x.perform(ctx, a)
+		if err == nil {
+			_, err = x.drive(ctx, in)
+		}
+		if err != nil {
+			x.log(ctx, levelError, "outbox.delivery_failed", x.row, "error", err)
+		}
+	})
+	return err
 }
 
 func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Input, error) {

@@ -22,6 +22,8 @@ type desk struct {
 	mint        storage.IDGenerator
 	// loss knows until when data may have been lost.
 	loss *cutover.Reader
+	// keepers go on without their callers.
+	keepers keepers
 }
 
 func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLetters) (*desk, error) {

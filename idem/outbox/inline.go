@@ -14,6 +14,11 @@ import (
 // Inline delivers messages within the request that sends them, by a worker's means, and goes on with their chain as long
 // as there is time: an [idem.InlineDelivery]. What it leaves, being killed too, a worker finishes: the chain's open
 // message is the only recovery point, whoever goes on from it.
+//
+// A provider's definite answer that could not be written by the request's deadline, and that neither another call nor a probe
+// would bring again, is nowhere but in this process. Unless [idem.Config].KillsAtDeadline is set the client gets its 202 at the
+// deadline, and the answer is sent to the store for as long as the process lives. A process that ends must wait for that:
+// [Runner.Run] does, and [Inline.Wait] where there is no runner.
 type Inline struct{ worker *Worker }
 
 // NewInline returns an inline delivery that works as the worker does, or an [*idem.ConfigError] without one.
@@ -45,16 +50,16 @@ func (i *Inline) Claimed(m storage.Message, owner storage.Owner, now time.Time) 
 }
 
 // Deliver implements [idem.InlineDelivery].
-func (i *Inline) Deliver(ctx context.Context, m storage.Message) (*storage.RecordEnd, error) {
+func (i *Inline) Deliver(ctx context.Context, m storage.Message, outlives bool) (*storage.RecordEnd, error) {
 	x, err := i.worker.deliveryOf(protocol.Carry, m)
 	if err != nil {
 		return nil, err
 	}
-	return i.onward(ctx, x)
+	return i.onward(ctx, x, outlives)
 }
 
 // Resume implements [idem.InlineDelivery]. It costs the reads of [Open], and a claim where there is something to do.
-func (i *Inline) Resume(ctx context.Context, id idem.OperationID) (*storage.RecordEnd, error) {
+func (i *Inline) Resume(ctx context.Context, id idem.OperationID, outlives bool) (*storage.RecordEnd, error) {
 	w := i.worker
 	open, err := Open(ctx, readOnly{w.desk}, id)
 	if err != nil || open == nil || w.now().Before(Due(*open)) {
@@ -64,7 +69,7 @@ func (i *Inline) Resume(ctx context.Context, id idem.OperationID) (*storage.Reco
 	if err != nil {
 		return nil, err
 	}
-	end, err := i.onward(ctx, x)
+	end, err := i.onward(ctx, x, outlives)
 	if errors.Is(err, ErrNoTime) {
 		return nil, nil
 	}
@@ -72,18 +77,26 @@ func (i *Inline) Resume(ctx context.Context, id idem.OperationID) (*storage.Reco
 }
 
 // onward delivers and, as long as a settlement claims the next message of the chain, that one.
-func (i *Inline) onward(ctx context.Context, x *delivery) (*storage.RecordEnd, error) {
+func (i *Inline) onward(ctx context.Context, x *delivery, outlives bool) (*storage.RecordEnd, error) {
 	for {
-		x.machine.Onward = true
+		x.machine.Onward, x.machine.Outlives = true, outlives
 		say, err := x.run(ctx)
-		if err != nil || say.Carry.State == protocol.NoMessage {
-			return x.ended, err
+		if err != nil { // the delivery may go on
+			return nil, err
+		}
+		if say.Carry.State == protocol.NoMessage {
+			return x.ended, nil
 		}
 		if x, err = i.worker.deliveryOf(protocol.Carry, x.next); err != nil {
 			return nil, err
 		}
 	}
 }
+
+// Wait waits until every answer is kept that was still being kept when its request's time was over, or until ctx ends: then it
+// returns [ErrUndrained], and what a process that ends now has not kept becomes unknown. It is for the end of a process without a
+// [Runner], after its server has served its last request (http.Server.Shutdown).
+func (i *Inline) Wait(ctx context.Context) error { return i.worker.keepers.wait(ctx) }
 
 // readOnly reads messages with the desk's bounds on time.
 type readOnly struct{ desk *desk }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -32,9 +33,30 @@ func (r *Runner) ReconcileRecord(ctx context.Context, tenant string, id idem.Ope
 }
 
 // unclear asks about a record that is listed as unknown, if it still is due: the index is stale, and somebody else may just have
-// asked, and put off the next question.
+// asked, and put off the next question. One that the index can't name is another release's, or damaged.
 func (r *Runner) unclear(ctx context.Context, ref storage.RecordRef) (Decision, error) {
+	if _, err := ref.OperationID.RecordKey(); err != nil {
+		return DecisionNone, &storage.MalformedRecordError{Key: ref.Key, Cause: err}
+	}
 	return r.questionRecord(ctx, ref.Tenant, ref.OperationID, true)
+}
+
+// unreadable says whether an error is a record that this release can't judge, and tells of it: the release that wrote it can,
+// and nothing is written here that would put it off.
+func (d *desk) unreadable(ctx context.Context, ref storage.RecordRef, err error) bool {
+	if !unjudged(err) {
+		return false
+	}
+	d.cfg.Logger.ErrorContext(ctx, "idempotency.record_unreadable",
+		"operation_id", string(ref.OperationID), "tenant", ref.Tenant, "key_hash", string(ref.Key), "error", err, "alarm", true)
+	return true
+}
+
+// unjudged says whether an error is a record of another schema, state or kind, or one that can't be read.
+func unjudged(err error) bool {
+	var unreadable *idem.UnreadableError
+	var malformed *storage.MalformedRecordError
+	return errors.As(err, &unreadable) || errors.As(err, &malformed)
 }
 
 // lookAt is the place in the queue of a record that is unknown.
@@ -50,17 +72,22 @@ type question struct {
 	*Runner
 	onlyDue bool
 	// seen is the record as it was read, and asked when the question was put. decision is why it is to be put again; none where
-	// it was not put, or where the engine decides by the answer.
+	// it was not put, or where the engine decides by the answer; then answered.
 	seen     storage.Record
 	asked    time.Time
 	decision Decision
+	answered bool
 }
 
-// questionRecord asks, has the engine write what the answer means, and writes otherwise when to ask again.
+// questionRecord asks, has the engine write what the answer means, and writes otherwise when to ask again. An answer whose
+// write is refused for good is put off like one that decides nothing, and its error is returned besides.
 func (r *Runner) questionRecord(ctx context.Context, tenant string, id idem.OperationID, onlyDue bool) (Decision, error) {
 	q := &question{Runner: r, onlyDue: onlyDue, decision: DecisionNone}
 	state, err := r.engine.Reconcile(ctx, tenant, id, r.cfg.LongestRequest+r.cfg.ListingDelay, q.ask)
 	switch {
+	case err != nil && q.answered && refusedForGood(err):
+		_, failed := r.putOff(ctx, q, DecisionUndecided)
+		return DecisionNone, errors.Join(err, failed)
 	case err != nil:
 		return DecisionNone, err
 	case state == storage.StateCompleted:
@@ -70,11 +97,23 @@ func (r *Runner) questionRecord(ctx context.Context, tenant string, id idem.Oper
 	case q.decision == DecisionNone:
 		return DecisionNone, nil
 	}
-	err = r.postpone(ctx, q.seen, q.decision, q.asked)
+	return r.putOff(ctx, q, q.decision)
+}
+
+// putOff postpones the next question.
+func (r *Runner) putOff(ctx context.Context, q *question, decision Decision) (Decision, error) {
+	err := r.postpone(ctx, q.seen, decision, q.asked)
 	if errors.As(err, new(*storage.RecordConflictError)) { // somebody else was faster
 		return DecisionNone, nil
 	}
-	return q.decision, err
+	return decision, err
+}
+
+// refusedForGood says that the store refused to write an answer, and that the same write would be refused again: not because
+// of what was in its way, nor of its time, nor because nobody was asked or nobody replied.
+func refusedForGood(err error) bool {
+	reply, _ := replyOf(err, "")
+	return reply.Code == protocol.Broken && !unjudged(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
 // ask is an [idem.Question].
@@ -94,9 +133,10 @@ func (q *question) ask(ctx context.Context, seen storage.Record) (found idem.Res
 	}
 	switch finding := finding.(type) {
 	case Executed:
+		q.answered = true
 		return finding.Response, false, nil
 	case Absent:
-		if q.asked.Before(q.provable(seen)) {
+		if q.answered = true; q.asked.Before(q.provable(seen)) {
 			q.decision = DecisionEarly
 		}
 		return found, true, nil

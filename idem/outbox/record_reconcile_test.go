@@ -418,14 +418,169 @@ func TestRecordsReconcileCostsWhatIsUnknown(t *testing.T) {
 	})
 }
 
-// A record of another release is not judged.
-func TestReconcileRefusesRecordsOfAnotherRelease(t *testing.T) {
-	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
-		w.parked("k", func(r *storage.Record) { r.SchemaVersion++ })
-		probe := &asked{finding: executed201}
-		w.reconciled(w.runner(probe.probe), outbox.Counts{Errors: 1})
-		probe.want(t, 0)
+// A record of another release, or a damaged one, is not judged: nothing is asked or written, and a person is told at each run.
+func TestARecordThatCantBeJudgedIsAnAlarm(t *testing.T) {
+	later := func(r *storage.Record) { r.SchemaVersion++ }
+	t.Run("unknown", func(t *testing.T) {
+		bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+			r := w.parked("k", later)
+			probe := &asked{finding: executed201}
+			for run := range 2 {
+				w.reconciled(w.runner(probe.probe), outbox.Counts{Errors: 1})
+				w.toldUnreadable(r, run+1)
+			}
+			w.leftAlone(r)
+			probe.want(t, 0)
+		})
 	})
+	t.Run("in progress", func(t *testing.T) {
+		bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+			r := w.reserved("k", later)
+			time.Sleep(lease + skew)
+			w.swept(w.runner(nil), outbox.Counts{Errors: 1})
+			w.toldUnreadable(r, 1)
+			w.leftAlone(r)
+		})
+	})
+	t.Run("malformed", func(t *testing.T) {
+		bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+			r := w.parked("k")
+			probe := &asked{finding: executed201}
+			w.store.On(faulty.Get, 1, faulty.Refuse(&storage.MalformedRecordError{Key: r.Key, Cause: errors.New("malformed attribute ep")}))
+			w.reconciled(w.runner(probe.probe), outbox.Counts{Errors: 1})
+			w.toldUnreadable(r, 1)
+			w.leftAlone(r)
+			probe.want(t, 0)
+		})
+	})
+	t.Run("without an operation id", func(t *testing.T) {
+		bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+			r := w.parked("k")
+			r.OperationID = ""
+			inner := staleIndex{Store: w.mem, refs: []storage.RecordRef{{Key: r.Key, Tenant: tenant, At: time.Now()}}}
+			w.reconciled(w.runnerOn(inner, map[string]outbox.Probe{operation: (&asked{}).probe}), outbox.Counts{Errors: 1})
+			w.toldUnreadable(r, 1)
+			w.leftAlone(r)
+		})
+	})
+}
+
+// toldUnreadable demands so many alarms about a record that can't be judged, with its names, and no other line about an error.
+func (w *recordWorld) toldUnreadable(r storage.Record, n int) {
+	w.Helper()
+	if lines, alarms := w.lines("idempotency.record_unreadable"); lines != n || alarms != n {
+		w.Errorf("%d lines, %d alarms; want %d", lines, alarms, n)
+	}
+	for _, named := range []string{`"operation_id":"` + string(r.OperationID) + `"`, `"tenant":"t"`, `"key_hash":"` + string(r.Key) + `"`} {
+		if strings.Count(w.log.String(), named) < n {
+			w.Errorf("the lines do not say %s", named)
+		}
+	}
+	for _, other := range []string{"idempotency.reconcile_failed", "idempotency.sweep_failed"} {
+		if lines, _ := w.lines(other); lines != 0 {
+			w.Errorf("%d lines %s besides", lines, other)
+		}
+	}
+}
+
+// leftAlone demands that nothing was written.
+func (w *recordWorld) leftAlone(r storage.Record) {
+	w.Helper()
+	if now := w.record(r.Key); now.State != r.State || now.Revision != r.Revision || !now.LookAt.Equal(r.LookAt) {
+		w.Errorf("the record is %s now, to be looked at %v", now.State, now.LookAt)
+	}
+	if n := w.store.Count(faulty.Update) + w.store.Count(faulty.Postpone); n != 0 {
+		w.Errorf("%d writes", n)
+	}
+}
+
+// What was found can't be written: not now, and not at the next run. It is asked about as rarely as what nobody can decide,
+// each error counts, and a person is told after a day, once a day.
+func TestAnAnswerThatTheStoreRefusesForGoodIsPutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		finding outbox.Finding
+		refused error
+	}{
+		"found, too large":    {executed201, storage.ErrResponseTooLarge},
+		"found, not valid":    {executed201, errors.New("ValidationException: an attribute is not valid")},
+		"absent, not allowed": {outbox.Absent{}, errors.New("AccessDeniedException: not authorized")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+				r := w.parked("k")
+				time.Sleep(recordAbsentAfter)
+				w.refuses(faulty.Update, c.refused)
+				probe := &asked{finding: c.finding}
+				failed := 0
+				for range 2 * 24 * 60 { // two days, minute by minute, by processes that have just begun
+					did, err := w.runner(probe.probe).Reconcile(t.Context())
+					w.ok(err)
+					failed += did.Records.Errors
+					time.Sleep(time.Minute)
+				}
+				times := int(probe.n.Load())
+				if times < 40 || times > 120 {
+					t.Errorf("asked %d times in two days", times)
+				}
+				if lines, _ := w.lines("idempotency.reconcile_failed"); failed != times || lines != times {
+					t.Errorf("asked %d times, counted %d errors, told of %d", times, failed, lines)
+				}
+				if n, alarms := w.lines("idempotency.reconcile.failed"); n != 1 || alarms != 1 {
+					t.Errorf("%d lines, %d alarms in two days; want one", n, alarms)
+				}
+				w.want(r, storage.StateUnknown, 0, 1)
+				w.store.Clear() // mended
+				if _, err := w.runner((&asked{finding: executed201}).probe).ReconcileRecord(t.Context(), tenant, r.OperationID); err != nil {
+					t.Error(err)
+				}
+				w.want(r, storage.StateCompleted, 201, 1)
+			})
+		})
+	}
+}
+
+// refuses has the store refuse each such call until it is cleared.
+func (w *recordWorld) refuses(call faulty.Call, err error) {
+	for n := range 1000 {
+		w.store.On(call, n+1, faulty.Refuse(err))
+	}
+}
+
+// Whoever asks for one record hears why its answer could not be written.
+func TestAnOperatorHearsThatTheAnswerWasRefused(t *testing.T) {
+	bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+		r := w.parked("k")
+		w.refuses(faulty.Update, storage.ErrResponseTooLarge)
+		w.refuses(faulty.Postpone, errDown)
+		_, err := w.runner((&asked{finding: executed201}).probe).ReconcileRecord(t.Context(), tenant, r.OperationID)
+		if !errors.Is(err, storage.ErrResponseTooLarge) || !errors.Is(err, errDown) {
+			t.Errorf("%v, want both errors", err)
+		}
+	})
+}
+
+// Trouble that passes puts nothing off: what was found is written at the next run.
+func TestAnAnswerWhoseWriteMeetsPassingTroubleIsNotPutOff(t *testing.T) {
+	for name, trouble := range map[string]error{
+		"contention": storage.ErrContention, "throttle": storage.ErrThrottled, "no reply": &storage.OutcomeUnknownError{Cause: errDown},
+		"breaker open": &storage.NotAskedError{RetryAfter: time.Second}, "too late": context.DeadlineExceeded,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, outbox.Config{}, func(t *testing.T, w *recordWorld) {
+				r := w.parked("k")
+				time.Sleep(recordAbsentAfter)
+				w.refuses(faulty.Update, trouble)
+				runner := w.runner((&asked{finding: executed201}).probe)
+				w.reconciled(runner, outbox.Counts{Errors: 1})
+				w.store.Clear()
+				w.reconciled(runner, outbox.Counts{Completed: 1})
+				w.want(r, storage.StateCompleted, 201, 1)
+				if n := w.store.Count(faulty.Postpone); n != 0 {
+					t.Errorf("put off %d times", n)
+				}
+			})
+		})
+	}
 }
 
 func TestConfigIsRefused(t *testing.T) {

@@ -78,8 +78,8 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // A new message gets no wake-up from the process that commits it. The relay of the table's stream asks for one, an
 // [idem.InlineDelivery] delivers it within its request, or the sweep offers it Config.SweepGrace later at the earliest.
 //
-// Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, for which
-// Run waits, RunConfig.Drain at most: then it returns [ErrUndrained]. It returns nil where everything has ended, and an
+// Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, and so does
+// what an [Inline] of the same [Worker] still keeps. Run waits for both, RunConfig.Drain at most: then it returns [ErrUndrained]. It returns nil where everything has ended, and an
 // [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
@@ -100,7 +100,7 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	defer stop()
 	select {
 	case <-ended:
-		return nil
+		return r.keepers.wait(draining)
 	case <-draining.Done():
 		return ErrUndrained
 	}
@@ -111,11 +111,11 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 func (r *Runner) every(ctx context.Context, cfg RunConfig, round func(context.Context) (Report, error)) {
 	pause := between(0, cfg.Period, r.random())
 	for r.cfg.Pause(ctx, pause) == nil && ctx.Err() == nil {
-		began := time.Now()
+		began := r.cfg.Now()
 		bounded, cancel := context.WithTimeout(ctx, cfg.RoundMax)
 		_, _ = round(bounded)
 		cancel()
-		pause = max(0, between(cfg.Period-cfg.Period/10, cfg.Period+cfg.Period/10, r.random())-time.Since(began))
+		pause = max(0, between(cfg.Period-cfg.Period/10, cfg.Period+cfg.Period/10, r.random())-r.cfg.Now().Sub(began))
 	}
 }
 

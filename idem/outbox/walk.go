@@ -51,7 +51,9 @@ func (d *desk) unlooked(ctx context.Context, event string, err error, about any)
 			d.cfg.Logger.ErrorContext(ctx, event, "message", about.ID, "error", err)
 		}
 	case storage.RecordRef:
-		d.cfg.Logger.ErrorContext(ctx, event, "operation_id", about.OperationID, "tenant", about.Tenant, "error", err)
+		if !d.unreadable(ctx, about, err) {
+			d.cfg.Logger.ErrorContext(ctx, event, "operation_id", about.OperationID, "tenant", about.Tenant, "error", err)
+		}
 	default:
 		d.cfg.Logger.ErrorContext(ctx, event, "shard", about, "error", err)
 	}

@@ -125,6 +125,9 @@ type Delivery struct {
 	// Ends is what the message becomes where it fails.
 	Ends Message
 	At   Attempt
+
+	// Outlives says that the process goes on when its caller's time is over.
+	Outlives bool
 }
 
 // judgementsMax bounds how often one delivery judges a message that others keep changing.

@@ -202,7 +202,8 @@ func (d Delivery) settledAlready(now Instant, c *Config) (Delivery, Action) {
 }
 
 // keep puts the evidence on the message, beside whatever it keeps already, and makes it what state says. It is tried until
-// its caller's deadline, or for KeepFor; and where nobody could bring it again for as long as the process lives.
+// its caller's deadline, or for KeepFor; and where nobody could bring it again for as long as the process lives, be it beyond
+// the deadline.
 func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Action) {
 	if state == Dead {
 		d.Alarms |= AlarmUnsettled
@@ -233,13 +234,18 @@ func (d Delivery) only(now Instant, c *Config) bool {
 	return (d.Errand == Wake || d.Errand == Carry) && !c.Topic.Probed && !d.Held.offerable(now, c) && !c.off(KeepEnds)
 }
 
+// Beyond says that what the delivery asks for comes after its caller's deadline: whoever waits for it is answered first.
+func (d Delivery) Beyond() bool {
+	return d.Step == Keeping && d.Deadline != 0 && d.At.Until > d.Deadline
+}
+
 func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action) {
 	m := in.Reply.Msg
 	switch {
 	case v == Done, v == Conflict && d.own(m):
 		d.Held = Patch.message(d.Held, d.At.W.Msg)
 		return d.stored()
-	case v != Conflict && d.Deadline == 0 && d.only(in.Now, c):
+	case v != Conflict && (d.Deadline == 0 || d.Outlives) && d.only(in.Now, c):
 		d.At.Until = in.Now + c.Topic.KeepFor
 		return d, Action{Do: Send, Write: d.At.W, Until: d.At.Until, Pause: d.At.Tries}
 	case v != Conflict:

@@ -37,11 +37,12 @@ func (e Expiry) FreeAt(expires time.Time) time.Time {
 	return expires.Add(e.KeepFor)
 }
 
-// KeyFree says whether a new request may replace the record at now.
+// KeyFree says whether a new request may replace the record at now. A record that this release can't judge is never free,
+// whatever it seems to say: native TTL removes it, or the release that wrote it replaces it.
 func (r Record) KeyFree(now time.Time) bool {
 	switch r.State {
 	case StateCompleted, StateFailed, StateFailedRetryable:
-		return !r.FreeAt.IsZero() && !now.Before(r.FreeAt)
+		return r.Readable() && !r.FreeAt.IsZero() && !now.Before(r.FreeAt)
 	}
 	return false
 }

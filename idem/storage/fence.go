@@ -18,8 +18,8 @@ type Fence struct {
 	Epoch    int64
 	AnyEpoch bool
 	States   []State
-	// FreeAt, where set, admits no row at all, and one that is completed, failed or failed_retryable and free at this
-	// instant.
+	// FreeAt, where set, admits no row at all, and one that this release can judge ([Record.Readable]), that is completed,
+	// failed or failed_retryable, and free at this instant.
 	FreeAt time.Time
 	// LeaseBefore, where set, demands as well that the stored lease ends before it, so that a renewal never shortens a
 	// lease.

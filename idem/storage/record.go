@@ -140,7 +140,8 @@ const (
 // retention after its lease if that is not known; one in progress a retention after its lease, if running again does no
 // harm. Pending, unknown and all other records in progress are never removed. Each record stays for 16 more minutes: a
 // reserve that was sent before the key was free may still arrive, and must find the row, or it would leave a lease that
-// nobody holds.
+// nobody holds. The key of an abandoned lease is never free, so a reserve that meets it may be sent until it is removed:
+// what that one leaves ends with its own lease.
 func (r Record) RemoveAfter() (time.Time, bool) {
 	switch {
 	case r.State.Final():

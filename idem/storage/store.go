@@ -247,6 +247,21 @@ func (e *MalformedError) Error() string {
 // Unwrap returns the cause.
 func (e *MalformedError) Unwrap() error { return e.Cause }
 
+// MalformedRecordError says that a stored record cannot be read at all, and not be judged: another release wrote it, or it is
+// damaged.
+type MalformedRecordError struct {
+	Key   RecordKey
+	Cause error
+}
+
+// Error implements error.
+func (e *MalformedRecordError) Error() string {
+	return fmt.Sprintf("idem: the stored record %s can't be read: %v", e.Key, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *MalformedRecordError) Unwrap() error { return e.Cause }
+
 // NotAskedError says that the call was not sent to the store, so nothing happened.
 type NotAskedError struct {
 	// RetryAfter is when a store that is known to be down will be called again; 0 if Cause is set.

@@ -84,6 +84,28 @@ var insertTests = []test{
 			e.wantRecordConflict(e.Store.Insert(e.ctx, e.again(r), base), &r)
 		}
 	}},
+	{"a record of another release is not replaced, however long its key seems to be free", func(e *env) {
+		for name, change := range ordered(map[string]func(*storage.Record){
+			"later schema": func(r *storage.Record) { r.SchemaVersion = storage.SchemaVersion + 1 },
+			"no schema":    func(r *storage.Record) { r.SchemaVersion = 0 },
+			"kind":         func(r *storage.Record) { r.Kind = "durable" },
+		}) {
+			e.sub(name, func(e *env) {
+				for _, state := range []storage.State{storage.StateCompleted, storage.StateFailed, storage.StateFailedRetryable} {
+					r := completed(e.reserved(), "another's")
+					if r.State = state; !state.Final() {
+						r.ExpiresAt = time.Time{}
+					}
+					change(&r)
+					e.insert(r)
+					for _, insert := range ordered(e.inserters()) {
+						e.wantRecordConflict(insert(e.again(r), r.FreeAt.AddDate(1, 0, 0)), &r)
+					}
+					e.wantRecord(r.Key, &r)
+				}
+			})
+		}
+	}},
 	{"a context that is over writes nothing that nobody hears of", func(e *env) {
 		r := e.reserved()
 		ctx, cancel := canceled(e.ctx)

@@ -30,7 +30,7 @@ var metrics = func() map[string][]definition {
 	for _, name := range []string{
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
-		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed,
+		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
 		metric.DriftFound, metric.DriftFailed,
 		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
 	} {

@@ -114,6 +114,7 @@ var every = []string{
 	"idempotency.reserve.created", "idempotency.reserve.replay", "idempotency.reserve.in_progress", "idempotency.reserve.key_misuse",
 	"idempotency.reserve.failed_retry", "idempotency.reserve.unknown", "idempotency.store.error", "idempotency.zombie_key",
 	"idempotency.reconcile.scheduled", "idempotency.reconcile.resolved", "idempotency.reconcile.failed", "idempotency.quota.rejected",
+	"idempotency.record_unreadable",
 	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",
 	"idempotency.unprotected", "idempotency.observed", "drift.found", "drift.failed",
 }

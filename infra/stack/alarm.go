@@ -57,6 +57,10 @@ var alarms = []alarm{
 		description: "A message has a topic that a deployed release does not know, or can't be read by it. Nothing calls: its operation stays pending until a release that knows it is deployed.",
 	},
 	{
+		id: "RecordUnreadable", metric: metric.RecordUnreadable, threshold: 1, period: time.Minute, periods: 1, ofLast: 5,
+		description: "A wrapped operation's record can't be judged by a deployed release: a later one wrote it, or it is damaged. Nothing asks what became of it: its key answers with 503 or 409 until a release that can read it is deployed.",
+	},
+	{
 		id: "DriftFound", metric: metric.DriftFound, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
 		description: "Keys, messages, payments and the provider's objects don't agree. The log lines of this name say about what; the drift function, or the command, reports all of it.",
 	},

@@ -18,13 +18,13 @@ func stackName(variant string) string {
 // docs/semantics.md "Metrics". An alarm on a metric that nobody makes never rings: its coordinates must be the functions'.
 func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		template.counts(t, "AWS::CloudWatch::Alarm", 10)
+		template.counts(t, "AWS::CloudWatch::Alarm", 11)
 		variables := environment(template.only(t, "AWS::Lambda::Function", "ApiFunction").Properties)
 		for id, metric := range map[string]string{
 			"KeyMisuse": "idempotency.reserve.key_misuse", "StoreError": "idempotency.store.error",
 			"OutboxDead": "outbox.dead", "OutboxUnknown": "outbox.unknown", "OutboxAbandoned": "outbox.abandoned",
-			"UnknownTopic": "outbox.unknown_topic",
-			"DriftFound":   "drift.found", "DriftFailed": "drift.failed",
+			"UnknownTopic": "outbox.unknown_topic", "RecordUnreadable": "idempotency.record_unreadable",
+			"DriftFound": "drift.found", "DriftFailed": "drift.failed",
 		} {
 			got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 			dimension := map[string]any{"Name": "service", "Value": variables["METRICS_SERVICE"]}
@@ -46,7 +46,7 @@ func TestAlarmsWatchTheFunctionsMetrics(t *testing.T) {
 // What one person must look at rings at the first.
 func TestWhatWantsAPersonRingsAtOnce(t *testing.T) {
 	template := synthesize(t, "http-gateway")
-	for _, id := range []string{"OutboxDead", "OutboxUnknown", "OutboxAbandoned", "UnknownTopic"} {
+	for _, id := range []string{"OutboxDead", "OutboxUnknown", "OutboxAbandoned", "UnknownTopic", "RecordUnreadable"} {
 		got := template.only(t, "AWS::CloudWatch::Alarm", "Alarms"+id).Properties
 		if got["Threshold"] != 1.0 || got["DatapointsToAlarm"] != 1.0 || got["EvaluationPeriods"] != 5.0 || got["Period"] != 60.0 {
 			t.Errorf("%s: %v", id, got)

@@ -354,7 +354,7 @@ func (w *world) answered(s *state, i int, say p.Say) {
 			s.fail(vLease)
 		}
 	}
-	if answered := q.x.Result.Code == p.Responded || q.x.Result.Code == p.Stored; w.sc.NoDrop && answered && own && !r.State.Final() {
+	if answered := q.x.Result.Code == p.Responded || q.x.Result.Code == p.Stored; w.sc.NoDrop && w.c[i].Kind == p.Wrapped && answered && own && !r.State.Final() {
 		s.fail(vDropped)
 	}
 	if w.sc.NoForget && own && r.State == p.Unknown && toldNothing(say.Code, say.State) {

@@ -187,7 +187,7 @@ func (w *world) delivery(s *state, i int) p.Delivery {
 			m = s.msgs[k]
 		}
 	}
-	d := p.Delivery{Errand: a.Purpose, Seed: seed(i, q.run)}
+	d := p.Delivery{Errand: a.Purpose, Seed: seed(i, q.run), Outlives: a.Outlives}
 	d.Held.Op = m.Op // where it is; everything else is read
 	if e := s.effect(m.Op, m.Index); a.Purpose == p.Tidings || a.Purpose == p.Judgement {
 		if d.Evidence = p.OutDelivered; e.n == 0 {
@@ -211,7 +211,7 @@ func (w *world) carry(s *state, i int, m p.Message) {
 	id := seed(i, q.run)
 	id[0] += 1000 * uint64(q.carries)
 	s.procs[i] = proc{started: true, run: q.run, ends: q.ends, index: m.Index, carries: q.carries, carrying: true}
-	s.procs[i].d = p.Delivery{Errand: p.Carry, Seed: id, Held: m}
+	s.procs[i].d = p.Delivery{Errand: p.Carry, Seed: id, Held: m, Outlives: w.sc.Actors[i].Outlives}
 	w.feed(s, i, in)
 }
 

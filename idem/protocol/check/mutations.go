@@ -100,6 +100,8 @@ func messageMutations() []Mutation {
 		{Name: "a call leaves after its own claim", Scenario: "message, declined", Off: p.NoCallDeadline},
 		{Name: "what can't be settled is dropped", Scenario: "message, evidence", Off: p.NoEvidenceKept},
 		{Name: "evidence that nobody could bring again is given up after a while", Scenario: "message, store trouble", Off: p.KeepEnds},
+		{Name: "evidence that nobody could bring again is given up after the deadline", Scenario: "message, store trouble past a deadline", Off: p.KeepEnds},
+		{Name: "evidence is given up at the deadline although the process goes on", Scenario: "inline, store trouble past the deadline", Change: func(s *Scenario) { s.Actors[0].Outlives = false }},
 		{Name: "a decline settles from any attempt", Scenario: "message, declined", Off: p.NoOwnEpoch},
 		{Name: "a decline settles of which nobody knows the attempt", Scenario: "message, weak decline", Off: p.WeakSettles},
 		{Name: "what was told not to happen is started anew", Scenario: "message, detached", Off: p.RedriveAnyway},

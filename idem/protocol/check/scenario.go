@@ -29,6 +29,8 @@ type Actor struct {
 	Skew p.Instant
 	// Deadline is the caller's, counted from the start; 0 is none. A courier's message must be settled or kept by then.
 	Deadline p.Millis
+	// Outlives says of what delivers that its process goes on after the deadline.
+	Outlives bool
 	// Payload distinguishes requests that are not the same. Clients with the same key may differ in it.
 	Payload uint8
 	// LookOnly, Barred and Waits are those of the request; Waits counts from the start.
@@ -120,7 +122,8 @@ type Scenario struct {
 	NoBurn bool
 	// NoParkAlive: a holder whose handler runs is not parked.
 	NoParkAlive bool
-	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record.
+	// NoDrop: the answer of a wrapped handler that has run is stored, whatever others have made of the record; a provider's
+	// definite answer is settled or kept.
 	NoDrop bool
 	// NoForget: where it was told that nothing happened, the record does not stay unknown.
 	NoForget bool

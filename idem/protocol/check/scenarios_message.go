@@ -92,6 +92,12 @@ func messageScenarios() []Scenario {
 		{Name: "message, deadline", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.SettleMargin, c.Topic.SettleFor = 6, 2, 9 }), Wire: 1, Pending: true, NoDrop: true,
 			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Deadline: 6}, {Role: Courier, Purpose: p.Wake, Deadline: 6, Skew: 1}, webhook},
 			Budget: Budget{Total: 1, Contend: 1, Throttle: 1, Stall: 1, NotExecuted: 1, Crowd: 1, Ticks: 7}},
+		{Name: "message, store trouble past a deadline", Config: keyless(), Pending: true, Wire: 1, NoDrop: true,
+			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Deadline: 3, Outlives: true}, webhook},
+			Budget: Budget{Total: 4, Throttle: 2, Down: 2, Reject: 2, Lost: 1, Ticks: 8}},
+		{Name: "inline, store trouble past the deadline", Config: with(keyless(), func(c *p.Config) { c.Inline, c.ExecutionMax, c.HandlerMargin = true, 4, 2 }), Wire: 1, NoDrop: true,
+			Actors: [4]Actor{{Role: Client, Chain: true, Outlives: true}, courier(p.Wake, 1)},
+			Budget: Budget{Total: 4, Throttle: 4, Down: 1, Lost: 1, Stall: 1, Ticks: 7}},
 		{Name: "inline, chain", Config: with(probed(), func(c *p.Config) {
 			c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.CallFor, c.Life.Retention = true, 5, 2, 1, 100
 		}), Chain: 2, Actors: [4]Actor{begins, worker}, Wire: 1,

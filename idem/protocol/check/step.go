@@ -147,7 +147,7 @@ func (w *world) alike(i, j int) bool {
 		return false
 	}
 	a.Config, b.Config = nil, nil
-	return a.Role == b.Role && a.Errand == b.Errand && a.Runs == b.Runs && a.Skew == b.Skew && a.Deadline == b.Deadline && a.Payload == b.Payload &&
+	return a.Role == b.Role && a.Errand == b.Errand && a.Runs == b.Runs && a.Skew == b.Skew && a.Deadline == b.Deadline && a.Outlives == b.Outlives && a.Payload == b.Payload &&
 		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Obeys == b.Obeys && a.Purpose == b.Purpose && a.Blind == b.Blind && a.Alone == b.Alone && a.Chain == b.Chain
 }
 

@@ -35,6 +35,10 @@ const (
 // ZombieKey counts holders that found their lease to be another's.
 const ZombieKey = "idempotency.zombie_key"
 
+// RecordUnreadable: a wrapped operation's record that a sweep or a reconciliation can't judge, because another release wrote it
+// or it is damaged; it is left alone.
+const RecordUnreadable = "idempotency.record_unreadable"
+
 // What reconciliation did.
 const (
 	// ReconcileScheduled: an unknown outcome was taken up.
