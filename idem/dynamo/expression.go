@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -19,8 +20,9 @@ func newExpression() *expression {
 }
 
 func (e *expression) name(attribute string) string {
-	e.names["#"+attribute] = attribute
-	return "#" + attribute
+	placeholder := "#" + attribute
+	e.names[placeholder] = attribute
+	return placeholder
 }
 
 func (e *expression) value(v types.AttributeValue) string {
@@ -47,12 +49,32 @@ func (e *expression) is(attribute string, it item) string {
 }
 
 // in demands one of the values, of which there must be at least one.
-func (e *expression) in(attribute string, values ...string) string {
-	placeholders := make([]string, len(values))
-	for i, v := range values {
-		placeholders[i] = e.value(stringValue(v))
+func in[T ~string](e *expression, attribute string, values ...T) string {
+	placeholders := e.value(stringValue(string(values[0])))
+	for _, v := range values[1:] {
+		placeholders += ", " + e.value(stringValue(string(v)))
 	}
-	return e.name(attribute) + " IN (" + strings.Join(placeholders, ", ") + ")"
+	return e.name(attribute) + " IN (" + placeholders + ")"
+}
+
+// clause is a part of a condition that is always the same: its text, and the placeholders of the attributes in it.
+type clause struct {
+	text  string
+	names map[string]string
+}
+
+func newClause(text string, attributes ...string) clause {
+	c := clause{text, make(map[string]string, len(attributes))}
+	for _, attribute := range attributes {
+		c.names["#"+attribute] = attribute
+	}
+	return c
+}
+
+// say returns the clause's text. The values in it, which have placeholders with names, are the caller's to give.
+func (e *expression) say(c clause) string {
+	maps.Copy(e.names, c.names)
+	return c.text
 }
 
 // assign gives the attributes the values that they have in the item, and removes those that it lacks.

@@ -15,31 +15,45 @@ type condition struct {
 	text *string
 }
 
+// What a fence may demand of a record's row.
+var (
+	seenRow = newClause("#op = :operation AND #rv = :revision", schema.OperationID, schema.Revision)
+	heldRow = newClause("#op = :operation AND ", schema.OperationID)
+	owned   = newClause("#ow = :owner AND ", schema.Owner)
+	unowned = newClause("attribute_not_exists(#ow) AND ", schema.Owner)
+	ofEpoch = newClause(" AND #ep = :epoch", schema.Epoch)
+	noEpoch = newClause(" AND attribute_not_exists(#ep)", schema.Epoch)
+	noRow   = newClause("attribute_not_exists(#pk)", schema.RecordKey)
+	// Native TTL removes items late, so the time is compared here; only these states free their key, whatever else has the
+	// attribute.
+	freeRow   = newClause("#ea <= :now AND #st IN (:completed, :failed, :retryable)", schema.FreeAt, schema.State)
+	leaseOver = newClause("(attribute_not_exists(#lu) OR #lu < :lease)", schema.LeaseUntil)
+)
+
 // fenced demands of the record under the key what the fence says: one of its alternatives, and the lease's end besides.
 func fenced(key storage.RecordKey, f storage.Fence) (condition, error) {
 	e := newExpression()
-	w := &writer{item: item{}}
-	var alternatives []string
+	w := writer{item: e.values}
+	alternatives := make([]string, 0, 4)
 	if f.OperationID != "" && f.Revision != "" {
-		alternatives = append(alternatives, e.seen(key, f, w))
+		alternatives = append(alternatives, e.seen(&w, key, f))
 	}
 	if f.OperationID != "" && len(f.States) > 0 {
-		alternatives = append(alternatives, e.held(key, f, w))
+		alternatives = append(alternatives, e.held(&w, key, f))
 	}
 	if !f.FreeAt.IsZero() {
-		alternatives = append(alternatives, e.absent(schema.RecordKey), e.free(f.FreeAt))
+		alternatives = append(alternatives, e.say(noRow), e.free(&w, f.FreeAt))
 	}
 	if len(alternatives) == 0 {
 		return condition{}, errors.New("a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
 	}
 	text := either(alternatives...)
 	if !f.LeaseBefore.IsZero() {
-		before := e.name(schema.LeaseUntil) + " < " + e.value(numberValue(f.LeaseBefore.UnixMilli()))
-		lease := "(" + either(e.absent(schema.LeaseUntil), before) + ")"
+		w.instant(":lease", f.LeaseBefore)
 		if len(alternatives) > 1 {
 			text = "(" + text + ")"
 		}
-		text = *all(text, lease)
+		text += " AND " + e.say(leaseOver)
 	}
 	return condition{e, &text}, w.err
 }
@@ -69,36 +83,44 @@ func fencedStored(key storage.RecordKey, f storage.Fence) (condition, error) {
 }
 
 // seen admits exactly the row that was read.
-func (e *expression) seen(key storage.RecordKey, f storage.Fence, w *writer) string {
-	w.operation(key, f.OperationID)
-	w.revision(f.Revision)
-	return *all(e.is(schema.OperationID, w.item), e.is(schema.Revision, w.item))
+func (e *expression) seen(w *writer, key storage.RecordKey, f storage.Fence) string {
+	w.operation(":operation", key, f.OperationID)
+	w.revision(":revision", f.Revision)
+	return e.say(seenRow)
 }
 
 // held admits the holder's own row.
-func (e *expression) held(key storage.RecordKey, f storage.Fence, w *writer) string {
-	w.operation(key, f.OperationID)
-	w.name(schema.Owner, string(f.Owner))
-	states := make([]string, len(f.States))
-	for i, state := range f.States {
-		states[i] = string(state)
+func (e *expression) held(w *writer, key storage.RecordKey, f storage.Fence) string {
+	w.operation(":operation", key, f.OperationID)
+	w.name(":owner", string(f.Owner))
+	owner := owned
+	if f.Owner == "" {
+		owner = unowned
 	}
-	conditions := []string{e.is(schema.OperationID, w.item), e.is(schema.Owner, w.item), e.in(schema.State, states...)}
-	if !f.AnyEpoch {
-		w.number(schema.Epoch, f.Epoch)
-		conditions = append(conditions, e.is(schema.Epoch, w.item))
+	text := e.say(heldRow) + e.say(owner) + in(e, schema.State, f.States...)
+	if f.AnyEpoch {
+		return text
 	}
-	return *all(conditions...)
+	w.number(":epoch", f.Epoch)
+	if f.Epoch == 0 {
+		return text + e.say(noEpoch)
+	}
+	return text + e.say(ofEpoch)
 }
 
-// free admits a row whose key is free. Native TTL removes items late, so the time is compared here; only these states free
-// their key, whatever else has the attribute.
-func (e *expression) free(now time.Time) string {
-	return *all(
-		e.name(schema.FreeAt)+" <= "+e.value(numberValue(now.UnixMilli())),
-		e.in(schema.State, string(storage.StateCompleted), string(storage.StateFailed), string(storage.StateFailedRetryable)),
-	)
+// free admits a row whose key is free.
+func (e *expression) free(w *writer, now time.Time) string {
+	w.instant(":now", now)
+	e.values[":completed"], e.values[":failed"], e.values[":retryable"] = completed, failed, retryable
+	return e.say(freeRow)
 }
+
+// The states that free a key.
+var (
+	completed = stringValue(string(storage.StateCompleted))
+	failed    = stringValue(string(storage.StateFailed))
+	retryable = stringValue(string(storage.StateFailedRetryable))
+)
 
 // fencedMessage demands of the stored message what the fence says: one of its alternatives, and that it is not dead besides.
 func fencedMessage(f storage.MessageFence) (condition, error) {
@@ -109,20 +131,16 @@ func fencedMessage(f storage.MessageFence) (condition, error) {
 	w := &writer{item: item{}}
 	var alternatives []string
 	if f.Revision != "" {
-		w.revision(f.Revision)
+		w.revision(schema.Revision, f.Revision)
 		alternatives = append(alternatives, e.is(schema.Revision, w.item))
 	}
 	if len(f.States) > 0 {
 		w.name(schema.Owner, string(f.Owner))
 		w.number(schema.Epoch, f.Epoch)
-		states := make([]string, len(f.States))
-		for i, state := range f.States {
-			states[i] = string(state)
-		}
-		alternatives = append(alternatives, *all(e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), e.in(schema.State, states...)))
+		alternatives = append(alternatives, *all(e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), in(e, schema.State, f.States...)))
 	}
 	if f.Open {
-		final := e.in(schema.State, string(storage.MessageDelivered), string(storage.MessageDeclined), string(storage.MessageCancelled))
+		final := in(e, schema.State, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled)
 		alternatives = append(alternatives, "NOT "+final)
 	}
 	conditions := []string{e.exists(schema.MessageID), alternatives[0]}
@@ -142,13 +160,13 @@ func checked(c storage.RecordCheck) (condition, error) {
 	}
 	e := newExpression()
 	w := &writer{item: item{}}
-	w.operation(c.Key, c.OperationID)
+	w.operation(schema.OperationID, c.Key, c.OperationID)
 	operation := e.name(schema.OperationID)
 	value := e.value(w.item[schema.OperationID])
 	if c.Ended {
 		text := e.absent(schema.RecordKey) + " OR " + operation + " <> " + value + " OR " +
-			e.in(schema.State, string(storage.StateCompleted), string(storage.StateFailed))
+			in(e, schema.State, storage.StateCompleted, storage.StateFailed)
 		return condition{e, &text}, w.err
 	}
-	return condition{e, all(operation+" = "+value, e.in(schema.State, string(storage.StatePending)))}, w.err
+	return condition{e, all(operation+" = "+value, in(e, schema.State, storage.StatePending))}, w.err
 }
