@@ -133,7 +133,7 @@ func (s *Store) prepare(doing string, t *transaction, token string) (func(contex
 	}
 	input := s.input(t)
 	input.ClientRequestToken = &token
-	request, err := serialize(s.client, input)
+	request, err := s.serialize(input)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
 	}

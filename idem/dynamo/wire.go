@@ -64,9 +64,9 @@ func (g gate) Do(r *http.Request) (*http.Response, error) {
 	}
 	g.call.attempts.Add(1)
 	if r.Body != nil {
-		ctx := r.Context()
-		r = r.WithContext(ctx) // a copy: the SDK keeps its own
-		r.Body = &gatedBody{ReadCloser: r.Body, shut: func() error { return g.shut(ctx) }}
+		body := &gatedBody{ReadCloser: r.Body, gate: g, ctx: r.Context()}
+		r = r.WithContext(body.ctx) // a copy: the SDK keeps its own
+		r.Body = body
 	}
 	return g.next.Do(r)
 }
@@ -83,14 +83,15 @@ func (g gate) shut(ctx context.Context) error {
 // its body a request is none.
 type gatedBody struct {
 	io.ReadCloser
-	shut   func() error
+	gate   gate
+	ctx    context.Context
 	passed bool
 }
 
 // Read implements io.Reader.
 func (b *gatedBody) Read(p []byte) (int, error) {
 	if !b.passed {
-		if err := b.shut(); errors.Is(err, errLate) {
+		if err := b.gate.shut(b.ctx); errors.Is(err, errLate) {
 			return 0, err
 		}
 		b.passed = true
