@@ -78,7 +78,7 @@ type frozen struct {
 // asked is what a stored record is compared with.
 type asked struct {
 	fingerprinter *canonical.Fingerprinter
-	input         canonical.Input
+	input         *canonical.Input
 	operation     string
 	anyPayload    bool
 	// fingerprint is the request's, under the version, secret and selection that were needed last.
@@ -96,7 +96,7 @@ func (a *asked) match(r *storage.Record) (protocol.Match, error) {
 	case a.anyPayload:
 		return protocol.Same, nil
 	case !r.Fingerprint.Alike(a.fingerprint):
-		again, err := a.fingerprinter.SumAs(r.Fingerprint, a.input)
+		again, err := a.fingerprinter.SumAs(r.Fingerprint, *a.input)
 		if err != nil {
 			return protocol.Different, fmt.Errorf("idem: fingerprint under version %d, selection %q: %w", r.Fingerprint.Version, r.Fingerprint.Selection, err)
 		}

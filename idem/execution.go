@@ -49,11 +49,12 @@ func (o *Registered) begin(req Request) (*execution, error) {
 	}
 	x := &execution{
 		driver: driver{engine: e, key: scope.recordKey(e.cfg.ScopeSecret), asked: &asked{
-			fingerprinter: e.cfg.Fingerprinter, input: req.Input, operation: o.op.recordedAs(),
+			fingerprinter: e.cfg.Fingerprinter, operation: o.op.recordedAs(),
 			anyPayload: o.op.Policy.Mismatch == MismatchReplay, fingerprint: fingerprint,
 		}},
 		registered: o, op: &o.op, req: req, fingerprint: fingerprint, cfg: o.protocol, began: e.now(),
 	}
+	x.asked.input = &x.req.Input
 	x.cfg.Life = lifeOf(o.op.Policy.Retention, x.expiry(), 0)
 	var request protocol.Request
 	if request.Seed, err = e.mint.ID(); err == nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -33,21 +32,29 @@ type Scope struct {
 func (s Scope) RecordKey() storage.RecordKey { return s.recordKey(nil) }
 
 func (s Scope) recordKey(secret []byte) storage.RecordKey {
-	h := sha256.New()
-	if len(secret) > 0 {
-		h = hmac.New(sha256.New, secret)
-	}
-	parts := []string{s.Tenant, s.Operation, s.Key}
+	var room [256]byte
+	text := appendPart(appendPart(appendPart(room[:0], s.Tenant), s.Operation), s.Key)
 	if s.Principal != "" {
-		parts = append(parts, s.Principal)
+		text = appendPart(text, s.Principal)
 	}
-	for _, part := range parts {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		io.WriteString(h, part)
+	sum := sha256.Sum256(text)
+	if len(secret) > 0 {
+		sum = keyedSum(secret, text)
 	}
-	return storage.RecordKey(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
+	var encoded [(sha256.Size*8 + 5) / 6]byte
+	base64.RawURLEncoding.Encode(encoded[:], sum[:])
+	return storage.RecordKey(encoded[:])
+}
+
+func appendPart(text []byte, part string) []byte {
+	return append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
+}
+
+func keyedSum(secret, text []byte) (sum [sha256.Size]byte) {
+	h := hmac.New(sha256.New, secret)
+	h.Write(text)
+	h.Sum(sum[:0])
+	return sum
 }
 
 func (s Scope) validate() error {

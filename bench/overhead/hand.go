@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +164,9 @@ func (h byHand) transaction(in *dynamodb.TransactWriteItemsInput, key string) *d
 	return &made
 }
 
-// fill builds an item for the key. It makes every map and every value anew, as code that builds an item does.
+// fill builds an item for the key. It makes every map and every value anew, as code that builds an item does: the text of a
+// number is formatted for each request, random bytes and hashes are made for each. What a request need not make anew, such
+// as the texts of conditions, is not.
 func (h byHand) fill(it item, key string) item {
 	if it == nil {
 		return nil
@@ -181,9 +184,9 @@ func (h byHand) fill(it item, key string) item {
 			}
 			filled[name] = &types.AttributeValueMemberS{Value: text}
 		case *types.AttributeValueMemberN:
-			filled[name] = &types.AttributeValueMemberN{Value: v.Value}
+			filled[name] = &types.AttributeValueMemberN{Value: strings.Clone(v.Value)}
 		case *types.AttributeValueMemberB:
-			filled[name] = &types.AttributeValueMemberB{Value: v.Value}
+			filled[name] = &types.AttributeValueMemberB{Value: bytes.Clone(v.Value)}
 		default:
 			filled[name] = value
 		}

@@ -82,13 +82,14 @@ func encodeV1(in Input, depthMax int) (encoding, error) {
 	dst = appendField(dst, in.Operation)
 	e := encoding{begin: len(dst), selection: selection}
 	dst = appendNumber(dst, len(path))
-	for _, name := range slices.Sorted(maps.Keys(path)) {
-		dst = appendField(dst, name)
-		dst = appendField(dst, path[name])
+	for _, p := range path {
+		dst = appendField(appendField(dst, p.name), p.value)
 	}
 	e.ends[PartPath] = len(dst)
 	dst = appendNumber(dst, len(query))
-	for _, name := range slices.Sorted(maps.Keys(query)) {
+	names := slices.AppendSeq(make([]string, 0, len(query)), maps.Keys(query))
+	slices.Sort(names)
+	for _, name := range names {
 		dst = appendField(dst, name)
 		dst = appendNumber(dst, len(query[name]))
 		for _, value := range query[name] {
@@ -131,6 +132,9 @@ func normalizeMediaType(value string) (string, bool) {
 		return value, false
 	}
 	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
+	if len(params) == 0 {
+		return mediaType, isJSON
+	}
 	if charset, ok := params["charset"]; ok {
 		params["charset"] = strings.ToLower(charset)
 		if isJSON {

@@ -135,35 +135,40 @@ func ParseSelection(text string) (Selection, error) {
 	return s, nil
 }
 
-// path returns what of the request's path counts, by name.
-func (s Selection) path(in Input) (map[string]string, error) {
-	counted := map[string]string{}
+// parameter is a part of the path that counts, by name.
+type parameter struct{ name, value string }
+
+// path returns what of the request's path counts, in the order of the names.
+func (s Selection) path(in Input) ([]parameter, error) {
+	var counted []parameter
 	switch s.Path {
 	case PathWhole:
 		if in.Path != "" {
-			counted[""] = in.Path
+			counted = []parameter{{"", in.Path}}
 		}
 	case PathWildcards:
 		if in.Wildcards == nil {
 			return nil, fmt.Errorf("%w: the request matched no pattern with wildcards", ErrSelection)
 		}
 		for i, value := range in.Wildcards {
-			counted[strconv.Itoa(i+1)] = value
+			counted = append(counted, parameter{strconv.Itoa(i + 1), value})
 		}
 	case PathParameters:
 		if in.Parameters == nil {
 			return nil, fmt.Errorf("%w: the request has no path parameters", ErrSelection)
 		}
 		for name, value := range in.Parameters {
-			counted[name] = value
+			counted = append(counted, parameter{name, value})
 		}
 	}
 	for _, name := range s.IgnorePath {
-		if _, ok := counted[name]; !ok {
+		i := slices.IndexFunc(counted, func(p parameter) bool { return p.name == name })
+		if i < 0 {
 			return nil, fmt.Errorf("%w: the request has no path parameter %q to leave out", ErrSelection, name)
 		}
-		delete(counted, name)
+		counted = slices.Delete(counted, i, i+1)
 	}
+	slices.SortFunc(counted, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
 	return counted, nil
 }
 

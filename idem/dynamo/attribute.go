@@ -14,9 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// revisionBytes is the size of what a revision stands for.
-const revisionBytes = 16
-
 // item is what DynamoDB stores under one key.
 type item = map[string]types.AttributeValue
 
@@ -30,6 +27,48 @@ func numberValue(n int64) types.AttributeValue {
 type writer struct {
 	item item
 	err  error
+	// What the item's values are made of. A record has some 25 of them, and lives or goes as a whole.
+	texts   slab[types.AttributeValueMemberS]
+	numbers slab[types.AttributeValueMemberN]
+	blobs   slab[types.AttributeValueMemberB]
+	digits  strings.Builder
+}
+
+// newRecordWriter makes a writer with room for what a record usually has.
+func newRecordWriter() *writer {
+	w := &writer{
+		item: make(item, 28), texts: make(slab[types.AttributeValueMemberS], 12),
+		numbers: make(slab[types.AttributeValueMemberN], 12), blobs: make(slab[types.AttributeValueMemberB], 6),
+	}
+	w.digits.Grow(128)
+	return w
+}
+
+// slab is room for values that were allocated together. Where it is used up, each value is allocated by itself.
+type slab[T any] []T
+
+func (s *slab[T]) put(v T) *T {
+	if len(*s) == 0 {
+		own := new(T)
+		*own = v
+		return own
+	}
+	place := &(*s)[0]
+	*s = (*s)[1:]
+	*place = v
+	return place
+}
+
+func (w *writer) text(s string) types.AttributeValue {
+	return w.texts.put(types.AttributeValueMemberS{Value: s})
+}
+
+// decimal makes a number of digits that follow each other in one buffer.
+func (w *writer) decimal(n int64) types.AttributeValue {
+	var buffer [20]byte
+	begin := w.digits.Len()
+	w.digits.Write(strconv.AppendInt(buffer[:0], n, 10))
+	return w.numbers.put(types.AttributeValueMemberN{Value: w.digits.String()[begin:]})
 }
 
 // name writes a string that identifies something. Invalid UTF-8 is refused: JSON would change it on the way.
@@ -40,49 +79,50 @@ func (w *writer) name(attribute, s string) {
 	if !utf8.ValidString(s) && w.err == nil {
 		w.err = fmt.Errorf("attribute %s is not valid UTF-8", attribute)
 	}
-	w.item[attribute] = stringValue(s)
+	w.item[attribute] = w.text(s)
 }
 
 // note writes a free text, which comes from anywhere and is read by people. What can't be stored of it is replaced:
 // evidence is never refused because of its description.
 func (w *writer) note(attribute, s string) {
 	if s != "" {
-		w.item[attribute] = stringValue(strings.ToValidUTF8(s, "\uFFFD"))
+		w.item[attribute] = w.text(strings.ToValidUTF8(s, "\uFFFD"))
 	}
 }
 
 // revision writes a revision as the 16 bytes that it stands for: every write of a row is billed by its size. Any other text
 // is kept as it is.
-func (w *writer) revision(r storage.Revision) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(r))
-	if err != nil || len(raw) != revisionBytes {
-		w.name(schema.Revision, string(r))
+func (w *writer) revision(attribute string, r storage.Revision) {
+	bits, ok := storage.Bits(r)
+	if !ok || r == "" {
+		w.name(attribute, string(r))
 		return
 	}
-	w.bytes(schema.Revision, raw)
+	raw := storage.Raw(bits)
+	w.bytes(attribute, raw[:])
 }
 
 // operation writes an operation's id as its incarnation: its other part is the key of the record, which stands there anyway.
 // An id that does not belong to the key is kept as it is.
-func (w *writer) operation(key storage.RecordKey, id storage.OperationID) {
-	incarnation, err := id.Incarnation()
-	if own, _ := key.Operation(incarnation); err != nil || own != id {
-		w.name(schema.OperationID, string(id))
+func (w *writer) operation(attribute string, key storage.RecordKey, id storage.OperationID) {
+	incarnation, ok := key.Incarnation(id)
+	if !ok {
+		w.name(attribute, string(id))
 		return
 	}
 	raw := storage.Raw(incarnation)
-	w.bytes(schema.OperationID, raw[:])
+	w.bytes(attribute, raw[:])
 }
 
 func (w *writer) number(attribute string, n int64) {
 	if n != 0 {
-		w.item[attribute] = numberValue(n)
+		w.item[attribute] = w.decimal(n)
 	}
 }
 
 func (w *writer) instant(attribute string, t time.Time) {
 	if !t.IsZero() {
-		w.item[attribute] = numberValue(t.UnixMilli())
+		w.item[attribute] = w.decimal(t.UnixMilli())
 	}
 }
 
@@ -90,7 +130,7 @@ func (w *writer) duration(attribute string, d time.Duration) { w.number(attribut
 
 func (w *writer) bytes(attribute string, b []byte) {
 	if len(b) > 0 {
-		w.item[attribute] = &types.AttributeValueMemberB{Value: b}
+		w.item[attribute] = w.blobs.put(types.AttributeValueMemberB{Value: b})
 	}
 }
 
@@ -103,7 +143,7 @@ func (w *writer) flag(attribute string, set bool) {
 // expiry writes native TTL's attribute, rounded up: DynamoDB reads seconds.
 func (w *writer) expiry(attribute string, t time.Time, may bool) {
 	if may {
-		w.item[attribute] = numberValue(int64(math.Ceil(float64(t.UnixMilli()) / 1000)))
+		w.item[attribute] = w.decimal(int64(math.Ceil(float64(t.UnixMilli()) / 1000)))
 	}
 }
 

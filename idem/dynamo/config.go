@@ -82,7 +82,7 @@ func New(client *dynamodb.Client, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, cfg: cfg, codec: compressor}, nil
+	return &Store{client: client, protocol: client.Options().Protocol, cfg: cfg, codec: compressor}, nil
 }
 
 func (c Config) withDefaults() Config {

@@ -31,7 +31,7 @@ func (s *Store) encodeMessage(m storage.Message) (item, error) {
 	w.name(schema.State, string(m.State))
 	w.number(schema.Epoch, m.Epoch)
 	w.name(schema.Owner, string(m.Owner))
-	w.revision(m.Revision)
+	w.revision(schema.Revision, m.Revision)
 	w.instant(schema.LeaseUntil, m.LeaseUntil)
 	w.instant(schema.CreatedAt, m.CreatedAt)
 	w.instant(schema.FirstClaimedAt, m.FirstClaimedAt)
@@ -115,7 +115,7 @@ func (s *Store) writeQueue(w *writer, m storage.Message) {
 	}
 	w.name(schema.Queue, s.queueKey(queue, string(m.ID)))
 	if at.IsZero() { // at once; without the key the message would be lost to the sweep
-		w.item[schema.QueueAt] = numberValue(0)
+		w.item[schema.QueueAt] = w.decimal(0)
 	}
 }
 

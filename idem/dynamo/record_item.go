@@ -18,13 +18,13 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 	if r.Key == "" || r.OperationID == "" {
 		return nil, nil, errors.New("a record without key or operation id")
 	}
-	w := &writer{item: item{}}
+	w := newRecordWriter()
 	w.name(schema.RecordKey, string(r.Key))
 	w.name(schema.State, string(r.State))
-	w.operation(r.Key, r.OperationID)
+	w.operation(schema.OperationID, r.Key, r.OperationID)
 	w.number(schema.Epoch, r.Epoch)
 	w.name(schema.Owner, string(r.Owner))
-	w.revision(r.Revision)
+	w.revision(schema.Revision, r.Revision)
 	w.instant(schema.LeaseUntil, r.LeaseUntil)
 	w.name(schema.Tenant, r.Tenant)
 	w.name(schema.OperationName, r.Operation)
@@ -35,9 +35,10 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 		w.number(schema.FingerprintVersion, int64(r.Fingerprint.Version))
 		w.name(schema.FingerprintKeyID, r.Fingerprint.KeyID)
 		w.name(schema.Selection, r.Fingerprint.Selection)
-		w.bytes(schema.Fingerprint, r.Fingerprint.Sum[:])
-		if r.Fingerprint.Parts != (canonical.Parts{}) {
-			w.bytes(schema.FingerprintParts, r.Fingerprint.Parts[:])
+		sum, parts := r.Fingerprint.Sum, r.Fingerprint.Parts // copies, so that the whole record need not live as long
+		w.bytes(schema.Fingerprint, sum[:])
+		if parts != (canonical.Parts{}) {
+			w.bytes(schema.FingerprintParts, parts[:])
 		}
 	}
 	w.instant(schema.CreatedAt, r.CreatedAt)
@@ -53,7 +54,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 	w.lookAt(r)
 	if queue, at, ok := r.Queue(); ok {
 		w.name(schema.Queue, s.queueKey(queue, string(r.Key)))
-		w.item[schema.QueueAt] = numberValue(max(0, at.UnixMilli()))
+		w.item[schema.QueueAt] = w.decimal(max(0, at.UnixMilli()))
 	}
 	removeAfter, may := r.RemoveAfter()
 	w.expiry(schema.TTL, removeAfter, may)
@@ -129,7 +130,7 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 // lookAt writes where the record stands in its queue. Where it stands in none the time alone puts it into no index.
 func (w *writer) lookAt(r storage.Record) {
 	if !r.LookAt.IsZero() {
-		w.item[schema.QueueAt] = numberValue(max(0, r.LookAt.UnixMilli()))
+		w.item[schema.QueueAt] = w.decimal(max(0, r.LookAt.UnixMilli()))
 	}
 }
 
@@ -140,7 +141,7 @@ func (w *writer) life(r storage.Record) {
 	switch taken := answersUntil(r); {
 	case r.ExpiresAt.IsZero() && taken.IsZero():
 	case r.ExpiresAt.IsZero():
-		w.item[schema.AnswersUntil] = numberValue(0)
+		w.item[schema.AnswersUntil] = w.decimal(0)
 	case taken.IsZero() || r.ExpiresAt.UnixMilli() != taken.UnixMilli():
 		w.instant(schema.AnswersUntil, r.ExpiresAt)
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas"
@@ -25,10 +25,9 @@ type serializedRequest struct {
 }
 
 // serialize serializes the input as the client would.
-func serialize(client *dynamodb.Client, input *dynamodb.TransactWriteItemsInput) (serializedRequest, error) {
-	protocol := client.Options().Protocol
+func (s *Store) serialize(input *dynamodb.TransactWriteItemsInput) (serializedRequest, error) {
 	request := smithyhttp.NewStackRequest().(*smithyhttp.Request)
-	if err := protocol.SerializeRequest(context.Background(), transactWriteItems, input, request); err != nil {
+	if err := s.protocol.SerializeRequest(context.Background(), transactWriteItems, input, request); err != nil {
 		return serializedRequest{}, fmt.Errorf("serialize the transaction: %w", err)
 	}
 	size, _, err := request.StreamLength()
@@ -39,7 +38,7 @@ func serialize(client *dynamodb.Client, input *dynamodb.TransactWriteItemsInput)
 	if _, err := body.ReadFrom(request.GetStream()); err != nil {
 		return serializedRequest{}, fmt.Errorf("serialize the transaction: %w", err)
 	}
-	return serializedRequest{ClientProtocol: protocol, header: request.Header, body: body.Bytes()}, nil
+	return serializedRequest{ClientProtocol: s.protocol, header: request.Header, body: body.Bytes()}, nil
 }
 
 // SerializeRequest implements smithyhttp.ClientProtocol.
@@ -48,7 +47,9 @@ func (s serializedRequest) SerializeRequest(_ context.Context, _ *smithy.Operati
 	if request.URL.Path == "" {
 		request.URL.Path = "/"
 	}
-	maps.Copy(request.Header, s.header.Clone()) // which what signs them may change
+	for name, values := range s.header {
+		request.Header[name] = slices.Clone(values) // which what signs them may change
+	}
 	streaming, err := request.SetStream(bytes.NewReader(s.body))
 	if err != nil {
 		return fmt.Errorf("set the serialized body: %w", err)

@@ -148,7 +148,7 @@ func (t *transaction) endRecord(s *Store, end storage.RecordEnd) ([]item, error)
 	}
 	e := newExpression()
 	w := writer{item: item{}}
-	w.operation(end.Key, end.OperationID)
+	w.operation(schema.OperationID, end.Key, end.OperationID)
 	w.name(schema.State, string(storage.StatePending))
 	condition := all(e.is(schema.OperationID, w.item), e.is(schema.State, w.item))
 	update := e.assign(settledOfRecord, it)

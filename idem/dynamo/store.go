@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/idem-go/idem-aws/idem/codec"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -18,8 +19,10 @@ import (
 // its own, and is safe for concurrent use.
 type Store struct {
 	client *dynamodb.Client
-	cfg    Config
-	codec  *codec.Codec
+	// protocol is the client's, which makes requests of inputs.
+	protocol smithyhttp.ClientProtocol
+	cfg      Config
+	codec    *codec.Codec
 }
 
 // Keys of the two tables.

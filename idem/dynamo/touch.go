@@ -15,7 +15,7 @@ import (
 func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	w := &writer{item: item{}}
 	w.instant(schema.LeaseUntil, r.LeaseUntil)
-	w.revision(r.Revision)
+	w.revision(schema.Revision, r.Revision)
 	attributes := []string{schema.LeaseUntil, schema.Revision}
 	if removeAfter, may := r.RemoveAfter(); may {
 		w.expiry(schema.TTL, removeAfter, may)

@@ -41,6 +41,16 @@ func (k RecordKey) Operation(incarnation protocol.ID) (OperationID, error) {
 	return OperationID(text[:]), nil
 }
 
+// Incarnation returns the random part of the id of one of the scope's incarnations, and says whether it is one.
+func (k RecordKey) Incarnation(id OperationID) (protocol.ID, bool) {
+	var own [recordKeyBytes]byte
+	raw, err := id.raw()
+	if err != nil || !decode(own[:], string(k)) || own != [recordKeyBytes]byte(raw[:]) {
+		return protocol.ID{}, false
+	}
+	return idFrom(raw[recordKeyBytes:]), true
+}
+
 // OperationID names one incarnation of a scope: "op_" + base64url(record key ‖ 128 random bits). It is made when the
 // scope is reserved from absent or expired, and kept when it is reserved again. Because it contains the record's key, one
 // GetItem finds the record of an id.
@@ -139,11 +149,12 @@ func decode(raw []byte, text string) bool {
 	if len(text) != base64.RawURLEncoding.EncodedLen(len(raw)) {
 		return false
 	}
-	if n, err := base64.RawURLEncoding.Strict().Decode(raw, []byte(text)); err != nil || n != len(raw) {
-		return false
-	}
-	return true
+	var encoded [operationIDBytes * 4 / 3]byte // the longest that there is
+	n, err := strict.Decode(raw, encoded[:copy(encoded[:], text)])
+	return err == nil && n == len(raw)
 }
+
+var strict = base64.RawURLEncoding.Strict()
 
 // Raw is the bits as a store keeps them; [FromRaw] reads them.
 func Raw(id protocol.ID) (raw [randomBytes]byte) {

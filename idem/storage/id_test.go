@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -23,6 +24,22 @@ func TestOperationIDFindsItsRecordAndNamesItsMessages(t *testing.T) {
 	for _, bad := range []storage.MessageID{"", "op_x.1", storage.MessageID(id), storage.MessageID(id + ".0"), storage.MessageID(id + ".01"), storage.MessageID(id + ".100"), storage.MessageID(id + ".1.1")} {
 		if _, _, err := bad.Operation(); err == nil {
 			t.Errorf("%q is taken for a message id", bad)
+		}
+	}
+}
+
+func TestARecordKeyTellsItsOwnIncarnationsFromAnothers(t *testing.T) {
+	key, other := storage.RecordKey(strings.Repeat("A", 43)), storage.RecordKey(strings.Repeat("A", 42)+"E")
+	id, err := key.Operation(protocol.ID{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if incarnation, ok := key.Incarnation(id); !ok || incarnation != (protocol.ID{1, 2}) {
+		t.Errorf("its own: %v, %v", incarnation, ok)
+	}
+	for of, id := range map[storage.RecordKey]storage.OperationID{other: id, "not a key": id, key: "op_x", key + "=": id, "": ""} {
+		if _, ok := of.Incarnation(id); ok {
+			t.Errorf("%q is taken for an incarnation of %q", id, of)
 		}
 	}
 }
