@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,146 @@ func (w *world) loseDeath(id idem.MessageID) {
 		}
 		return err
 	})
+}
+
+// What failed with its operation is told of once: its client has the answer, and nothing is left to decide.
+func TestDeadWithItsAnswerIsToldOfOnce(t *testing.T) {
+	for _, name := range []string{"attempts over, nothing open", "refused, and nothing is open"} {
+		t.Run(name, func(t *testing.T) {
+			w, id := deceased(t, name, true)
+			for range 3 {
+				_, err := w.sweep(t.Context())
+				w.ok(err)
+				w.clock.Add(300 * 24 * time.Hour)
+			}
+			w.wantAlerts(1, dying[name].reason)
+			var listed []storage.MessageRef
+			for shard := range w.inner.Shards() {
+				refs, _, err := w.inner.QueuedMessages(t.Context(), storage.QueueDead, shard, w.clock.Now().AddDate(1000, 0, 0), 10, "")
+				w.ok(err)
+				listed = append(listed, refs...)
+			}
+			if len(listed) != 1 || listed[0].ID != id {
+				t.Errorf("the operator's list: %+v", listed)
+			}
+		})
+	}
+}
+
+// hanging is a dead-letter queue that does not answer.
+type hanging struct{}
+
+func (hanging) Bury(ctx context.Context, _ outbox.DeadLetter) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A dead-letter queue that hangs holds up no message that is due, and its dead message is told of by the log.
+func TestDeadLettersThatHangHoldUpNobody(t *testing.T) {
+	w, id := deceased(t, "attempts over, a call open", true)
+	short := outbox.Config{Now: w.clock.Now, Random: w.mint.Random, Pause: w.clock.Pause, StoreTimeout: 50 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(w.log, nil))}
+	topics, err := outbox.NewTopics(short, outbox.Topic{Name: topicName, Call: w.provider.call, Settle: settle, AttemptsMax: 3})
+	w.ok(err)
+	worker, err := outbox.NewWorker(w.store, topics, w.queue, hanging{})
+	w.ok(err)
+	runner, err := outbox.NewRunner(worker, nil, nil)
+	w.ok(err)
+	w.accept()
+	w.clock.Add(time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	did, err := runner.Sweep(ctx)
+	w.ok(err)
+	if did.Messages.Offered != 1 || did.Messages.Reminded != 1 || w.logged("outbox.dead") != 1 || w.logged("outbox.dead_letter_lost") != 1 {
+		t.Errorf("%+v, %d alarms, %d letters lost", did.Messages, w.logged("outbox.dead"), w.logged("outbox.dead_letter_lost"))
+	}
+	if m := w.message(id); !m.SweepAt.After(w.clock.Now()) {
+		t.Errorf("to be told of again at %v", m.SweepAt)
+	}
+}
+
+// A decline of which nobody knows the attempt is kept beside what the message is: when that dies of something else it is told so,
+// and a redrive does not settle it.
+func TestWeakDeclineDiesOfWhatItDiedOf(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	w.provider.script = []string{"429", "lost"}
+	id := w.accept()
+	w.deliver(id)
+	w.clock.Add(2 * time.Minute)
+	w.deliver(id)
+	if decision, err := w.worker.Settle(t.Context(), id, outbox.Declined{Reference: "no"}); err != nil || decision != outbox.DecisionKept {
+		t.Fatalf("%s, %v", decision, err)
+	}
+	for w.message(id).State == storage.MessageUnknown {
+		w.provider.answers = append(w.provider.answers, "unclear")
+		w.clock.Add(time.Hour)
+		_, err := w.reconcile(t.Context())
+		w.ok(err)
+	}
+	w.wantAlerts(1, "undecided for too long")
+	if w.logged("outbox.settle_failed") != 0 {
+		t.Error("nobody has tried to settle it")
+	}
+	var refused *outbox.RefusalError
+	if _, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); !errors.As(err, &refused) {
+		t.Errorf("redrive: %v, want a refusal", err)
+	}
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
+	if _, err := w.operator.Settle(t.Context(), id, w.message(id).Revision, outbox.Delivered{}); err != nil {
+		t.Error(err)
+	}
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
+// Evidence that is kept beside a dead message while somebody starts that anew does not bury it again.
+func TestEvidenceKeptBesideDoesNotBury(t *testing.T) {
+	w := newWorld(t, options{topic: keyless})
+	w.provider.script = []string{"429", "lost"}
+	id := w.accept()
+	w.deliver(id)
+	w.clock.Add(2 * time.Minute)
+	w.deliver(id)
+	w.rewrite(id, func(m *storage.Message) { m.State = storage.MessageDead })
+	w.store.On(faulty.PatchMessage, 1, faulty.Before(func() {
+		if _, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil {
+			t.Error(err)
+		}
+	}))
+	if _, err := w.worker.Settle(t.Context(), id, outbox.Declined{Reference: "no"}); err != nil {
+		t.Fatal(err)
+	}
+	if m := w.message(id); m.State != storage.MessageUnknown || m.KeptDeclined == nil {
+		t.Errorf("%s, kept %+v", m.State, m.KeptDeclined)
+	}
+}
+
+// A late copy of the write that made a message dead does not bury it again once somebody has started it anew.
+func TestLateDeathDoesNotBuryWhatWasRedriven(t *testing.T) {
+	refuse := true
+	w := newWorld(t, options{topic: settling(func(storage.Message, outbox.Outcome, *outbox.Settlement) error {
+		if refuse {
+			return errors.New("no answer")
+		}
+		return nil
+	})})
+	id := w.accept()
+	var late faulty.Late
+	w.store.On(faulty.PatchMessage, 1, late.Fault())
+	w.deliver(id)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 1)
+	refuse = false
+	for n := range 100 {
+		w.store.On(faulty.Settle, n+1, faulty.Refuse(storage.ErrContention))
+	}
+	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageEvidenced {
+		t.Fatalf("%s, %v", state, err)
+	}
+	if err := late.Deliver(t.Context()); err == nil {
+		t.Error("the late write was applied")
+	}
+	w.store.Clear()
+	w.drain(time.Hour)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
 func (w *world) wantAlerts(alerts int, reason string) {

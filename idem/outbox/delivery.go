@@ -152,7 +152,9 @@ var errKeeping = errors.New("outbox: the caller's time is over, and the provider
 // keepOn goes on from the action while its caller is answered: the delivery is the goroutine's from here on.
 func (x *delivery) keepOn(ctx context.Context, a protocol.Action) error {
 	err := fmt.Errorf("%w, after %w", errKeeping, x.cause)
-	x.keepers.goes(func() {
+	x.inline.begin()
+	go func() {
+		defer x.inline.end()
 		in, err := x.perform(ctx, a)
 		if err == nil {
 			_, err = x.drive(ctx, in)
@@ -160,7 +162,7 @@ func (x *delivery) keepOn(ctx context.Context, a protocol.Action) error {
 		if err != nil {
 			x.log(ctx, levelError, "outbox.delivery_failed", x.row, "error", err)
 		}
-	})
+	}()
 	return err
 }
 

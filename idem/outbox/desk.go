@@ -22,8 +22,8 @@ type desk struct {
 	mint        storage.IDGenerator
 	// loss knows until when data may have been lost.
 	loss *cutover.Reader
-	// keepers go on without their callers.
-	keepers keepers
+	// inline counts the deliveries of an [Inline].
+	inline underWay
 }
 
 func newDesk(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadLetters) (*desk, error) {
@@ -153,7 +153,9 @@ func (d *desk) alarm(ctx context.Context, event string, m storage.Message, args 
 // bury queues a copy for the operators. The row is the truth and stands in their queue whatever becomes of the copy.
 func (d *desk) bury(ctx context.Context, m storage.Message, reason string) {
 	letter := DeadLetter{Message: m.ID, Topic: m.Topic, Reason: reason, Open: !m.OpenSince.IsZero(), Attempts: m.Attempts}
-	if err := d.deadLetters.Bury(context.WithoutCancel(ctx), letter); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.StoreTimeout)
+	defer cancel()
+	if err := d.deadLetters.Bury(ctx, letter); err != nil {
 		d.alarm(ctx, "outbox.dead_letter_lost", m, "error", err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 //
 // A provider's definite answer that could not be written by the request's deadline, and that neither another call nor a probe
 // would bring again, is nowhere but in this process. Unless [idem.Config].KillsAtDeadline is set the client gets its 202 at the
-// deadline, and the answer is sent to the store for as long as the process lives. A process that ends must wait for that:
-// [Runner.Run] does, and [Inline.Wait] where there is no runner.
+// deadline, and the answer is sent to the store for as long as the process lives. So a process that ends must call [Inline.Wait]
+// after its server has served its last request.
 type Inline struct{ worker *Worker }
 
 // NewInline returns an inline delivery that works as the worker does, or an [*idem.ConfigError] without one.
@@ -78,6 +78,8 @@ func (i *Inline) Resume(ctx context.Context, id idem.OperationID, outlives bool)
 
 // onward delivers and, as long as a settlement claims the next message of the chain, that one.
 func (i *Inline) onward(ctx context.Context, x *delivery, outlives bool) (*storage.RecordEnd, error) {
+	i.worker.inline.begin()
+	defer i.worker.inline.end()
 	for {
 		x.machine.Onward, x.machine.Outlives = true, outlives
 		say, err := x.run(ctx)
@@ -93,10 +95,11 @@ func (i *Inline) onward(ctx context.Context, x *delivery, outlives bool) (*stora
 	}
 }
 
-// Wait waits until every answer is kept that was still being kept when its request's time was over, or until ctx ends: then it
-// returns [ErrUndrained], and what a process that ends now has not kept becomes unknown. It is for the end of a process without a
-// [Runner], after its server has served its last request (http.Server.Shutdown).
-func (i *Inline) Wait(ctx context.Context) error { return i.worker.keepers.wait(ctx) }
+// Wait waits until no delivery is under way, not even one that goes on to keep an answer after its request was answered, or until
+// ctx ends: then it returns [ErrUndrained], and an answer that this process has not kept is lost when it ends. Call it after
+// http.Server.Shutdown has returned, beside a [Runner] too: [Runner.Run] waits for the deliveries that are under way when its
+// context ends, and knows nothing of requests that are served later.
+func (i *Inline) Wait(ctx context.Context) error { return i.worker.inline.wait(ctx) }
 
 // readOnly reads messages with the desk's bounds on time.
 type readOnly struct{ desk *desk }

@@ -213,6 +213,31 @@ func TestRunWaitsForWhatInlineDeliveryKeeps(t *testing.T) {
 	}
 }
 
+// A runner that ends while a request is still being served waits for that request's delivery, too.
+func TestRunWaitsForInlineDeliveriesUnderWay(t *testing.T) {
+	served(t, idem.Config{}, func(t *testing.T, s *server) {
+		s.troubled(storage.ErrThrottled, 50*time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		ended, answered := make(chan error), make(chan idem.MessageID)
+		go func() { ended <- s.runner.Run(ctx, outbox.RunConfig{Queue: s.queue, Drain: 2 * time.Minute}) }()
+		go func() { answered <- s.charge(idem.OutcomeExecuted) }()
+		time.Sleep(deadline / 2)
+		stop()
+		var id idem.MessageID
+		select {
+		case id = <-answered:
+		case err := <-ended:
+			t.Fatalf("run has ended while a delivery was under way: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		if s.message(id).KeptDelivered == nil {
+			t.Error("the answer is lost")
+		}
+	})
+}
+
 // What is settled within its request leaves nothing behind.
 func TestWaitWithNothingToKeepReturnsAtOnce(t *testing.T) {
 	served(t, idem.Config{}, func(t *testing.T, s *server) {

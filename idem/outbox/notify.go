@@ -84,29 +84,39 @@ func (x *delivery) alert(ctx context.Context) {
 		x.alarm(ctx, "idempotency.reconcile.failed", m, "outcome", string(DecisionUnasked))
 		return
 	}
+	var cause []any
+	if x.cause != nil {
+		cause = []any{"error", x.cause}
+	}
 	switch {
-	case m.KeptDelivered != nil || m.KeptDeclined != nil:
-		x.alarm(ctx, "outbox.settle_failed", m, "outcome", m.LastOutcome, "error", x.cause)
+	case keepsUnsettled(m):
+		x.alarm(ctx, "outbox.settle_failed", m, append(cause, "outcome", m.LastOutcome)...)
 	case m.Unfailed:
-		x.alarm(ctx, "outbox.settle_failed", m, "outcome", outcomeNotExecuted, "error", x.cause)
+		x.alarm(ctx, "outbox.settle_failed", m, append(cause, "outcome", outcomeNotExecuted)...)
 	}
 	reason := x.deathOf(m)
 	x.alarm(ctx, "outbox.dead", m, "reason", reason, "open", !m.OpenSince.IsZero())
 	x.bury(ctx, m, reason)
 }
 
+// keepsUnsettled says that evidence which should have settled the message is kept instead: not evidence that was only kept
+// beside what the message is.
+func keepsUnsettled(m storage.Message) bool {
+	return m.KeptDelivered != nil && m.LastOutcome == outcomeDelivered || m.KeptDeclined != nil && m.LastOutcome == outcomeDeclined
+}
+
 func (x *delivery) deathOf(m storage.Message) string {
 	switch {
 	case m.Sealed:
 		return "payload can't be opened"
-	case m.Unfailed || m.KeptDelivered != nil || m.KeptDeclined != nil:
+	case m.Unfailed || keepsUnsettled(m):
 		return "settlement failed"
-	case x.topic.Settle == nil:
-		return "topic is not registered"
 	case m.Refused:
 		return "refused"
 	case m.LastOutcome == outcomeUnclear:
 		return "undecided for too long"
+	case x.topic.Settle == nil:
+		return "topic is not registered"
 	case m.Attempts >= x.topic.AttemptsMax:
 		return "attempts over"
 	case m.Died >= x.topic.AttemptsMax:

@@ -117,6 +117,8 @@ func (x *delivery) undrivable() string {
 	switch {
 	case x.row.State != storage.MessageDead:
 		return fmt.Sprintf("it is %s, not dead", x.row.State)
+	case x.row.KeptDelivered == nil && x.row.KeptDeclined != nil:
+		return "it keeps a decline, and nobody knows which of its attempts that is about: look at the provider's books, and resolve it"
 	case x.row.Detached:
 		return "it was given up, and what that means was written"
 	}

@@ -79,8 +79,10 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // [idem.InlineDelivery] delivers it within its request, or the sweep offers it Config.SweepGrace later at the earliest.
 //
 // Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, and so does
-// what an [Inline] of the same [Worker] still keeps. Run waits for both, RunConfig.Drain at most: then it returns [ErrUndrained]. It returns nil where everything has ended, and an
-// [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with it.
+// an inline delivery of the same [Worker] that is under way. Run waits for both, for RunConfig.Drain at most: then it returns
+// [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request. Run returns nil
+// where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with
+// it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
 	if err != nil {
@@ -100,7 +102,7 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	defer stop()
 	select {
 	case <-ended:
-		return r.keepers.wait(draining)
+		return r.inline.wait(draining)
 	case <-draining.Done():
 		return ErrUndrained
 	}
@@ -115,7 +117,8 @@ func (r *Runner) every(ctx context.Context, cfg RunConfig, round func(context.Co
 		bounded, cancel := context.WithTimeout(ctx, cfg.RoundMax)
 		_, _ = round(bounded)
 		cancel()
-		pause = max(0, between(cfg.Period-cfg.Period/10, cfg.Period+cfg.Period/10, r.random())-r.cfg.Now().Sub(began))
+		took := max(0, r.cfg.Now().Sub(began)) // a clock may be set back
+		pause = max(0, between(cfg.Period-cfg.Period/10, cfg.Period+cfg.Period/10, r.random())-took)
 	}
 }
 

@@ -56,7 +56,7 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 	ahead := max(0, r.cfg.SweepGrace-r.cfg.ClaimLease)
 	writing, asking := r.cfg.StoreTimeout, r.cfg.StoreTimeout+r.cfg.CallTimeout+r.cfg.SettleMargin
 	r.offers = walkOf(r.desk, sweepFailed, writing, ahead, r.store.QueuedMessages, storage.QueueOffer, r.offer)
-	r.deaths = walkOf(r.desk, sweepFailed, writing, 0, r.store.QueuedMessages, storage.QueueDead, r.remind)
+	r.deaths = walkOf(r.desk, sweepFailed, 3*writing, 0, r.store.QueuedMessages, storage.QueueDead, r.remind) // read, letter, place
 	r.doubts = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedMessages, storage.QueueUnknown, r.doubt)
 	r.leases = walkOf(r.desk, sweepFailed, writing+r.cfg.SettleMargin, 0, r.store.QueuedRecords, storage.QueueLease, r.park)
 	r.unknowns = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedRecords, storage.QueueUnknown, r.unclear)
@@ -70,7 +70,7 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 //
 // It returns an error only where no shard of one of these queues could be listed.
 func (r *Runner) Sweep(ctx context.Context) (Report, error) {
-	return r.run(ctx, r.leases, r.deaths, r.offers) // deaths are few, and nobody else tells of them
+	return r.run(ctx, r.leases, r.offers, r.deaths)
 }
 
 // Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
@@ -82,22 +82,30 @@ func (r *Runner) Reconcile(ctx context.Context) (Report, error) {
 	return r.run(ctx, r.unknowns, r.doubts)
 }
 
-// run goes through records and messages side by side, so that neither waits for the other's end, and through the queues of
-// messages one after the other.
+// run goes through the queues side by side, so that none waits for another's end. With a SweepConcurrency of 1 everything
+// happens one after the other, in the caller's goroutine.
 func (r *Runner) run(ctx context.Context, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef]) (did Report, err error) {
-	var beside sync.WaitGroup
-	var failed error
+	counts, errs := make([]Counts, len(messages)), make([]error, len(messages)+1)
+	var runs []func()
 	if r.engine != nil {
-		beside.Go(func() { did.Records, failed = records.run(ctx) })
+		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx) })
 	}
-	var errs []error
-	for _, queue := range messages {
-		counts, err := queue.run(ctx)
-		did.Messages.add(counts)
-		errs = append(errs, err)
+	for i, queue := range messages {
+		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx) })
+	}
+	var beside sync.WaitGroup
+	for _, run := range runs {
+		if r.cfg.SweepConcurrency == 1 {
+			run()
+			continue
+		}
+		beside.Go(run)
 	}
 	beside.Wait()
-	return did, errors.Join(append(errs, failed)...)
+	for _, c := range counts {
+		did.Messages.add(c)
+	}
+	return did, errors.Join(errs...)
 }
 
 // ReconcileMessage asks about one message now, if it is unknown, due or not.

@@ -124,8 +124,9 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 	var o Outcome
 	switch {
 	case w.Msg.State == protocol.Delivered || w.Msg.State == protocol.Declined, w.Msg.Kept != 0:
-		o = x.evidence()
-		end.Reference, end.LastOutcome = referenceOf(o), o.Name()
+		if o = x.evidence(); w.Msg.State.Final() || w.Msg.State == protocol.Evidenced || x.machine.Alarms&protocol.AlarmUnsettled != 0 {
+			end.Reference, end.LastOutcome = referenceOf(o), o.Name()
+		}
 	}
 	switch w.Msg.Kept {
 	case protocol.KeptDelivered:

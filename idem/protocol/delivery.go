@@ -325,7 +325,7 @@ func (d Delivery) tidings(now Instant, c *Config) (Delivery, Action) {
 		return d.settledAlready(now, c)
 	case d.weak(c):
 		d.Alarms |= AlarmWeak
-		return d.keep(m.State, now, c)
+		return d.keepBeside(now, c)
 	}
 	return d.settle(now, c)
 }
@@ -333,9 +333,7 @@ func (d Delivery) tidings(now Instant, c *Config) (Delivery, Action) {
 // weak says that nobody knows which attempt a decline is about, where the provider would have executed each. Of what was
 // created before a loss of data attempts may be missing, whatever was proven absent since.
 func (d Delivery) weak(c *Config) bool {
-	m := d.Held
-	return d.Evidence == OutDeclined && !c.Topic.KeysHonoured && d.Owner.None() &&
-		(m.Epoch > 1 || m.Created < c.Topic.RefuseBefore) && !c.off(WeakSettles)
+	return d.Evidence == OutDeclined && d.Owner.None() && d.Held.ambiguous(c)
 }
 
 // closing ends what did not happen, and what nobody shall execute any more. It waits as long as proof of absence does.
@@ -358,6 +356,8 @@ func (d Delivery) closing(now Instant, c *Config) (Delivery, Action) {
 func (d Delivery) redrive(now Instant, c *Config) (Delivery, Action) {
 	m := d.Held
 	switch {
+	case m.State == Dead && m.Kept == KeptDeclined && m.ambiguous(c): // a person must say which attempt it is about
+		return d.over(Inadmissible)
 	case m.State == Evidenced, m.State == Dead && m.Kept != 0:
 		return d.settleKept(now, c)
 	case m.State != Dead:

@@ -122,6 +122,12 @@ func (m Message) offerable(now Instant, c *Config) bool {
 	return open == 0 || c.off(NoOpenSince) || t.KeysHonoured && (now < open+t.KeyRetention-t.Margin || c.off(NoKeyMargin))
 }
 
+// ambiguous says that there may be several attempts of which the provider would have executed each, so that a decline says
+// nothing unless its own attempt is known.
+func (m Message) ambiguous(c *Config) bool {
+	return !c.Topic.KeysHonoured && (m.Epoch > 1 || m.Created < c.Topic.RefuseBefore) && !c.off(WeakSettles)
+}
+
 // Provable is from when absence is proof: no request can be under way any more, and all that was made is listed. What was
 // restored after a loss of data may have been claimed on the last instant before it.
 func (m Message) Provable(c *Config) Instant {

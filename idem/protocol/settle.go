@@ -7,7 +7,7 @@ func (d Delivery) settle(now Instant, c *Config) (Delivery, Action) {
 	if d.Held.Kept&^d.Evidence.kept() != 0 {
 		d.Alarms |= AlarmContradicts
 		if d.Evidence == OutDeclined && !c.off(NoDeliveredWins) { // what is known to be delivered is never declined
-			return d.keep(d.Held.State, now, c)
+			return d.keepBeside(now, c)
 		}
 	}
 	if d.Held.Undoes && d.Evidence == OutDeclined && !c.off(UndoFails) { // what was to be undone stands
@@ -173,7 +173,7 @@ func (d Delivery) overtaken(m Message, now Instant, c *Config) (Delivery, Action
 		return d.over(Quiet) // it did nothing, and nothing is lost
 	case d.weak(c):
 		d.Alarms |= AlarmWeak
-		return d.keep(m.State, now, c)
+		return d.keepBeside(now, c)
 	}
 	if d.Loops++; d.Loops >= judgementsMax {
 		return d.keep(Evidenced, now, c)
@@ -201,6 +201,14 @@ func (d Delivery) settledAlready(now Instant, c *Config) (Delivery, Action) {
 	return d.over(Unchanged)
 }
 
+// keepBeside keeps evidence that settles nothing: the message stays what it is.
+func (d Delivery) keepBeside(now Instant, c *Config) (Delivery, Action) {
+	alarms := d.Alarms
+	d, a := d.keep(d.Held.State, now, c)
+	d.Alarms = alarms
+	return d, a
+}
+
 // keep puts the evidence on the message, beside whatever it keeps already, and makes it what state says. It is tried until
 // its caller's deadline, or for KeepFor; and where nobody could bring it again for as long as the process lives, be it beyond
 // the deadline.
@@ -220,6 +228,8 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 	}
 	switch {
 	case m.State.Final() || state == m.State || !d.Seen.None():
+		w.MsgIf = seenMessage(m, c)
+	case state == Dead && !c.off(NoSeenDeath): // a late try must not bury what has been started anew since
 		w.MsgIf = seenMessage(m, c)
 	default:
 		w.MsgIf = d.evidenceFence(c)
@@ -267,8 +277,8 @@ func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 		return d.keep(Dead, in.Now, c)
 	case d.followed(m, c):
 		return d.over(Quiet)
-	case state != Evidenced && state != Dead:
-		return d.keep(m.State, in.Now, c)
+	case d.Alarms&AlarmUnsettled == 0 && state != Evidenced:
+		return d.keepBeside(in.Now, c)
 	}
 	return d.keep(state, in.Now, c)
 }

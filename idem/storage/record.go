@@ -7,7 +7,8 @@ import (
 )
 
 // SchemaVersion is written into every record and message. A row with another version was written by a release that this
-// one does not know. Requests for it get 503.
+// one does not know. Requests for it get 503, also where its key is free: whoever changes the version has to say which older
+// ones [Record.Readable] and a store's condition for a free key still admit, or keys of expired rows stay closed until TTL.
 const SchemaVersion = 1
 
 // State is the state of a record. The states and who leaves them are in docs/semantics.md.

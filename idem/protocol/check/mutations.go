@@ -114,6 +114,8 @@ func messageMutations() []Mutation {
 		{Name: "an undoing that is given up fails its record", Scenario: "chain, undone", Off: p.UndoFails},
 		{Name: "what was restored counts as never called", Scenario: "message, restored", Off: p.NoRestoredOpen},
 		{Name: "absence of what was restored counts from its own lease", Scenario: "message, restored under a call", Off: p.NoRestoredLease},
+		{Name: "evidence that can't be settled buries whatever is not final", Scenario: "message, refused", Off: p.NoSeenDeath,
+			Change: func(s *Scenario) { s.Budget[Total] = 3 }},
 		{Name: "of what has died nobody tells but who wrote it", Scenario: "message, dead", Off: p.NoReminder},
 	}
 }
