@@ -24,8 +24,8 @@ help: ## list the targets
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
 
-run: stack ## bring the stack up, tell its story, follow the logs (Ctrl-C leaves it up)
-	@$(STACK) run
+run: stack ## bring the stack up, tell its story, follow the logs (Ctrl-C leaves it up): [RAW=1]
+	@$(STACK) run $(if $(RAW),--raw)
 
 up: stack ## bring the stack up, or up to date; variables in .local/run.env
 	@$(STACK) up
@@ -36,8 +36,8 @@ down: stack ## stop the stack
 status: stack ## show what runs
 	@$(STACK) status
 
-logs: stack ## follow the functions' logs
-	@$(STACK) logs
+logs: stack ## follow the functions' logs, one short line each: [RAW=1 for the JSON lines]
+	@$(STACK) logs $(if $(RAW),--raw)
 
 invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 	@$(STACK) invoke --function "$(FN)" --event "$(EVENT)"
