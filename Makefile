@@ -15,7 +15,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench capacity fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ soak: ## the same within large bounds: hours, and tens of GB; ONLY=wrapped for a
 
 bench: ## costs by path of a request, start times of the functions
 	@go run ./bench/cost && go run ./bench/start
+
+capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, dollars: RATE=10000 (default 1000) [ARGS="--outbox sqs --output json"]
+	@go run ./bench/capacity --rate="$(or $(RATE),1000)" $(ARGS)
 
 fmt: ## format the Go code
 	@go fmt work
