@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/idem-go/idem-aws/functions/table"
-	"github.com/idem-go/idem-aws/idem/dynamo"
 )
 
 // Files of the checkout that facts are read from, each held by a test of its own.
@@ -146,7 +145,7 @@ func parseWebhook(text string) (Units, error) {
 }
 
 // parseTemplate reads the golden template of the stack with its defaults.
-func parseTemplate(text []byte) (Deployed, error) {
+func parseTemplate(text []byte) (d Deployed, err error) {
 	var template struct {
 		Resources map[string]struct {
 			Type       string
@@ -161,13 +160,18 @@ func parseTemplate(text []byte) (Deployed, error) {
 	if err := json.Unmarshal(text, &template); err != nil {
 		return Deployed{}, err
 	}
-	d := Deployed{OutboxShards: dynamo.ShardsDefault, LedgerShards: table.LedgerShards, MemoryMiB: map[string]float64{}}
+	d = Deployed{LedgerShards: table.LedgerShards, MemoryMiB: map[string]float64{}}
 	for id, resource := range template.Resources {
 		p := resource.Properties
 		switch resource.Type {
 		case "AWS::Lambda::Function":
 			name, _, _ := strings.Cut(id, "Function")
 			d.MemoryMiB[strings.ToLower(name)] = p.MemorySize
+			if shards, ok := p.Environment.Variables["OUTBOX_SHARDS"].(string); ok && name == "Api" {
+				if d.OutboxShards, err = strconv.Atoi(shards); err != nil {
+					return Deployed{}, err
+				}
+			}
 		case "AWS::Lambda::EventSourceMapping":
 			if p.ParallelizationFactor != 0 {
 				d.StreamBatch, d.StreamParallel = p.BatchSize, p.ParallelizationFactor
@@ -176,7 +180,7 @@ func parseTemplate(text []byte) (Deployed, error) {
 			}
 		}
 	}
-	if d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
+	if d.OutboxShards == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
 		return Deployed{}, fmt.Errorf("a function or mapping is missing: %+v", d)
 	}
 	return d, nil

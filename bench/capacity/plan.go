@@ -275,7 +275,7 @@ func limits(p Plan) []Limit {
 	all := []Limit{
 		{
 			What: "index of the outbox, shards " + figure(float64(d.OutboxShards)), Carries: float64(d.OutboxShards) * partitionWrites / perPayment(outbox),
-			Remedy: "raise the shards of the store (dynamo.Config.Shards) to " + figure(outbox.Shards),
+			Remedy: "deploy with OUTBOX_SHARDS=" + figure(outbox.Shards),
 		},
 		{
 			What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
