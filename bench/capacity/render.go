@@ -21,6 +21,7 @@ func writeJSON(out io.Writer, p Plan) error {
 // sheet writes sections of aligned columns. The first error is kept.
 type sheet struct {
 	out     io.Writer
+	rows    strings.Builder
 	columns *tabwriter.Writer
 	err     error
 }
@@ -33,7 +34,8 @@ func (s *sheet) text(format string, arguments ...any) {
 
 func (s *sheet) head(title string, columns ...string) {
 	s.text("\n%s", title)
-	s.columns = tabwriter.NewWriter(s.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	s.rows.Reset()
+	s.columns = tabwriter.NewWriter(&s.rows, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if len(columns) > 0 {
 		s.row(columns...)
 	}
@@ -46,9 +48,13 @@ func (s *sheet) row(cells ...string) {
 	}
 }
 
+// flush writes the rows, without the blanks of empty cells at their ends.
 func (s *sheet) flush() {
 	if s.err == nil {
 		s.err = s.columns.Flush()
+	}
+	for row := range strings.Lines(s.rows.String()) {
+		s.text("%s", strings.TrimRight(row, " \n"))
 	}
 }
 
