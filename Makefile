@@ -10,12 +10,13 @@ NAME     ?= idem-payments
 CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) \
             $(if $(ENCRYPTION),-c encryption=$(ENCRYPTION)) $(if $(CORS_ORIGINS),-c corsOrigins=$(CORS_ORIGINS)) \
             $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) \
+            $(if $(OUTBOX_SHARDS),-c outboxShards=$(OUTBOX_SHARDS)) \
             $(if $(WORKER_CONCURRENCY),-c workerConcurrency=$(WORKER_CONCURRENCY)) $(if $(WEBHOOK_SECRET_ID),-c webhookSecret=$(WEBHOOK_SECRET_ID)) \
             $(if $(FINGERPRINT_SECRET_ID),-c fingerprintSecret=$(FINGERPRINT_SECRET_ID)) $(if $(SCOPE_SECRET_ID),-c scopeSecret=$(SCOPE_SECRET_ID)) -c arch=$(ARCH)
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench capacity fmt deploy destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,8 +25,8 @@ help: ## list the targets
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
 
-run: stack ## bring the stack up, tell its story, follow the logs (Ctrl-C leaves it up)
-	@$(STACK) run
+run: stack ## bring the stack up, tell its story, follow the logs (Ctrl-C leaves it up): [RAW=1]
+	@$(STACK) run $(if $(RAW),--raw)
 
 up: stack ## bring the stack up, or up to date; variables in .local/run.env
 	@$(STACK) up
@@ -36,8 +37,8 @@ down: stack ## stop the stack
 status: stack ## show what runs
 	@$(STACK) status
 
-logs: stack ## follow the functions' logs
-	@$(STACK) logs
+logs: stack ## follow the functions' logs, one short line each: [RAW=1 for the JSON lines]
+	@$(STACK) logs $(if $(RAW),--raw)
 
 invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 	@$(STACK) invoke --function "$(FN)" --event "$(EVENT)"
@@ -94,10 +95,13 @@ soak: ## the same within large bounds: hours, and tens of GB; ONLY=wrapped for a
 bench: ## costs by path of a request, start times of the functions
 	@go run ./bench/cost && go run ./bench/start
 
+capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, dollars: RATE=10000 (default 1000) [ARGS="--outbox sqs --output json"]
+	@go run ./bench/capacity --rate="$(or $(RATE),1000)" $(ARGS)
+
 fmt: ## format the Go code
 	@go fmt work
 
-deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= SCOPE_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
+deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs OUTBOX_SHARDS= WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= SCOPE_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
 	@$(STACK) deploy --name $(NAME) $(CONTEXT)
 
 destroy: stack ## remove the stack from AWS: [NAME=]

@@ -21,6 +21,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/endpoint-discovery v1.13.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/lambda v1.114.1 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/idem-go/idem-aws/functions v0.0.0
 	github.com/klauspost/compress v1.20.3 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 )
@@ -29,3 +30,5 @@ replace (
 	github.com/idem-go/idem-aws => ../
 	github.com/idem-go/idem-aws/localstack => ../localstack
 )
+
+replace github.com/idem-go/idem-aws/functions => ../functions

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/idem-go/idem-aws/bench/price"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
@@ -17,13 +18,6 @@ const (
 	writeUnitBytes    = 1 << 10
 	readUnitBytes     = 4 << 10
 	transactionFactor = 2
-)
-
-// Prices per unit on demand in us-east-1, in US dollars per million, as of November 2024; other Regions differ, the ratio
-// of 5 hardly does.
-const (
-	dollarsPerWrites = 0.625
-	dollarsPerReads  = 0.125
 )
 
 // units are what one path consumes, by what it is consumed on.
@@ -39,7 +33,7 @@ func (u units) plus(v units) units {
 func (u units) writes() float64 { return u.records + u.messages + u.indexes + u.business }
 
 // dollars is the price of a million such paths.
-func (u units) dollars() float64 { return u.writes()*dollarsPerWrites + u.reads*dollarsPerReads }
+func (u units) dollars() float64 { return u.writes()*price.Writes + u.reads*price.Reads }
 
 // readUnits is what a read of an item consumes; one that is absent consumes as much as the smallest.
 func readUnits(it item, consistent bool) float64 {

@@ -5,14 +5,16 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/idem-go/idem-aws/bench/price"
 )
 
-const legend = `Calls to DynamoDB and what they consume, by path of a request. Every operation writes one business row.
+var legend = fmt.Sprintf(`Calls to DynamoDB and what they consume, by path of a request. Every operation writes one business row.
 W and R are write and read units by DynamoDB's documented rules, indexes included; "reported" is what the endpoint said,
-which says nothing of a call that lost a condition. $ is the price of a million, on demand, us-east-1: 0.625 W + 0.125 R.
+which says nothing of a call that lost a condition. $ is the price of a million, on demand, us-east-1: %g W + %g R.
 "record" is the record's size afterwards, in bytes. conflict: a duplicate while the first one runs; where there is no
 lease (optimistic, deferred) both run, and the figures are the loser's.
-`
+`, price.Writes, price.Reads)
 
 // render writes the rows as a table, by operation and response.
 func render(out io.Writer, rows []row) error {

@@ -58,6 +58,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if app, err = crossOrigin(app, cfg.CORSOrigins); err != nil {
 		return nil, err
 	}
+	parts.RecordShards(ctx)
 	return awslambda.HTTP(app, awslambda.Config{
 		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
 		ExplicitRoutes: true, // of package route

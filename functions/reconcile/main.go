@@ -20,6 +20,9 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 	if err != nil {
 		return nil, err
 	}
+	if err := parts.CheckShards(ctx); err != nil {
+		return nil, err
+	}
 	runner, err := parts.Runner()
 	if err != nil {
 		return nil, err

@@ -21,3 +21,6 @@ const (
 func Payments() schema.Table {
 	return schema.Table{Key: Key, Index: schema.Index{Name: "ledger", Partition: Hour, Sort: CreatedAt}}
 }
+
+// LedgerShards is how many partitions an hour of the ledger index has: each takes 1,000 rows a second.
+const LedgerShards = 4

@@ -49,6 +49,7 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 	if err != nil {
 		return nil, err
 	}
+	parts.RecordShards(ctx)
 	return awslambda.HTTP(endpoint, awslambda.Config{
 		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
 	}), nil

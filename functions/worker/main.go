@@ -31,6 +31,7 @@ func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) 
 	if err != nil {
 		return nil, err
 	}
+	parts.RecordShards(ctx)
 	// Messages have no order to keep, and one slow provider must not delay those behind it: a whole batch runs at once.
 	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease, Concurrency: batchRecordsMax, FunctionTimeout: cfg.FunctionTimeout}
 	return awslambda.Sources(map[string]awslambda.Handler{

@@ -41,9 +41,9 @@ type Config struct {
 	IdempotencyTable string
 	OutboxTable      string
 	// Shards is the number of partitions that each queue of the sparse indexes is spread over, 1 to 256; default 1. An
-	// index partition takes 1,000 writes per second, and one that is full throttles the table itself: have one shard per
-	// 1,000 messages that are written per second at peak. It may be raised at any time, but never lowered: nobody would
-	// read a queue's upper shards any more.
+	// index partition takes 1,000 writes per second, and one that is full throttles the table itself. A message enters the
+	// index and leaves it, so have one shard for each 500 messages per second at peak, and some more. It may be raised at any
+	// time, but never lowered: nobody would read a queue's upper shards any more. [Store.CheckShards] refuses that.
 	Shards int
 	// InlineBytesMax is the largest body, after compression, that is stored in the record itself, 1 to 65,536 bytes;
 	// default 4 KiB. Every write of a record, also one whose condition fails, is billed by the size of the stored item.

@@ -79,6 +79,9 @@ type Config struct {
 	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: 0, no bound: what
 	// leaves enough to others depends on the account.
 	WorkerConcurrency int
+	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
+	// fill one. It may be raised, and never lowered. Default: 8.
+	OutboxShards int
 	// Quota is what each tenant may ask for. Default: no limits.
 	Quota Quota
 	// WebhookSecret is the name or ARN of the secret in AWS Secrets Manager that the provider signs its webhooks with; a list
@@ -145,6 +148,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
 	config.WorkerConcurrency = r.concurrency("workerConcurrency")
+	config.OutboxShards = r.shards("outboxShards")
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
 	}

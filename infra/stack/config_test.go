@@ -22,7 +22,7 @@ func TestReadDefaults(t *testing.T) {
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, Encryption: stack.Off, Outbox: stack.Streams,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, Encryption: stack.Off, Outbox: stack.Streams, OutboxShards: 8,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -67,6 +67,9 @@ func TestReadRefuses(t *testing.T) {
 		{"workerConcurrency", "1", "2 to 1000"},
 		{"workerConcurrency", 1001, "2 to 1000"},
 		{"workerConcurrency", "many", "0 to"},
+		{"outboxShards", "0", "1 to 256"},
+		{"outboxShards", 257, "1 to 256"},
+		{"outboxShards", "many", "1 to 256"},
 		{"quotaNewKeys", "-1", "0 to 1000000000"},
 		{"quotaActiveKeys", "many", "0 to 1000000000"},
 		{"quotaLookUps", "1.5", "0 to 1000000000"},

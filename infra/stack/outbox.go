@@ -29,6 +29,20 @@ func (r *reader) concurrency(key string) int {
 	return n
 }
 
+// outboxShards is how many partitions the queues of the indexes are spread over unless the context says otherwise. It is the
+// functions' default too.
+const outboxShards = 8
+
+// shards is the value of a key that has a bound of the store's.
+func (r *reader) shards(key string) int {
+	value := r.text(key, strconv.Itoa(outboxShards))
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > 256 {
+		r.refuse(key, value, "1 to 256, and never fewer than before")
+	}
+	return n
+}
+
 // deliverTo wires the functions that deliver, with a relay where there is one.
 func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) {
 	props := idemconstruct.DeliveryProps{

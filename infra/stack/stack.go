@@ -4,6 +4,7 @@ package stack
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -152,6 +153,7 @@ func (p parts) outputs(stack awscdk.Stack) {
 	output(stack, "ClaimLease", jsii.String(claimLease))
 	output(stack, "LongestRequest", p.longestRequest())
 	output(stack, "DriftGrace", p.driftGrace())
+	output(stack, "OutboxShards", p.outboxShards())
 }
 
 func output(stack awscdk.Stack, name string, value *string) {
@@ -249,6 +251,8 @@ func (p parts) seal() []awsiam.PolicyStatement {
 	return p.keys.SealStatements()
 }
 
+func (p parts) outboxShards() *string { return jsii.String(strconv.Itoa(p.config.OutboxShards)) }
+
 func (p parts) longestRequest() *string {
 	if p.config.Local {
 		return jsii.String(localLongestRequest)
@@ -272,6 +276,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"ATTEMPTS_MAX":          jsii.String(attemptsMax),
 		"RETENTION":             jsii.String(retention),
 		"LONGEST_REQUEST":       p.longestRequest(),
+		"OUTBOX_SHARDS":         p.outboxShards(),
 	}
 	if p.keys != nil {
 		environment["KEYS_TABLE"], environment["KMS_KEY_ID"] = p.keys.Table.TableName(), p.keys.Key.KeyId()

@@ -122,6 +122,7 @@ func functions() map[string]functionSettings {
 		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
 		"WAKE_UP_QUEUE_URL": "QueuesWakeUps", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
 		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10", "LONGEST_REQUEST": "1m",
+		"OUTBOX_SHARDS": "8",
 	}
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
 	maps.Copy(api, deliver)
@@ -176,6 +177,11 @@ func TestFunctions(t *testing.T) {
 		if chosen(variant, "scopeSecret") {
 			for _, name := range []string{"Api", "Webhook"} {
 				wanted[name].environment["SCOPE_SECRET_ID"] = variants[variant]["scopeSecret"]
+			}
+		}
+		if chosen(variant, "outboxShards") {
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
+				wanted[name].environment["OUTBOX_SHARDS"] = variants[variant]["outboxShards"]
 			}
 		}
 		// The secret is not in a template that goes to AWS, only where it is; without one nothing is deployed that needs it.
@@ -298,7 +304,10 @@ func TestOutputs(t *testing.T) {
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"FunctionDrift": "DriftFunction",
 			"ApiUrl":        "HttpApi.ApiEndpoint",
-			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m",
+			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8",
+		}
+		if chosen(variant, "outboxShards") {
+			want["OutboxShards"] = "16"
 		}
 		if strings.HasSuffix(variant, "function") { // the local ones
 			want["LongestRequest"], want["DriftGrace"] = "15s", "5s"

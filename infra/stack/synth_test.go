@@ -25,7 +25,7 @@ var variants = map[string]map[string]any{
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
 		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
 		"outbox": "sqs", "workerConcurrency": "20", "fingerprintSecret": "payments/fingerprints",
-		"scopeSecret": "payments/scopes",
+		"scopeSecret": "payments/scopes", "outboxShards": "16",
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,

@@ -64,7 +64,8 @@ const (
 	attributeTo       = "to"
 )
 
-// scan reads a whole table, IDEMPOTENCY, OUTBOX or PAYMENTS, but for the mark of the secret that records are named under.
+// scan reads a whole table, IDEMPOTENCY, OUTBOX or PAYMENTS, but for the mark of the secret that records are named under
+// and the number of shards.
 func scan(ctx context.Context, table string) ([]item, error) {
 	pages := dynamodb.NewScanPaginator(deployed.tables, &dynamodb.ScanInput{
 		TableName: aws.String(deployed.table(table)), ConsistentRead: aws.Bool(true),
@@ -76,7 +77,7 @@ func scan(ctx context.Context, table string) ([]item, error) {
 			return nil, fmt.Errorf("scan %s: %w", table, err)
 		}
 		for _, it := range page.Items {
-			if it[schema.ScopeMark] == nil {
+			if it[schema.ScopeMark] == nil && it[schema.Shards] == nil {
 				items = append(items, it)
 			}
 		}

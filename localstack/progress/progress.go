@@ -4,6 +4,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -17,6 +18,16 @@ type Printer struct {
 // New returns a Printer that writes to out.
 func New(out io.Writer) *Printer {
 	return &Printer{out: out}
+}
+
+// Terminal says that a person's terminal shows what is printed, and takes colours: not where NO_COLOR is set (no-color.org).
+func (p *Printer) Terminal() bool {
+	file, isFile := p.out.(*os.File)
+	if !isFile || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Step runs work and prints name with the seconds that it took, or with its error, which it returns unchanged. What

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/idem-go/idem-aws/localstack/logview"
 )
 
 // logsPoll is how often the log groups are asked; logsOverlap is how far back, because an emulator writes the lines of an
@@ -27,9 +29,10 @@ type source struct {
 	groups []string
 }
 
-// Logs prints what the functions log, from now on and what they logged in the last minute and a half, until ctx ends. The
-// stack has to be up. Lambda's own START, END and REPORT lines are left out.
-func (s *Stack) Logs(ctx context.Context) error {
+// Logs prints what the functions log, from now on and what they logged in the last minute and a half, until ctx ends: for a
+// person, or raw, as it was logged and nothing else. The stack has to be up. Lambda's own START, END and REPORT lines are left
+// out.
+func (s *Stack) Logs(ctx context.Context, raw bool) error {
 	variables, err := ReadVariables(s.options.EnvFile)
 	if err != nil {
 		return err
@@ -42,22 +45,28 @@ func (s *Stack) Logs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.Line("Logs of the functions; Ctrl-C ends this, and the stack stays up.")
+	show := rawLines
+	if !raw {
+		s.out.Line("Logs of the functions; Ctrl-C ends this, and the stack stays up. RAW=1 shows every field.")
+		show = (&logview.View{Colour: s.out.Terminal(), Location: time.Local}).Round
+	}
 	reader := logReader{client: cloudwatchlogs.NewFromConfig(config), seen: map[string]bool{}}
 	ticker := time.NewTicker(logsPoll)
 	defer ticker.Stop()
 	for {
+		var round []logview.Entry
 		for _, from := range sources {
-			lines, err := reader.read(ctx, from)
+			entries, err := reader.read(ctx, from)
 			if ctx.Err() != nil {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			for _, line := range lines {
-				s.out.Line("%-10s  %s", from.name, line)
-			}
+			round = append(round, entries...)
+		}
+		for _, line := range show(round) {
+			s.out.Line("%s", line)
 		}
 		select {
 		case <-ctx.Done():
@@ -65,6 +74,15 @@ func (s *Stack) Logs(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// rawLines are entries as they were logged.
+func rawLines(entries []logview.Entry) []string {
+	lines := make([]string, len(entries))
+	for i, entry := range entries {
+		lines[i] = entry.Text
+	}
+	return lines
 }
 
 // logSources finds each function's log group: the one that its configuration names, and Lambda's default, which LocalStack
@@ -96,9 +114,9 @@ type logReader struct {
 	seen   map[string]bool
 }
 
-func (r *logReader) read(ctx context.Context, from source) ([]string, error) {
+func (r *logReader) read(ctx context.Context, from source) ([]logview.Entry, error) {
 	since := time.Now().Add(-logsOverlap).UnixMilli()
-	var lines []string
+	var entries []logview.Entry
 	for _, group := range from.groups {
 		pages := cloudwatchlogs.NewFilterLogEventsPaginator(r.client, &cloudwatchlogs.FilterLogEventsInput{
 			LogGroupName: aws.String(group), StartTime: aws.Int64(since),
@@ -113,25 +131,28 @@ func (r *logReader) read(ctx context.Context, from source) ([]string, error) {
 				return nil, fmt.Errorf("read log group %s: %w", group, err)
 			}
 			for _, event := range page.Events {
-				lines = append(lines, r.unseen(event, repeated)...)
+				if message := r.unseen(event, repeated); message != "" {
+					at := time.UnixMilli(aws.ToInt64(event.Timestamp))
+					entries = append(entries, logview.Entry{Function: from.name, At: at, Text: message})
+				}
 			}
 		}
 	}
-	return lines, nil
+	return entries, nil
 }
 
-// unseen is the event's line if it is new and the function's own. An emulator gives events no id of their own, so equal
+// unseen is the event's text, "" unless it is new and the function's own. An emulator gives events no id of their own, so equal
 // lines of one stream and time are told apart by how often they occurred in this reading.
-func (r *logReader) unseen(event types.FilteredLogEvent, repeated map[string]int) []string {
+func (r *logReader) unseen(event types.FilteredLogEvent, repeated map[string]int) string {
 	message := strings.TrimRight(aws.ToString(event.Message), "\n")
 	identity := fmt.Sprintf("%s %d %s", aws.ToString(event.LogStreamName), aws.ToInt64(event.Timestamp), message)
 	repeated[identity]++
 	identity = fmt.Sprintf("%s %d", identity, repeated[identity])
 	if r.seen[identity] || isPlatformLine(message) {
-		return nil
+		return ""
 	}
 	r.seen[identity] = true
-	return []string{message}
+	return message
 }
 
 // isPlatformLine tells the lines that Lambda writes around each invocation.

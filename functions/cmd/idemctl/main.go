@@ -68,7 +68,10 @@ func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 	}
 	cfg.Out, cfg.KeyTimeout = os.Stderr, max(cfg.KeyTimeout, keyPatience)
 	parts, err := delivery.New(ctx, cfg.Worker)
-	return cfg, parts, err
+	if err != nil {
+		return cfg, parts, err
+	}
+	return cfg, parts, parts.CheckShards(ctx)
 }
 
 // letters goes through the dead-letter queue.

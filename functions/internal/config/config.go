@@ -149,7 +149,7 @@ func (a API) check() error {
 		return fmt.Errorf("configuration: FINGERPRINT_SECRETS (%d secrets), FINGERPRINT_SECRET_ID = %q: at most one of them may be set",
 			len(a.FingerprintSecrets), a.FingerprintSecretID)
 	}
-	return errors.Join(a.Sealing.check(), a.Quota.check(), a.Scopes.check())
+	return errors.Join(a.Worker.check(), a.Quota.check(), a.Scopes.check())
 }
 
 // Worker is the configuration of the functions that deliver messages or decide what became of them.
@@ -165,7 +165,21 @@ type Worker struct {
 	BackoffMin         time.Duration `env:"BACKOFF_MIN" envDefault:"1s"`
 	BackoffMax         time.Duration `env:"BACKOFF_MAX" envDefault:"30s"`
 	AttemptsMax        int           `env:"ATTEMPTS_MAX" envDefault:"10"`
+	// OutboxShards is the number of partitions that each queue of the tables' indexes is spread over, 1 to 256; 500 messages
+	// per second fill one. It may be raised, and never lowered.
+	OutboxShards int `env:"OUTBOX_SHARDS" envDefault:"8"`
 }
+
+func (w Worker) check() error {
+	var err error
+	if w.OutboxShards < 1 || w.OutboxShards > shardsMax {
+		err = fmt.Errorf("configuration: OUTBOX_SHARDS = %d: must be 1 to %d", w.OutboxShards, shardsMax)
+	}
+	return errors.Join(w.Sealing.check(), err)
+}
+
+// shardsMax is the store's bound.
+const shardsMax = 256
 
 // Read fills a configuration from the environment.
 func Read[T any]() (T, error) {

@@ -24,7 +24,7 @@ var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
-	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT",
+	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
 }
@@ -71,7 +71,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
 		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute, KeyTimeout: time.Second},
-		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10,
+		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
 	}
 	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); !reflect.DeepEqual(api, want) {
 		t.Errorf("api: %+v, want %+v", api, want)
@@ -110,6 +110,9 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"BACKOFF_MIN=1", []func() error{api, worker}},
 		{"BACKOFF_MAX=-", []func() error{api, worker}},
 		{"ATTEMPTS_MAX=1.5", []func() error{api, worker}},
+		{"OUTBOX_SHARDS=many", []func() error{api, worker}},
+		{"OUTBOX_SHARDS=0", []func() error{api, worker}},
+		{"OUTBOX_SHARDS=257", []func() error{api, worker}},
 		{"BODY_BYTES_MAX=256KiB", []func() error{api}},
 		{"RESPONSE_BYTES_MAX=0x10", []func() error{api, worker}},
 		{"KEYS_TABLE=keys", []func() error{api, worker}},

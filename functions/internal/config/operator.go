@@ -10,4 +10,4 @@ type Operator struct {
 	AuditTable string `env:"AUDIT_TABLE,notEmpty"`
 }
 
-func (o Operator) check() error { return errors.Join(o.Sealing.check(), o.Scopes.check()) }
+func (o Operator) check() error { return errors.Join(o.Worker.check(), o.Scopes.check()) }

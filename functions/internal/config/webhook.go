@@ -22,5 +22,5 @@ func (w Webhook) check() error {
 	if (len(w.WebhookSecrets) == 0) == (w.WebhookSecretID == "") {
 		err = fmt.Errorf("configuration: WEBHOOK_SECRET (%d secrets), WEBHOOK_SECRET_ID = %q: exactly one of them must be set", len(w.WebhookSecrets), w.WebhookSecretID)
 	}
-	return errors.Join(w.Sealing.check(), w.Scopes.check(), err)
+	return errors.Join(w.Worker.check(), w.Scopes.check(), err)
 }

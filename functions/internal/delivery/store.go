@@ -32,6 +32,7 @@ type Store struct {
 	stored
 	rows   *dynamo.Store
 	sealed *seal.Store // nil where nothing is
+	shards shards
 }
 
 // ResponseBytesMax implements storage.ResponseBound.
@@ -54,7 +55,7 @@ func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger
 	}
 	rows, err := dynamo.New(client, dynamo.Config{
 		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, ResponseBytesMax: bytesMax,
-		Translate: payments.Items(cfg.PaymentsTable),
+		Translate: payments.Items(cfg.PaymentsTable), Shards: cfg.OutboxShards,
 	})
 	if err != nil {
 		return nil, err

@@ -84,14 +84,16 @@ func (s *Stage) Put(t *testing.T, table string, item map[string]types.AttributeV
 	}
 }
 
-// Items returns everything in a table but the mark of the secret that records are named under.
+// Items returns everything in a table but the mark of the secret that records are named under and the number of shards.
 func (s *Stage) Items(t *testing.T, table string) []map[string]types.AttributeValue {
 	t.Helper()
 	out, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool { return it[schema.ScopeMark] != nil })
+	return slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool {
+		return it[schema.ScopeMark] != nil || it[schema.Shards] != nil
+	})
 }
 
 // Charges returns what the provider has made, newest first.

@@ -91,9 +91,6 @@ func DecodeEntry(it map[string]types.AttributeValue) (Entry, error) {
 	return e, nil
 }
 
-// LedgerShards is how many partitions an hour of the ledger index has: each takes 1,000 rows a second.
-const LedgerShards = 4
-
 // LedgerPartition is a partition of the ledger index, shard from 0.
 func LedgerPartition(at time.Time, shard int) string {
 	return at.UTC().Format("2006-01-02T15") + "#" + strconv.Itoa(shard)
@@ -103,6 +100,6 @@ func LedgerPartition(at time.Time, shard int) string {
 func entered(it item, pk string, at time.Time) item {
 	h := fnv.New32a()
 	h.Write([]byte(pk))
-	it[table.Hour] = str(LedgerPartition(at, int(h.Sum32()%LedgerShards)))
+	it[table.Hour] = str(LedgerPartition(at, int(h.Sum32()%table.LedgerShards)))
 	return it
 }

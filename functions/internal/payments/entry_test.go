@@ -31,7 +31,7 @@ func TestEntriesAreInTheirHour(t *testing.T) {
 	w.post(tenantA, "/v1/transfers", "k4", `{"from":"acct_1","to":"acct_2","amount":500,"currency":"EUR"}`).want(201)
 
 	found := map[payments.EntryKind]payments.Entry{}
-	for shard := range payments.LedgerShards {
+	for shard := range shape.LedgerShards {
 		out, err := client.Query(t.Context(), &dynamodb.QueryInput{
 			TableName: &table, IndexName: aws.String(shape.Payments().Index.Name), KeyConditionExpression: aws.String(shape.Hour + " = :h"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":h": &types.AttributeValueMemberS{Value: payments.LedgerPartition(noon, shard)}},
@@ -91,7 +91,7 @@ func TestWhatIsNoEntry(t *testing.T) {
 // An hour of the index is UTC's, wherever the function runs, and its shards are told apart.
 func TestPartitionsOfAnHour(t *testing.T) {
 	east := time.Date(2026, 11, 21, 0, 59, 59, 0, time.FixedZone("east", 2*60*60))
-	for shard := range payments.LedgerShards {
+	for shard := range shape.LedgerShards {
 		if got, want := payments.LedgerPartition(east, shard), fmt.Sprint("2026-11-20T22#", shard); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -1,9 +1,9 @@
 package payments_test
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +14,11 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 )
+
+// webhookCost is what each kind of webhook costs, "<kind>: <call> <units>R <units>W, …" a line. make capacity reads it too.
+//
+//go:embed testdata/webhook-cost.txt
+var webhookCost string
 
 // What a webhook costs in calls to DynamoDB and in units of capacity, as the endpoint counts them.
 func TestWhatAWebhookCosts(t *testing.T) {
@@ -44,27 +49,27 @@ func TestWhatAWebhookCosts(t *testing.T) {
 	w.backend.store = store
 	w.start(options{})
 	l := w.listen()
-	costs := func(what string, deliver func(), want ...string) {
-		t.Helper()
+	var told strings.Builder
+	costs := func(what string, deliver func()) {
 		used = nil
 		deliver()
-		if !slices.Equal(used, want) {
-			t.Errorf("%s costs %s", what, strings.Join(used, ", "))
-		}
+		fmt.Fprintf(&told, "%s: %s\n", what, strings.Join(used, ", "))
 	}
 	a := w.pay("k", "card_ok")
 	w.called(a.Operation)
 	charge := w.charges()[0]
-	const read, settle, remember = "GetItem 1R 0W", "TransactWriteItems 0R 7W", "TransactWriteItems 0R 2W"
 	unknown := charge
 	unknown.Key = unusedOperation + ".1"
 	raw, err := json.Marshal(about("evt_3", unknown))
 	w.ok(err)
 	missed := func() { l.signed(string(raw)).problem(404, "message_unknown") }
-	costs("a process's first, which asks for the mark of the secret", missed, read, read, read, read)
-	costs("an event that settles", func() { l.tell(about("evt_1", charge)) }, read, read, read, settle, remember)
-	costs("the same again", func() { l.tell(about("evt_1", charge)) }, read)
-	costs("what is no news", func() { l.tell(about("evt_2", charge)) }, read, read, read, remember)
-	costs("an unknown id, which is not remembered", missed, read, read, read)
+	costs("a process's first, which asks for the mark of the secret", missed)
+	costs("an event that settles", func() { l.tell(about("evt_1", charge)) })
+	costs("the same again", func() { l.tell(about("evt_1", charge)) })
+	costs("what is no news", func() { l.tell(about("evt_2", charge)) })
+	costs("an unknown id, which is not remembered", missed)
 	costs("a forged one", func() { l.post(`{"id":"evt_4"}`, "t=1,v1=2").want(401) })
+	if told.String() != webhookCost {
+		t.Errorf("got\n%s\nwant\n%s", &told, webhookCost)
+	}
 }

@@ -92,6 +92,13 @@ const (
 	ScopeMark    = "mk"
 )
 
+// ShardsKey is the key of a third such row: it keeps the highest number of shards that the queues of both tables were written
+// with, in Shards, and is never removed.
+const (
+	ShardsKey = ".shards"
+	Shards    = "sh"
+)
+
 // Attributes of the outbox table.
 const (
 	MessageID         = "id"

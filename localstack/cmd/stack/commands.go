@@ -13,6 +13,7 @@ func (toolsCommand) Run(s call) error { return stack.InstallTools(s.ctx, s.root,
 
 type runCommand struct {
 	NoLogs bool `help:"End after the story."`
+	Raw    bool `help:"Print log lines as they were logged."`
 }
 
 // Run ends without an error on Ctrl-C while it follows the logs.
@@ -27,7 +28,7 @@ func (c runCommand) Run(s call) error {
 	if err := opened.Story(s.ctx); err != nil || c.NoLogs {
 		return err
 	}
-	return opened.Logs(s.ctx)
+	return opened.Logs(s.ctx, c.Raw)
 }
 
 type upCommand struct{}
@@ -67,15 +68,17 @@ func (statusCommand) Run(s call) error {
 	return err
 }
 
-type logsCommand struct{}
+type logsCommand struct {
+	Raw bool `help:"Print the lines as they were logged, JSON, and nothing else."`
+}
 
 // Run follows the logs until Ctrl-C.
-func (logsCommand) Run(s call) error {
+func (c logsCommand) Run(s call) error {
 	opened, err := s.stack()
 	if err != nil {
 		return err
 	}
-	return opened.Logs(s.ctx)
+	return opened.Logs(s.ctx, c.Raw)
 }
 
 type invokeCommand struct {
@@ -132,7 +135,7 @@ func (c chaosCommand) Run(s call) error {
 // target are the options of a stack in AWS.
 type target struct {
 	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`
-	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch, encryption, outbox, corsOrigins, webhookSecret."`
+	Context map[string]string `short:"c" help:"CDK context: providerUrl, api, auth, arch, encryption, outbox, outboxShards, corsOrigins, webhookSecret."`
 }
 
 func (t target) of(root string) stack.Target {

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
+)
+
+var update = flag.Bool("update", false, "write the golden files from the present code")
+
+// parsed are the arguments of a command line.
+func parsed(line ...string) (a arguments, err error) {
+	parser, err := kong.New(&a, kong.Name("capacity"))
+	if err != nil {
+		return a, err
+	}
+	_, err = parser.Parse(line)
+	return a, err
+}
+
+func planned(t *testing.T, line ...string) (Plan, string) {
+	t.Helper()
+	a, err := parsed(append(line, "--output", "json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := a.run(&out); err != nil {
+		t.Fatal(err)
+	}
+	var p Plan
+	if err := json.Unmarshal(out.Bytes(), &p); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	a.Output = "text"
+	if err := a.run(&out); err != nil {
+		t.Fatal(err)
+	}
+	return p, out.String()
+}
+
+func TestPlansAreThoseOfTestdata(t *testing.T) {
+	for name, line := range map[string][]string{
+		"100": {"--rate", "100"}, "1000": {}, "10000": {"--rate", "10000"},
+		"10000-sqs": {"--rate", "10000", "--outbox", "sqs", "--webhooks", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, got := planned(t, line...)
+			golden := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("if this is meant: go test ./bench/capacity -update\n got\n%s\nwant\n%s", got, want)
+			}
+			for line := range strings.Lines(got) {
+				if utf8.RuneCountInString(line) > 101 { // with its end
+					t.Errorf("wider than 100: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// The plan once more, by hand: integers and the units that bench/README.md tells of.
+func TestPlansAgreeWithASecondComputation(t *testing.T) {
+	ceil := func(n, by int) float64 { return float64(max(1, (n+by-1)/by)) }
+	for _, rate := range []int{100, 1000, 10000} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			p, _ := planned(t, "--rate", fmt.Sprint(rate))
+			requests := rate + rate/10 + rate // 0.1 replays and 1 look-up
+			is := func(what string, got, want float64) {
+				t.Helper()
+				if math.Abs(got-want) > 1e-9*math.Abs(want) {
+					t.Errorf("%s: %v, want %v", what, got, want)
+				}
+			}
+			// 7 W for the request, 8 W for the delivery, 1 W for the ledger; 4 of the record, 5 of the message, 2 of its
+			// index, 4 of the payment.
+			writes, reads := 0.0, 0.0
+			for _, of := range p.Paths {
+				writes, reads = writes+of.Writes, reads+of.Reads
+			}
+			is("write units", writes, float64(16*rate))
+			is("read units", reads, float64(rate+rate/10+rate)+float64(requests)/2)
+			is("idempotency", p.Tables[recordsTable].Writes, float64(4*rate))
+			is("outbox", p.Tables[outboxTable].Writes, float64(5*rate))
+			is("payments", p.Tables[paymentsTable].Writes, float64(4*rate))
+			// 70 % of 1,000 W/s a partition, and of 10 × 10 records a second.
+			is("partitions", p.Tables[recordsTable].Partitions, ceil(4*rate, 700))
+			is("partitions of the outbox", p.Tables[outboxTable].Partitions, max(ceil(5*rate, 700), ceil(rate, 70)))
+			is("outbox shards", p.Indexes[0].Shards, ceil(2*rate, 700))
+			is("ledger shards", p.Indexes[1].Shards, ceil(rate, 700))
+			api, authorizer := ceil(requests*40, 700), ceil(requests*10, 700)
+			lanes := 10 * ceil(rate, 70)
+			is("batch", p.Mappings[0].Batch, float64(rate)/lanes)
+			is("api", p.Functions[0].Planned, api)
+			is("authorizer", p.Functions[1].Planned, authorizer)
+			is("worker", p.Functions[2].Planned, lanes)
+			is("executions", p.Quotas[0].Needed, max(api+authorizer+lanes+3, ceil(requests, 7)))
+			is("gateway", p.Quotas[1].Needed, ceil(requests*10, 7))
+			month := 730 * 3600.0
+			perSecond := (0.625*16*float64(rate) + 0.125*(2.1*float64(rate)+float64(requests)/2)) / 1e6
+			perSecond += (2*float64(requests) + lanes) * 0.2 / 1e6
+			perSecond += 0.0000133334 * (float64(requests)*(0.04*512+0.01*256) + lanes*512) / 1024
+			perSecond += float64(rate) * 2500 / 1e9 * 0.5
+			gateway := 300 + (float64(requests)*month/1e6-300)*0.9
+			is("dollars", p.Dollars, perSecond*month+gateway)
+		})
+	}
+}
+
+func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
+	raised := func(p Plan) (names []string) {
+		for _, q := range p.Quotas {
+			if q.Raise {
+				names = append(names, q.Name)
+			}
+		}
+		return names
+	}
+	p, text := planned(t, "--rate", "100")
+	if len(raised(p)) != 0 || !strings.Contains(text, "carries this rate") {
+		t.Errorf("100/s: %q\n%s", raised(p), text)
+	}
+	p, text = planned(t, "--rate", "10000")
+	if got := strings.Join(raised(p), "; "); got != "Lambda concurrent executions; API Gateway requests/s; "+
+		"DynamoDB table write units/s, idempotency; DynamoDB table write units/s, outbox; DynamoDB table write units/s, payments" {
+		t.Errorf("10,000/s: %s", got)
+	}
+	_, missing, found := strings.Cut(text, "does not carry this yet:")
+	for _, want := range []string{"index of the outbox", "index of the ledger", "stream of a new outbox table", "new table payments"} {
+		if !found || !strings.Contains(missing, want) {
+			t.Errorf("%q is not told of in\n%s", want, missing)
+		}
+	}
+	p, _ = planned(t, "--rate", "20000", "--outbox", "sqs")
+	for _, l := range p.Limits {
+		if strings.HasPrefix(l.What, "queue of wake-ups") && (l.Enough || l.Carries != 7000) {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// A limit is enough exactly up to the rate that it carries.
+func TestALimitHoldsUpToWhatItCarries(t *testing.T) {
+	p, _ := planned(t)
+	for _, limit := range p.Limits {
+		for rate, want := range map[float64]bool{math.Floor(limit.Carries): true, math.Floor(limit.Carries) + 1: false} {
+			at, _ := planned(t, "--rate", fmt.Sprint(rate))
+			for _, l := range at.Limits {
+				if l.What == limit.What && l.Enough != want {
+					t.Errorf("%s at %v: enough: %v", l.What, rate, l.Enough)
+				}
+			}
+		}
+	}
+}
+
+func TestUnitsAreThoseOfBenchCost(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := readFacts(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, costFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for operation, paths := range f.costs {
+		for path, u := range paths {
+			rows++
+			if !strings.Contains(string(text), fmt.Sprintf("%.3f", u.Writes()*0.625+u.Reads*0.125)) {
+				t.Errorf("%s, %s: no row costs what %+v do", operation, path, u)
+			}
+		}
+	}
+	if want := strings.Count(string(text), "\n  "); rows != want {
+		t.Errorf("%d rows, want %d", rows, want)
+	}
+	if first := f.costs[operation][pathFirst]; first != (Units{Records: 2, Messages: 2, Indexes: 1, Business: 2, Reads: 1}) {
+		t.Errorf("%+v", first)
+	}
+	if f.webhook != (Units{Records: 2, Reads: 3}) {
+		t.Errorf("webhook: %+v", f.webhook)
+	}
+}
+
+func TestDamagedSourcesAreErrors(t *testing.T) {
+	for _, text := range []string{
+		"", "  first  1  .  .  .  1  .  0.6  1W  1  PutItem\n",
+		"deferred, 300 B of JSON  records  messages  indexes  business  W  R  $  reported  record  calls\n  first  1  .  .  .  2  .  0.6  1W  1  PutItem\n",
+		"deferred, 300 B of JSON  records  messages  indexes  business  W  R  $  reported  record  calls\n  first  x  .  .  .  2  .  0.6  1W  1  PutItem\n",
+	} {
+		if _, err := parseCosts(text); err == nil {
+			t.Errorf("no error: %q", text)
+		}
+	}
+	if _, err := parseWebhook("the same again: GetItem 1R 0W\n"); err == nil {
+		t.Error("no error without the usual webhook")
+	}
+	for _, text := range []string{"", "{}", `{"Resources":{"ApiFunction1":{"Type":"AWS::Lambda::Function","Properties":{"MemorySize":512}}}}`} {
+		if _, err := parseTemplate([]byte(text)); err == nil {
+			t.Errorf("no error: %q", text)
+		}
+	}
+}
+
+func TestBadInputIsAnErrorThatNamesFlagValueAndRule(t *testing.T) {
+	for _, row := range []struct{ flag, value, want string }{
+		{"rate", "0", "--rate = 0: must be above 0 and at most 1,000,000"},
+		{"rate", "-1", "--rate = -1: must be above 0 and at most 1,000,000"},
+		{"rate", "NaN", "--rate = NaN: must be above 0 and at most 1,000,000"},
+		{"rate", "Inf", "--rate = +Inf: must be above 0 and at most 1,000,000"},
+		{"rate", "1e9", "--rate = 1e+09: must be above 0 and at most 1,000,000"},
+		{"rate", "many", `--rate: expected a float but got "many" (string)`},
+		{"replays", "-0.1", "--replays = -0.1: must be 0 to 1,000"},
+		{"utilisation", "1.1", "--utilisation = 1.1: must be above 0 and at most 1"},
+		{"utilisation", "0", "--utilisation = 0: must be above 0 and at most 1"},
+		{"worker-latency", "0s", "--worker-latency = 0s: must be above 0 and at most 15m0s"},
+		{"worker-latency", "1h", "--worker-latency = 1h0m0s: must be above 0 and at most 15m0s"},
+		{"outbox", "kafka", `--outbox must be one of "streams","sqs" but got "kafka"`},
+		{"output", "xml", `--output must be one of "text","json" but got "xml"`},
+	} {
+		var out bytes.Buffer
+		a, err := parsed("--" + row.flag + "=" + row.value)
+		if err == nil {
+			err = a.run(&out)
+		}
+		if err == nil || err.Error() != row.want || out.Len() > 0 {
+			t.Errorf("--%s=%s: %v", row.flag, row.value, err)
+		}
+	}
+}
+
+// What the smallest and the largest traffic need is finite and at least one of each.
+func TestExtremesHaveAPlan(t *testing.T) {
+	for _, line := range [][]string{
+		{"--rate", "0.0001", "--worker-latency", "1ns"},
+		{"--rate", "1000000", "--replays", "1000", "--polls", "1000", "--webhooks", "1000", "--worker-latency", "15m", "--utilisation", "0.01"},
+		{"--rate", "1000000", "--outbox", "sqs", "--relay-latency", "15m"},
+	} {
+		p, text := planned(t, line...)
+		if strings.Contains(text, "Inf") || strings.Contains(text, "NaN") || p.Dollars <= 0 {
+			t.Errorf("%q\n%s", line, text)
+		}
+		for _, of := range p.Tables {
+			if of.Partitions < 1 {
+				t.Errorf("%q: %+v", line, of)
+			}
+		}
+	}
+}
+
+// docs/platform.md tells each quota's default and where AWS says so.
+func TestQuotasAreInTheDocumentation(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "platform.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []Quota{quotaConcurrency, quotaGateway, quotaTableWrites, quotaTableReads, quotaInFlight} {
+		told := false
+		for line := range strings.Lines(string(text)) {
+			told = told || strings.Contains(line, "| "+q.Name+" | "+figure(q.Default)+" |") && strings.Contains(line, q.Source)
+		}
+		if !told {
+			t.Errorf("no line of docs/platform.md tells %+v", q)
+		}
+	}
+}
+
+// The default stack has neither webhook nor relay, so its template does not tell their memory.
+func TestMemoryOfOptionalFunctionsIsTheirs(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"webhook", "outbox"} {
+		source, err := os.ReadFile(filepath.Join(root, "infra", "stack", name+".go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("memoryMiB: %d", optionalMemoryMiB); strings.Count(string(source), want) != 1 {
+			t.Errorf("infra/stack/%s.go: no %q", name, want)
+		}
+	}
+}
+
+func TestLatenciesCountInNanosecondsInJSON(t *testing.T) {
+	p, _ := planned(t, "--worker-latency", "250ms")
+	if p.Traffic.Worker != 250*time.Millisecond {
+		t.Errorf("%v", p.Traffic.Worker)
+	}
+}

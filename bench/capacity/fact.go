@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/idem-go/idem-aws/functions/table"
+)
+
+// Files of the checkout that facts are read from, each held by a test of its own.
+const (
+	costFile     = "bench/cost/testdata/dynoxide.txt"
+	webhookFile  = "functions/internal/payments/testdata/webhook-cost.txt"
+	templateFile = "infra/stack/testdata/http-gateway.template.json"
+)
+
+// Units are what one pass of a path consumes: write units by what they are consumed on, and read units.
+type Units struct {
+	Records  float64 `json:"records"`
+	Messages float64 `json:"messages"`
+	Indexes  float64 `json:"indexes"`
+	Business float64 `json:"business"`
+	Reads    float64 `json:"reads"`
+}
+
+// Writes are all write units.
+func (u Units) Writes() float64 { return u.Records + u.Messages + u.Indexes + u.Business }
+
+// facts are what a plan is computed from, besides the traffic.
+type facts struct {
+	// costs are the units of bench/cost, by operation and response, and by path.
+	costs map[string]map[string]Units
+	// webhook is what a webhook of a settled payment costs, the usual one.
+	webhook  Units
+	deployed Deployed
+}
+
+// Deployed is what the stack sets today.
+type Deployed struct {
+	// OutboxShards are those of each queue of the outbox index, LedgerShards those of an hour of the ledger index.
+	OutboxShards int `json:"outbox_shards"`
+	LedgerShards int `json:"ledger_shards"`
+	// StreamBatch and StreamParallel are the stream mapping's: records of an invocation, and batches of a shard at once.
+	StreamBatch    float64 `json:"stream_batch"`
+	StreamParallel float64 `json:"stream_parallel"`
+	QueueBatch     float64 `json:"queue_batch"`
+	// MemoryMiB is each function's, by name.
+	MemoryMiB map[string]float64 `json:"memory_mib"`
+}
+
+func readFacts(root string) (facts, error) {
+	var f facts
+	for name, parse := range map[string]func([]byte) error{
+		costFile:     func(text []byte) (err error) { f.costs, err = parseCosts(string(text)); return err },
+		webhookFile:  func(text []byte) (err error) { f.webhook, err = parseWebhook(string(text)); return err },
+		templateFile: func(text []byte) (err error) { f.deployed, err = parseTemplate(text); return err },
+	} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			err = parse(text)
+		}
+		if err != nil {
+			return facts{}, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return f, nil
+}
+
+// cells are separated by two spaces or more; names have single ones.
+var cells = regexp.MustCompile(` {2,}`)
+
+// costColumns are bench/cost's, after the path's name.
+var costColumns = []string{"records", "messages", "indexes", "business", "W", "R", "$"}
+
+// parseCosts reads the golden of bench/cost, and checks each line's total.
+func parseCosts(text string) (map[string]map[string]Units, error) {
+	costs := map[string]map[string]Units{}
+	var group map[string]Units
+	for line := range strings.Lines(text) {
+		row := cells.Split(strings.TrimSpace(line), -1)
+		switch {
+		case len(row) <= len(costColumns):
+			continue // the legend, and the lines between groups
+		case strings.Join(row[1:1+len(costColumns)], " ") == strings.Join(costColumns, " "):
+			group = map[string]Units{}
+			costs[row[0]] = group
+			continue
+		case group == nil:
+			return nil, fmt.Errorf("a row before the first head: %q", line)
+		}
+		var of [6]float64
+		for i := range of {
+			if row[1+i] == "." {
+				continue
+			}
+			var err error
+			if of[i], err = strconv.ParseFloat(row[1+i], 64); err != nil {
+				return nil, fmt.Errorf("%q: %w", line, err)
+			}
+		}
+		u := Units{Records: of[0], Messages: of[1], Indexes: of[2], Business: of[3], Reads: of[5]}
+		if u.Writes() != of[4] {
+			return nil, fmt.Errorf("%q: W is not the sum", line)
+		}
+		group[row[0]] = u
+	}
+	for _, need := range []struct{ group, path string }{
+		{operation, pathFirst}, {operation, pathReplay}, {operation, pathStream}, {operation, pathQueue},
+	} {
+		if _, ok := costs[need.group][need.path]; !ok {
+			return nil, fmt.Errorf("no path %q of %q", need.path, need.group)
+		}
+	}
+	return costs, nil
+}
+
+// settledWebhook is the usual one: a worker has settled the payment before the provider tells of it.
+const settledWebhook = "what is no news"
+
+var callUnits = regexp.MustCompile(`([0-9.]+)R ([0-9.]+)W`)
+
+func parseWebhook(text string) (Units, error) {
+	for line := range strings.Lines(text) {
+		calls, is := strings.CutPrefix(line, settledWebhook+": ")
+		if !is {
+			continue
+		}
+		var u Units
+		for _, call := range callUnits.FindAllStringSubmatch(calls, -1) {
+			reads, readErr := strconv.ParseFloat(call[1], 64)
+			writes, writeErr := strconv.ParseFloat(call[2], 64)
+			if readErr != nil || writeErr != nil {
+				return Units{}, fmt.Errorf("%q: not units", line)
+			}
+			u.Reads, u.Records = u.Reads+reads, u.Records+writes
+		}
+		return u, nil
+	}
+	return Units{}, fmt.Errorf("no line %q", settledWebhook)
+}
+
+// parseTemplate reads the golden template of the stack with its defaults.
+func parseTemplate(text []byte) (d Deployed, err error) {
+	var template struct {
+		Resources map[string]struct {
+			Type       string
+			Properties struct {
+				MemorySize            float64
+				BatchSize             float64
+				ParallelizationFactor float64
+				Environment           struct{ Variables map[string]any }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &template); err != nil {
+		return Deployed{}, err
+	}
+	d = Deployed{LedgerShards: table.LedgerShards, MemoryMiB: map[string]float64{}}
+	for id, resource := range template.Resources {
+		p := resource.Properties
+		switch resource.Type {
+		case "AWS::Lambda::Function":
+			name, _, _ := strings.Cut(id, "Function")
+			d.MemoryMiB[strings.ToLower(name)] = p.MemorySize
+			if shards, ok := p.Environment.Variables["OUTBOX_SHARDS"].(string); ok && name == "Api" {
+				if d.OutboxShards, err = strconv.Atoi(shards); err != nil {
+					return Deployed{}, err
+				}
+			}
+		case "AWS::Lambda::EventSourceMapping":
+			if p.ParallelizationFactor != 0 {
+				d.StreamBatch, d.StreamParallel = p.BatchSize, p.ParallelizationFactor
+			} else {
+				d.QueueBatch = p.BatchSize
+			}
+		}
+	}
+	if d.OutboxShards == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
+		return Deployed{}, fmt.Errorf("a function or mapping is missing: %+v", d)
+	}
+	return d, nil
+}

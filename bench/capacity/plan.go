@@ -1,0 +1,364 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/idem-go/idem-aws/bench/price"
+	"github.com/idem-go/idem-aws/functions/table"
+)
+
+// What of bench/cost a payment is: its row is one business row, and its answers are below 1 KB.
+const (
+	operation  = "deferred, 300 B of JSON"
+	pathFirst  = "first"
+	pathReplay = "replay" // a look-up of the operation reads the same row
+	pathStream = "delivery, by stream"
+	pathQueue  = "delivery, by queue"
+)
+
+const (
+	// eventualRead is what the authorizer's look-up of an API key consumes: half a strong read.
+	eventualRead = 0.5
+	// ledgerWrites is what the ledger index of package table consumes of each payment: keys only, which never change.
+	ledgerWrites = 1
+	// scheduled are the functions that run once at a time: sweep, reconcile and drift.
+	scheduled = 3
+	// optionalMemoryMiB is that of webhook and relay, which the stack has only by context.
+	optionalMemoryMiB = 256
+)
+
+// Plan is what a rate of payments needs.
+type Plan struct {
+	Traffic   Traffic    `json:"traffic"`
+	Deployed  Deployed   `json:"deployed"`
+	Paths     []Path     `json:"paths"`
+	Tables    []Table    `json:"tables"`
+	Indexes   []Index    `json:"indexes"`
+	Mappings  []Mapping  `json:"mappings"`
+	Functions []Function `json:"functions"`
+	Quotas    []Quota    `json:"quotas"`
+	Costs     []Cost     `json:"costs"`
+	Dollars   float64    `json:"dollars_per_month"`
+	// Limits are those of the stack as it is deployed by default, the tightest first.
+	Limits []Limit `json:"limits"`
+}
+
+// Path is one that requests and messages take.
+type Path struct {
+	Name      string  `json:"name"`
+	PerSecond float64 `json:"per_second"`
+	Units     Units   `json:"units"`
+	// Ledger are write units of the ledger index, per pass.
+	Ledger float64 `json:"ledger_units"`
+	// Writes and Reads are units per second.
+	Writes float64 `json:"writes_per_second"`
+	Reads  float64 `json:"reads_per_second"`
+}
+
+// Table is a table without its indexes, which have partitions of their own.
+type Table struct {
+	Name       string  `json:"name"`
+	Writes     float64 `json:"writes_per_second"`
+	Reads      float64 `json:"reads_per_second"`
+	Partitions float64 `json:"partitions"`
+	// perPayment are write units.
+	perPayment float64
+}
+
+// Index is a global secondary index that has one partition key for each of its shards.
+type Index struct {
+	Name   string  `json:"name"`
+	Writes float64 `json:"writes_per_second"`
+	Shards float64 `json:"shards"`
+	Has    int     `json:"shards_deployed"`
+}
+
+// Mapping is one from the outbox's stream or the queue of wake-ups to a function.
+type Mapping struct {
+	Name      string  `json:"name"`
+	PerSecond float64 `json:"records_per_second"`
+	// Sources are a stream's shards; 0 for a queue.
+	Sources float64 `json:"shards"`
+	// Parallel is how many batches run at once at most.
+	Parallel float64 `json:"batches_at_once"`
+	// Batch is the average size that batches have at the rate.
+	Batch float64 `json:"batch"`
+	// Carries is records per second with full batches.
+	Carries float64 `json:"carries_per_second"`
+}
+
+// Function is one of the stack's.
+type Function struct {
+	Name      string  `json:"name"`
+	PerSecond float64 `json:"invocations_per_second"`
+	Latency   float64 `json:"latency_seconds"`
+	// Concurrency is the average number of executions; Planned is with room for lumps.
+	Concurrency float64 `json:"concurrency"`
+	Planned     float64 `json:"concurrency_planned"`
+	MemoryMiB   float64 `json:"memory_mib"`
+}
+
+// Limit is what the stack as deployed carries of one thing.
+type Limit struct {
+	What string `json:"what"`
+	// Carries is payments per second.
+	Carries float64 `json:"payments_per_second"`
+	Enough  bool    `json:"enough"`
+	Remedy  string  `json:"remedy"`
+}
+
+func newPlan(t Traffic, f facts) Plan {
+	p := Plan{Traffic: t, Deployed: f.deployed, Paths: paths(t, f)}
+	p.Tables, p.Indexes = tables(t, p.Paths), indexes(t, f, p.Paths)
+	p.Mappings = mappings(t, f, &p.Tables[outboxTable])
+	p.Functions = functions(t, f, p.Mappings)
+	p.Quotas = quotas(p)
+	p.Costs = costs(p)
+	for _, c := range p.Costs {
+		p.Dollars += c.Dollars
+	}
+	p.Limits = limits(p)
+	return p
+}
+
+// Places in Plan.Paths and Plan.Tables.
+const (
+	createPath = iota
+	deliveryPath
+	replayPath
+	pollPath
+	webhookPath
+	authorizerPath
+)
+
+const (
+	recordsTable = iota
+	outboxTable
+	paymentsTable
+)
+
+func (t Traffic) requests() float64 { return t.Rate * (1 + t.Replays + t.Polls) }
+
+func (t Traffic) webhooks() float64 { return t.Rate * t.Webhooks }
+
+func paths(t Traffic, f facts) []Path {
+	of := f.costs[operation]
+	delivery := of[pathStream]
+	if t.Outbox == "sqs" {
+		delivery = of[pathQueue]
+	}
+	ledger := 0.0
+	if table.Payments().Index.Name != "" {
+		ledger = ledgerWrites
+	}
+	all := []Path{
+		createPath:     {Name: "create a payment", PerSecond: t.Rate, Units: of[pathFirst], Ledger: ledger},
+		deliveryPath:   {Name: "deliver its message", PerSecond: t.Rate, Units: delivery},
+		replayPath:     {Name: "replay", PerSecond: t.Rate * t.Replays, Units: of[pathReplay]},
+		pollPath:       {Name: "look-up", PerSecond: t.Rate * t.Polls, Units: of[pathReplay]},
+		webhookPath:    {Name: "webhook", PerSecond: t.webhooks(), Units: f.webhook},
+		authorizerPath: {Name: "authorize", PerSecond: t.requests(), Units: Units{Reads: eventualRead}},
+	}
+	for i, p := range all {
+		all[i].Writes, all[i].Reads = p.PerSecond*(p.Units.Writes()+p.Ledger), p.PerSecond*p.Units.Reads
+	}
+	return all
+}
+
+// tables counts reads where they are made: of records, but for a message that a queue named, and for API keys.
+func tables(t Traffic, all []Path) []Table {
+	var found [3]Table
+	for i, p := range all {
+		found[recordsTable].Writes += p.PerSecond * p.Units.Records
+		found[outboxTable].Writes += p.PerSecond * p.Units.Messages
+		found[paymentsTable].Writes += p.PerSecond * p.Units.Business
+		reads := map[int]int{deliveryPath: outboxTable, authorizerPath: paymentsTable}[i]
+		found[reads].Reads += p.Reads
+	}
+	for i, name := range []string{recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments"} {
+		found[i].Name, found[i].perPayment = name, found[i].Writes/t.Rate
+		found[i].Partitions = atLeastOne(max(found[i].Writes/partitionWrites, found[i].Reads/partitionReads) / t.Utilisation)
+	}
+	return found[:]
+}
+
+func indexes(t Traffic, f facts, all []Path) []Index {
+	outbox, ledger := Index{Name: "outbox/queue", Has: f.deployed.OutboxShards}, Index{Name: "payments/ledger", Has: f.deployed.LedgerShards}
+	for _, p := range all {
+		outbox.Writes += p.PerSecond * p.Units.Indexes
+		ledger.Writes += p.PerSecond * p.Ledger
+	}
+	both := []Index{outbox, ledger}
+	for i := range both {
+		both[i].Shards = atLeastOne(both[i].Writes / partitionWrites / t.Utilisation)
+	}
+	return both
+}
+
+// mappings raises the outbox table's partitions to what its stream needs: each has one open shard.
+func mappings(t Traffic, f facts, outbox *Table) []Mapping {
+	d := f.deployed
+	name, latency := "stream → worker", t.Worker.Seconds()
+	if t.Outbox == "sqs" {
+		name, latency = "stream → relay", t.Relay.Seconds()
+	}
+	shardCarries := d.StreamParallel * d.StreamBatch / latency
+	outbox.Partitions = max(outbox.Partitions, atLeastOne(t.Rate/shardCarries/t.Utilisation))
+	stream := Mapping{Name: name, PerSecond: t.Rate, Sources: outbox.Partitions, Parallel: outbox.Partitions * d.StreamParallel}
+	stream.Batch = min(d.StreamBatch, max(1, t.Rate/stream.Parallel*latency))
+	stream.Carries = stream.Sources * shardCarries
+	if t.Outbox == "streams" {
+		return []Mapping{stream}
+	}
+	queue := Mapping{Name: "queue → worker", PerSecond: t.Rate, Parallel: queueBatchesMax, Carries: queueBatchesMax * d.QueueBatch / t.Worker.Seconds()}
+	queue.Batch = min(d.QueueBatch, max(1, t.Rate/queueBatchesFirst*t.Worker.Seconds()))
+	return []Mapping{stream, queue}
+}
+
+func functions(t Traffic, f facts, from []Mapping) []Function {
+	all := []Function{
+		{Name: "api", PerSecond: t.requests(), Latency: t.API.Seconds()},
+		{Name: "authorizer", PerSecond: t.requests(), Latency: t.Authorizer.Seconds()},
+		{Name: "worker", PerSecond: t.Rate / from[len(from)-1].Batch, Latency: t.Worker.Seconds()},
+	}
+	if t.Outbox == "sqs" {
+		all = append(all, Function{Name: "relay", PerSecond: t.Rate / from[0].Batch, Latency: t.Relay.Seconds()})
+	}
+	if t.Webhooks > 0 {
+		all = append(all, Function{Name: "webhook", PerSecond: t.webhooks(), Latency: t.Webhook.Seconds()})
+	}
+	for i := range all {
+		one := &all[i]
+		one.Concurrency = one.PerSecond * one.Latency
+		one.Planned = atLeastOne(one.Concurrency / t.Utilisation)
+		if one.Name == "worker" {
+			one.Planned = min(one.Planned, from[len(from)-1].Parallel) // Lambda runs no more
+		}
+		if one.MemoryMiB = f.deployed.MemoryMiB[one.Name]; one.MemoryMiB == 0 {
+			one.MemoryMiB = optionalMemoryMiB
+		}
+	}
+	return all
+}
+
+// quotas are planned with the same room as the rest.
+func quotas(p Plan) []Quota {
+	t := p.Traffic
+	executions, fastest := float64(scheduled), 0.0
+	for _, one := range p.Functions {
+		executions += one.Planned
+		fastest = max(fastest, one.PerSecond)
+	}
+	all := []Quota{
+		quotaConcurrency.of("", max(executions, fastest/requestsPerExecution/t.Utilisation)),
+		quotaGateway.of("", (t.requests()+t.webhooks())/t.Utilisation),
+	}
+	for _, of := range p.Tables {
+		all = append(all, quotaTableWrites.of(of.Name, of.Writes/t.Utilisation), quotaTableReads.of(of.Name, of.Reads/t.Utilisation))
+	}
+	for _, of := range p.Indexes {
+		all = append(all, quotaTableWrites.of(of.Name, of.Writes/t.Utilisation))
+	}
+	if t.Outbox == "sqs" {
+		all = append(all, quotaInFlight.of("", t.Rate*t.Worker.Seconds()/t.Utilisation))
+	}
+	return all
+}
+
+// limits are of what the stack sets itself, and of tables that are new: DynamoDB splits them as they are used, but not before.
+func limits(p Plan) []Limit {
+	t, d := p.Traffic, p.Deployed
+	perPayment := func(of Index) float64 { return of.Writes / t.Rate }
+	outbox, ledger := p.Indexes[0], p.Indexes[1]
+	all := []Limit{
+		{
+			What: "index of the outbox, shards " + figure(float64(d.OutboxShards)), Carries: float64(d.OutboxShards) * partitionWrites / perPayment(outbox),
+			Remedy: "deploy with OUTBOX_SHARDS=" + figure(outbox.Shards),
+		},
+		{
+			What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
+			Remedy: "raise the constant table.LedgerShards to " + figure(ledger.Shards),
+		},
+	}
+	const newPartitions = newTableWrites / partitionWrites
+	latency, function := t.Worker.Seconds(), "worker"
+	if t.Outbox == "sqs" {
+		latency, function = t.Relay.Seconds(), "relay"
+	}
+	all = append(all, Limit{
+		What:    "stream of a new outbox table to " + function + ", shards " + figure(newPartitions),
+		Carries: newPartitions * d.StreamParallel * d.StreamBatch / latency,
+		Remedy:  "set warm throughput of the outbox table: " + figure(p.Tables[outboxTable].Partitions*partitionWrites) + " write units",
+	})
+	for _, of := range p.Tables {
+		all = append(all, Limit{
+			What: "new table " + of.Name, Carries: min(newTableWrites/of.perPayment, newTableReads/(max(of.Reads, 1)/t.Rate)),
+			Remedy: "set its warm throughput: " + figure(of.Partitions*partitionWrites) + " write units",
+		})
+	}
+	for _, of := range p.Indexes {
+		all = append(all, Limit{
+			What: "new index " + of.Name, Carries: newTableWrites / perPayment(of),
+			Remedy: "set its warm throughput: " + figure(of.Shards*partitionWrites) + " write units",
+		})
+	}
+	if t.Outbox == "sqs" {
+		all = append(all, Limit{
+			What: "queue of wake-ups, batches at once " + figure(queueBatchesMax), Carries: p.Mappings[1].Carries,
+			Remedy: "another queue and mapping: Lambda runs no more of one mapping",
+		})
+	}
+	for i := range all {
+		all[i].Carries *= t.Utilisation
+		all[i].Enough = all[i].Carries >= t.Rate
+	}
+	slices.SortStableFunc(all, func(a, b Limit) int { return cmp.Compare(a.Carries, b.Carries) })
+	return all
+}
+
+// Cost is one line of a month's bill.
+type Cost struct {
+	What string `json:"what"`
+	// Quantity is in the unit that What names.
+	Quantity float64 `json:"quantity"`
+	Dollars  float64 `json:"dollars"`
+}
+
+func costs(p Plan) []Cost {
+	month := func(perSecond float64) float64 { return perSecond * price.MonthSeconds }
+	var writes, reads, invocations, seconds float64
+	for _, of := range p.Paths {
+		writes, reads = writes+month(of.Writes), reads+month(of.Reads)
+	}
+	for _, of := range p.Functions {
+		invocations += month(of.PerSecond)
+		seconds += month(of.Concurrency) * of.MemoryMiB / 1024
+	}
+	requests := month(p.Traffic.requests() + p.Traffic.webhooks())
+	logged := month(p.Traffic.Rate) * p.Traffic.LogBytes / 1e9
+	first := min(requests, price.HTTPRequestsTier)
+	all := []Cost{
+		{"DynamoDB write units", writes, writes / price.Million * price.Writes},
+		{"DynamoDB read units", reads, reads / price.Million * price.Reads},
+		{"Lambda requests", invocations, invocations / price.Million * price.Invocations},
+		{"Lambda GB-seconds, arm64", seconds, seconds * price.GBSecondsARM},
+		{"API Gateway requests, HTTP API", requests, (first*price.HTTPRequests + (requests-first)*price.HTTPRequestsAfterTier) / price.Million},
+		{"CloudWatch Logs, GB taken in", logged, logged * price.LogGB},
+	}
+	if p.Traffic.Outbox == "sqs" {
+		sent := 0.0 // a batch to send, one to receive, one to delete
+		for _, of := range p.Mappings {
+			sent += month(of.PerSecond / of.Batch)
+		}
+		sent += month(p.Mappings[1].PerSecond / p.Mappings[1].Batch)
+		all = append(all, Cost{"SQS requests", sent, sent / price.Million * price.QueueRequests})
+	}
+	return all
+}
+
+// whole rounds up, but not what only binary fractions make more than whole.
+func whole(n float64) float64 { return math.Ceil(n - 1e-6) }
+
+func atLeastOne(n float64) float64 { return max(1, whole(n)) }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/idem-go/idem-aws/bench/price"
+)
+
+func writeJSON(out io.Writer, p Plan) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(p)
+}
+
+// sheet writes sections of aligned columns. The first error is kept.
+type sheet struct {
+	out     io.Writer
+	rows    strings.Builder
+	columns *tabwriter.Writer
+	err     error
+}
+
+func (s *sheet) text(format string, arguments ...any) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.out, format+"\n", arguments...)
+	}
+}
+
+func (s *sheet) head(title string, columns ...string) {
+	s.text("\n%s", title)
+	s.rows.Reset()
+	s.columns = tabwriter.NewWriter(&s.rows, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if len(columns) > 0 {
+		s.row(columns...)
+	}
+}
+
+// row right-aligns all but the first cell.
+func (s *sheet) row(cells ...string) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.columns, "%-*s\t%s\t\n", nameWidth, cells[0], strings.Join(cells[1:], "\t"))
+	}
+}
+
+// flush writes the rows, without the blanks of empty cells at their ends.
+func (s *sheet) flush() {
+	if s.err == nil {
+		s.err = s.columns.Flush()
+	}
+	for row := range strings.Lines(s.rows.String()) {
+		s.text("%s", strings.TrimRight(row, " \n"))
+	}
+}
+
+// nameWidth holds every name of a row.
+const nameWidth = 50
+
+func writeText(out io.Writer, p Plan) error {
+	s := &sheet{out: out}
+	s.traffic(p.Traffic)
+	s.units(p)
+	s.throughput(p)
+	s.lambda(p)
+	s.quotas(p)
+	s.costs(p)
+	s.limits(p)
+	return s.err
+}
+
+func (s *sheet) traffic(t Traffic) {
+	s.text("%s payments/s; for each %s replays, %s look-ups, %s webhooks. Outbox by %s.", figure(t.Rate), figure(t.Replays), figure(t.Polls), figure(t.Webhooks), t.Outbox)
+	s.text("Everything is planned to be used to %s %%. Assumed latencies, not measured on AWS: api %s,", figure(t.Utilisation*100), t.API)
+	s.text("authorizer %s, worker %s (a batch's slowest call to the provider), webhook %s, relay %s.", t.Authorizer, t.Worker, t.Webhook, t.Relay)
+}
+
+func (s *sheet) units(p Plan) {
+	s.head("DynamoDB units by path (units of one from "+costFile+")", "", "W each", "R each", "times/s", "W/s", "R/s")
+	var writes, reads float64
+	for _, of := range p.Paths {
+		if of.PerSecond == 0 {
+			continue
+		}
+		s.row(of.Name, figure(of.Units.Writes()+of.Ledger), figure(of.Units.Reads), figure(of.PerSecond), figure(of.Writes), figure(of.Reads))
+		writes, reads = writes+of.Writes, reads+of.Reads
+	}
+	s.row("all", "", "", "", figure(writes), figure(reads))
+	s.flush()
+}
+
+func (s *sheet) throughput(p Plan) {
+	s.head("Tables (1,000 W/s and 3,000 R/s a partition)", "", "W/s", "R/s", "partitions")
+	for _, of := range p.Tables {
+		s.row(of.Name, figure(of.Writes), figure(of.Reads), figure(of.Partitions))
+	}
+	s.flush()
+	s.head("Indexes (a shard is a partition)", "", "W/s", "shards", "deployed")
+	for _, of := range p.Indexes {
+		s.row(of.Name, figure(of.Writes), figure(of.Shards), figure(float64(of.Has)))
+	}
+	s.flush()
+	s.head("Mappings (at once: batches of all shards)", "", "records/s", "shards", "at once", "batch", "carries/s")
+	for _, of := range p.Mappings {
+		shards := "-"
+		if of.Sources > 0 {
+			shards = figure(of.Sources)
+		}
+		s.row(of.Name, figure(of.PerSecond), shards, figure(of.Parallel), figure(of.Batch), figure(of.Carries))
+	}
+	s.flush()
+}
+
+func (s *sheet) lambda(p Plan) {
+	s.head("Lambda", "", "invocations/s", "MiB", "executions", "planned")
+	for _, of := range p.Functions {
+		s.row(of.Name, figure(of.PerSecond), figure(of.MemoryMiB), figure(of.Concurrency), figure(of.Planned))
+	}
+	s.row("sweep, reconcile, drift", "", "", "", figure(scheduled))
+	s.flush()
+}
+
+func (s *sheet) quotas(p Plan) {
+	s.head("Quotas of the account (sources: docs/platform.md)", "", "default", "needed", "")
+	for _, of := range p.Quotas {
+		verdict := ""
+		if of.Raise {
+			verdict = "raise"
+		}
+		s.row(of.Name, figure(of.Default), figure(of.Needed), verdict)
+	}
+	s.flush()
+}
+
+func (s *sheet) costs(p Plan) {
+	s.head("A month at this rate, at list prices of us-east-1 (bench/price)", "", "quantity", "$")
+	for _, of := range p.Costs {
+		s.row(of.What, figure(of.Quantity), figure(math.Round(of.Dollars)))
+	}
+	s.row("all; without storage, alarms, KMS and traffic", "", figure(math.Round(p.Dollars)))
+	s.row("per million payments", "", fmt.Sprintf("%.2f", p.Dollars/(p.Traffic.Rate*price.MonthSeconds)*1e6))
+	s.flush()
+}
+
+func (s *sheet) limits(p Plan) {
+	s.head("Limits of the stack as deployed by default, used to "+figure(p.Traffic.Utilisation*100)+" %", "", "payments/s", "")
+	missing := 0
+	for _, of := range p.Limits {
+		verdict := ""
+		if !of.Enough {
+			verdict = "too little"
+			missing++
+		}
+		s.row(of.What, figure(of.Carries), verdict)
+	}
+	s.flush()
+	if missing == 0 {
+		s.text("\nThe stack as deployed carries this rate, once the quotas are raised.")
+		return
+	}
+	s.text("\nThe stack as deployed does not carry this yet:")
+	for _, of := range p.Limits {
+		if !of.Enough {
+			s.text("  %s carries %s payments/s:\n    %s", of.What, figure(of.Carries), of.Remedy)
+		}
+	}
+}
+
+// figure has two decimals at most, none from 100 on, and commas between thousands.
+func figure(n float64) string {
+	if n < 100 {
+		return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64)
+	}
+	digits := strconv.FormatFloat(math.Round(n), 'f', 0, 64)
+	var grouped []string
+	for len(digits) > 3 {
+		grouped = append([]string{digits[len(digits)-3:]}, grouped...)
+		digits = digits[:len(digits)-3]
+	}
+	return strings.Join(append([]string{digits}, grouped...), ",")
+}

@@ -1,0 +1,36 @@
+// Package price has AWS's list prices in us-east-1, in US dollars, on demand, without free tiers, savings plans and discounts.
+// DynamoDB's are those since November 2024; all were read in November 2026 from the pages named here. Other Regions differ.
+package price
+
+// Million and Hour turn rates into what is billed; a month has 730 hours, as AWS's calculator counts.
+const (
+	Million      = 1e6
+	MonthSeconds = 730 * 3600
+)
+
+// DynamoDB on demand, per million units (https://aws.amazon.com/dynamodb/pricing/on-demand/). That Lambda reads a stream is
+// free.
+const (
+	Writes = 0.625
+	Reads  = 0.125
+)
+
+// Lambda on arm64 (https://aws.amazon.com/lambda/pricing/), below 7.5 billion GB-seconds a month.
+const (
+	Invocations  = 0.20 // per million
+	GBSecondsARM = 0.0000133334
+)
+
+// HTTPRequests are an HTTP API's, per million (https://aws.amazon.com/api-gateway/pricing/): the first 300 million of a month,
+// and those after them.
+const (
+	HTTPRequests          = 1.00
+	HTTPRequestsTier      = 300 * Million
+	HTTPRequestsAfterTier = 0.90
+)
+
+// QueueRequests are a standard queue's, per million (https://aws.amazon.com/sqs/pricing/).
+const QueueRequests = 0.40
+
+// LogGB is a gigabyte that CloudWatch Logs takes in (https://aws.amazon.com/cloudwatch/pricing/); keeping it costs extra.
+const LogGB = 0.50

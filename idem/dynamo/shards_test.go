@@ -1,0 +1,169 @@
+package dynamo_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// wantRefused holds that a store with this number would miss rows that were written with another.
+func wantRefused(t *testing.T, err error, shards, written int) {
+	t.Helper()
+	var config *idem.ConfigError
+	if !errors.As(err, &config) || config.Field != "Config.Shards" || config.Value != shards ||
+		config.Rule != "must be at least "+strconv.Itoa(written)+", the number that rows were written with" {
+		t.Errorf("%d shards after %d: %v", shards, written, err)
+	}
+}
+
+func TestFewerShardsThanRowsWereWrittenWithAreRefused(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client := dynamotest.Client(url)
+		tables := createTables(t, client)
+		check := func(shards int) error {
+			return newStore(t, client, tables, dynamo.Config{Shards: shards}).CheckShards(t.Context())
+		}
+		must(t, check(2))
+		must(t, check(2))
+		wantRefused(t, check(1), 1, 2)
+		later(t, client, tables.Idempotency, "pk", schema.ShardsKey)
+		must(t, check(8))
+		wantRefused(t, check(2), 2, 8)
+		wantRefused(t, check(7), 7, 8)
+		must(t, check(8))
+		wantLater(t, stored(t, client, tables.Idempotency, "pk", schema.ShardsKey), "two numbers")
+	})
+}
+
+func TestTheNumberOfShardsIsReadForOneUnit(t *testing.T) {
+	var b bill
+	store, _, _ := onDynoxide(t, dynamo.Config{Meter: b.meter})
+	must(t, store.CheckShards(t.Context()))
+	b.take()
+	must(t, store.CheckShards(t.Context()))
+	if cost := b.take(); cost != "GetItem 1R" {
+		t.Errorf("it costs %s", cost)
+	}
+}
+
+// Whoever comes first, the highest number stays.
+func TestOfNumbersOfShardsThatComeAtOnceTheHighestStays(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client := dynamotest.Client(url)
+		tables := createTables(t, client)
+		const most = 12
+		var group sync.WaitGroup
+		for shards := 1; shards <= most; shards++ {
+			store := newStore(t, client, tables, dynamo.Config{Shards: shards})
+			group.Go(func() {
+				err := store.CheckShards(t.Context())
+				if err != nil && !errors.As(err, new(*idem.ConfigError)) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		must(t, newStore(t, client, tables, dynamo.Config{Shards: most}).CheckShards(t.Context()))
+		wantRefused(t, newStore(t, client, tables, dynamo.Config{Shards: most - 1}).CheckShards(t.Context()), most-1, most)
+	})
+}
+
+// A reply that was lost is no refusal, and the number is there for the next call.
+func TestALostReplyLeavesTheNumberOfShards(t *testing.T) {
+	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
+	tables := createTables(t, client)
+	store := newStore(t, client, tables, dynamo.Config{Shards: 4})
+	faults.inject("UpdateItem", dropReply)
+	if err := store.CheckShards(t.Context()); meaningOf(err) != unknown {
+		t.Errorf("the error means %q: %v", meaningOf(err), err)
+	}
+	wantRefused(t, newStore(t, client, tables, dynamo.Config{Shards: 3}).CheckShards(t.Context()), 3, 4)
+	must(t, store.CheckShards(t.Context()))
+}
+
+// Nobody knows how many shards to list where the row does not say so.
+func TestAMalformedNumberOfShardsIsAnError(t *testing.T) {
+	store, client, tables := onDynoxide(t, dynamo.Config{Shards: 4})
+	for _, value := range []types.AttributeValue{nil, number("0"), number("-1"), &types.AttributeValueMemberS{Value: "4"}} {
+		it := attributes{"pk": &types.AttributeValueMemberS{Value: schema.ShardsKey}, "other": number("1")}
+		if value != nil {
+			it[schema.Shards] = value
+		}
+		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tables.Idempotency), Item: it})
+		must(t, err)
+		if err := store.CheckShards(t.Context()); err == nil || errors.As(err, new(*idem.ConfigError)) {
+			t.Errorf("%v: %v", value, err)
+		}
+	}
+}
+
+// Raised at any time: rows of before and of after are listed once each, and one of before moves when it is written again. With
+// the number of before, some of after are not.
+func TestAHigherNumberOfShardsListsRowsOfBefore(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		client := dynamotest.Client(url)
+		tables := createTables(t, client)
+		before := newStore(t, client, tables, dynamo.Config{Shards: 2})
+		after := newStore(t, client, tables, dynamo.Config{Shards: 16})
+		var ids []storage.MessageID
+		var first storage.Message
+		for i := range 40 {
+			store := before
+			if i >= 20 {
+				store = after
+			}
+			r := pending(reserved(t))
+			m := message(r, 1)
+			send, err := store.Prepare(storage.Commit{Record: r, Messages: []storage.Message{m}, Now: base, Token: string(owner(t))})
+			must(t, err)
+			must(t, send(t.Context()))
+			if ids = append(ids, m.ID); i == 0 {
+				first = m
+			}
+		}
+		slices.Sort(ids)
+		if got := queuedOffers(t, after); !slices.Equal(got, ids) {
+			t.Errorf("16 shards list %d of %d", len(got), len(ids))
+		}
+		if got := queuedOffers(t, before); len(got) >= len(ids) || len(got) < 20 {
+			t.Errorf("2 shards list %d of %d", len(got), len(ids))
+		}
+		again := first
+		again.Revision, again.Attempts = "again", 1
+		must(t, after.UpdateMessage(t.Context(), again, storage.FenceOfMessage(first)))
+		if got := queuedOffers(t, after); !slices.Equal(got, ids) {
+			t.Errorf("16 shards list %d of %d after an update", len(got), len(ids))
+		}
+	})
+}
+
+// queuedOffers lists every shard, in order of ids.
+func queuedOffers(t *testing.T, store *dynamo.Store) []storage.MessageID {
+	t.Helper()
+	var ids []storage.MessageID
+	for shard := range store.Shards() {
+		refs, next, err := store.QueuedMessages(t.Context(), storage.QueueOffer, shard, base.Add(time.Hour), 100, "")
+		must(t, err)
+		if next != "" {
+			t.Fatal("there is another page")
+		}
+		for _, ref := range refs {
+			ids = append(ids, ref.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
