@@ -69,6 +69,27 @@ func TestSweepWhileTheStoreIsDown(t *testing.T) {
 	}
 }
 
+// docs/operator.md "SweepSilent": a run counts itself, and one that could look at nothing does not.
+func TestSweepCountsItsRuns(t *testing.T) {
+	lambdatest.New(t)
+	log := lambdatest.Log(t)
+	if _, err := swept(t); err != nil {
+		t.Error(err)
+	}
+	if lines := log(); len(lines) != 1 || lines[0].Metrics["sweep.run"] != 1 {
+		t.Errorf("%+v, want one run counted", lines)
+	}
+	lambdatest.Unreachable(t)
+	if _, err := swept(t); err == nil {
+		t.Error("no error without a store")
+	}
+	for _, line := range log() {
+		if line.Metrics["sweep.run"] != 0 {
+			t.Errorf("%+v: counted all the same", line)
+		}
+	}
+}
+
 // A wrapped execution that died is unknown to everybody, without a client: another release's, since this one has none.
 func TestSweepParksWhatDied(t *testing.T) {
 	s := lambdatest.New(t)

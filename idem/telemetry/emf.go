@@ -31,8 +31,11 @@ var metrics = func() map[string][]definition {
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
-		metric.DriftFound, metric.DriftFailed,
+		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts,
+		metric.DriftFound, metric.DriftFailed, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,
 		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
+		metric.OutboxSettleFailed, metric.OutboxDeadLetterLost, metric.OutboxMessageGone, metric.OutboxEvidenceLate,
+		metric.OutboxEvidenceDiffers, metric.OutboxEvidenceWeak, metric.OutboxRedriven, metric.OutboxClosed,
 	} {
 		all[name] = []definition{{name, unitCount, ""}}
 	}

@@ -117,6 +117,10 @@ var every = []string{
 	"idempotency.record_unreadable",
 	"outbox.delivered", "outbox.declined", "outbox.retried", "outbox.unknown", "outbox.dead", "outbox.abandoned", "outbox.unknown_topic", "outbox.evidenced",
 	"idempotency.unprotected", "idempotency.observed", "drift.found", "drift.failed",
+	"sweep.run", "reconcile.run", "drift.run",
+	"idempotency.run_max", "seal.not_authentic", "function.timeout_short", "webhook.contradicts",
+	"outbox.settle_failed", "outbox.dead_letter_lost", "outbox.message_gone", "outbox.evidence_late", "outbox.evidence_differs",
+	"outbox.evidence_weak", "outbox.redriven", "outbox.closed",
 }
 
 func TestEveryMetricIsEmbedded(t *testing.T) {
