@@ -29,6 +29,21 @@ func swept(t *testing.T) (outbox.Report, error) {
 	return run(t.Context())
 }
 
+// docs/operator.md "DueOld": each run tells what waits.
+func TestSweepCountsWhatWaits(t *testing.T) {
+	s := lambdatest.New(t)
+	s.Accept(t, 30*time.Minute)
+	log := lambdatest.Log(t)
+	if _, err := swept(t); err != nil {
+		t.Fatal(err)
+	}
+	got := log()[0].Metrics
+	if age := time.Duration(got["outbox.backlog.due_age"]) * time.Millisecond; age < 28*time.Minute || age > 30*time.Minute || got["outbox.backlog.due"] != 1 ||
+		got["outbox.backlog.unknown"] != 0 || got["outbox.backlog.dead"] != 0 || len(got) != 4 {
+		t.Errorf("%v, want one that is due since half an hour", got)
+	}
+}
+
 // A message whose wake-up was lost gets another one; the sweep itself calls nobody.
 func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 	s := lambdatest.New(t)
@@ -76,7 +91,7 @@ func TestSweepCountsItsRuns(t *testing.T) {
 	if _, err := swept(t); err != nil {
 		t.Error(err)
 	}
-	if lines := log(); len(lines) != 1 || lines[0].Metrics["sweep.run"] != 1 {
+	if lines := log(); len(lines) != 2 || lines[1].Metrics["sweep.run"] != 1 {
 		t.Errorf("%+v, want one run counted", lines)
 	}
 	lambdatest.Unreachable(t)

@@ -34,13 +34,13 @@ const (
 // share is a percentage of failures, 0 below failedMin of them. A sparse metric of failures counts as 0; a period without
 // requests has no value.
 func share(failures, all awscloudwatch.IMetric) awscloudwatch.IMetric {
-	return formula(fmt.Sprintf("IF(FILL(failures, 0) >= %d, 100 * FILL(failures, 0) / all, 0)", failedMin),
+	return formula(fmt.Sprintf("IF(FILL(failures, 0) >= %d, 100 * FILL(failures, 0) / all, 0)", failedMin), watchPeriod,
 		map[string]awscloudwatch.IMetric{"failures": failures, "all": all})
 }
 
-func formula(expression string, metrics map[string]awscloudwatch.IMetric) awscloudwatch.IMetric {
+func formula(expression string, period time.Duration, metrics map[string]awscloudwatch.IMetric) awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(expression), UsingMetrics: &metrics, Period: awscdk.Duration_Seconds(jsii.Number(watchPeriod.Seconds())),
+		Expression: jsii.String(expression), UsingMetrics: &metrics, Period: awscdk.Duration_Seconds(jsii.Number(period.Seconds())),
 	})
 }
 
@@ -51,7 +51,7 @@ func sum(metrics ...awscloudwatch.IMetric) awscloudwatch.IMetric {
 		name := fmt.Sprintf("m%d", i)
 		named[name], terms[i] = m, "FILL("+name+", 0)"
 	}
-	return formula(strings.Join(terms, " + "), named)
+	return formula(strings.Join(terms, " + "), watchPeriod, named)
 }
 
 // measured is an API Gateway of either kind.
@@ -71,7 +71,7 @@ func (m monitor) addGateway(api measured) {
 	})
 	m.add(watch{
 		id: "GatewaySlow",
-		metric: formula(fmt.Sprintf("IF(requests >= %d, latency, 0)", slowRequestsMin), map[string]awscloudwatch.IMetric{
+		metric: formula(fmt.Sprintf("IF(requests >= %d, latency, 0)", slowRequestsMin), watchPeriod, map[string]awscloudwatch.IMetric{
 			"requests": requests, "latency": api.MetricLatency(options("p99", watchPeriod)),
 		}),
 		threshold: float64(slowMax.Milliseconds()), periods: 2, ofLast: 3,
@@ -89,7 +89,7 @@ func (m monitor) addFunction(id string, f awslambda.IFunction) {
 	})
 	m.add(watch{
 		id: "FunctionThrottled" + id, runbook: "FunctionThrottled",
-		metric: formula(fmt.Sprintf("IF(FILL(throttled, 0) >= %d, 100 * FILL(throttled, 0) / (FILL(throttled, 0) + FILL(invoked, 0)), 0)", failedMin),
+		metric: formula(fmt.Sprintf("IF(FILL(throttled, 0) >= %d, 100 * FILL(throttled, 0) / (FILL(throttled, 0) + FILL(invoked, 0)), 0)", failedMin), watchPeriod,
 			map[string]awscloudwatch.IMetric{"throttled": f.MetricThrottles(options("Sum", watchPeriod)), "invoked": invocations}),
 		threshold: failedPercentMax, periods: 1, ofLast: 2,
 		description: "At least 5 % of the calls of the function " + id + ", and at least 3, found no free execution.",
@@ -99,14 +99,17 @@ func (m monitor) addFunction(id string, f awslambda.IFunction) {
 // addStream watches how late the outbox stream is read, by the function that reads it.
 func (m monitor) addStream(reader awslambda.IFunction) {
 	m.add(watch{
-		id: "StreamLate",
-		metric: awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-			Namespace: jsii.String("AWS/Lambda"), MetricName: jsii.String("IteratorAge"),
-			DimensionsMap: &map[string]*string{"FunctionName": reader.FunctionName()},
-			Statistic:     jsii.String("Maximum"), Period: awscdk.Duration_Minutes(jsii.Number(1)),
-		}),
+		id: "StreamLate", metric: iteratorAge(reader),
 		threshold: float64(streamAgeMax.Milliseconds()), periods: 2, ofLast: 3,
 		description: "Records of the outbox stream are read five minutes late. The sweep offers their messages meanwhile; nothing is lost.",
+	})
+}
+
+func iteratorAge(reader awslambda.IFunction) awscloudwatch.IMetric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String("AWS/Lambda"), MetricName: jsii.String("IteratorAge"),
+		DimensionsMap: &map[string]*string{"FunctionName": reader.FunctionName()},
+		Statistic:     jsii.String("Maximum"), Period: awscdk.Duration_Minutes(jsii.Number(1)),
 	})
 }
 

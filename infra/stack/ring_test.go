@@ -133,6 +133,7 @@ func (c calculation) binary(e *ast.BinaryExpr) float64 {
 func TestAlarmsRing(t *testing.T) {
 	type series struct{ rings, quiet []data }
 	one := func(rings, quiet string) series { return series{[]data{{"": rings}}, []data{{"": quiet}}} }
+	runs := func(rings, quiet string) series { return series{[]data{{"runs": rings}}, []data{{"runs": quiet}}} }
 	cases := map[string]series{
 		"KeyMisuse":       one("- 5", "4 4"),
 		"StoreError":      one("5 - 6", "- 99 -"),
@@ -141,9 +142,11 @@ func TestAlarmsRing(t *testing.T) {
 		"DeadLetters":     one("- 1 1", "0 1 0"),
 		"DeadLettersOld":  one("604800 604860 604920", "604798 604799 604799"),
 		"WakeUpsLate":     one("1260 0 1260", "1259 1259 1259"),
-		"SweepSilent":     one("- - - - -", "- - 1 - -"),
-		"ReconcileSilent": one("- - - - -", "1 - - - -"),
-		"DriftSilent":     one("- - -", "- 1 -"),
+		"SweepSilent":     runs("- - - - -", "- - 1 - -"),
+		"ReconcileSilent": runs("- 0 - - -", "1 - - - -"),
+		"DriftSilent":     runs("- - -", "- 1 -"),
+		"DueOld":          one("600000 - 600000 0 600000", "600000 599999 600000 - -"),
+		"UnknownOld":      one("- 7200000", "7199999 -"),
 		"StreamLate":      one("300000 - 300000", "- 900000 -"),
 		"TableUserErrors": one("- 10", "9 9"),
 		"GatewayErrors": {

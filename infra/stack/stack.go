@@ -120,7 +120,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		functions["Relay"] = reader
 	}
 	front := gateway(stack, config, served)
-	p.watch(newMonitor(stack, config), watched{
+	p.watch(stack, newMonitor(stack, config), watched{
 		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedule),
 	})
 	if config.Insights {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
 
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -20,11 +21,13 @@ type watched struct {
 	rules     []awsevents.Rule
 }
 
-// watch adds every alarm. A local stack has none on an expression: emulators refuse them, and evaluate none.
-func (p parts) watch(m monitor, w watched) {
+// watch adds every alarm, and the dashboard. A local stack has no dashboard, and no alarm on an expression: emulators refuse
+// those, and evaluate none.
+func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
 	m.addCounts()
 	m.addQueues(p.queues)
 	m.addHeartbeats()
+	m.addBacklog()
 	m.addStream(w.reader)
 	m.addUserErrors()
 	if p.config.Local {
@@ -44,4 +47,5 @@ func (p parts) watch(m monitor, w watched) {
 		m.addTable("Quota", p.quota, "")
 	}
 	m.addSchedules(w.rules...)
+	p.dashboard(scope, m, w)
 }
