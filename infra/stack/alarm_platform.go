@@ -31,10 +31,21 @@ const (
 	userErrorsMax = 10
 )
 
+// pace is how often something is called, by which its failures are judged: from how many on, in which period.
+type pace struct {
+	failedMin int
+	period    time.Duration
+}
+
+var (
+	often  = pace{failedMin, watchPeriod}
+	hourly = pace{1, time.Hour}
+)
+
 // share is a percentage of failures, 0 below failedMin of them. A sparse metric of failures counts as 0; a period without
 // requests has no value.
-func share(failures, all awscloudwatch.IMetric) awscloudwatch.IMetric {
-	return formula(fmt.Sprintf("IF(FILL(failures, 0) >= %d, 100 * FILL(failures, 0) / all, 0)", failedMin), watchPeriod,
+func (p pace) share(failures, all awscloudwatch.IMetric) awscloudwatch.IMetric {
+	return formula(fmt.Sprintf("IF(FILL(failures, 0) >= %d, 100 * FILL(failures, 0) / all, 0)", p.failedMin), p.period,
 		map[string]awscloudwatch.IMetric{"failures": failures, "all": all})
 }
 
@@ -65,7 +76,7 @@ type measured interface {
 func (m monitor) addGateway(api measured) {
 	requests := api.MetricCount(options("SampleCount", watchPeriod))
 	m.add(watch{
-		id: "GatewayErrors", metric: share(api.MetricServerError(options("Sum", watchPeriod)), requests),
+		id: "GatewayErrors", metric: often.share(api.MetricServerError(options("Sum", watchPeriod)), requests),
 		threshold: failedPercentMax, periods: 1, ofLast: 2,
 		description: "At least 5 % of the requests, and at least 3, were answered with a 5xx. Clients send again with the same key.",
 	})
@@ -80,19 +91,19 @@ func (m monitor) addGateway(api measured) {
 }
 
 // addFunction watches one function. A share of throttled invocations counts them among all: they are no invocations of Lambda's.
-func (m monitor) addFunction(id string, f awslambda.IFunction) {
-	invocations := f.MetricInvocations(options("Sum", watchPeriod))
+func (m monitor) addFunction(id string, f awslambda.IFunction, p pace) {
+	invocations := f.MetricInvocations(options("Sum", p.period))
 	m.add(watch{
-		id: "FunctionErrors" + id, runbook: "FunctionErrors", metric: share(f.MetricErrors(options("Sum", watchPeriod)), invocations),
+		id: "FunctionErrors" + id, runbook: "FunctionErrors", metric: p.share(f.MetricErrors(options("Sum", p.period)), invocations),
 		threshold: failedPercentMax, periods: 1, ofLast: 2,
-		description: "At least 5 % of the invocations of the function " + id + ", and at least 3, failed or ran out of time.",
+		description: fmt.Sprintf("At least %d %% of the invocations of the function %s within %v minutes, and at least %d, failed or ran out of time.", failedPercentMax, id, p.period.Minutes(), p.failedMin),
 	})
 	m.add(watch{
 		id: "FunctionThrottled" + id, runbook: "FunctionThrottled",
-		metric: formula(fmt.Sprintf("IF(FILL(throttled, 0) >= %d, 100 * FILL(throttled, 0) / (FILL(throttled, 0) + FILL(invoked, 0)), 0)", failedMin), watchPeriod,
-			map[string]awscloudwatch.IMetric{"throttled": f.MetricThrottles(options("Sum", watchPeriod)), "invoked": invocations}),
+		metric: formula(fmt.Sprintf("IF(FILL(throttled, 0) >= %d, 100 * FILL(throttled, 0) / (FILL(throttled, 0) + FILL(invoked, 0)), 0)", p.failedMin), p.period,
+			map[string]awscloudwatch.IMetric{"throttled": f.MetricThrottles(options("Sum", p.period)), "invoked": invocations}),
 		threshold: failedPercentMax, periods: 1, ofLast: 2,
-		description: "At least 5 % of the calls of the function " + id + ", and at least 3, found no free execution.",
+		description: fmt.Sprintf("At least %d %% of the calls of the function %s within %v minutes, and at least %d, found no free execution.", failedPercentMax, id, p.period.Minutes(), p.failedMin),
 	})
 }
 

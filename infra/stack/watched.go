@@ -35,7 +35,11 @@ func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
 	}
 	m.addGateway(w.front.api)
 	for _, id := range slices.Sorted(maps.Keys(w.functions)) {
-		m.addFunction(id, w.functions[id])
+		p := often
+		if id == "Drift" {
+			p = hourly // as its schedule
+		}
+		m.addFunction(id, w.functions[id], p)
 	}
 	m.addTable("Idempotency", p.tables.Idempotency, schema.Idempotency().Index.Name)
 	m.addTable("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
