@@ -9,7 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// The messages of the engine's event lines. All but the last three are names of metrics too (docs/semantics.md "Metrics"),
+// The messages of the engine's event lines. All but eventRefused and eventSwept are names of metrics too (docs/semantics.md "Metrics"),
 // which package telemetry makes of the lines.
 const (
 	eventCreated       = "idempotency.reserve.created"

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -12,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
 func main() {
@@ -55,7 +57,11 @@ func handler(ctx context.Context, cfg config.Drift) (func(context.Context, event
 			return drift.Report{}, err
 		}
 		report, err := job.Check(ctx, w)
-		logger.InfoContext(ctx, "drift checked", "window", report.Window, "unfinished", report.Unfinished, "unanswered", report.Unanswered, "compared", report.Compared, "open", report.Open,
+		level, line := slog.LevelInfo, metric.DriftRun
+		if err != nil {
+			level, line = slog.LevelError, "drift run failed" // the error is the invocation's
+		}
+		logger.Log(ctx, level, line, "window", report.Window, "unfinished", report.Unfinished, "unanswered", report.Unanswered, "compared", report.Compared, "open", report.Open,
 			"with_operator", report.WithOperator, "drift", report.Drift, "cost", report.Cost)
 		return report, err
 	}, nil

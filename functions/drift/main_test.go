@@ -66,7 +66,7 @@ func TestAScheduledRunReports(t *testing.T) {
 	if err != nil || !report.Clean() || report.Compared.Rows != 1 || report.Open != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if lines := log(); len(lines) > 0 {
+	if lines := log(); len(lines) != 1 || lines[0].Metrics["drift.run"] != 1 {
 		t.Errorf("%+v", lines)
 	}
 	a.Charge(t)
@@ -82,7 +82,7 @@ func TestAScheduledRunReports(t *testing.T) {
 	if err != nil || report.Clean() || report.Drift[drift.AmountDiffers] != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if lines := log(); len(lines) != 1 || lines[0].Metrics["drift.found"] != 1 || lines[0].Tenant != lambdatest.Tenant {
+	if lines := log(); len(lines) != 2 || lines[0].Metrics["drift.found"] != 1 || lines[0].Tenant != lambdatest.Tenant {
 		t.Errorf("%+v", lines)
 	}
 }
@@ -145,5 +145,26 @@ func TestEncryptedMessagesAreCompared(t *testing.T) {
 	report, err := compared(t.Context(), t, `{}`)
 	if err != nil || !report.Clean() || report.Open != 1 || report.Compared.Messages != 1 {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// docs/operator.md "DriftSilent": a run counts itself, and one that could look at nothing does not.
+func TestDriftCountsItsRuns(t *testing.T) {
+	lambdatest.New(t)
+	log := lambdatest.Log(t)
+	if _, err := compared(t.Context(), t, scheduled); err != nil {
+		t.Error(err)
+	}
+	if lines := log(); len(lines) != 1 || lines[0].Metrics["drift.run"] != 1 {
+		t.Errorf("%+v, want one run counted", lines)
+	}
+	lambdatest.Unreachable(t)
+	if _, err := compared(t.Context(), t, scheduled); err == nil {
+		t.Error("no error without a store")
+	}
+	for _, line := range log() {
+		if line.Metrics["drift.run"] != 0 {
+			t.Errorf("%+v: counted all the same", line)
+		}
 	}
 }

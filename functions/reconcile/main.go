@@ -9,6 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
 func main() {
@@ -29,7 +30,11 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 	}
 	return func(ctx context.Context) (outbox.Report, error) {
 		did, err := runner.Reconcile(ctx)
-		parts.Logger.InfoContext(ctx, "reconciled", "report", did)
-		return did, err
+		if err != nil {
+			parts.Logger.ErrorContext(ctx, "reconciliation failed", "report", did) // the error is the invocation's
+			return did, err
+		}
+		parts.Logger.InfoContext(ctx, metric.ReconcileRun, "report", did)
+		return did, nil
 	}, nil
 }

@@ -108,3 +108,24 @@ func TestReconcileLeavesWhatNobodyCanBeAskedAbout(t *testing.T) {
 		t.Errorf("the record is %s", state)
 	}
 }
+
+// docs/operator.md "ReconcileSilent": a run counts itself, and one that could look at nothing does not.
+func TestReconcileCountsItsRuns(t *testing.T) {
+	lambdatest.New(t)
+	log := lambdatest.Log(t)
+	if _, err := reconciled(t); err != nil {
+		t.Error(err)
+	}
+	if lines := log(); len(lines) != 1 || lines[0].Metrics["reconcile.run"] != 1 {
+		t.Errorf("%+v, want one run counted", lines)
+	}
+	lambdatest.Unreachable(t)
+	if _, err := reconciled(t); err == nil {
+		t.Error("no error without a store")
+	}
+	for _, line := range log() {
+		if line.Metrics["reconcile.run"] != 0 {
+			t.Errorf("%+v: counted all the same", line)
+		}
+	}
+}

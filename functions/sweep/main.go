@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
 func main() {
@@ -29,8 +31,23 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 		return nil, err
 	}
 	return func(ctx context.Context) (outbox.Report, error) {
+		count(ctx, parts.Logger, runner)
 		did, err := runner.Sweep(ctx)
-		parts.Logger.InfoContext(ctx, "swept", "report", did)
-		return did, err
+		if err != nil {
+			parts.Logger.ErrorContext(ctx, "sweep failed", "report", did) // the error is the invocation's
+			return did, err
+		}
+		parts.Logger.InfoContext(ctx, metric.SweepRun, "report", did)
+		return did, nil
 	}, nil
+}
+
+// count tells what waits before the run. Where it can't be counted the sweep goes on, and fails for the same cause or does not.
+func count(ctx context.Context, logger *slog.Logger, runner *outbox.Runner) {
+	b, err := runner.Backlog(ctx)
+	if err != nil {
+		logger.WarnContext(ctx, "backlog not counted", "error", err)
+		return
+	}
+	logger.InfoContext(ctx, metric.OutboxBacklog, "due", b.Due, "due_age_ms", b.DueAge.Milliseconds(), "unknown", b.Unknown, "dead", b.Dead, "more", b.More)
 }

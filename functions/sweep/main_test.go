@@ -29,6 +29,21 @@ func swept(t *testing.T) (outbox.Report, error) {
 	return run(t.Context())
 }
 
+// docs/operator.md "DueOld": each run tells what waits.
+func TestSweepCountsWhatWaits(t *testing.T) {
+	s := lambdatest.New(t)
+	s.Accept(t, 30*time.Minute)
+	log := lambdatest.Log(t)
+	if _, err := swept(t); err != nil {
+		t.Fatal(err)
+	}
+	got := log()[0].Metrics
+	if age := time.Duration(got["outbox.backlog.due_age"]) * time.Millisecond; age < 28*time.Minute || age > 30*time.Minute || got["outbox.backlog.due"] != 1 ||
+		got["outbox.backlog.unknown"] != 0 || got["outbox.backlog.dead"] != 0 || len(got) != 4 {
+		t.Errorf("%v, want one that is due since half an hour", got)
+	}
+}
+
 // A message whose wake-up was lost gets another one; the sweep itself calls nobody.
 func TestSweepOffersWhatNobodyWoke(t *testing.T) {
 	s := lambdatest.New(t)
@@ -66,6 +81,27 @@ func TestSweepWhileTheStoreIsDown(t *testing.T) {
 	lambdatest.Unreachable(t)
 	if did, err := swept(t); err == nil {
 		t.Errorf("%+v, want an error", did)
+	}
+}
+
+// docs/operator.md "SweepSilent": a run counts itself, and one that could look at nothing does not.
+func TestSweepCountsItsRuns(t *testing.T) {
+	lambdatest.New(t)
+	log := lambdatest.Log(t)
+	if _, err := swept(t); err != nil {
+		t.Error(err)
+	}
+	if lines := log(); len(lines) != 2 || lines[1].Metrics["sweep.run"] != 1 {
+		t.Errorf("%+v, want one run counted", lines)
+	}
+	lambdatest.Unreachable(t)
+	if _, err := swept(t); err == nil {
+		t.Error("no error without a store")
+	}
+	for _, line := range log() {
+		if line.Metrics["sweep.run"] != 0 {
+			t.Errorf("%+v: counted all the same", line)
+		}
 	}
 }
 

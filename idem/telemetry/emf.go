@@ -26,13 +26,26 @@ var metrics = func() map[string][]definition {
 	all := map[string][]definition{
 		metric.OutboxDelivered: {{metric.OutboxDelivered, unitCount, ""}, age},
 		metric.OutboxDeclined:  {{metric.OutboxDeclined, unitCount, ""}, age},
+		metric.OutboxDead: {
+			{metric.OutboxDead, unitCount, ""}, {metric.OutboxDeadAge, unitMilliseconds, "age_ms"},
+		},
+		metric.ReconcileScheduled: {
+			{metric.ReconcileScheduled, unitCount, ""}, {metric.OutboxUnknownAge, unitMilliseconds, "age_ms"},
+		},
+		metric.OutboxBacklog: {
+			{metric.OutboxDue, unitCount, "due"}, {metric.OutboxDueAge, unitMilliseconds, "due_age_ms"},
+			{metric.OutboxUnknownNow, unitCount, "unknown"}, {metric.OutboxDeadNow, unitCount, "dead"},
+		},
 	}
 	for _, name := range []string{
 		metric.ReserveCreated, metric.ReserveReplay, metric.ReserveInProgress, metric.ReserveKeyMisuse, metric.ReserveFailedRetry,
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
-		metric.ReconcileScheduled, metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
-		metric.DriftFound, metric.DriftFailed,
-		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxDead, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
+		metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
+		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts,
+		metric.DriftFound, metric.DriftFailed, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,
+		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
+		metric.OutboxSettleFailed, metric.OutboxDeadLetterLost, metric.OutboxMessageGone, metric.OutboxEvidenceLate,
+		metric.OutboxEvidenceDiffers, metric.OutboxEvidenceWeak, metric.OutboxRedriven, metric.OutboxClosed,
 	} {
 		all[name] = []definition{{name, unitCount, ""}}
 	}

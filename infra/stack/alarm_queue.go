@@ -3,57 +3,45 @@ package stack
 import (
 	"time"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
-	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
-// wakeUpAgeMax is older than any wake-up gets that is only waiting: the longest delay that SQS has, and one visibility
-// time-out after a worker that died.
-const wakeUpAgeMax = 15*time.Minute + 6*workerTimeout
+const (
+	// wakeUpAgeMax is older than any wake-up gets that is only waiting: the longest delay that SQS has, and one visibility
+	// time-out after a worker that died.
+	wakeUpAgeMax = 15*time.Minute + 6*workerTimeout
+	// deadLetterAgeMax is half of the time after which SQS drops a dead letter.
+	deadLetterAgeMax = 7 * 24 * time.Hour
+)
 
-// queueAlarm rings when a metric of a queue is so high in two of three minutes: a single one may be a restart's.
-type queueAlarm struct {
-	id, metric, description string
-	queue                   awssqs.IQueue
-	threshold               float64
-}
-
-// addQueueAlarms watches the queues themselves, whose metrics are SQS's.
-func addQueueAlarms(scope constructs.Construct, config Config, queues *idemconstruct.Queues) {
-	self := constructs.NewConstruct(scope, jsii.String("QueueAlarms"))
-	var actions *[]any
-	if config.AlarmTopic != "" {
-		actions = &[]any{config.AlarmTopic}
-	}
-	for _, a := range []queueAlarm{
+// addQueues watches the queues themselves, whose metrics are SQS's. Each alarm rings in two of three minutes: a single one may
+// be a restart's.
+func (m monitor) addQueues(queues *idemconstruct.Queues) {
+	every := options("Maximum", time.Minute)
+	for _, w := range []watch{
 		{
-			id: "DeadLetters", metric: "ApproximateNumberOfMessagesVisible", queue: queues.DeadLetter, threshold: 1,
+			id: "DeadLetters", metric: queues.DeadLetter.MetricApproximateNumberOfMessagesVisible(every), threshold: 1,
 			description: "There are dead letters: copies of messages that were given up, wake-ups that failed too often, batches that a stream gave up. Redrive them; what is still there then wants a person.",
 		},
 		{
-			id: "WakeUpsLate", metric: "ApproximateAgeOfOldestMessage", queue: queues.WakeUps, threshold: wakeUpAgeMax.Seconds(),
+			id: "DeadLettersOld", metric: queues.DeadLetter.MetricApproximateAgeOfOldestMessage(every), threshold: deadLetterAgeMax.Seconds(),
+			description: "A dead letter is a week old, and nobody has processed it. SQS drops it after two weeks; the outbox table keeps the message.",
+		},
+		{
+			id: "WakeUpsLate", metric: queues.WakeUps.MetricApproximateAgeOfOldestMessage(every), threshold: wakeUpAgeMax.Seconds(),
 			description: "Wake-ups are older than any delay: the worker fails, is throttled, or can't keep up. Nothing is lost; operations stay pending.",
 		},
 	} {
-		awscloudwatch.NewCfnAlarm(self, jsii.String(a.id), &awscloudwatch.CfnAlarmProps{
-			AlarmDescription: jsii.String(a.description),
-			Namespace:        jsii.String("AWS/SQS"),
-			MetricName:       jsii.String(a.metric),
-			Dimensions: []any{&awscloudwatch.CfnAlarm_DimensionProperty{
-				Name: jsii.String("QueueName"), Value: a.queue.QueueName(),
-			}},
-			Statistic:          jsii.String("Maximum"),
-			Period:             jsii.Number(time.Minute.Seconds()),
-			Threshold:          jsii.Number(a.threshold),
-			ComparisonOperator: jsii.String("GreaterThanOrEqualToThreshold"),
-			DatapointsToAlarm:  jsii.Number(2),
-			EvaluationPeriods:  jsii.Number(3),
-			TreatMissingData:   jsii.String("notBreaching"),
-			AlarmActions:       actions,
-		})
+		w.periods, w.ofLast = 2, 3
+		m.add(w)
 	}
+}
+
+// options are the statistic and period of a metric that AWS makes.
+func options(statistic string, period time.Duration) *awscloudwatch.MetricOptions {
+	return &awscloudwatch.MetricOptions{Statistic: jsii.String(statistic), Period: awscdk.Duration_Seconds(jsii.Number(period.Seconds()))}
 }

@@ -56,6 +56,9 @@ const (
 	localRegion  = "us-east-1"
 )
 
+// NoAlarmTopic as Config.AlarmTopic has alarms show, and tell nobody.
+const NoAlarmTopic = "none"
+
 // Config is what can be chosen about a stack. Read fills it from CDK context.
 type Config struct {
 	// Stack is the CloudFormation stack's name. Default: idem-payments.
@@ -97,7 +100,8 @@ type Config struct {
 	ScopeSecret string
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
-	// AlarmTopic is the ARN of the SNS topic that alarms are sent to. Default: none, and alarms only show.
+	// AlarmTopic is the ARN of the SNS topic that alarms are sent to, or NoAlarmTopic. Required: alarms that nobody hears of are
+	// not left out by accident.
 	AlarmTopic string
 	// Insights adds a Contributor Insights rule, duplicates by tenant, which costs by matching log line. Default: true; false
 	// with Local, because emulators refuse it.
@@ -119,7 +123,7 @@ type form struct {
 var (
 	stackForm   = form{regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,99}$`), "a letter, then up to 99 letters, digits and -"}
 	accountForm = form{regexp.MustCompile(`^[0-9]{12}$`), "twelve digits; by default the account of your credentials"}
-	topicForm   = form{regexp.MustCompile(`^(arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256})?$`), "an SNS topic's ARN, not a FIFO topic's"}
+	topicForm   = form{regexp.MustCompile(`^(none|arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256})$`), "an SNS topic's ARN, not a FIFO topic's; none where alarms shall only show"}
 	originForm  = form{regexp.MustCompile(`^(\*|(https?://[^/?#@,\s*]+)(,https?://[^/?#@,\s*]+)*)?$`), "http[s]://host[:port], separated by commas, or * alone"}
 	regionForm  = form{regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`), "as eu-central-1; by default your credentials' Region"}
 )

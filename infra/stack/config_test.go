@@ -17,12 +17,12 @@ func read(context map[string]any, environment map[string]string) (stack.Config, 
 
 func TestReadDefaults(t *testing.T) {
 	got, err := read(
-		map[string]any{"providerUrl": "https://provider.example/v1/"},
+		map[string]any{"providerUrl": "https://provider.example/v1/", "alarmTopic": "none"},
 		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "us-gov-west-1"},
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, Encryption: stack.Off, Outbox: stack.Streams, OutboxShards: 8,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, OutboxShards: 8,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -34,7 +34,7 @@ func TestReadDefaults(t *testing.T) {
 func TestReadLocalIsNeverARealAccount(t *testing.T) {
 	got, err := read(
 		map[string]any{
-			"providerUrl": "http://127.0.0.1:9000", "local": true, "account": "111122223333", "region": "eu-west-1",
+			"providerUrl": "http://127.0.0.1:9000", "local": true, "account": "111122223333", "region": "eu-west-1", "alarmTopic": "none",
 		},
 		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-west-1"},
 	)
@@ -77,6 +77,9 @@ func TestReadRefuses(t *testing.T) {
 		{"corsOrigins", "https://shop.example/", "http[s]://host"},
 		{"corsOrigins", "https://shop.example, https://other.example", "http[s]://host"},
 		{"corsOrigins", "*,https://shop.example", "* alone"},
+		{"alarmTopic", nil, "an SNS topic's ARN, not a FIFO topic's; none where alarms shall only show"},
+		{"alarmTopic", "", "ARN"},
+		{"alarmTopic", "None", "ARN"},
 		{"alarmTopic", "oncall", "ARN"},
 		{"alarmTopic", "arn:aws:sns:eu-central-1:111122223333:oncall.fifo", "ARN"},
 		{"webhookSecret", "whsec secret", "the name or the whole ARN"},
@@ -92,7 +95,7 @@ func TestReadRefuses(t *testing.T) {
 		{"region", "Frankfurt", "eu-central-1"},
 	} {
 		context := map[string]any{
-			"providerUrl": "https://provider.example", "account": "111122223333", "region": "eu-central-1",
+			"providerUrl": "https://provider.example", "account": "111122223333", "region": "eu-central-1", "alarmTopic": "none",
 		}
 		context[c.key] = c.value
 		_, err := read(context, nil)
@@ -108,7 +111,7 @@ func TestReadNamesEveryRefusal(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{
-		`context api="soap" is refused; allowed: http, rest`, `auth="none"`, `arch="mips"`, "providerUrl", "account", "region",
+		`context api="soap" is refused; allowed: http, rest`, `auth="none"`, `arch="mips"`, "providerUrl", `alarmTopic=""`, "account", "region",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
@@ -119,7 +122,7 @@ func TestReadNamesEveryRefusal(t *testing.T) {
 // A secret of webhooks stands in one place, and no error shows it.
 func TestReadWebhookSecrets(t *testing.T) {
 	const secret = "whsec_0123456789"
-	local := map[string]any{"providerUrl": "http://127.0.0.1:9000", "local": true, "localWebhookSecret": secret}
+	local := map[string]any{"providerUrl": "http://127.0.0.1:9000", "local": true, "alarmTopic": "none", "localWebhookSecret": secret}
 	if got, err := read(local, nil); err != nil || got.LocalWebhookSecret != secret || got.WebhookSecret != "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -134,7 +137,7 @@ func TestReadWebhookSecrets(t *testing.T) {
 }
 
 func TestNewNeedsTheBinaries(t *testing.T) {
-	config, err := read(map[string]any{"providerUrl": "https://provider.example", "local": true, "build": t.TempDir()}, nil)
+	config, err := read(map[string]any{"providerUrl": "https://provider.example", "local": true, "alarmTopic": "none", "build": t.TempDir()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,10 +57,10 @@ func (p parts) drift() function {
 }
 
 // scheduleDrift calls the function once an hour with the schedule's own event, and once a day with a long window.
-func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) {
+func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) []awsevents.Rule {
 	self := constructs.NewConstruct(scope, jsii.String("DriftSchedule"))
-	rule := func(id, description string, every awscdk.Duration, event awsevents.RuleTargetInput) {
-		awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
+	rule := func(id, description string, every awscdk.Duration, event awsevents.RuleTargetInput) awsevents.Rule {
+		return awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
 			Description: jsii.String(description),
 			Schedule:    awsevents.Schedule_Rate(every),
 			Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(drift, &awseventstargets.LambdaFunctionProps{
@@ -68,7 +68,9 @@ func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) {
 			})},
 		})
 	}
-	rule("Hour", "Compares the last hours with the provider", awscdk.Duration_Hours(jsii.Number(1)), nil)
-	rule("Day", "Compares what was unknown for long with the provider", awscdk.Duration_Days(jsii.Number(1)),
-		awsevents.RuleTargetInput_FromObject(map[string]any{"window": driftDayWindow}))
+	return []awsevents.Rule{
+		rule("Hour", "Compares the last hours with the provider", awscdk.Duration_Hours(jsii.Number(1)), nil),
+		rule("Day", "Compares what was unknown for long with the provider", awscdk.Duration_Days(jsii.Number(1)),
+			awsevents.RuleTargetInput_FromObject(map[string]any{"window": driftDayWindow})),
+	}
 }

@@ -26,9 +26,9 @@ const authorizationCacheSeconds = 0
 
 // httpAPI routes everything to the application, so that 404 and 405 are the application's own, but for the provider's
 // webhooks, which no authorizer knows: they are signed. Each path has a route of its own, because an HTTP API hands paths on
-// unescaped, and what comes by the catch-all is no path that the application could trust: it answers 404. It returns the URL
-// without a trailing slash.
-func httpAPI(scope constructs.Construct, config Config, served behind) *string {
+// unescaped, and what comes by the catch-all is no path that the application could trust: it answers 404. The URL is without a
+// trailing slash.
+func httpAPI(scope constructs.Construct, config Config, served behind) front {
 	props := &awsapigatewayv2.HttpApiProps{
 		ApiName: jsii.String(config.Stack),
 		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(
@@ -65,11 +65,11 @@ func httpAPI(scope constructs.Construct, config Config, served behind) *string {
 			})
 		}
 	}
-	return api.ApiEndpoint()
+	return front{url: api.ApiEndpoint(), api: api}
 }
 
 // restAPI is httpAPI for a REST API.
-func restAPI(scope constructs.Construct, config Config, served behind) *string {
+func restAPI(scope constructs.Construct, config Config, served behind) front {
 	api := awsapigateway.NewRestApi(scope, jsii.String("RestApi"), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(config.Stack),
 		EndpointConfiguration: &awsapigateway.EndpointConfiguration{
@@ -110,10 +110,10 @@ func restAPI(scope constructs.Construct, config Config, served behind) *string {
 			})
 		}
 	}
-	return awscdk.Fn_Join(jsii.String(""), &[]*string{
+	return front{api: api, url: awscdk.Fn_Join(jsii.String(""), &[]*string{
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
-	})
+	})}
 }
 
 func proxyBelow(resource awsapigateway.IResource) awsapigateway.IResource {

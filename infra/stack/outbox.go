@@ -43,8 +43,9 @@ func (r *reader) shards(key string) int {
 	return n
 }
 
-// deliverTo wires the functions that deliver, with a relay where there is one.
-func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) {
+// deliverTo wires the functions that deliver, with a relay where there is one, and returns who reads the stream.
+func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) (delivery *idemconstruct.Delivery, reader awslambda.IFunction) {
+	reader = worker
 	props := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
 		ConcurrencyMax: p.config.WorkerConcurrency,
@@ -52,9 +53,9 @@ func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.
 	if p.config.Outbox == SQS {
 		relay := p.relay().add(stack, p.config)
 		output(stack, "FunctionRelay", relay.FunctionName())
-		props.Relay = relay
+		props.Relay, reader = relay, relay
 	}
-	idemconstruct.NewDelivery(stack, "Delivery", props)
+	return idemconstruct.NewDelivery(stack, "Delivery", props), reader
 }
 
 // relay sends to the dead-letter queue what its mapping gives up, too: Lambda does that in the function's role.

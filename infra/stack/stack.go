@@ -103,24 +103,32 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	sweep := p.sweep().add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
 	drift := p.drift().add(stack, config)
-	scheduleDrift(stack, drift)
+	driftRules := scheduleDrift(stack, drift)
+	functions := map[string]awslambda.IFunction{"Api": api, "Worker": worker, "Sweep": sweep, "Reconcile": reconcile, "Drift": drift}
 	served := behind{application: api}
 	if config.Auth == Gateway {
 		served.authorizer = p.authorizer().add(stack, config)
+		functions["Authorizer"] = served.authorizer
 		output(stack, "FunctionAuthorizer", served.authorizer.FunctionName())
 	}
 	if config.takesWebhooks() {
 		served.webhook = p.webhook().add(stack, config)
+		functions["Webhook"] = served.webhook
 		output(stack, "FunctionWebhook", served.webhook.FunctionName())
 	}
-	p.deliverTo(stack, worker, sweep, reconcile)
-	addAlarms(stack, config)
-	addQueueAlarms(stack, config, p.queues)
+	delivery, reader := p.deliverTo(stack, worker, sweep, reconcile)
+	if reader != worker {
+		functions["Relay"] = reader
+	}
+	front := gateway(stack, config, served)
+	p.watch(stack, newMonitor(stack, config), watched{
+		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedule),
+	})
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
 	}
 
-	output(stack, "ApiUrl", gateway(stack, config, served))
+	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)
 	output(stack, "FunctionApi", api.FunctionName())
 	output(stack, "FunctionWorker", worker.FunctionName())
@@ -133,7 +141,13 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 // behind are the functions behind the gateway. Authorizer and webhook are nil where there is none.
 type behind struct{ application, authorizer, webhook awslambda.IFunction }
 
-func gateway(scope constructs.Construct, config Config, served behind) *string {
+// front is the gateway: where clients call it, and its metrics.
+type front struct {
+	url *string
+	api measured
+}
+
+func gateway(scope constructs.Construct, config Config, served behind) front {
 	switch config.API {
 	case HTTP:
 		return httpAPI(scope, config, served)

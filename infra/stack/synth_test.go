@@ -20,7 +20,7 @@ import (
 // variants are the stacks that the tests look at: every kind of API with every place of authentication, in production
 // and for an emulator, on both architectures; with encryption, limits and for pages of other origins, and without.
 var variants = map[string]map[string]any{
-	"http-gateway": {"account": "111122223333", "region": "eu-central-1"},
+	"http-gateway": {"account": "111122223333", "region": "eu-central-1", "alarmTopic": "none"},
 	"rest-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
 		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
@@ -29,12 +29,13 @@ var variants = map[string]map[string]any{
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
+		"alarmTopic": "none",
 	},
-	"http-function": {"local": true, "arch": "amd64", "auth": "function", "localWebhookSecret": localSecret},
+	"http-function": {"local": true, "arch": "amd64", "auth": "function", "localWebhookSecret": localSecret, "alarmTopic": "none"},
 	"rest-function": {
 		"local": "true", "arch": "amd64", "api": "rest", "auth": "function", "stack": "idem-e2e",
 		"dynamodbEndpoint": "http://127.0.0.1:8100", "encryption": "on", "corsOrigins": origins, "localWebhookSecret": localSecret,
-		"outbox": "sqs",
+		"outbox": "sqs", "alarmTopic": "none",
 	},
 }
 

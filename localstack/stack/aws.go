@@ -19,7 +19,7 @@ type Target struct {
 	Root string
 	// Name of the CloudFormation stack.
 	Name string
-	// Context are CDK context values: providerUrl, api, auth, arch, …
+	// Context are CDK context values: providerUrl, alarmTopic, api, auth, arch, …
 	Context map[string]string
 }
 
@@ -32,6 +32,9 @@ func Deploy(ctx context.Context, out *progress.Printer, target Target) error {
 	if target.Context["providerUrl"] == "" {
 		return fmt.Errorf("deploy: name the payment provider, as PROVIDER_URL=https://provider.example")
 	}
+	if target.Context["alarmTopic"] == "" {
+		return fmt.Errorf("deploy: say where alarms go, as ALARM_TOPIC=arn:aws:sns:…, or ALARM_TOPIC=none to have them only show")
+	}
 	architecture := target.Context["arch"]
 	if architecture == "" {
 		architecture = defaultArchitecture
@@ -43,6 +46,9 @@ func Deploy(ctx context.Context, out *progress.Printer, target Target) error {
 func Destroy(ctx context.Context, out *progress.Printer, target Target) error {
 	if target.Context["providerUrl"] == "" {
 		target.Context["providerUrl"] = "https://provider.invalid" // the app does not synthesize without one
+	}
+	if target.Context["alarmTopic"] == "" {
+		target.Context["alarmTopic"] = "none" // nor without this
 	}
 	return target.run(ctx, out, defaultArchitecture, "destroy")
 }

@@ -43,7 +43,7 @@ func (s *Stack) Up(ctx context.Context) error {
 	contexts := map[string]string{
 		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
 		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider.URL(),
-		"corsOrigins": Origin, "localWebhookSecret": secret,
+		"corsOrigins": Origin, "localWebhookSecret": secret, "alarmTopic": "none",
 	}
 	if s.options.Encryption {
 		contexts["encryption"] = "on"

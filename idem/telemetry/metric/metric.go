@@ -49,12 +49,34 @@ const (
 	ReconcileFailed = "idempotency.reconcile.failed"
 )
 
+// What wants a person, and is no message's.
+const (
+	// RunMax: a handler has run for longer than its lease is renewed.
+	RunMax = "idempotency.run_max"
+	// SealNotAuthentic: ciphertext that was changed, or moved to another row.
+	SealNotAuthentic = "seal.not_authentic"
+	// TimeoutShort: an invocation began with less time than the function was declared to have; nothing was executed.
+	TimeoutShort = "function.timeout_short"
+	// WebhookContradicts: a signed webhook that contradicts itself, an earlier one, or what was asked for.
+	WebhookContradicts = "webhook.contradicts"
+)
+
 // What an application's drift job found.
 const (
 	// DriftFound: something that differs between here and the provider; the line says of what kind.
 	DriftFound = "drift.found"
 	// DriftFailed: a run that could not compare all of its window.
 	DriftFailed = "drift.failed"
+)
+
+// Runs of what is scheduled that ended without an error. Alarms ring where they are missing.
+const (
+	// SweepRun: a run of the sweep.
+	SweepRun = "sweep.run"
+	// ReconcileRun: a run of the reconciler.
+	ReconcileRun = "reconcile.run"
+	// DriftRun: a run of the drift job, whatever it found.
+	DriftRun = "drift.run"
 )
 
 // What became of a message. Each but Age counts messages.
@@ -75,6 +97,45 @@ const (
 	OutboxUnknownTopic = "outbox.unknown_topic"
 	// OutboxEvidenced: a definite answer could not be settled, and is kept to be settled later.
 	OutboxEvidenced = "outbox.evidenced"
+	// OutboxSettleFailed: the effect is known, or known not to have happened, and its settlement failed. The message is dead.
+	OutboxSettleFailed = "outbox.settle_failed"
+	// OutboxDeadLetterLost: a message is dead, and its copy could not be queued for operators.
+	OutboxDeadLetterLost = "outbox.dead_letter_lost"
+	// OutboxMessageGone: there was a definite answer about a message, and its row is not there.
+	OutboxMessageGone = "outbox.message_gone"
+	// OutboxEvidenceLate: an answer arrived after its operation had ended otherwise; it is kept.
+	OutboxEvidenceLate = "outbox.evidence_late"
+	// OutboxEvidenceDiffers: an answer contradicts the one that is settled or kept.
+	OutboxEvidenceDiffers = "outbox.evidence_differs"
+	// OutboxEvidenceWeak: a decline of which nobody knows which attempt it is about; it is kept.
+	OutboxEvidenceWeak = "outbox.evidence_weak"
+	// OutboxRedriven: an operator started a dead message again.
+	OutboxRedriven = "outbox.redriven"
+	// OutboxClosed: an operator closed a message of which nothing happened.
+	OutboxClosed = "outbox.closed"
 	// OutboxAge is the time from a message's creation to its delivered or declined, in milliseconds.
 	OutboxAge = "outbox.age"
+)
+
+// What waits, as a run of the sweep and the reconciler's probes see it.
+const (
+	// OutboxBacklog is no metric, but the line that carries OutboxDue, OutboxDueAge, OutboxUnknownNow and OutboxDeadNow, once a run
+	// of the sweep.
+	OutboxBacklog = "outbox.backlog"
+	// OutboxDue are the messages and wrapped records that should have been delivered or parked by now. Like the other two, it
+	// counts at most 100 of each shard of each queue.
+	OutboxDue = "outbox.backlog.due"
+	// OutboxUnknownNow are the messages and wrapped records that are unknown.
+	OutboxUnknownNow = "outbox.backlog.unknown"
+	// OutboxDeadNow are the messages that are dead.
+	OutboxDeadNow = "outbox.backlog.dead"
+	// OutboxDueAge is for how long the first of what is due has been due, in milliseconds, less
+	// outbox.Config.SweepGrace.
+	OutboxDueAge = "outbox.backlog.due_age"
+	// OutboxUnknownAge is the time from the creation of what is unknown to each of its probes, in milliseconds: its maximum over an
+	// hour, which is the longest pause between two probes, is the age of the oldest. What has no probe is not among them: ReconcileFailed tells of it.
+	OutboxUnknownAge = "outbox.backlog.unknown_age"
+	// OutboxDeadAge is the time from a message's creation to its death and to each daily reminder, in milliseconds: its maximum
+	// over a day is the age of the oldest.
+	OutboxDeadAge = "outbox.backlog.dead_age"
 )
