@@ -1,5 +1,7 @@
 // Package price has AWS's list prices in us-east-1, in US dollars, on demand, without free tiers, savings plans and discounts.
-// DynamoDB's are those since November 2024; all were read in November 2026 from the pages named here. Other Regions differ.
+// They were written down in November 2026 without access to the pages that are named here: DynamoDB's are those announced in
+// November 2024, the others have not changed for years. Compare them with the pages before you decide by them. Other Regions
+// differ.
 package price
 
 // Million and Hour turn rates into what is billed; a month has 730 hours, as AWS's calculator counts.
