@@ -88,10 +88,14 @@ func (t *tally) count(action string) {
 // childGrace is how long an interrupted child may take to clean up.
 const childGrace = 20 * time.Second
 
+// testMax is how long the tests of one package may take: go's own 10 minutes are too few for crashes at every call under -race,
+// on a machine that does something else besides.
+const testMax = "25m"
+
 // goTest runs `go test -json` in directory and returns what was counted. Its error carries the output of what failed; a
 // skipped test counts as one, because a test that does not run shows nothing.
 func goTest(ctx context.Context, directory string, environment []string, arguments ...string) (tally, error) {
-	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, arguments...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-timeout", testMax}, arguments...)...)
 	command.Dir = directory
 	command.Env = append(withoutAWS(os.Environ()), environment...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
