@@ -38,8 +38,8 @@ func identify(ctx context.Context, region string) (caller, error) {
 func (c caller) check(plan stageplan.Plan) error {
 	file := fmt.Sprintf("infra/stages/%s.json", plan.Stage)
 	if c.account != plan.Account {
-		return fmt.Errorf("%s: account=%q is refused: the credentials are of account %s (%s); choose others, as by AWS_PROFILE, or correct the file",
-			file, plan.Account, c.account, c.arn)
+		return fmt.Errorf("%s: account=%q is refused: the credentials are of account %s (%s); "+
+			"choose others, as by AWS_PROFILE, or correct the file", file, plan.Account, c.account, c.arn)
 	}
 	if partition := partitionOf(plan.Region); !strings.HasPrefix(c.arn, "arn:"+partition+":") {
 		return fmt.Errorf("%s: region=%q is refused: it is in partition %s, and the credentials are of %s", file, plan.Region, partition, c.arn)
