@@ -6,17 +6,11 @@
 STACK    := .local/build/bin/stack
 EMULATOR ?= ministack
 ARCH     ?= arm64
-NAME     ?= idem-payments
-CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c api=$(API)) $(if $(AUTH),-c auth=$(AUTH)) \
-            $(if $(ENCRYPTION),-c encryption=$(ENCRYPTION)) $(if $(CORS_ORIGINS),-c corsOrigins=$(CORS_ORIGINS)) \
-            $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) \
-            $(if $(OUTBOX_SHARDS),-c outboxShards=$(OUTBOX_SHARDS)) \
-            $(if $(WORKER_CONCURRENCY),-c workerConcurrency=$(WORKER_CONCURRENCY)) $(if $(WEBHOOK_SECRET_ID),-c webhookSecret=$(WEBHOOK_SECRET_ID)) \
-            $(if $(FINGERPRINT_SECRET_ID),-c fingerprintSecret=$(FINGERPRINT_SECRET_ID)) $(if $(SCOPE_SECRET_ID),-c scopeSecret=$(SCOPE_SECRET_ID)) -c arch=$(ARCH)
+IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench capacity fmt deploy destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,11 +74,11 @@ fuzz: ## fuzz every target of the library in turn: TIME=10m each (default 1m), O
 openapi: ## hold functions/api/openapi.yaml against OpenAPI's schema and the application
 	@go test ./functions/internal/openapi && go test ./functions/internal/payments -run Document
 
-idemctl: ## the operator's command on the running stack: ARGS="list unknown", ARGS="inspect op_…" (docs/operator.md)
-	@go run ./functions/cmd/idemctl --env-file .local/run.env $(ARGS)
+idemctl: $(if $(STAGE),stack) ## the operator's command on the running stack, or on a deployed stage: [STAGE=prod] ARGS="list unknown", ARGS="inspect op_…" (docs/operator.md)
+	@$(IDEMCTL) $(ARGS)
 
-drift: ## compare keys, messages, payments and the provider's objects on the running stack: ARGS="--from …"
-	@go run ./functions/cmd/idemctl --env-file .local/run.env drift $(ARGS)
+drift: $(if $(STAGE),stack) ## compare keys, messages, payments and the provider's objects on the running stack, or on a stage: [STAGE=prod] ARGS="--from …"
+	@$(IDEMCTL) drift $(ARGS)
 
 prove: ## explore the protocol exhaustively within small bounds, and show what each rule is for: ONLY=wrapped for a part
 	@go run -tags prove ./idem/protocol/check/cmd/prove $(if $(ONLY),-run "$(ONLY)")
@@ -101,11 +95,17 @@ capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, 
 fmt: ## format the Go code
 	@go fmt work
 
-deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs OUTBOX_SHARDS= WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= SCOPE_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
-	@$(STACK) deploy --name $(NAME) $(CONTEXT)
+bootstrap: stack ## prepare a stage's account and Region for deployments, once: STAGE=prod (infra/stages/prod.json)
+	@$(STACK) bootstrap --stage "$(STAGE)"
 
-destroy: stack ## remove the stack from AWS: [NAME=]
-	@$(STACK) destroy --name $(NAME) $(CONTEXT)
+deploy: stack ## deploy a stage to AWS with your credentials: STAGE=prod; variables in .local/prod.env
+	@$(STACK) deploy --stage "$(STAGE)"
+
+diff: stack ## show what deploying a stage would change: STAGE=prod
+	@$(STACK) diff --stage "$(STAGE)"
+
+destroy: stack ## remove a stage's stack from AWS: STAGE=prod; refused while it is protected from termination
+	@$(STACK) destroy --stage "$(STAGE)"
 
 stack:
 	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed (not found): https://go.dev/dl"; exit 1; }

@@ -106,6 +106,12 @@ type Config struct {
 	// Insights adds a Contributor Insights rule, duplicates by tenant, which costs by matching log line. Default: true; false
 	// with Local, because emulators refuse it.
 	Insights bool
+	// Backup adds a daily backup of the tables, kept for 35 days. Default: false.
+	Backup bool
+	// TerminationProtection has CloudFormation refuse to delete the stack. Default: true; false with Local.
+	TerminationProtection bool
+	// Stage and Owner are tags of the stack and of what is in it. Default: none.
+	Stage, Owner string
 	// Build is the folder of the functions' binaries, <Build>/<Arch>/<function>/bootstrap. Default: ../.local/build.
 	Build string
 	// Account is the AWS account, twelve digits. Default: the command line's; 000000000000 with Local.
@@ -125,6 +131,8 @@ var (
 	accountForm = form{regexp.MustCompile(`^[0-9]{12}$`), "twelve digits; by default the account of your credentials"}
 	topicForm   = form{regexp.MustCompile(`^(none|arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256})$`), "an SNS topic's ARN, not a FIFO topic's; none where alarms shall only show"}
 	originForm  = form{regexp.MustCompile(`^(\*|(https?://[^/?#@,\s*]+)(,https?://[^/?#@,\s*]+)*)?$`), "http[s]://host[:port], separated by commas, or * alone"}
+	stageForm   = form{regexp.MustCompile(`^([a-z][a-z0-9-]{0,19})?$`), "a lower-case letter, then up to 19 of a to z, 0 to 9 and -"}
+	ownerForm   = form{regexp.MustCompile(`^[A-Za-z0-9 +=._:/@-]{0,128}$`), "up to 128 letters, digits, spaces and + - = . _ : / @"}
 	regionForm  = form{regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`), "as eu-central-1; by default your credentials' Region"}
 )
 
@@ -145,12 +153,16 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Quota:            r.quota(),
 		CORSOrigins:      r.matching("corsOrigins", "", originForm),
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
+		Backup:           choice(&r, "backup", "off", "on") == "on",
+		Stage:            r.matching("stage", "", stageForm),
+		Owner:            r.matching("owner", "", ownerForm),
 		Build:            r.text("build", "../.local/build"),
 	}
+	config.TerminationProtection = r.unlessLocal("terminationProtection", config.Local)
 	config.FingerprintSecret = r.matching("fingerprintSecret", "", secretForm)
 	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
-	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
+	config.Insights = r.unlessLocal("insights", config.Local)
 	config.WorkerConcurrency = r.concurrency("workerConcurrency")
 	config.OutboxShards = r.shards("outboxShards")
 	if r.text("providerUrl", "") == "" {
@@ -196,6 +208,11 @@ func (r *reader) matching(key, otherwise string, want form) string {
 		r.refuse(key, value, want.allowed)
 	}
 	return value
+}
+
+// unlessLocal is the value of a key that is on by default, and off by default in a local stack.
+func (r *reader) unlessLocal(key string, local bool) bool {
+	return choice(r, key, strconv.FormatBool(!local), strconv.FormatBool(local)) == "true"
 }
 
 func (r *reader) url(key string) string {

@@ -23,7 +23,8 @@ func TestReadDefaults(t *testing.T) {
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
 		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, OutboxShards: 8,
-		Account: "111122223333", Region: "us-gov-west-1",
+		TerminationProtection: true,
+		Account:               "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -38,7 +39,7 @@ func TestReadLocalIsNeverARealAccount(t *testing.T) {
 		},
 		map[string]string{"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-west-1"},
 	)
-	if err != nil || got.Account != "000000000000" || got.Region != "us-east-1" || got.Insights {
+	if err != nil || got.Account != "000000000000" || got.Region != "us-east-1" || got.Insights || got.TerminationProtection {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -91,6 +92,10 @@ func TestReadRefuses(t *testing.T) {
 		{"localWebhookSecret", "whsec_0123456789,whsec_9876543210", "16 to 128"},
 		{"localWebhookSecret", "whsec_0123456789", "unless local=true"},
 		{"insights", "yes", "true, false"},
+		{"terminationProtection", "off", "true, false"},
+		{"backup", "daily", "off, on"},
+		{"stage", "Prod", "lower-case"},
+		{"owner", "payments;drop", "up to 128"},
 		{"account", "12345", "twelve digits"},
 		{"region", "Frankfurt", "eu-central-1"},
 	} {

@@ -80,6 +80,9 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	stack := awscdk.NewStack(scope, jsii.String(config.Stack), &awscdk.StackProps{
 		Description: jsii.String("Payments, exactly once: API Gateway, Lambda, DynamoDB"),
 		Env:         &awscdk.Environment{Account: jsii.String(config.Account), Region: jsii.String(config.Region)},
+
+		TerminationProtection: jsii.Bool(config.TerminationProtection),
+		Tags:                  config.tags(),
 	})
 	protection := idemconstruct.TablesProps{Disposable: config.Local}
 	p := parts{
@@ -96,7 +99,11 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		output(stack, "KeysTable", p.keys.Table.TableName())
 		output(stack, "KmsKeyId", p.keys.Key.KeyId())
 	}
-	output(stack, "AuditTable", idemconstruct.NewAudit(stack, "Audit", protection).Table.TableName())
+	audit := idemconstruct.NewAudit(stack, "Audit", protection)
+	output(stack, "AuditTable", audit.Table.TableName())
+	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
+		addBackup(stack, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
+	}
 	p.quota = config.Quota.table(stack)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
@@ -136,6 +143,24 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	output(stack, "FunctionReconcile", reconcile.FunctionName())
 	output(stack, "FunctionDrift", drift.FunctionName())
 	return stack, nil
+}
+
+// application is the tag of everything that belongs to this application, whatever the stack's name.
+const application = "idem-payments"
+
+// tags are the stack's, which CloudFormation gives to what is in it too. Emulators need none.
+func (c Config) tags() *map[string]*string {
+	if c.Local {
+		return nil
+	}
+	tags := map[string]*string{"application": jsii.String(application)}
+	if c.Stage != "" {
+		tags["stage"] = jsii.String(c.Stage)
+	}
+	if c.Owner != "" {
+		tags["owner"] = jsii.String(c.Owner)
+	}
+	return &tags
 }
 
 // behind are the functions behind the gateway. Authorizer and webhook are nil where there is none.

@@ -327,6 +327,9 @@ func TestOutputs(t *testing.T) {
 		if webhooks(variant) {
 			want["FunctionWebhook"] = "WebhookFunction"
 		}
+		if chosen(variant, "backup") {
+			want["BackupVaultName"] = "BackupVault.BackupVaultName"
+		}
 		got := map[string]string{}
 		for name, output := range template.Outputs {
 			got[name] = plain(output.Value)

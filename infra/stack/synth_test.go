@@ -25,7 +25,7 @@ var variants = map[string]map[string]any{
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
 		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
 		"outbox": "sqs", "workerConcurrency": "20", "fingerprintSecret": "payments/fingerprints",
-		"scopeSecret": "payments/scopes", "outboxShards": "16",
+		"scopeSecret": "payments/scopes", "outboxShards": "16", "backup": "on", "stage": "prod", "owner": "payments team",
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
@@ -73,6 +73,7 @@ type resource struct {
 type synthesized struct {
 	assertions.Template
 	document  map[string]any
+	stack     awscdk.Stack
 	Resources map[string]resource
 	Outputs   map[string]struct{ Value any }
 }
@@ -85,10 +86,17 @@ func synthesize(t *testing.T, variant string) *synthesized {
 	if done := cache[variant]; done != nil {
 		return done
 	}
+	cache[variant] = synthesizeFrom(t, variant, buildFolder(t))
+	return cache[variant]
+}
+
+// synthesizeFrom synthesizes a variant anew, from the binaries in a folder.
+func synthesizeFrom(t *testing.T, variant, build string) *synthesized {
+	t.Helper()
 	context := cdkContext(t)
 	maps.Copy(context, variants[variant])
 	context["providerUrl"] = "https://provider.example/"
-	context["build"] = buildFolder(t)
+	context["build"] = build
 
 	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, Outdir: jsii.String(t.TempDir())})
 	config, err := stack.Read(
@@ -102,7 +110,7 @@ func synthesize(t *testing.T, variant string) *synthesized {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := &synthesized{Template: assertions.Template_FromStack(made, nil)}
+	result := &synthesized{Template: assertions.Template_FromStack(made, nil), stack: made}
 	result.document = *result.ToJSON()
 	text, err := json.Marshal(result.document)
 	if err != nil {
@@ -111,7 +119,6 @@ func synthesize(t *testing.T, variant string) *synthesized {
 	if err := json.Unmarshal(text, result); err != nil {
 		t.Fatal(err)
 	}
-	cache[variant] = result
 	return result
 }
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// stackName is the CloudFormation stack's name, locally and by default in AWS.
+// stackName is the CloudFormation stack's name of a local stack.
 const stackName = "idem-payments"
 
 // outputs are the stack outputs by name, as infra defines them.
@@ -93,6 +93,20 @@ func (s *Stack) deploy(ctx context.Context, running daemon, environment []string
 	if err != nil {
 		return nil, err
 	}
+	made, err := readOutputs(file, stackName)
+	if err != nil {
+		return nil, err
+	}
+	result := deployment{Hash: hash, Outputs: made}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	return result.Outputs, os.WriteFile(s.path("deployment.json"), data, 0o644)
+}
+
+// readOutputs reads the outputs of a stack from the file that the CDK wrote.
+func readOutputs(file, name string) (outputs, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -101,11 +115,7 @@ func (s *Stack) deploy(ctx context.Context, running daemon, environment []string
 	if err := json.Unmarshal(data, &byStack); err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	result := deployment{Hash: hash, Outputs: byStack[stackName]}
-	if data, err = json.Marshal(result); err != nil {
-		return nil, err
-	}
-	return result.Outputs, os.WriteFile(s.path("deployment.json"), data, 0o644)
+	return byStack[name], nil
 }
 
 func (s *Stack) lastDeployment() (deployment, error) {

@@ -66,13 +66,13 @@ func isLoopback(endpoint string) bool {
 	return address != nil && address.IsLoopback() && parsed.Port() != ""
 }
 
-// RefuseEndpoints returns an error where the environment redirects the AWS SDKs: a deployment to AWS would go to an
-// emulator in part.
+// RefuseEndpoints returns an error where the environment redirects the AWS SDKs: a command about a stage in AWS
+// would go to an emulator in part.
 func RefuseEndpoints(environment []string) error {
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, endpointPrefix) && value != "" {
-			return fmt.Errorf("%s is set (%s): unset it before you deploy to AWS", name, value)
+			return fmt.Errorf("%s is set (%s): unset it before you work on a stage in AWS", name, value)
 		}
 	}
 	return nil

@@ -148,6 +148,16 @@ var optionalVariables = map[string]string{"KeysTable": "KEYS_TABLE", "KmsKeyId":
 
 // addOutputs adds what the deployment made. An output that is missing is an error.
 func (v Variables) addOutputs(endpoint string, result outputs) error {
+	if err := v.addNames(result); err != nil {
+		return err
+	}
+	var err error
+	v[variableAPI], err = localAPI(endpoint, result["ApiUrl"])
+	return err
+}
+
+// addNames adds where tables, queues and functions are, which is alike on an emulator and in AWS.
+func (v Variables) addNames(result outputs) error {
 	for output, variable := range outputVariables {
 		if v[variable] = result[output]; v[variable] == "" {
 			return fmt.Errorf("the stack has no output %s", output)
@@ -163,9 +173,7 @@ func (v Variables) addOutputs(endpoint string, result outputs) error {
 			v[functionPrefix+strings.ToUpper(name)] = value
 		}
 	}
-	var err error
-	v[variableAPI], err = localAPI(endpoint, result["ApiUrl"])
-	return err
+	return nil
 }
 
 // webhookPath is where the application takes the provider's webhooks.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/idem-go/idem-aws/localstack/stack"
@@ -132,29 +133,44 @@ func (c chaosCommand) Run(s call) error {
 	return loop.Run(s.ctx, s.out)
 }
 
-// target are the options of a stack in AWS.
-type target struct {
-	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`
-	Context map[string]string `short:"c" help:"CDK context: providerUrl, alarmTopic, api, auth, arch, encryption, outbox, outboxShards, corsOrigins, webhookSecret."`
+// staged is the option of commands about a stage in AWS.
+type staged struct {
+	Stage string `help:"Name of the stage: of its file in infra/stages, without .json."`
 }
 
-func (t target) of(root string) stack.Target {
-	if t.Context == nil {
-		t.Context = map[string]string{}
+// on opens the stage and does something with it.
+func (c staged) on(s call, do func(*stack.Stage, context.Context) error) error {
+	stage, err := stack.OpenStage(s.ctx, s.root, c.Stage, s.out)
+	if err != nil {
+		return err
 	}
-	return stack.Target{Root: root, Name: t.Name, Context: t.Context}
+	return do(stage, s.ctx)
 }
 
-type deployCommand struct {
-	Target target `embed:""`
-}
+type bootstrapCommand struct{ staged }
+
+// Run prepares account and Region.
+func (c bootstrapCommand) Run(s call) error { return c.on(s, (*stack.Stage).Bootstrap) }
+
+type deployCommand struct{ staged }
 
 // Run deploys to AWS.
-func (c deployCommand) Run(s call) error { return stack.Deploy(s.ctx, s.out, c.Target.of(s.root)) }
+func (c deployCommand) Run(s call) error { return c.on(s, (*stack.Stage).Deploy) }
 
-type destroyCommand struct {
-	Target target `embed:""`
-}
+type diffCommand struct{ staged }
+
+// Run shows what a deployment would change.
+func (c diffCommand) Run(s call) error { return c.on(s, (*stack.Stage).Diff) }
+
+type destroyCommand struct{ staged }
 
 // Run removes the stack from AWS.
-func (c destroyCommand) Run(s call) error { return stack.Destroy(s.ctx, s.out, c.Target.of(s.root)) }
+func (c destroyCommand) Run(s call) error { return c.on(s, (*stack.Stage).Destroy) }
+
+type idemctlCommand struct {
+	staged
+	Arguments []string `arg:"" optional:"" help:"idemctl's arguments, after --."`
+}
+
+// Run runs the operator's command on a stage.
+func (c idemctlCommand) Run(s call) error { return stack.Idemctl(s.ctx, s.root, c.Stage, c.Arguments) }

@@ -18,18 +18,21 @@ import (
 type arguments struct {
 	Local local `embed:""`
 
-	Tools   toolsCommand   `cmd:"" help:"Install the pinned tools into .local/tools."`
-	Run     runCommand     `cmd:"" help:"Bring the stack up, tell its story and follow the logs."`
-	Up      upCommand      `cmd:"" help:"Bring the stack up, or bring it up to date."`
-	Down    downCommand    `cmd:"" help:"Stop what up started."`
-	Status  statusCommand  `cmd:"" help:"Show what runs."`
-	Logs    logsCommand    `cmd:"" help:"Follow the logs of the functions."`
-	Invoke  invokeCommand  `cmd:"" help:"Call one function with an event."`
-	Build   buildCommand   `cmd:"" help:"Build the functions for Lambda."`
-	Test    testCommand    `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
-	Chaos   chaosCommand   `cmd:"" help:"Kill processes at random under load, on a stack of its own, and check what is left."`
-	Deploy  deployCommand  `cmd:"" help:"Deploy to AWS with your credentials."`
-	Destroy destroyCommand `cmd:"" help:"Remove the stack from AWS."`
+	Tools     toolsCommand     `cmd:"" help:"Install the pinned tools into .local/tools."`
+	Run       runCommand       `cmd:"" help:"Bring the stack up, tell its story and follow the logs."`
+	Up        upCommand        `cmd:"" help:"Bring the stack up, or bring it up to date."`
+	Down      downCommand      `cmd:"" help:"Stop what up started."`
+	Status    statusCommand    `cmd:"" help:"Show what runs."`
+	Logs      logsCommand      `cmd:"" help:"Follow the logs of the functions."`
+	Invoke    invokeCommand    `cmd:"" help:"Call one function with an event."`
+	Build     buildCommand     `cmd:"" help:"Build the functions for Lambda."`
+	Test      testCommand      `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
+	Chaos     chaosCommand     `cmd:"" help:"Kill processes at random under load, on a stack of its own, and check what is left."`
+	Bootstrap bootstrapCommand `cmd:"" help:"Prepare a stage's account and Region for deployments."`
+	Deploy    deployCommand    `cmd:"" help:"Deploy a stage to AWS with your credentials."`
+	Diff      diffCommand      `cmd:"" help:"Show what deploying a stage would change."`
+	Destroy   destroyCommand   `cmd:"" help:"Remove a stage's stack from AWS."`
+	Idemctl   idemctlCommand   `cmd:"" help:"Run the operator's command on a deployed stage."`
 }
 
 // local are the options that every local stack has.

@@ -1,0 +1,35 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsbackup"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// backupDays is how long a backup is kept: as long as point-in-time recovery reaches back, for which it also stands in when a
+// table was deleted.
+const backupDays = 35
+
+// addBackup backs tables up every night. The vault stays when the stack goes: it has the backups in it. The role is AWS
+// Backup's alone and has AWS's own policy for it, because what a backup needs is AWS's to know.
+func addBackup(stack awscdk.Stack, tables ...awsdynamodb.TableV2) {
+	vault := awsbackup.NewBackupVault(stack, jsii.String("BackupVault"), &awsbackup.BackupVaultProps{
+		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	})
+	plan := awsbackup.NewBackupPlan(stack, jsii.String("BackupPlan"), &awsbackup.BackupPlanProps{
+		BackupVault: vault,
+		BackupPlanRules: &[]awsbackup.BackupPlanRule{awsbackup.NewBackupPlanRule(&awsbackup.BackupPlanRuleProps{
+			RuleName:           jsii.String("Daily"),
+			ScheduleExpression: awsevents.Schedule_Cron(&awsevents.CronOptions{Hour: jsii.String("3"), Minute: jsii.String("0")}),
+			DeleteAfter:        awscdk.Duration_Days(jsii.Number(backupDays)),
+		})},
+	})
+	resources := make([]awsbackup.BackupResource, len(tables))
+	for i, table := range tables {
+		resources[i] = awsbackup.BackupResource_FromArn(table.TableArn())
+	}
+	plan.AddSelection(jsii.String("Tables"), &awsbackup.BackupSelectionOptions{Resources: &resources})
+	output(stack, "BackupVaultName", vault.BackupVaultName())
+}

@@ -1,0 +1,47 @@
+package stack_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// Every table that holds more than counters and tenants' keys is backed up each day for 35 days; erased keys must not come back.
+func TestBackup(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		if !chosen(variant, "backup") {
+			for _, kind := range []string{"BackupVault", "BackupPlan", "BackupSelection"} {
+				template.counts(t, "AWS::Backup::"+kind, 0)
+			}
+			return
+		}
+		vault := template.only(t, "AWS::Backup::BackupVault", "BackupVault")
+		if vault.DeletionPolicy != "Retain" || vault.UpdateReplacePolicy != "Retain" {
+			t.Errorf("the vault is %s, %s; want Retain", vault.DeletionPolicy, vault.UpdateReplacePolicy)
+		}
+		template.has(t, "AWS::Backup::BackupPlan", map[string]any{"BackupPlan": map[string]any{"BackupPlanRule": []any{map[string]any{
+			"RuleName": "Daily", "ScheduleExpression": "cron(0 3 * * ? *)", "Lifecycle": map[string]any{"DeleteAfterDays": 35},
+		}}}})
+		selection := template.only(t, "AWS::Backup::BackupSelection", "BackupPlanTables").Properties["BackupSelection"].(map[string]any)
+		var tables []string
+		for _, arn := range selection["Resources"].([]any) {
+			tables = append(tables, plain(arn))
+		}
+		slices.Sort(tables)
+		if want := []string{"AuditTable.Arn", "Payments.Arn", "TablesIdempotency.Arn", "TablesOutbox.Arn"}; !slices.Equal(tables, want) {
+			t.Errorf("backed up are %v, want %v", tables, want)
+		}
+		if got := plain(selection["IamRoleArn"]); got != "BackupPlanTablesRole.Arn" {
+			t.Errorf("the role is %s", got)
+		}
+		role := template.only(t, "AWS::IAM::Role", "BackupPlanTablesRole").Properties
+		trust := role["AssumeRolePolicyDocument"].(map[string]any)["Statement"].([]any)
+		if len(trust) != 1 || fmt.Sprint(trust[0].(map[string]any)["Principal"]) != "map[Service:backup.amazonaws.com]" {
+			t.Errorf("the role trusts %v", trust)
+		}
+		managed := role["ManagedPolicyArns"].([]any)
+		if want := "arn:AWS::Partition:iam::aws:policy/service-role/AWSBackupServiceRolePolicyForBackup"; len(managed) != 1 || plain(managed[0]) != want || role["Policies"] != nil {
+			t.Errorf("the role may %v, %v", managed, role["Policies"])
+		}
+	})
+}

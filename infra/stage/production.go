@@ -1,0 +1,33 @@
+package stage
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/idem-go/idem-aws/infra/stack"
+)
+
+// checkProduction returns an error that lists the settings that production demands and config does not have.
+func checkProduction(config stack.Config) error {
+	var missing []string
+	demand := func(met bool, setting, reason string) {
+		if !met {
+			missing = append(missing, fmt.Sprintf("  context.%s: %s", setting, reason))
+		}
+	}
+	demand(strings.HasPrefix(config.ProviderURL, "https://"), "providerUrl must be https://…", "credentials and amounts are in every call")
+	demand(config.AlarmTopic != stack.NoAlarmTopic, "alarmTopic must be a topic's ARN", "with none, alarms tell nobody")
+	demand(config.Encryption == stack.On, "encryption must be on", "stored responses and payloads are plain text otherwise")
+	demand(config.ScopeSecret != "", "scopeSecret must be set", "operation ids confirm guesses of keys otherwise")
+	demand(config.FingerprintSecret != "", "fingerprintSecret must be set", "fingerprints are plain hashes of requests otherwise")
+	demand(config.WebhookSecret != "", "webhookSecret must be set", "the provider's webhooks are not taken otherwise")
+	demand(config.Quota.NewKeys > 0, "quotaNewKeys must be above 0", "one tenant can use the capacity of all otherwise")
+	demand(config.Quota.ActiveKeys > 0, "quotaActiveKeys must be above 0", "one tenant can fill the table otherwise")
+	demand(config.Quota.LookUps > 0, "quotaLookUps must be above 0", "one tenant can use the capacity of all otherwise")
+	demand(config.Backup, "backup must be on", "a deleted table can't be restored otherwise")
+	demand(config.TerminationProtection, "terminationProtection must not be false", "the stack can be deleted otherwise")
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("\"production\": true demands settings that are missing:\n%s", strings.Join(missing, "\n"))
+}

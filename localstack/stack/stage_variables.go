@@ -1,0 +1,37 @@
+package stack
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// stageFile is where the variables of a stage are, as idemctl --env-file reads them.
+func stageFile(root, stage string) string { return filepath.Join(root, ".local", stage+".env") }
+
+// writeVariables writes what idemctl needs for the stage as deployed.
+func (s *Stage) writeVariables(result outputs) error {
+	variables := Variables{
+		"AWS_REGION":     s.plan.Region,
+		variableProvider: strings.TrimRight(s.plan.Context["providerUrl"], "/"),
+		variableAPI:      strings.TrimRight(result["ApiUrl"], "/"),
+	}
+	if variables[variableAPI] == "" {
+		return fmt.Errorf("the stack has no output ApiUrl")
+	}
+	if secret := s.plan.Context["scopeSecret"]; secret != "" {
+		variables["SCOPE_SECRET_ID"] = secret
+	}
+	if s.plan.Context["encryption"] == "open" {
+		variables["SEAL_OPEN_ONLY"] = "true"
+	}
+	if err := variables.addNames(result); err != nil {
+		return err
+	}
+	file := stageFile(s.root, s.plan.Stage)
+	if err := variables.Write(file); err != nil {
+		return err
+	}
+	s.out.Line("variables in %s: make idemctl STAGE=%s ARGS=\"list unknown\"", file, s.plan.Stage)
+	return nil
+}
