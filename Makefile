@@ -11,6 +11,7 @@ CONTEXT  := $(if $(PROVIDER_URL),-c providerUrl=$(PROVIDER_URL)) $(if $(API),-c 
             $(if $(ENCRYPTION),-c encryption=$(ENCRYPTION)) $(if $(CORS_ORIGINS),-c corsOrigins=$(CORS_ORIGINS)) \
             $(if $(ALARM_TOPIC),-c alarmTopic=$(ALARM_TOPIC)) $(if $(OUTBOX),-c outbox=$(OUTBOX)) \
             $(if $(OUTBOX_SHARDS),-c outboxShards=$(OUTBOX_SHARDS)) \
+            $(if $(CONCURRENCY),-c 'concurrency=$(CONCURRENCY)') $(if $(ACCOUNT_CONCURRENCY),-c accountConcurrency=$(ACCOUNT_CONCURRENCY)) \
             $(if $(WORKER_CONCURRENCY),-c workerConcurrency=$(WORKER_CONCURRENCY)) $(if $(WEBHOOK_SECRET_ID),-c webhookSecret=$(WEBHOOK_SECRET_ID)) \
             $(if $(FINGERPRINT_SECRET_ID),-c fingerprintSecret=$(FINGERPRINT_SECRET_ID)) $(if $(SCOPE_SECRET_ID),-c scopeSecret=$(SCOPE_SECRET_ID)) -c arch=$(ARCH)
 export EMULATOR
@@ -101,7 +102,7 @@ capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, 
 fmt: ## format the Go code
 	@go fmt work
 
-deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs OUTBOX_SHARDS= WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= SCOPE_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
+deploy: stack ## deploy to AWS with your credentials: PROVIDER_URL=… [NAME= API=http|rest AUTH=gateway|function ARCH= ENCRYPTION=off|open|on OUTBOX=streams|sqs OUTBOX_SHARDS= CONCURRENCY= ACCOUNT_CONCURRENCY= WORKER_CONCURRENCY= WEBHOOK_SECRET_ID= FINGERPRINT_SECRET_ID= SCOPE_SECRET_ID= CORS_ORIGINS= ALARM_TOPIC=]
 	@$(STACK) deploy --name $(NAME) $(CONTEXT)
 
 destroy: stack ## remove the stack from AWS: [NAME=]

@@ -79,13 +79,22 @@ type Config struct {
 	Encryption Encryption
 	// Outbox says how new messages reach the worker. Default: Streams.
 	Outbox Outbox
-	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: 0, no bound: what
-	// leaves enough to others depends on the account.
+	// Concurrency is what each function has of the account's concurrency. Default: of an account with Lambda's default quota;
+	// nothing with Local.
+	Concurrency Concurrency
+	// Stream bounds how many batches of the outbox stream run at once. Default: 10 for each of 4 shards.
+	Stream Stream
+	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: what the worker's
+	// reserved concurrency leaves to it; 0, no bound, where nothing is reserved.
 	WorkerConcurrency int
+	// APIThrottle is what the API lets through, and PaymentThrottle what each route does that makes payments. Default: 1000/1000
+	// and 500/500; none with Local.
+	APIThrottle, PaymentThrottle Throttle
 	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
 	// fill one. It may be raised, and never lowered. Default: 8.
 	OutboxShards int
-	// Quota is what each tenant may ask for. Default: no limits.
+	// Quota is what each tenant may ask for. Default: 50 new keys and 100 look-ups a second, 1,000,000 active keys; no limits
+	// with Local.
 	Quota Quota
 	// WebhookSecret is the name or ARN of the secret in AWS Secrets Manager that the provider signs its webhooks with; a list
 	// separated by commas while one replaces another. Default: none, and no webhooks are taken.
@@ -142,7 +151,6 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
 		Encryption:       choice(&r, "encryption", Off, Open, On),
 		Outbox:           choice(&r, "outbox", Streams, SQS),
-		Quota:            r.quota(),
 		CORSOrigins:      r.matching("corsOrigins", "", originForm),
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Build:            r.text("build", "../.local/build"),
@@ -151,7 +159,10 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = choice(&r, "insights", strconv.FormatBool(!config.Local), strconv.FormatBool(config.Local)) == "true"
-	config.WorkerConcurrency = r.concurrency("workerConcurrency")
+	config.Quota = r.quota(config.Local)
+	config.APIThrottle = r.throttle("apiThrottle", "1000/1000", config.Local)
+	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
+	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)

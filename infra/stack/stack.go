@@ -64,17 +64,7 @@ type parts struct {
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
 func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
-	names := []string{"api", "worker", "sweep", "reconcile", "drift"}
-	if config.Auth == Gateway {
-		names = append(names, "authorizer")
-	}
-	if config.takesWebhooks() {
-		names = append(names, "webhook")
-	}
-	if config.Outbox == SQS {
-		names = append(names, "relay")
-	}
-	if err := config.checkBinaries(names); err != nil {
+	if err := config.checkBinaries(config.functions()); err != nil {
 		return nil, err
 	}
 	stack := awscdk.NewStack(scope, jsii.String(config.Stack), &awscdk.StackProps{
@@ -136,6 +126,21 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	output(stack, "FunctionReconcile", reconcile.FunctionName())
 	output(stack, "FunctionDrift", drift.FunctionName())
 	return stack, nil
+}
+
+// functions are the names of the functions that the stack has.
+func (c Config) functions() []string {
+	names := []string{"api", "worker", "sweep", "reconcile", "drift"}
+	if c.Auth == Gateway {
+		names = append(names, "authorizer")
+	}
+	if c.takesWebhooks() {
+		names = append(names, "webhook")
+	}
+	if c.Outbox == SQS {
+		names = append(names, "relay")
+	}
+	return names
 }
 
 // behind are the functions behind the gateway. Authorizer and webhook are nil where there is none.

@@ -135,7 +135,7 @@ func (c chaosCommand) Run(s call) error {
 // target are the options of a stack in AWS.
 type target struct {
 	Name    string            `default:"idem-payments" help:"Name of the CloudFormation stack."`
-	Context map[string]string `short:"c" help:"CDK context: providerUrl, alarmTopic, api, auth, arch, encryption, outbox, outboxShards, corsOrigins, webhookSecret."`
+	Context map[string]string `short:"c" help:"CDK context: providerUrl, alarmTopic, api, auth, arch, encryption, outbox, outboxShards, concurrency, accountConcurrency, apiThrottle, paymentThrottle, corsOrigins, webhookSecret."`
 }
 
 func (t target) of(root string) stack.Target {
