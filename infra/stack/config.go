@@ -93,6 +93,8 @@ type Config struct {
 	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
 	// fill one. It may be raised, and never lowered. Default: 8.
 	OutboxShards int
+	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with Local.
+	WaitMax int
 	// Quota is what each tenant may ask for. Default: 50 new keys and 100 look-ups a second, 1,000,000 active keys; no limits
 	// with Local.
 	Quota Quota
@@ -162,6 +164,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.Quota = r.quota(config.Local)
 	config.APIThrottle = r.throttle("apiThrottle", "1000/1000", config.Local)
 	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
+	config.WaitMax = r.within("waitMax", waitSeconds(config.Local), 1, 25)
 	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
 	if r.text("providerUrl", "") == "" {

@@ -26,7 +26,7 @@ func TestReadDefaults(t *testing.T) {
 		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 2, Reconcile: 2},
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
-		Quota:   stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
+		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -85,6 +85,7 @@ func TestReadRefuses(t *testing.T) {
 		{"apiThrottle", 100, "requests per second/burst"},
 		{"paymentThrottle", "none", "off"},
 		{"streamBatches", 11, "1 to 10"},
+		{"waitMax", "26", "1 to 25"},
 		{"streamShards", "0", "1 to 100000"},
 		{"accountConcurrency", "many", "1 to"},
 		{"corsOrigins", "shop.example", "http[s]://host"},

@@ -2,6 +2,7 @@
 package stack
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -184,6 +185,7 @@ func (p parts) api() function {
 	environment := p.deliverEnvironment()
 	environment["AUTH"] = jsii.String(string(p.config.Auth))
 	environment["BODY_BYTES_MAX"] = jsii.String(bodyBytesMax)
+	environment["WAIT_MAX"] = jsii.String(fmt.Sprintf("%ds", p.config.WaitMax))
 	environment["RESPONSE_BYTES_MAX"] = jsii.String(responseBytesMax)
 	if p.config.CORSOrigins != "" {
 		environment["CORS_ORIGINS"] = jsii.String(p.config.CORSOrigins)

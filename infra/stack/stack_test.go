@@ -151,6 +151,10 @@ func TestFunctions(t *testing.T) {
 			wanted["Api"].environment["CORS_ORIGINS"] = origins
 		}
 		maps.Copy(wanted["Api"].environment, limits(variant))
+		wanted["Api"].environment["WAIT_MAX"] = map[string]string{"http-function": "20s", "rest-function": "20s", "rest-gateway": "7s"}[variant]
+		if wanted["Api"].environment["WAIT_MAX"] == "" {
+			wanted["Api"].environment["WAIT_MAX"] = "5s"
+		}
 		if chosen(variant, "encryption") {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
 				wanted[name].environment["KEYS_TABLE"], wanted[name].environment["KMS_KEY_ID"] = "KeysTable", "KeysKey"
