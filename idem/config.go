@@ -76,6 +76,13 @@ type Config struct {
 	ScopeSecret []byte
 	// Quota limits the tenants' new keys and look-ups. Default: no limit.
 	Quota Quota
+	// WaitsMax bounds how many requests of this process wait at once, for the execution that holds their key (InFlightWait)
+	// or for a final answer ([Engine.Await]): each holds a connection, memory and, on AWS Lambda, a whole instance, which has
+	// one request anyway. One too many is answered at once, as if it had not wanted to wait. Default 1,000.
+	WaitsMax int
+	// WaitsPerTenantMax bounds the same for each tenant, so that one whose answers take long leaves waits to the others. At
+	// most WaitsMax. Default a tenth of WaitsMax, at least 1.
+	WaitsPerTenantMax int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Random is a cryptographic source of randomness. Default crypto/rand.Reader.
@@ -108,6 +115,8 @@ func (c Config) withDefaults() Config {
 	c.SweepGrace = cmp.Or(c.SweepGrace, 15*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
 	c.RunsMax = cmp.Or(c.RunsMax, 5)
+	c.WaitsMax = cmp.Or(c.WaitsMax, 1000)
+	c.WaitsPerTenantMax = cmp.Or(c.WaitsPerTenantMax, max(1, c.WaitsMax/10))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -155,6 +164,12 @@ func (c Config) validate() error {
 	}
 	if min(c.ContentionTries, c.RunsMax) < 1 || max(c.ContentionTries, c.RunsMax) > countMax {
 		return &ConfigError{"Config.ContentionTries, Config.RunsMax", fmt.Sprintf("%d, %d", c.ContentionTries, c.RunsMax), fmt.Sprintf("must be 1..%d", countMax)}
+	}
+	if c.WaitsMax < 0 {
+		return &ConfigError{"Config.WaitsMax", c.WaitsMax, "must be positive, or 0 for its default"}
+	}
+	if c.WaitsPerTenantMax < 1 || c.WaitsPerTenantMax > c.WaitsMax {
+		return &ConfigError{"Config.WaitsPerTenantMax", c.WaitsPerTenantMax, fmt.Sprintf("must be 1..WaitsMax = %d, or 0 for its default", c.WaitsMax)}
 	}
 	if n := len(c.ScopeSecret); c.ScopeSecret != nil && n < scopeSecretBytesMin {
 		return &ConfigError{"Config.ScopeSecret", fmt.Sprintf("%d bytes", n), fmt.Sprintf("must be at least %d random bytes, or nil", scopeSecretBytesMin)}

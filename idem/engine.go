@@ -23,6 +23,7 @@ type Engine struct {
 	// loss knows until when records may have been lost.
 	loss      *cutover.Reader
 	agreement agreement
+	waits     *waits
 }
 
 // New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
@@ -45,7 +46,7 @@ func New(store storage.Store, cfg Config) (*Engine, error) {
 		cfg.Fingerprinter = f
 	}
 	cfg.ScopeSecret = slices.Clone(cfg.ScopeSecret)
-	e := &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}}
+	e := &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}, waits: newWaits(cfg)}
 	e.loss = e.newLoss()
 	if !cfg.RefuseBefore.IsZero() {
 		e.tellRefuseBefore(context.Background(), "Config.RefuseBefore", cfg.RefuseBefore)
@@ -217,9 +218,15 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 }
 
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
-// without asking the quota. The polls are jittered and back off from 50 ms to 1 s.
+// without asking the quota. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
+// (Config.WaitsMax, Config.WaitsPerTenantMax) it returns at once what there is.
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
 	until := e.now().Add(wait)
+	leave, may := e.waits.enter(tenant)
+	if !may {
+		return e.status(ctx, tenant, id)
+	}
+	defer leave()
 	for try := 0; ; try++ {
 		r, err := e.status(ctx, tenant, id)
 		if err != nil || r == nil || r.State.Final() {

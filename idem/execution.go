@@ -32,6 +32,8 @@ type execution struct {
 	giveBack func()
 	// sent is the message of the last transaction, where it was inserted as claimed.
 	sent *storage.Message
+	// leave ends the wait for another execution; nil where there was none.
+	leave func()
 	// unsettled is what the last try of a release or a parking met.
 	unsettled error
 }
@@ -76,6 +78,7 @@ func (x *execution) expiry() storage.Expiry {
 func (x *execution) drive(ctx context.Context, began protocol.Instant, handler Handler) (protocol.Say, error) {
 	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
 	in := protocol.Input{What: protocol.Begin, Now: began, Deadline: x.deadline(ctx)}
+	defer x.endWait()
 	for {
 		if in.What != protocol.Begin {
 			in.Now = x.now()
@@ -100,6 +103,7 @@ func (x *execution) drive(ctx context.Context, began protocol.Instant, handler H
 		case protocol.Send:
 			in = x.sendOwn(detached, a)
 		case protocol.Run:
+			x.endWait()
 			in = x.start(detached, a, handler)
 		case protocol.Wait:
 			in = x.wait(ctx, a)

@@ -104,10 +104,36 @@ func (x *execution) wait(ctx context.Context, a protocol.Action) protocol.Input 
 		}
 		return x.await(ctx, a)
 	}
+	if !x.mayWait() {
+		return protocol.Input{What: protocol.Woke}
+	}
 	if err := x.pause(ctx, waitPauseMin, a.Pause, a.Wake); err != nil {
 		x.fatal = unavailable(err)
 	}
 	return protocol.Input{What: protocol.Woke}
+}
+
+// mayWait says whether there is room for one more that waits. Where there is none, the machine is told that the time to wait is
+// over: it looks once more, and answers.
+func (x *execution) mayWait() bool {
+	if x.leave != nil {
+		return true
+	}
+	leave, may := x.engine.waits.enter(x.req.Tenant)
+	if !may {
+		x.machine.Request.WaitUntil = 0
+		return false
+	}
+	x.leave = leave
+	return true
+}
+
+// endWait makes room for another one that wants to wait.
+func (x *execution) endWait() {
+	if x.leave != nil {
+		x.leave()
+		x.leave = nil
+	}
 }
 
 // await waits until the handler has ended, or for Action.Wake.

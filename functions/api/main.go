@@ -50,7 +50,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	}
 	app, err := payments.New(payments.Config{
 		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Messages: parts.Store,
-		Inline: inline, Identify: identify, Retention: cfg.Retention, BodyBytesMax: cfg.BodyBytesMax, Logger: parts.Logger,
+		Inline: inline, Identify: identify, Retention: cfg.Retention, BodyBytesMax: cfg.BodyBytesMax, WaitMax: cfg.WaitMax, Logger: parts.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -13,3 +13,11 @@ var Paths = []string{
 	"/v1/accounts/{id}",
 	"/v1/operations/{id}",
 }
+
+// Paying are those of them whose POST moves money.
+var Paying = []string{
+	"/v1/payments",
+	"/v1/payments/{id}/refunds",
+	"/v1/payouts",
+	"/v1/transfers",
+}

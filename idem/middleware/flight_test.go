@@ -3,11 +3,14 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -111,6 +114,45 @@ func deferred(a *api) (settle func(state storage.State, final idem.Response)) {
 			a.Error(err)
 		}
 	}
+}
+
+// One wait too many of a tenant, or of the process, is answered at once with the 202 as it stands.
+func TestPreferWaitIsBoundedByTenantAndInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newLocalAPI(t, nil)
+		var err error
+		if a.engine, err = idem.New(a.mem, idem.Config{WaitsMax: 3, WaitsPerTenantMax: 2, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+			t.Fatal(err)
+		}
+		if a.mw, err = middleware.New(a.engine, middleware.Config{Identify: identify, DocsURL: "https://docs.example/idempotency"}); err != nil {
+			t.Fatal(err)
+		}
+		deferred(a)
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		held := map[string]int{}
+		for _, tenant := range []string{"greedy", "other"} {
+			for n := range 10 {
+				group.Go(func() {
+					began := time.Now()
+					r := a.do(ask{tenant: tenant, keys: []string{strconv.Itoa(n)}, header: map[string]string{"Prefer": "wait=20"}})
+					if r.wants(t, 202, "executed"); r.Header.Get("Retry-After") == "" {
+						t.Errorf("%v", r.Header)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if time.Since(began) > 19*time.Second {
+						held[tenant]++
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		group.Wait()
+		if held["greedy"] != 2 || held["other"] != 1 {
+			t.Errorf("held %v, want 2 of the first tenant and the one that is left of the other", held)
+		}
+	})
 }
 
 // payments-api.md "Prefer: wait=N" (RFC 7240): holds the request until the final answer or N is over; then the 202.

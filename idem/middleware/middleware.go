@@ -64,7 +64,8 @@ type Config struct {
 	OperationsPath string
 	// DocsURL is the API's documentation of its idempotency, for Link; rel="describedby". Default: no Link.
 	DocsURL string
-	// WaitMax bounds "Prefer: wait". Default 20 s, at most 25 s.
+	// WaitMax bounds "Prefer: wait". How many requests wait at once is bounded by the engine (idem.Config.WaitsMax,
+	// WaitsPerTenantMax). Default 20 s, at most 25 s.
 	WaitMax time.Duration
 	// Random is a cryptographic source of randomness, for the one-off keys of unprotected executions. Default
 	// crypto/rand.Reader.

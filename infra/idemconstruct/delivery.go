@@ -1,6 +1,7 @@
 package idemconstruct
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
@@ -17,9 +18,9 @@ const (
 	// batchRecords is Lambda's most without a batching window, which would delay every first delivery, and SQS's most for one
 	// request of a relay.
 	batchRecords = 10
-	// shardBatches lets ten batches of one shard run at once: wake-ups have no order to keep, and one provider that
-	// answers slowly must not hold up the messages behind it.
-	shardBatches = 10
+	// shardBatchesDefault is Lambda's most: wake-ups have no order to keep, and one provider that answers slowly must not
+	// hold up the messages behind it.
+	shardBatchesDefault = 10
 	// streamRetriesMax and streamAgeMax bound what a poison record may cost; both are infinite by default, and the
 	// record then blocks its shard for a day. The sweep has offered the message again long before they are over.
 	streamRetriesMax = 5
@@ -47,6 +48,10 @@ type DeliveryProps struct {
 	// ConcurrencyMax bounds how many workers take wake-ups at once, 2 to 1000, so that a long queue leaves the account's
 	// concurrency to others. Default: no bound.
 	ConcurrencyMax int
+	// ShardBatches bounds how many batches of one shard of the outbox stream run at once, 1 to 10. With the number of shards,
+	// which is that of the table's partitions, it is the most executions that the stream takes: Lambda has no other bound for
+	// a stream but the function's reserved concurrency. Default: 10.
+	ShardBatches int
 }
 
 // Delivery makes sure that every message of the outbox reaches the worker: at once from the stream, later through the
@@ -102,7 +107,7 @@ func newStream(scope constructs.Construct, props DeliveryProps, target awslambda
 		StartingPosition:        awslambda.StartingPosition_TRIM_HORIZON,
 		Filters:                 &[]*map[string]any{insertOfPending()},
 		BatchSize:               jsii.Number(batchRecords),
-		ParallelizationFactor:   jsii.Number(shardBatches),
+		ParallelizationFactor:   jsii.Number(cmp.Or(props.ShardBatches, shardBatchesDefault)),
 		BisectBatchOnError:      jsii.Bool(true),
 		ReportBatchItemFailures: jsii.Bool(true),
 		RetryAttempts:           jsii.Number(streamRetriesMax),

@@ -79,13 +79,24 @@ type Config struct {
 	Encryption Encryption
 	// Outbox says how new messages reach the worker. Default: Streams.
 	Outbox Outbox
-	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: 0, no bound: what
-	// leaves enough to others depends on the account.
+	// Concurrency is what each function has of the account's concurrency. Default: of an account with Lambda's default quota;
+	// nothing with Local.
+	Concurrency Concurrency
+	// Stream bounds how many batches of the outbox stream run at once. Default: 10 for each of 4 shards.
+	Stream Stream
+	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: what the worker's
+	// reserved concurrency leaves to it; 0, no bound, where nothing is reserved.
 	WorkerConcurrency int
+	// APIThrottle is what the API lets through, and PaymentThrottle what each route does that makes payments. Default: 1000/1000
+	// and 500/500; none with Local.
+	APIThrottle, PaymentThrottle Throttle
 	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
 	// fill one. It may be raised, and never lowered. Default: 8.
 	OutboxShards int
-	// Quota is what each tenant may ask for. Default: no limits.
+	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with Local.
+	WaitMax int
+	// Quota is what each tenant may ask for. Default: 50 new keys and 100 look-ups a second, 1,000,000 active keys; no limits
+	// with Local.
 	Quota Quota
 	// WebhookSecret is the name or ARN of the secret in AWS Secrets Manager that the provider signs its webhooks with; a list
 	// separated by commas while one replaces another. Default: none, and no webhooks are taken.
@@ -150,7 +161,6 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
 		Encryption:       choice(&r, "encryption", Off, Open, On),
 		Outbox:           choice(&r, "outbox", Streams, SQS),
-		Quota:            r.quota(),
 		CORSOrigins:      r.matching("corsOrigins", "", originForm),
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Backup:           choice(&r, "backup", "off", "on") == "on",
@@ -163,7 +173,11 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = r.unlessLocal("insights", config.Local)
-	config.WorkerConcurrency = r.concurrency("workerConcurrency")
+	config.Quota = r.quota(config.Local)
+	config.APIThrottle = r.throttle("apiThrottle", "1000/1000", config.Local)
+	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
+	config.WaitMax = r.within("waitMax", waitSeconds(config.Local), 1, 25)
+	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)

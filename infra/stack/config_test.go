@@ -23,6 +23,10 @@ func TestReadDefaults(t *testing.T) {
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
 		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, OutboxShards: 8,
+		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 2, Reconcile: 2},
+		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
+		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
+		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
 		TerminationProtection: true,
 		Account:               "111122223333", Region: "us-gov-west-1",
 	}
@@ -41,6 +45,10 @@ func TestReadLocalIsNeverARealAccount(t *testing.T) {
 	)
 	if err != nil || got.Account != "000000000000" || got.Region != "us-east-1" || got.Insights || got.TerminationProtection {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	if got.Concurrency != (stack.Concurrency{}) || got.WorkerConcurrency != 0 || got.Quota != (stack.Quota{}) ||
+		got.APIThrottle != (stack.Throttle{}) || got.PaymentThrottle != (stack.Throttle{}) {
+		t.Errorf("limits that emulators may refuse: %+v", got)
 	}
 }
 
@@ -74,6 +82,13 @@ func TestReadRefuses(t *testing.T) {
 		{"quotaNewKeys", "-1", "0 to 1000000000"},
 		{"quotaActiveKeys", "many", "0 to 1000000000"},
 		{"quotaLookUps", "1.5", "0 to 1000000000"},
+		{"apiThrottle", "0/10", "requests per second/burst"},
+		{"apiThrottle", 100, "requests per second/burst"},
+		{"paymentThrottle", "none", "off"},
+		{"streamBatches", 11, "1 to 10"},
+		{"waitMax", "26", "1 to 25"},
+		{"streamShards", "0", "1 to 100000"},
+		{"accountConcurrency", "many", "1 to"},
 		{"corsOrigins", "shop.example", "http[s]://host"},
 		{"corsOrigins", "https://shop.example/", "http[s]://host"},
 		{"corsOrigins", "https://shop.example, https://other.example", "http[s]://host"},

@@ -85,6 +85,8 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 		Environment:  &environment,
 		LogGroup:     logs,
 		Role:         role.WithoutPolicyUpdates(nil),
+
+		ReservedConcurrentExecutions: config.Concurrency.of(f.name),
 	}
 	if f.once {
 		props.RetryAttempts = jsii.Number(0)

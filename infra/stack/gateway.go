@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -52,11 +53,15 @@ func httpAPI(scope constructs.Construct, config Config, served behind) front {
 			Authorizer:  awsapigatewayv2.NewHttpNoneAuthorizer(),
 		})
 	}
+	var paying []awsapigatewayv2.HttpRoute
 	for _, path := range route.Paths {
-		api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+		routes := api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
 			Path: jsii.String(path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod_ANY},
 			Integration: props.DefaultIntegration,
 		})
+		if slices.Contains(route.Paying, path) {
+			paying = append(paying, *routes...)
+		}
 		if served.authorizer != nil && config.CORSOrigins != "" {
 			// A preflight carries no credentials: the application answers it, and nothing else, to anybody.
 			api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
@@ -65,11 +70,14 @@ func httpAPI(scope constructs.Construct, config Config, served behind) front {
 			})
 		}
 	}
+	throttleHTTP(api, config, paying)
 	return front{url: api.ApiEndpoint(), api: api}
 }
 
 // restAPI is httpAPI for a REST API.
 func restAPI(scope constructs.Construct, config Config, served behind) front {
+	options := &awsapigateway.StageOptions{StageName: jsii.String(restStage)}
+	throttleREST(options, config, restPayments(served))
 	api := awsapigateway.NewRestApi(scope, jsii.String("RestApi"), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(config.Stack),
 		EndpointConfiguration: &awsapigateway.EndpointConfiguration{
@@ -78,7 +86,7 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 		// Without it a REST API reads and writes every body as text, and what is not UTF-8 comes out as other bytes.
 		BinaryMediaTypes: jsii.Strings("*/*"),
 		CloudWatchRole:   jsii.Bool(false),
-		DeployOptions:    &awsapigateway.StageOptions{StageName: jsii.String(restStage)},
+		DeployOptions:    options,
 	})
 	// CDK's own output of the URL, with a name nobody asked for and a trailing slash.
 	api.Node().TryRemoveChild(jsii.String("Endpoint"))
@@ -98,12 +106,19 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 		problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
 			"forbidden", "The token is not valid.")
 	}
+	if !config.APIThrottle.off() || !config.PaymentThrottle.off() {
+		problemResponse(api, "Throttled", awsapigateway.ResponseType_THROTTLED(), http.StatusTooManyRequests,
+			"too_many_requests", "There are too many requests at the moment. Nothing was executed; send this one again later.")
+	}
 	resources := []awsapigateway.IResource{api.Root(), proxyBelow(api.Root())}
 	if served.webhook != nil {
 		resources = append(resources, restWebhook(api.Root(), served.webhook)...)
 	}
 	for _, resource := range resources {
 		resource.AddMethod(jsii.String("ANY"), integration, method)
+		if !config.PaymentThrottle.off() && *resource.Path() == restPayments(served) {
+			resource.AddMethod(jsii.String("POST"), integration, method) // for the throttle of its own
+		}
 		if served.authorizer != nil && config.CORSOrigins != "" {
 			resource.AddMethod(jsii.String("OPTIONS"), integration, &awsapigateway.MethodOptions{
 				AuthorizationType: awsapigateway.AuthorizationType_NONE,
@@ -114,6 +129,14 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
 	})}
+}
+
+// restPayments is the path of the resource that payments are made at: the nearest proxy above them.
+func restPayments(served behind) string {
+	if served.webhook != nil {
+		return "/v1/{proxy+}" // the webhooks' path has made a resource of /v1
+	}
+	return "/{proxy+}"
 }
 
 func proxyBelow(resource awsapigateway.IResource) awsapigateway.IResource {

@@ -58,7 +58,7 @@ func TestRESTAPIRoutesEverythingToTheApplication(t *testing.T) {
 		t.Run(variant, func(t *testing.T) {
 			template := synthesize(t, variant)
 			template.counts(t, "AWS::ApiGatewayV2::Api", 0)
-			template.counts(t, "AWS::ApiGateway::Method", map[string]int{"rest-gateway": 13, "rest-function": 7}[variant])
+			template.counts(t, "AWS::ApiGateway::Method", map[string]int{"rest-gateway": 14, "rest-function": 7}[variant])
 			template.has(t, "AWS::ApiGateway::RestApi", map[string]any{"BinaryMediaTypes": []string{"*/*"}})
 			template.has(t, "AWS::ApiGateway::Stage", map[string]any{"StageName": "prod"})
 			template.has(t, "AWS::ApiGateway::Resource", map[string]any{"PathPart": "{proxy+}"})
@@ -101,11 +101,11 @@ func TestPreflightsPassTheAuthorizer(t *testing.T) {
 
 func TestGatewayRefusesWithAProblemDocument(t *testing.T) {
 	template := synthesize(t, "rest-gateway")
-	template.counts(t, "AWS::ApiGateway::GatewayResponse", 2)
+	template.counts(t, "AWS::ApiGateway::GatewayResponse", 3)
 	for kind, want := range map[string]struct {
 		status int
 		code   string
-	}{"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}} {
+	}{"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}, "THROTTLED": {429, "too_many_requests"}} {
 		template.has(t, "AWS::ApiGateway::GatewayResponse", map[string]any{
 			"ResponseType":       kind,
 			"ResponseParameters": map[string]any{"gatewayresponse.header.Content-Type": "'application/problem+json'"},

@@ -22,7 +22,7 @@ const (
 
 // concurrency is the value of a key that has a bound of Lambda's on pollers; the default is 0.
 func (r *reader) concurrency(key string) int {
-	n := r.count(key)
+	n := r.count(key, 0)
 	if n == 1 || n > 1000 {
 		r.refuse(key, strconv.Itoa(n), "2 to 1000, or 0 for no bound")
 	}
@@ -48,7 +48,7 @@ func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.
 	reader = worker
 	props := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
-		ConcurrencyMax: p.config.WorkerConcurrency,
+		ConcurrencyMax: p.config.WorkerConcurrency, ShardBatches: p.config.Stream.Batches,
 	}
 	if p.config.Outbox == SQS {
 		relay := p.relay().add(stack, p.config)

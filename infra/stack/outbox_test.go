@@ -40,7 +40,7 @@ func TestStreamMapping(t *testing.T) {
 		template.has(t, "AWS::Lambda::EventSourceMapping", map[string]any{
 			"StartingPosition":           "TRIM_HORIZON",
 			"BatchSize":                  10,
-			"ParallelizationFactor":      10,
+			"ParallelizationFactor":      map[bool]int{false: 10, true: 5}[chosen(variant, "streamBatches")],
 			"BisectBatchOnFunctionError": true,
 			"MaximumRetryAttempts":       5,
 			"MaximumRecordAgeInSeconds":  900,
@@ -74,8 +74,10 @@ func TestQueues(t *testing.T) {
 			t.Errorf("mapping %v", mapping)
 		}
 		scaling, bounded := mapping["ScalingConfig"].(map[string]any)
-		if bounded != chosen(variant, "workerConcurrency") || bounded && scaling["MaximumConcurrency"] != 20.0 {
-			t.Errorf("concurrency %v", scaling)
+		// Of 200: without 10 for an operator, and without 10 batches of 4 shards, which the worker reads itself.
+		most := map[string]any{"http-gateway": 150.0, "rest-gateway": 20.0}[variant]
+		if bounded != (most != nil) || bounded && scaling["MaximumConcurrency"] != most {
+			t.Errorf("concurrency %v, want %v", scaling, most)
 		}
 		dead := template.only(t, "AWS::SQS::Queue", "QueuesDeadLetter")
 		if dead.Properties["MessageRetentionPeriod"] != (14 * 24 * time.Hour).Seconds() {

@@ -113,7 +113,7 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			if name != "Authorizer" && name != "Relay" && name != "Drift" && chosen(variant, "encryption") {
 				want = slices.Concat(want, seal)
 			}
-			if name == "Api" && chosen(variant, "quotaNewKeys") {
+			if name == "Api" && limits(variant) != nil {
 				want = slices.Concat(want, []string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"})
 			}
 			if name == "Api" && chosen(variant, "fingerprintSecret") {

@@ -2,6 +2,7 @@
 package stack
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -64,17 +65,7 @@ type parts struct {
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
 func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
-	names := []string{"api", "worker", "sweep", "reconcile", "drift"}
-	if config.Auth == Gateway {
-		names = append(names, "authorizer")
-	}
-	if config.takesWebhooks() {
-		names = append(names, "webhook")
-	}
-	if config.Outbox == SQS {
-		names = append(names, "relay")
-	}
-	if err := config.checkBinaries(names); err != nil {
+	if err := config.checkBinaries(config.functions()); err != nil {
 		return nil, err
 	}
 	stack := awscdk.NewStack(scope, jsii.String(config.Stack), &awscdk.StackProps{
@@ -163,6 +154,21 @@ func (c Config) tags() *map[string]*string {
 	return &tags
 }
 
+// functions are the names of the functions that the stack has.
+func (c Config) functions() []string {
+	names := []string{"api", "worker", "sweep", "reconcile", "drift"}
+	if c.Auth == Gateway {
+		names = append(names, "authorizer")
+	}
+	if c.takesWebhooks() {
+		names = append(names, "webhook")
+	}
+	if c.Outbox == SQS {
+		names = append(names, "relay")
+	}
+	return names
+}
+
 // behind are the functions behind the gateway. Authorizer and webhook are nil where there is none.
 type behind struct{ application, authorizer, webhook awslambda.IFunction }
 
@@ -204,6 +210,7 @@ func (p parts) api() function {
 	environment := p.deliverEnvironment()
 	environment["AUTH"] = jsii.String(string(p.config.Auth))
 	environment["BODY_BYTES_MAX"] = jsii.String(bodyBytesMax)
+	environment["WAIT_MAX"] = jsii.String(fmt.Sprintf("%ds", p.config.WaitMax))
 	environment["RESPONSE_BYTES_MAX"] = jsii.String(responseBytesMax)
 	if p.config.CORSOrigins != "" {
 		environment["CORS_ORIGINS"] = jsii.String(p.config.CORSOrigins)

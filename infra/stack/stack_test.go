@@ -26,7 +26,7 @@ func TestTablesHaveTheShapeOfSchema(t *testing.T) {
 		if chosen(variant, "encryption") {
 			shapes["KeysTable"] = schema.Keys()
 		}
-		if chosen(variant, "quotaNewKeys") {
+		if limits(variant) != nil {
 			shapes["Quota"] = schema.Quota()
 		}
 		template.counts(t, "AWS::DynamoDB::GlobalTable", len(shapes))
@@ -150,10 +150,10 @@ func TestFunctions(t *testing.T) {
 		if chosen(variant, "corsOrigins") {
 			wanted["Api"].environment["CORS_ORIGINS"] = origins
 		}
-		if chosen(variant, "quotaNewKeys") {
-			maps.Copy(wanted["Api"].environment, map[string]any{
-				"QUOTA_TABLE": "Quota", "QUOTA_NEW_KEYS_PER_SECOND": "50", "QUOTA_ACTIVE_KEYS": "100000", "QUOTA_LOOK_UPS_PER_SECOND": "0",
-			})
+		maps.Copy(wanted["Api"].environment, limits(variant))
+		wanted["Api"].environment["WAIT_MAX"] = map[string]string{"http-function": "20s", "rest-function": "20s", "rest-gateway": "7s"}[variant]
+		if wanted["Api"].environment["WAIT_MAX"] == "" {
+			wanted["Api"].environment["WAIT_MAX"] = "5s"
 		}
 		if chosen(variant, "encryption") {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {

@@ -24,12 +24,14 @@ var variants = map[string]map[string]any{
 	"rest-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
 		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
+		"quotaLookUps": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
 		"outbox": "sqs", "workerConcurrency": "20", "fingerprintSecret": "payments/fingerprints",
 		"scopeSecret": "payments/scopes", "outboxShards": "16", "backup": "on", "stage": "prod", "owner": "payments team",
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
-		"alarmTopic": "none",
+		"alarmTopic": "none", "concurrency": "none", "apiThrottle": "off", "paymentThrottle": "off",
+		"quotaNewKeys": "0", "quotaActiveKeys": 0, "quotaLookUps": 0,
 	},
 	"http-function": {"local": true, "arch": "amd64", "auth": "function", "localWebhookSecret": localSecret, "alarmTopic": "none"},
 	"rest-function": {
@@ -58,6 +60,16 @@ const origins = "https://shop.example,http://localhost:3000"
 
 // chosen tells whether a variant has something that is off by default.
 func chosen(variant, key string) bool { return variants[variant][key] != nil }
+
+// limits are what the api function is told of every tenant's limits: by default, chosen, or nil where there are none.
+func limits(variant string) map[string]any {
+	told := func(newKeys, activeKeys, lookUps string) map[string]any {
+		return map[string]any{
+			"QUOTA_TABLE": "Quota", "QUOTA_NEW_KEYS_PER_SECOND": newKeys, "QUOTA_ACTIVE_KEYS": activeKeys, "QUOTA_LOOK_UPS_PER_SECOND": lookUps,
+		}
+	}
+	return map[string]map[string]any{"http-gateway": told("50", "1000000", "100"), "rest-gateway": told("50", "100000", "0")}[variant]
+}
 
 // alarmTopic is where one of them sends its alarms.
 const alarmTopic = "arn:aws:sns:eu-central-1:111122223333:oncall"

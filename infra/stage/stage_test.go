@@ -83,7 +83,7 @@ func TestReadNamesFieldValueAndRule(t *testing.T) {
 		{"context.alarmTopic", nil, `context.alarmTopic="null" is refused; allowed: a string`},
 		{"context.alarmTopic", "oncall", `context alarmTopic="oncall" is refused; allowed: an SNS topic's ARN`},
 		{"context.alarmTopic", "arn:aws:sns:eu-west-1:111122223333:oncall", `allowed: a topic in eu-central-1`},
-		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: alarmTopic, api, arch, auth, backup,`},
+		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accountConcurrency, alarmTopic, api, apiThrottle, arch, auth, backup,`},
 		{"context.account", "111122223333", `context.account="\"111122223333\"" is refused; allowed: nothing: account is a field`},
 		{"context.stage", "prod", "the stage's name is the file's"},
 		{"context.local", true, "context.local is refused: it is for a local stack only"},
@@ -163,7 +163,7 @@ func TestProductionListsAllThatIsMissing(t *testing.T) {
 	file := production()
 	file["context"] = map[string]any{"providerUrl": "https://provider.example", "alarmTopic": "none"}
 	_, err := read(t, file)
-	if err == nil || strings.Count(err.Error(), "\n  context.") != 9 {
+	if err == nil || strings.Count(err.Error(), "\n  context.") != 6 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -129,6 +129,8 @@ type API struct {
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.
 	BodyBytesMax int `env:"BODY_BYTES_MAX" envDefault:"262144"`
+	// WaitMax bounds "Prefer: wait": for so long a request may hold an instance of the function. At most 25 s.
+	WaitMax time.Duration `env:"WAIT_MAX" envDefault:"20s"`
 	// CORSOrigins are the origins whose pages may call, separated by commas. Default: none, and nothing is said of CORS.
 	CORSOrigins []string `env:"CORS_ORIGINS"`
 	// RecordCache answers replays of final records from memory for a minute. Default: no.
@@ -145,12 +147,18 @@ func (a API) check() error {
 	if a.Auth != AuthGateway && a.Auth != AuthFunction {
 		return fmt.Errorf("configuration: AUTH = %q: must be %s or %s", a.Auth, AuthGateway, AuthFunction)
 	}
+	if a.WaitMax <= 0 || a.WaitMax > waitMaxBound {
+		return fmt.Errorf("configuration: WAIT_MAX = %v: must be more than 0 and at most %v", a.WaitMax, waitMaxBound)
+	}
 	if len(a.FingerprintSecrets) > 0 && a.FingerprintSecretID != "" {
 		return fmt.Errorf("configuration: FINGERPRINT_SECRETS (%d secrets), FINGERPRINT_SECRET_ID = %q: at most one of them may be set",
 			len(a.FingerprintSecrets), a.FingerprintSecretID)
 	}
 	return errors.Join(a.Worker.check(), a.Quota.check(), a.Scopes.check())
 }
+
+// waitMaxBound is the middleware's.
+const waitMaxBound = 25 * time.Second
 
 // Worker is the configuration of the functions that deliver messages or decide what became of them.
 type Worker struct {

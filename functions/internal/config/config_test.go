@@ -21,7 +21,7 @@ var variables = map[string]string{
 
 // optional are the other variables that functions read.
 var optional = []string{
-	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
+	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "WAIT_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS",
@@ -73,7 +73,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute, KeyTimeout: time.Second},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
 	}
-	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10}); !reflect.DeepEqual(api, want) {
+	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10, WaitMax: 20 * time.Second}); !reflect.DeepEqual(api, want) {
 		t.Errorf("api: %+v, want %+v", api, want)
 	}
 	if worker, err := config.Read[config.Worker](); err != nil || worker != delivery {
@@ -114,6 +114,9 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"OUTBOX_SHARDS=0", []func() error{api, worker}},
 		{"OUTBOX_SHARDS=257", []func() error{api, worker}},
 		{"BODY_BYTES_MAX=256KiB", []func() error{api}},
+		{"WAIT_MAX=20", []func() error{api}},
+		{"WAIT_MAX=0s", []func() error{api}},
+		{"WAIT_MAX=26s", []func() error{api}},
 		{"RESPONSE_BYTES_MAX=0x10", []func() error{api, worker}},
 		{"KEYS_TABLE=keys", []func() error{api, worker}},
 		{"KMS_KEY_ID=alias/keys", []func() error{api, worker}},

@@ -21,7 +21,7 @@ const (
 	operationTransfers = "transfers.create"
 )
 
-// Config is what the application needs; all of it is required but for Inline and the logger.
+// Config is what the application needs; all of it is required but for Inline, WaitMax and the logger.
 type Config struct {
 	Engine   *idem.Engine
 	Ledger   Ledger
@@ -34,7 +34,9 @@ type Config struct {
 	Retention time.Duration
 	// BodyBytesMax bounds a request's body, in bytes.
 	BodyBytesMax int
-	Logger       *slog.Logger
+	// WaitMax bounds "Prefer: wait". Default 20 s.
+	WaitMax time.Duration
+	Logger  *slog.Logger
 }
 
 // DocsURL is where the API's answers are explained.
@@ -91,7 +93,7 @@ func Routes(retention time.Duration) ([]middleware.RouteInfo, error) {
 func route(cfg Config) (*middleware.Router, error) {
 	mw, err := middleware.New(cfg.Engine, middleware.Config{
 		Identify: cfg.Identify, BodyBytesMax: cfg.BodyBytesMax, OperationsPath: operationsPath, DocsURL: DocsURL,
-		Logger: cfg.Logger,
+		WaitMax: cfg.WaitMax, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

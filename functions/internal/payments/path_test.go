@@ -22,6 +22,24 @@ func TestAPathInAnotherSpellingIsNotFound(t *testing.T) {
 	})
 }
 
+// The gateway's throttle of what moves money is on every path that takes a POST, and on no other.
+func TestTheGatewaysPayingRoutesAreTheApplicationsPosts(t *testing.T) {
+	routes, err := payments.Routes(24 * time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var posts []string
+	for _, r := range routes {
+		if method, path, _ := strings.Cut(r.Pattern, " "); method == "POST" && path != "/v1/webhooks/provider" {
+			posts = append(posts, path)
+		}
+	}
+	slices.Sort(posts)
+	if want := slices.Sorted(slices.Values(route.Paying)); !slices.Equal(posts, want) {
+		t.Errorf("the application takes POST at %q, the gateway throttles %q", posts, want)
+	}
+}
+
 // A gateway has a route for each of these, and what comes by another one is answered 404.
 func TestTheGatewaysRoutesAreTheApplicationsPaths(t *testing.T) {
 	routes, err := payments.Routes(24 * time.Hour)

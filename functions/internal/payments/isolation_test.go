@@ -1,0 +1,103 @@
+package payments_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+const (
+	hanging      = 20 // requests or messages of tenant-a that hang at the provider
+	hangs        = 2 * time.Second
+	rounds       = 3
+	perRound     = 30
+	slowerAtMost = 2.0
+	// noise is what a busy machine adds to a median by itself; who queues behind what hangs waits for seconds.
+	noise = 25 * time.Millisecond
+)
+
+// apart demands that tenant-b's median beside tenant-a's hanging ones is at most twice the one without: the ratio of each
+// round, measured within seconds and against the noise at least, and the median of the rounds, because the machine has other work.
+func (w *world) apart(what string, one func(i int), hang func(i int)) {
+	w.Helper()
+	var ratios []float64
+	n := 0
+	median := func() time.Duration {
+		took := make([]time.Duration, perRound)
+		for i := range took {
+			n++
+			began := time.Now()
+			one(n)
+			took[i] = time.Since(began)
+		}
+		slices.Sort(took)
+		return took[perRound/2]
+	}
+	median() // connections are made
+	for round := range rounds {
+		alone := median()
+		before := w.underway()
+		var hung sync.WaitGroup
+		for i := range hanging {
+			hung.Go(func() { hang(round*hanging + i) })
+		}
+		for w.underway() < before+hanging {
+			time.Sleep(time.Millisecond)
+		}
+		beside := median()
+		hung.Wait()
+		ratios = append(ratios, float64(beside)/float64(max(alone, noise)))
+		w.Logf("%s: median %v alone, %v beside %d that hang", what, alone, beside, hanging)
+	}
+	slices.Sort(ratios)
+	if ratio := ratios[rounds/2]; ratio > slowerAtMost {
+		w.Errorf("%s: %.2f times slower beside another tenant's that hang, want at most %v: %.2f", what, ratio, slowerAtMost, ratios)
+	}
+}
+
+// underway is how many requests have met the rule that hangs so far.
+func (w *world) underway() int {
+	w.Helper()
+	rules, err := w.provider.Rules(w.Context())
+	w.ok(err)
+	return rules[0].Applied
+}
+
+// Payouts of one tenant that hang within their requests move nobody else's.
+func TestInlineDeliveriesThatHangAreTheirTenantsAlone(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.ok(w.provider.Faults(w.Context(), provider.Rule{On: provider.Screening, Destination: "bank_hang", Fault: provider.HangBefore}))
+		w.apart("inline", func(i int) {
+			w.post(tenantB, "/v1/payouts", fmt.Sprintf("b-%d", i), send("bank_ok", 1)).want(201)
+		}, func(i int) {
+			w.post(tenantA, "/v1/payouts", fmt.Sprintf("a-%d", i), send("bank_hang", 1)).want(202)
+		})
+	}, options{callTimeout: hangs})
+}
+
+// Messages of one tenant that hang in the worker, which runs a whole batch at once, move nobody else's.
+func TestMessagesThatHangAreTheirTenantsAlone(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.ok(w.provider.Faults(w.Context(), provider.Rule{On: provider.Charge, Source: "card_hang", Fault: provider.HangBefore}))
+		w.apart("worker", func(i int) {
+			w.ok(w.worker.Deliver(w.Context(), w.accepted(tenantB, fmt.Sprintf("b-%d", i), "card_ok")))
+		}, func(i int) {
+			if err := w.worker.Deliver(w.Context(), w.accepted(tenantA, fmt.Sprintf("a-%d", i), "card_hang")); err != nil {
+				w.Error(err)
+			}
+		})
+	}, options{callTimeout: hangs})
+}
+
+// accepted asks for a payment and returns its message.
+func (w *world) accepted(tenant, key, source string) idem.MessageID {
+	w.Helper()
+	got := w.post(tenant, "/v1/payments", key, order(source)).want(202)
+	return idem.OperationID(strings.TrimPrefix(got.header.Get("Location"), "/v1/operations/")).Message(1)
+}
