@@ -108,11 +108,28 @@ func (s Sealing) check() error {
 	return nil
 }
 
+// APIKeys is where API keys are, and how they are read.
+type APIKeys struct {
+	APIKeysTable string `env:"API_KEYS_TABLE"`
+	// APIKeyCacheAge is for how long a process uses what it has read of a key, and so how long a revoked one works at the most.
+	// 0 reads every time.
+	APIKeyCacheAge time.Duration `env:"API_KEY_CACHE_AGE" envDefault:"1m"`
+}
+
+func (k APIKeys) check(needed string) error {
+	if k.APIKeysTable == "" {
+		return fmt.Errorf("configuration: API_KEYS_TABLE is not set, which %s needs", needed)
+	}
+	return nil
+}
+
 // Authorizer is the configuration of the authorizer function.
 type Authorizer struct {
 	Log
-	Payments
+	APIKeys
 }
+
+func (a Authorizer) check() error { return a.APIKeys.check("the authorizer") }
 
 // The places where the caller is authenticated.
 const (
@@ -125,6 +142,7 @@ type API struct {
 	Worker
 	Quota
 	Scopes
+	APIKeys
 	// Auth says who authenticates: the gateway's authorizer, whose context names the tenant, or this function.
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.
@@ -144,6 +162,11 @@ type API struct {
 func (a API) check() error {
 	if a.Auth != AuthGateway && a.Auth != AuthFunction {
 		return fmt.Errorf("configuration: AUTH = %q: must be %s or %s", a.Auth, AuthGateway, AuthFunction)
+	}
+	if a.Auth == AuthFunction {
+		if err := a.APIKeys.check("AUTH = " + AuthFunction); err != nil {
+			return err
+		}
 	}
 	if len(a.FingerprintSecrets) > 0 && a.FingerprintSecretID != "" {
 		return fmt.Errorf("configuration: FINGERPRINT_SECRETS (%d secrets), FINGERPRINT_SECRET_ID = %q: at most one of them may be set",
