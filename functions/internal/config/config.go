@@ -116,6 +116,11 @@ type APIKeys struct {
 	APIKeyCacheAge time.Duration `env:"API_KEY_CACHE_AGE" envDefault:"1m"`
 }
 
+// OperatorKeys is the configuration of the operator's commands about API keys.
+type OperatorKeys struct {
+	APIKeysTable string `env:"API_KEYS_TABLE,notEmpty"`
+}
+
 func (k APIKeys) check(needed string) error {
 	if k.APIKeysTable == "" {
 		return fmt.Errorf("configuration: API_KEYS_TABLE is not set, which %s needs", needed)
