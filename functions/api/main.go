@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
@@ -44,7 +43,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	identify, err := identifier(cfg, parts.Client)
+	identify, err := identifier(cfg, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +152,18 @@ func inline(parts delivery.Parts) (*outbox.Inline, error) {
 	return outbox.NewInline(worker)
 }
 
-func identifier(cfg config.API, client *dynamodb.Client) (func(*http.Request) (middleware.Identity, error), error) {
+func identifier(cfg config.API, parts delivery.Parts) (func(*http.Request) (middleware.Identity, error), error) {
 	switch cfg.Auth {
 	case config.AuthGateway:
 		return identity.Gateway, nil
 	case config.AuthFunction:
-		return identity.Function(apikey.Authenticator{Client: client, Table: cfg.PaymentsTable}), nil
+		keys, err := apikey.New(apikey.Config{
+			Table: apikey.Table{Client: parts.Client, Name: cfg.APIKeysTable}, CacheAge: cfg.APIKeyCacheAge, Logger: parts.Logger,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("configuration: API_KEY_CACHE_AGE: %w", err)
+		}
+		return identity.Function(keys), nil
 	}
 	return nil, fmt.Errorf("configuration: AUTH = %q", cfg.Auth)
 }

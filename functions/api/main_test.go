@@ -173,7 +173,7 @@ func TestSampleTransferAndAccount(t *testing.T) {
 // AUTH=function asks the tokens' table, whatever the gateway says.
 func TestAuth(t *testing.T) {
 	s := lambdatest.New(t)
-	unknown := []byte(strings.ReplaceAll(string(lambdatest.Sample(t, "api-http-payment")), lambdatest.Token, "another-token-of-tenant-a"))
+	unknown := []byte(strings.ReplaceAll(string(lambdatest.Sample(t, "api-http-payment")), lambdatest.Token, "idem_test_00000000000000000000000000000EXAMPLEnobody02TQVP5"))
 	for _, c := range []struct {
 		auth, name string
 		event      []byte

@@ -1,5 +1,5 @@
-// Command authorizer is the gateway's Lambda authorizer: bearer API key → tenant. It answers HTTP APIs with the simple
-// response and REST APIs with a policy; both get the tenant into the context that the API function reads.
+// Command authorizer is the gateway's Lambda authorizer: bearer API key → tenant and scopes. It answers HTTP APIs with the simple
+// response and REST APIs with a policy; both get them into the context that the API function reads.
 package main
 
 import (
@@ -21,15 +21,19 @@ import (
 func main() {
 	cfg := config.Must(config.Read[config.Authorizer]())
 	aws := config.Must(config.AWS(context.Background()))
+	log := config.Must(cfg.Logger())
 	a := authorizer{
-		keys: apikey.Authenticator{Client: dynamodb.NewFromConfig(aws), Table: cfg.PaymentsTable},
-		log:  config.Must(cfg.Logger()),
+		keys: config.Must(apikey.New(apikey.Config{
+			Table:    apikey.Table{Client: dynamodb.NewFromConfig(aws), Name: cfg.APIKeysTable},
+			CacheAge: cfg.APIKeyCacheAge, Logger: log,
+		})),
+		log: log,
 	}
 	lambda.Start(a.authorize)
 }
 
 type authorizer struct {
-	keys apikey.Authenticator
+	keys *apikey.Keys
 	log  *slog.Logger
 }
 
@@ -61,16 +65,16 @@ func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, 
 	if err := json.Unmarshal(event, &req); err != nil {
 		return nil, fmt.Errorf("authorizer: malformed event: %w", err)
 	}
-	tenant, err := a.keys.Tenant(ctx, req.authorization())
+	key, err := a.keys.Caller(ctx, req.authorization())
 	switch {
-	case errors.Is(err, apikey.ErrMissing), errors.Is(err, apikey.ErrUnknown):
+	case apikey.Refused(err):
 		a.log.InfoContext(ctx, "denied", "reason", err.Error())
-	case err != nil: // fails closed: an error is a 500 at the gateway
+	case err != nil: // fails closed: the gateway answers 500, or what it is configured to
 		return nil, err
 	}
 	verdict := deny()
 	if err == nil {
-		verdict = allow(tenant)
+		verdict = allow(key)
 	}
 	switch {
 	case req.Version == "2.0":
@@ -81,8 +85,12 @@ func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, 
 	return verdict.policy(req.MethodARN), nil
 }
 
-// contextTenant is where the api function finds the tenant: identity.ContextTenant, without what else comes with it.
-const contextTenant = "tenant"
+// contextTenant and contextScopes are where the api function finds them: identity.ContextTenant and ContextScopes, without what
+// else comes with that package.
+const (
+	contextTenant = "tenant"
+	contextScopes = "scopes"
+)
 
 // verdict is what either form of answer says.
 type verdict struct {
@@ -90,8 +98,10 @@ type verdict struct {
 	context           map[string]any
 }
 
-func allow(tenant string) verdict {
-	return verdict{effect: "Allow", principal: tenant, context: map[string]any{contextTenant: tenant}}
+func allow(key apikey.Key) verdict {
+	return verdict{effect: "Allow", principal: key.Tenant, context: map[string]any{
+		contextTenant: key.Tenant, contextScopes: apikey.JoinScopes(key.Scopes),
+	}}
 }
 
 // deny names a principal all the same, because the form of a policy requires one; nothing of it says a tenant.

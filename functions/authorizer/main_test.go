@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/identity"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
@@ -64,14 +67,31 @@ func sent(t *testing.T, name, authorization string) []byte {
 	return raw
 }
 
-const unknown = "Bearer another-token-of-tenant-a"
+const unknown = "Bearer idem_test_00000000000000000000000000000EXAMPLEnobody02TQVP5"
+
+// allowedContext is what an allowed caller's key says, as JSON.
+var allowedContext = fmt.Sprintf(`{"scopes":%q,"tenant":"tenant-a"}`, apikey.JoinScopes(apikey.Scopes()))
+
+// stage has, beside the samples' key, one that has expired and one that is revoked.
+func stage(t *testing.T) (a authorizer, expired, revoked string) {
+	t.Helper()
+	s := lambdatest.New(t)
+	expired, revoked = token.New(token.Live), token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(expired), Tenant: lambdatest.Tenant, Scopes: apikey.Scopes(), ExpiresAt: time.Now().Add(-time.Second)})
+	s.Key(t, apikey.Key{ID: token.ID(revoked), Tenant: lambdatest.Tenant, Scopes: apikey.Scopes()})
+	if _, err := s.KeyTable().Revoke(t.Context(), token.ID(revoked), "ada", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return authorizer{keys: s.Keys(t), log: discard()}, "Bearer " + expired, "Bearer " + revoked
+}
 
 // An HTTP API takes the simple response: false is its 403 (docs/platform.md "API Gateway").
 func TestAuthorizeForAnHTTPAPI(t *testing.T) {
-	s := lambdatest.New(t)
-	a := authorizer{keys: apikey.Authenticator{Client: s.Client, Table: s.Payments}, log: discard()}
+	a, expired, revoked := stage(t)
 	for authorization, want := range map[string]string{
-		"Bearer " + lambdatest.Token: `{"isAuthorized":true,"context":{"tenant":"tenant-a"}}`,
+		"Bearer " + lambdatest.Token: `{"isAuthorized":true,"context":` + allowedContext + `}`,
+		expired:                      `{"isAuthorized":false}`,
+		revoked:                      `{"isAuthorized":false}`,
 		unknown:                      `{"isAuthorized":false}`,
 		"Basic YTpi":                 `{"isAuthorized":false}`,
 		"":                           `{"isAuthorized":false}`,
@@ -85,13 +105,12 @@ func TestAuthorizeForAnHTTPAPI(t *testing.T) {
 // A REST API takes a policy: a denial is its 403, and only the error "Unauthorized" its 401. The policy is for the whole
 // stage, because the gateway keeps it for the caller's other requests.
 func TestAuthorizeForARESTAPI(t *testing.T) {
-	s := lambdatest.New(t)
-	a := authorizer{keys: apikey.Authenticator{Client: s.Client, Table: s.Payments}, log: discard()}
+	a, expired, revoked := stage(t)
 	const statement = `"policyDocument":{"Version":"2012-10-17","Statement":[{"Action":["execute-api:Invoke"],"Effect":"%","Resource":["arn:aws:execute-api:us-east-1:000000000000:f6g7h8i9j0/prod/*"]}]}`
-	allow := `{"principalId":"tenant-a",` + strings.Replace(statement, "%", "Allow", 1) + `,"context":{"tenant":"tenant-a"}}`
+	allow := `{"principalId":"tenant-a",` + strings.Replace(statement, "%", "Allow", 1) + `,"context":` + allowedContext + `}`
 	deny := `{"principalId":"unknown",` + strings.Replace(statement, "%", "Deny", 1) + `}`
 	for _, event := range []string{"authorizer-rest-token", "authorizer-rest-request"} {
-		for authorization, want := range map[string]string{"Bearer " + lambdatest.Token: allow, "bearer " + lambdatest.Token: allow, unknown: deny, "Bearer short": deny} {
+		for authorization, want := range map[string]string{"Bearer " + lambdatest.Token: allow, "bearer " + lambdatest.Token: allow, unknown: deny, "Bearer short": deny, expired: deny, revoked: deny} {
 			if got, err := answered(t, a, sent(t, event, authorization)); err != nil || got != want {
 				t.Errorf("%s, %q: %s, %v, want %s", event, authorization, got, err, want)
 			}
@@ -107,7 +126,11 @@ func TestAuthorizeForARESTAPI(t *testing.T) {
 // Store trouble fails closed, and is no word about the caller: the gateway's 500, not 401 or 403.
 func TestAuthorizeWhileTheTableIsDown(t *testing.T) {
 	client := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	a := authorizer{keys: apikey.Authenticator{Client: client, Table: "payments"}, log: discard()}
+	keys, err := apikey.New(apikey.Config{Table: apikey.Table{Client: client, Name: "keys"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := authorizer{keys: keys, log: discard()}
 	for _, event := range []string{"authorizer-http", "authorizer-rest-token", "authorizer-rest-request"} {
 		got, err := answered(t, a, lambdatest.Sample(t, event))
 		if err == nil || errors.Is(err, errUnauthorized) || strings.Contains(err.Error(), lambdatest.Token) {
@@ -120,8 +143,8 @@ func TestAuthorizeWhileTheTableIsDown(t *testing.T) {
 }
 
 func TestContextIsWhereTheAPILooks(t *testing.T) {
-	if contextTenant != identity.ContextTenant {
-		t.Errorf("the authorizer writes %q, the api reads %q", contextTenant, identity.ContextTenant)
+	if contextTenant != identity.ContextTenant || contextScopes != identity.ContextScopes {
+		t.Errorf("the authorizer writes %q, %q; the api reads %q, %q", contextTenant, contextScopes, identity.ContextTenant, identity.ContextScopes)
 	}
 }
 

@@ -1,10 +1,10 @@
-// Package table has the shape of the application's own table, and nothing else: the functions, the CDK app and the tests
-// share it, so a table that is deployed is the table that is read.
+// Package table has the shapes of the application's own tables, and nothing else: the functions, the CDK app and the tests
+// share them, so a table that is deployed is the table that is read.
 package table
 
 import "github.com/idem-go/idem-aws/idem/dynamo/schema"
 
-// Attributes that the table's keys are made of.
+// Attributes that the keys of the table of payments are made of.
 const (
 	// Key is the table's partition key: "<kind>#<tenant>/<id>".
 	Key = "pk"
@@ -15,7 +15,7 @@ const (
 	CreatedAt = "ca"
 )
 
-// Payments is the table of payments, refunds, payouts, transfers, accounts and API keys. Its index shows what was made
+// Payments is the table of payments, refunds, payouts, transfers and accounts. Its index shows what was made
 // when, for the drift job: keys only, which never change, so that it costs one write of 1 KB for each row and none
 // for what becomes of it.
 func Payments() schema.Table {
@@ -24,3 +24,29 @@ func Payments() schema.Table {
 
 // LedgerShards is how many partitions an hour of the ledger index has: each takes 1,000 rows a second.
 const LedgerShards = 4
+
+// Attributes of the table of API keys.
+const (
+	// KeyID is its partition key: the id of a key, which is its hash.
+	KeyID = "id"
+	// KeyTenant is whose the key is, and KeyName what the tenant knows it by.
+	KeyTenant = "tn"
+	KeyName   = "nm"
+	// KeyScopes are what it may be used for.
+	KeyScopes = "sc"
+	// KeyCreatedAt, KeyExpiresAt, KeyRevokedAt and KeyLastUsed are in epoch ms; the last three are not there where it does not
+	// expire, is not revoked, or was never used.
+	KeyCreatedAt = "ca"
+	KeyExpiresAt = "ea"
+	KeyRevokedAt = "ra"
+	KeyLastUsed  = "lu"
+	// KeyCreatedBy and KeyRevokedBy are the operators.
+	KeyCreatedBy = "cb"
+	KeyRevokedBy = "rb"
+	// KeyGone is the TTL, in epoch seconds: only of keys that expire, and long after that.
+	KeyGone = "ttl"
+)
+
+// APIKeys is the table of API keys, one item each. It is apart from the payments, so that whoever authenticates reads nothing
+// else, and whoever moves money can't make a key.
+func APIKeys() schema.Table { return schema.Table{Key: KeyID, TTL: KeyGone} }

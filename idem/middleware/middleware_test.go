@@ -68,6 +68,8 @@ func identify(r *http.Request) (middleware.Identity, error) {
 		return middleware.Identity{}, middleware.ErrUnauthenticated
 	case "wrong":
 		return middleware.Identity{}, middleware.ErrForbidden
+	case "suspended":
+		return middleware.Identity{}, &idem.RejectedError{Problem: idem.NewProblem(http.StatusForbidden, "suspended", "Suspended", "The tenant is suspended.")}
 	case "outage":
 		return middleware.Identity{}, errors.New("nobody can be asked")
 	case "misconfigured":

@@ -33,6 +33,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no credentials", key(ask{tenant: "-"}), 401, "unauthorized"},
 		{"wrong credentials", key(ask{tenant: "wrong"}), 403, "forbidden"},
+		{"with a problem of its own", key(ask{tenant: "suspended"}), 403, "suspended"},
 		{"nobody can authenticate", key(ask{tenant: "outage"}), 503, header.CodeStoreUnavailable},
 		{"no tenant fails closed", key(ask{tenant: "misconfigured"}), 500, "internal_error"},
 		{"authentication comes before the key", ask{tenant: "-"}, 401, "unauthorized"},

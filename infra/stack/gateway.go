@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -21,8 +22,8 @@ import (
 // restStage is the first segment of every path of a REST API; an HTTP API has none.
 const restStage = "prod"
 
-// authorizationCacheSeconds is how long a gateway may reuse an authorizer's answer: not at all. A revoked API key must
-// not pay once more, and one invocation with one GetItem per request is the price.
+// authorizationCacheSeconds is how long a gateway may reuse an authorizer's answer: not at all. It would come on top of what
+// the authorizer's processes hold, and a revoked API key works for the sum of both.
 const authorizationCacheSeconds = 0
 
 // httpAPI routes everything to the application, so that 404 and 405 are the application's own, but for the provider's
@@ -105,6 +106,8 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 			"unauthorized", "The Authorization header is missing or is not a bearer token.")
 		problemResponse(api, "Forbidden", awsapigateway.ResponseType_ACCESS_DENIED(), http.StatusForbidden,
 			"forbidden", "The token is not valid.")
+		problemResponse(api, "AuthorizerFailed", awsapigateway.ResponseType_AUTHORIZER_FAILURE(), http.StatusServiceUnavailable,
+			"idempotency_store_unavailable", "The caller could not be authenticated now.")
 	}
 	if !config.APIThrottle.off() || !config.PaymentThrottle.off() {
 		problemResponse(api, "Throttled", awsapigateway.ResponseType_THROTTLED(), http.StatusTooManyRequests,
@@ -184,6 +187,7 @@ func problemResponse(
 	}
 	api.AddGatewayResponse(jsii.String(id), &awsapigateway.GatewayResponseOptions{
 		Type:            kind,
+		StatusCode:      jsii.String(strconv.Itoa(status)),
 		ResponseHeaders: &headers,
 		Templates:       &map[string]*string{"application/json": jsii.String(string(body))},
 	})

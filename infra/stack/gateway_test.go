@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
@@ -101,13 +102,16 @@ func TestPreflightsPassTheAuthorizer(t *testing.T) {
 
 func TestGatewayRefusesWithAProblemDocument(t *testing.T) {
 	template := synthesize(t, "rest-gateway")
-	template.counts(t, "AWS::ApiGateway::GatewayResponse", 3)
+	template.counts(t, "AWS::ApiGateway::GatewayResponse", 4)
 	for kind, want := range map[string]struct {
 		status int
 		code   string
-	}{"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}, "THROTTLED": {429, "too_many_requests"}} {
+	}{
+		"UNAUTHORIZED": {401, "unauthorized"}, "ACCESS_DENIED": {403, "forbidden"}, "THROTTLED": {429, "too_many_requests"},
+		"AUTHORIZER_FAILURE": {503, "idempotency_store_unavailable"},
+	} {
 		template.has(t, "AWS::ApiGateway::GatewayResponse", map[string]any{
-			"ResponseType":       kind,
+			"ResponseType": kind, "StatusCode": strconv.Itoa(want.status),
 			"ResponseParameters": map[string]any{"gatewayresponse.header.Content-Type": "'application/problem+json'"},
 			"ResponseTemplates": map[string]any{"application/json": assertions.Match_SerializedJson(map[string]any{
 				"type": "about:blank", "title": assertions.Match_AnyValue(), "detail": assertions.Match_AnyValue(),

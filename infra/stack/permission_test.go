@@ -20,7 +20,7 @@ var permissions = map[string][]string{
 		"logs:CreateLogStream logs:PutLogEvents on ApiLogs.Arn",
 	},
 	"Authorizer": {
-		"dynamodb:GetItem on Payments.Arn if map[ForAllValues:StringLike:map[dynamodb:LeadingKeys:[apikey#*]]]",
+		authenticate[0], authenticate[1],
 		"logs:CreateLogStream logs:PutLogEvents on AuthorizerLogs.Arn",
 	},
 	"Webhook": {
@@ -78,6 +78,12 @@ var streamed = []string{
 	"dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
 }
 
+// authenticate is what whoever looks API keys up may: of a key, only the time of its last use is written.
+var authenticate = []string{
+	"dynamodb:GetItem on ApiKeys.Arn",
+	"dynamodb:UpdateItem on ApiKeys.Arn if map[ForAllValues:StringEquals:map[dynamodb:Attributes:[id lu]]]",
+}
+
 var deliver = []string{
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 	"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
@@ -112,6 +118,9 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			}
 			if name != "Authorizer" && name != "Relay" && name != "Drift" && chosen(variant, "encryption") {
 				want = slices.Concat(want, seal)
+			}
+			if name == "Api" && strings.HasSuffix(variant, "-function") {
+				want = slices.Concat(want, authenticate)
 			}
 			if name == "Api" && limits(variant) != nil {
 				want = slices.Concat(want, []string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"})

@@ -48,15 +48,13 @@ const (
 	localKeyTimeout     = "4s" // an emulator's KMS shares the machine with everything else
 )
 
-// apiKeyItems are the keys of the only items of the application's table that an authorizer may read.
-const apiKeyItems = "apikey#*"
-
 // parts is what the functions are about.
 type parts struct {
 	config   Config
 	tables   *idemconstruct.Tables
 	queues   *idemconstruct.Queues
 	payments awsdynamodb.TableV2
+	apiKeys  awsdynamodb.TableV2
 	// keys are nil where nothing is encrypted.
 	keys *idemconstruct.Keys
 	// quota is nil where nothing is limited.
@@ -84,6 +82,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 			Disposable:    config.Local,
 		}),
 		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), protection),
+		apiKeys:  idemconstruct.NewTable(stack, "ApiKeys", table.APIKeys(), protection),
 	}
 	if config.Encryption != Off {
 		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local})
@@ -193,6 +192,7 @@ func (p parts) outputs(stack awscdk.Stack) {
 	output(stack, "IdempotencyTable", p.tables.Idempotency.TableName())
 	output(stack, "OutboxTable", p.tables.Outbox.TableName())
 	output(stack, "PaymentsTable", p.payments.TableName())
+	output(stack, "ApiKeysTable", p.apiKeys.TableName())
 	output(stack, "WakeUpQueueUrl", p.queues.WakeUps.QueueUrl())
 	output(stack, "DeadLetterQueueUrl", p.queues.DeadLetter.QueueUrl())
 	output(stack, "ClaimLease", jsii.String(claimLease))
@@ -218,6 +218,10 @@ func (p parts) api() function {
 	own := []awsiam.PolicyStatement{idemconstruct.Allow([]string{
 		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
 	}, p.payments.TableArn())}
+	if p.config.Auth == Function {
+		environment["API_KEYS_TABLE"] = p.apiKeys.TableName()
+		own = append(own, p.authenticate()...)
+	}
 	if p.config.FingerprintSecret != "" {
 		environment["FINGERPRINT_SECRET_ID"] = jsii.String(p.config.FingerprintSecret)
 		own = append(own, p.config.readSecret(p.config.FingerprintSecret))
@@ -234,16 +238,22 @@ func (p parts) api() function {
 }
 
 func (p parts) authorizer() function {
-	read := idemconstruct.Allow([]string{"dynamodb:GetItem"}, p.payments.TableArn())
-	read.AddCondition(jsii.String("ForAllValues:StringLike"), map[string]any{
-		"dynamodb:LeadingKeys": []string{apiKeyItems},
-	})
 	return function{
 		name: "authorizer", id: "Authorizer", description: "Bearer API key to tenant", memoryMiB: 256,
 		timeout:     authorizerTimeout,
-		environment: map[string]*string{"PAYMENTS_TABLE": p.payments.TableName()},
-		statements:  []awsiam.PolicyStatement{read},
+		environment: map[string]*string{"API_KEYS_TABLE": p.apiKeys.TableName()},
+		statements:  p.authenticate(),
 	}
+}
+
+// authenticate is what a function needs that looks API keys up: it reads them, and writes the time of their last use and
+// nothing else of them. Nobody else has anything to do with their table.
+func (p parts) authenticate() []awsiam.PolicyStatement {
+	note := idemconstruct.Allow([]string{"dynamodb:UpdateItem"}, p.apiKeys.TableArn())
+	note.AddCondition(jsii.String("ForAllValues:StringEquals"), map[string]any{
+		"dynamodb:Attributes": []string{table.KeyID, table.KeyLastUsed},
+	})
+	return []awsiam.PolicyStatement{idemconstruct.Allow([]string{"dynamodb:GetItem"}, p.apiKeys.TableArn()), note}
 }
 
 func (p parts) worker() function {

@@ -21,6 +21,7 @@ func TestTablesHaveTheShapeOfSchema(t *testing.T) {
 			"TablesIdempotency": schema.Idempotency(),
 			"TablesOutbox":      schema.Outbox(),
 			"Payments":          table.Payments(),
+			"ApiKeys":           table.APIKeys(),
 			"AuditTable":        schema.Audit(),
 		}
 		if chosen(variant, "encryption") {
@@ -128,7 +129,7 @@ func functions() map[string]functionSettings {
 	maps.Copy(api, deliver)
 	return map[string]functionSettings{
 		"Api":        {28, 512, api},
-		"Authorizer": {5, 256, map[string]any{"PAYMENTS_TABLE": "Payments"}},
+		"Authorizer": {5, 256, map[string]any{"API_KEYS_TABLE": "ApiKeys"}},
 		"Worker":     {60, 512, deliver},
 		"Sweep":      {55, 256, deliver},
 		"Reconcile":  {55, 256, deliver},
@@ -169,6 +170,7 @@ func TestFunctions(t *testing.T) {
 		arch, days := "arm64", 90.0
 		if auth == "function" {
 			delete(wanted, "Authorizer")
+			wanted["Api"].environment["API_KEYS_TABLE"] = "ApiKeys"
 			arch, days = "x86_64", 1
 		}
 		if chosen(variant, "fingerprintSecret") {
@@ -300,6 +302,7 @@ func TestOutputs(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
 		want := map[string]string{
 			"IdempotencyTable": "TablesIdempotency", "OutboxTable": "TablesOutbox", "PaymentsTable": "Payments", "AuditTable": "AuditTable",
+			"ApiKeysTable":   "ApiKeys",
 			"WakeUpQueueUrl": "QueuesWakeUps", "DeadLetterQueueUrl": "QueuesDeadLetter",
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"FunctionDrift": "DriftFunction",
@@ -342,7 +345,7 @@ func TestOutputs(t *testing.T) {
 
 func TestLogicalNamesOfWhatHoldsDataStay(t *testing.T) {
 	// A new name is a new, empty table beside a retained one.
-	stable := []string{"QueuesDeadLetterA4947A69", "TablesIdempotency498FF680", "TablesOutboxD51CD487", "Payments130453D3"}
+	stable := []string{"QueuesDeadLetterA4947A69", "TablesIdempotency498FF680", "TablesOutboxD51CD487", "Payments130453D3", "ApiKeys3BB3983D"}
 	each(t, func(t *testing.T, variant string, template *synthesized) {
 		stable := stable
 		if chosen(variant, "encryption") {

@@ -44,6 +44,7 @@ func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
 	m.addTable("Idempotency", p.tables.Idempotency, schema.Idempotency().Index.Name)
 	m.addTable("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
 	m.addTable("Payments", p.payments, table.Payments().Index.Name)
+	m.addTable("ApiKeys", p.apiKeys, "")
 	if p.keys != nil {
 		m.addTable("Keys", p.keys.Table, "")
 	}

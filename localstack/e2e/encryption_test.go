@@ -5,8 +5,6 @@ package e2e
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"strings"
 	"testing"
@@ -21,6 +19,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+	"github.com/idem-go/idem-aws/internal/token"
+	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
 // encrypts says that the stack encrypts stored responses and payloads.
@@ -82,17 +82,12 @@ func TestWhatIsStoredIsEncrypted(t *testing.T) { // semantics.md "What is never 
 func newTenant(t *testing.T) (id string, caller api) {
 	t.Helper()
 	id = "tenant-" + strings.ToLower(rand.Text()[:8])
-	token := "sk_" + run + "_" + rand.Text()
-	hash := sha256.Sum256([]byte(token))
+	key := token.New(token.Test)
 	_, err := deployed.tables.PutItem(t.Context(), &dynamodb.PutItemInput{
-		TableName: aws.String(deployed.table("PAYMENTS")),
-		Item: item{
-			attributeKey:    &types.AttributeValueMemberS{Value: "apikey#" + hex.EncodeToString(hash[:])},
-			attributeTenant: &types.AttributeValueMemberS{Value: id},
-		},
+		TableName: aws.String(deployed.table("API_KEYS")), Item: stack.APIKey(id, key),
 	})
 	must(t, err)
-	return id, newAPI(deployed.variables["API_URL"], token)
+	return id, newAPI(deployed.variables["API_URL"], key)
 }
 
 // erase erases the tenant's keys, as an operator does.

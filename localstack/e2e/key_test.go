@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
 func TestMismatchIsRefusedAndTheFirstResultStays(t *testing.T) { // semantics.md: other payload 422
@@ -93,7 +95,7 @@ func TestCallersAreAuthenticated(t *testing.T) { // payments-api.md: missing 401
 		code          string
 	}{
 		"no token":      {nil, http.StatusUnauthorized, "unauthorized"},
-		"unknown token": {[]string{"Bearer sk_a_" + strings.Repeat("X", 26)}, http.StatusForbidden, "forbidden"},
+		"unknown token": {[]string{"Bearer " + token.New(token.Test)}, http.StatusForbidden, "forbidden"},
 		"short token":   {[]string{"Bearer x"}, http.StatusForbidden, "forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {

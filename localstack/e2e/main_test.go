@@ -77,7 +77,7 @@ func connect() error {
 	}
 	for _, name := range []string{
 		"API_URL", "TENANT_A_TOKEN", "TENANT_B_TOKEN", "PROVIDER_URL", "AWS_ENDPOINT_URL", "AWS_REGION", "FAULT_PROXY_URL",
-		"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "WAKE_UP_QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "FUNCTION_API", "FUNCTION_WORKER", "FUNCTION_SWEEP", "FUNCTION_WEBHOOK", "WEBHOOK_SECRET", "FUNCTION_RECONCILE", "FUNCTION_DRIFT", "AUDIT_TABLE",
+		"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "WAKE_UP_QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "FUNCTION_API", "FUNCTION_WORKER", "FUNCTION_SWEEP", "FUNCTION_WEBHOOK", "WEBHOOK_SECRET", "FUNCTION_RECONCILE", "FUNCTION_DRIFT", "AUDIT_TABLE", "API_KEYS_TABLE",
 	} {
 		if variables[name] == "" {
 			return fmt.Errorf("%s has no %s", path, name)
@@ -104,7 +104,7 @@ func connect() error {
 // gatewayAuthenticates says that the stack has an authorizer in front of the API; else the API function authenticates.
 func (d deployment) gatewayAuthenticates() bool { return d.variables["FUNCTION_AUTHORIZER"] != "" }
 
-// table names a table of the stack: IDEMPOTENCY, OUTBOX or PAYMENTS.
+// table names a table of the stack: IDEMPOTENCY, OUTBOX, PAYMENTS or API_KEYS.
 func (d deployment) table(name string) string { return d.variables[name+"_TABLE"] }
 
 // Bounds of waiting. A wake-up costs about a second, a dead worker a claim's lease (10 s), a dead API function the lease

@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
 // Variables of the env file that code reads back.
@@ -67,4 +69,12 @@ func (v Variables) secret(name, prefix string) string {
 		return value
 	}
 	return prefix + rand.Text()
+}
+
+// apiKey is secret for an API key. One of an earlier form, which the application would refuse, is replaced.
+func (v Variables) apiKey(name string) string {
+	if key := v[name]; token.WellFormed(key) {
+		return key
+	}
+	return token.New(token.Test)
 }

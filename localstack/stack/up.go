@@ -38,7 +38,7 @@ func (s *Stack) Up(ctx context.Context) error {
 		variableProvider: provider.URL(), variableEndpoint: running.URL(), variableWebhookSecret: secret,
 		"AWS_REGION": localRegion, "AWS_ACCESS_KEY_ID": localCredentials, "AWS_SECRET_ACCESS_KEY": localCredentials,
 		"EMULATOR": string(s.options.Emulator), "STACK_STATE": s.options.State, variableCode: s.temporary(),
-		variableTokenA: variables.secret(variableTokenA, "sk_a_"), variableTokenB: variables.secret(variableTokenB, "sk_b_"),
+		variableTokenA: variables.apiKey(variableTokenA), variableTokenB: variables.apiKey(variableTokenB),
 	}
 	contexts := map[string]string{
 		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
@@ -138,7 +138,7 @@ func (s *Stack) prepareEmulator(ctx context.Context) (daemon, []string, error) {
 // outputVariables are the env file's names of the stack's outputs.
 var outputVariables = map[string]string{
 	"IdempotencyTable": "IDEMPOTENCY_TABLE", "OutboxTable": "OUTBOX_TABLE", "PaymentsTable": "PAYMENTS_TABLE",
-	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE",
+	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE", "ApiKeysTable": "API_KEYS_TABLE",
 	"ClaimLease": "CLAIM_LEASE", "LongestRequest": "LONGEST_REQUEST", "DriftGrace": "DRIFT_GRACE",
 	"OutboxShards": "OUTBOX_SHARDS",
 }
@@ -186,7 +186,7 @@ func (s *Stack) finish(ctx context.Context, variables Variables) error {
 		return err
 	}
 	err = s.out.Step("seed two tenants", func() error {
-		return seed(ctx, dynamodb.NewFromConfig(config), variables["PAYMENTS_TABLE"],
+		return seed(ctx, dynamodb.NewFromConfig(config), variables["PAYMENTS_TABLE"], variables["API_KEYS_TABLE"],
 			tenant{"tenant-a", variables[variableTokenA]}, tenant{"tenant-b", variables[variableTokenB]})
 	})
 	if err != nil {

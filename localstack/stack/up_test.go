@@ -4,19 +4,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
 func TestAddOutputs(t *testing.T) {
 	result := outputs{
 		"ApiUrl": "https://abc.execute-api.us-east-1.amazonaws.com/", "IdempotencyTable": "i", "OutboxTable": "o", "PaymentsTable": "p",
-		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "AuditTable": "a", "ClaimLease": "10s", "LongestRequest": "15s", "DriftGrace": "5s", "OutboxShards": "8", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
+		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "AuditTable": "a", "ApiKeysTable": "ak", "ClaimLease": "10s", "LongestRequest": "15s", "DriftGrace": "5s", "OutboxShards": "8", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
 	}
 	variables := Variables{}
 	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"API_URL": "http://127.0.0.1:4566/_aws/execute-api/abc/%24default", "PAYMENTS_TABLE": "p", "AUDIT_TABLE": "a", "FUNCTION_WORKER": "f-worker",
+		"API_URL": "http://127.0.0.1:4566/_aws/execute-api/abc/%24default", "PAYMENTS_TABLE": "p", "AUDIT_TABLE": "a", "API_KEYS_TABLE": "ak", "FUNCTION_WORKER": "f-worker",
 		"CLAIM_LEASE": "10s", "LONGEST_REQUEST": "15s", "DRIFT_GRACE": "5s", "OUTBOX_SHARDS": "8",
 	} {
 		if variables[name] != want {
@@ -50,9 +52,16 @@ func TestVariablesSurviveTheFile(t *testing.T) {
 		t.Errorf("read %v, %v; want %v", read, err, written)
 	}
 	if again := read.secret("TENANT_A_TOKEN", "sk_"); again != "a=b" {
-		t.Errorf("a token that clients know changed to %q", again)
+		t.Errorf("a secret that others know changed to %q", again)
 	}
 	if fresh := read.secret("TENANT_B_TOKEN", "sk_"); !strings.HasPrefix(fresh, "sk_") || len(fresh) < 20 {
-		t.Errorf("new token %q is not long and random", fresh)
+		t.Errorf("new secret %q is not long and random", fresh)
+	}
+	key := read.apiKey("TENANT_A_TOKEN") // "a=b" is no key: one of an earlier form makes room
+	if !token.WellFormed(key) || !strings.HasPrefix(key, token.Test) {
+		t.Errorf("new key %q", key)
+	}
+	if again := (Variables{"TENANT_A_TOKEN": key}).apiKey("TENANT_A_TOKEN"); again != key {
+		t.Errorf("a key that clients know changed to %q", again)
 	}
 }

@@ -30,7 +30,9 @@ import (
 func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
-	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare}
+	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Commands: []idemctl.Command{
+		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
+	}}
 }
 
 // build makes the console. Its log is stderr's: stdout is the answer's.

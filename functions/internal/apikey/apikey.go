@@ -1,71 +1,178 @@
-// Package apikey authenticates bearer API keys. A key is stored only as its SHA-256, so that nobody who reads the table
-// can call as a tenant; keys are random and long, so the hash needs no salt.
+// Package apikey authenticates bearer API keys, and keeps them. A key is stored only as its SHA-256, so that nobody who reads
+// the table can call as a tenant.
+//
+// What was read of a key is held in the process: at most Config.CacheAge, counted from when the table was asked. So a revoked
+// key is refused that long after it was revoked, at the latest, and what a gateway holds of the answer comes on top. That a
+// key expires is judged at each use.
 package apikey
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
+	"log/slog"
+	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
-// Errors of Tenant. Any other error means that the table could not be asked.
+// Errors of Caller. Any other error means that the table could not be asked, or not understood.
 var (
 	// ErrMissing: there is no bearer token: 401.
 	ErrMissing = errors.New("apikey: no bearer token")
 	// ErrUnknown: the token is nobody's: 403.
 	ErrUnknown = errors.New("apikey: unknown token")
+	// ErrExpired: the token was somebody's: 403.
+	ErrExpired = errors.New("apikey: the key has expired")
+	// ErrRevoked: the token was taken away: 403.
+	ErrRevoked = errors.New("apikey: the key is revoked")
 )
 
-// KeyPrefix begins the partition key of a row that holds an API key; the hash of the key follows.
-const KeyPrefix = "apikey#"
+// Refused says whether an error is about the caller, and not about the table.
+func Refused(err error) bool {
+	return errors.Is(err, ErrMissing) || errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) || errors.Is(err, ErrRevoked)
+}
 
 const (
-	attrKey    = "pk"
-	attrTenant = "tn"
+	// CacheAgeMax bounds Config.CacheAge: a revoked key must not be used for longer.
+	CacheAgeMax = 5 * time.Minute
+	// unknownAge is for how long a key that is not there is not looked up again. A new key may be refused that long in a
+	// process that was asked for it before.
+	unknownAge = 5 * time.Second
+	// callTimeout bounds one read. There are two, so that one that hangs costs a request no more than a second.
+	callTimeout = time.Second
+	pauseMax    = 50 * time.Millisecond
+	// usedEvery is how exact the time of the last use is, and usedTimeout what writing it may take of a request.
+	usedEvery   = time.Hour
+	usedTimeout = 250 * time.Millisecond
 )
 
-// RowKey is the partition key of a token's row.
-func RowKey(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return KeyPrefix + hex.EncodeToString(sum[:])
+// Config is what New takes. Table is required.
+type Config struct {
+	Table Table
+	// CacheAge is for how long what was read is used, 0 to [CacheAgeMax]. Default: not at all.
+	CacheAge time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Logger is told what went wrong beside the look-up. Default: nobody is.
+	Logger *slog.Logger
 }
 
-// b64token of RFC 6750 section 2.1, bounded.
-var tokenSyntax = regexp.MustCompile(`^[A-Za-z0-9._~+/-]{16,256}=*$`)
-
-// Authenticator looks tokens up in the payments table.
-type Authenticator struct {
-	Client *dynamodb.Client
-	Table  string
+// Keys authenticates callers. It is safe for concurrent use.
+type Keys struct {
+	cfg   Config
+	held  *held
+	reads singleflight.Group
 }
 
-// Tenant returns the tenant that the value of an Authorization header belongs to, [ErrMissing] or [ErrUnknown]. The
-// value is parsed before anything is looked up.
-func (a Authenticator) Tenant(ctx context.Context, authorization string) (string, error) {
-	scheme, token, _ := strings.Cut(strings.TrimSpace(authorization), " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", ErrMissing
+// New returns an authenticator that holds nothing yet.
+func New(cfg Config) (*Keys, error) {
+	switch {
+	case cfg.Table.Client == nil || cfg.Table.Name == "":
+		return nil, errors.New("apikey: Config.Table must be given")
+	case cfg.CacheAge < 0 || cfg.CacheAge > CacheAgeMax:
+		return nil, fmt.Errorf("apikey: Config.CacheAge = %v: must be 0 to %v", cfg.CacheAge, CacheAgeMax)
 	}
-	if !tokenSyntax.MatchString(token) {
-		return "", ErrUnknown
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
-	out, err := a.Client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &a.Table, Key: map[string]types.AttributeValue{attrKey: &types.AttributeValueMemberS{Value: RowKey(token)}},
-	})
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	held, err := newHeld(cfg.CacheAge)
+	return &Keys{cfg: cfg, held: held}, err
+}
+
+// now is the wall clock's: a monotonic one may stand still while a function's process is frozen.
+func (k *Keys) now() time.Time { return k.cfg.Now().Round(0) }
+
+// Caller returns the key in the value of an Authorization header, [ErrMissing], [ErrUnknown], [ErrExpired] or [ErrRevoked].
+// The value is parsed before anything is looked up.
+func (k *Keys) Caller(ctx context.Context, authorization string) (Key, error) {
+	scheme, bearer, _ := strings.Cut(strings.TrimSpace(authorization), " ")
+	bearer = strings.TrimSpace(bearer)
+	if !strings.EqualFold(scheme, "Bearer") || bearer == "" {
+		return Key{}, ErrMissing
+	}
+	if !token.WellFormed(bearer) {
+		return Key{}, ErrUnknown
+	}
+	found, err := k.find(ctx, token.ID(bearer))
+	switch {
+	case err != nil:
+		return Key{}, err
+	case found == nil:
+		return Key{}, ErrUnknown
+	}
+	if err := found.judge(k.now()); err != nil {
+		return Key{}, err
+	}
+	return *found, nil
+}
+
+// find returns the key by its id; nil where there is none. Callers that ask at once share one read, which is none of theirs:
+// it goes on where one of them gives up.
+func (k *Keys) find(ctx context.Context, id string) (*Key, error) {
+	if found, ok := k.held.get(id, k.now()); ok {
+		return found, nil
+	}
+	shared := k.reads.DoChan(id, func() (any, error) { return k.fetch(context.WithoutCancel(ctx), id) })
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case read := <-shared:
+		if read.Err != nil {
+			return nil, read.Err
+		}
+		return read.Val.(*Key), nil
+	}
+}
+
+// fetch reads the key, holds it, and notes that it is used.
+func (k *Keys) fetch(ctx context.Context, id string) (*Key, error) {
+	asked := k.now()
+	if found, ok := k.held.get(id, asked); ok { // another read ended in between
+		return found, nil
+	}
+	found, err := k.read(ctx, id)
 	if err != nil {
-		return "", fmt.Errorf("apikey: look up: %w", err)
+		return nil, err
 	}
-	tenant, ok := out.Item[attrTenant].(*types.AttributeValueMemberS)
-	if !ok || tenant.Value == "" {
-		return "", ErrUnknown
+	k.held.put(id, found, asked)
+	if found != nil && found.judge(asked) == nil && asked.Sub(found.LastUsed) >= usedEvery {
+		k.note(ctx, id, asked)
 	}
-	return tenant.Value, nil
+	return found, nil
 }
+
+// read asks the table, and once more where it fails or does not answer in time.
+func (k *Keys) read(ctx context.Context, id string) (*Key, error) {
+	found, err := k.once(ctx, id)
+	if err == nil {
+		return found, nil
+	}
+	<-time.After(rand.N(pauseMax))
+	return k.once(ctx, id)
+}
+
+func (k *Keys) once(ctx context.Context, id string) (*Key, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return k.cfg.Table.Key(ctx, id, oneAttempt)
+}
+
+// note writes the time of the last use. It is worth no refusal: where it fails the next read tries again.
+func (k *Keys) note(ctx context.Context, id string, at time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, usedTimeout)
+	defer cancel()
+	if err := k.cfg.Table.used(ctx, id, at); err != nil {
+		k.cfg.Logger.WarnContext(ctx, "last use not noted", "key", id, "error", err)
+	}
+}
+
+func oneAttempt(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }

@@ -1,59 +1,126 @@
 package apikey_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
-// nobody is an authenticator whose every look-up fails.
-func nobody() apikey.Authenticator {
-	return apikey.Authenticator{Table: "payments", Client: dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })}
+// line is the way to the table, on which calls are counted, held up and broken.
+type line struct {
+	reads, writes atomic.Int64
+	// broken is how many calls are answered with a failure of DynamoDB's; -1 is all of them.
+	broken atomic.Int64
+	// hangs, where it is set, holds a read up until it is closed.
+	hangs atomic.Pointer[chan struct{}]
+}
+
+// tapped is the stage's table behind a line.
+func tapped(t *testing.T, s *lambdatest.Stage) (*line, apikey.Table) {
+	t.Helper()
+	to, err := url.Parse(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, pass := &line{}, httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+			l.reads.Add(1)
+			if hang := l.hangs.Load(); hang != nil {
+				<-*hang
+			}
+		} else {
+			l.writes.Add(1)
+		}
+		if left := l.broken.Load(); left != 0 {
+			l.broken.CompareAndSwap(left, max(left-1, -1))
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return l, apikey.Table{Client: dynamotest.Client(server.URL), Name: s.APIKeys}
+}
+
+// clock is what the keys read the time by.
+type clock struct{ at atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.UnixMilli(c.at.Load()) }
+func (c *clock) advance(d time.Duration) { c.at.Add(d.Milliseconds()) }
+
+func newClock() *clock {
+	c := &clock{}
+	c.at.Store(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC).UnixMilli())
+	return c
+}
+
+// held are keys with a cache, the line to their table, and their clock.
+func held(t *testing.T, s *lambdatest.Stage) (*apikey.Keys, *line, *clock) {
+	t.Helper()
+	l, table := tapped(t, s)
+	c := newClock()
+	keys, err := apikey.New(apikey.Config{Table: table, CacheAge: time.Minute, Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, l, c
+}
+
+func wants(t *testing.T, keys *apikey.Keys, bearer string, want error) {
+	t.Helper()
+	key, err := keys.Caller(t.Context(), "Bearer "+bearer)
+	if !errors.Is(err, want) || (key.Tenant != "") != (want == nil) {
+		t.Errorf("%+v, %v, want %v", key, err, want)
+	}
 }
 
 // docs/payments-api.md "Conventions": Authorization: Bearer <token>; the scheme's case does not matter (RFC 9110 section
 // 11.1).
-func TestTenantOfAToken(t *testing.T) {
+func TestCallerOfAToken(t *testing.T) {
 	s := lambdatest.New(t)
-	keys := apikey.Authenticator{Client: s.Client, Table: s.Payments}
-	const revoked, padded = "a-token-without-a-tenant", "cGFkZGVkLXRva2Vu-._~+/=="
-	s.Put(t, s.Payments, map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: apikey.RowKey(revoked)}})
-	s.Put(t, s.Payments, map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: apikey.RowKey(padded)}, "tn": &types.AttributeValueMemberS{Value: "tenant-b"},
-	})
+	keys := s.Keys(t)
+	other := token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(other), Tenant: "tenant-b", Scopes: []apikey.Scope{apikey.AccountsRead}})
 	for _, c := range []struct {
 		name, authorization, tenant string
 		err                         error
 	}{
 		{"known", "Bearer " + lambdatest.Token, lambdatest.Tenant, nil},
-		{"another", "Bearer " + padded, "tenant-b", nil},
+		{"another", "Bearer " + other, "tenant-b", nil},
 		{"lower-case scheme", "bearer " + lambdatest.Token, lambdatest.Tenant, nil},
 		{"space around", "  Bearer   " + lambdatest.Token + " ", lambdatest.Tenant, nil},
-		{"unknown", "Bearer another-token-of-tenant-a", "", apikey.ErrUnknown},
-		{"another case", "Bearer " + strings.ToUpper(lambdatest.Token), "", apikey.ErrUnknown},
-		{"row without a tenant", "Bearer " + revoked, "", apikey.ErrUnknown},
-		{"the key of another row", "Bearer account#tenant-a/acct_1", "", apikey.ErrUnknown},
-		{"the stored hash", "Bearer " + strings.TrimPrefix(apikey.RowKey(lambdatest.Token), apikey.KeyPrefix), "", apikey.ErrUnknown},
+		{"unknown", "Bearer " + token.New(token.Test), "", apikey.ErrUnknown},
 	} {
-		if tenant, err := keys.Tenant(t.Context(), c.authorization); tenant != c.tenant || !errors.Is(err, c.err) {
-			t.Errorf("%s: %q, %v, want %q, %v", c.name, tenant, err, c.tenant, c.err)
+		if key, err := keys.Caller(t.Context(), c.authorization); key.Tenant != c.tenant || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v, want %q, %v", c.name, key, err, c.tenant, c.err)
 		}
 	}
 }
 
-// What can't be a token is judged without asking anybody: here nobody answers.
-func TestTenantOfWhatIsNoToken(t *testing.T) {
+// What can't be a key is judged without asking anybody.
+func TestCallerOfWhatIsNoToken(t *testing.T) {
+	l, table := tapped(t, lambdatest.New(t))
+	keys, err := apikey.New(apikey.Config{Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, authorization string
 		err                 error
@@ -64,34 +131,228 @@ func TestTenantOfWhatIsNoToken(t *testing.T) {
 		{"another scheme", "Basic dGVuYW50LWE6c2VjcmV0", apikey.ErrMissing},
 		{"no scheme", lambdatest.Token, apikey.ErrMissing},
 		{"too short", "Bearer short", apikey.ErrUnknown},
-		{"too long", "Bearer " + strings.Repeat("a", 257), apikey.ErrUnknown},
+		{"too long", "Bearer " + lambdatest.Token + "0", apikey.ErrUnknown},
+		{"another case", "Bearer " + strings.ToUpper(lambdatest.Token), apikey.ErrUnknown},
+		{"a bad checksum", "Bearer " + lambdatest.Token[:len(lambdatest.Token)-1] + "3", apikey.ErrUnknown},
+		{"the id", "Bearer " + token.ID(lambdatest.Token), apikey.ErrUnknown},
 		{"two tokens", "Bearer " + lambdatest.Token + " " + lambdatest.Token, apikey.ErrUnknown},
 		{"joined by a gateway", "Bearer " + lambdatest.Token + ", Bearer " + lambdatest.Token, apikey.ErrUnknown},
 		{"other characters", "Bearer " + lambdatest.Token + "\x00", apikey.ErrUnknown},
-		{"letters of another script", "Bearer " + strings.Repeat("é", 20), apikey.ErrUnknown},
-		{"padding in the middle", "Bearer aaaaaaaaaaaaaaaa==a", apikey.ErrUnknown},
 	} {
-		if tenant, err := nobody().Tenant(t.Context(), c.authorization); tenant != "" || !errors.Is(err, c.err) {
-			t.Errorf("%s: %q, %v, want %v", c.name, tenant, err, c.err)
+		if key, err := keys.Caller(t.Context(), c.authorization); key.Tenant != "" || !errors.Is(err, c.err) || !apikey.Refused(err) {
+			t.Errorf("%s: %+v, %v, want %v", c.name, key, err, c.err)
 		}
 	}
-}
-
-// A table that can't be asked says nothing about the token: neither 401 nor 403.
-func TestTenantWhileTheTableIsDown(t *testing.T) {
-	tenant, err := nobody().Tenant(t.Context(), "Bearer "+lambdatest.Token)
-	if err == nil || tenant != "" || errors.Is(err, apikey.ErrUnknown) || errors.Is(err, apikey.ErrMissing) {
-		t.Errorf("%q, %v, want an error of its own", tenant, err)
-	}
-	if err != nil && strings.Contains(err.Error(), lambdatest.Token) {
-		t.Errorf("the error tells the token: %v", err)
+	if n := l.reads.Load(); n != 0 {
+		t.Errorf("%d reads", n)
 	}
 }
 
-// The rows are there already: a key is found by its SHA-256 in hex, and by nothing else.
-func TestRowKeyIsTheTokensHash(t *testing.T) {
-	const want = "apikey#6cc770803778aa3de6579ea16e2e6c6500af061e2151617f5f18d976dcd32cc6"
-	if got := apikey.RowKey(lambdatest.Token); got != want {
-		t.Errorf("row key %q, want %q", got, want)
+func TestAnExpiredKeyIsRefusedFromTheInstantOn(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, _, c := held(t, s)
+	key := token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(key), Tenant: "tenant-b", Scopes: apikey.Scopes(), ExpiresAt: c.now().Add(time.Second)})
+	wants(t, keys, key, nil)
+	c.advance(999 * time.Millisecond)
+	wants(t, keys, key, nil)
+	c.advance(time.Millisecond) // long before what is held is read again
+	wants(t, keys, key, apikey.ErrExpired)
+}
+
+// docs/payments-api.md "API keys": a revoked key works for as long as a process may hold it, and no longer.
+func TestRevocationTakesEffectWithinTheCacheAge(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, c := held(t, s)
+	wants(t, keys, lambdatest.Token, nil)
+	if _, err := s.KeyTable().Revoke(t.Context(), token.ID(lambdatest.Token), "ada", c.now()); err != nil {
+		t.Fatal(err)
+	}
+	c.advance(time.Minute - time.Millisecond)
+	wants(t, keys, lambdatest.Token, nil)
+	if n := l.reads.Load(); n != 1 {
+		t.Errorf("%d reads within the age, want 1", n)
+	}
+	c.advance(time.Millisecond)
+	wants(t, keys, lambdatest.Token, apikey.ErrRevoked)
+	c.advance(-time.Hour) // a clock that is set back holds nothing for longer
+	wants(t, keys, lambdatest.Token, apikey.ErrRevoked)
+	if n := l.reads.Load(); n != 3 {
+		t.Errorf("%d reads, want 3", n)
+	}
+}
+
+func TestANewKeyWorksWithinSeconds(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, c := held(t, s)
+	key := token.New(token.Live)
+	wants(t, keys, key, apikey.ErrUnknown)
+	s.Key(t, apikey.Key{ID: token.ID(key), Tenant: "tenant-b", Scopes: apikey.Scopes()})
+	c.advance(4 * time.Second)
+	wants(t, keys, key, apikey.ErrUnknown)
+	if n := l.reads.Load(); n != 1 {
+		t.Errorf("%d reads, want 1", n)
+	}
+	c.advance(time.Second)
+	wants(t, keys, key, nil)
+}
+
+func TestGuessesPushOutNoKey(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, _ := held(t, s)
+	wants(t, keys, lambdatest.Token, nil)
+	const guesses = 1100 // more than are held
+	for range guesses {
+		wants(t, keys, token.New(token.Live), apikey.ErrUnknown)
+	}
+	wants(t, keys, lambdatest.Token, nil)
+	if n := l.reads.Load(); n != guesses+1 {
+		t.Errorf("%d reads, want %d", n, guesses+1)
+	}
+}
+
+// A hot key costs one read, however many ask at once; and whoever gives up takes nobody else's answer away.
+func TestCallersShareARead(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, _ := held(t, s)
+	hang := make(chan struct{})
+	l.hangs.Store(&hang)
+	hurried, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := keys.Caller(hurried, "Bearer "+lambdatest.Token)
+		first <- err
+	}()
+	for l.reads.Load() == 0 {
+		<-time.After(time.Millisecond)
+	}
+	var others sync.WaitGroup
+	for range 50 {
+		others.Go(func() { wants(t, keys, lambdatest.Token, nil) })
+	}
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) || apikey.Refused(err) {
+		t.Errorf("who gave up got %v", err)
+	}
+	l.hangs.Store(nil)
+	close(hang)
+	others.Wait()
+	if n := l.reads.Load(); n != 1 {
+		t.Errorf("%d reads, want 1", n)
+	}
+}
+
+func TestAReadIsTriedTwice(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, c := held(t, s)
+	l.broken.Store(1)
+	wants(t, keys, lambdatest.Token, nil)
+	if n := l.reads.Load(); n != 2 {
+		t.Errorf("%d reads, want 2", n)
+	}
+
+	// A table that can't be asked says nothing about the token, and what is too old to be used is not used for want of better.
+	l.broken.Store(-1)
+	c.advance(time.Minute)
+	key, err := keys.Caller(t.Context(), "Bearer "+lambdatest.Token)
+	if err == nil || key.Tenant != "" || apikey.Refused(err) || strings.Contains(err.Error(), lambdatest.Token) {
+		t.Errorf("%+v, %v, want an error of its own", key, err)
+	}
+	if n := l.reads.Load(); n != 4 {
+		t.Errorf("%d reads, want 4", n)
+	}
+	l.broken.Store(0) // nothing is held of a failure
+	wants(t, keys, lambdatest.Token, nil)
+}
+
+func TestAReadThatHangsIsGivenUp(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, _ := held(t, s)
+	hang := make(chan struct{})
+	l.hangs.Store(&hang)
+	t.Cleanup(func() { close(hang) })
+	began := time.Now()
+	_, err := keys.Caller(t.Context(), "Bearer "+lambdatest.Token)
+	if !errors.Is(err, context.DeadlineExceeded) || apikey.Refused(err) {
+		t.Errorf("%v, want that the time is over", err)
+	}
+	if took := time.Since(began); took < 2*time.Second || took > 4*time.Second {
+		t.Errorf("it took %v, want two time-outs of a second", took)
+	}
+}
+
+func TestLastUseIsNotedOnceAnHour(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, c := held(t, s)
+	first := c.now()
+	for range 3 {
+		wants(t, keys, lambdatest.Token, nil)
+		c.advance(19 * time.Minute)
+	}
+	other, err := apikey.New(apikey.Config{Table: apikey.Table{Client: s.Client, Name: s.APIKeys}, Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, other, lambdatest.Token, nil) // after 57 minutes, in another process
+	stored, err := s.KeyTable().Key(t.Context(), token.ID(lambdatest.Token))
+	if err != nil || !stored.LastUsed.Equal(first) || l.writes.Load() != 1 {
+		t.Errorf("%+v, %v after %d writes, want %v", stored, err, l.writes.Load(), first)
+	}
+	c.advance(3 * time.Minute)
+	wants(t, keys, lambdatest.Token, nil)
+	if stored, err = s.KeyTable().Key(t.Context(), token.ID(lambdatest.Token)); err != nil || !stored.LastUsed.Equal(first.Add(time.Hour)) {
+		t.Errorf("%+v, %v, want an hour after %v", stored, err, first)
+	}
+}
+
+// Who may not be let in is not noted, and what can't be noted keeps nobody out.
+func TestLastUseIsWorthNoRefusal(t *testing.T) {
+	s := lambdatest.New(t)
+	keys, l, c := held(t, s)
+	if _, err := s.KeyTable().Revoke(t.Context(), token.ID(lambdatest.Token), "ada", c.now()); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, keys, lambdatest.Token, apikey.ErrRevoked)
+	wants(t, keys, token.New(token.Live), apikey.ErrUnknown)
+	if n := l.writes.Load(); n != 0 {
+		t.Errorf("%d writes", n)
+	}
+	readOnly, err := apikey.New(apikey.Config{Table: apikey.Table{Client: dynamotest.Client(writesFail(t)), Name: s.APIKeys}, Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(key), Tenant: "tenant-b", Scopes: apikey.Scopes()})
+	wants(t, readOnly, key, nil)
+}
+
+// writesFail is an endpoint that only reads.
+func writesFail(t *testing.T) string {
+	t.Helper()
+	to, err := url.Parse(dynamotest.Endpoint(t, dynamotest.Names()[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestNewNeedsATableAndABoundedAge(t *testing.T) {
+	table := apikey.Table{Client: dynamotest.Client("http://127.0.0.1:1"), Name: "keys"}
+	for name, cfg := range map[string]apikey.Config{
+		"no table": {}, "no name": {Table: apikey.Table{Client: table.Client}}, "an age below 0": {Table: table, CacheAge: -1},
+		"an age that is too long": {Table: table, CacheAge: apikey.CacheAgeMax + 1},
+	} {
+		if keys, err := apikey.New(cfg); err == nil || keys != nil {
+			t.Errorf("%s: %v, %v", name, keys, err)
+		}
 	}
 }

@@ -108,11 +108,33 @@ func (s Sealing) check() error {
 	return nil
 }
 
+// APIKeys is where API keys are, and how they are read.
+type APIKeys struct {
+	APIKeysTable string `env:"API_KEYS_TABLE"`
+	// APIKeyCacheAge is for how long a process uses what it has read of a key, and so how long a revoked one works at the most.
+	// 0 reads every time.
+	APIKeyCacheAge time.Duration `env:"API_KEY_CACHE_AGE" envDefault:"1m"`
+}
+
+// OperatorKeys is the configuration of the operator's commands about API keys.
+type OperatorKeys struct {
+	APIKeysTable string `env:"API_KEYS_TABLE,notEmpty"`
+}
+
+func (k APIKeys) check(needed string) error {
+	if k.APIKeysTable == "" {
+		return fmt.Errorf("configuration: API_KEYS_TABLE is not set, which %s needs", needed)
+	}
+	return nil
+}
+
 // Authorizer is the configuration of the authorizer function.
 type Authorizer struct {
 	Log
-	Payments
+	APIKeys
 }
+
+func (a Authorizer) check() error { return a.APIKeys.check("the authorizer") }
 
 // The places where the caller is authenticated.
 const (
@@ -125,6 +147,7 @@ type API struct {
 	Worker
 	Quota
 	Scopes
+	APIKeys
 	// Auth says who authenticates: the gateway's authorizer, whose context names the tenant, or this function.
 	Auth string `env:"AUTH,notEmpty"`
 	// BodyBytesMax bounds a request's body, in bytes.
@@ -149,6 +172,11 @@ func (a API) check() error {
 	}
 	if a.WaitMax <= 0 || a.WaitMax > waitMaxBound {
 		return fmt.Errorf("configuration: WAIT_MAX = %v: must be more than 0 and at most %v", a.WaitMax, waitMaxBound)
+	}
+	if a.Auth == AuthFunction {
+		if err := a.APIKeys.check("AUTH = " + AuthFunction); err != nil {
+			return err
+		}
 	}
 	if len(a.FingerprintSecrets) > 0 && a.FingerprintSecretID != "" {
 		return fmt.Errorf("configuration: FINGERPRINT_SECRETS (%d secrets), FINGERPRINT_SECRET_ID = %q: at most one of them may be set",

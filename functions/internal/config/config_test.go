@@ -17,6 +17,7 @@ import (
 var variables = map[string]string{
 	"IDEMPOTENCY_TABLE": "idempotency", "OUTBOX_TABLE": "outbox", "PAYMENTS_TABLE": "payments", "PROVIDER_URL": "https://provider.example",
 	"WAKE_UP_QUEUE_URL": "https://sqs.example/wake-ups", "DEAD_LETTER_QUEUE_URL": "https://sqs.example/dead", "AUTH": "gateway",
+	"API_KEYS_TABLE": "keys",
 }
 
 // optional are the other variables that functions read.
@@ -26,6 +27,7 @@ var optional = []string{
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
+	"API_KEY_CACHE_AGE",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
 }
 
@@ -73,13 +75,14 @@ func TestReadFillsDefaults(t *testing.T) {
 		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute, KeyTimeout: time.Second},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
 	}
-	if want := (config.API{Worker: delivery, Auth: config.AuthGateway, BodyBytesMax: 256 << 10, WaitMax: 20 * time.Second}); !reflect.DeepEqual(api, want) {
+	keys := config.APIKeys{APIKeysTable: "keys", APIKeyCacheAge: time.Minute}
+	if want := (config.API{Worker: delivery, APIKeys: keys, Auth: config.AuthGateway, BodyBytesMax: 256 << 10, WaitMax: 20 * time.Second}); !reflect.DeepEqual(api, want) {
 		t.Errorf("api: %+v, want %+v", api, want)
 	}
 	if worker, err := config.Read[config.Worker](); err != nil || worker != delivery {
 		t.Errorf("worker: %+v, %v, want %+v", worker, err, delivery)
 	}
-	if authorizer, err := config.Read[config.Authorizer](); err != nil || authorizer.PaymentsTable != "payments" {
+	if authorizer, err := config.Read[config.Authorizer](); err != nil || authorizer.APIKeys != keys {
 		t.Errorf("authorizer: %+v, %v", authorizer, err)
 	}
 }
@@ -93,7 +96,9 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 	}{
 		{"IDEMPOTENCY_TABLE", []func() error{api, worker}},
 		{"OUTBOX_TABLE=", []func() error{api, worker}},
-		{"PAYMENTS_TABLE", []func() error{api, worker, authorizer}},
+		{"PAYMENTS_TABLE", []func() error{api, worker}},
+		{"API_KEYS_TABLE", []func() error{authorizer}}, // the API needs it only where it authenticates
+		{"API_KEY_CACHE_AGE=60", []func() error{api, authorizer}},
 		{"PROVIDER_URL", []func() error{api, worker}},
 		{"WAKE_UP_QUEUE_URL", []func() error{api, worker}},
 		{"DEAD_LETTER_QUEUE_URL=", []func() error{api, worker}},

@@ -1,12 +1,14 @@
 package identity_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,21 +16,35 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/identity"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/internal/token"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
-// identified returns what the identifier says of the request that an event makes.
+// identified returns what the identifier says of the request that an event makes, on the route that the request has.
 func identified(t *testing.T, event []byte, identify func(*http.Request) (middleware.Identity, error)) (who middleware.Identity, err error) {
 	t.Helper()
-	handler := awslambda.HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { who, err = identify(r) }), awslambda.Config{})
-	if _, failed := handler.Invoke(context.Background(), event); failed != nil {
+	mux := http.NewServeMux()
+	for _, pattern := range []string{"POST /v1/payments", "POST /v1/payouts", "GET /v1/accounts/{id}", "/"} {
+		mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) { who, err = identify(r) })
+	}
+	if _, failed := awslambda.HTTP(mux, awslambda.Config{}).Invoke(context.Background(), event); failed != nil {
 		t.Fatal(failed)
 	}
 	return who, err
+}
+
+// codeOf is the code of the problem that a refusal is answered with, "" where it has none of its own.
+func codeOf(err error) string {
+	var rejected *idem.RejectedError
+	if !errors.As(err, &rejected) {
+		return ""
+	}
+	return rejected.Problem.Code
 }
 
 // changed is a sample event in which the authorizer says something else, and the client claims to be anybody.
@@ -79,18 +95,54 @@ func TestGatewayTrustsTheAuthorizerAlone(t *testing.T) {
 	}
 }
 
+// docs/payments-api.md "API keys": a key opens the routes of its scopes, and no other.
+func TestScopesOpenRoutes(t *testing.T) {
+	with := func(scopes any) []byte {
+		return changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": lambdatest.Tenant, "scopes": scopes}})
+	}
+	for _, scopes := range []string{"payments:write", "accounts:read payments:write", "payments:write refunds:write"} {
+		if who, err := identified(t, with(scopes), identity.Gateway); err != nil || who.Tenant != lambdatest.Tenant {
+			t.Errorf("%q: %+v, %v", scopes, who, err)
+		}
+	}
+	for name, scopes := range map[string]any{
+		"none": "", "no member": nil, "others": "payments:read payouts:write", "one that begins so": "payments:writer",
+		"another case": "Payments:Write", "a list": []string{"payments:write"},
+	} {
+		if who, err := identified(t, with(scopes), identity.Gateway); codeOf(err) != "scope_missing" || who != (middleware.Identity{}) {
+			t.Errorf("%s: %+v, %v, want scope_missing", name, who, err)
+		}
+	}
+	// What no scope was given to is closed, whatever the key may.
+	elsewhere := bytes.ReplaceAll(lambdatest.Sample(t, "api-http-payment"), []byte("/v1/payments"), []byte("/v1/secrets"))
+	if who, err := identified(t, elsewhere, identity.Gateway); !errors.Is(err, middleware.ErrForbidden) || who != (middleware.Identity{}) {
+		t.Errorf("a route without a scope: %+v, %v, want ErrForbidden", who, err)
+	}
+}
+
 // The function's own authenticator does not look at what a gateway says.
 func TestFunctionAuthenticatesByItself(t *testing.T) {
 	s := lambdatest.New(t)
-	identify := identity.Function(apikey.Authenticator{Client: s.Client, Table: s.Payments})
+	reading, expired, revoked := token.New(token.Live), token.New(token.Live), token.New(token.Live)
+	s.Key(t, apikey.Key{ID: token.ID(reading), Tenant: lambdatest.Tenant, Scopes: []apikey.Scope{apikey.PaymentsRead}})
+	s.Key(t, apikey.Key{ID: token.ID(expired), Tenant: lambdatest.Tenant, Scopes: apikey.Scopes(), ExpiresAt: time.Now()})
+	s.Key(t, apikey.Key{ID: token.ID(revoked), Tenant: lambdatest.Tenant, Scopes: apikey.Scopes()})
+	if _, err := s.KeyTable().Revoke(t.Context(), token.ID(revoked), "ada", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	identify := identity.Function(s.Keys(t))
 	for _, c := range []struct {
 		name, authorization, tenant string
 		err                         error
+		code                        string
 	}{
-		{"known", "Bearer " + lambdatest.Token, lambdatest.Tenant, nil},
-		{"missing", "", "", middleware.ErrUnauthenticated},
-		{"another scheme", "Basic YTpi", "", middleware.ErrUnauthenticated},
-		{"unknown", "Bearer another-token-of-tenant-a", "", middleware.ErrForbidden},
+		{"known", "Bearer " + lambdatest.Token, lambdatest.Tenant, nil, ""},
+		{"missing", "", "", middleware.ErrUnauthenticated, ""},
+		{"another scheme", "Basic YTpi", "", middleware.ErrUnauthenticated, ""},
+		{"unknown", "Bearer " + token.New(token.Test), "", middleware.ErrForbidden, ""},
+		{"expired", "Bearer " + expired, "", nil, "api_key_expired"},
+		{"revoked", "Bearer " + revoked, "", nil, "api_key_revoked"},
+		{"without the scope", "Bearer " + reading, "", nil, "scope_missing"},
 	} {
 		who, err := identified(t, changed(t, "api-http-payment", map[string]any{"lambda": map[string]any{"tenant": "tenant-b"}}), func(r *http.Request) (middleware.Identity, error) {
 			r.Header.Del("Authorization")
@@ -99,15 +151,18 @@ func TestFunctionAuthenticatesByItself(t *testing.T) {
 			}
 			return identify(r)
 		})
-		if who.Tenant != c.tenant || !errors.Is(err, c.err) {
-			t.Errorf("%s: %+v, %v, want %q, %v", c.name, who, err, c.tenant, c.err)
+		if who.Tenant != c.tenant || codeOf(err) != c.code || c.code == "" && !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v, want %q, %v, %q", c.name, who, err, c.tenant, c.err, c.code)
 		}
 	}
 
 	refusing := dynamotest.Client("http://127.0.0.1:1", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	down := identity.Function(apikey.Authenticator{Client: refusing, Table: s.Payments})
-	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), down)
-	if err == nil || errors.Is(err, middleware.ErrUnauthenticated) || errors.Is(err, middleware.ErrForbidden) || who.Tenant != "" {
+	keys, err := apikey.New(apikey.Config{Table: apikey.Table{Client: refusing, Name: s.APIKeys}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := identified(t, lambdatest.Sample(t, "api-http-payment"), identity.Function(keys))
+	if err == nil || errors.Is(err, middleware.ErrUnauthenticated) || errors.Is(err, middleware.ErrForbidden) || codeOf(err) != "" || who.Tenant != "" {
 		t.Errorf("table down: %+v, %v, want an error that says nothing of the caller", who, err)
 	}
 }

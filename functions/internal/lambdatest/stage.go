@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,12 +19,13 @@ import (
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/internal/token"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // Token is the API key in the sample events; Tenant is whose it is.
 const (
-	Token  = "example-token-of-tenant-a"
+	Token  = "idem_test_00000000000000000000000000000EXAMPLEtenantA1hN7E2"
 	Tenant = "tenant-a"
 )
 
@@ -31,7 +33,7 @@ const (
 type Stage struct {
 	Client *dynamodb.Client
 	// The names of the tables.
-	Idempotency, Outbox, Payments string
+	Idempotency, Outbox, Payments, APIKeys string
 	// Provider controls the provider simulator.
 	Provider provider.Control
 	Queues   *Queues
@@ -51,20 +53,44 @@ func New(t *testing.T) *Stage {
 		t.Fatal(err)
 	}
 	s.Idempotency, s.Outbox, s.Payments = tables.Idempotency, tables.Outbox, prefix+"-payments"
-	if err := dynamotest.CreateTable(t.Context(), s.Client, s.Payments, table.Payments()); err != nil {
-		t.Fatal(err)
+	s.APIKeys = prefix + "-api-keys"
+	for name, shape := range map[string]schema.Table{s.Payments: table.Payments(), s.APIKeys: table.APIKeys()} {
+		if err := dynamotest.CreateTable(t.Context(), s.Client, name, shape); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, value := range map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_MAX_ATTEMPTS": "2",
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_ENDPOINT_URL_SQS": s.Queues.url,
-		"IDEMPOTENCY_TABLE": s.Idempotency, "OUTBOX_TABLE": s.Outbox, "PAYMENTS_TABLE": s.Payments,
+		"IDEMPOTENCY_TABLE": s.Idempotency, "OUTBOX_TABLE": s.Outbox, "PAYMENTS_TABLE": s.Payments, "API_KEYS_TABLE": s.APIKeys,
 		"PROVIDER_URL": s.Provider.URL, "WAKE_UP_QUEUE_URL": s.Queues.url + "/000000000000/" + wakeUps,
 		"DEAD_LETTER_QUEUE_URL": s.Queues.url + "/000000000000/" + dead, "AUTH": "gateway", "LOG_LEVEL": "ERROR+1",
 	} {
 		t.Setenv(name, value)
 	}
-	s.Put(t, s.Payments, map[string]types.AttributeValue{"pk": text(apikey.RowKey(Token)), "tn": text(Tenant)})
+	s.Key(t, apikey.Key{ID: token.ID(Token), Tenant: Tenant, Name: "samples", Scopes: apikey.Scopes(), CreatedAt: time.Now()})
 	return s
+}
+
+// Key puts an API key there.
+func (s *Stage) Key(t *testing.T, key apikey.Key) {
+	t.Helper()
+	if err := s.KeyTable().Insert(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// KeyTable is the table of API keys.
+func (s *Stage) KeyTable() apikey.Table { return apikey.Table{Client: s.Client, Name: s.APIKeys} }
+
+// Keys authenticates by the stage's table, and holds nothing.
+func (s *Stage) Keys(t *testing.T) *apikey.Keys {
+	t.Helper()
+	keys, err := apikey.New(apikey.Config{Table: s.KeyTable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }
 
 // Account puts an account in EUR there.

@@ -21,7 +21,7 @@ import (
 
 // answering are the packages that answer for the application.
 var answering = []string{
-	"../../../idem", "../../../idem/header", "../../../idem/middleware", "../../../idem/outbox", "../../../idem/awslambda", ".",
+	"../../../idem", "../../../idem/header", "../../../idem/middleware", "../../../idem/outbox", "../../../idem/awslambda", "../identity", ".",
 }
 
 // elsewhere are the codes that no route of the application answers with, because none is as the function asks for.

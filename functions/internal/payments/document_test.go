@@ -189,7 +189,8 @@ func (w *world) refuseCallers() {
 		status int
 		code   string
 	}{
-		"": {401, "unauthorized"}, strangerToken: {403, "forbidden"}, namelessToken: {500, "internal_error"}, uncertainToken: {503, "idempotency_store_unavailable"},
+		"": {401, "unauthorized"}, strangerToken: {403, "forbidden"}, expiredToken: {403, "api_key_expired"}, revokedToken: {403, "api_key_revoked"},
+		scopelessToken: {403, "scope_missing"}, namelessToken: {500, "internal_error"}, uncertainToken: {503, "idempotency_store_unavailable"},
 	} {
 		for _, a := range w.asks("pay_x") {
 			w.post(token, a.path, "k", a.body).problem(want.status, want.code)

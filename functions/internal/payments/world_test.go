@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/identity"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/idemtest"
-	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -124,7 +125,7 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 		return nil, err
 	}
 	config := payments.Config{
-		Engine: engine, Ledger: ledger, Messages: store, Identify: identify, Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
+		Engine: engine, Ledger: ledger, Messages: store, Identify: identity.Function(callers{}), Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if worker != nil {
@@ -138,24 +139,37 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 // Tokens that are no tenant's.
 const (
 	strangerToken  = "stranger"  // is refused
+	expiredToken   = "expired"   // was a tenant's
+	revokedToken   = "revoked"   // was a tenant's too
+	scopelessToken = "scopeless" // opens no route
 	namelessToken  = "nameless"  // a fault of the configuration: nobody, and no error
 	uncertainToken = "uncertain" // nobody can be asked whose it is
 )
 
-// identify takes the token for the tenant's name.
-func identify(r *http.Request) (middleware.Identity, error) {
-	tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	switch {
-	case !ok:
-		return middleware.Identity{}, middleware.ErrUnauthenticated
-	case tenant == strangerToken:
-		return middleware.Identity{}, middleware.ErrForbidden
-	case tenant == namelessToken:
-		return middleware.Identity{}, nil
-	case tenant == uncertainToken:
-		return middleware.Identity{}, errors.New("the keys can't be read")
+// callers take the token for the tenant's name.
+type callers struct{}
+
+// Caller implements identity.Authenticator.
+func (callers) Caller(_ context.Context, authorization string) (apikey.Key, error) {
+	tenant, ok := strings.CutPrefix(authorization, "Bearer ")
+	if !ok {
+		return apikey.Key{}, apikey.ErrMissing
 	}
-	return middleware.Identity{Tenant: tenant}, nil
+	switch tenant {
+	case strangerToken:
+		return apikey.Key{}, apikey.ErrUnknown
+	case expiredToken:
+		return apikey.Key{}, apikey.ErrExpired
+	case revokedToken:
+		return apikey.Key{}, apikey.ErrRevoked
+	case scopelessToken:
+		return apikey.Key{Tenant: tenant}, nil
+	case namelessToken:
+		return apikey.Key{Scopes: apikey.Scopes()}, nil
+	case uncertainToken:
+		return apikey.Key{}, errors.New("the keys can't be read")
+	}
+	return apikey.Key{Tenant: tenant, Scopes: apikey.Scopes()}, nil
 }
 
 func (w *world) ok(err error) {

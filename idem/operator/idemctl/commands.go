@@ -58,14 +58,12 @@ func (c *commands) environment() error {
 }
 
 // change is what every change needs.
-type change struct {
-	Reason string `required:"" help:"Why: it goes to the audit log."`
-	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are."`
-	Write  bool   `help:"Do it. Without it nothing is changed, and what would be done is said."`
-}
+type change struct{ Reasoned }
 
 func (c change) change(seen operator.Seen) operator.Change {
-	return operator.Change{Actor: c.Actor, Reason: c.Reason, Seen: seen, DryRun: !c.Write}
+	asked := c.Reasoned.Change()
+	asked.Seen = seen
+	return asked
 }
 
 // fenced is a change of what was seen.

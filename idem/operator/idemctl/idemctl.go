@@ -46,6 +46,8 @@ type App struct {
 	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
 	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.
 	Drift func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
+	// Commands are the application's own. Default: none.
+	Commands []Command
 }
 
 // Window is a span of creation times; a zero time is the application's default.
@@ -84,10 +86,10 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		cli   commands
 		asked bool // for help
 	)
-	parser, err := kong.New(&cli, kong.Name("idemctl"), kong.Writers(stdout, stderr), kong.Exit(func(int) { asked = true }),
+	parser, err := kong.New(&cli, append(app.options(), kong.Name("idemctl"), kong.Writers(stdout, stderr), kong.Exit(func(int) { asked = true }),
 		kong.Description("Tells the story of operations, lists what is stuck, unknown or dead, and changes it with --write. "+
 			"Exits with 0: done, 1: refused or drift, 2: usage, 3: trouble."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		fmt.Fprintln(stderr, "idemctl:", err)
 		return ExitUsage
@@ -103,7 +105,8 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	ctx, cancel := context.WithTimeout(ctx, cli.Within)
 	defer cancel()
 	if err = cli.environment(); err == nil {
-		err = command.Run(&session{ctx: ctx, app: app, out: stdout, cli: &cli})
+		s := &session{ctx: ctx, app: app, out: stdout, cli: &cli}
+		err = command.Run(s, &Desk{s})
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "idemctl:", err)

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/internal/token"
+)
+
+// apiKeys are the commands about API keys.
+type apiKeys struct {
+	Create createKey `cmd:"" help:"Create a key. It is shown once, and kept by nobody but whom you give it to."`
+	Revoke revokeKey `cmd:"" help:"Take a key away, for ever."`
+	List   listKeys  `cmd:"" help:"List the keys; the keys themselves are not known."`
+}
+
+// keyTable is the table that the environment names.
+func keyTable(ctx context.Context) (apikey.Table, error) {
+	cfg, err := config.Read[config.OperatorKeys]()
+	if err != nil {
+		return apikey.Table{}, err
+	}
+	aws, err := config.AWS(ctx)
+	return apikey.Table{Client: dynamodb.NewFromConfig(aws), Name: cfg.APIKeysTable}, err
+}
+
+type createKey struct {
+	Tenant  string         `required:"" help:"Whose it is."`
+	Name    string         `required:"" help:"What the tenant knows it by."`
+	Scopes  []apikey.Scope `help:"What it may be used for, separated by commas. Default: everything."`
+	Expires time.Time      `help:"From when on it is refused, RFC 3339. Default: never."`
+	Test    bool           `help:"It moves no money: begin it with idem_test_."`
+	idemctl.Reasoned
+}
+
+var (
+	tenantForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	nameForm   = regexp.MustCompile(`^[\p{L}\p{N}\p{P} ]{1,100}$`)
+)
+
+// Validate judges the command line.
+func (c *createKey) Validate() error {
+	switch {
+	case !tenantForm.MatchString(c.Tenant):
+		return fmt.Errorf("--tenant must have 1..64 letters, digits, dots, dashes and underscores")
+	case !nameForm.MatchString(c.Name):
+		return fmt.Errorf("--name must have 1..100 letters, digits, punctuation and spaces")
+	case !c.Expires.IsZero() && !c.Expires.After(time.Now()):
+		return fmt.Errorf("--expires must be in the future")
+	}
+	for _, scope := range c.Scopes {
+		if !slices.Contains(apikey.Scopes(), scope) {
+			return fmt.Errorf("--scopes: %q is none of %s", scope, apikey.JoinScopes(apikey.Scopes()))
+		}
+	}
+	return nil
+}
+
+// created is the answer to create: the one time that the key is told.
+type created struct {
+	operator.Result
+	Key string `json:"key,omitempty"`
+}
+
+// Run implements the command. The entry of the audit log names the key by its id before there is one: whoever dies in
+// between leaves a key that nobody has, and that can be revoked.
+func (c *createKey) Run(d *idemctl.Desk) error {
+	keys, err := keyTable(d.Context())
+	if err != nil {
+		return err
+	}
+	prefix := token.Live
+	if c.Test {
+		prefix = token.Test
+	}
+	secret, new := token.New(prefix), c.key()
+	new.ID = token.ID(secret)
+	subject := new.ID
+	if !c.Write {
+		subject = c.Name // a dry run makes none
+	}
+	result, err := d.Do(operator.Task{
+		Name: "apikey create", Subject: subject, Tenant: c.Tenant,
+		Would: fmt.Sprintf("create a key of %s that is for %s and expires %s", c.Tenant, apikey.JoinScopes(new.Scopes), day(new.ExpiresAt)),
+		Act:   func(ctx context.Context) (string, error) { return "created", keys.Insert(ctx, new) },
+	}, c.Change())
+	if idemctl.Unfinished(err) {
+		return err
+	}
+	if !c.Write {
+		return d.Show(created{Result: result}, "dry run: would "+result.Outcome)
+	}
+	return errors.Join(d.Show(created{result, secret}, "id   "+new.ID, "key  "+secret), err)
+}
+
+func (c *createKey) key() apikey.Key {
+	scopes := slices.Compact(slices.Sorted(slices.Values(c.Scopes)))
+	if len(scopes) == 0 {
+		scopes = apikey.Scopes()
+	}
+	return apikey.Key{
+		Tenant: c.Tenant, Name: c.Name, Scopes: scopes, CreatedAt: time.Now(), CreatedBy: strings.TrimSpace(c.Actor), ExpiresAt: c.Expires,
+	}
+}
+
+type revokeKey struct {
+	ID string `arg:"" help:"Id of the key, as list shows it; not the key."`
+	idemctl.Reasoned
+}
+
+// Validate judges the command line. It does not repeat what may be a key.
+func (r *revokeKey) Validate() error {
+	if !token.IsID(r.ID) {
+		return errors.New("this is no id of a key: list shows them")
+	}
+	return nil
+}
+
+// Run implements the command.
+func (r *revokeKey) Run(d *idemctl.Desk) error {
+	keys, err := keyTable(d.Context())
+	if err != nil {
+		return err
+	}
+	found, err := keys.Key(d.Context(), r.ID)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return operator.ErrNotFound
+	}
+	result, err := d.Do(operator.Task{
+		Name: "apikey revoke", Subject: r.ID, Tenant: found.Tenant, Would: fmt.Sprintf("revoke the key %q of %s", found.Name, found.Tenant),
+		Act: func(ctx context.Context) (string, error) {
+			key, err := keys.Revoke(ctx, r.ID, strings.TrimSpace(r.Actor), time.Now())
+			return "revoked " + day(key.RevokedAt), err
+		},
+	}, r.Change())
+	if idemctl.Unfinished(err) {
+		return err
+	}
+	line := result.Outcome
+	if !r.Write {
+		line = "dry run: would " + line
+	}
+	return errors.Join(d.Show(result, line), err)
+}
+
+type listKeys struct {
+	Tenant string `help:"Only this tenant's."`
+}
+
+// Run implements the command.
+func (l *listKeys) Run(d *idemctl.Desk) error {
+	table, err := keyTable(d.Context())
+	if err != nil {
+		return err
+	}
+	keys, err := table.List(d.Context(), l.Tenant)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, k := range keys {
+		rows = append(rows, []string{
+			k.State(time.Now()), k.Tenant, k.Name, day(k.CreatedAt), day(k.ExpiresAt), day(k.LastUsed), k.ID, apikey.JoinScopes(k.Scopes),
+		})
+	}
+	return d.Rows(keys, []string{"state", "tenant", "name", "created", "expires", "last used", "id", "scopes"}, rows)
+}
+
+func day(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.UTC().Format(time.RFC3339)
+}

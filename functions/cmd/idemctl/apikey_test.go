@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/apikey"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/internal/token"
+)
+
+// answered reads an answer in JSON.
+func answered[T any](d *desk, args ...string) (answer T) {
+	d.Helper()
+	out, _ := d.exits(idemctl.ExitOK, append(args, "--output", "json")...)
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		d.Fatalf("%v: %s", err, out)
+	}
+	return answer
+}
+
+// A key is shown once, works, is listed without itself, and works no more once it is revoked; the audit log knows its id.
+func TestAPIKeysLife(t *testing.T) {
+	d := newDesk(t)
+	in := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	made := answered[created](d, "apikey", "create", "--tenant", "tenant-b", "--name", "back office", "--scopes", "payments:read,accounts:read",
+		"--expires", in.Format(time.RFC3339), "--reason", "ticket 1", "--write")
+	if !token.WellFormed(made.Key) || !strings.HasPrefix(made.Key, token.Live) || made.Subject != token.ID(made.Key) || made.State != operator.EntryDone {
+		t.Fatalf("%+v", made)
+	}
+	key, err := d.Keys(t).Caller(t.Context(), "Bearer "+made.Key)
+	if err != nil || key.Tenant != "tenant-b" || key.Name != "back office" || apikey.JoinScopes(key.Scopes) != "accounts:read payments:read" ||
+		!key.ExpiresAt.Equal(in) || key.CreatedBy != "ada" {
+		t.Errorf("%+v, %v", key, err)
+	}
+	listed := answered[[]apikey.Key](d, "apikey", "list", "--tenant", "tenant-b")
+	if len(listed) != 1 || listed[0].ID != made.Subject || listed[0].LastUsed.IsZero() {
+		t.Errorf("%+v", listed)
+	}
+
+	revoke := []string{"apikey", "revoke", made.Subject, "--reason", "ticket 2"}
+	if out, _ := d.exits(idemctl.ExitOK, revoke...); !strings.Contains(out, `dry run: would revoke the key "back office" of tenant-b`) {
+		t.Error(out)
+	}
+	if _, err := d.Keys(t).Caller(t.Context(), "Bearer "+made.Key); err != nil {
+		t.Errorf("a dry run revoked it: %v", err)
+	}
+	for range 2 { // the second changes nothing
+		d.exits(idemctl.ExitOK, append(revoke, "--write")...)
+	}
+	if _, err := d.Keys(t).Caller(t.Context(), "Bearer "+made.Key); err != apikey.ErrRevoked {
+		t.Errorf("after: %v", err)
+	}
+	out, _ := d.exits(idemctl.ExitOK, "apikey", "list")
+	if !strings.Contains(out, "revoked") || !strings.Contains(out, "valid") || strings.Contains(out, made.Key) {
+		t.Error(out)
+	}
+	entries := answered[[]operator.Entry](d, "audit", "--subject", made.Subject)
+	if len(entries) != 3 || entries[2].Action != "apikey create" || entries[2].Tenant != "tenant-b" || entries[2].Reason != "ticket 1" || entries[0].State != operator.EntryDone {
+		t.Errorf("%+v", entries)
+	}
+	if log, _ := json.Marshal(entries); strings.Contains(string(log), made.Key) {
+		t.Errorf("the audit log tells the key: %s", log)
+	}
+}
+
+func TestAPIKeyCreateWithoutWriteMakesNone(t *testing.T) {
+	d := newDesk(t)
+	create := []string{"apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--test", "--reason", "ticket 1"}
+	if out, _ := d.exits(idemctl.ExitOK, create...); !strings.Contains(out, "dry run: would create a key of tenant-b") || strings.Contains(out, "idem_") {
+		t.Error(out)
+	}
+	if keys := d.Items(t, d.APIKeys); len(keys) != 1 { // the samples'
+		t.Errorf("%d keys", len(keys))
+	}
+	if entries := answered[[]operator.Entry](d, "audit"); len(entries) != 0 {
+		t.Errorf("%+v", entries)
+	}
+	out, errs := d.exits(idemctl.ExitOK, append(create, "--write")...)
+	_, key, _ := strings.Cut(strings.TrimSpace(out), "key  ")
+	if !token.WellFormed(key) || !strings.HasPrefix(key, token.Test) || strings.Contains(errs, key) {
+		t.Errorf("%s%s", out, errs)
+	}
+	if caller, err := d.Keys(t).Caller(t.Context(), "Bearer "+key); err != nil || len(caller.Scopes) != len(apikey.Scopes()) || !caller.ExpiresAt.IsZero() {
+		t.Errorf("%+v, %v", caller, err)
+	}
+}
+
+// Where the audit log can't be written, no key is made.
+func TestAPIKeyCreateNeedsTheAuditLog(t *testing.T) {
+	d := newDesk(t)
+	t.Setenv("AUDIT_TABLE", "there-is-none")
+	d.exits(idemctl.ExitTrouble, "apikey", "create", "--tenant", "tenant-b", "--name", "shop", "--reason", "ticket 1", "--write")
+	if keys := d.Items(t, d.APIKeys); len(keys) != 1 {
+		t.Errorf("%d keys", len(keys))
+	}
+}
+
+func TestAPIKeyCommandLinesThatAreRefused(t *testing.T) {
+	d := newDesk(t)
+	create := func(args ...string) []string { return append([]string{"apikey", "create", "--reason", "r"}, args...) }
+	for name, args := range map[string][]string{
+		"no tenant":        create("--name", "n"),
+		"no name":          create("--tenant", "t"),
+		"no reason":        {"apikey", "create", "--tenant", "t", "--name", "n"},
+		"a bad tenant":     create("--tenant", "a/b", "--name", "n"),
+		"a name of lines":  create("--tenant", "t", "--name", "a\nb"),
+		"an unknown scope": create("--tenant", "t", "--name", "n", "--scopes", "payments:read,everything"),
+		"in the past":      create("--tenant", "t", "--name", "n", "--expires", "2020-01-01T00:00:00Z"),
+		"the key itself":   {"apikey", "revoke", lambdatest.Token, "--reason", "r"},
+	} {
+		if _, errs := d.exits(idemctl.ExitUsage, args...); errs == "" || strings.Contains(errs, lambdatest.Token) {
+			t.Errorf("%s: %q", name, errs)
+		}
+	}
+	d.exits(idemctl.ExitRefused, "apikey", "revoke", token.ID("nobody's"), "--reason", "r", "--write")
+	t.Setenv("API_KEYS_TABLE", "")
+	if _, errs := d.exits(idemctl.ExitTrouble, "apikey", "list"); !strings.Contains(errs, "API_KEYS_TABLE") {
+		t.Error(errs)
+	}
+}

@@ -1,0 +1,115 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/table"
+)
+
+// Table is the table of API keys. It is safe for concurrent use.
+type Table struct {
+	Client *dynamodb.Client
+	Name   string
+}
+
+// ErrNoKey: there is no key of this id.
+var ErrNoKey = errors.New("apikey: there is no such key")
+
+// Key reads a key strongly; nil where there is none.
+func (t Table) Key(ctx context.Context, id string, options ...func(*dynamodb.Options)) (*Key, error) {
+	out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &t.Name, ConsistentRead: aws.Bool(true), Key: item{table.KeyID: text(id)},
+	}, options...)
+	if err != nil {
+		return nil, fmt.Errorf("apikey: look up: %w", err)
+	}
+	if out.Item == nil {
+		return nil, nil
+	}
+	key, err := decode(out.Item)
+	return &key, err
+}
+
+// Insert stores a new key. The id is the hash of what nobody else knows: where it is there already, a reply was lost.
+func (t Table) Insert(ctx context.Context, key Key) error {
+	_, err := t.Client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &t.Name, Item: key.item(), ConditionExpression: aws.String("attribute_not_exists(#id)"),
+		ExpressionAttributeNames: map[string]string{"#id": table.KeyID},
+	})
+	if there := (*types.ConditionalCheckFailedException)(nil); err != nil && !errors.As(err, &there) {
+		return fmt.Errorf("apikey: insert: %w", err)
+	}
+	return nil
+}
+
+// Revoke takes a key away, for ever, and returns it, or [ErrNoKey]. Who did so first stays written.
+func (t Table) Revoke(ctx context.Context, id, by string, at time.Time) (Key, error) {
+	out, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &t.Name, Key: item{table.KeyID: text(id)}, ReturnValues: types.ReturnValueAllNew,
+		UpdateExpression:    aws.String("SET #ra = if_not_exists(#ra, :at), #rb = if_not_exists(#rb, :by)"),
+		ConditionExpression: aws.String("attribute_exists(#id)"),
+		ExpressionAttributeNames: map[string]string{
+			"#id": table.KeyID, "#ra": table.KeyRevokedAt, "#rb": table.KeyRevokedBy,
+		},
+		ExpressionAttributeValues: item{":at": instant(at), ":by": text(by)},
+	})
+	if none := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &none) {
+		return Key{}, ErrNoKey
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("apikey: revoke: %w", err)
+	}
+	return decode(out.Attributes)
+}
+
+// List returns all keys, or a tenant's, by tenant and creation. It reads the whole table, which has a row for each key.
+func (t Table) List(ctx context.Context, tenant string) ([]Key, error) {
+	keys := []Key{}
+	pages := dynamodb.NewScanPaginator(t.Client, &dynamodb.ScanInput{TableName: &t.Name, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("apikey: list: %w", err)
+		}
+		for _, it := range page.Items {
+			key, err := decode(it)
+			if err != nil {
+				return nil, err
+			}
+			if tenant == "" || key.Tenant == tenant {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		if by := strings.Compare(a.Tenant, b.Tenant); by != 0 {
+			return by
+		}
+		return a.CreatedAt.Compare(b.CreatedAt)
+	})
+	return keys, nil
+}
+
+// used writes when a key was used, unless another process has written so within [usedEvery].
+func (t Table) used(ctx context.Context, id string, at time.Time) error {
+	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &t.Name, Key: item{table.KeyID: text(id)},
+		UpdateExpression:          aws.String("SET #lu = :at"),
+		ConditionExpression:       aws.String("attribute_exists(#id) AND (attribute_not_exists(#lu) OR #lu <= :before)"),
+		ExpressionAttributeNames:  map[string]string{"#id": table.KeyID, "#lu": table.KeyLastUsed},
+		ExpressionAttributeValues: item{":at": instant(at), ":before": instant(at.Add(-usedEvery))},
+	}, oneAttempt)
+	if other := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &other) {
+		return nil
+	}
+	return err
+}

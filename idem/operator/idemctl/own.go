@@ -1,0 +1,78 @@
+package idemctl
+
+import (
+	"context"
+	"errors"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/idem-go/idem-aws/idem/operator"
+)
+
+// Command is a command of the application's own beside the library's.
+type Command struct {
+	Name, Help string
+	// Grammar is a pointer to a struct in the notation of package kong, whose commands have Run(*Desk) error, and may have
+	// Validate() error for what the command line says. It serves one command line.
+	Grammar any
+}
+
+// Reasoned is what every change needs. The grammar of a command that changes something embeds it.
+type Reasoned struct {
+	Reason string `required:"" help:"Why: it goes to the audit log."`
+	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are."`
+	Write  bool   `help:"Do it. Without it nothing is changed, and what would be done is said."`
+}
+
+// Change is what [operator.Console.Do] takes.
+func (r Reasoned) Change() operator.Change {
+	return operator.Change{Actor: r.Actor, Reason: r.Reason, DryRun: !r.Write}
+}
+
+// Desk is what a command of the application's own works with.
+type Desk struct{ s *session }
+
+// Context ends with the command line's patience.
+func (d *Desk) Context() context.Context { return d.s.ctx }
+
+// Do carries a task out at the application's console.
+func (d *Desk) Do(t operator.Task, ch operator.Change) (operator.Result, error) {
+	console, err := d.s.console()
+	if err != nil {
+		return operator.Result{}, err
+	}
+	return console.Do(d.s.ctx, t, ch)
+}
+
+// Unfinished says whether an error leaves nothing to show: not where a change was made and only its entry could not be ended.
+func Unfinished(err error) bool {
+	var unlogged *operator.UnloggedError
+	return err != nil && !errors.As(err, &unlogged)
+}
+
+// Show writes an answer: as JSON, or the lines.
+func (d *Desk) Show(answer any, lines ...string) error {
+	return d.s.show(answer, func(t *table) {
+		for _, line := range lines {
+			t.line("%s", line)
+		}
+	})
+}
+
+// Rows writes an answer: as JSON, or rows below their header.
+func (d *Desk) Rows(answer any, header []string, rows [][]string) error {
+	return d.s.show(answer, func(t *table) {
+		if t.columns(header, rows); len(rows) == 0 {
+			t.line("nothing")
+		}
+	})
+}
+
+// options give the parser the application's own commands.
+func (a App) options() []kong.Option {
+	var options []kong.Option
+	for _, c := range a.Commands {
+		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Grammar))
+	}
+	return options
+}

@@ -1,0 +1,24 @@
+package operator
+
+import "context"
+
+// Task is a change of something that is the application's own, made at this desk as the library's are: with a reason, a dry
+// run and an entry in the audit log.
+type Task struct {
+	// Name and Subject are the entry's Action and Subject; both are required.
+	Name, Subject, Tenant string
+	// Would is what a dry run says.
+	Would string
+	// Judge refuses what can't be done, in a dry run too: by [ErrNotFound] where nothing is there. Default: nothing is refused.
+	Judge func(context.Context) error
+	// Act makes the change, and says in a word or two what came of it. It is required.
+	Act func(context.Context) (outcome string, err error)
+}
+
+// Do carries out a change of the application's own.
+func (c *Console) Do(ctx context.Context, t Task, ch Change) (Result, error) {
+	if t.Name == "" || t.Subject == "" || t.Act == nil {
+		return Result{}, &InvalidError{"task", "must have a name, a subject and an act"}
+	}
+	return c.carry(ctx, ch, action{name: t.Name, subject: t.Subject, tenant: t.Tenant, would: t.Would, judge: t.Judge, act: t.Act})
+}
