@@ -16,10 +16,10 @@ const (
 	hanging      = 20 // requests or messages of tenant-a that hang at the provider
 	hangs        = 2 * time.Second
 	rounds       = 3
-	perRound     = 30
+	perRound     = 10
 	slowerAtMost = 2.0
 	// noise is what a busy machine adds to a median by itself; who queues behind what hangs waits for seconds.
-	noise = 25 * time.Millisecond
+	noise = 150 * time.Millisecond
 )
 
 // apart demands that tenant-b's median beside tenant-a's hanging ones is at most twice the one without: the ratio of each
@@ -29,13 +29,17 @@ func (w *world) apart(what string, one func(i int), hang func(i int)) {
 	var ratios []float64
 	n := 0
 	median := func() time.Duration {
-		took := make([]time.Duration, perRound)
-		for i := range took {
-			n++
-			began := time.Now()
-			one(n)
-			took[i] = time.Since(began)
+		took, base := make([]time.Duration, perRound), n
+		var all sync.WaitGroup
+		for i := range took { // at once: one after the other, only the first would queue behind what hangs
+			all.Go(func() {
+				began := time.Now()
+				one(base + i)
+				took[i] = time.Since(began)
+			})
 		}
+		all.Wait()
+		n += perRound
 		slices.Sort(took)
 		return took[perRound/2]
 	}
