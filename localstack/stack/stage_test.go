@@ -67,7 +67,7 @@ func (w *world) cdk(_ context.Context, environment []string, arguments ...string
 const stageOutputs = `{"idem-payments": {
 	"ApiUrl": "https://a1b2.execute-api.eu-central-1.amazonaws.com/", "IdempotencyTable": "t-idempotency", "OutboxTable": "t-outbox",
 	"PaymentsTable": "t-payments", "AuditTable": "t-audit", "WakeUpQueueUrl": "https://sqs/wake", "DeadLetterQueueUrl": "https://sqs/dead",
-	"ClaimLease": "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8", "KeysTable": "t-keys", "KmsKeyId": "k-1",
+	"ClaimLease": "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8", "ApiKeysTable": "t-api-keys", "KeysTable": "t-keys", "KmsKeyId": "k-1",
 	"FunctionApi": "f-api"
 }}`
 
@@ -197,7 +197,8 @@ func TestDeployWritesTheVariablesOfIdemctl(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(root, ".local", "prod.env"))
-	want := `API_URL=https://a1b2.execute-api.eu-central-1.amazonaws.com
+	want := `API_KEYS_TABLE=t-api-keys
+API_URL=https://a1b2.execute-api.eu-central-1.amazonaws.com
 AUDIT_TABLE=t-audit
 AWS_REGION=eu-central-1
 CLAIM_LEASE=10s
