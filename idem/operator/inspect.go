@@ -256,8 +256,13 @@ func nextOfDead(m storage.Message, ended bool, absent string) []string {
 		return []string{"resolve: the provider has said both delivered and declined; find out which is true"}
 	case ended:
 		return []string{"close: its operation has its final answer; this only takes it from the queue"}
-	case len(kept) > 0:
+	case m.KeptDelivered != nil:
 		return []string{"redrive: settles the evidence that it keeps; find out first why that failed"}
+	case m.KeptDeclined != nil:
+		return []string{
+			"redrive: settles the decline that it keeps; refused where that may be about one attempt of several",
+			"resolve: with evidence from the provider's own books",
+		}
 	case m.Undoes:
 		return []string{"redrive: what it undoes stands still; delivered anew, or probed where a call is open", "resolve: with evidence that it was undone", fmt.Sprintf("close: what it was to undo stands, and the operation fails, from %s on", absent)}
 	}

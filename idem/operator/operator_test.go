@@ -238,6 +238,9 @@ func TestStoryOfEachSituation(t *testing.T) {
 		"evidence kept": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }).OperationID
 		}, "redrive: settles the evidence"},
+		"a decline kept": {func(w *world) idem.OperationID {
+			return w.message("acme", func(m *storage.Message) { dead(m); m.KeptDeclined = &storage.Kept{} }).OperationID
+		}, "refused where that may be about one attempt of several"},
 		"another release": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *storage.Message) { m.Topic = "other.topic" }).OperationID
 		}, "not registered"},

@@ -28,8 +28,8 @@ type Config struct {
 	SettleMax time.Duration
 	// KeepMax bounds how long definite evidence that could not be settled is sent to the store, to be kept on its
 	// message, where the context has no earlier deadline. If the provider neither honours keys nor can be probed, its
-	// answer to a call exists nowhere else: without a deadline it is sent for as long as the process lives, and for
-	// KeepMax after the context is cancelled. Default 10 min.
+	// answer to a call exists nowhere else: without a deadline, or in an [Inline] whose process outlives the request, it is sent
+	// for as long as the process lives, and elsewhere for KeepMax after the context is cancelled. Default 10 min.
 	KeepMax time.Duration
 	// RefuseBefore is the time up to which data may have been lost: that of a restore or a fail-over, plus the clocks'
 	// difference. A message that was created before it counts as called, because the trace of its call may be lost. The

@@ -87,7 +87,7 @@ func (x *delivery) unclosable() string {
 	case parked && x.now().Before(until):
 		return fmt.Sprintf("a request may be under way until %s", until.Format(time.RFC3339))
 	case m.KeptDelivered != nil || m.KeptDeclined != nil:
-		return "it keeps evidence of what the provider did: redrive it"
+		return "it keeps evidence of what the provider did: redrive or resolve it"
 	case parked:
 		return fmt.Sprintf("what that means could not be written: %v", x.cause)
 	}
@@ -95,7 +95,8 @@ func (x *delivery) unclosable() string {
 }
 
 // Redrive starts a dead message again, with attempts and age counted from zero. If it keeps evidence, the evidence is
-// settled. If a call is open, the message is unknown again, and probed. Otherwise it is pending again, with the same
+// settled, unless it is a decline that may be about one attempt of several: that is refused, and must be settled by
+// [Operator.Settle]. If a call is open, the message is unknown again, and probed. Otherwise it is pending again, with the same
 // downstream key. A message that is evidenced is settled. Redrive returns the message's new state.
 func (o *Operator) Redrive(ctx context.Context, id idem.MessageID, seen storage.Revision) (storage.MessageState, error) {
 	x, err := o.change(protocol.Redrive, id, seen)

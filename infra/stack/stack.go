@@ -127,11 +127,9 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 
 	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)
-	output(stack, "FunctionApi", api.FunctionName())
-	output(stack, "FunctionWorker", worker.FunctionName())
-	output(stack, "FunctionSweep", sweep.FunctionName())
-	output(stack, "FunctionReconcile", reconcile.FunctionName())
-	output(stack, "FunctionDrift", drift.FunctionName())
+	for _, id := range []string{"Api", "Worker", "Sweep", "Reconcile", "Drift"} {
+		output(stack, "Function"+id, functions[id].FunctionName())
+	}
 	return stack, nil
 }
 

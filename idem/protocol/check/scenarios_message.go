@@ -89,6 +89,13 @@ func messageScenarios() []Scenario {
 			Actors: [4]Actor{worker, courier(p.Question, 1), webhook}, Budget: Budget{Total: 3, Ambiguous: 1, Decline: 1, Contend: 1, Ticks: 5}},
 		{Name: "message, weak decline under a call", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease = 3 }), Wire: 1, Pending: true,
 			Actors: [4]Actor{worker, webhook}, Budget: Budget{Total: 4, NotExecuted: 1, Ambiguous: 1, Decline: 1, Lost: 1, Ticks: 6}},
+	}
+}
+
+// deadlineScenarios are about deliveries whose caller has a deadline, and about inline ones.
+func deadlineScenarios() []Scenario {
+	webhook, worker, begins := courier(p.Tidings, 1), courier(p.Wake, 2), Actor{Role: Client, Chain: true}
+	return []Scenario{
 		{Name: "message, deadline", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.SettleMargin, c.Topic.SettleFor = 6, 2, 9 }), Wire: 1, Pending: true, NoDrop: true,
 			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Deadline: 6}, {Role: Courier, Purpose: p.Wake, Deadline: 6, Skew: 1}, webhook},
 			Budget: Budget{Total: 1, Contend: 1, Throttle: 1, Stall: 1, NotExecuted: 1, Crowd: 1, Ticks: 7}},
