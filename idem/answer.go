@@ -21,7 +21,7 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 	began := x.now() // a process that is frozen from here on has that much less time
 	x.barred = x.engine.bars(ctx, x.op, x.req)
 	x.machine.Request.Barred = x.barred != nil
-	say, err := x.drive(ctx, began, handler)
+	say, err := x.drive(ctx, x.begins(ctx, began), handler)
 	if x.giveBack != nil && !x.machine.NewKey {
 		x.giveBack()
 	}
@@ -42,7 +42,7 @@ func (x *execution) do(ctx context.Context, handler Handler) (*Result, error) {
 // lookup answers from what is there.
 func (x *execution) lookup(ctx context.Context) (*Result, error) {
 	x.machine.Request.LookOnly = true
-	say, err := x.drive(ctx, x.now(), nil)
+	say, err := x.drive(ctx, x.begins(ctx, x.now()), nil)
 	if err != nil || say.Code == protocol.Vacant || say.Code == protocol.Gone {
 		return nil, err
 	}

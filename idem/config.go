@@ -89,9 +89,9 @@ type Config struct {
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default: a timer.
 	Pause func(context.Context, time.Duration) error
-	// After sends on its channel when the time is over. It wakes an execution whose handler is running. Default
-	// time.After.
-	After func(time.Duration) <-chan time.Time
+	// AfterFunc calls a function in a goroutine of its own when the time is over, and returns how to stop that, as
+	// time.AfterFunc does. It renews the lease of a handler that is running. Default: timers that share one of the runtime's.
+	AfterFunc func(time.Duration, func()) (stop func() bool)
 	// Logger gets what an operator should know; never bodies, keys or tokens. Default slog.Default().
 	Logger *slog.Logger
 }
@@ -125,9 +125,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Pause == nil {
 		c.Pause = Pause
-	}
-	if c.After == nil {
-		c.After = time.After
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

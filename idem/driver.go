@@ -208,7 +208,7 @@ func (d *driver) send(ctx context.Context, a protocol.Action) (protocol.Input, e
 		return protocol.Input{What: protocol.Replied, Reply: protocol.Reply{Code: protocol.NotSent}}, nil
 	}
 	timeout := min(translation.SpanOf(a.Until-now), d.engine.cfg.CallTimeout)
-	try, cancel := context.WithTimeout(ctx, timeout)
+	try, cancel := d.engine.timers.WithTimeout(ctx, timeout)
 	err := d.call(try)
 	if try.Err() != nil {
 		d.clock = max(d.clock, now+translation.MillisOf(timeout))

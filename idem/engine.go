@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/internal/cutover"
+	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -24,6 +25,8 @@ type Engine struct {
 	loss      *cutover.Reader
 	agreement agreement
 	waits     *waits
+	// timers are those of its calls and of its handlers.
+	timers timers.Set
 }
 
 // New returns an engine, or a [*ConfigError] that names the field, its value and the rule.
@@ -47,6 +50,9 @@ func New(store storage.Store, cfg Config) (*Engine, error) {
 	}
 	cfg.ScopeSecret = slices.Clone(cfg.ScopeSecret)
 	e := &Engine{store: store, cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}, operations: map[string]Operation{}, waits: newWaits(cfg)}
+	if e.cfg.AfterFunc == nil {
+		e.cfg.AfterFunc = func(d time.Duration, f func()) func() bool { return e.timers.AfterFunc(d, f).Stop }
+	}
 	e.loss = e.newLoss()
 	if !cfg.RefuseBefore.IsZero() {
 		e.tellRefuseBefore(context.Background(), "Config.RefuseBefore", cfg.RefuseBefore)
@@ -243,7 +249,7 @@ func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait 
 func (e *Engine) now() time.Time { return e.cfg.Now().UTC().Truncate(time.Millisecond) }
 
 func (e *Engine) get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
 	r, err := e.store.Get(ctx, key)
 	if err != nil {
@@ -256,7 +262,7 @@ func (e *Engine) load(ctx context.Context, r storage.Record) (storage.Record, er
 	if r.Chunks == 0 && !r.Sealed {
 		return r, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	ctx, cancel := e.timers.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
 	loaded, err := e.store.LoadResponse(ctx, r)
 	switch {

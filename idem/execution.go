@@ -74,21 +74,17 @@ func (x *execution) expiry() storage.Expiry {
 	return x.op.Policy.expiry()
 }
 
-// drive drives the machine to its end, from when it began: one action, one call.
-func (x *execution) drive(ctx context.Context, began protocol.Instant, handler Handler) (protocol.Say, error) {
+// begins is the input that an execution starts with, at the time that its caller began at.
+func (x *execution) begins(ctx context.Context, began protocol.Instant) protocol.Input {
+	return protocol.Input{What: protocol.Begin, Now: began, Deadline: x.deadline(ctx)}
+}
+
+// drive drives the machine to its end: one action, one call.
+func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handler) (protocol.Say, error) {
 	detached := context.WithoutCancel(ctx) // a client that hangs up changes nothing about what was begun
-	in := protocol.Input{What: protocol.Begin, Now: began, Deadline: x.deadline(ctx)}
 	defer x.endWait()
 	for {
-		if in.What != protocol.Begin {
-			in.Now = x.now()
-		}
-		held, zombie := x.machine.Held, x.machine.Zombie
-		var a protocol.Action
-		x.machine, a = x.machine.Next(in, &x.cfg)
-		if x.machine.Zombie && !zombie {
-			x.tellZombie(ctx, held)
-		}
+		a := x.next(ctx, in)
 		if a.Do == protocol.Tell {
 			return a.Say, nil
 		}
@@ -112,6 +108,19 @@ func (x *execution) drive(ctx context.Context, began protocol.Instant, handler H
 			return protocol.Say{}, x.fatal
 		}
 	}
+}
+
+// next asks the machine what to do next.
+func (x *execution) next(ctx context.Context, in protocol.Input) (a protocol.Action) {
+	if in.What != protocol.Begin {
+		in.Now = x.now()
+	}
+	held, zombie := x.machine.Held, x.machine.Zombie
+	x.machine, a = x.machine.Next(in, &x.cfg)
+	if x.machine.Zombie && !zombie {
+		x.tellZombie(ctx, held)
+	}
+	return a
 }
 
 // deadline is the caller's on the engine's clock; 0 where it has none.
@@ -147,9 +156,6 @@ func (x *execution) admit(ctx context.Context) protocol.Input {
 
 // sendOwn sends a write of this execution.
 func (x *execution) sendOwn(ctx context.Context, a protocol.Action) protocol.Input {
-	if x.machine.Phase == protocol.Renewing {
-		return x.renew(ctx, a)
-	}
 	if x.pauseFirst(ctx, a) != nil {
 		return protocol.Input{}
 	}

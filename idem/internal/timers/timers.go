@@ -1,0 +1,166 @@
+// Package timers has timers and deadlines that share one timer of the runtime.
+//
+// Arming a timer of the runtime wakes a thread where the process is idle otherwise, and nearly every timer of a request is
+// stopped long before it would fire: the calls of a request are fast, their time-outs are long. Here only the one that is
+// due first has a timer of the runtime, which stays armed when it is stopped. So a busy process arms one a few times a
+// minute, and an idle one none.
+package timers
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// Set is timers that share one of the runtime's. The zero value is ready, and safe for concurrent use.
+type Set struct {
+	mu      sync.Mutex
+	waiting queue
+	shared  *time.Timer
+	// fires is when the shared timer does; zero where it does not. It is never later than what is due first.
+	fires time.Time
+}
+
+// Timer calls its function once, when it is due. Stop and Reset may be called from any goroutine.
+type Timer struct {
+	set  *Set
+	call func()
+	at   time.Time
+	// place is where the timer is in the queue, from 1; 0 where it waits for nothing.
+	place int
+}
+
+// AfterFunc calls f in a goroutine of its own when d is over.
+func (s *Set) AfterFunc(d time.Duration, f func()) *Timer {
+	t := &Timer{set: s, call: func() { go f() }}
+	t.Reset(d)
+	return t
+}
+
+// Reset has the function called when d is over, whether it was called, is waited for, or was stopped.
+func (t *Timer) Reset(d time.Duration) {
+	s := t.set
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.remove()
+	t.at = time.Now().Add(d)
+	heap.Push(&s.waiting, t)
+	if s.fires.IsZero() || t.at.Before(s.fires) {
+		s.arm(t.at)
+	}
+}
+
+// Stop says whether the function is not called any more for the last Reset: it was not called before.
+func (t *Timer) Stop() bool {
+	t.set.mu.Lock()
+	defer t.set.mu.Unlock()
+	return t.remove()
+}
+
+// remove takes the timer out of its queue, and says whether it was there.
+func (t *Timer) remove() bool {
+	if t.place == 0 {
+		return false
+	}
+	heap.Remove(&t.set.waiting, t.place-1)
+	return true
+}
+
+// arm has the shared timer fire at that time.
+func (s *Set) arm(at time.Time) {
+	s.fires = at
+	if s.shared == nil {
+		s.shared = time.AfterFunc(time.Until(at), s.fire)
+		return
+	}
+	s.shared.Reset(time.Until(at))
+}
+
+// fire calls what is due, and arms the shared timer for what is due next.
+func (s *Set) fire() {
+	var due []*Timer
+	s.mu.Lock()
+	for now := time.Now(); len(s.waiting) > 0 && !s.waiting[0].at.After(now); {
+		due = append(due, heap.Pop(&s.waiting).(*Timer))
+	}
+	s.fires = time.Time{}
+	if len(s.waiting) > 0 {
+		s.arm(s.waiting[0].at)
+	}
+	s.mu.Unlock()
+	for _, t := range due {
+		t.call()
+	}
+}
+
+// deadlined is a context with a deadline. It is a context of the standard library's besides, so that its children need no
+// goroutine of their own.
+type deadlined struct {
+	context.Context
+	timer Timer
+	end   context.CancelCauseFunc
+}
+
+// WithTimeout is context.WithTimeout. A context that is made of this one says [context.Canceled] when the time is over;
+// [context.Cause] says [context.DeadlineExceeded] of either.
+func (s *Set) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	deadline, bounded := parent.Deadline()
+	if d <= 0 || bounded && time.Until(deadline) <= d {
+		return context.WithTimeout(parent, d) // is over, or ends with its parent: it arms nothing
+	}
+	c := &deadlined{timer: Timer{set: s}}
+	c.Context, c.end = context.WithCancelCause(parent)
+	c.timer.call = c.over
+	c.timer.Reset(d)
+	return c, c.cancel
+}
+
+func (c *deadlined) over() { c.end(context.DeadlineExceeded) }
+
+func (c *deadlined) cancel() {
+	c.timer.Stop()
+	c.end(context.Canceled)
+}
+
+// Deadline implements context.Context.
+func (c *deadlined) Deadline() (time.Time, bool) { return c.timer.at, true }
+
+// Err implements context.Context.
+func (c *deadlined) Err() error {
+	err := c.Context.Err()
+	if err != nil && context.Cause(c.Context) == context.DeadlineExceeded {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// queue is a heap of timers: what is due first comes first.
+type queue []*Timer
+
+// Len implements sort.Interface.
+func (q queue) Len() int { return len(q) }
+
+// Less implements sort.Interface.
+func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+
+// Swap implements sort.Interface.
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i+1, j+1
+}
+
+// Push implements heap.Interface.
+func (q *queue) Push(t any) {
+	*q = append(*q, t.(*Timer))
+	t.(*Timer).place = len(*q)
+}
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	t := (*q)[last]
+	(*q)[last], *q = nil, (*q)[:last]
+	t.place = 0
+	return t
+}
