@@ -111,6 +111,8 @@ type Config struct {
 	ScopeSecret string
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
+	// AccessLogs has the gateway log every request. Default: true; false with Local, because emulators write none.
+	AccessLogs bool
 	// AlarmTopic is the ARN of the SNS topic that alarms are sent to, or NoAlarmTopic. Required: alarms that nobody hears of are
 	// not left out by accident.
 	AlarmTopic string
@@ -173,6 +175,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = r.unlessLocal("insights", config.Local)
+	config.AccessLogs = r.onUnlessLocal("accessLogs", config.Local)
 	config.Quota = r.quota(config.Local)
 	config.APIThrottle = r.throttle("apiThrottle", "1000/1000", config.Local)
 	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
@@ -227,6 +230,14 @@ func (r *reader) matching(key, otherwise string, want form) string {
 // unlessLocal is the value of a key that is on by default, and off by default in a local stack.
 func (r *reader) unlessLocal(key string, local bool) bool {
 	return choice(r, key, strconv.FormatBool(!local), strconv.FormatBool(local)) == "true"
+}
+
+// onUnlessLocal is unlessLocal for a key that is on or off.
+func (r *reader) onUnlessLocal(key string, local bool) bool {
+	if local {
+		return choice(r, key, "off", "on") == "on"
+	}
+	return choice(r, key, "on", "off") == "on"
 }
 
 func (r *reader) url(key string) string {

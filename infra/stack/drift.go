@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
+	"github.com/idem-go/idem-aws/infra/lint"
 )
 
 // The drift job. Windows overlap, so that what one run finds open is compared by the next; the one a day reaches
@@ -60,13 +61,15 @@ func (p parts) drift() function {
 func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) []awsevents.Rule {
 	self := constructs.NewConstruct(scope, jsii.String("DriftSchedule"))
 	rule := func(id, description string, every awscdk.Duration, event awsevents.RuleTargetInput) awsevents.Rule {
-		return awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
+		made := awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
 			Description: jsii.String(description),
 			Schedule:    awsevents.Schedule_Rate(every),
 			Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(drift, &awseventstargets.LambdaFunctionProps{
 				Event: event, MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)),
 			})},
 		})
+		lint.Accept(made, missedRuns)
+		return made
 	}
 	return []awsevents.Rule{
 		rule("Hour", "Compares the last hours with the provider", awscdk.Duration_Hours(jsii.Number(1)), nil),

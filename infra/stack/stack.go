@@ -255,13 +255,13 @@ func (p parts) authenticate() []awsiam.PolicyStatement {
 }
 
 func (p parts) worker() function {
-	statements := slices.Concat(p.deliver(), p.queues.ConsumeStatements())
+	statements, accepted := slices.Concat(p.deliver(), p.queues.ConsumeStatements()), map[string]string(nil)
 	if p.config.Outbox == Streams {
-		statements = append(statements, p.tables.StreamStatements()...)
+		statements, accepted = append(statements, p.tables.StreamStatements()...), streamReader
 	}
 	return function{
 		name: "worker", id: "Worker", description: "Delivers messages of the outbox", memoryMiB: 512,
-		timeout: workerTimeout, environment: p.deliverEnvironment(), statements: statements,
+		timeout: workerTimeout, environment: p.deliverEnvironment(), statements: statements, accepted: accepted,
 	}
 }
 

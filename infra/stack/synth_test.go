@@ -105,8 +105,14 @@ func synthesize(t *testing.T, variant string) *synthesized {
 // synthesizeFrom synthesizes a variant anew, from the binaries in a folder.
 func synthesizeFrom(t *testing.T, variant, build string) *synthesized {
 	t.Helper()
+	return synthesizeContext(t, variants[variant], build)
+}
+
+// synthesizeContext synthesizes a stack by its contexts, from the binaries in a folder.
+func synthesizeContext(t *testing.T, contexts map[string]any, build string) *synthesized {
+	t.Helper()
 	context := cdkContext(t)
-	maps.Copy(context, variants[variant])
+	maps.Copy(context, contexts)
 	context["providerUrl"] = "https://provider.example/"
 	context["build"] = build
 
