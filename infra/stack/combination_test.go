@@ -24,6 +24,7 @@ var dimensions = []struct {
 	{"encryption", []choice{{}, {"encryption": "open"}, {"encryption": "on"}}},
 	{"outbox", []choice{{}, {"outbox": "sqs"}}},
 	{"webhooks", []choice{{}, {"webhookSecret": "payments/webhook"}, {"webhookSecret": secretARN}}},
+	{"provider", []choice{{}, {"providerSecret": "payments/provider"}}},
 	{"names", []choice{{}, {"scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints"}}},
 	{"origins", []choice{{}, {"corsOrigins": origins}}},
 	{"quota", []choice{{}, {"quotaNewKeys": 0, "quotaActiveKeys": 0, "quotaLookUps": 0}}},

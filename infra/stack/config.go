@@ -71,8 +71,11 @@ type Config struct {
 	Arch Arch
 	// Local is for emulators: everything goes with the stack, and nothing is protected against that. Default: false.
 	Local bool
-	// ProviderURL is the payment provider's base URL, without a trailing slash. Required.
+	// ProviderURL is the payment provider's base URL, without a trailing slash: https, unless Local. Required.
 	ProviderURL string
+	// ProviderSecret is the name or ARN of the secret in AWS Secrets Manager that is sent to the provider as "Authorization: Bearer";
+	// the new one and the old one, separated by a comma, while one replaces the other. Default: none, and nothing is sent.
+	ProviderSecret string
 	// DynamoDBEndpoint redirects the functions' DynamoDB calls, to a fault proxy. Only with Local. Default: none.
 	DynamoDBEndpoint string
 	// Encryption says whether stored responses and payloads are encrypted per tenant. Default: Off.
@@ -171,6 +174,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Build:            r.text("build", "../.local/build"),
 	}
 	config.TerminationProtection = r.unlessLocal("terminationProtection", config.Local)
+	config.ProviderSecret = r.matching("providerSecret", "", secretForm)
 	config.FingerprintSecret = r.matching("fingerprintSecret", "", secretForm)
 	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
@@ -184,6 +188,9 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.OutboxShards = r.shards("outboxShards")
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
+	}
+	if strings.HasPrefix(config.ProviderURL, "http://") && !config.Local {
+		r.refuse("providerUrl", config.ProviderURL, "https://host[:port][/path], unless local=true: credentials and amounts are in every call")
 	}
 	if config.DynamoDBEndpoint != "" && !config.Local {
 		r.refuse("dynamodbEndpoint", config.DynamoDBEndpoint, "nothing, unless local=true")

@@ -36,24 +36,24 @@ func (p parts) driftGrace() *string {
 // drift compares what is written with what the provider has; it may only read.
 func (p parts) drift() function {
 	index := awscdk.Fn_Join(jsii.String(""), &[]*string{p.payments.TableArn(), jsii.String("/index/" + table.Payments().Index.Name)})
+	environment := map[string]*string{
+		"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
+		"OUTBOX_TABLE":      p.tables.Outbox.TableName(),
+		"PAYMENTS_TABLE":    p.payments.TableName(),
+		"PROVIDER_URL":      jsii.String(p.config.ProviderURL),
+		"PROVIDER_TIMEOUT":  jsii.String(providerTimeout),
+		"RETENTION":         jsii.String(retention),
+		"DRIFT_WINDOW":      jsii.String(driftWindow),
+		"DRIFT_GRACE":       p.driftGrace(),
+	}
 	return function{
 		name: "drift", id: "Drift", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
-		timeout: driftTimeout, once: true,
-		environment: map[string]*string{
-			"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
-			"OUTBOX_TABLE":      p.tables.Outbox.TableName(),
-			"PAYMENTS_TABLE":    p.payments.TableName(),
-			"PROVIDER_URL":      jsii.String(p.config.ProviderURL),
-			"PROVIDER_TIMEOUT":  jsii.String(providerTimeout),
-			"RETENTION":         jsii.String(retention),
-			"DRIFT_WINDOW":      jsii.String(driftWindow),
-			"DRIFT_GRACE":       p.driftGrace(),
-		},
-		statements: []awsiam.PolicyStatement{
+		timeout: driftTimeout, once: true, environment: environment,
+		statements: append([]awsiam.PolicyStatement{
 			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"},
 				p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()),
 			idemconstruct.Allow([]string{"dynamodb:Query"}, index),
-		},
+		}, p.providerSecret(environment)...),
 	}
 }
 

@@ -69,6 +69,9 @@ var webhookMay = map[string]string{
 // fingerprintsMay is what the api function may where fingerprints are keyed.
 const fingerprintsMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/fingerprints-??????"
 
+// providerMay is what the functions may that call the provider, where it wants a credential.
+const providerMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/provider-??????"
+
 // scopesMay is what the functions may that execute for a key, where the names of records are keyed.
 const scopesMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/scopes-??????"
 
@@ -130,6 +133,9 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			}
 			if (name == "Api" || name == "Webhook") && chosen(variant, "scopeSecret") {
 				want = slices.Concat(want, []string{scopesMay})
+			}
+			if chosen(variant, "providerSecret") && slices.Contains([]string{"Api", "Worker", "Sweep", "Reconcile", "Drift"}, name) {
+				want = slices.Concat(want, []string{providerMay})
 			}
 			role := template.only(t, "AWS::IAM::Role", name+"Role").Properties
 			var got []string

@@ -224,7 +224,7 @@ func (p parts) api() function {
 		environment["FINGERPRINT_SECRET_ID"] = jsii.String(p.config.FingerprintSecret)
 		own = append(own, p.config.readSecret(p.config.FingerprintSecret))
 	}
-	own = append(own, p.scopeSecret(environment)...)
+	own = slices.Concat(own, p.scopeSecret(environment), p.providerSecret(environment))
 	if p.quota != nil {
 		maps.Copy(environment, p.config.Quota.environment(p.quota))
 		own = append(own, quotaStatement(p.quota))
@@ -255,29 +255,32 @@ func (p parts) authenticate() []awsiam.PolicyStatement {
 }
 
 func (p parts) worker() function {
-	statements, accepted := slices.Concat(p.deliver(), p.queues.ConsumeStatements()), map[string]string(nil)
+	environment := p.deliverEnvironment()
+	statements, accepted := slices.Concat(p.deliver(), p.providerSecret(environment), p.queues.ConsumeStatements()), map[string]string(nil)
 	if p.config.Outbox == Streams {
 		statements, accepted = append(statements, p.tables.StreamStatements()...), streamReader
 	}
 	return function{
 		name: "worker", id: "Worker", description: "Delivers messages of the outbox", memoryMiB: 512,
-		timeout: workerTimeout, environment: p.deliverEnvironment(), statements: statements, accepted: accepted,
+		timeout: workerTimeout, environment: environment, statements: statements, accepted: accepted,
 	}
 }
 
 func (p parts) sweep() function {
+	environment := p.deliverEnvironment()
 	return function{
 		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
-		timeout: sweepTimeout, environment: p.deliverEnvironment(), once: true,
-		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+		timeout: sweepTimeout, environment: environment, once: true,
+		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
 	}
 }
 
 func (p parts) reconcile() function {
+	environment := p.deliverEnvironment()
 	return function{
 		name: "reconcile", id: "Reconcile", description: "Asks the provider what became of unknown messages", memoryMiB: 256,
-		timeout: reconcileTimeout, environment: p.deliverEnvironment(), once: true,
-		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+		timeout: reconcileTimeout, environment: environment, once: true,
+		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
 	}
 }
 
@@ -286,6 +289,16 @@ func (p parts) deliver() []awsiam.PolicyStatement {
 	payments := idemconstruct.Allow(
 		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
 	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), p.seal(), []awsiam.PolicyStatement{payments})
+}
+
+// providerSecret tells a function that calls the provider where its credential is, and what it may do to read it. The webhook
+// function calls nobody, and has none.
+func (p parts) providerSecret(environment map[string]*string) []awsiam.PolicyStatement {
+	if p.config.ProviderSecret == "" {
+		return nil
+	}
+	environment["PROVIDER_CREDENTIAL_ID"] = jsii.String(p.config.ProviderSecret)
+	return []awsiam.PolicyStatement{p.config.readSecret(p.config.ProviderSecret)}
 }
 
 // scopeSecret tells a function that executes for a key where the secret is that names records, and what it may do to read it.

@@ -181,6 +181,11 @@ func TestFunctions(t *testing.T) {
 				wanted[name].environment["SCOPE_SECRET_ID"] = variants[variant]["scopeSecret"]
 			}
 		}
+		if chosen(variant, "providerSecret") { // the webhook function calls nobody
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Drift"} {
+				wanted[name].environment["PROVIDER_CREDENTIAL_ID"] = variants[variant]["providerSecret"]
+			}
+		}
 		if chosen(variant, "outboxShards") {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
 				wanted[name].environment["OUTBOX_SHARDS"] = variants[variant]["outboxShards"]

@@ -15,7 +15,7 @@ func checkProduction(config stack.Config) error {
 			missing = append(missing, fmt.Sprintf("  context.%s: %s", setting, reason))
 		}
 	}
-	demand(strings.HasPrefix(config.ProviderURL, "https://"), "providerUrl must be https://…", "credentials and amounts are in every call")
+	demand(config.ProviderSecret != "", "providerSecret must be set", "the provider can't tell our calls from anybody's otherwise")
 	demand(config.AlarmTopic != stack.NoAlarmTopic, "alarmTopic must be a topic's ARN", "with none, alarms tell nobody")
 	demand(config.Encryption == stack.On, "encryption must be on", "stored responses and payloads are plain text otherwise")
 	demand(config.ScopeSecret != "", "scopeSecret must be set", "operation ids confirm guesses of keys otherwise")

@@ -23,7 +23,8 @@ func production() values {
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "production": true,
 		"context": map[string]any{
 			"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-			"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
+			"providerSecret": "payments/provider",
+			"encryption":     "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
 			"webhookSecret": "payments/webhook", "quotaNewKeys": 50, "quotaActiveKeys": 1000000, "quotaLookUps": "200", "backup": "on",
 		},
 	}
@@ -58,7 +59,7 @@ func TestReadMakesTheWholeContext(t *testing.T) {
 	want.Context = map[string]string{
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "stage": "prod",
 		"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-		"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
+		"encryption": "on", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider", "fingerprintSecret": "payments/fingerprints",
 		"webhookSecret": "payments/webhook", "quotaNewKeys": "50", "quotaActiveKeys": "1000000", "quotaLookUps": "200", "backup": "on",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -83,7 +84,7 @@ func TestReadNamesFieldValueAndRule(t *testing.T) {
 		{"context.alarmTopic", nil, `context.alarmTopic="null" is refused; allowed: a string`},
 		{"context.alarmTopic", "oncall", `context alarmTopic="oncall" is refused; allowed: an SNS topic's ARN`},
 		{"context.alarmTopic", "arn:aws:sns:eu-west-1:111122223333:oncall", `allowed: a topic in eu-central-1`},
-		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accountConcurrency, alarmTopic, api, apiThrottle, arch, auth, backup,`},
+		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accessLogs, accountConcurrency, alarmTopic, api, apiThrottle, arch, auth, backup,`},
 		{"context.account", "111122223333", `context.account="\"111122223333\"" is refused; allowed: nothing: account is a field`},
 		{"context.stage", "prod", "the stage's name is the file's"},
 		{"context.local", true, "context.local is refused: it is for a local stack only"},
@@ -143,7 +144,7 @@ func TestProductionDemands(t *testing.T) {
 		key   string
 		value any
 	}{
-		{"providerUrl", "http://provider.example"}, {"alarmTopic", "none"}, {"encryption", "open"}, {"encryption", "off"},
+		{"providerSecret", ""}, {"alarmTopic", "none"}, {"encryption", "open"}, {"encryption", "off"},
 		{"scopeSecret", ""}, {"fingerprintSecret", ""}, {"webhookSecret", ""}, {"quotaNewKeys", 0}, {"quotaActiveKeys", 0},
 		{"quotaLookUps", 0}, {"backup", "off"}, {"terminationProtection", false},
 	} {
@@ -163,7 +164,7 @@ func TestProductionListsAllThatIsMissing(t *testing.T) {
 	file := production()
 	file["context"] = map[string]any{"providerUrl": "https://provider.example", "alarmTopic": "none"}
 	_, err := read(t, file)
-	if err == nil || strings.Count(err.Error(), "\n  context.") != 6 {
+	if err == nil || strings.Count(err.Error(), "\n  context.") != 7 {
 		t.Errorf("got %v", err)
 	}
 }
