@@ -118,8 +118,8 @@ func (t *Tables) DeliverStatements() []awsiam.PolicyStatement {
 // SweepStatements is what a sweep needs beside DeliverStatements: the two sparse indexes.
 func (t *Tables) SweepStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{Allow([]string{"dynamodb:Query"},
-		within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name),
-		within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name),
+		Within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name),
+		Within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name),
 	)}
 }
 
@@ -131,7 +131,7 @@ func (t *Tables) StreamStatements() []awsiam.PolicyStatement {
 			[]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
 			t.Outbox.TableStreamArn(),
 		),
-		Allow([]string{"dynamodb:ListStreams"}, within(t.Outbox.TableArn(), "/stream/*")),
+		Allow([]string{"dynamodb:ListStreams"}, Within(t.Outbox.TableArn(), "/stream/*")),
 	}
 }
 
@@ -144,7 +144,7 @@ func Allow(actions []string, resources ...*string) awsiam.PolicyStatement {
 	})
 }
 
-// within names something inside of a resource whose ARN is known at deploy time only.
-func within(arn *string, suffix string) *string {
+// Within names something inside of a resource whose ARN is known at deploy time only.
+func Within(arn *string, suffix string) *string {
 	return awscdk.Fn_Join(jsii.String(""), &[]*string{arn, jsii.String(suffix)})
 }

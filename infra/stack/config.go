@@ -124,6 +124,8 @@ type Config struct {
 	Insights bool
 	// Backup adds a daily backup of the tables, kept for 35 days. Default: false.
 	Backup bool
+	// Trail says of which tables CloudTrail records every request. Default: TrailOff.
+	Trail Trail
 	// TerminationProtection has CloudFormation refuse to delete the stack. Default: true; false with Local.
 	TerminationProtection bool
 	// Stage and Owner are tags of the stack and of what is in it. Default: none.
@@ -172,6 +174,10 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Stage:            r.matching("stage", "", stageForm),
 		Owner:            r.matching("owner", "", ownerForm),
 		Build:            r.text("build", "../.local/build"),
+	}
+	config.Trail = choice(&r, "trail", TrailOff, TrailPeople, TrailAll)
+	if config.Local && config.Trail != TrailOff {
+		r.refuse("trail", string(config.Trail), "off, with local=true: emulators have no CloudTrail")
 	}
 	config.TerminationProtection = r.unlessLocal("terminationProtection", config.Local)
 	config.ProviderSecret = r.matching("providerSecret", "", secretForm)

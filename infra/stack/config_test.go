@@ -27,7 +27,7 @@ func TestReadDefaults(t *testing.T) {
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
 		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
-		TerminationProtection: true, AccessLogs: true,
+		TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -104,6 +104,7 @@ func TestReadRefuses(t *testing.T) {
 		{"providerUrl", "http://provider.example", "unless local=true"},
 		{"providerSecret", "sk live", "the name or the whole ARN"},
 		{"accessLogs", "true", "on, off"},
+		{"trail", "on", "off, people, all"},
 		{"scopeSecret", "c2VjcmV0 ", "the name or the whole ARN"},
 		{"fingerprintSecret", "2026:c2VjcmV0", "the name or the whole ARN"},
 		{"localWebhookSecret", "short", "16 to 128"},

@@ -35,7 +35,7 @@ func (p parts) driftGrace() *string {
 
 // drift compares what is written with what the provider has; it may only read.
 func (p parts) drift() function {
-	index := awscdk.Fn_Join(jsii.String(""), &[]*string{p.payments.TableArn(), jsii.String("/index/" + table.Payments().Index.Name)})
+	index := idemconstruct.Within(p.payments.TableArn(), "/index/"+table.Payments().Index.Name)
 	environment := map[string]*string{
 		"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
 		"OUTBOX_TABLE":      p.tables.Outbox.TableName(),

@@ -94,6 +94,10 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
 		addBackup(stack, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
 	}
+	if !config.Local { // emulators ask nobody what they may
+		p.addOperators(stack, audit)
+	}
+	p.addTrail(stack, audit)
 	p.quota = config.Quota.table(stack)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)

@@ -338,6 +338,14 @@ func TestOutputs(t *testing.T) {
 		if chosen(variant, "backup") {
 			want["BackupVaultName"] = "BackupVault.BackupVaultName"
 		}
+		if chosen(variant, "trail") {
+			want["TrailBucketName"] = "TrailBucket"
+		}
+		if strings.HasSuffix(variant, "gateway") {
+			for _, policy := range []string{"OperatorRead", "OperatorChange", "OperatorKeys"} {
+				want[policy+"PolicyArn"] = policy
+			}
+		}
 		got := map[string]string{}
 		for name, output := range template.Outputs {
 			got[name] = plain(output.Value)

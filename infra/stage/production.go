@@ -25,6 +25,7 @@ func checkProduction(config stack.Config) error {
 	demand(config.Quota.ActiveKeys > 0, "quotaActiveKeys must be above 0", "one tenant can fill the table otherwise")
 	demand(config.Quota.LookUps > 0, "quotaLookUps must be above 0", "one tenant can use the capacity of all otherwise")
 	demand(config.Backup, "backup must be on", "a deleted table can't be restored otherwise")
+	demand(config.Trail != stack.TrailOff, "trail must be people or all", "nobody can tell who changed the audit log otherwise")
 	demand(config.TerminationProtection, "terminationProtection must not be false", "the stack can be deleted otherwise")
 	if missing == nil {
 		return nil
