@@ -19,8 +19,33 @@ import (
 type TablesProps struct {
 	// Disposable tables go with their stack: no deletion protection, no point-in-time recovery.
 	Disposable bool
+	// Warm is the throughput that a table and its index serve at once, without growing first. Default: AWS's, 12,000 reads and 4,000
+	// writes a second.
+	Warm Throughput
+	// Max is the throughput beyond which a table and its index throttle: a bound on what a fault can cost. Default: the account's
+	// quota of a table, 40,000 of each.
+	Max Throughput
 	// Unrecoverable tables have no point-in-time recovery, so that what is erased is gone.
 	Unrecoverable bool
+}
+
+// Throughput is in request units a second: a read of 4 KB, a write of 1 KB, twice that in a transaction. The zero value is none.
+type Throughput struct{ Read, Write int }
+
+func (t Throughput) warm() *awsdynamodb.WarmThroughput {
+	if t == (Throughput{}) {
+		return nil
+	}
+	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: jsii.Number(t.Read), WriteUnitsPerSecond: jsii.Number(t.Write)}
+}
+
+func (t Throughput) billing() awsdynamodb.Billing {
+	if t == (Throughput{}) {
+		return awsdynamodb.Billing_OnDemand(nil)
+	}
+	return awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
+		MaxReadRequestUnits: jsii.Number(t.Read), MaxWriteRequestUnits: jsii.Number(t.Write),
+	})
 }
 
 // Tables are the two tables of idem, in the shape that package schema gives them.
@@ -51,7 +76,8 @@ func NewTables(scope constructs.Construct, id string, props TablesProps) *Tables
 func NewTable(scope constructs.Construct, id string, shape schema.Table, props TablesProps) awsdynamodb.TableV2 {
 	table := &awsdynamodb.TablePropsV2{
 		PartitionKey:       attribute(shape.Key, awsdynamodb.AttributeType_STRING),
-		Billing:            awsdynamodb.Billing_OnDemand(nil),
+		Billing:            props.Max.billing(),
+		WarmThroughput:     props.Warm.warm(),
 		DeletionProtection: jsii.Bool(!props.Disposable),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
 			PointInTimeRecoveryEnabled: jsii.Bool(!props.Disposable && !props.Unrecoverable),
@@ -68,17 +94,21 @@ func NewTable(scope constructs.Construct, id string, shape schema.Table, props T
 		table.DynamoStream = awsdynamodb.StreamViewType_NEW_IMAGE
 	}
 	if shape.Index.Name != "" {
-		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{index(shape.Index)}
+		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{index(shape.Index, props)}
 	}
 	return awsdynamodb.NewTableV2(scope, jsii.String(id), table)
 }
 
-func index(shape schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
+func index(shape schema.Index, props TablesProps) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
 	index := &awsdynamodb.GlobalSecondaryIndexPropsV2{
 		IndexName:      jsii.String(shape.Name),
 		PartitionKey:   attribute(shape.Partition, awsdynamodb.AttributeType_STRING),
 		SortKey:        attribute(shape.Sort, awsdynamodb.AttributeType_NUMBER),
 		ProjectionType: awsdynamodb.ProjectionType_KEYS_ONLY,
+		WarmThroughput: props.Warm.warm(),
+	}
+	if props.Max != (Throughput{}) {
+		index.MaxReadRequestUnits, index.MaxWriteRequestUnits = jsii.Number(props.Max.Read), jsii.Number(props.Max.Write)
 	}
 	if len(shape.Projected) > 0 {
 		index.ProjectionType, index.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(shape.Projected...)

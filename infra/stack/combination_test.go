@@ -34,6 +34,7 @@ var dimensions = []struct {
 	{"insights", []choice{{}, {"insights": "false"}}},
 	{"backup", []choice{{}, {"backup": "on"}}},
 	{"access log", []choice{{}, {"accessLogs": "off"}}},
+	{"throughput", []choice{{}, {"warmThroughput": "20000/10000"}, {"maxThroughput": "30000/15000"}}},
 	{"trail", []choice{{}, {"trail": "people"}, {"trail": "all"}}},
 	{"tags", []choice{{}, {"stage": "prod", "owner": "payments team"}}},
 }

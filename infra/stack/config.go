@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
 // API is the kind of API Gateway in front of the application.
@@ -82,6 +84,9 @@ type Config struct {
 	Encryption Encryption
 	// Outbox says how new messages reach the worker. Default: Streams.
 	Outbox Outbox
+	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve at
+	// the most. Default: DynamoDB's. See idemconstruct.TablesProps.
+	WarmThroughput, MaxThroughput idemconstruct.Throughput
 	// Concurrency is what each function has of the account's concurrency. Default: of an account with Lambda's default quota;
 	// nothing with Local.
 	Concurrency Concurrency
@@ -192,6 +197,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.WaitMax = r.within("waitMax", waitSeconds(config.Local), 1, 25)
 	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
+	r.throughputs(&config)
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
 	}

@@ -42,8 +42,8 @@ func TestStreamMapping(t *testing.T) {
 			"BatchSize":                  10,
 			"ParallelizationFactor":      map[bool]int{false: 10, true: 5}[chosen(variant, "streamBatches")],
 			"BisectBatchOnFunctionError": true,
-			"MaximumRetryAttempts":       5,
-			"MaximumRecordAgeInSeconds":  900,
+			"MaximumRetryAttempts":       assertions.Match_Absent(), // without bound
+			"MaximumRecordAgeInSeconds":  map[bool]int{false: 7200, true: 82800}[relayed(variant)],
 			"FunctionResponseTypes":      []string{"ReportBatchItemFailures"},
 			"FilterCriteria": map[string]any{"Filters": []any{map[string]any{
 				"Pattern": assertions.Match_SerializedJson(births()),

@@ -74,14 +74,16 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		Tags:                  config.tags(),
 	})
 	protection := idemconstruct.TablesProps{Disposable: config.Local}
+	busy := protection
+	busy.Warm, busy.Max = config.WarmThroughput, config.MaxThroughput
 	p := parts{
 		config: config,
-		tables: idemconstruct.NewTables(stack, "Tables", protection),
+		tables: idemconstruct.NewTables(stack, "Tables", busy),
 		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
 			WorkerTimeout: workerTimeout,
 			Disposable:    config.Local,
 		}),
-		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), protection),
+		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), busy),
 		apiKeys:  idemconstruct.NewTable(stack, "ApiKeys", table.APIKeys(), protection),
 	}
 	if config.Encryption != Off {

@@ -23,8 +23,8 @@ func production() values {
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "production": true,
 		"context": map[string]any{
 			"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-			"providerSecret": "payments/provider",
-			"encryption":     "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
+			"providerSecret": "payments/provider", "outbox": "sqs",
+			"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
 			"webhookSecret": "payments/webhook", "quotaNewKeys": 50, "quotaActiveKeys": 1000000, "quotaLookUps": "200", "backup": "on", "trail": "people",
 		},
 	}
@@ -59,7 +59,7 @@ func TestReadMakesTheWholeContext(t *testing.T) {
 	want.Context = map[string]string{
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "stage": "prod",
 		"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-		"encryption": "on", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider", "fingerprintSecret": "payments/fingerprints",
+		"encryption": "on", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider", "outbox": "sqs", "fingerprintSecret": "payments/fingerprints",
 		"webhookSecret": "payments/webhook", "quotaNewKeys": "50", "quotaActiveKeys": "1000000", "quotaLookUps": "200", "trail": "people", "backup": "on",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -164,7 +164,7 @@ func TestProductionListsAllThatIsMissing(t *testing.T) {
 	file := production()
 	file["context"] = map[string]any{"providerUrl": "https://provider.example", "alarmTopic": "none"}
 	_, err := read(t, file)
-	if err == nil || strings.Count(err.Error(), "\n  context.") != 8 {
+	if err == nil || strings.Count(err.Error(), "\n  context.") != 9 {
 		t.Errorf("got %v", err)
 	}
 }
