@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -19,6 +20,9 @@ import (
 type TablesProps struct {
 	// Disposable tables go with their stack: no deletion protection, no point-in-time recovery.
 	Disposable bool
+	// Key is the KMS key that DynamoDB encrypts with. Its policy must let the account's principals use it through DynamoDB, because
+	// no statement that this package hands out does. Default: a key of DynamoDB's own.
+	Key awskms.IKey
 	// Warm is the throughput that a table and its index serve at once, without growing first. Default: AWS's, 12,000 reads and 4,000
 	// writes a second.
 	Warm Throughput
@@ -86,6 +90,9 @@ func NewTable(scope constructs.Construct, id string, shape schema.Table, props T
 	}
 	if props.Disposable {
 		table.RemovalPolicy = awscdk.RemovalPolicy_DESTROY
+	}
+	if props.Key != nil {
+		table.Encryption = awsdynamodb.TableEncryptionV2_CustomerManagedKey(props.Key, nil)
 	}
 	if shape.TTL != "" {
 		table.TimeToLiveAttribute = jsii.String(shape.TTL)

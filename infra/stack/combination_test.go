@@ -35,6 +35,7 @@ var dimensions = []struct {
 	{"backup", []choice{{}, {"backup": "on"}}},
 	{"access log", []choice{{}, {"accessLogs": "off"}}},
 	{"throughput", []choice{{}, {"warmThroughput": "20000/10000"}, {"maxThroughput": "30000/15000"}}},
+	{"customer keys", []choice{{}, {"customerKeys": "on"}}},
 	{"trail", []choice{{}, {"trail": "people"}, {"trail": "all"}}},
 	{"tags", []choice{{}, {"stage": "prod", "owner": "payments team"}}},
 }

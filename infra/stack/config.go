@@ -87,6 +87,8 @@ type Config struct {
 	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve at
 	// the most. Default: DynamoDB's. See idemconstruct.TablesProps.
 	WarmThroughput, MaxThroughput idemconstruct.Throughput
+	// CustomerKeys encrypts tables, queues and logs with KMS keys of the account's. Default: false, and AWS's own keys do.
+	CustomerKeys bool
 	// Concurrency is what each function has of the account's concurrency. Default: of an account with Lambda's default quota;
 	// nothing with Local.
 	Concurrency Concurrency
@@ -181,6 +183,10 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Build:            r.text("build", "../.local/build"),
 	}
 	config.Trail = choice(&r, "trail", TrailOff, TrailPeople, TrailAll)
+	config.CustomerKeys = choice(&r, "customerKeys", "off", "on") == "on"
+	if config.Local && config.CustomerKeys {
+		r.refuse("customerKeys", "on", "off, with local=true: everything of a local stack goes with it")
+	}
 	if config.Local && config.Trail != TrailOff {
 		r.refuse("trail", string(config.Trail), "off, with local=true: emulators have no CloudTrail")
 	}

@@ -105,6 +105,7 @@ func TestReadRefuses(t *testing.T) {
 		{"providerSecret", "sk live", "the name or the whole ARN"},
 		{"accessLogs", "true", "on, off"},
 		{"trail", "on", "off, people, all"},
+		{"customerKeys", "true", "off, on"},
 		{"warmThroughput", "many", "read units/write units"},
 		{"warmThroughput", "12000/3999", "12000/4000 or more"},
 		{"maxThroughput", "0/10", "read units/write units"},

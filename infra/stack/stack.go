@@ -73,7 +73,8 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		TerminationProtection: jsii.Bool(config.TerminationProtection),
 		Tags:                  config.tags(),
 	})
-	protection := idemconstruct.TablesProps{Disposable: config.Local}
+	own := config.customerKeys(stack)
+	protection := idemconstruct.TablesProps{Disposable: config.Local, Key: own.tables}
 	busy := protection
 	busy.Warm, busy.Max = config.WarmThroughput, config.MaxThroughput
 	p := parts{
@@ -82,12 +83,13 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
 			WorkerTimeout: workerTimeout,
 			Disposable:    config.Local,
+			Key:           own.queues,
 		}),
 		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), busy),
 		apiKeys:  idemconstruct.NewTable(stack, "ApiKeys", table.APIKeys(), protection),
 	}
 	if config.Encryption != Off {
-		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local})
+		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local, TableKey: own.tables})
 		output(stack, "KeysTable", p.keys.Table.TableName())
 		output(stack, "KmsKeyId", p.keys.Key.KeyId())
 	}
@@ -100,7 +102,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		p.addOperators(stack, audit)
 	}
 	p.addTrail(stack, audit)
-	p.quota = config.Quota.table(stack)
+	p.quota = config.Quota.table(stack, own)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
@@ -130,6 +132,8 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
 	}
+
+	own.encryptLogs(stack)
 
 	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)

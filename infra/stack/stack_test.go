@@ -101,7 +101,7 @@ func TestKeyOfTheKeys(t *testing.T) {
 			template.counts(t, "AWS::KMS::Key", 0)
 			return
 		}
-		template.counts(t, "AWS::KMS::Key", 1)
+		template.counts(t, "AWS::KMS::Key", map[bool]int{false: 1, true: 4}[chosen(variant, "customerKeys")])
 		template.has(t, "AWS::KMS::Key", map[string]any{"EnableKeyRotation": true, "KeySpec": assertions.Match_Absent()})
 		key, policy := template.only(t, "AWS::KMS::Key", "KeysKey"), retained(strings.HasSuffix(variant, "gateway"))
 		if key.DeletionPolicy != policy || key.UpdateReplacePolicy != policy {
