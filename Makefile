@@ -49,7 +49,7 @@ test-unit: ## tests of the library, functions, localstack, bench and examples, t
 test-store: stack ## unit and store tests, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit
 
-test-infra: stack ## tests of the CDK app
+test-infra: stack ## tests of the CDK app: assertions, cfn-lint and cdk-nag on its templates
 	@$(STACK) test infra
 
 test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can run

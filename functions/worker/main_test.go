@@ -203,3 +203,32 @@ func TestMessageThatIsTooOld(t *testing.T) {
 	none(t, failures(t, h, a.Queue))
 	a.Want(t, storage.MessageCancelled, storage.StateFailed, payments.StatusFailed, 0)
 }
+
+// PROVIDER_CREDENTIAL_ID: a credential that the provider does not take has executed nothing, and the message is delivered with
+// the other one of the secret. Without a secret, or with nonsense in it, the function does not start, and shows nothing of it.
+func TestTheProvidersCredential(t *testing.T) {
+	s := lambdatest.New(t)
+	s.Demand("old")
+	id, replace := lambdatest.Secret(t, "new,old\n")
+	t.Setenv("PROVIDER_CREDENTIAL_ID", id)
+	t.Setenv("BACKOFF_MIN", "1ms")
+	t.Setenv("BACKOFF_MAX", "1ms")
+	a, h := s.Accept(t, 0), started(t)
+	none(t, failures(t, h, a.Stream))
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
+	none(t, failures(t, h, a.Queue))
+	a.Want(t, storage.MessageDelivered, storage.StateCompleted, payments.StatusSucceeded, 1)
+
+	cfg, err := config.Read[config.Worker]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace("new,old,older")
+	if _, err := handler(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "PROVIDER_CREDENTIAL_ID") || strings.Contains(err.Error(), "older") {
+		t.Errorf("%v", err)
+	}
+	cfg.CredentialID = "nowhere"
+	if _, err := handler(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `PROVIDER_CREDENTIAL_ID = "nowhere"`) {
+		t.Errorf("%v", err)
+	}
+}

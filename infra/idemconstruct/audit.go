@@ -27,7 +27,7 @@ func NewAudit(scope constructs.Construct, id string, props TablesProps) *Audit {
 func (a *Audit) OperatorReadStatements(tables *Tables) []awsiam.PolicyStatement {
 	return append(tables.SweepStatements(),
 		Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"}, tables.Idempotency.TableArn(), tables.Outbox.TableArn(), a.Table.TableArn()),
-		Allow([]string{"dynamodb:Query"}, within(a.Table.TableArn(), "/index/"+schema.Audit().Index.Name)),
+		Allow([]string{"dynamodb:Query"}, Within(a.Table.TableArn(), "/index/"+schema.Audit().Index.Name)),
 	)
 }
 

@@ -21,10 +21,12 @@ const (
 	// shardBatchesDefault is Lambda's most: wake-ups have no order to keep, and one provider that answers slowly must not
 	// hold up the messages behind it.
 	shardBatchesDefault = 10
-	// streamRetriesMax and streamAgeMax bound what a poison record may cost; both are infinite by default, and the
-	// record then blocks its shard for a day. The sweep has offered the message again long before they are over.
-	streamRetriesMax = 5
-	streamAgeMax     = 15 * time.Minute
+	// workerAgeMax and relayAgeMax are for how long a record is tried that fails, as often as Lambda does: a worker that is down for
+	// an hour then finds its records in the stream, and no dead letters. A record that only it fails for holds up one lane
+	// of its shard for as long, and the sweep offers the messages behind it. What a relay does fails for all records or for
+	// none, so it may try until just before the stream, which keeps them for 24 hours, drops them untold.
+	workerAgeMax = 2 * time.Hour
+	relayAgeMax  = 23 * time.Hour
 	// schedulePeriod is what a lost wake-up costs, and for how long what is unknown waits for a probe.
 	schedulePeriod = time.Minute
 )
@@ -71,11 +73,11 @@ type Delivery struct {
 func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *Delivery {
 	self := constructs.NewConstruct(scope, jsii.String(id))
 	d := &Delivery{Construct: self}
-	target := props.Worker
+	target, age := props.Worker, workerAgeMax
 	if props.Relay != nil {
-		target = props.Relay
+		target, age = props.Relay, relayAgeMax
 	}
-	d.Stream = newStream(self, props, target)
+	d.Stream = newStream(self, props, target, age)
 	wakeUps := &awslambda.EventSourceMappingProps{
 		Target:         props.Worker,
 		EventSourceArn: props.Queues.WakeUps.QueueArn(),
@@ -99,7 +101,7 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 
 // newStream maps the outbox stream to a function. The mapping keeps its name, and so its place in the stream, when its
 // function changes.
-func newStream(scope constructs.Construct, props DeliveryProps, target awslambda.IFunction) awslambda.EventSourceMapping {
+func newStream(scope constructs.Construct, props DeliveryProps, target awslambda.IFunction, age time.Duration) awslambda.EventSourceMapping {
 	return awslambda.NewEventSourceMapping(scope, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
 		Target:         target,
 		EventSourceArn: props.Tables.Outbox.TableStreamArn(),
@@ -110,8 +112,7 @@ func newStream(scope constructs.Construct, props DeliveryProps, target awslambda
 		ParallelizationFactor:   jsii.Number(cmp.Or(props.ShardBatches, shardBatchesDefault)),
 		BisectBatchOnError:      jsii.Bool(true),
 		ReportBatchItemFailures: jsii.Bool(true),
-		RetryAttempts:           jsii.Number(streamRetriesMax),
-		MaxRecordAge:            seconds(streamAgeMax),
+		MaxRecordAge:            seconds(age), // and no bound on the attempts
 		OnFailure:               awslambdaeventsources.NewSqsDlq(props.Queues.DeadLetter),
 	})
 }

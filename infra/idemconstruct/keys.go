@@ -15,6 +15,8 @@ import (
 type KeysProps struct {
 	// Disposable keys go with their stack.
 	Disposable bool
+	// TableKey is TablesProps.Key, for the table.
+	TableKey awskms.IKey
 }
 
 // Keys are what tenants' data is encrypted with: a table of data keys, one item for each tenant, and the KMS key that wraps
@@ -36,7 +38,7 @@ func NewKeys(scope constructs.Construct, id string, props KeysProps) *Keys {
 	}
 	return &Keys{
 		Construct: self,
-		Table:     NewTable(self, "Table", schema.Keys(), TablesProps{Disposable: props.Disposable, Unrecoverable: true}),
+		Table:     NewTable(self, "Table", schema.Keys(), TablesProps{Disposable: props.Disposable, Unrecoverable: true, Key: props.TableKey}),
 		Key: awskms.NewKey(self, jsii.String("Key"), &awskms.KeyProps{
 			Description:       jsii.String("Wraps the tenants' data keys of idem"),
 			EnableKeyRotation: jsii.Bool(true),

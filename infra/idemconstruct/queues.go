@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -30,6 +31,9 @@ type QueuesProps struct {
 	WorkerTimeout time.Duration
 	// Disposable queues go with their stack. The zero value keeps the dead-letter queue.
 	Disposable bool
+	// Key is the KMS key that SQS encrypts with. Its policy must let the account's principals use it through SQS. Default: a key of
+	// SQS's own.
+	Key awskms.IKey
 }
 
 // Queues are the wake-ups of messages, and the place for what a person must look at.
@@ -50,19 +54,25 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 	if props.Disposable {
 		removal = awscdk.RemovalPolicy_DESTROY
 	}
+	encryption := awssqs.QueueEncryption_SQS_MANAGED
+	if props.Key != nil {
+		encryption = awssqs.QueueEncryption_KMS
+	}
 	dead := awssqs.NewQueue(self, jsii.String("DeadLetter"), &awssqs.QueueProps{
-		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
-		EnforceSSL:      jsii.Bool(true),
-		RetentionPeriod: seconds(deadLetterRetention),
-		RemovalPolicy:   removal,
+		Encryption:          encryption,
+		EncryptionMasterKey: props.Key,
+		EnforceSSL:          jsii.Bool(true),
+		RetentionPeriod:     seconds(deadLetterRetention),
+		RemovalPolicy:       removal,
 	})
 	wakeUps := awssqs.NewQueue(self, jsii.String("WakeUps"), &awssqs.QueueProps{
-		Encryption:        awssqs.QueueEncryption_SQS_MANAGED,
-		EnforceSSL:        jsii.Bool(true),
-		VisibilityTimeout: seconds(visibilityTimeouts * props.WorkerTimeout),
-		RetentionPeriod:   seconds(wakeUpRetention),
-		DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(receivesMax)},
-		RemovalPolicy:     awscdk.RemovalPolicy_DESTROY,
+		Encryption:          encryption,
+		EncryptionMasterKey: props.Key,
+		EnforceSSL:          jsii.Bool(true),
+		VisibilityTimeout:   seconds(visibilityTimeouts * props.WorkerTimeout),
+		RetentionPeriod:     seconds(wakeUpRetention),
+		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(receivesMax)},
+		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
 	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -19,8 +20,36 @@ import (
 type TablesProps struct {
 	// Disposable tables go with their stack: no deletion protection, no point-in-time recovery.
 	Disposable bool
+	// Key is the KMS key that DynamoDB encrypts with. Its policy must let the account's principals use it through DynamoDB, because
+	// no statement that this package hands out does. Default: a key of DynamoDB's own.
+	Key awskms.IKey
+	// Warm is the throughput that a table and its index serve at once, without growing first. Default: AWS's, 12,000 reads and 4,000
+	// writes a second.
+	Warm Throughput
+	// Max is the throughput beyond which a table and its index throttle: a bound on what a fault can cost. Default: the account's
+	// quota of a table, 40,000 of each.
+	Max Throughput
 	// Unrecoverable tables have no point-in-time recovery, so that what is erased is gone.
 	Unrecoverable bool
+}
+
+// Throughput is in request units a second: a read of 4 KB, a write of 1 KB, twice that in a transaction. The zero value is none.
+type Throughput struct{ Read, Write int }
+
+func (t Throughput) warm() *awsdynamodb.WarmThroughput {
+	if t == (Throughput{}) {
+		return nil
+	}
+	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: jsii.Number(t.Read), WriteUnitsPerSecond: jsii.Number(t.Write)}
+}
+
+func (t Throughput) billing() awsdynamodb.Billing {
+	if t == (Throughput{}) {
+		return awsdynamodb.Billing_OnDemand(nil)
+	}
+	return awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
+		MaxReadRequestUnits: jsii.Number(t.Read), MaxWriteRequestUnits: jsii.Number(t.Write),
+	})
 }
 
 // Tables are the two tables of idem, in the shape that package schema gives them.
@@ -51,7 +80,8 @@ func NewTables(scope constructs.Construct, id string, props TablesProps) *Tables
 func NewTable(scope constructs.Construct, id string, shape schema.Table, props TablesProps) awsdynamodb.TableV2 {
 	table := &awsdynamodb.TablePropsV2{
 		PartitionKey:       attribute(shape.Key, awsdynamodb.AttributeType_STRING),
-		Billing:            awsdynamodb.Billing_OnDemand(nil),
+		Billing:            props.Max.billing(),
+		WarmThroughput:     props.Warm.warm(),
 		DeletionProtection: jsii.Bool(!props.Disposable),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
 			PointInTimeRecoveryEnabled: jsii.Bool(!props.Disposable && !props.Unrecoverable),
@@ -61,6 +91,9 @@ func NewTable(scope constructs.Construct, id string, shape schema.Table, props T
 	if props.Disposable {
 		table.RemovalPolicy = awscdk.RemovalPolicy_DESTROY
 	}
+	if props.Key != nil {
+		table.Encryption = awsdynamodb.TableEncryptionV2_CustomerManagedKey(props.Key, nil)
+	}
 	if shape.TTL != "" {
 		table.TimeToLiveAttribute = jsii.String(shape.TTL)
 	}
@@ -68,17 +101,21 @@ func NewTable(scope constructs.Construct, id string, shape schema.Table, props T
 		table.DynamoStream = awsdynamodb.StreamViewType_NEW_IMAGE
 	}
 	if shape.Index.Name != "" {
-		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{index(shape.Index)}
+		table.GlobalSecondaryIndexes = &[]*awsdynamodb.GlobalSecondaryIndexPropsV2{index(shape.Index, props)}
 	}
 	return awsdynamodb.NewTableV2(scope, jsii.String(id), table)
 }
 
-func index(shape schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
+func index(shape schema.Index, props TablesProps) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
 	index := &awsdynamodb.GlobalSecondaryIndexPropsV2{
 		IndexName:      jsii.String(shape.Name),
 		PartitionKey:   attribute(shape.Partition, awsdynamodb.AttributeType_STRING),
 		SortKey:        attribute(shape.Sort, awsdynamodb.AttributeType_NUMBER),
 		ProjectionType: awsdynamodb.ProjectionType_KEYS_ONLY,
+		WarmThroughput: props.Warm.warm(),
+	}
+	if props.Max != (Throughput{}) {
+		index.MaxReadRequestUnits, index.MaxWriteRequestUnits = jsii.Number(props.Max.Read), jsii.Number(props.Max.Write)
 	}
 	if len(shape.Projected) > 0 {
 		index.ProjectionType, index.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(shape.Projected...)
@@ -118,8 +155,8 @@ func (t *Tables) DeliverStatements() []awsiam.PolicyStatement {
 // SweepStatements is what a sweep needs beside DeliverStatements: the two sparse indexes.
 func (t *Tables) SweepStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{Allow([]string{"dynamodb:Query"},
-		within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name),
-		within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name),
+		Within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name),
+		Within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name),
 	)}
 }
 
@@ -131,7 +168,7 @@ func (t *Tables) StreamStatements() []awsiam.PolicyStatement {
 			[]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
 			t.Outbox.TableStreamArn(),
 		),
-		Allow([]string{"dynamodb:ListStreams"}, within(t.Outbox.TableArn(), "/stream/*")),
+		Allow([]string{"dynamodb:ListStreams"}, Within(t.Outbox.TableArn(), "/stream/*")),
 	}
 }
 
@@ -144,7 +181,7 @@ func Allow(actions []string, resources ...*string) awsiam.PolicyStatement {
 	})
 }
 
-// within names something inside of a resource whose ARN is known at deploy time only.
-func within(arn *string, suffix string) *string {
+// Within names something inside of a resource whose ARN is known at deploy time only.
+func Within(arn *string, suffix string) *string {
 	return awscdk.Fn_Join(jsii.String(""), &[]*string{arn, jsii.String(suffix)})
 }

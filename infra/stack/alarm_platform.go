@@ -23,7 +23,7 @@ const (
 	// slowMax is twice what a request waits for the provider, and slowRequestsMin are as many requests as a percentile needs.
 	slowMax         = 10 * time.Second
 	slowRequestsMin = 20
-	// streamAgeMax is a third of the age at which the stream's mapping gives a record up.
+	// streamAgeMax is far below the two hours at which the stream's mapping gives a record up.
 	streamAgeMax = 5 * time.Minute
 	// throttledMax are the throttled requests of a table in a period that retries may make up for.
 	throttledMax = 10

@@ -6,6 +6,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/infra/lint"
 )
 
 // backupDays is how long a backup is kept: as long as point-in-time recovery reaches back, for which it also stands in when a
@@ -31,5 +33,9 @@ func addBackup(stack awscdk.Stack, tables ...awsdynamodb.TableV2) {
 		resources[i] = awsbackup.BackupResource_FromArn(table.TableArn())
 	}
 	plan.AddSelection(jsii.String("Tables"), &awsbackup.BackupSelectionOptions{Resources: &resources})
+	lint.Accept(plan.Node().FindChild(jsii.String("Tables")).Node().FindChild(jsii.String("Role")), map[string]string{
+		"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSBackupServiceRolePolicyForBackup]": "The role is " +
+			"AWS Backup's alone, and what a backup needs is AWS's to know.",
+	})
 	output(stack, "BackupVaultName", vault.BackupVaultName())
 }

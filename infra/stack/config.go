@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
 // API is the kind of API Gateway in front of the application.
@@ -71,14 +73,22 @@ type Config struct {
 	Arch Arch
 	// Local is for emulators: everything goes with the stack, and nothing is protected against that. Default: false.
 	Local bool
-	// ProviderURL is the payment provider's base URL, without a trailing slash. Required.
+	// ProviderURL is the payment provider's base URL, without a trailing slash: https, unless Local. Required.
 	ProviderURL string
+	// ProviderSecret is the name or ARN of the secret in AWS Secrets Manager that is sent to the provider as "Authorization: Bearer";
+	// the new one and the old one, separated by a comma, while one replaces the other. Default: none, and nothing is sent.
+	ProviderSecret string
 	// DynamoDBEndpoint redirects the functions' DynamoDB calls, to a fault proxy. Only with Local. Default: none.
 	DynamoDBEndpoint string
 	// Encryption says whether stored responses and payloads are encrypted per tenant. Default: Off.
 	Encryption Encryption
 	// Outbox says how new messages reach the worker. Default: Streams.
 	Outbox Outbox
+	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve at
+	// the most. Default: DynamoDB's. See idemconstruct.TablesProps.
+	WarmThroughput, MaxThroughput idemconstruct.Throughput
+	// CustomerKeys encrypts tables, queues and logs with KMS keys of the account's. Default: false, and AWS's own keys do.
+	CustomerKeys bool
 	// Concurrency is what each function has of the account's concurrency. Default: of an account with Lambda's default quota;
 	// nothing with Local.
 	Concurrency Concurrency
@@ -111,6 +121,8 @@ type Config struct {
 	ScopeSecret string
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
+	// AccessLogs has the gateway log every request. Default: true; false with Local, because emulators write none.
+	AccessLogs bool
 	// AlarmTopic is the ARN of the SNS topic that alarms are sent to, or NoAlarmTopic. Required: alarms that nobody hears of are
 	// not left out by accident.
 	AlarmTopic string
@@ -119,6 +131,8 @@ type Config struct {
 	Insights bool
 	// Backup adds a daily backup of the tables, kept for 35 days. Default: false.
 	Backup bool
+	// Trail says of which tables CloudTrail records every request. Default: TrailOff.
+	Trail Trail
 	// TerminationProtection has CloudFormation refuse to delete the stack. Default: true; false with Local.
 	TerminationProtection bool
 	// Stage and Owner are tags of the stack and of what is in it. Default: none.
@@ -168,19 +182,33 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Owner:            r.matching("owner", "", ownerForm),
 		Build:            r.text("build", "../.local/build"),
 	}
+	config.Trail = choice(&r, "trail", TrailOff, TrailPeople, TrailAll)
+	config.CustomerKeys = choice(&r, "customerKeys", "off", "on") == "on"
+	if config.Local && config.CustomerKeys {
+		r.refuse("customerKeys", "on", "off, with local=true: everything of a local stack goes with it")
+	}
+	if config.Local && config.Trail != TrailOff {
+		r.refuse("trail", string(config.Trail), "off, with local=true: emulators have no CloudTrail")
+	}
 	config.TerminationProtection = r.unlessLocal("terminationProtection", config.Local)
+	config.ProviderSecret = r.matching("providerSecret", "", secretForm)
 	config.FingerprintSecret = r.matching("fingerprintSecret", "", secretForm)
 	config.ScopeSecret = r.matching("scopeSecret", "", secretForm)
 	config.WebhookSecret, config.LocalWebhookSecret = r.webhookSecrets(config.Local)
 	config.Insights = r.unlessLocal("insights", config.Local)
+	config.AccessLogs = r.onUnlessLocal("accessLogs", config.Local)
 	config.Quota = r.quota(config.Local)
 	config.APIThrottle = r.throttle("apiThrottle", "1000/1000", config.Local)
 	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
 	config.WaitMax = r.within("waitMax", waitSeconds(config.Local), 1, 25)
 	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
+	r.throughputs(&config)
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
+	}
+	if strings.HasPrefix(config.ProviderURL, "http://") && !config.Local {
+		r.refuse("providerUrl", config.ProviderURL, "https://host[:port][/path], unless local=true: credentials and amounts are in every call")
 	}
 	if config.DynamoDBEndpoint != "" && !config.Local {
 		r.refuse("dynamodbEndpoint", config.DynamoDBEndpoint, "nothing, unless local=true")
@@ -227,6 +255,14 @@ func (r *reader) matching(key, otherwise string, want form) string {
 // unlessLocal is the value of a key that is on by default, and off by default in a local stack.
 func (r *reader) unlessLocal(key string, local bool) bool {
 	return choice(r, key, strconv.FormatBool(!local), strconv.FormatBool(local)) == "true"
+}
+
+// onUnlessLocal is unlessLocal for a key that is on or off.
+func (r *reader) onUnlessLocal(key string, local bool) bool {
+	if local {
+		return choice(r, key, "off", "on") == "on"
+	}
+	return choice(r, key, "on", "off") == "on"
 }
 
 func (r *reader) url(key string) string {

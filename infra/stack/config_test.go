@@ -27,8 +27,8 @@ func TestReadDefaults(t *testing.T) {
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
 		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
-		TerminationProtection: true,
-		Account:               "111122223333", Region: "us-gov-west-1",
+		TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff,
+		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -101,6 +101,14 @@ func TestReadRefuses(t *testing.T) {
 		{"webhookSecret", "whsec secret", "the name or the whole ARN"},
 		{"webhookSecret", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:webhook", "the name or the whole ARN"},
 		{"webhookSecret", "arn:aws:ssm:eu-central-1:111122223333:parameter/webhook", "the name or the whole ARN"},
+		{"providerUrl", "http://provider.example", "unless local=true"},
+		{"providerSecret", "sk live", "the name or the whole ARN"},
+		{"accessLogs", "true", "on, off"},
+		{"trail", "on", "off, people, all"},
+		{"customerKeys", "true", "off, on"},
+		{"warmThroughput", "many", "read units/write units"},
+		{"warmThroughput", "12000/3999", "12000/4000 or more"},
+		{"maxThroughput", "0/10", "read units/write units"},
 		{"scopeSecret", "c2VjcmV0 ", "the name or the whole ARN"},
 		{"fingerprintSecret", "2026:c2VjcmV0", "the name or the whole ARN"},
 		{"localWebhookSecret", "short", "16 to 128"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
+	"github.com/idem-go/idem-aws/infra/lint"
 )
 
 // The drift job. Windows overlap, so that what one run finds open is compared by the next; the one a day reaches
@@ -34,25 +35,25 @@ func (p parts) driftGrace() *string {
 
 // drift compares what is written with what the provider has; it may only read.
 func (p parts) drift() function {
-	index := awscdk.Fn_Join(jsii.String(""), &[]*string{p.payments.TableArn(), jsii.String("/index/" + table.Payments().Index.Name)})
+	index := idemconstruct.Within(p.payments.TableArn(), "/index/"+table.Payments().Index.Name)
+	environment := map[string]*string{
+		"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
+		"OUTBOX_TABLE":      p.tables.Outbox.TableName(),
+		"PAYMENTS_TABLE":    p.payments.TableName(),
+		"PROVIDER_URL":      jsii.String(p.config.ProviderURL),
+		"PROVIDER_TIMEOUT":  jsii.String(providerTimeout),
+		"RETENTION":         jsii.String(retention),
+		"DRIFT_WINDOW":      jsii.String(driftWindow),
+		"DRIFT_GRACE":       p.driftGrace(),
+	}
 	return function{
 		name: "drift", id: "Drift", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
-		timeout: driftTimeout, once: true,
-		environment: map[string]*string{
-			"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
-			"OUTBOX_TABLE":      p.tables.Outbox.TableName(),
-			"PAYMENTS_TABLE":    p.payments.TableName(),
-			"PROVIDER_URL":      jsii.String(p.config.ProviderURL),
-			"PROVIDER_TIMEOUT":  jsii.String(providerTimeout),
-			"RETENTION":         jsii.String(retention),
-			"DRIFT_WINDOW":      jsii.String(driftWindow),
-			"DRIFT_GRACE":       p.driftGrace(),
-		},
-		statements: []awsiam.PolicyStatement{
+		timeout: driftTimeout, once: true, environment: environment,
+		statements: append([]awsiam.PolicyStatement{
 			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"},
 				p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()),
 			idemconstruct.Allow([]string{"dynamodb:Query"}, index),
-		},
+		}, p.providerSecret(environment)...),
 	}
 }
 
@@ -60,13 +61,15 @@ func (p parts) drift() function {
 func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) []awsevents.Rule {
 	self := constructs.NewConstruct(scope, jsii.String("DriftSchedule"))
 	rule := func(id, description string, every awscdk.Duration, event awsevents.RuleTargetInput) awsevents.Rule {
-		return awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
+		made := awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
 			Description: jsii.String(description),
 			Schedule:    awsevents.Schedule_Rate(every),
 			Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(drift, &awseventstargets.LambdaFunctionProps{
 				Event: event, MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)),
 			})},
 		})
+		lint.Accept(made, missedRuns)
+		return made
 	}
 	return []awsevents.Rule{
 		rule("Hour", "Compares the last hours with the provider", awscdk.Duration_Hours(jsii.Number(1)), nil),

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
+	"github.com/idem-go/idem-aws/infra/lint"
 )
 
 // function describes one Lambda function: what it is, and everything it may do.
@@ -30,11 +31,21 @@ type function struct {
 	once bool
 	// statements are its whole policy, but for its own log.
 	statements []awsiam.PolicyStatement
+	// accepted are findings of the linters that are right for its role, by their rule, with the reason.
+	accepted map[string]string
 }
 
 // proxiedFailuresMax is for a fault proxy, which fails single requests again and again: no reason to take the tables for down
 // and to refuse the others.
 const proxiedFailuresMax = "1000"
+
+// lost is why no queue gets the events of calls that failed.
+func (f function) lost() string {
+	if f.once {
+		return alarmsMissedRuns
+	}
+	return "Called synchronously only, by the gateway or a mapping, which has the failure; dead-letter queues are for asynchronous calls."
+}
 
 // binary is the folder that holds the bootstrap of a function.
 func (c Config) binary(name string) string {
@@ -57,7 +68,7 @@ func (c Config) checkBinaries(names []string) error {
 // grant on its own, for a mapping or a destination, is already in the statements or is not wanted.
 func (f function) add(scope constructs.Construct, config Config) awslambda.Function {
 	self := constructs.NewConstruct(scope, jsii.String(f.id))
-	logs := awslogs.NewLogGroup(self, jsii.String("Logs"), logGroup(config.Local))
+	logs := awslogs.NewLogGroup(self, jsii.String("Logs"), logGroup(config))
 	// The managed basic execution policy, narrowed to one log group.
 	statements := append(slices.Clone(f.statements),
 		idemconstruct.Allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, logs.LogGroupArn()))
@@ -92,7 +103,19 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 		props.RetryAttempts = jsii.Number(0)
 		props.MaxEventAge = awscdk.Duration_Minutes(jsii.Number(1))
 	}
-	return awslambda.NewFunction(self, jsii.String("Function"), props)
+	made := awslambda.NewFunction(self, jsii.String("Function"), props)
+	lint.Accept(made, map[string]string{
+		"W3005":                    roleBeforeItsUser,
+		"Serverless-LambdaDLQ":     f.lost(),
+		"Serverless-LambdaTracing": noTracing,
+	})
+	for rule, reason := range f.accepted {
+		lint.Accept(role, map[string]string{rule: reason})
+	}
+	if f.once {
+		lint.Accept(made.Node().FindChild(jsii.String("EventInvokeConfig")), map[string]string{"Serverless-LambdaAsyncFailureDestination": alarmsMissedRuns})
+	}
+	return made
 }
 
 func architecture(arch Arch) awslambda.Architecture {
@@ -107,8 +130,8 @@ func architecture(arch Arch) awslambda.Architecture {
 
 // logGroup keeps logs for three months, longer than any default retention of a key and than most disputes take to
 // arrive; they stay when the stack goes, because they are the audit trail of who was charged.
-func logGroup(local bool) *awslogs.LogGroupProps {
-	if local {
+func logGroup(config Config) *awslogs.LogGroupProps {
+	if config.Local {
 		return &awslogs.LogGroupProps{
 			Retention:     awslogs.RetentionDays_ONE_DAY,
 			RemovalPolicy: awscdk.RemovalPolicy_DESTROY,

@@ -72,6 +72,9 @@ func httpAPI(scope constructs.Construct, config Config, served behind) front {
 		}
 	}
 	throttleHTTP(api, config, paying)
+	logHTTP(api, accessLog(scope, config))
+	acceptOpenRoutes(api)
+	acceptStage(api.DefaultStage(), config)
 	return front{url: api.ApiEndpoint(), api: api}
 }
 
@@ -79,6 +82,7 @@ func httpAPI(scope constructs.Construct, config Config, served behind) front {
 func restAPI(scope constructs.Construct, config Config, served behind) front {
 	options := &awsapigateway.StageOptions{StageName: jsii.String(restStage)}
 	throttleREST(options, config, restPayments(served))
+	logREST(options, accessLog(scope, config))
 	api := awsapigateway.NewRestApi(scope, jsii.String("RestApi"), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(config.Stack),
 		EndpointConfiguration: &awsapigateway.EndpointConfiguration{
@@ -128,6 +132,8 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 			})
 		}
 	}
+	acceptOpenRoutes(api)
+	acceptREST(api, config)
 	return front{api: api, url: awscdk.Fn_Join(jsii.String(""), &[]*string{
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),

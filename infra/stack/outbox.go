@@ -55,7 +55,9 @@ func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.
 		output(stack, "FunctionRelay", relay.FunctionName())
 		props.Relay, reader = relay, relay
 	}
-	return idemconstruct.NewDelivery(stack, "Delivery", props), reader
+	delivery = idemconstruct.NewDelivery(stack, "Delivery", props)
+	acceptDelivery(delivery, p.queues)
+	return delivery, reader
 }
 
 // relay sends to the dead-letter queue what its mapping gives up, too: Lambda does that in the function's role.
@@ -63,6 +65,6 @@ func (p parts) relay() function {
 	return function{
 		name: "relay", id: "Relay", description: "A wake-up for each new message of the outbox", memoryMiB: 256,
 		timeout: relayTimeout, environment: map[string]*string{"WAKE_UP_QUEUE_URL": p.queues.WakeUps.QueueUrl()},
-		statements: slices.Concat(p.tables.StreamStatements(), p.queues.SendStatements()),
+		statements: slices.Concat(p.tables.StreamStatements(), p.queues.SendStatements()), accepted: streamReader,
 	}
 }

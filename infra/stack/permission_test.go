@@ -3,6 +3,7 @@ package stack_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ var webhookMay = map[string]string{
 // fingerprintsMay is what the api function may where fingerprints are keyed.
 const fingerprintsMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/fingerprints-??????"
 
+// providerMay is what the functions may that call the provider, where it wants a credential.
+const providerMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/provider-??????"
+
 // scopesMay is what the functions may that execute for a key, where the names of records are keyed.
 const scopesMay = "secretsmanager:GetSecretValue on arn:AWS::Partition:secretsmanager:eu-central-1:111122223333:secret:payments/scopes-??????"
 
@@ -98,50 +102,129 @@ var seal = []string{
 	"kms:Decrypt kms:Encrypt on KeysKey.Arn",
 }
 
-func TestEachFunctionMayDoExactlyThis(t *testing.T) {
-	each(t, func(t *testing.T, variant string, template *synthesized) {
-		for name, want := range permissions {
-			if name == "Authorizer" && strings.HasSuffix(variant, "-function") {
-				continue
+// operatorMay is what the policies of people allow, in a stack on AWS.
+var operatorMay = map[string][]string{
+	"OperatorRead": { // it reads, and nothing else
+		"dynamodb:Query on TablesIdempotency.Arn/index/sweep",
+		"dynamodb:Query on TablesOutbox.Arn/index/queue",
+		"dynamodb:BatchGetItem dynamodb:GetItem on TablesIdempotency.Arn",
+		"dynamodb:BatchGetItem dynamodb:GetItem on TablesOutbox.Arn",
+		"dynamodb:BatchGetItem dynamodb:GetItem on AuditTable.Arn",
+		"dynamodb:Query on AuditTable.Arn/index/days",
+		"dynamodb:BatchGetItem dynamodb:GetItem on Payments.Arn",
+		"dynamodb:Query on Payments.Arn/index/ledger",
+		"dynamodb:Scan on ApiKeys.Arn",
+	},
+	"OperatorChange": append([]string{
+		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
+		"sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:ReceiveMessage on QueuesDeadLetter.Arn",
+	}, deliver...),
+	"OperatorKeys": {
+		"dynamodb:GetItem dynamodb:PutItem dynamodb:Scan dynamodb:UpdateItem on ApiKeys.Arn",
+		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
+	},
+}
+
+// allowed is what each role and policy of a variant may do, and no other role or policy is there.
+func allowed(variant string) map[string][]string {
+	all := map[string][]string{}
+	for name, may := range permissions {
+		all[name] = slices.Clone(may)
+	}
+	if strings.HasSuffix(variant, "-function") {
+		delete(all, "Authorizer")
+		all["Api"] = append(all["Api"], authenticate...)
+	} else {
+		for name, may := range operatorMay {
+			all[name] = slices.Clone(may)
+		}
+	}
+	add := func(may []string, names ...string) {
+		for _, name := range names {
+			if all[name] != nil {
+				all[name] = append(all[name], may...)
 			}
-			if name == "Webhook" && !webhooks(variant) {
-				continue
+		}
+	}
+	if !webhooks(variant) {
+		delete(all, "Webhook")
+	}
+	if secret, ok := variants[variant]["webhookSecret"].(string); ok {
+		add([]string{webhookMay[secret]}, "Webhook")
+	}
+	if !relayed(variant) {
+		delete(all, "Relay")
+		add(streamed, "Worker")
+	}
+	if chosen(variant, "encryption") {
+		add(seal, "Api", "Webhook", "Worker", "Sweep", "Reconcile", "OperatorChange")
+	}
+	if limits(variant) != nil {
+		add([]string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"}, "Api")
+	}
+	if chosen(variant, "fingerprintSecret") {
+		add([]string{fingerprintsMay}, "Api")
+	}
+	if chosen(variant, "scopeSecret") {
+		add([]string{scopesMay}, "Api", "Webhook", "OperatorRead")
+	}
+	if chosen(variant, "providerSecret") {
+		add([]string{providerMay}, "Api", "Worker", "Sweep", "Reconcile", "Drift", "OperatorRead")
+	}
+	return all
+}
+
+// granted is what a template's roles and policies allow. A role is by its function's name. AWS Backup's role is left out, which
+// has AWS's policy (TestBackup).
+func granted(t *testing.T, template *synthesized) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for name, r := range template.Resources {
+		var documents []any
+		id := strings.TrimSuffix(bare(name), "Role")
+		switch {
+		case r.Type == "AWS::IAM::Role" && id == "BackupPlanTables":
+			continue
+		case r.Type == "AWS::IAM::Role":
+			for _, policy := range r.Properties["Policies"].([]any) {
+				documents = append(documents, policy.(map[string]any)["PolicyDocument"])
 			}
-			if secret, ok := variants[variant]["webhookSecret"].(string); ok && name == "Webhook" {
-				want = slices.Concat(want, []string{webhookMay[secret]})
-			}
-			if name == "Relay" && !relayed(variant) {
-				continue
-			}
-			if name == "Worker" && !relayed(variant) {
-				want = slices.Concat(want, streamed)
-			}
-			if name != "Authorizer" && name != "Relay" && name != "Drift" && chosen(variant, "encryption") {
-				want = slices.Concat(want, seal)
-			}
-			if name == "Api" && strings.HasSuffix(variant, "-function") {
-				want = slices.Concat(want, authenticate)
-			}
-			if name == "Api" && limits(variant) != nil {
-				want = slices.Concat(want, []string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"})
-			}
-			if name == "Api" && chosen(variant, "fingerprintSecret") {
-				want = slices.Concat(want, []string{fingerprintsMay})
-			}
-			if (name == "Api" || name == "Webhook") && chosen(variant, "scopeSecret") {
-				want = slices.Concat(want, []string{scopesMay})
-			}
-			role := template.only(t, "AWS::IAM::Role", name+"Role").Properties
-			var got []string
-			for _, policy := range role["Policies"].([]any) {
-				document := policy.(map[string]any)["PolicyDocument"].(map[string]any)
-				for _, statement := range document["Statement"].([]any) {
-					got = append(got, sentences(statement.(map[string]any))...)
+		case r.Type == "AWS::IAM::ManagedPolicy":
+			for _, holder := range []string{"Roles", "Users", "Groups"} {
+				if r.Properties[holder] != nil {
+					t.Errorf("%s is attached to %v: the stack knows no people", name, r.Properties[holder])
 				}
 			}
-			slices.Sort(got)
-			if want := slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
-				t.Errorf("%s may\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			documents = []any{r.Properties["PolicyDocument"]}
+		default:
+			continue
+		}
+		for _, document := range documents {
+			for _, statement := range document.(map[string]any)["Statement"].([]any) {
+				all[id] = append(all[id], sentences(statement.(map[string]any))...)
+			}
+		}
+	}
+	return all
+}
+
+// Every role and every policy of every template, and every statement of each.
+func TestEachRoleMayDoExactlyThis(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		want, got := allowed(variant), granted(t, template)
+		for name := range maps.Keys(got) {
+			if want[name] == nil {
+				t.Errorf("nobody expects a role or policy %s, which may\n%s", name, strings.Join(got[name], "\n"))
+			}
+		}
+		for name, may := range want {
+			slices.Sort(may)
+			slices.Sort(got[name])
+			if !slices.Equal(got[name], may) {
+				t.Errorf("%s may\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(may, "\n"))
+			}
+			if operatorMay[name] != nil {
+				continue
 			}
 			function := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
 			if plain(function["Role"]) != name+"Role.Arn" {
@@ -149,6 +232,56 @@ func TestEachFunctionMayDoExactlyThis(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the webhook function, which anybody on the internet can call, has nothing to do with.
+func TestTheWebhookFunctionTouchesNothingElse(t *testing.T) {
+	for variant := range variants {
+		for _, sentence := range granted(t, synthesize(t, variant))["Webhook"] {
+			for _, other := range []string{"ApiKeys", "AuditTable", "Quota", "QueuesWakeUps", "Query", "Scan", "DeleteItem", "StreamArn", "payments/provider"} {
+				if strings.Contains(sentence, other) {
+					t.Errorf("%s: %s", variant, sentence)
+				}
+			}
+		}
+	}
+}
+
+// docs/permissions.md is the table of a production stage: go test ./stack -run TestPermissionsAreDocumented -update
+func TestPermissionsAreDocumented(t *testing.T) {
+	const path = "../../docs/permissions.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- generated: infra/stack/permission_test.go -->\n", "<!-- end -->\n"
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no place between %q and %q", path, begin, end)
+	}
+	want := before + begin + permissionTable(granted(t, synthesize(t, "rest-gateway"))) + end + after
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("%s is not what the roles may: go test ./stack -run TestPermissionsAreDocumented -update", path)
+	}
+}
+
+func permissionTable(all map[string][]string) string {
+	var out strings.Builder
+	out.WriteString("| role or policy | may | on |\n|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, sentence := range slices.Sorted(slices.Values(all[name])) {
+			actions, on, _ := strings.Cut(sentence, " on ")
+			fmt.Fprintf(&out, "| %s | %s | `%s` |\n", name, strings.ReplaceAll(actions, " ", ", "), on)
+		}
+	}
+	return out.String()
 }
 
 // sentences writes an Allow statement as one line for each resource.
@@ -172,7 +305,6 @@ func sentences(statement map[string]any) []string {
 func TestNoStatementIsWiderThanItMustBe(t *testing.T) {
 	each(t, func(t *testing.T, _ string, template *synthesized) {
 		template.counts(t, "AWS::IAM::Policy", 0)
-		template.counts(t, "AWS::IAM::ManagedPolicy", 0)
 		seen := 0
 		for name, r := range template.Resources {
 			if strings.HasPrefix(name, "BackupPlanTablesRole") {
@@ -214,7 +346,10 @@ func walk(value any, visit func(statement map[string]any)) {
 
 func checkStatement(t *testing.T, name string, statement map[string]any) {
 	t.Helper()
-	if isKeyPolicy(name, statement) {
+	if strings.HasPrefix(name, "CustomerKeys") && statement["Condition"] != nil {
+		return // TestCustomerKeys has each word of it
+	}
+	if isKeyPolicy(name, statement) || isTrailBucket(name, statement) {
 		return
 	}
 	for _, negative := range []string{"NotAction", "NotResource", "NotPrincipal"} {
@@ -250,8 +385,20 @@ func checkStatement(t *testing.T, name string, statement map[string]any) {
 // itself there. AWS adds it to a key without a policy, and a key without it can't be managed any more.
 func isKeyPolicy(name string, statement map[string]any) bool {
 	account := regexp.MustCompile(`^map\[AWS:arn:aws:iam::[0-9]{12}:root\]$`)
-	return strings.HasPrefix(name, "KeysKey") && statement["Action"] == "kms:*" && statement["Resource"] == "*" &&
+	return (strings.HasPrefix(name, "KeysKey") || strings.HasPrefix(name, "CustomerKeys")) && statement["Action"] == "kms:*" && statement["Resource"] == "*" &&
 		account.MatchString(fmt.Sprint(statement["Principal"]))
+}
+
+// isTrailBucket says that this is how CloudTrail writes its log: AWS's own two statements, for the one trail.
+func isTrailBucket(name string, statement map[string]any) bool {
+	if !strings.HasPrefix(name, "TrailBucketPolicy") || fmt.Sprint(statement["Principal"]) != "map[Service:cloudtrail.amazonaws.com]" {
+		return false
+	}
+	source := plain(statement["Condition"].(map[string]any)["StringEquals"].(map[string]any)["aws:SourceArn"])
+	action, on := statement["Action"], plain(statement["Resource"])
+	return strings.Contains(source, ":trail/") &&
+		(action == "s3:GetBucketAcl" && on == "TrailBucket.Arn" ||
+			action == "s3:PutObject" && strings.HasPrefix(on, "TrailBucket.Arn/AWSLogs/") && strings.HasSuffix(on, "/*"))
 }
 
 // checkInvoke demands that a service may call a function on behalf of one source only.

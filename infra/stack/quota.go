@@ -48,11 +48,11 @@ func (r *reader) count(key string, otherwise int) int {
 
 // table is where instances share their counters; nil where nothing is limited. What it holds is gone within hours: it
 // goes with its stack.
-func (q Quota) table(scope constructs.Construct) awsdynamodb.TableV2 {
+func (q Quota) table(scope constructs.Construct, own customerKeys) awsdynamodb.TableV2 {
 	if q == (Quota{}) {
 		return nil
 	}
-	return idemconstruct.NewTable(scope, "Quota", schema.Quota(), idemconstruct.TablesProps{Disposable: true})
+	return idemconstruct.NewTable(scope, "Quota", schema.Quota(), idemconstruct.TablesProps{Disposable: true, Key: own.tables})
 }
 
 // environment is what the api function is told of the limits.

@@ -73,19 +73,23 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		TerminationProtection: jsii.Bool(config.TerminationProtection),
 		Tags:                  config.tags(),
 	})
-	protection := idemconstruct.TablesProps{Disposable: config.Local}
+	own := config.customerKeys(stack)
+	protection := idemconstruct.TablesProps{Disposable: config.Local, Key: own.tables}
+	busy := protection
+	busy.Warm, busy.Max = config.WarmThroughput, config.MaxThroughput
 	p := parts{
 		config: config,
-		tables: idemconstruct.NewTables(stack, "Tables", protection),
+		tables: idemconstruct.NewTables(stack, "Tables", busy),
 		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
 			WorkerTimeout: workerTimeout,
 			Disposable:    config.Local,
+			Key:           own.queues,
 		}),
-		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), protection),
+		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), busy),
 		apiKeys:  idemconstruct.NewTable(stack, "ApiKeys", table.APIKeys(), protection),
 	}
 	if config.Encryption != Off {
-		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local})
+		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local, TableKey: own.tables})
 		output(stack, "KeysTable", p.keys.Table.TableName())
 		output(stack, "KmsKeyId", p.keys.Key.KeyId())
 	}
@@ -94,7 +98,11 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
 		addBackup(stack, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
 	}
-	p.quota = config.Quota.table(stack)
+	if !config.Local { // emulators ask nobody what they may
+		p.addOperators(stack, audit)
+	}
+	p.addTrail(stack, audit)
+	p.quota = config.Quota.table(stack, own)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
@@ -124,6 +132,8 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
 	}
+
+	own.encryptLogs(stack)
 
 	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)
@@ -224,7 +234,7 @@ func (p parts) api() function {
 		environment["FINGERPRINT_SECRET_ID"] = jsii.String(p.config.FingerprintSecret)
 		own = append(own, p.config.readSecret(p.config.FingerprintSecret))
 	}
-	own = append(own, p.scopeSecret(environment)...)
+	own = slices.Concat(own, p.scopeSecret(environment), p.providerSecret(environment))
 	if p.quota != nil {
 		maps.Copy(environment, p.config.Quota.environment(p.quota))
 		own = append(own, quotaStatement(p.quota))
@@ -255,29 +265,32 @@ func (p parts) authenticate() []awsiam.PolicyStatement {
 }
 
 func (p parts) worker() function {
-	statements := slices.Concat(p.deliver(), p.queues.ConsumeStatements())
+	environment := p.deliverEnvironment()
+	statements, accepted := slices.Concat(p.deliver(), p.providerSecret(environment), p.queues.ConsumeStatements()), map[string]string(nil)
 	if p.config.Outbox == Streams {
-		statements = append(statements, p.tables.StreamStatements()...)
+		statements, accepted = append(statements, p.tables.StreamStatements()...), streamReader
 	}
 	return function{
 		name: "worker", id: "Worker", description: "Delivers messages of the outbox", memoryMiB: 512,
-		timeout: workerTimeout, environment: p.deliverEnvironment(), statements: statements,
+		timeout: workerTimeout, environment: environment, statements: statements, accepted: accepted,
 	}
 }
 
 func (p parts) sweep() function {
+	environment := p.deliverEnvironment()
 	return function{
 		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
-		timeout: sweepTimeout, environment: p.deliverEnvironment(), once: true,
-		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+		timeout: sweepTimeout, environment: environment, once: true,
+		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
 	}
 }
 
 func (p parts) reconcile() function {
+	environment := p.deliverEnvironment()
 	return function{
 		name: "reconcile", id: "Reconcile", description: "Asks the provider what became of unknown messages", memoryMiB: 256,
-		timeout: reconcileTimeout, environment: p.deliverEnvironment(), once: true,
-		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+		timeout: reconcileTimeout, environment: environment, once: true,
+		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
 	}
 }
 
@@ -286,6 +299,16 @@ func (p parts) deliver() []awsiam.PolicyStatement {
 	payments := idemconstruct.Allow(
 		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, p.payments.TableArn())
 	return slices.Concat(p.tables.DeliverStatements(), p.queues.SendStatements(), p.seal(), []awsiam.PolicyStatement{payments})
+}
+
+// providerSecret tells a function that calls the provider where its credential is, and what it may do to read it. The webhook
+// function calls nobody, and has none.
+func (p parts) providerSecret(environment map[string]*string) []awsiam.PolicyStatement {
+	if p.config.ProviderSecret == "" {
+		return nil
+	}
+	environment["PROVIDER_CREDENTIAL_ID"] = jsii.String(p.config.ProviderSecret)
+	return []awsiam.PolicyStatement{p.config.readSecret(p.config.ProviderSecret)}
 }
 
 // scopeSecret tells a function that executes for a key where the secret is that names records, and what it may do to read it.

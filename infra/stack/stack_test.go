@@ -101,7 +101,7 @@ func TestKeyOfTheKeys(t *testing.T) {
 			template.counts(t, "AWS::KMS::Key", 0)
 			return
 		}
-		template.counts(t, "AWS::KMS::Key", 1)
+		template.counts(t, "AWS::KMS::Key", map[bool]int{false: 1, true: 4}[chosen(variant, "customerKeys")])
 		template.has(t, "AWS::KMS::Key", map[string]any{"EnableKeyRotation": true, "KeySpec": assertions.Match_Absent()})
 		key, policy := template.only(t, "AWS::KMS::Key", "KeysKey"), retained(strings.HasSuffix(variant, "gateway"))
 		if key.DeletionPolicy != policy || key.UpdateReplacePolicy != policy {
@@ -179,6 +179,11 @@ func TestFunctions(t *testing.T) {
 		if chosen(variant, "scopeSecret") {
 			for _, name := range []string{"Api", "Webhook"} {
 				wanted[name].environment["SCOPE_SECRET_ID"] = variants[variant]["scopeSecret"]
+			}
+		}
+		if chosen(variant, "providerSecret") { // the webhook function calls nobody
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Drift"} {
+				wanted[name].environment["PROVIDER_CREDENTIAL_ID"] = variants[variant]["providerSecret"]
 			}
 		}
 		if chosen(variant, "outboxShards") {
@@ -332,6 +337,14 @@ func TestOutputs(t *testing.T) {
 		}
 		if chosen(variant, "backup") {
 			want["BackupVaultName"] = "BackupVault.BackupVaultName"
+		}
+		if chosen(variant, "trail") {
+			want["TrailBucketName"] = "TrailBucket"
+		}
+		if strings.HasSuffix(variant, "gateway") {
+			for _, policy := range []string{"OperatorRead", "OperatorChange", "OperatorKeys"} {
+				want[policy+"PolicyArn"] = policy
+			}
 		}
 		got := map[string]string{}
 		for name, output := range template.Outputs {

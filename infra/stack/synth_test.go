@@ -23,10 +23,11 @@ var variants = map[string]map[string]any{
 	"http-gateway": {"account": "111122223333", "region": "eu-central-1", "alarmTopic": "none"},
 	"rest-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
-		"encryption": "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
+		"providerSecret": "payments/provider",
+		"encryption":     "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
 		"quotaLookUps": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
 		"outbox": "sqs", "workerConcurrency": "20", "fingerprintSecret": "payments/fingerprints",
-		"scopeSecret": "payments/scopes", "outboxShards": "16", "backup": "on", "stage": "prod", "owner": "payments team",
+		"scopeSecret": "payments/scopes", "outboxShards": "16", "backup": "on", "trail": "all", "customerKeys": "on", "warmThroughput": "20000/10000", "maxThroughput": "30000/15000", "stage": "prod", "owner": "payments team",
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
@@ -105,8 +106,14 @@ func synthesize(t *testing.T, variant string) *synthesized {
 // synthesizeFrom synthesizes a variant anew, from the binaries in a folder.
 func synthesizeFrom(t *testing.T, variant, build string) *synthesized {
 	t.Helper()
+	return synthesizeContext(t, variants[variant], build)
+}
+
+// synthesizeContext synthesizes a stack by its contexts, from the binaries in a folder.
+func synthesizeContext(t *testing.T, contexts map[string]any, build string) *synthesized {
+	t.Helper()
 	context := cdkContext(t)
-	maps.Copy(context, variants[variant])
+	maps.Copy(context, contexts)
 	context["providerUrl"] = "https://provider.example/"
 	context["build"] = build
 

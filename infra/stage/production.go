@@ -8,14 +8,14 @@ import (
 )
 
 // checkProduction returns an error that lists the settings that production demands and config does not have.
-func checkProduction(config stack.Config) error {
+func checkProduction(config stack.Config, context map[string]string) error {
 	var missing []string
 	demand := func(met bool, setting, reason string) {
 		if !met {
 			missing = append(missing, fmt.Sprintf("  context.%s: %s", setting, reason))
 		}
 	}
-	demand(strings.HasPrefix(config.ProviderURL, "https://"), "providerUrl must be https://…", "credentials and amounts are in every call")
+	demand(config.ProviderSecret != "", "providerSecret must be set", "the provider can't tell our calls from anybody's otherwise")
 	demand(config.AlarmTopic != stack.NoAlarmTopic, "alarmTopic must be a topic's ARN", "with none, alarms tell nobody")
 	demand(config.Encryption == stack.On, "encryption must be on", "stored responses and payloads are plain text otherwise")
 	demand(config.ScopeSecret != "", "scopeSecret must be set", "operation ids confirm guesses of keys otherwise")
@@ -24,7 +24,9 @@ func checkProduction(config stack.Config) error {
 	demand(config.Quota.NewKeys > 0, "quotaNewKeys must be above 0", "one tenant can use the capacity of all otherwise")
 	demand(config.Quota.ActiveKeys > 0, "quotaActiveKeys must be above 0", "one tenant can fill the table otherwise")
 	demand(config.Quota.LookUps > 0, "quotaLookUps must be above 0", "one tenant can use the capacity of all otherwise")
+	demand(context["outbox"] != "", "outbox must be sqs, or streams where that is meant", "with streams a slow batch of one tenant holds up those behind it")
 	demand(config.Backup, "backup must be on", "a deleted table can't be restored otherwise")
+	demand(config.Trail != stack.TrailOff, "trail must be people or all", "nobody can tell who changed the audit log otherwise")
 	demand(config.TerminationProtection, "terminationProtection must not be false", "the stack can be deleted otherwise")
 	if missing == nil {
 		return nil

@@ -64,7 +64,7 @@ func decode(name string, data []byte) (stageplan.Plan, error) {
 		return stageplan.Plan{}, refuse("context.alarmTopic", config.AlarmTopic, "a topic in "+config.Region+", where the alarms are")
 	}
 	if f.Production {
-		if err := checkProduction(config); err != nil {
+		if err := checkProduction(config, context); err != nil {
 			return stageplan.Plan{}, err
 		}
 	}

@@ -23,8 +23,9 @@ func production() values {
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "production": true,
 		"context": map[string]any{
 			"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
+			"providerSecret": "payments/provider", "outbox": "sqs",
 			"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
-			"webhookSecret": "payments/webhook", "quotaNewKeys": 50, "quotaActiveKeys": 1000000, "quotaLookUps": "200", "backup": "on",
+			"webhookSecret": "payments/webhook", "quotaNewKeys": 50, "quotaActiveKeys": 1000000, "quotaLookUps": "200", "backup": "on", "trail": "people",
 		},
 	}
 }
@@ -58,8 +59,8 @@ func TestReadMakesTheWholeContext(t *testing.T) {
 	want.Context = map[string]string{
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "stage": "prod",
 		"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-		"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
-		"webhookSecret": "payments/webhook", "quotaNewKeys": "50", "quotaActiveKeys": "1000000", "quotaLookUps": "200", "backup": "on",
+		"encryption": "on", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider", "outbox": "sqs", "fingerprintSecret": "payments/fingerprints",
+		"webhookSecret": "payments/webhook", "quotaNewKeys": "50", "quotaActiveKeys": "1000000", "quotaLookUps": "200", "trail": "people", "backup": "on",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -79,11 +80,11 @@ func TestReadNamesFieldValueAndRule(t *testing.T) {
 		{"owner", "", `owner="" is refused; allowed: a value`},
 		{"owner", "a;b", `owner="a;b" is refused; allowed: up to 128`},
 		{"stage", "prod", `unknown object member name "stage"`},
-		{"account", 111122223333, "cannot unmarshal"},
+		{"account", 111122223333, "unmarshal JSON number"},
 		{"context.alarmTopic", nil, `context.alarmTopic="null" is refused; allowed: a string`},
 		{"context.alarmTopic", "oncall", `context alarmTopic="oncall" is refused; allowed: an SNS topic's ARN`},
 		{"context.alarmTopic", "arn:aws:sns:eu-west-1:111122223333:oncall", `allowed: a topic in eu-central-1`},
-		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accountConcurrency, alarmTopic, api, apiThrottle, arch, auth, backup,`},
+		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accessLogs, accountConcurrency, alarmTopic, api, apiThrottle, arch, auth, backup,`},
 		{"context.account", "111122223333", `context.account="\"111122223333\"" is refused; allowed: nothing: account is a field`},
 		{"context.stage", "prod", "the stage's name is the file's"},
 		{"context.local", true, "context.local is refused: it is for a local stack only"},
@@ -143,9 +144,9 @@ func TestProductionDemands(t *testing.T) {
 		key   string
 		value any
 	}{
-		{"providerUrl", "http://provider.example"}, {"alarmTopic", "none"}, {"encryption", "open"}, {"encryption", "off"},
+		{"providerSecret", ""}, {"alarmTopic", "none"}, {"encryption", "open"}, {"encryption", "off"},
 		{"scopeSecret", ""}, {"fingerprintSecret", ""}, {"webhookSecret", ""}, {"quotaNewKeys", 0}, {"quotaActiveKeys", 0},
-		{"quotaLookUps", 0}, {"backup", "off"}, {"terminationProtection", false},
+		{"quotaLookUps", 0}, {"backup", "off"}, {"trail", "off"}, {"terminationProtection", false},
 	} {
 		file := production()
 		file.context()[c.key] = c.value
@@ -163,7 +164,7 @@ func TestProductionListsAllThatIsMissing(t *testing.T) {
 	file := production()
 	file["context"] = map[string]any{"providerUrl": "https://provider.example", "alarmTopic": "none"}
 	_, err := read(t, file)
-	if err == nil || strings.Count(err.Error(), "\n  context.") != 6 {
+	if err == nil || strings.Count(err.Error(), "\n  context.") != 9 {
 		t.Errorf("got %v", err)
 	}
 }

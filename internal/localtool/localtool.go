@@ -14,12 +14,14 @@ import (
 // Tool is a program with a pinned version. Each version has a folder of its own.
 type Tool struct{ Name, Version string }
 
-// The tools that tests of the library use.
+// The tools that tests of the library and of the CDK app use.
 var (
 	DynoxideTool      = Tool{Name: Dynoxide, Version: "1.2.1"}
 	DynamoDBLocalTool = Tool{Name: DynamoDBLocal, Version: "2.5.2"}
 	MinistackTool     = Tool{Name: Ministack, Version: "1.5.33"}
 	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2"}
+	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0"}
+	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2"}
 )
 
 // stamp is the file whose presence says that a tool's folder is complete.

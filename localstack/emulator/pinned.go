@@ -2,7 +2,7 @@ package emulator
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +15,12 @@ var ministackRequirements []byte
 
 //go:embed schemathesis-requirements.txt
 var schemathesisRequirements []byte
+
+//go:embed cfn-lint-requirements.txt
+var cfnLintRequirements []byte
+
+//go:embed cdknag/package.json cdknag/package-lock.json
+var cdkNagPackage embed.FS
 
 // DynoxideTool is the DynamoDB emulator that starts in milliseconds: a native binary inside an npm package.
 func DynoxideTool() Tool {
@@ -71,11 +77,45 @@ func SchemathesisTool() Tool {
 			return err
 		},
 		Install: func(ctx context.Context, directory string) error {
-			requirements := filepath.Join(directory, "requirements.txt")
-			if err := os.WriteFile(requirements, schemathesisRequirements, 0o644); err != nil {
-				return err
+			return hashedEnvironment(ctx, directory, schemathesisPythonMinor, schemathesisRequirements)
+		},
+	}
+}
+
+// cfnLintPythonMinor is what the package's metadata ask for: Python 3.10 or newer.
+const cfnLintPythonMinor = 10
+
+// CfnLintTool holds CloudFormation templates against the schemas of their resources. The program is venv/bin/cfn-lint below
+// the tool's folder. It is locked as schemathesis is.
+func CfnLintTool() Tool {
+	return Tool{
+		Tool: localtool.CfnLintTool,
+		Check: func(ctx context.Context) error {
+			_, err := Python(ctx, cfnLintPythonMinor)
+			return err
+		},
+		Install: func(ctx context.Context, directory string) error {
+			return hashedEnvironment(ctx, directory, cfnLintPythonMinor, cfnLintRequirements)
+		},
+	}
+}
+
+// CDKNagTool has rules for the security of CloudFormation templates: cdk-nag with the CDK library that it reads templates by.
+// Its packages are in node_modules below the tool's folder.
+func CDKNagTool() Tool {
+	return Tool{
+		Tool: localtool.CDKNagTool, Check: RequireNode,
+		Install: func(ctx context.Context, directory string) error {
+			for _, name := range []string{"package.json", "package-lock.json"} {
+				content, err := cdkNagPackage.ReadFile("cdknag/" + name)
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil {
+					return err
+				}
 			}
-			return VirtualEnvironment(ctx, directory, schemathesisPythonMinor, "--require-hashes", "-r", requirements)
+			return Run(ctx, directory, nil, "npm", "ci", "--no-audit", "--no-fund")
 		},
 	}
 }
@@ -124,6 +164,15 @@ func VirtualEnvironment(ctx context.Context, directory string, minor int, packag
 	}
 	arguments := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, packages...)
 	return Run(ctx, directory, nil, filepath.Join(directory, "venv", "bin", "python"), arguments...)
+}
+
+// hashedEnvironment is VirtualEnvironment for a list of requirements that has the hash of each.
+func hashedEnvironment(ctx context.Context, directory string, minor int, requirements []byte) error {
+	file := filepath.Join(directory, "requirements.txt")
+	if err := os.WriteFile(file, requirements, 0o644); err != nil {
+		return err
+	}
+	return VirtualEnvironment(ctx, directory, minor, "--require-hashes", "-r", file)
 }
 
 // mavenDependencyPlugin is pinned, because Maven's own default depends on its version.

@@ -33,7 +33,7 @@ func newWorld() *world {
 			Stage: "prod", Account: "111122223333", Region: "eu-central-1", Stack: "idem-payments", Arch: "arm64", Protected: true,
 			Context: map[string]string{
 				"stack": "idem-payments", "account": "111122223333", "region": "eu-central-1", "stage": "prod", "owner": "payments",
-				"providerUrl": "https://provider.example/", "alarmTopic": "none", "scopeSecret": "payments/scopes",
+				"providerUrl": "https://provider.example/", "alarmTopic": "none", "scopeSecret": "payments/scopes", "providerSecret": "payments/provider",
 			},
 		},
 		outputs: stageOutputs,
@@ -87,7 +87,7 @@ func (w *world) open(t *testing.T, root, name string) (*Stage, error) {
 
 // whole is the context of the world's plan as the command line has it.
 const whole = " --context account=111122223333 --context alarmTopic=none --context owner=payments" +
-	" --context providerUrl=https://provider.example/ --context region=eu-central-1 --context scopeSecret=payments/scopes" +
+	" --context providerSecret=payments/provider --context providerUrl=https://provider.example/ --context region=eu-central-1 --context scopeSecret=payments/scopes" +
 	" --context stack=idem-payments --context stage=prod"
 
 func TestStageCommandLines(t *testing.T) {
@@ -212,6 +212,7 @@ LONGEST_REQUEST=1m
 OUTBOX_SHARDS=8
 OUTBOX_TABLE=t-outbox
 PAYMENTS_TABLE=t-payments
+PROVIDER_CREDENTIAL_ID=payments/provider
 PROVIDER_URL=https://provider.example
 SCOPE_SECRET_ID=payments/scopes
 WAKE_UP_QUEUE_URL=https://sqs/wake

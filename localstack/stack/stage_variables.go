@@ -19,8 +19,10 @@ func (s *Stage) writeVariables(result outputs) error {
 	if variables[variableAPI] == "" {
 		return fmt.Errorf("the stack has no output ApiUrl")
 	}
-	if secret := s.plan.Context["scopeSecret"]; secret != "" {
-		variables["SCOPE_SECRET_ID"] = secret
+	for context, variable := range map[string]string{"scopeSecret": "SCOPE_SECRET_ID", "providerSecret": "PROVIDER_CREDENTIAL_ID"} {
+		if secret := s.plan.Context[context]; secret != "" {
+			variables[variable] = secret
+		}
 	}
 	if s.plan.Context["encryption"] == "open" {
 		variables["SEAL_OPEN_ONLY"] = "true"

@@ -16,7 +16,10 @@ func InstallTools(ctx context.Context, root string, out *progress.Printer) error
 	if err != nil {
 		return err
 	}
-	tools := []emulator.Tool{emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool()}
+	tools := []emulator.Tool{
+		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool(),
+		emulator.CfnLintTool(), emulator.CDKNagTool(),
+	}
 	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), localstackhost.Tool()} {
 		missing := missingFor(ctx, root, optional)
 		if missing != nil {

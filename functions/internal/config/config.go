@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"reflect"
 	"strings"
@@ -79,6 +81,25 @@ type Provider struct {
 	// longest until what was made is listed: absence proves something only after both.
 	LongestRequest time.Duration `env:"LONGEST_REQUEST" envDefault:"1m"`
 	ListingDelay   time.Duration `env:"LISTING_DELAY" envDefault:"0s"`
+	// CredentialID is the name or ARN of a secret of AWS Secrets Manager that holds what is sent as "Authorization: Bearer …": one
+	// credential, or the new one and the old one with a comma between. Default: none, and nothing is sent.
+	CredentialID string `env:"PROVIDER_CREDENTIAL_ID"`
+	// CredentialAge is for how long a process uses a credential that it has read: so long a new one takes to be used everywhere.
+	// At least 10 s.
+	CredentialAge time.Duration `env:"PROVIDER_CREDENTIAL_AGE" envDefault:"5m"`
+}
+
+// check refuses an address at which amounts and credentials would cross a network in plain text. This machine is none: there
+// local stacks and tests have their provider.
+func (p Provider) check() error {
+	if parsed, err := url.Parse(p.URL); err == nil && parsed.Scheme == "http" && !loopback(parsed.Hostname()) {
+		return fmt.Errorf("configuration: PROVIDER_URL = %q: must be https, but for an address of this machine", p.URL)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // Sealing is what stored responses, payloads and evidence are encrypted with.
@@ -211,7 +232,7 @@ func (w Worker) check() error {
 	if w.OutboxShards < 1 || w.OutboxShards > shardsMax {
 		err = fmt.Errorf("configuration: OUTBOX_SHARDS = %d: must be 1 to %d", w.OutboxShards, shardsMax)
 	}
-	return errors.Join(w.Sealing.check(), err)
+	return errors.Join(w.Provider.check(), w.Sealing.check(), err)
 }
 
 // shardsMax is the store's bound.

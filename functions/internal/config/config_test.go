@@ -27,7 +27,7 @@ var optional = []string{
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
 	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
-	"API_KEY_CACHE_AGE",
+	"API_KEY_CACHE_AGE", "PROVIDER_CREDENTIAL_ID", "PROVIDER_CREDENTIAL_AGE",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
 }
 
@@ -68,7 +68,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Payments: config.Payments{PaymentsTable: "payments"}, IdempotencyTable: "idempotency", OutboxTable: "outbox",
 		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour, BreakerFailuresMax: 5,
 	}
-	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second, LongestRequest: time.Minute}
+	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second, LongestRequest: time.Minute, CredentialAge: 5 * time.Minute}
 	delivery := config.Worker{
 		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
@@ -108,6 +108,9 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"AUTH=GATEWAY", []func() error{api}},
 		{"RETENTION=24", []func() error{api, worker}},
 		{"PROVIDER_TIMEOUT=5 s", []func() error{api, worker}},
+		{"PROVIDER_CREDENTIAL_AGE=300", []func() error{api, worker}},
+		{"PROVIDER_URL=http://provider.example", []func() error{api, worker, check[config.Drift]}},
+		{"PROVIDER_URL=http://10.0.0.7:4580", []func() error{api, worker, check[config.Drift]}},
 		{"LONGEST_REQUEST=1", []func() error{api, worker}},
 		{"LISTING_DELAY=none", []func() error{api, worker}},
 		{"FUNCTION_TIMEOUT=28", []func() error{api, worker}},

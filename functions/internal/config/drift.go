@@ -13,3 +13,5 @@ type Drift struct {
 	// Grace is how long before now a window ends at the latest.
 	Grace time.Duration `env:"DRIFT_GRACE" envDefault:"15m"`
 }
+
+func (d Drift) check() error { return d.Provider.check() }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
@@ -43,7 +44,11 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	provider, err := payments.NewProvider(cfg.Provider.URL)
+	authorize, err := secretstore.Provider(ctx, cfg.Provider, logger)
+	if err != nil {
+		return Parts{}, err
+	}
+	provider, err := payments.NewProvider(cfg.Provider.URL, authorize)
 	if err != nil {
 		return Parts{}, err
 	}

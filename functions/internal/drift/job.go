@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type Config struct {
 	IdempotencyTable, OutboxTable, PaymentsTable string
 	// ProviderURL is an absolute http or https URL.
 	ProviderURL string
+	// Authorize puts the provider's credential on each request of a transport. Default: none is sent.
+	Authorize func(http.RoundTripper) http.RoundTripper
 	// ProviderTimeout bounds one call to the provider. Default 5 s.
 	ProviderTimeout time.Duration
 	// Window is how long the window is of which nobody says where it begins. Default 2 h, at most [WindowMax].
@@ -79,7 +82,7 @@ func New(cfg Config) (*Job, error) {
 	return &Job{
 		cfg:      cfg,
 		tables:   tables{cfg: cfg, messages: decoder},
-		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout),
+		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout, cfg.Authorize),
 	}, nil
 }
 

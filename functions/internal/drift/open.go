@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 )
 
 // Open makes the Job that the environment describes, or returns an error that names the variable or the field. Without a
@@ -16,10 +17,14 @@ func Open(ctx context.Context, cfg config.Drift, logger *slog.Logger) (*Job, err
 	if err != nil {
 		return nil, err
 	}
+	authorize, err := secretstore.Provider(ctx, cfg.Provider, logger)
+	if err != nil {
+		return nil, err
+	}
 	return New(Config{
 		Client:           dynamodb.NewFromConfig(aws),
 		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, PaymentsTable: cfg.PaymentsTable,
-		ProviderURL: cfg.Provider.URL, ProviderTimeout: cfg.Provider.Timeout, ListingDelay: cfg.ListingDelay,
+		ProviderURL: cfg.Provider.URL, Authorize: authorize, ProviderTimeout: cfg.Provider.Timeout, ListingDelay: cfg.ListingDelay,
 		Window: cfg.Window, Grace: cfg.Grace, Retention: cfg.Retention, Logger: logger,
 	})
 }

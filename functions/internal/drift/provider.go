@@ -37,8 +37,12 @@ type provider struct {
 	meter  *meter
 }
 
-func newProvider(url string, timeout time.Duration) provider {
-	return provider{url: url, client: &http.Client{Timeout: timeout}}
+func newProvider(url string, timeout time.Duration, authorize func(http.RoundTripper) http.RoundTripper) provider {
+	client := &http.Client{Timeout: timeout}
+	if authorize != nil {
+		client.Transport = authorize(http.DefaultTransport)
+	}
+	return provider{url: url, client: client}
 }
 
 func (p provider) list(ctx context.Context, path string, query url.Values) ([]object, error) {

@@ -86,7 +86,7 @@ func (w *world) start() {
 	})
 	w.ok(err)
 	w.queue = memqueue.New(w.clock.Now)
-	client, err := payments.NewProvider(w.provider.URL)
+	client, err := payments.NewProvider(w.provider.URL, nil)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: 3})...)
 	w.ok(err)

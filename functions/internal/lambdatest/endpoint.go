@@ -10,15 +10,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-func newProvider(t *testing.T) provider.Control {
+func newProvider(t *testing.T, credential *atomic.Pointer[string]) provider.Control {
 	t.Helper()
 	simulator := provider.New(provider.Config{})
-	server := httptest.NewServer(simulator)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wanted := credential.Load(); wanted != nil && !strings.HasPrefix(r.URL.Path, "/control/") && r.Header.Get("Authorization") != "Bearer "+*wanted {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		simulator.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() { simulator.Close(); server.Close() }) // the server waits for requests that the simulator holds
 	return provider.Control{URL: server.URL}
 }

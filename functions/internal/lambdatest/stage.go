@@ -37,6 +37,8 @@ type Stage struct {
 	// Provider controls the provider simulator.
 	Provider provider.Control
 	Queues   *Queues
+
+	credential atomic.Pointer[string]
 }
 
 var prefixes atomic.Int64
@@ -46,7 +48,8 @@ var prefixes atomic.Int64
 func New(t *testing.T) *Stage {
 	t.Helper()
 	endpoint := dynamotest.Endpoint(t, dynamotest.Names()[0])
-	s := &Stage{Client: dynamotest.Client(endpoint), Queues: newQueues(t), Provider: newProvider(t)}
+	s := &Stage{Client: dynamotest.Client(endpoint), Queues: newQueues(t)}
+	s.Provider = newProvider(t, &s.credential)
 	prefix := "stage-" + strconv.FormatInt(prefixes.Add(1), 10)
 	tables, err := dynamotest.CreateTables(t.Context(), s.Client, prefix)
 	if err != nil {
@@ -71,6 +74,9 @@ func New(t *testing.T) *Stage {
 	s.Key(t, apikey.Key{ID: token.ID(Token), Tenant: Tenant, Name: "samples", Scopes: apikey.Scopes(), CreatedAt: time.Now()})
 	return s
 }
+
+// Demand has the provider refuse with 401 whatever comes without this credential, but for its control.
+func (s *Stage) Demand(credential string) { s.credential.Store(&credential) }
 
 // Key puts an API key there.
 func (s *Stage) Key(t *testing.T, key apikey.Key) {

@@ -129,7 +129,7 @@ func (a *accident) begin(c cut) *life {
 	store := faulty.New(a.inner)
 	store.All(l.through)
 	var err error
-	client, err := payments.NewProvider("http://provider.invalid")
+	client, err := payments.NewProvider("http://provider.invalid", nil)
 	if err != nil {
 		panic(err)
 	}

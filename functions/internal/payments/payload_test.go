@@ -110,7 +110,7 @@ func TestPayloadOfTheSampleEvent(t *testing.T) {
 // What this release does not know it does not guess. Nothing is sent, nothing is settled, and the message is
 // left to a worker of the release that does.
 func TestPayloadOfAnotherVersionIsLeftToItsRelease(t *testing.T) {
-	provider, err := NewProvider("http://provider.invalid")
+	provider, err := NewProvider("http://provider.invalid", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

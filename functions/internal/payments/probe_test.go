@@ -20,7 +20,7 @@ import (
 // topics returns the application's topics at the address.
 func topics(t *testing.T, url string) map[string]outbox.Topic {
 	t.Helper()
-	client, err := payments.NewProvider(url)
+	client, err := payments.NewProvider(url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestProbeOfADeadProviderIsUnclear(t *testing.T) {
 
 func TestProviderURLIsChecked(t *testing.T) {
 	for _, url := range []string{"", "provider", "provider:4580", "ftp://provider", "http://", "/charges", "://"} {
-		if _, err := payments.NewProvider(url); err == nil || !strings.Contains(err.Error(), "PROVIDER_URL") {
+		if _, err := payments.NewProvider(url, nil); err == nil || !strings.Contains(err.Error(), "PROVIDER_URL") {
 			t.Errorf("%q: %v, want an error that names PROVIDER_URL", url, err)
 		}
 	}

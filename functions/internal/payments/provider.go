@@ -34,8 +34,9 @@ type Provider struct {
 	lookUp         *http.Client
 }
 
-// NewProvider returns the provider at an absolute http or https URL.
-func NewProvider(rawURL string) (*Provider, error) {
+// NewProvider returns the provider at an absolute http or https URL. Authorize puts a credential on each request of a transport;
+// nil sends none.
+func NewProvider(rawURL string, authorize func(http.RoundTripper) http.RoundTripper) (*Provider, error) {
 	parsed, err := url.Parse(rawURL)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return nil, fmt.Errorf("payments: PROVIDER_URL = %q: must be an absolute http or https URL", rawURL)
@@ -44,15 +45,19 @@ func NewProvider(rawURL string) (*Provider, error) {
 	// that the provider has just closed.
 	fresh := http.DefaultTransport.(*http.Transport).Clone()
 	fresh.DisableKeepAlives = true
-	keyed, err := call.New(call.Config{Statuses: statuses()})
+	if authorize == nil {
+		authorize = func(next http.RoundTripper) http.RoundTripper { return next }
+	}
+	reused := authorize(http.DefaultTransport)
+	keyed, err := call.New(call.Config{Transport: reused, Statuses: statuses()})
 	if err != nil {
 		return nil, err
 	}
-	keyless, err := call.New(call.Config{Transport: fresh, Statuses: statuses()})
+	keyless, err := call.New(call.Config{Transport: authorize(fresh), Statuses: statuses()})
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{}, keyed: keyed, keyless: keyless}, nil
+	return &Provider{url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{Transport: reused}, keyed: keyed, keyless: keyless}, nil
 }
 
 // statuses is what the provider's refusals mean, at all of its endpoints. Any other is ambiguous, but for 429.

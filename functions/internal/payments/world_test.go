@@ -97,7 +97,7 @@ func (w *world) start(o options) {
 	w.Cleanup(func() { simulator.Close(); server.Close() })
 	w.provider = provider.Control{URL: server.URL}
 
-	client, err := payments.NewProvider(server.URL)
+	client, err := payments.NewProvider(server.URL, nil)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: attemptsMax})...)
 	w.ok(err)

@@ -1,0 +1,224 @@
+package credential_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/credential"
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/functions/internal/secretstore"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// world is a provider that takes some credentials, a secret, and a clock.
+type world struct {
+	*testing.T
+	mu     sync.Mutex
+	now    time.Time
+	taken  []string // by the provider
+	sent   []string // to it
+	secret func(context.Context) (string, error)
+	reads  int
+	server *httptest.Server
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		w.sent = append(w.sent, given)
+		if !slices.Contains(w.taken, given) {
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(w.server.Close)
+	return w
+}
+
+// holds has the secret be this text.
+func (w *world) holds(text string) {
+	w.secret = func(context.Context) (string, error) { return text, nil }
+}
+
+func (w *world) client() *http.Client {
+	w.Helper()
+	credentials, err := credential.New(w.Context(), credential.Config{
+		Source: func(ctx context.Context) (string, error) {
+			w.mu.Lock()
+			w.reads++
+			read := w.secret
+			w.mu.Unlock()
+			return read(ctx)
+		},
+		Now:    func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return &http.Client{Transport: credentials.Transport(http.DefaultTransport)}
+}
+
+// asks makes one request.
+func (w *world) asks(client *http.Client, want int) {
+	w.Helper()
+	res, err := client.Post(w.server.URL, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != want {
+		w.Errorf("status %d, want %d", res.StatusCode, want)
+	}
+}
+
+// The runbook's order: the provider knows both, the secret is replaced, and five minutes later nobody uses the old one.
+func TestANewCredentialIsUsedWithinItsAge(t *testing.T) {
+	w := newWorld(t)
+	w.taken = []string{"old", "new"}
+	w.holds("old")
+	client := w.client()
+	w.asks(client, 200)
+	w.holds("new")
+	w.now = w.now.Add(5*time.Minute - time.Second)
+	w.asks(client, 200)
+	w.now = w.now.Add(time.Second)
+	w.asks(client, 200)
+	if !slices.Equal(w.sent, []string{"old", "old", "new"}) || w.reads != 2 {
+		t.Errorf("sent %q with %d readings", w.sent, w.reads)
+	}
+}
+
+// The same against Secrets Manager, with the old credential revoked at once: what is refused is not executed, and is sent with the
+// new one after ten seconds.
+func TestARevokedCredentialIsReplacedAfterItsRefusal(t *testing.T) {
+	for name, value := range map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"} {
+		t.Setenv(name, value)
+	}
+	id, replace := lambdatest.Secret(t, "old\n")
+	source, err := secretstore.Source(t.Context(), "PROVIDER_CREDENTIAL_ID", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	w.taken, w.secret = []string{"old"}, source
+	client := w.client()
+	w.asks(client, 200)
+	w.taken = []string{"new"}
+	replace("new\n")
+	w.now = w.now.Add(9 * time.Second)
+	w.asks(client, 401)
+	w.asks(client, 401)
+	w.now = w.now.Add(time.Second)
+	w.asks(client, 200)
+	if !slices.Equal(w.sent, []string{"old", "old", "old", "new"}) || w.reads != 2 {
+		t.Errorf("sent %q with %d readings", w.sent, w.reads)
+	}
+}
+
+// Two in the secret: the first is used, and the second where the provider does not know the first yet.
+func TestOfTwoCredentialsTheOneThatIsTakenIsSent(t *testing.T) {
+	w := newWorld(t)
+	w.taken = []string{"old"}
+	w.holds("new, old")
+	client := w.client()
+	w.asks(client, 401)
+	w.asks(client, 200)
+	w.now = w.now.Add(5*time.Minute - time.Second)
+	w.asks(client, 200)
+	w.taken = []string{"new"}      // the new one is known now, and the old one revoked
+	w.now = w.now.Add(time.Second) // the new one is tried again
+	w.asks(client, 200)
+	if !slices.Equal(w.sent, []string{"new", "old", "old", "new"}) {
+		t.Errorf("sent %q", w.sent)
+	}
+}
+
+// While the source fails the credential that is known is used on; it is asked every ten seconds, and by one caller at a time.
+func TestASourceThatFailsStopsNoCall(t *testing.T) {
+	w := newWorld(t)
+	w.taken = []string{"old", "new"}
+	w.holds("old")
+	client := w.client()
+	w.now = w.now.Add(5 * time.Minute)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	w.secret = func(ctx context.Context) (string, error) {
+		close(asked)
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("a reading beside a call is not bounded")
+		}
+		<-answer
+		return "", errors.New("throttled")
+	}
+	var first sync.WaitGroup
+	first.Go(func() { w.asks(client, 200) })
+	<-asked
+	w.asks(client, 200) // and does not wait
+	close(answer)
+	first.Wait()
+	w.holds("new")
+	w.now = w.now.Add(9 * time.Second)
+	w.asks(client, 200)
+	w.now = w.now.Add(time.Second)
+	w.asks(client, 200)
+	if !slices.Equal(w.sent, []string{"old", "old", "old", "new"}) || w.reads != 3 {
+		t.Errorf("sent %q with %d readings", w.sent, w.reads)
+	}
+}
+
+// What is in the secret can't be a header, or is more than two: the start fails, and nothing is shown.
+func TestASecretThatIsNoCredential(t *testing.T) {
+	for _, text := range []string{"", " ", "hidden,", "hidden\r\nHost: evil", "hidden one", "hidden,two,three", "hidd\u00e9n", strings.Repeat("hidden", 1000)} {
+		_, err := credential.New(t.Context(), credential.Config{Source: func(context.Context) (string, error) { return text, nil }})
+		if err == nil || strings.Contains(err.Error(), "hidd") {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+	if _, err := credential.New(t.Context(), credential.Config{Age: time.Second, Source: func(context.Context) (string, error) { return "x", nil }}); err == nil {
+		t.Error("an age of one second was taken")
+	}
+}
+
+// A secret that becomes nonsense replaces nothing.
+func TestASecretThatBecomesNonsenseReplacesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.taken = []string{"old"}
+	w.holds("old")
+	client := w.client()
+	w.holds("not a credential")
+	w.now = w.now.Add(time.Hour)
+	w.asks(client, 200)
+}
+
+// The request that a caller made is not changed, and its body is sent once.
+func TestTheCallersRequestIsNotChanged(t *testing.T) {
+	w := newWorld(t)
+	w.taken = []string{"old"}
+	w.holds("old")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL, io.NopCloser(strings.NewReader("{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := w.client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if r.Header.Get("Authorization") != "" {
+		t.Error("the credential is in the caller's request")
+	}
+}

@@ -1,0 +1,96 @@
+package stack
+
+import (
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/constructs-go/constructs/v10"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
+	"github.com/idem-go/idem-aws/infra/lint"
+)
+
+// Why some routes and methods need no authorizer of the gateway's.
+const (
+	webhookIsSigned   = "The provider's webhooks are signed, and their function refuses what is not."
+	preflightIsOpen   = "A preflight carries no credentials; the application answers it and executes nothing."
+	functionChecks    = "auth=function: the application authenticates every request itself."
+	keysAreOwn        = "Callers are tenants with API keys of this application, not users of a Cognito pool."
+	noTracing         = "X-Ray is off: it is billed by request. Lines of the gateway and of the functions share request ids."
+	accessLogsAreOff  = "accessLogs=off was chosen."
+	throttleIsOff     = "apiThrottle=off was chosen: what the account lets through is the bound."
+	alarmsMissedRuns  = "A run that was not made is the next run's work, and an alarm rings where runs are missing."
+	listStreamsOfOne  = "ListStreams names no one stream; all streams of this one table are the narrowest there is."
+	roleBeforeItsUser = "CDK adds the dependency whether or not a reference says the same; it changes nothing."
+)
+
+// missedRuns is for rules of a schedule, and streamReader for the role of who reads the outbox stream.
+var (
+	missedRuns   = map[string]string{"Serverless-EventBusDLQ": alarmsMissedRuns}
+	streamReader = map[string]string{"AwsSolutions-IAM5[Resource::<TablesOutbox.Arn>/stream/*]": listStreamsOfOne}
+)
+
+// acceptDelivery says what the parts of the delivery have instead of dead-letter queues of their own.
+func acceptDelivery(delivery *idemconstruct.Delivery, queues *idemconstruct.Queues) {
+	lint.Accept(delivery.Schedule, missedRuns)
+	lint.Accept(delivery.WakeUps, map[string]string{
+		"Serverless-LambdaEventSourceMappingDestination": "SQS mappings have no destination; the queue itself has a dead-letter queue.",
+	})
+	lint.Accept(queues.DeadLetter, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})
+}
+
+// acceptOpenRoutes says of each route without an authorizer why it has none.
+func acceptOpenRoutes(api constructs.IConstruct) {
+	for _, each := range *api.Node().FindAll(constructs.ConstructOrder_PREORDER) {
+		switch r := each.(type) {
+		case awsapigatewayv2.CfnRoute:
+			if kind := r.AuthorizationType(); kind == nil || *kind == "NONE" {
+				lint.Accept(r, map[string]string{"AwsSolutions-APIG4": openBecause(*r.RouteKey(), strings.HasPrefix(*r.RouteKey(), "OPTIONS "))})
+			}
+		case awsapigateway.CfnMethod:
+			preflight := *r.HttpMethod() == "OPTIONS"
+			if kind := r.AuthorizationType(); kind != nil && *kind == "NONE" {
+				lint.Accept(r, map[string]string{"AwsSolutions-APIG4": openBecause(*r.Node().Path(), preflight)})
+			}
+			if !preflight {
+				lint.Accept(r, map[string]string{"AwsSolutions-COG4": keysAreOwn})
+			}
+		}
+	}
+}
+
+// openBecause is why a route has no authorizer, by its key or its construct's path.
+func openBecause(path string, preflight bool) string {
+	switch {
+	case strings.Contains(strings.ReplaceAll(path, "/Default/", "/"), webhookPath):
+		return webhookIsSigned
+	case preflight:
+		return preflightIsOpen
+	}
+	return functionChecks
+}
+
+// acceptStage says of a stage what was chosen.
+func acceptStage(stage constructs.IConstruct, config Config) {
+	if !config.AccessLogs {
+		lint.Accept(stage, map[string]string{"AwsSolutions-APIG1": accessLogsAreOff, "Serverless-APIGWAccessLogging": accessLogsAreOff})
+	}
+	if config.APIThrottle.off() {
+		lint.Accept(stage, map[string]string{"Serverless-APIGWDefaultThrottling": throttleIsOff})
+	}
+}
+
+// acceptREST says of a REST API what it leaves to the application.
+func acceptREST(api awsapigateway.RestApi, config Config) {
+	lint.Accept(api, map[string]string{
+		"AwsSolutions-APIG2": "The application validates every request, and answers with its own problem documents.",
+	})
+	stage := api.DeploymentStage()
+	acceptStage(stage, config)
+	lint.Accept(stage, map[string]string{
+		"AwsSolutions-APIG3":          "waf=off was chosen.",
+		"AwsSolutions-APIG6":          "Execution logs repeat what the access log and the functions' lines say, at a price for each request.",
+		"Serverless-APIGWXrayEnabled": noTracing,
+	})
+}

@@ -1,0 +1,178 @@
+package stack_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/idem-go/idem-aws/infra/lint"
+)
+
+// choice is a value of a dimension: the contexts that make it.
+type choice map[string]any
+
+// dimensions are the contexts that change what is in a template of a stack on AWS, each with the values that differ. Those that
+// only change a number are in variants.
+var dimensions = []struct {
+	name    string
+	choices []choice
+}{
+	{"front", []choice{{}, {"api": "rest"}}},
+	{"auth", []choice{{}, {"auth": "function"}}},
+	{"arch", []choice{{}, {"arch": "amd64"}}},
+	{"encryption", []choice{{}, {"encryption": "open"}, {"encryption": "on"}}},
+	{"outbox", []choice{{}, {"outbox": "sqs"}}},
+	{"webhooks", []choice{{}, {"webhookSecret": "payments/webhook"}, {"webhookSecret": secretARN}}},
+	{"provider", []choice{{}, {"providerSecret": "payments/provider"}}},
+	{"names", []choice{{}, {"scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints"}}},
+	{"origins", []choice{{}, {"corsOrigins": origins}}},
+	{"quota", []choice{{}, {"quotaNewKeys": 0, "quotaActiveKeys": 0, "quotaLookUps": 0}}},
+	{"throttle", []choice{{}, {"apiThrottle": "off", "paymentThrottle": "off"}}},
+	{"concurrency", []choice{{}, {"concurrency": "none"}}},
+	{"alarms", []choice{{"alarmTopic": "none"}, {"alarmTopic": alarmTopic}}},
+	{"insights", []choice{{}, {"insights": "false"}}},
+	{"backup", []choice{{}, {"backup": "on"}}},
+	{"access log", []choice{{}, {"accessLogs": "off"}}},
+	{"throughput", []choice{{}, {"warmThroughput": "20000/10000"}, {"maxThroughput": "30000/15000"}}},
+	{"customer keys", []choice{{}, {"customerKeys": "on"}}},
+	{"trail", []choice{{}, {"trail": "people"}, {"trail": "all"}}},
+	{"tags", []choice{{}, {"stage": "prod", "owner": "payments team"}}},
+}
+
+// pair is two values of two dimensions, the first of them the one before.
+type pair struct{ d, v, e, w int }
+
+// combinations are rows of values, one of each dimension, such that each two values of two dimensions are in some row: a fault
+// of a template is nearly always one of a value, or of two that meet. It is greedy and always the same.
+func combinations() [][]int {
+	open := map[pair]bool{}
+	var order []pair
+	for d := range dimensions {
+		for e := d + 1; e < len(dimensions); e++ {
+			for v := range dimensions[d].choices {
+				for w := range dimensions[e].choices {
+					order = append(order, pair{d, v, e, w})
+					open[pair{d, v, e, w}] = true
+				}
+			}
+		}
+	}
+	var rows [][]int
+	for _, each := range order {
+		if open[each] {
+			rows = append(rows, rowWith(each, open))
+		}
+	}
+	return rows
+}
+
+// rowWith is a row with a pair that is still open, and with as many others as choosing from left to right finds. They are open
+// no more.
+func rowWith(first pair, open map[pair]bool) []int {
+	row := slices.Repeat([]int{-1}, len(dimensions))
+	row[first.d], row[first.e] = first.v, first.w
+	for d := range dimensions {
+		if row[d] >= 0 {
+			continue
+		}
+		best, most := 0, -1
+		for v := range dimensions[d].choices {
+			row[d] = v
+			if count := len(openIn(row, open)); count > most {
+				best, most = v, count
+			}
+		}
+		row[d] = best
+	}
+	for _, done := range openIn(row, open) {
+		delete(open, done)
+	}
+	return row
+}
+
+// openIn are the open pairs of a row whose values are chosen in part: -1 is no value yet.
+func openIn(row []int, open map[pair]bool) (found []pair) {
+	for d, v := range row {
+		for e := d + 1; e < len(row); e++ {
+			if each := (pair{d, v, e, row[e]}); open[each] {
+				found = append(found, each)
+			}
+		}
+	}
+	return found
+}
+
+func TestCombinationsMeetInPairs(t *testing.T) {
+	rows := combinations()
+	for d := range dimensions {
+		for e := d + 1; e < len(dimensions); e++ {
+			for v := range dimensions[d].choices {
+				for w := range dimensions[e].choices {
+					if !slices.ContainsFunc(rows, func(row []int) bool { return row[d] == v && row[e] == w }) {
+						t.Errorf("%s %d never meets %s %d", dimensions[d].name, v, dimensions[e].name, w)
+					}
+				}
+			}
+		}
+	}
+}
+
+// templates are what both linters look at: the variants that go to AWS, and combinations. Those of emulators are apart.
+func templates(t *testing.T) (aws, local lint.Templates) {
+	t.Helper()
+	aws, local = lint.Templates{}, lint.Templates{}
+	for variant := range variants {
+		if variants[variant]["local"] != nil {
+			local[variant] = synthesize(t, variant).document
+		} else {
+			aws[variant] = synthesize(t, variant).document
+		}
+	}
+	build := buildFolder(t)
+	for n, row := range combinations() {
+		context := map[string]any{"account": "111122223333", "region": "eu-central-1"}
+		for d, v := range row {
+			maps.Copy(context, dimensions[d].choices[v])
+		}
+		aws[fmt.Sprintf("combination-%02d", n)] = synthesizeContext(t, context, build).document
+	}
+	return aws, local
+}
+
+// Every finding of cfn-lint and cdk-nag is accepted by its resource, with the reason, and nothing is accepted that they do not
+// find. What emulators get is held against the schemas only: nothing of it is for AWS.
+func TestTemplatesPassTheLinters(t *testing.T) {
+	aws, local := templates(t)
+	found := map[string][]lint.Finding{}
+	for name, run := range map[string]func() ([]lint.Finding, error){
+		"cfn-lint":          func() ([]lint.Finding, error) { return lint.CfnLint(t.Context(), t.TempDir(), aws) },
+		"cdk-nag":           func() ([]lint.Finding, error) { return lint.CDKNag(t.Context(), t.TempDir(), aws) },
+		"cfn-lint on local": func() ([]lint.Finding, error) { return lint.CfnLint(t.Context(), t.TempDir(), local) },
+	} {
+		findings, err := run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = findings
+	}
+	open, idle := lint.Judge(aws, slices.Concat(found["cfn-lint"], found["cdk-nag"]))
+	openLocal, _ := lint.Judge(local, found["cfn-lint on local"])
+	for line := range once(append(open, openLocal...)) {
+		t.Error(line)
+	}
+	for _, each := range idle {
+		t.Errorf("nothing needs the explanation of %s any more", each)
+	}
+	t.Logf("%d templates of stacks on AWS, %d of local ones; %d findings of cfn-lint and %d of cdk-nag are explained",
+		len(aws), len(local), len(found["cfn-lint"]), len(found["cdk-nag"]))
+}
+
+// once are findings by what they say, whatever template they are in.
+func once(findings []lint.Finding) map[string]bool {
+	lines := map[string]bool{}
+	for _, f := range findings {
+		lines[fmt.Sprintf("%s: %s: %.120s", f.Rule, f.Resource, f.Text)] = true
+	}
+	return lines
+}
