@@ -9,7 +9,7 @@ import (
 const infraModule = "infra"
 
 // modules are the folders of the Go modules, which go.work joins; "." is the library.
-var modules = []string{".", "bench", "docs/examples", "functions", infraModule, "localstack"}
+var modules = []string{".", "bench", "docs/examples", "functions", "idem/telemetry/otelidem", infraModule, "localstack"}
 
 // unitModules are all but the CDK app.
 func unitModules() []string {
