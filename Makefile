@@ -14,7 +14,7 @@ export EMULATOR
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant; OUTBOX=sqs wakes the worker through a queue."
+	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant; OUTBOX=sqs wakes the worker through a queue; TRACES=on starts an OpenTelemetry collector."
 
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools

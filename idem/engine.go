@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/timers"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // Engine runs operations exactly once against a store. It is safe for concurrent use once every operation is registered.
@@ -159,7 +160,9 @@ func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Res
 		o.logEvent(ctx, req, nil, nil, err)
 		return nil, err
 	}
+	x.span = trace.From(ctx)
 	result, err := x.do(ctx, handler)
+	x.tell(result, err)
 	o.logEvent(ctx, req, x, result, err)
 	return result, err
 }
@@ -173,8 +176,10 @@ func (o *Registered) Lookup(ctx context.Context, req Request) (*Result, error) {
 		o.logEvent(ctx, req, nil, nil, err)
 		return nil, err
 	}
+	x.span = trace.From(ctx)
 	result, err := x.lookup(ctx)
 	if result != nil || err != nil {
+		x.tell(result, err)
 		o.logEvent(ctx, req, x, result, err)
 	}
 	return result, err

@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // execution performs one request: what package protocol decides about it, call by call.
@@ -23,6 +24,8 @@ type execution struct {
 	machine     protocol.Execution
 	cfg         protocol.Config
 	began       time.Time
+	// span is the request's, nil where nobody traces.
+	span *trace.Span
 
 	run run
 	// barred is why nothing may be executed, whatever is there.
@@ -222,7 +225,7 @@ func (x *execution) incarnation(id protocol.ID) *storage.Record {
 	r := &storage.Record{
 		Key: x.key, OperationID: operationOf(x.key, id), Tenant: x.req.Tenant, Operation: x.op.recordedAs(), Fingerprint: x.fingerprint,
 		Epoch: 1, CreatedAt: translation.TimeOf(x.clock), Retention: x.op.Policy.Retention, Expiry: x.expiry(), Attempts: 1,
-		SchemaVersion: storage.SchemaVersion,
+		Trace: x.span.Context().WithoutState(), SchemaVersion: storage.SchemaVersion,
 	}
 	if x.op.Policy.BindPrincipal {
 		r.Principal = x.req.Principal

@@ -123,5 +123,6 @@ func (x *execution) newTx(row *storage.Record, attempt int) *Tx {
 	return &Tx{
 		operationID: row.OperationID, recordKey: x.key, tenant: x.req.Tenant, now: translation.TimeOf(x.now()), attempt: attempt,
 		retention: row.Retention, expiry: row.Expiry, detached: x.op.Kind != KindDeferred, sweepGrace: x.engine.cfg.SweepGrace,
+		trace: x.span.Context(),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,9 +18,9 @@ const module = "github.com/idem-go/idem-aws/"
 // mayImport lists, for each package of the library, what of this module it may import (docs/design.md "Who may import
 // whom"). A package that is not listed fails the test, so that its place is decided and not drifted into.
 var mayImport = map[string][]string{
-	"idem":                          {"idem/canonical", "idem/header", "idem/internal/cutover", "idem/internal/flight", "idem/internal/timers", "idem/internal/translation", "idem/protocol", "idem/storage"},
+	"idem":                          {"idem/canonical", "idem/header", "idem/internal/cutover", "idem/internal/flight", "idem/internal/timers", "idem/internal/translation", "idem/protocol", "idem/storage", "idem/telemetry/trace"},
 	"idem/canonical":                {},
-	"idem/storage":                  {"idem/canonical", "idem/protocol"},
+	"idem/storage":                  {"idem/canonical", "idem/protocol", "idem/telemetry/trace"},
 	"idem/protocol":                 {},
 	"idem/guard":                    {"idem"},
 	"idem/protocol/check":           {"idem/protocol"},
@@ -27,20 +28,21 @@ var mayImport = map[string][]string{
 	"idem/header":                   {},
 	"idem/sdkhttp":                  {"idem/internal/bodies"},
 	"idem/codec":                    {},
-	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema", "idem/internal/bodies", "idem/internal/clock", "idem/storage"},
+	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema", "idem/internal/bodies", "idem/internal/clock", "idem/storage", "idem/telemetry/trace"},
 	"idem/dynamo/schema":            {},
 	"idem/dynamo/dynamotest":        {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
 	"idem/telemetry":                {"idem", "idem/telemetry/metric"},
 	"idem/telemetry/metric":         {},
+	"idem/telemetry/trace":          {},
 	"idem/memstore":                 {"idem/storage"},
-	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/storage"},
+	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/storage", "idem/telemetry/trace"},
 	"idem/storetest/faulty":         {"idem/outbox", "idem/storage"},
 	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest/faulty"},
-	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/storage"},
+	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
 	"idem/middleware/cors":          {"idem", "idem/header"},
 	"idem/awslambda":                {},
-	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage"},
+	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/function/jmespath":        {"idem/function"},
 	"idem/breaker":                  {"idem", "idem/outbox", "idem/storage"},
 	"idem/quota":                    {"idem"},
@@ -56,9 +58,9 @@ var mayImport = map[string][]string{
 	"idem/internal/clock":           {},
 	"idem/internal/timers":          {},
 	"idem/internal/cutover":         {"idem/internal/clock", "idem/internal/flight"},
-	"idem/outbox":                   {"idem", "idem/header", "idem/internal/cutover", "idem/internal/translation", "idem/protocol", "idem/storage"},
+	"idem/outbox":                   {"idem", "idem/header", "idem/internal/cutover", "idem/internal/translation", "idem/protocol", "idem/storage", "idem/telemetry/trace"},
 	"idem/internal/translation":     {"idem/protocol", "idem/storage"},
-	"idem/outbox/call":              {"idem", "idem/outbox"},
+	"idem/outbox/call":              {"idem", "idem/outbox", "idem/telemetry/trace"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":          {"idem", "idem/outbox"},
 	"idem/operator":                 {"idem", "idem/outbox", "idem/storage"},
@@ -80,6 +82,9 @@ var standsInForTime = []string{"idem/internal/timers"}
 func sources(t *testing.T, visit func(pkg, path string, file *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() && ofAnotherModule(path) {
+			return fs.SkipDir
+		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -93,6 +98,12 @@ func sources(t *testing.T, visit func(pkg, path string, file *ast.File)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// ofAnotherModule says that a folder is a module of its own: what it imports is no concern of the library's users.
+func ofAnotherModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return err == nil
 }
 
 func TestImportsFollowTheDesign(t *testing.T) {
@@ -111,6 +122,17 @@ func TestImportsFollowTheDesign(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The library's module requires nothing of OpenTelemetry: whoever wants its spans takes the module that has them.
+func TestLibraryRequiresNothingOfOpenTelemetry(t *testing.T) {
+	requirements, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(requirements), "go.opentelemetry.io") {
+		t.Errorf("go.mod requires OpenTelemetry:\n%s", requirements)
+	}
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.

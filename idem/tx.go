@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // Handler executes an operation. It only reads and computes. It adds its writes to tx, and they are committed together
@@ -28,6 +29,7 @@ type Tx struct {
 	expiry      storage.Expiry
 	detached    bool
 	sweepGrace  time.Duration
+	trace       trace.Context
 	writes      []Write
 	messages    []storage.Message
 }
@@ -56,7 +58,7 @@ func (tx *Tx) Send(topic string, payload []byte) MessageID {
 		ID: id, Index: n, OperationID: tx.operationID, RecordKey: tx.recordKey, Tenant: tx.tenant,
 		Topic: topic, Payload: payload, State: storage.MessagePending,
 		CreatedAt: tx.now, NextAttemptAt: tx.now, SweepAt: tx.now.Add(tx.sweepGrace),
-		Retention: tx.retention, Expiry: tx.expiry, Detached: tx.detached, SchemaVersion: storage.SchemaVersion,
+		Retention: tx.retention, Expiry: tx.expiry, Detached: tx.detached, Trace: tx.trace, SchemaVersion: storage.SchemaVersion,
 	})
 	return id
 }

@@ -58,10 +58,10 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 		return nil, err
 	}
 	parts.RecordShards(ctx)
-	return awslambda.HTTP(app, awslambda.Config{
+	return parts.Tracing.Lambda(awslambda.HTTP(parts.Tracing.HTTP(app), awslambda.Config{
 		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
 		ExplicitRoutes: true, // of package route
-	}), nil
+	})), nil
 }
 
 // engine reads final records from memory where that is configured; whatever decides by writing asks the store.

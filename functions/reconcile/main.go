@@ -29,6 +29,7 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 		return nil, err
 	}
 	return func(ctx context.Context) (outbox.Report, error) {
+		defer parts.Tracing.Flush(ctx)
 		did, err := runner.Reconcile(ctx)
 		if err != nil {
 			parts.Logger.ErrorContext(ctx, "reconciliation failed", "report", did) // the error is the invocation's

@@ -31,6 +31,7 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 		return nil, err
 	}
 	return func(ctx context.Context) (outbox.Report, error) {
+		defer parts.Tracing.Flush(ctx)
 		count(ctx, parts.Logger, runner)
 		did, err := runner.Sweep(ctx)
 		if err != nil {

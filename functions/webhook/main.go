@@ -50,9 +50,9 @@ func handler(ctx context.Context, cfg config.Webhook) (awslambda.Handler, error)
 		return nil, err
 	}
 	parts.RecordShards(ctx)
-	return awslambda.HTTP(endpoint, awslambda.Config{
+	return parts.Tracing.Lambda(awslambda.HTTP(parts.Tracing.HTTP(endpoint), awslambda.Config{
 		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
-	}), nil
+	})), nil
 }
 
 func verifier(ctx context.Context, cfg config.Webhook) (*webhook.Verifier, error) {

@@ -33,11 +33,11 @@ func handler(ctx context.Context, cfg config.Worker) (awslambda.Handler, error) 
 	}
 	parts.RecordShards(ctx)
 	// Messages have no order to keep, and one slow provider must not delay those behind it: a whole batch runs at once.
-	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease, Concurrency: batchRecordsMax, FunctionTimeout: cfg.FunctionTimeout}
-	return awslambda.Sources(map[string]awslambda.Handler{
+	adapter := awslambda.Config{Logger: parts.Logger, RecordTime: cfg.ClaimLease, Concurrency: batchRecordsMax, FunctionTimeout: cfg.FunctionTimeout, Batch: parts.Tracing.Batch}
+	return parts.Tracing.Lambda(awslambda.Sources(map[string]awslambda.Handler{
 		awslambda.SourceDynamoDB: awslambda.Stream(awslambda.Inserted(inserted(parts, worker)), adapter),
 		awslambda.SourceSQS:      awslambda.SQS(woken(worker), adapter),
-	}), nil
+	})), nil
 }
 
 // inserted delivers a new message as its stream record shows it: no read is needed, the fence tells if it is stale.

@@ -134,6 +134,11 @@ func batches(cfg Config, each func(context.Context, *batch, []json.RawMessage) (
 			return nil, fmt.Errorf("%w: no records", ErrEvent)
 		}
 		cfg.short(ctx) // what has no time is not begun, and comes again
+		if cfg.Batch != nil {
+			var end func()
+			ctx, end = cfg.Batch(ctx, len(in.Records))
+			defer end()
+		}
 		failed, err := each(ctx, &batch{cfg: cfg}, in.Records)
 		if err != nil {
 			return nil, err

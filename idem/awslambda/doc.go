@@ -37,6 +37,9 @@ type Config struct {
 	// DocsURL is the API's documentation, for Link; rel="describedby" on the problems that [HTTP] answers with itself.
 	// Default: no Link.
 	DocsURL string
+	// Batch is called before the records of an event are handled, with how many they are, and returns the context that they are
+	// handled under and what is called after the last: for a span of the whole batch. Default: nothing.
+	Batch func(ctx context.Context, records int) (context.Context, func())
 }
 
 const recordTimeDefault = 10 * time.Second

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // item is what DynamoDB stores under one key.
@@ -134,6 +135,8 @@ func (w *writer) bytes(attribute string, b []byte) {
 	}
 }
 
+func (w *writer) trace(c trace.Context) { w.bytes(schema.Trace, c.Bytes()) }
+
 func (w *writer) flag(attribute string, set bool) {
 	if set {
 		w.item[attribute] = &types.AttributeValueMemberBOOL{Value: true}
@@ -244,6 +247,14 @@ func (r *reader) bytes(attribute string) []byte {
 		r.malformed(attribute)
 	}
 	return nil
+}
+
+// trace reads a position in a trace. What is none is dropped: a row is worth more than its trace.
+func (r *reader) trace() trace.Context {
+	if v, ok := r.item[schema.Trace].(*types.AttributeValueMemberB); ok {
+		return trace.FromBytes(v.Value)
+	}
+	return ""
 }
 
 func (r *reader) flag(attribute string) bool {

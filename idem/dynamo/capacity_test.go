@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // bill counts the calls of a path and what they consumed.
@@ -40,7 +41,8 @@ func (b *bill) take() string {
 
 // What each path of a request costs, in calls and capacity units (dynoxide counts them as DynamoDB does; DynamoDB Local
 // does not). A transaction costs 2 per item and KB; entering or leaving a sparse index, or changing what it shows, costs
-// 1: "complete" is a wrapped record's. A lost insert is billed as a write of the stored size, which no reply tells.
+// 1: "complete" is a wrapped record's. The 27 bytes of a trace cost nothing unless they reach the next KB. A lost insert is
+// billed as a write of the stored size, which no reply tells.
 func TestCapacity(t *testing.T) {
 	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Dynoxide))
 	var b bill
@@ -49,28 +51,35 @@ func TestCapacity(t *testing.T) {
 	for _, row := range []struct {
 		response string
 		body     []byte
+		at       trace.Context
 		want     map[string]string
 	}{
-		{"27 B", []byte(`{"id":"pay_1","amount":500}`), map[string]string{
+		{"27 B", []byte(`{"id":"pay_1","amount":500}`), "", map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 4W", "complete": "PutItem 2W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
 			"optimistic": "TransactWriteItems 4W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 7W",
 		}},
-		{"10 KB of JSON", jsonOf(10 << 10), map[string]string{
+		{"27 B, traced", []byte(`{"id":"pay_1","amount":500}`), traced, map[string]string{
+			"reserve": "PutItem 1W", "commit": "TransactWriteItems 4W", "complete": "PutItem 2W",
+			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
+			"optimistic": "TransactWriteItems 4W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
+			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 7W",
+		}},
+		{"10 KB of JSON", jsonOf(10 << 10), "", map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 6W", "complete": "PutItem 4W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
 			"optimistic": "TransactWriteItems 6W", "replay": "PutItem lost", "replay, read first": "GetItem 1R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 11W",
 		}},
-		{"10 KB of noise", random(10 << 10), map[string]string{
+		{"10 KB of noise", random(10 << 10), "", map[string]string{
 			"reserve": "PutItem 1W", "commit": "TransactWriteItems 26W", "complete": "TransactWriteItems 25W",
 			"renew": "UpdateItem 1W", "renew, queued": "UpdateItem 1W", "postpone": "UpdateItem 3W",
 			"optimistic": "TransactWriteItems 26W", "replay": "PutItem lost, BatchGetItem 3R", "replay, read first": "GetItem 1R, BatchGetItem 3R",
 			"deferred": "TransactWriteItems 7W", "claim": "PutItem 1W", "settle": "TransactWriteItems 29W",
 		}},
 	} {
-		for path, cost := range costs(t, store, &b, tables, row.body) {
+		for path, cost := range costs(t, store, &b, tables, row.body, row.at) {
 			if want := row.want[path]; cost != want {
 				t.Errorf("%s: %s: got %s, want %s", row.response, path, cost, want)
 			}
@@ -78,11 +87,19 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
+// traced is a position in a trace as a client may send it, with a tracestate.
+var traced = trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE")
+
 // costs runs each path once, with one business row in each transaction.
-func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byte) map[string]string {
+func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byte, at trace.Context) map[string]string {
 	t.Helper()
 	costs := map[string]string{}
 	b.take()
+	reserve := func() storage.Record {
+		r := reserved(t)
+		r.Trace = at.WithoutState()
+		return r
+	}
 	commit := func(c storage.Commit) {
 		c.Now, c.Token, c.Writes = base, string(owner(t)), []storage.Write{insertRow(tables, string(owner(t)))}
 		send, err := store.Prepare(c)
@@ -90,7 +107,7 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 		must(t, send(t.Context()))
 	}
 
-	r := reserved(t)
+	r := reserve()
 	must(t, store.Insert(t.Context(), r, base))
 	costs["reserve"] = b.take()
 	must(t, store.Renew(t.Context(), renewed(r), storage.FenceOfHolder(r)))
@@ -99,7 +116,7 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	commit(storage.Commit{Record: completed(r, body), Fence: &fence})
 	costs["commit"] = b.take()
 
-	wrapped := reserved(t)
+	wrapped := reserve()
 	wrapped.Kind = storage.KindWrapped
 	must(t, store.Insert(t.Context(), wrapped, base))
 	b.take()
@@ -112,10 +129,10 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	must(t, store.Update(t.Context(), completed(wrapped, body), storage.FenceOf(wrapped)))
 	costs["complete"] = b.take()
 
-	commit(storage.Commit{Record: completed(reserved(t), body)})
+	commit(storage.Commit{Record: completed(reserve(), body)})
 	costs["optimistic"] = b.take()
 
-	again := reserved(t)
+	again := reserve()
 	again.Key = r.Key
 	conflict := firstKnown(store.Insert(t.Context(), again, base)).(*storage.RecordConflictError)
 	_, err := store.LoadResponse(t.Context(), *conflict.Existing)
@@ -124,8 +141,9 @@ func costs(t *testing.T, store *dynamo.Store, b *bill, tables tables, body []byt
 	got(t, store, r.Key)
 	costs["replay, read first"] = b.take()
 
-	held := pending(reserved(t))
+	held := pending(reserve())
 	m := message(held, 1)
+	m.Trace = at
 	commit(storage.Commit{Record: held, Messages: []storage.Message{m}})
 	costs["deferred"] = b.take()
 	claimed := m

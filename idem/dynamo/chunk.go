@@ -84,15 +84,16 @@ func (s *Store) readChunks(ctx context.Context, r storage.Record) (map[string]it
 		keys[n] = item{schema.RecordKey: stringValue(chunkKey(r.OperationID, n))}
 	}
 	c := s.begin("BatchGetItem")
+	ctx = c.trace(ctx)
 	out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 		RequestItems:           map[string]types.KeysAndAttributes{s.cfg.IdempotencyTable: {Keys: keys, ConsistentRead: aws.Bool(true)}},
 		ReturnConsumedCapacity: s.capacityMode(),
 	}, c.reads)
 	if err != nil {
-		c.meter(err, true)
+		c.over(ctx, err, true)
 		return nil, err
 	}
-	c.meter(nil, true, out.ConsumedCapacity...)
+	c.over(ctx, nil, true, out.ConsumedCapacity...)
 	found := map[string]item{}
 	for _, items := range out.Responses {
 		for _, it := range items {

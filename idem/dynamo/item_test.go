@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 func offline(t testing.TB) *Store {
@@ -39,9 +40,11 @@ func everyField() storage.Record {
 		Fingerprint: canonical.Fingerprint{Version: 1, KeyID: "k1", Sum: sha256.Sum256(nil)},
 		Response:    storage.Response{Status: 201, Header: []storage.Field{{Name: "Location", Value: "/1"}}, Body: bytes.Repeat([]byte("idem"), 1<<10)},
 		CreatedAt:   noon, DoneAt: noon, ExpiresAt: noon.Add(2 * time.Hour), FreeAt: noon.Add(3 * time.Hour), Retention: time.Hour, Expiry: everyExpiry, RecordOnly: true,
-		Attempts: 3, LastError: "none", SchemaVersion: storage.SchemaVersion,
+		Attempts: 3, LastError: "none", Trace: everyTrace.WithoutState(), SchemaVersion: storage.SchemaVersion,
 	}
 }
+
+var everyTrace = trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a=1")
 
 var everyExpiry = storage.Expiry{KeepFor: 2 * time.Hour, Gone: true, ResourceBacked: true}
 
@@ -51,7 +54,7 @@ func everyFieldOfMessage() storage.Message {
 		State: storage.MessageUnknown, Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
 		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Expiry: everyExpiry, Detached: true,
 		Reference: "ch_1", LastOutcome: "ambiguous", KeptDelivered: &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}, KeptDeclined: &storage.Kept{},
-		Undoes: true, Refused: true, Unfailed: true, Died: 2, ClearedAt: noon, RedrivenAt: noon, SchemaVersion: storage.SchemaVersion,
+		Undoes: true, Refused: true, Unfailed: true, Died: 2, ClearedAt: noon, RedrivenAt: noon, Trace: everyTrace, SchemaVersion: storage.SchemaVersion,
 	}
 }
 
@@ -73,12 +76,28 @@ func TestARecordsItem(t *testing.T) {
 		"re": stringValue("z"), "ca": numberValue(noon.UnixMilli()), "da": numberValue(noon.UnixMilli()),
 		"ea": numberValue(noon.Add(3 * time.Hour).UnixMilli()), "au": numberValue(noon.Add(2 * time.Hour).UnixMilli()),
 		"rt": numberValue(3600_000), "kf": numberValue(7200_000), "gn": yes, "rl": yes, "al": yes, "an": numberValue(3),
-		"le": stringValue("none"), "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 16*60 + 1), // rounded up
+		"le": stringValue("none"), "tr": &types.AttributeValueMemberB{Value: everyTrace.WithoutState().Bytes()}, "sv": numberValue(1), "ttl": numberValue(noon.Unix() + 4*3600 + 16*60 + 1), // rounded up
 	}
 	delete(it, "rb")
 	delete(it, "fp")
 	if !reflect.DeepEqual(it, want) {
 		t.Errorf("got\n%s\nwant\n%s", fingerprintOf(it), fingerprintOf(want))
+	}
+}
+
+// A row is worth more than its trace: a position that can't be read is none, and the row is read.
+func TestMalformedTraceIsDropped(t *testing.T) {
+	for name, value := range map[string]types.AttributeValue{
+		"a text": stringValue("00-0af7"), "too short": &types.AttributeValueMemberB{Value: []byte{1}}, "no id": &types.AttributeValueMemberB{Value: make([]byte, 25)},
+	} {
+		it, err := offline(t).encodeMessage(everyFieldOfMessage())
+		if err != nil {
+			t.Fatal(err)
+		}
+		it["tr"] = value
+		if m, err := offline(t).decodeMessage(it); err != nil || m.Trace != "" || m.Topic != "orders.charge" {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
 	}
 }
 
@@ -95,7 +114,7 @@ func TestAMessagesItem(t *testing.T) {
 		"an": numberValue(3), "rt": numberValue(3600_000), "dt": yes, "ref": stringValue("ch_1"),
 		"kv": &types.AttributeValueMemberM{Value: item{"ref": stringValue("ch_1"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}}},
 		"kx": &types.AttributeValueMemberM{Value: item{}}, "ud": yes, "rf": yes, "uf": yes, "di": numberValue(2), "cl": ms, "rd": ms,
-		"lo": stringValue("ambiguous"), "sv": numberValue(1),
+		"lo": stringValue("ambiguous"), "tr": &types.AttributeValueMemberB{Value: everyTrace.Bytes()}, "sv": numberValue(1),
 		"q": stringValue("unknown#0"), "qa": ms, "kf": numberValue(7200_000), "gn": yes, "rl": yes,
 	}
 	if !reflect.DeepEqual(it, want) {
@@ -302,7 +321,7 @@ func TestOnlyTheOwnSchemaIsStrict(t *testing.T) {
 	}
 	wrong := &types.AttributeValueMemberNULL{Value: true}
 	for attribute := range whole {
-		if slices.Contains([]string{schema.SchemaVersion, schema.TTL}, attribute) {
+		if slices.Contains([]string{schema.SchemaVersion, schema.TTL, schema.Trace}, attribute) { // TestMalformedTraceIsDropped
 			continue
 		}
 		damaged := maps.Clone(whole)

@@ -52,6 +52,7 @@ func (s *Store) encodeMessage(m storage.Message) (item, error) {
 	w.flag(schema.Unfailed, m.Unfailed)
 	w.flag(schema.Undoes, m.Undoes)
 	w.instant(schema.ClearedAt, m.ClearedAt)
+	w.trace(m.Trace)
 	version := m.SchemaVersion
 	if m.Sealed && version == storage.SchemaVersion {
 		version = schemaSealed
@@ -164,6 +165,7 @@ func (s *Store) decodeMessage(it item) (*storage.Message, error) {
 		Undoes:         r.flag(schema.Undoes),
 		ClearedAt:      r.instant(schema.ClearedAt),
 		RemoveAt:       r.removeAt(),
+		Trace:          r.trace(),
 		Unknown:        r.unknown(knownOfMessage),
 		SchemaVersion:  version,
 	}

@@ -76,16 +76,17 @@ func queued[Ref any](
 	e := newExpression()
 	condition := all(e.is(schema.Queue, partition), e.name(schema.QueueAt)+" <= "+e.value(numberValue(until.UnixMilli())))
 	c := s.begin("Query")
+	ctx = c.trace(ctx)
 	out, err := s.client.Query(ctx, &dynamodb.QueryInput{
 		TableName: &in.table, IndexName: aws.String(in.shape.Index.Name), KeyConditionExpression: condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, Limit: aws.Int32(int32(limit)),
 		ExclusiveStartKey: start, ReturnConsumedCapacity: s.capacityMode(),
 	}, c.reads)
 	if err != nil {
-		c.meter(err, true)
+		c.over(ctx, err, true)
 		return nil, "", fmt.Errorf("%s: %w", doing, err)
 	}
-	c.meter(nil, true, consumed(out.ConsumedCapacity)...)
+	c.over(ctx, nil, true, consumed(out.ConsumedCapacity)...)
 	for _, it := range out.Items { // what can't be read here is judged by its row: it must not hide what is listed after it
 		refs = append(refs, decode(&reader{item: it, lenient: true}))
 	}

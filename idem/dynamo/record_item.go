@@ -49,6 +49,7 @@ func (s *Store) encodeRecord(r storage.Record) (it item, chunks []item, err erro
 	w.flag(schema.RecordOnly, r.RecordOnly)
 	w.number(schema.Attempts, int64(r.Attempts))
 	w.note(schema.LastError, r.LastError)
+	w.trace(r.Trace)
 	w.number(schema.SchemaVersion, int64(r.SchemaVersion))
 	w.carry(r.Unknown)
 	w.lookAt(r)
@@ -106,6 +107,7 @@ func (s *Store) decodeRecord(it item) (*storage.Record, error) {
 		Sealed:         r.sealed(),
 		Attempts:       r.count(schema.Attempts, math.MaxInt32),
 		LastError:      r.text(schema.LastError),
+		Trace:          r.trace(),
 		Unknown:        r.unknown(knownOfRecord),
 		SchemaVersion:  version,
 	}

@@ -53,14 +53,15 @@ func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record
 // getItem reads an item strongly; nil when there is none.
 func (s *Store) getItem(ctx context.Context, table string, key item) (item, error) {
 	c := s.begin("GetItem")
+	ctx = c.trace(ctx)
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, Key: key, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.capacityMode(),
 	}, c.reads)
 	if err != nil {
-		c.meter(err, true)
+		c.over(ctx, err, true)
 		return nil, err
 	}
-	c.meter(nil, true, consumed(out.ConsumedCapacity)...)
+	c.over(ctx, nil, true, consumed(out.ConsumedCapacity)...)
 	return out.Item, nil
 }
 
@@ -99,6 +100,7 @@ func (s *Store) write(ctx context.Context, doing string, r storage.Record, fence
 // putItem is one conditional write; lost makes the error of a failed condition from what is stored.
 func (s *Store) putItem(ctx context.Context, doing, table string, it item, c condition, lost func(stored item) error) error {
 	watched := s.begin("PutItem")
+	ctx = watched.trace(ctx)
 	out, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &table, Item: it, ConditionExpression: c.text,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -106,15 +108,15 @@ func (s *Store) putItem(ctx context.Context, doing, table string, it item, c con
 		ReturnConsumedCapacity:              s.capacityMode(),
 	}, watched.writes)
 	if err == nil {
-		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
+		watched.over(ctx, nil, false, consumed(out.ConsumedCapacity)...)
 		return nil
 	}
-	return watched.lost(doing, err, lost)
+	return watched.lost(ctx, doing, err, lost)
 }
 
 // lost is the error of a conditional write of one item; conflict makes it of what is stored where the condition failed.
-func (c *call) lost(doing string, err error, conflict func(stored item) error) error {
-	c.meter(err, false)
+func (c *call) lost(ctx context.Context, doing string, err error, conflict func(stored item) error) error {
+	c.over(ctx, err, false)
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return fmt.Errorf("dynamo: %s: %w", doing, conflict(failed.Item))
 	}

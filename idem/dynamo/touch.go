@@ -50,6 +50,7 @@ func (s *Store) touch(ctx context.Context, doing string, key storage.RecordKey, 
 // updateItem makes one conditional UpdateItem; lost makes its error of what is stored where the condition failed.
 func (s *Store) updateItem(ctx context.Context, doing, table string, key item, update string, c condition, lost func(stored item) error) error {
 	watched := s.begin("UpdateItem")
+	ctx = watched.trace(ctx)
 	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: key, UpdateExpression: &update, ConditionExpression: c.text,
 		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
@@ -57,8 +58,8 @@ func (s *Store) updateItem(ctx context.Context, doing, table string, key item, u
 		ReturnConsumedCapacity:              s.capacityMode(),
 	}, watched.writes)
 	if err == nil {
-		watched.meter(nil, false, consumed(out.ConsumedCapacity)...)
+		watched.over(ctx, nil, false, consumed(out.ConsumedCapacity)...)
 		return nil
 	}
-	return watched.lost(doing, err, lost)
+	return watched.lost(ctx, doing, err, lost)
 }

@@ -185,12 +185,13 @@ func (s *Store) input(t *transaction) *dynamodb.TransactWriteItemsInput {
 // send sends the transaction once and says what became of it.
 func (s *Store) send(ctx context.Context, doing string, t *transaction, input *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options)) error {
 	c := s.begin("TransactWriteItems")
+	ctx = c.trace(ctx)
 	out, err := s.client.TransactWriteItems(ctx, input, append(options, c.writes)...)
 	if err == nil {
-		c.meter(nil, false, out.ConsumedCapacity...)
+		c.over(ctx, nil, false, out.ConsumedCapacity...)
 		return nil
 	}
-	c.meter(err, false)
+	c.over(ctx, err, false)
 	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		return fmt.Errorf("dynamo: %s: %w", doing, t.cancelled(s, cancelled))
 	}

@@ -15,7 +15,7 @@ var (
 		schema.FingerprintKeyID, schema.Fingerprint, schema.Selection, schema.FingerprintParts, schema.CreatedAt, schema.DoneAt, schema.FreeAt, schema.AnswersUntil,
 		schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.RecordOnly, schema.Sealed, schema.Attempts,
 		schema.LastError, schema.SchemaVersion, schema.Queue, schema.QueueAt, schema.TTL, schema.ResponseStatus,
-		schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks,
+		schema.ResponseHeaders, schema.ResponseBody, schema.ResponseEncoding, schema.ResponseChunks, schema.Trace,
 	)
 	knownOfMessage = known(
 		schema.MessageID, schema.MessageIndex, schema.OperationID, schema.MessageRecord, schema.Tenant, schema.Topic,
@@ -24,7 +24,7 @@ var (
 		schema.Attempts, schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.Detached,
 		schema.ProviderReference, schema.LastOutcome, schema.KeptDelivered, schema.KeptDeclined, schema.Undoes, schema.Refused,
 		schema.Unfailed, schema.Died, schema.ClearedAt, schema.SchemaVersion, schema.Queue, schema.QueueAt,
-		schema.TTL,
+		schema.TTL, schema.Trace,
 	)
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // Config is what a function takes besides its operation.
@@ -39,7 +40,11 @@ type Config struct {
 	Logger *slog.Logger
 	// Random is a cryptographic source of randomness, for DisabledForTests only. Default crypto/rand.Reader.
 	Random io.Reader
+	// Tracer records a span for each call. Default: that of the span which the call's context carries, else none.
+	Tracer trace.Tracer
 }
+
+const spanFunction = "idem.function"
 
 // Handler executes a function. Like an [idem.Handler] it may run again, and nothing of an earlier run remains: each run is
 // given its own copy of the input, to change as it likes.
@@ -151,6 +156,8 @@ func (f *Function) Do(ctx context.Context, input []byte, h Handler) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
+	ctx, span := trace.Begin(ctx, f.cfg.Tracer, spanFunction, trace.Options{})
+	defer span.End()
 	result, err := f.operation.Do(ctx, request, f.handler(request.Input.Body, h))
 	if err != nil {
 		return Result{}, err

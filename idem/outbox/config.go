@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // Config is the configuration of workers, runners and operators. The zero value of each field means its default.
@@ -84,6 +85,9 @@ type Config struct {
 	// Logger gets one line for each decision about a message or a record, beside the engine's own lines. Lines with
 	// alarm=true need an operator. It never gets payloads or keys. Default: discards.
 	Logger *slog.Logger
+	// Tracer records a span for each delivery, in the trace of the request that sent the message, and for each sweep and
+	// reconciliation. Default: that of the span which the context carries, else none.
+	Tracer trace.Tracer
 }
 
 const (

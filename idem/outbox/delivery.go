@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // delivery performs one [protocol.Delivery]: the machine decides, and each of its actions is one call. It belongs to one
@@ -51,6 +52,8 @@ type delivery struct {
 	// given is when the caller was first seen to have given up; answered that it was, and the delivery goes on without it.
 	given    time.Time
 	answered bool
+	// span is the delivery's, from its first action that is more than a read; nil before, and where nobody traces.
+	span *trace.Span
 }
 
 // newDelivery is a delivery that has yet to read the message.
@@ -125,7 +128,11 @@ func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 		}
 		x.heed()
 	}
-	return x.drive(ctx, in)
+	say, err := x.drive(ctx, in)
+	if !errors.Is(err, errKeeping) {
+		x.endSpan(err)
+	}
+	return say, err
 }
 
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
@@ -139,6 +146,9 @@ func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, 
 		if x.machine.Beyond() && !x.answered {
 			x.answered = true
 			return protocol.Say{}, x.keepOn(context.WithoutCancel(ctx), action)
+		}
+		if action.Do != protocol.Read {
+			ctx = x.beginSpan(ctx)
 		}
 		var err error
 		if in, err = x.perform(ctx, action); err != nil {
@@ -159,6 +169,7 @@ func (x *delivery) keepOn(ctx context.Context, a protocol.Action) error {
 		if err == nil {
 			_, err = x.drive(ctx, in)
 		}
+		x.endSpan(err)
 		if err != nil {
 			x.log(ctx, levelError, "outbox.delivery_failed", x.row, "error", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/internal/translation"
 	"github.com/idem-go/idem-aws/idem/protocol"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // callMin is the shortest time in which a call is worth a try.
@@ -47,6 +48,8 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 func (x *delivery) callTopic(ctx context.Context, timeout time.Duration) (outcome Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	ctx, span := trace.Begin(ctx, nil, spanCall, trace.Options{Kind: trace.Client})
+	defer func() { x.endCall(span, outcome) }()
 	defer func() {
 		if p := recover(); p != nil {
 			x.log(ctx, levelError, "outbox.panic", x.row, "stack", string(debug.Stack()))
@@ -65,7 +68,9 @@ func (x *delivery) callTopic(ctx context.Context, timeout time.Duration) (outcom
 func (x *delivery) probe(ctx context.Context) (in protocol.Input, err error) {
 	log := func(level slog.Level, event string, args ...any) { x.log(ctx, level, event, x.row, args...) }
 	x.asked = x.now()
-	x.finding, err = x.probed(ctx, log, evidenced, func(ctx context.Context) Finding { return x.topic.Probe(ctx, x.row) })
+	x.finding, err = x.probed(ctx, log, evidenced, func(ctx context.Context) Finding {
+		return x.tracedProbe(ctx, "", func(ctx context.Context) Finding { return x.topic.Probe(ctx, x.row) })
+	})
 	if err != nil {
 		return in, err
 	}

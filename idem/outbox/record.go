@@ -127,7 +127,9 @@ func (q *question) ask(ctx context.Context, seen storage.Record) (found idem.Res
 		return found, false, nil
 	}
 	log := func(level slog.Level, event string, args ...any) { q.logRecord(ctx, level, event, seen, args...) }
-	finding, err := q.probed(ctx, log, executed, func(ctx context.Context) Finding { return probe(ctx, seen) })
+	finding, err := q.probed(ctx, log, executed, func(ctx context.Context) Finding {
+		return q.tracedProbe(ctx, seen.Trace, func(ctx context.Context) Finding { return probe(ctx, seen) })
+	})
 	if err != nil {
 		return found, false, err
 	}

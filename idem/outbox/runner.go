@@ -70,7 +70,7 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 //
 // It returns an error only where no shard of one of these queues could be listed.
 func (r *Runner) Sweep(ctx context.Context) (Report, error) {
-	return r.run(ctx, r.leases, r.offers, r.deaths)
+	return r.tracedRun(ctx, spanSweep, r.leases, r.offers, r.deaths)
 }
 
 // Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
@@ -79,7 +79,7 @@ func (r *Runner) Sweep(ctx context.Context) (Report, error) {
 // completes what is found, frees what provably never happened, and asks about the rest later. Records never die: after a day
 // a person is told, once a day.
 func (r *Runner) Reconcile(ctx context.Context) (Report, error) {
-	return r.run(ctx, r.unknowns, r.doubts)
+	return r.tracedRun(ctx, spanReconcile, r.unknowns, r.doubts)
 }
 
 // run goes through the queues side by side, so that none waits for another's end. With a SweepConcurrency of 1 everything

@@ -172,6 +172,6 @@ func (x *delivery) following(next Next, h protocol.Message) *storage.Message {
 	m := x.row
 	return new(translation.WithHeader(storage.Message{
 		ID: m.OperationID.Message(int(h.Index)), Index: int(h.Index), OperationID: m.OperationID, RecordKey: m.RecordKey, Tenant: m.Tenant,
-		Topic: next.Topic, Payload: next.Payload, Retention: m.Retention, Expiry: m.Expiry, SchemaVersion: storage.SchemaVersion,
+		Topic: next.Topic, Payload: next.Payload, Retention: m.Retention, Expiry: m.Expiry, Trace: x.position(), SchemaVersion: storage.SchemaVersion,
 	}, h))
 }

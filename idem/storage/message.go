@@ -3,6 +3,8 @@ package storage
 import (
 	"slices"
 	"time"
+
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // MessageState is the state of an outbox message.
@@ -94,6 +96,9 @@ type Message struct {
 	// KeptDelivered and KeptDeclined are definite answers that could not be settled. If both are set they contradict each
 	// other; delivered is settled, with an alarm.
 	KeptDelivered, KeptDeclined *Kept
+
+	// Trace is the position in a trace that sent the message; none where nobody traced it.
+	Trace trace.Context
 
 	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
 	// changed. Whoever writes the message on carries it through.

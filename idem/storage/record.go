@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // SchemaVersion is written into every record and message. A row with another version was written by a release that this
@@ -110,6 +111,8 @@ type Record struct {
 	// Attempts counts executions of this incarnation.
 	Attempts  int
 	LastError string
+	// Trace is the position in a trace that began this incarnation, without its tracestate; none where nobody traced it.
+	Trace trace.Context
 
 	// Unknown is what the row holds besides, written by a release that knows more: the store's own, not to be looked at or
 	// changed. Whoever writes the record on carries it through.

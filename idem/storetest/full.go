@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // full is a completed wrapped record that uses every field, each with a value that is easily damaged.
@@ -30,6 +31,7 @@ func (e *env) full() storage.Record {
 		CreatedAt: base.Add(-time.Millisecond), DoneAt: base.Add(time.Millisecond), ExpiresAt: base.Add(1001 * time.Millisecond),
 		FreeAt:    base.Add(1003 * time.Millisecond),
 		Retention: 90*24*time.Hour + time.Millisecond, Expiry: fullExpiry(), RecordOnly: true, Attempts: 3, LastError: "the lease ran out \u2014 twice",
+		Trace:         trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ""),
 		SchemaVersion: storage.SchemaVersion,
 	}
 }
@@ -52,7 +54,7 @@ func (e *env) fullMessage(r storage.Record) storage.Message {
 		Died: 2, Refused: true, Unfailed: true, Undoes: true,
 		Attempts: 9, Retention: time.Hour + time.Millisecond, Expiry: fullExpiry(), Detached: true,
 		KeptDelivered: &storage.Kept{Reference: "ch_2", Evidence: []byte("\x01\xfe")}, KeptDeclined: &storage.Kept{Evidence: []byte("no")},
-		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", SchemaVersion: storage.SchemaVersion,
+		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", Trace: trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE"), SchemaVersion: storage.SchemaVersion,
 	}
 }
 

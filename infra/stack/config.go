@@ -119,6 +119,10 @@ type Config struct {
 	// ScopeSecret is the name or ARN of the secret in AWS Secrets Manager that the names of records are keyed with: base64 of at
 	// least 32 random bytes, made once for the tables and never changed. Default: none, and names are plain hashes.
 	ScopeSecret string
+	// OTLPEndpoint is the base URL of a collector that takes OTLP over HTTP. Default: none, and nothing is traced.
+	OTLPEndpoint string
+	// TracesPercent is how many of a hundred traces are kept, 1 to 100. Default: 100.
+	TracesPercent int
 	// CORSOrigins are the origins whose pages may call, separated by commas, or "*". Default: none.
 	CORSOrigins string
 	// AccessLogs has the gateway log every request. Default: true; false with Local, because emulators write none.
@@ -173,6 +177,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		Local:            choice(&r, "local", "false", "true") == "true",
 		ProviderURL:      r.url("providerUrl"),
 		DynamoDBEndpoint: r.url("dynamodbEndpoint"),
+		OTLPEndpoint:     r.url("otlpEndpoint"),
 		Encryption:       choice(&r, "encryption", Off, Open, On),
 		Outbox:           choice(&r, "outbox", Streams, SQS),
 		CORSOrigins:      r.matching("corsOrigins", "", originForm),
@@ -204,6 +209,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
 	r.throughputs(&config)
+	config.TracesPercent = r.within("tracesPercent", 100, 1, 100)
 	if r.text("providerUrl", "") == "" {
 		r.refuse("providerUrl", "", urlForm)
 	}

@@ -355,6 +355,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"LONGEST_REQUEST":       p.longestRequest(),
 		"OUTBOX_SHARDS":         p.outboxShards(),
 	}
+	maps.Copy(environment, tracesEnvironment(p.config))
 	if p.keys != nil {
 		environment["KEYS_TABLE"], environment["KMS_KEY_ID"] = p.keys.Table.TableName(), p.keys.Key.KeyId()
 		if p.config.Encryption == Open {

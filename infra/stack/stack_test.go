@@ -173,7 +173,13 @@ func TestFunctions(t *testing.T) {
 			wanted["Api"].environment["API_KEYS_TABLE"] = "ApiKeys"
 			arch, days = "x86_64", 1
 		}
-		if chosen(variant, "fingerprintSecret") {
+		if chosen(variant, "otlpEndpoint") {
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
+				wanted[name].environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = variants[variant]["otlpEndpoint"]
+				wanted[name].environment["OTEL_TRACES_SAMPLER"], wanted[name].environment["OTEL_TRACES_SAMPLER_ARG"] = "traceidratio", "0.05"
+			}
+		}
+		if chosen(variant, "outboxShards") {
 			wanted["Api"].environment["FINGERPRINT_SECRET_ID"] = variants[variant]["fingerprintSecret"]
 		}
 		if chosen(variant, "scopeSecret") {

@@ -125,7 +125,7 @@ func (p *Provider) make(k Kind) http.HandlerFunc {
 			refusal.write(w)
 			return
 		}
-		s.serve(w, r, rule, func() answer { return s.make(key, m, rule.Fault == Decline) })
+		s.serve(w, r, rule, func() answer { return s.make(key, r.Header.Get("Traceparent"), m, rule.Fault == Decline) })
 	}
 }
 

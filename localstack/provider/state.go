@@ -130,7 +130,7 @@ func (s *state) use(key string, k Kind) *keyUse {
 }
 
 // make makes the object, or repeats the answer that the key already has. The lock makes simultaneous duplicates one.
-func (s *state) make(key string, m making, declined bool) answer {
+func (s *state) make(key, traceparent string, m making, declined bool) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	use := s.use(key, m.kind)
@@ -154,7 +154,7 @@ func (s *state) make(key string, m making, declined bool) answer {
 	}
 	told := answer{status: statusOf(o.Status), body: encode(o)}
 	s.announce(*o)
-	o.Attempts = 1
+	o.Attempts, o.Traceparent = 1, traceparent
 	if use != nil {
 		// A key whose answer ran out between arrival and now has begun anew without having counted this request.
 		use.attempts = max(use.attempts, 1)

@@ -69,6 +69,15 @@ func buildPrograms(ctx context.Context, root string, names ...string) error {
 	return nil
 }
 
+// buildCollector builds the OpenTelemetry collector, by its own module's versions.
+func buildCollector(ctx context.Context, root string) error {
+	err := emulator.Run(ctx, filepath.Join(root, collectorModule), []string{"GOWORK=off"}, "go", "build", "-o", buildDirectory(root, "bin", daemonCollector), ".")
+	if err != nil {
+		return fmt.Errorf("build %s: %w", daemonCollector, err)
+	}
+	return nil
+}
+
 // hashFiles is a hash over contents and parts, in a fixed order.
 func hashFiles(files []string, parts ...string) (string, error) {
 	hash := sha256.New()

@@ -113,6 +113,9 @@ func (c *Check) lint(ctx context.Context) error {
 		{"gofmt", func() error { return c.formatted(ctx) }},
 		{"go mod tidy", func() error { return c.tidy(ctx) }},
 		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, everything...)...) }},
+		{"go vet, collector", func() error {
+			return emulator.Run(ctx, filepath.Join(c.Root, collectorModule), []string{"GOWORK=off"}, "go", "vet", "./...")
+		}},
 		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, everything...) }},
 		{"compose file", func() error {
 			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Version)
@@ -136,7 +139,7 @@ assert service["environment"]["GATEWAY_LISTEN"].startswith("127.0.0.1:"), servic
 // tidy fails with what `go mod tidy` would change. Each module is looked at without go.work, as those who require it do.
 func (c *Check) tidy(ctx context.Context) error {
 	var failed []error
-	for _, module := range modules {
+	for _, module := range append(slices.Clone(modules), collectorModule) {
 		err := emulator.Run(ctx, filepath.Join(c.Root, module), []string{"GOWORK=off"}, "go", "mod", "tidy", "-diff")
 		if err != nil {
 			failed = append(failed, fmt.Errorf("module %s: %w", module, err))
@@ -245,7 +248,7 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	state := filepath.Join(".local", "test-"+on.name)
 	s, err := New(Options{
 		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on.emulator, FaultProxy: true,
-		Encryption: on.encryption, Outbox: on.outbox,
+		Traces: true, Encryption: on.encryption, Outbox: on.outbox,
 	}, c.Out)
 	if err != nil {
 		return err

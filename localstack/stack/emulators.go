@@ -22,9 +22,10 @@ const (
 	daemonFaultProxy = "faultproxy"
 	daemonEmulator   = "emulator"
 	daemonProvider   = "provider"
+	daemonCollector  = "collector"
 )
 
-var daemonNames = []string{daemonFaultProxy, daemonEmulator, daemonProvider}
+var daemonNames = []string{daemonFaultProxy, daemonEmulator, daemonProvider, daemonCollector}
 
 // port returns wanted if it is free, and a free one for 0.
 func port(what string, wanted int) (int, error) {

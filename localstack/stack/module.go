@@ -9,7 +9,11 @@ import (
 const infraModule = "infra"
 
 // modules are the folders of the Go modules, which go.work joins; "." is the library.
-var modules = []string{".", "bench", "docs/examples", "functions", infraModule, "localstack"}
+var modules = []string{".", "bench", "docs/examples", "functions", "idem/telemetry/otelidem", infraModule, "localstack"}
+
+// collectorModule is the one module that go.work does not join: its hundred dependencies would choose versions for the others.
+// It is tidied and vetted by itself.
+const collectorModule = "localstack/collector"
 
 // unitModules are all but the CDK app.
 func unitModules() []string {

@@ -53,6 +53,8 @@ type Options struct {
 	ProviderPort int
 	// FaultProxy puts the fault proxy between the functions and DynamoDB, on a free port.
 	FaultProxy bool
+	// Traces starts an OpenTelemetry collector on a free port, and has the functions send it their traces.
+	Traces bool
 	// Encryption encrypts stored responses and payloads per tenant.
 	Encryption bool
 	// Outbox says how new messages reach the worker: "streams" or "sqs", as the CDK context of this name; empty is the

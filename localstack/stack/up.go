@@ -58,6 +58,13 @@ func (s *Stack) Up(ctx context.Context) error {
 		}
 		contexts["dynamodbEndpoint"], next["FAULT_PROXY_URL"] = proxy.URL(), proxy.URL()
 	}
+	if s.options.Traces {
+		collector, err := s.ensureProgram(ctx, daemonCollector, "/control/spans", 0, "")
+		if err != nil {
+			return err
+		}
+		contexts["otlpEndpoint"], next["COLLECTOR_URL"] = collector.URL(), collector.URL()
+	}
 	result, err := s.deploy(ctx, running, environment, contexts)
 	if err != nil {
 		return err
@@ -91,7 +98,11 @@ func (s *Stack) prepare(ctx context.Context) (running daemon, environment []stri
 		if err != nil {
 			return err
 		}
-		return s.out.Step("build provider and fault proxy", func() error { return buildPrograms(ctx, root, daemonProvider, daemonFaultProxy) })
+		err = s.out.Step("build provider and fault proxy", func() error { return buildPrograms(ctx, root, daemonProvider, daemonFaultProxy) })
+		if err != nil || !s.options.Traces {
+			return err
+		}
+		return s.out.Step("build collector", func() error { return buildCollector(ctx, root) })
 	})
 	lanes.Go(func() error { return s.out.Step("build CDK app", func() error { return buildInfra(ctx, root) }) })
 	err = lanes.Wait()

@@ -216,6 +216,7 @@ type Worker struct {
 	Tables
 	Provider
 	Sealing
+	Tracing
 	WakeUpQueueURL     string        `env:"WAKE_UP_QUEUE_URL,notEmpty"`
 	DeadLetterQueueURL string        `env:"DEAD_LETTER_QUEUE_URL,notEmpty"`
 	ClaimLease         time.Duration `env:"CLAIM_LEASE" envDefault:"10s"`
@@ -232,7 +233,7 @@ func (w Worker) check() error {
 	if w.OutboxShards < 1 || w.OutboxShards > shardsMax {
 		err = fmt.Errorf("configuration: OUTBOX_SHARDS = %d: must be 1 to %d", w.OutboxShards, shardsMax)
 	}
-	return errors.Join(w.Provider.check(), w.Sealing.check(), err)
+	return errors.Join(w.Provider.check(), w.Sealing.check(), w.Tracing.check(), err)
 }
 
 // shardsMax is the store's bound.

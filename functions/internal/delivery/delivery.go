@@ -11,6 +11,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
+	"github.com/idem-go/idem-aws/functions/internal/tracing"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
@@ -25,6 +26,7 @@ type Parts struct {
 	Provider *payments.Provider
 	Queue    *sqsqueue.Queue
 	Logger   *slog.Logger
+	Tracing  tracing.Tracing
 	// functionTimeout is what the deployment gives the function.
 	functionTimeout time.Duration
 }
@@ -37,6 +39,10 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	}
 	client := dynamodb.NewFromConfig(aws)
 	logger, err := cfg.Logger()
+	if err != nil {
+		return Parts{}, err
+	}
+	traces, err := tracing.New(ctx, cfg.Tracing, logger)
 	if err != nil {
 		return Parts{}, err
 	}
@@ -55,7 +61,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 	topics, err := outbox.NewTopics(outbox.Config{
 		ClaimLease: cfg.ClaimLease, CallTimeout: cfg.Provider.Timeout, FunctionTimeout: cfg.FunctionTimeout,
 		BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
-		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger,
+		ResponseBytesMax: cfg.ResponseBytesMax, Logger: logger, Tracer: traces.Tracer,
 	}, provider.Topics(payments.Bounds{
 		AttemptsMax: cfg.AttemptsMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
 	})...)
@@ -67,7 +73,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		return Parts{}, err
 	}
 	return Parts{
-		Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger, functionTimeout: cfg.FunctionTimeout,
+		Client: client, Store: store, Topics: topics, Provider: provider, Queue: queue, Logger: logger, Tracing: traces, functionTimeout: cfg.FunctionTimeout,
 	}, nil
 }
 

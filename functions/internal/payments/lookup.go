@@ -13,6 +13,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // lookUpBytesMax bounds the provider's answer to a look-up.
@@ -85,6 +86,7 @@ func (p *Provider) listed(ctx context.Context, path string, key idem.MessageID) 
 	if err != nil {
 		return nil, err
 	}
+	trace.Inject(ctx, req.Header)
 	res, err := p.lookUp.Do(req)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,10 @@ const (
 
 	// Sealed says that the record's response, or the message's payload, is encrypted.
 	Sealed = "sl"
+
+	// Trace is where in a trace the row was made: 16 bytes of the trace's id, 8 of the span's, 1 of flags, and of a message the
+	// tracestate. It is absent where nobody traced.
+	Trace = "tr"
 )
 
 // Attributes of the idempotency table.

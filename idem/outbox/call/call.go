@@ -27,6 +27,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // Client calls providers. It is safe for concurrent use.
@@ -82,7 +83,8 @@ type Request struct {
 	URL string
 	// Key is the downstream key, sent as the Idempotency-Key header: the message's id.
 	Key idem.MessageID
-	// Header is sent besides; Content-Type defaults to application/json. An Idempotency-Key in it is not sent: Key is.
+	// Header is sent besides; Content-Type defaults to application/json. An Idempotency-Key in it is not sent: Key is. Where
+	// the context carries a span, its traceparent and tracestate are sent too.
 	Header http.Header
 	// Body must not be empty: net/http would feel free to send a request without one twice.
 	Body []byte
@@ -139,6 +141,7 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Idempotency-Key", string(r.Key))
+	trace.Inject(ctx, req.Header)
 	return req, nil
 }
 

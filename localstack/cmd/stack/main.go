@@ -43,6 +43,7 @@ type local struct {
 	Port         int            `default:"4566" help:"Port of the emulator on 127.0.0.1; 0 takes a free one."`
 	ProviderPort int            `default:"4580" help:"Port of the provider simulator; 0 takes a free one."`
 	FaultProxy   bool           `help:"Put the fault proxy between functions and DynamoDB."`
+	Traces       string         `default:"off" enum:"off,on" env:"TRACES" help:"Start an OpenTelemetry collector, and send it the functions' traces: ${enum}."`
 	Encryption   string         `default:"off" enum:"off,on" env:"ENCRYPTION" help:"Encrypt stored responses and payloads per tenant: ${enum}."`
 	Outbox       string         `default:"streams" enum:"streams,sqs" env:"OUTBOX" help:"How new messages reach the worker: ${enum}."`
 }
@@ -51,7 +52,7 @@ func (l local) open(root string, out *progress.Printer) (*stack.Stack, error) {
 	return stack.New(stack.Options{
 		Root: root, State: l.State, EnvFile: l.Env, Emulator: l.Emulator,
 		Port: l.Port, ProviderPort: l.ProviderPort, FaultProxy: l.FaultProxy,
-		Encryption: l.Encryption == "on", Outbox: l.Outbox,
+		Traces: l.Traces == "on", Encryption: l.Encryption == "on", Outbox: l.Outbox,
 	}, out)
 }
 

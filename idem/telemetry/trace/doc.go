@@ -1,0 +1,11 @@
+// Package trace is what the library knows of distributed traces: a position in a trace ([Context], W3C Trace Context),
+// the span that a context.Context carries ([Span]), and the interface of whoever records spans ([Tracer]). It has no
+// dependency. Module github.com/idem-go/idem-aws/idem/telemetry/otelidem records by OpenTelemetry.
+//
+// Spans begin where a Tracer is configured: middleware.Config.Tracer, function.Config.Tracer and outbox.Config.Tracer. What
+// happens below such a span (calls to DynamoDB, calls to a provider) begins its own spans by [Begin] without further
+// configuration. Without a Tracer nothing is recorded, stored or sent, and nothing is allocated.
+//
+// A [Context] travels in the stored record and in the outbox message. It is never part of a fingerprint, and a malformed
+// one is dropped: it is never a reason for a request to fail.
+package trace

@@ -1,0 +1,144 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// One payment is one trace at the collector: from the client through the API and the worker to the provider. What the client
+// recorded is the API's parent, and the provider was sent what the worker recorded.
+func TestPaymentIsOneTraceFromTheClientToTheProvider(t *testing.T) { // operator.md "Traces"
+	t.Parallel()
+	tenant, recorded := tracedTenant(t)
+	r := pay("traced", card("traced"))
+	tenant.do(t, r).is(t, http.StatusAccepted)
+	sent := recorded.Ended()[len(recorded.Ended())-1].SpanContext()
+	_, charge := settledOnce(t, r)
+
+	const want = `
+idem.request
+  dynamodb
+  idem.deliver
+    dynamodb
+    idem.call`
+	var spans []span
+	eventually(t, delivered, func() string {
+		spans = ofTrace(collected(t), sent.TraceID().String())
+		if got := "\n" + strings.Join(tree(spans, sent.SpanID().String()), "\n"); got != want {
+			return "the trace is" + got + "\nwant" + want
+		}
+		return ""
+	})
+	for _, s := range spans {
+		function := "FUNCTION_WORKER"
+		if s.Name == "idem.request" || s.Parent == one(t, spans, "idem.request").ID && s.Name != "idem.deliver" {
+			function = "FUNCTION_API"
+		}
+		if s.Service != deployed.variables[function] {
+			t.Errorf("%s is of %s, want %s", s.Name, s.Service, deployed.variables[function])
+		}
+	}
+	request, deliver, call := one(t, spans, "idem.request"), one(t, spans, "idem.deliver"), one(t, spans, "idem.call")
+	for of, attributes := range map[*span]map[string]string{
+		&request: {"idem.operation": "payments.create", "idem.kind": "deferred", "idem.outcome": "executed", "idem.replayed": "false", "http.response.status_code": "202", "http.route": "POST /v1/payments"},
+		&deliver: {"idem.topic": "payments.charges", "idem.errand": "deliver", "idem.message.state": "delivered"},
+		&call:    {"idem.outcome": "delivered"},
+	} {
+		for name, want := range attributes {
+			if got := of.says(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", of.Name, name, got, want)
+			}
+		}
+	}
+	if want := "00-" + call.TraceID + "-" + call.ID + "-01"; charge.Traceparent != want {
+		t.Errorf("the provider was sent %q, want %q", charge.Traceparent, want)
+	}
+	tellsNobody(t, spans, r)
+}
+
+// A duplicate has its own trace, and its request is linked to the one that made the record.
+func TestReplaysTraceIsLinkedToTheFirst(t *testing.T) { // operator.md "Traces"
+	t.Parallel()
+	tenant, recorded := tracedTenant(t)
+	r := pay("traced-twice", card("traced-twice"))
+	tenant.do(t, r).is(t, http.StatusAccepted)
+	settledOnce(t, r)
+	first := recorded.Ended()[0].SpanContext().TraceID().String()
+	tenant.do(t, r).says(t, "replayed")
+	second := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
+	eventually(t, delivered, func() string {
+		all := collected(t)
+		made, replayed := named1(ofTrace(all, first), "idem.request"), named1(ofTrace(all, second), "idem.request")
+		if made == nil || replayed == nil || !replayed.linksTo(*made) || replayed.says("idem.replayed") != "true" {
+			return "the replay's request is not linked to the first"
+		}
+		return ""
+	})
+}
+
+// keptBack is a source whose charge is made, and its answer kept back.
+var keptBack = troubled("card_traced_hook", provider.Rule{On: provider.Charge, Fault: provider.HangAfter, Times: 1})
+
+// A charge whose answer never came is found by a webhook: the webhook's request has its own trace, and what it settles is in
+// the payment's, linked both ways.
+func TestWebhooksTraceIsLinkedWithThePayments(t *testing.T) { // operator.md "Traces"
+	t.Parallel()
+	tenant, recorded := tracedTenant(t)
+	r := pay("traced-hook", keptBack)
+	tenant.do(t, r).is(t, http.StatusAccepted)
+	trace := recorded.Ended()[len(recorded.Ended())-1].SpanContext().TraceID().String()
+	tell(t, charged(chargeOf(t, r)))
+	eventually(t, delivered, func() string {
+		all := collected(t)
+		i := slices.IndexFunc(all, func(s span) bool {
+			return s.TraceID == trace && s.Name == "idem.deliver" && s.says("idem.errand") == "webhook"
+		})
+		if i < 0 {
+			return "the webhook's evidence is not in the payment's trace"
+		}
+		hook := slices.IndexFunc(all, func(s span) bool { return s.Name == "idem.function" && s.linksTo(all[i]) && all[i].linksTo(s) })
+		if hook < 0 || all[hook].TraceID == trace || all[hook].Service != deployed.variables["FUNCTION_WEBHOOK"] {
+			return "the webhook's trace is not linked with the payment's"
+		}
+		return ""
+	})
+}
+
+// tellsNobody fails where a span shows what no span may show.
+func tellsNobody(t *testing.T, spans []span, r request) {
+	t.Helper()
+	for _, s := range spans {
+		for _, a := range s.Attributes {
+			for _, secret := range []string{r.key, run, "op_", "tenant"} {
+				if text := s.says(a.Key); strings.Contains(text, secret) {
+					t.Errorf("%s shows %s = %q", s.Name, a.Key, text)
+				}
+			}
+		}
+	}
+}
+
+// one is the only span of a name.
+func one(t *testing.T, spans []span, name string) span {
+	t.Helper()
+	found := named1(spans, name)
+	if found == nil {
+		t.Fatalf("no span, or several, of the name %s", name)
+	}
+	return *found
+}
+
+// named1 is the only span of a name, nil where there is none or another.
+func named1(spans []span, name string) *span {
+	named := slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.Name != name })
+	if len(named) != 1 {
+		return nil
+	}
+	return &named[0]
+}
