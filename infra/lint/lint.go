@@ -105,7 +105,7 @@ func CfnLint(ctx context.Context, folder string, templates Templates) ([]Finding
 	var matches []struct {
 		Filename string
 		Message  string
-		Rule     struct{ Id string }
+		Rule     struct{ ID string }
 		Location struct{ Path []any }
 	}
 	if err := json.Unmarshal(out, &matches); err != nil {
@@ -113,7 +113,7 @@ func CfnLint(ctx context.Context, folder string, templates Templates) ([]Finding
 	}
 	findings := make([]Finding, len(matches))
 	for i, match := range matches {
-		findings[i] = Finding{Template: match.Filename, Rule: match.Rule.Id, Text: match.Message}
+		findings[i] = Finding{Template: match.Filename, Rule: match.Rule.ID, Text: match.Message}
 		if path := match.Location.Path; len(path) > 1 && path[0] == "Resources" {
 			findings[i].Resource = fmt.Sprint(path[1])
 		}

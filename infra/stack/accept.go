@@ -88,8 +88,10 @@ func acceptREST(api awsapigateway.RestApi, config Config) {
 	})
 	stage := api.DeploymentStage()
 	acceptStage(stage, config)
+	if !config.WAF {
+		lint.Accept(stage, map[string]string{"AwsSolutions-APIG3": "waf=off was chosen."})
+	}
 	lint.Accept(stage, map[string]string{
-		"AwsSolutions-APIG3":          "waf=off was chosen.",
 		"AwsSolutions-APIG6":          "Execution logs repeat what the access log and the functions' lines say, at a price for each request.",
 		"Serverless-APIGWXrayEnabled": noTracing,
 	})

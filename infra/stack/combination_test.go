@@ -18,7 +18,10 @@ var dimensions = []struct {
 	name    string
 	choices []choice
 }{
-	{"front", []choice{{}, {"api": "rest"}}},
+	{"front", []choice{
+		{}, {"api": "rest"}, {"api": "rest", "waf": "on"}, {"domainName": "api.shop.example", "certificate": certificate},
+		{"api": "rest", "waf": "on", "domainName": "api.shop.example", "certificate": certificate},
+	}},
 	{"auth", []choice{{}, {"auth": "function"}}},
 	{"arch", []choice{{}, {"arch": "amd64"}}},
 	{"encryption", []choice{{}, {"encryption": "open"}, {"encryption": "on"}}},

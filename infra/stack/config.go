@@ -87,6 +87,12 @@ type Config struct {
 	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve at
 	// the most. Default: DynamoDB's. See idemconstruct.TablesProps.
 	WarmThroughput, MaxThroughput idemconstruct.Throughput
+	// WAF has AWS WAF in front of a REST API, with AWS's managed rules and WAFRate: requests of one address in five minutes. Default:
+	// false, and 100,000.
+	WAF     bool
+	WAFRate int
+	// DomainName is the API's own name, with Certificate, an ARN of AWS Certificate Manager. Default: none, and AWS gives it a name.
+	DomainName, Certificate string
 	// CustomerKeys encrypts tables, queues and logs with KMS keys of the account's. Default: false, and AWS's own keys do.
 	CustomerKeys bool
 	// Concurrency is what each function has of the account's concurrency. Default: of an account with Lambda's default quota;
@@ -225,6 +231,8 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		config.Account = r.matching("account", environment("CDK_DEFAULT_ACCOUNT"), accountForm)
 		config.Region = r.matching("region", environment("CDK_DEFAULT_REGION"), regionForm)
 	}
+	r.readFirewall(&config)
+	r.readDomain(&config)
 	return config, errors.Join(r.refused...)
 }
 

@@ -27,7 +27,7 @@ func TestReadDefaults(t *testing.T) {
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
 		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
-		TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff, TracesPercent: 100,
+		WAFRate: 100_000, TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff, TracesPercent: 100,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -108,6 +108,13 @@ func TestReadRefuses(t *testing.T) {
 		{"providerSecret", "sk live", "the name or the whole ARN"},
 		{"accessLogs", "true", "on, off"},
 		{"trail", "on", "off, people, all"},
+		{"waf", "on", "AWS WAF protects no HTTP API"},
+		{"waf", "true", "off, on"},
+		{"wafRate", 9, "10 to 2000000000"},
+		{"domainName", "API.shop.example", "lower case"},
+		{"domainName", "shop", "as api.shop.example"},
+		{"certificate", "shop.example", "the ARN of a certificate"},
+		{"certificate", certificate, "nothing without"},
 		{"customerKeys", "true", "off, on"},
 		{"warmThroughput", "many", "read units/write units"},
 		{"warmThroughput", "12000/3999", "12000/4000 or more"},

@@ -32,7 +32,8 @@ const authorizationCacheSeconds = 0
 // trailing slash.
 func httpAPI(scope constructs.Construct, config Config, served behind) front {
 	props := &awsapigatewayv2.HttpApiProps{
-		ApiName: jsii.String(config.Stack),
+		DisableExecuteApiEndpoint: config.ownName(),
+		ApiName:                   jsii.String(config.Stack),
 		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(
 			jsii.String("Application"), served.application, nil),
 	}
@@ -75,6 +76,10 @@ func httpAPI(scope constructs.Construct, config Config, served behind) front {
 	logHTTP(api, accessLog(scope, config))
 	acceptOpenRoutes(api)
 	acceptStage(api.DefaultStage(), config)
+	if config.DomainName != "" {
+		// CDK takes the endpoint's own name away where it is switched off.
+		return front{url: named(awscdk.Stack_Of(scope), config, api.ApiId(), api.DefaultStage().StageName()), api: api}
+	}
 	return front{url: api.ApiEndpoint(), api: api}
 }
 
@@ -91,7 +96,9 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 		// Without it a REST API reads and writes every body as text, and what is not UTF-8 comes out as other bytes.
 		BinaryMediaTypes: jsii.Strings("*/*"),
 		CloudWatchRole:   jsii.Bool(false),
-		DeployOptions:    options,
+
+		DisableExecuteApiEndpoint: config.ownName(),
+		DeployOptions:             options,
 	})
 	// CDK's own output of the URL, with a name nobody asked for and a trailing slash.
 	api.Node().TryRemoveChild(jsii.String("Endpoint"))
@@ -134,6 +141,14 @@ func restAPI(scope constructs.Construct, config Config, served behind) front {
 	}
 	acceptOpenRoutes(api)
 	acceptREST(api, config)
+	protect(scope, api, config)
+	if config.WAF {
+		problemResponse(api, "Filtered", awsapigateway.ResponseType_WAF_FILTERED(), http.StatusForbidden,
+			"forbidden", "The request was blocked. Nothing was executed.")
+	}
+	if config.DomainName != "" {
+		return front{api: api, url: named(awscdk.Stack_Of(scope), config, api.RestApiId(), api.DeploymentStage().StageName())}
+	}
 	return front{api: api, url: awscdk.Fn_Join(jsii.String(""), &[]*string{
 		jsii.String("https://"), api.RestApiId(), jsii.String(".execute-api."), awscdk.Aws_REGION(),
 		jsii.String("."), awscdk.Aws_URL_SUFFIX(), jsii.String("/" + restStage),
