@@ -22,7 +22,7 @@ func TestReadDefaults(t *testing.T) {
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, OutboxShards: 8,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, TracesPercent: 100, OutboxShards: 8,
 		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 2, Reconcile: 2},
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},

@@ -22,6 +22,7 @@ var variables = map[string]string{
 
 // optional are the other variables that functions read.
 var optional = []string{
+	"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_SDK_DISABLED", "TRACES_FLUSH_MAX", "AWS_LAMBDA_FUNCTION_NAME",
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "WAIT_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
@@ -73,6 +74,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Log:    config.Log{MetricsNamespace: "idem"},
 		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
 		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute, KeyTimeout: time.Second},
+		Tracing:    config.Tracing{TracesFlushMax: 100 * time.Millisecond, FunctionName: "idem"},
 		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
 	}
 	keys := config.APIKeys{APIKeysTable: "keys", APIKeyCacheAge: time.Minute}
@@ -99,6 +101,9 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"PAYMENTS_TABLE", []func() error{api, worker}},
 		{"API_KEYS_TABLE", []func() error{authorizer}}, // the API needs it only where it authenticates
 		{"API_KEY_CACHE_AGE=60", []func() error{api, authorizer}},
+		{"TRACES_FLUSH_MAX=0s", []func() error{api, worker}},
+		{"TRACES_FLUSH_MAX=1001ms", []func() error{api, worker}},
+		{"OTEL_SDK_DISABLED=perhaps", []func() error{api, worker}},
 		{"PROVIDER_URL", []func() error{api, worker}},
 		{"WAKE_UP_QUEUE_URL", []func() error{api, worker}},
 		{"DEAD_LETTER_QUEUE_URL=", []func() error{api, worker}},
