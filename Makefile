@@ -10,7 +10,7 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos lint audit openapi idemctl drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse lint audit openapi idemctl drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can
 
 chaos: stack ## payments and transfers while processes are killed at random: [N=1000 SEED= HASTEN=1]; prints the seed, which repeats the plan
 	@$(STACK) chaos --requests $(or $(N),1000) $(if $(SEED),--seed $(SEED)) $(if $(HASTEN),--hasten)
+
+rehearse: stack ## lose data under load and recover it by the runbooks of docs/recovery.md, counting the money: [ONLY=restore]
+	@$(STACK) rehearse $(ONLY)
 
 lint: stack ## gofmt, go mod tidy, go vet, staticcheck
 	@$(STACK) test lint

@@ -23,6 +23,9 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 	if err != nil {
 		return nil, err
 	}
+	if err := parts.CheckTables(ctx, cfg.Tables); err != nil {
+		return nil, err
+	}
 	if err := parts.CheckShards(ctx); err != nil {
 		return nil, err
 	}

@@ -104,9 +104,9 @@ func (x *delivery) provable() time.Time {
 	return translation.TimeOf(translation.HeaderOf(&x.row).Provable(&x.config))
 }
 
-// heeds says that what was lost counts: it decides whether something may be called, or counts as never called, and which
-// attempt a webhook's decline is about. Other evidence is taken whatever was lost, Carry has inserted the message itself, and
-// Remind decides nothing.
+// heeds says that what was lost counts from the beginning: it decides whether something may be called, or counts as never
+// called, and which attempt a webhook's decline is about. Other evidence is taken whatever was lost, unless its chain goes on.
+// Carry has inserted the message itself, and Remind decides nothing.
 func heeds(d protocol.Delivery) bool {
 	switch d.Errand {
 	case protocol.Judgement, protocol.Carry, protocol.Remind:
@@ -122,17 +122,33 @@ func heeds(d protocol.Delivery) bool {
 func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
 	if heeds(x.machine) {
-		var err error
-		if x.refuseBefore, err = x.loss.At(ctx); err != nil {
+		if err := x.heedLoss(ctx); err != nil {
 			return protocol.Say{}, err
 		}
-		x.heed()
 	}
 	say, err := x.drive(ctx, in)
 	if !errors.Is(err, errKeeping) {
 		x.endSpan(err)
 	}
 	return say, err
+}
+
+// heedLoss reads until when data may have been lost.
+func (x *delivery) heedLoss(ctx context.Context) (err error) {
+	if x.refuseBefore, err = x.loss.At(ctx); err == nil {
+		x.heed()
+	}
+	return err
+}
+
+// means asks the topic what the outcome means. Where the chain goes on by evidence that was taken whatever was lost, the next
+// message may have been there before, and called: what was lost counts from here on.
+func (x *delivery) means(ctx context.Context, a protocol.Asked) (protocol.Input, error) {
+	in := protocol.Input{What: protocol.Answered, Meant: x.ask(ctx, a)}
+	if e := x.machine.Errand; in.Meant.Continues && (e == protocol.Tidings || e == protocol.Judgement) {
+		return in, x.heedLoss(ctx)
+	}
+	return in, nil
 }
 
 func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, error) {
@@ -184,7 +200,7 @@ func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Inp
 	case protocol.Send:
 		return x.try(ctx, a)
 	case protocol.Ask:
-		return protocol.Input{What: protocol.Answered, Meant: x.ask(ctx, a.Asked)}, nil
+		return x.means(ctx, a.Asked)
 	case protocol.Call:
 		return x.call(ctx, a), nil
 	case protocol.Probe:

@@ -187,3 +187,49 @@ func TestADeclineOfARestoredMessageIsKeptForAPerson(t *testing.T) {
 	w.tidings(id, declined)
 	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
 }
+
+// The next message of a restored chain has the id that it had before the loss, and may have been called under it: a provider that
+// honours no keys would do it twice, and one that does once it has forgotten the key.
+func TestWhatFollowsARestoredMessageCountsAsCalled(t *testing.T) {
+	for name, late := range map[string]func(*outbox.Topic){
+		"keyless":           keyless,
+		"a key's retention": func(topic *outbox.Topic) { topic.Keys.Retention = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); late(topic) }})
+			first := w.accept()
+			second := w.message(first).OperationID.Message(2)
+			w.provider.charge(first) // both, before the loss
+			w.provider.charge(second)
+			w.clock.Add(2 * time.Hour) // the provider has forgotten their keys
+			w.loses(w.clock.Now())
+			w.tidings(first, charged)
+			w.deliver(second)
+			w.want(second, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+			w.clock.Add(time.Hour)
+			w.decided(second, outbox.DecisionSettled)
+			w.want(second, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+		})
+	}
+}
+
+// While the row can't be read nobody knows that: evidence by which a chain goes on is not taken, and its sender sends it again.
+func TestAChainDoesNotGoOnWhileTheRowCanNotBeRead(t *testing.T) {
+	w := newWorld(t, options{topic: twoPhases(false)})
+	first := w.accept()
+	for n := range 5 {
+		w.store.On(faulty.RefuseBefore, n+1, faulty.Refuse(errors.New("connection refused")))
+	}
+	if decision, err := w.worker.Settle(t.Context(), first, charged); err == nil {
+		t.Errorf("it was taken: %s", decision)
+	}
+	if decision, err := w.operator.Settle(t.Context(), first, w.seen(first), charged); err == nil {
+		t.Errorf("a person's was taken: %s", decision)
+	}
+	w.want(first, storage.MessagePending, storage.StatePending, 202, "", 0)
+	w.store.Clear()
+	w.tidings(first, charged)
+	if m := w.message(w.message(first).OperationID.Message(2)); m.State != storage.MessagePending {
+		t.Errorf("the next message is %s", m.State)
+	}
+}

@@ -32,7 +32,7 @@ func (d Delivery) failNow(now Instant, c *Config) (Delivery, Action) {
 		}
 	case d.Meant.Continues && !c.off(NoCompensation):
 		w.Msg.State, w.Msg.Done = Cancelled, now
-		w.Next = following(m.Op, m.Index+1, true, now, c)
+		w.Next = m.next(true, now, c)
 		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
 		w.RecAs, w.RecIf = Check, pending(m.Op)
 	case m.Detached:

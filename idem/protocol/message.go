@@ -170,6 +170,16 @@ func following(op ID, index uint8, undoes bool, now Instant, c *Config) Message 
 	}
 }
 
+// next follows the message in its chain. Where the message was restored after a loss of data, nobody knows whether the next one was
+// there already, under the same id, and called: it counts as old as the one that it follows.
+func (m Message) next(undoes bool, now Instant, c *Config) Message {
+	n := following(m.Op, m.Index+1, undoes, now, c)
+	if m.restored(c) && !c.off(NoRestoredChain) {
+		n.Created = m.Created
+	}
+	return n
+}
+
 // claim takes the right to call until the lease ends. It moves LookAt only where the lease ends later, so that most
 // messages pay for entering and leaving the index and for nothing between.
 func claim(m Message, owner ID, now Instant, c *Config) Message {

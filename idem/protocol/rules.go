@@ -61,6 +61,7 @@ const (
 	WeakSettles     // a decline settles although nobody knows which attempt it is about
 	SettleTakesAll  // a settlement may take all of the time that its caller has
 	NoRestoredOpen  // what was restored after a loss of data counts as never called
+	NoRestoredChain // what follows a restored message counts as never called
 	NoRestoredLease // absence of what was restored counts from the lease that was restored
 	NoSeenDeath     // evidence that can't be settled buries whatever is not final
 	NoReminder      // of what has died nobody tells but who wrote it

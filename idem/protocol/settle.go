@@ -76,9 +76,9 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	}
 	switch {
 	case d.Meant.Continues:
-		w.Next = following(m.Op, m.Index+1, m.Undoes, now, c)
+		w.Next = m.next(m.Undoes, now, c)
 		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
-		if (d.Onward || d.Errand == Carry) && (d.Deadline == 0 || now+c.Topic.CallFor+c.Topic.SettleMargin <= d.Deadline) {
+		if (d.Onward || d.Errand == Carry) && !w.Next.restored(c) && (d.Deadline == 0 || now+c.Topic.CallFor+c.Topic.SettleMargin <= d.Deadline) {
 			w.Next = claim(w.Next, d.Seed, now, c)
 		}
 		if w.MsgIf.NotDead = true; d.Checked { // only of a dead message the record may be at its end

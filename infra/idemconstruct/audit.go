@@ -13,7 +13,13 @@ import (
 type Audit struct {
 	constructs.Construct
 	// Table of entries, in the shape that package schema gives it.
-	Table awsdynamodb.TableV2
+	Table awsdynamodb.ITableV2
+}
+
+// ImportAudit refers to a log that is there already, by its table's name.
+func ImportAudit(scope constructs.Construct, id, table string) *Audit {
+	self := constructs.NewConstruct(scope, jsii.String(id))
+	return &Audit{Construct: self, Table: ImportTable(self, "Table", table, "")}
 }
 
 // NewAudit adds the table to scope under id.

@@ -54,6 +54,8 @@ type DeliveryProps struct {
 	// which is that of the table's partitions, it is the most executions that the stream takes: Lambda has no other bound for
 	// a stream but the function's reserved concurrency. Default: 10.
 	ShardBatches int
+	// Stopped switches mappings and schedule off: nothing is delivered, swept or reconciled until a later deployment.
+	Stopped bool
 }
 
 // Delivery makes sure that every message of the outbox reaches the worker: at once from the stream, later through the
@@ -85,6 +87,7 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 		// a window, which would delay each wake-up.
 		BatchSize:               jsii.Number(batchRecords),
 		ReportBatchItemFailures: jsii.Bool(true),
+		Enabled:                 jsii.Bool(!props.Stopped),
 	}
 	if props.ConcurrencyMax != 0 {
 		wakeUps.MaxConcurrency = jsii.Number(props.ConcurrencyMax)
@@ -95,6 +98,7 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 		Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
 		Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
 		Targets:     &[]awsevents.IRuleTarget{once(props.Sweep), once(props.Reconcile)},
+		Enabled:     jsii.Bool(!props.Stopped),
 	})
 	return d
 }
@@ -113,6 +117,7 @@ func newStream(scope constructs.Construct, props DeliveryProps, target awslambda
 		BisectBatchOnError:      jsii.Bool(true),
 		ReportBatchItemFailures: jsii.Bool(true),
 		MaxRecordAge:            seconds(age), // and no bound on the attempts
+		Enabled:                 jsii.Bool(!props.Stopped),
 		OnFailure:               awslambdaeventsources.NewSqsDlq(props.Queues.DeadLetter),
 	})
 }

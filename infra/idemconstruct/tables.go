@@ -31,6 +31,25 @@ type TablesProps struct {
 	Max Throughput
 	// Unrecoverable tables have no point-in-time recovery, so that what is erased is gone.
 	Unrecoverable bool
+	// Import names tables that are there already, for NewTables. Default: none, and new ones are made.
+	Import *ImportedTables
+}
+
+// ImportedTables are tables of idem that are there already: restored, copied, or left by a stack that was deleted. The stack
+// reads and writes their items, and changes and deletes nothing of the tables themselves. That they have the shape of package
+// schema can't be seen before they are deployed: see dynamo.CheckTable.
+type ImportedTables struct {
+	// Idempotency and Outbox are names, and OutboxStream the ARN of the outbox table's stream. All are required.
+	Idempotency, Outbox, OutboxStream string
+}
+
+// ImportTable refers to a table that is there already, by its name. The stream's ARN may be empty where nobody reads one.
+func ImportTable(scope constructs.Construct, id, name, stream string) awsdynamodb.ITableV2 {
+	attributes := &awsdynamodb.TableAttributesV2{TableName: jsii.String(name)}
+	if stream != "" {
+		attributes.TableStreamArn = jsii.String(stream)
+	}
+	return awsdynamodb.TableV2_FromTableAttributes(scope, jsii.String(id), attributes)
 }
 
 // Throughput is in request units a second: a read of 4 KB, a write of 1 KB, twice that in a transaction. The zero value is none.
@@ -56,14 +75,21 @@ func (t Throughput) billing() awsdynamodb.Billing {
 type Tables struct {
 	constructs.Construct
 	// Idempotency is the table of records.
-	Idempotency awsdynamodb.TableV2
+	Idempotency awsdynamodb.ITableV2
 	// Outbox is the table of messages; it has a stream with NEW_IMAGE.
-	Outbox awsdynamodb.TableV2
+	Outbox awsdynamodb.ITableV2
 }
 
 // NewTables adds both tables to scope under id.
 func NewTables(scope constructs.Construct, id string, props TablesProps) *Tables {
 	self := constructs.NewConstruct(scope, jsii.String(id))
+	if there := props.Import; there != nil {
+		return &Tables{
+			Construct:   self,
+			Idempotency: ImportTable(self, "Idempotency", there.Idempotency, ""),
+			Outbox:      ImportTable(self, "Outbox", there.Outbox, there.OutboxStream),
+		}
+	}
 	return &Tables{
 		Construct:   self,
 		Idempotency: NewTable(self, "Idempotency", schema.Idempotency(), props),

@@ -16,10 +16,16 @@ const backupDays = 35
 
 // addBackup backs tables up every night. The vault stays when the stack goes: it has the backups in it. The role is AWS
 // Backup's alone and has AWS's own policy for it, because what a backup needs is AWS's to know.
-func addBackup(stack awscdk.Stack, tables ...awsdynamodb.TableV2) {
-	vault := awsbackup.NewBackupVault(stack, jsii.String("BackupVault"), &awsbackup.BackupVaultProps{
-		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
-	})
+// Its name is made of the stack's, so that a stack that is deployed again must be told of the one that is there.
+func addBackup(stack awscdk.Stack, there string, tables ...awsdynamodb.ITableV2) {
+	var vault awsbackup.IBackupVault
+	if there != "" {
+		vault = awsbackup.BackupVault_FromBackupVaultName(stack, jsii.String("BackupVault"), jsii.String(there))
+	} else {
+		vault = awsbackup.NewBackupVault(stack, jsii.String("BackupVault"), &awsbackup.BackupVaultProps{
+			RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		})
+	}
 	plan := awsbackup.NewBackupPlan(stack, jsii.String("BackupPlan"), &awsbackup.BackupPlanProps{
 		BackupVault: vault,
 		BackupPlanRules: &[]awsbackup.BackupPlanRule{awsbackup.NewBackupPlanRule(&awsbackup.BackupPlanRuleProps{

@@ -143,6 +143,14 @@ type Config struct {
 	Backup bool
 	// Trail says of which tables CloudTrail records every request. Default: TrailOff.
 	Trail Trail
+	// Import names tables that are there already. Default: none, and the stack makes its own.
+	Import Import
+	// Lost says what may be missing in the tables. Required with Import; default otherwise: LostNothing.
+	Lost Lost
+	// Stopped deploys a stack in which nothing runs but the authorizer and the drift job. Default: false.
+	Stopped bool
+	// RetainTables has tables and keys of a local stack stay when it is deleted, as those of every other stack do. Default: false.
+	RetainTables bool
 	// TerminationProtection has CloudFormation refuse to delete the stack. Default: true; false with Local.
 	TerminationProtection bool
 	// Stage and Owner are tags of the stack and of what is in it. Default: none.
@@ -233,6 +241,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	}
 	r.readFirewall(&config)
 	r.readDomain(&config)
+	r.readRecovery(&config)
 	return config, errors.Join(r.refused...)
 }
 

@@ -97,7 +97,7 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 		LogGroup:     logs,
 		Role:         role.WithoutPolicyUpdates(nil),
 
-		ReservedConcurrentExecutions: config.Concurrency.of(f.name),
+		ReservedConcurrentExecutions: config.reserved(f.name),
 	}
 	if f.once {
 		props.RetryAttempts = jsii.Number(0)

@@ -49,6 +49,7 @@ func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.
 	props := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
 		ConcurrencyMax: p.config.WorkerConcurrency, ShardBatches: p.config.Stream.Batches,
+		Stopped: p.config.Stopped,
 	}
 	if p.config.Outbox == SQS {
 		relay := p.relay().add(stack, p.config)

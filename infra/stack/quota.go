@@ -48,7 +48,7 @@ func (r *reader) count(key string, otherwise int) int {
 
 // table is where instances share their counters; nil where nothing is limited. What it holds is gone within hours: it
 // goes with its stack.
-func (q Quota) table(scope constructs.Construct, own customerKeys) awsdynamodb.TableV2 {
+func (q Quota) table(scope constructs.Construct, own customerKeys) awsdynamodb.ITableV2 {
 	if q == (Quota{}) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (q Quota) table(scope constructs.Construct, own customerKeys) awsdynamodb.T
 }
 
 // environment is what the api function is told of the limits.
-func (q Quota) environment(table awsdynamodb.TableV2) map[string]*string {
+func (q Quota) environment(table awsdynamodb.ITableV2) map[string]*string {
 	return map[string]*string{
 		"QUOTA_TABLE":               table.TableName(),
 		"QUOTA_NEW_KEYS_PER_SECOND": jsii.String(strconv.Itoa(q.NewKeys)),
@@ -66,6 +66,6 @@ func (q Quota) environment(table awsdynamodb.TableV2) map[string]*string {
 }
 
 // quotaStatement is what an instance needs to count.
-func quotaStatement(table awsdynamodb.TableV2) awsiam.PolicyStatement {
+func quotaStatement(table awsdynamodb.ITableV2) awsiam.PolicyStatement {
 	return idemconstruct.Allow([]string{"dynamodb:UpdateItem", "dynamodb:BatchGetItem"}, table.TableArn())
 }

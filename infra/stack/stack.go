@@ -53,12 +53,12 @@ type parts struct {
 	config   Config
 	tables   *idemconstruct.Tables
 	queues   *idemconstruct.Queues
-	payments awsdynamodb.TableV2
-	apiKeys  awsdynamodb.TableV2
+	payments awsdynamodb.ITableV2
+	apiKeys  awsdynamodb.ITableV2
 	// keys are nil where nothing is encrypted.
 	keys *idemconstruct.Keys
 	// quota is nil where nothing is limited.
-	quota awsdynamodb.TableV2
+	quota awsdynamodb.ITableV2
 }
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
@@ -74,30 +74,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		Tags:                  config.tags(),
 	})
 	own := config.customerKeys(stack)
-	protection := idemconstruct.TablesProps{Disposable: config.Local, Key: own.tables}
-	busy := protection
-	busy.Warm, busy.Max = config.WarmThroughput, config.MaxThroughput
-	p := parts{
-		config: config,
-		tables: idemconstruct.NewTables(stack, "Tables", busy),
-		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
-			WorkerTimeout: workerTimeout,
-			Disposable:    config.Local,
-			Key:           own.queues,
-		}),
-		payments: idemconstruct.NewTable(stack, "Payments", table.Payments(), busy),
-		apiKeys:  idemconstruct.NewTable(stack, "ApiKeys", table.APIKeys(), protection),
-	}
-	if config.Encryption != Off {
-		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{Disposable: config.Local, TableKey: own.tables})
-		output(stack, "KeysTable", p.keys.Table.TableName())
-		output(stack, "KmsKeyId", p.keys.Key.KeyId())
-	}
-	audit := idemconstruct.NewAudit(stack, "Audit", protection)
-	output(stack, "AuditTable", audit.Table.TableName())
-	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
-		addBackup(stack, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
-	}
+	p, audit := newParts(stack, config, own)
 	if !config.Local { // emulators ask nobody what they may
 		p.addOperators(stack, audit)
 	}
@@ -141,6 +118,42 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		output(stack, "Function"+id, functions[id].FunctionName())
 	}
 	return stack, nil
+}
+
+// newParts makes or imports what keeps data, and the queues.
+func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idemconstruct.Audit) {
+	there, protection := config.Import, idemconstruct.TablesProps{Disposable: config.disposable(), Key: own.tables}
+	busy := protection
+	busy.Warm, busy.Max, busy.Import = config.WarmThroughput, config.MaxThroughput, there.tables()
+	p := parts{
+		config: config,
+		tables: idemconstruct.NewTables(stack, "Tables", busy),
+		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
+			WorkerTimeout: workerTimeout,
+			Disposable:    config.disposable(),
+			Key:           own.queues,
+		}),
+		payments: madeOrImported(stack, "Payments", there.Payments, table.Payments(), busy),
+		apiKeys:  madeOrImported(stack, "ApiKeys", there.APIKeys, table.APIKeys(), protection),
+	}
+	if config.Encryption != Off {
+		p.keys = idemconstruct.NewKeys(stack, "Keys", idemconstruct.KeysProps{
+			Disposable: config.disposable(), TableKey: own.tables, ImportTable: there.keysTable(), ImportKey: config.importedKey(),
+		})
+		output(stack, "KeysTable", p.keys.Table.TableName())
+		output(stack, "KmsKeyId", p.keys.Key.KeyId())
+	}
+	var audit *idemconstruct.Audit
+	if there.Audit != "" {
+		audit = idemconstruct.ImportAudit(stack, "Audit", there.Audit)
+	} else {
+		audit = idemconstruct.NewAudit(stack, "Audit", protection)
+	}
+	output(stack, "AuditTable", audit.Table.TableName())
+	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
+		addBackup(stack, there.BackupVault, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
+	}
+	return p, audit
 }
 
 // application is the tag of everything that belongs to this application, whatever the stack's name.
@@ -276,12 +289,18 @@ func (p parts) worker() function {
 	}
 }
 
+// sweep looks at imported tables when it starts: nothing else has seen whether they have the right shape.
 func (p parts) sweep() function {
-	environment := p.deliverEnvironment()
+	environment, look := p.deliverEnvironment(), []awsiam.PolicyStatement(nil)
+	if p.config.Import.tables() != nil {
+		environment["IMPORTED_TABLES"] = jsii.String("true")
+		look = append(look, idemconstruct.Allow([]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"},
+			p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()))
+	}
 	return function{
 		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
 		timeout: sweepTimeout, environment: environment, once: true,
-		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
+		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements(), look),
 	}
 }
 
@@ -356,6 +375,9 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"OUTBOX_SHARDS":         p.outboxShards(),
 	}
 	maps.Copy(environment, tracesEnvironment(p.config))
+	if p.config.Lost == LostRecords {
+		environment["LOST_RECORDS"] = jsii.String("true")
+	}
 	if p.keys != nil {
 		environment["KEYS_TABLE"], environment["KMS_KEY_ID"] = p.keys.Table.TableName(), p.keys.Key.KeyId()
 		if p.config.Encryption == Open {

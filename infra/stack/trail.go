@@ -32,7 +32,7 @@ func (p parts) addTrail(stack awscdk.Stack, audit *idemconstruct.Audit) {
 	if p.config.Trail == TrailOff {
 		return
 	}
-	tables := []awsdynamodb.TableV2{audit.Table, p.apiKeys}
+	tables := []awsdynamodb.ITableV2{audit.Table, p.apiKeys}
 	if p.keys != nil {
 		tables = append(tables, p.keys.Table)
 	}

@@ -78,7 +78,7 @@ func decode(name string, data []byte) (stageplan.Plan, error) {
 var fields = []string{"account", "region", "stack", "stage", "owner"}
 
 // localOnly are contexts of a stack on an emulator, and build, which is where a checkout has its binaries.
-var localOnly = []string{"local", "localWebhookSecret", "dynamodbEndpoint", "build"}
+var localOnly = []string{"local", "localWebhookSecret", "dynamodbEndpoint", "retainTables", "build"}
 
 // context is the whole CDK context of the stage, as text. Placeholders are refused before anything else, because other rules
 // would only repeat it.
@@ -116,10 +116,10 @@ func texts(values map[string]jsontext.Value) (context map[string]string, refused
 				refused = append(refused, refuse("context."+key, value.String(), "a string"))
 			}
 			context[key] = string(text)
-		case slices.Contains([]jsontext.Kind{'0', 't', 'f'}, value.Kind()):
+		case slices.Contains([]jsontext.Kind{'0', 't', 'f', '{'}, value.Kind()): // a map stays JSON
 			context[key] = value.String()
 		default:
-			refused = append(refused, refuse("context."+key, value.String(), "a string, a number, true or false"))
+			refused = append(refused, refuse("context."+key, value.String(), "a string, a number, true, false or a map"))
 		}
 	}
 	return context, refused

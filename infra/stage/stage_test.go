@@ -89,7 +89,7 @@ func TestReadNamesFieldValueAndRule(t *testing.T) {
 		{"context.stage", "prod", "the stage's name is the file's"},
 		{"context.local", true, "context.local is refused: it is for a local stack only"},
 		{"context.localWebhookSecret", "whsec_0123456789", "context.localWebhookSecret is refused: it is for a local stack only"},
-		{"context.api", []string{"http"}, `context.api="[\"http\"]" is refused; allowed: a string, a number, true or false`},
+		{"context.api", []string{"http"}, `context.api="[\"http\"]" is refused; allowed: a string, a number, true, false or a map`},
 		{"context.outboxShards", 1e6, `context outboxShards="1000000" is refused; allowed: 1 to 256`},
 	} {
 		file := production()
@@ -105,6 +105,24 @@ func TestReadNamesFieldValueAndRule(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "whsec_") {
 			t.Errorf("%s: the error shows a secret: %v", c.field, err)
 		}
+	}
+}
+
+// A map in the file is the command line's JSON: what a stack is deployed onto.
+func TestReadTakesAMap(t *testing.T) {
+	names := map[string]any{
+		"idempotency": "records-r1", "outbox": "outbox-r1", "payments": "payments-r1", "keys": "data-keys", "kmsKey": "mrk-0123456789abcdef0123456789abcdef",
+		"outboxStream": "arn:aws:dynamodb:eu-central-1:111122223333:table/outbox-r1/stream/2026-11-21T11:30:02.123",
+	}
+	file := production()
+	file.context()["import"], file.context()["lost"] = names, "records"
+	plan, err := read(t, file)
+	if err != nil || !strings.Contains(plan.Context["import"], `"payments":"payments-r1"`) || plan.Context["lost"] != "records" {
+		t.Errorf("%v, %v", plan.Context["import"], err)
+	}
+	delete(names, "payments")
+	if _, err := read(t, file); err == nil || !strings.Contains(err.Error(), "together, or none of them") {
+		t.Errorf("a part of the tables: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,8 @@ type Check struct {
 	Strict bool
 	// Out is told every step.
 	Out *progress.Printer
+	// Rehearse carries out runbooks on a stack that the other tests are done with, and may leave it in any state.
+	Rehearse func(ctx context.Context, on *Stack) error
 
 	tally   tally
 	leftOut []string
@@ -219,7 +222,7 @@ func (c *Check) e2e(ctx context.Context) error {
 		c.leftOut = append(c.leftOut, "end-to-end tests (there are none in localstack/e2e)")
 		return nil
 	}
-	first := suite{emulator: Ministack, name: "ministack", killLoop: true}
+	first := suite{emulator: Ministack, name: "ministack", killLoop: true, rehearse: true}
 	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
 	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs"}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
@@ -241,6 +244,8 @@ type suite struct {
 	outbox     string
 	// killLoop has the kill loop run there, too.
 	killLoop bool
+	// rehearse has runbooks rehearsed there at the end.
+	rehearse bool
 }
 
 // e2eOn brings up a stack of its own, beside any that a person runs, tests it and takes it down whatever happened.
@@ -249,6 +254,7 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	s, err := New(Options{
 		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on.emulator, FaultProxy: true,
 		Traces: true, Encryption: on.encryption, Outbox: on.outbox,
+		Contexts: map[string]string{"retainTables": strconv.FormatBool(on.rehearse)},
 	}, c.Out)
 	if err != nil {
 		return err
@@ -271,6 +277,9 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	})
 	if on.killLoop && ctx.Err() == nil {
 		err = errors.Join(err, c.killLoopOn(ctx, s, on))
+	}
+	if on.rehearse && ctx.Err() == nil {
+		err = errors.Join(err, c.Out.Step("runbooks rehearsed on "+on.name, func() error { return c.Rehearse(ctx, s) }))
 	}
 	return err
 }

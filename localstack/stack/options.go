@@ -57,6 +57,10 @@ type Options struct {
 	Traces bool
 	// Encryption encrypts stored responses and payloads per tenant.
 	Encryption bool
+	// ProviderURL is a provider simulator that runs already: another stack's. Empty starts one of the stack's own.
+	ProviderURL string
+	// Contexts are more contexts of the CDK app's, which win over the stack's own.
+	Contexts map[string]string
 	// Outbox says how new messages reach the worker: "streams" or "sqs", as the CDK context of this name; empty is the
 	// context's default.
 	Outbox string

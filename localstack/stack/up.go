@@ -2,7 +2,10 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,19 +33,19 @@ func (s *Stack) Up(ctx context.Context) error {
 		return err
 	}
 	secret := variables.secret(variableWebhookSecret, "whsec_")
-	provider, err := s.ensureProgram(ctx, daemonProvider, "/control/charges", s.options.ProviderPort, secret)
+	provider, err := s.ensureProvider(ctx, secret)
 	if err != nil {
 		return err
 	}
 	next := Variables{
-		variableProvider: provider.URL(), variableEndpoint: running.URL(), variableWebhookSecret: secret,
+		variableProvider: provider, variableEndpoint: running.URL(), variableWebhookSecret: secret,
 		"AWS_REGION": localRegion, "AWS_ACCESS_KEY_ID": localCredentials, "AWS_SECRET_ACCESS_KEY": localCredentials,
 		"EMULATOR": string(s.options.Emulator), "STACK_STATE": s.options.State, variableCode: s.temporary(),
 		variableTokenA: variables.apiKey(variableTokenA), variableTokenB: variables.apiKey(variableTokenB),
 	}
 	contexts := map[string]string{
 		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
-		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider.URL(),
+		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider,
 		"corsOrigins": Origin, "localWebhookSecret": secret, "alarmTopic": "none",
 	}
 	if s.options.Encryption {
@@ -65,6 +68,7 @@ func (s *Stack) Up(ctx context.Context) error {
 		}
 		contexts["otlpEndpoint"], next["COLLECTOR_URL"] = collector.URL(), collector.URL()
 	}
+	maps.Copy(contexts, s.options.Contexts)
 	result, err := s.deploy(ctx, running, environment, contexts)
 	if err != nil {
 		return err
@@ -76,6 +80,59 @@ func (s *Stack) Up(ctx context.Context) error {
 		return err
 	}
 	s.out.Line("%7.1f s  up: %s (variables in %s)", time.Since(started).Seconds(), next[variableAPI], s.relative(s.options.EnvFile))
+	return nil
+}
+
+// ensureProvider returns where the provider simulator is, started if it is the stack's own.
+func (s *Stack) ensureProvider(ctx context.Context, secret string) (string, error) {
+	if s.options.ProviderURL != "" {
+		return s.options.ProviderURL, nil
+	}
+	provider, err := s.ensureProgram(ctx, daemonProvider, "/control/charges", s.options.ProviderPort, secret)
+	return provider.URL(), err
+}
+
+// With is the same stack with other contexts of the CDK app's: Up deploys it anew.
+func (s *Stack) With(contexts map[string]string) *Stack {
+	other := *s
+	other.options.Contexts = contexts
+	return &other
+}
+
+// Contexts are the contexts of the CDK app's that the stack has beside its own.
+func (s *Stack) Contexts() map[string]string { return s.options.Contexts }
+
+// EnvFile is where the variables of the stack are.
+func (s *Stack) EnvFile() string { return s.options.EnvFile }
+
+// Destroy deletes the CloudFormation stack, as make destroy does with a stage's. Emulator and provider run on, and tables stay
+// where the context retainTables is true.
+func (s *Stack) Destroy(ctx context.Context) error {
+	running, environment, err := s.prepareEmulator(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(s.path("deployment.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	arguments := []string{"destroy", stackName, "--force", "--app", s.path("cdk.out")}
+	return s.out.Step("cdk destroy on "+running.URL(), func() error { return s.cdk(ctx, environment, "destroy", arguments...) })
+}
+
+// Lose ends the emulator as the loss of a Region does: at once, with everything in it. The provider runs on.
+func (s *Stack) Lose() error {
+	for _, name := range []string{daemonFaultProxy, daemonEmulator} {
+		running, alive, err := readDaemon(s.options.State, name)
+		if err != nil {
+			return err
+		}
+		if !alive {
+			continue
+		}
+		if err := s.out.Step("stop "+name, func() error { return running.stop(s.options.State) }); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -208,9 +265,11 @@ func (s *Stack) finish(ctx context.Context, variables Variables) error {
 	if err != nil {
 		return err
 	}
-	err = s.out.Step("first answer of the API", func() error { return firstAnswer(ctx, variables) })
-	if err != nil {
-		return err
+	if s.options.Contexts["stopped"] != "true" {
+		err = s.out.Step("first answer of the API", func() error { return firstAnswer(ctx, variables) })
+		if err != nil {
+			return err
+		}
 	}
 	return variables.Write(s.options.EnvFile)
 }

@@ -31,6 +31,7 @@ func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
 	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Commands: []idemctl.Command{
+		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
 	}}
 }
@@ -68,6 +69,7 @@ func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 	if err != nil {
 		return cfg, delivery.Parts{}, err
 	}
+	cfg.LostRecords = false // who operates says what was lost
 	cfg.Out, cfg.KeyTimeout = os.Stderr, max(cfg.KeyTimeout, keyPatience)
 	parts, err := delivery.New(ctx, cfg.Worker)
 	if err != nil {

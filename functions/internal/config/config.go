@@ -68,6 +68,11 @@ type Tables struct {
 	ResponseBytesMax int `env:"RESPONSE_BYTES_MAX" envDefault:"3145728"`
 	// Retention is how long a final record answers.
 	Retention time.Duration `env:"RETENTION" envDefault:"24h"`
+	// LostRecords says that records may be missing in the tables: nothing executes, and no provider is called, until an operator
+	// has said up to when (idemctl refuse-before).
+	LostRecords bool `env:"LOST_RECORDS"`
+	// ImportedTables says that something else has made the tables: the sweep looks at them when it starts.
+	ImportedTables bool `env:"IMPORTED_TABLES"`
 	// BreakerFailuresMax is after how many calls in a row without a reply the tables count as down.
 	BreakerFailuresMax int `env:"BREAKER_FAILURES_MAX" envDefault:"5"`
 }

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -33,14 +34,23 @@ type Store struct {
 	rows   *dynamo.Store
 	sealed *seal.Store // nil where nothing is
 	shards shards
+	// lostRecords says that there must be a row that says up to when records are missing.
+	lostRecords bool
 }
 
 // ResponseBytesMax implements storage.ResponseBound.
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
 
-// RefuseBefore implements storage.Loss.
+// errNotSaid: without the row, whatever was lost would execute a second time.
+var errNotSaid = errors.New("LOST_RECORDS is set, and nobody has said up to when records are missing: idemctl refuse-before set")
+
+// RefuseBefore implements storage.Loss. Where records were lost it is an error that nobody has said up to when.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
-	return s.stored.RefuseBefore(ctx)
+	at, err := s.stored.RefuseBefore(ctx)
+	if err == nil && at.IsZero() && s.lostRecords {
+		err = errNotSaid
+	}
+	return at, err
 }
 
 // SetRefuseBefore implements storage.Loss.
@@ -65,13 +75,13 @@ func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger
 		return nil, err
 	}
 	if !cfg.Seals() {
-		return &Store{stored: behind, rows: rows}, nil
+		return &Store{stored: behind, rows: rows, lostRecords: cfg.LostRecords}, nil
 	}
 	sealed, err := newSeal(aws, client, behind, cfg.Sealing, logger)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{stored: sealed, rows: rows, sealed: sealed}, nil
+	return &Store{stored: sealed, rows: rows, sealed: sealed, lostRecords: cfg.LostRecords}, nil
 }
 
 func newSeal(aws aws.Config, client *dynamodb.Client, inner seal.Inner, cfg config.Sealing, logger *slog.Logger) (*seal.Store, error) {

@@ -138,7 +138,7 @@ func exitOf(err error) int {
 		return ExitUsage
 	case errors.As(err, &unlogged):
 		return ExitTrouble
-	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), operator.Refused(err):
+	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), errors.Is(err, ErrDiffers), operator.Refused(err):
 		return ExitRefused
 	}
 	return ExitTrouble

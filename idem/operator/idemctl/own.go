@@ -29,6 +29,9 @@ func (r Reasoned) Change() operator.Change {
 	return operator.Change{Actor: r.Actor, Reason: r.Reason, DryRun: !r.Write}
 }
 
+// ErrDiffers says that what a command has looked at is not as it must be. The answer says in what; the exit code is [ExitRefused].
+var ErrDiffers = errors.New("idemctl: it is not as it must be")
+
 // Desk is what a command of the application's own works with.
 type Desk struct{ s *session }
 

@@ -26,7 +26,9 @@ func (w *world) pending(s *state) {
 		if s.now = t.RefuseBefore; w.sc.Leaving {
 			s.fly(flight{call: true, op: op, index: 1, until: t.RefuseBefore + t.ClaimLease - t.SettleMargin + w.sc.Wire, run: healing - 1})
 		} else {
-			s.effects[0] = effect{op: op, index: 1, n: 1}
+			for k := range max(1, w.sc.Chain) { // the whole chain
+				s.effects[k] = effect{op: op, index: k + 1, n: 1}
+			}
 		}
 	}
 }

@@ -113,6 +113,7 @@ func messageMutations() []Mutation {
 		{Name: "a message may go before its chain", Scenario: "chain", Off: p.NoChainEnd},
 		{Name: "an undoing that is given up fails its record", Scenario: "chain, undone", Off: p.UndoFails},
 		{Name: "what was restored counts as never called", Scenario: "message, restored", Off: p.NoRestoredOpen},
+		{Name: "what follows a restored message counts as never called", Scenario: "chain, restored", Off: p.NoRestoredChain},
 		{Name: "absence of what was restored counts from its own lease", Scenario: "message, restored under a call", Off: p.NoRestoredLease},
 		{Name: "evidence that can't be settled buries whatever is not final", Scenario: "message, refused", Off: p.NoSeenDeath,
 			Change: func(s *Scenario) { s.Budget[Total] = 3 }},

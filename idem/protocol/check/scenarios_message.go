@@ -70,6 +70,8 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Die: 1, Ticks: 5}},
 		{Name: "message, restored under a call", Config: with(probed(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Restored: true, Leaving: true, Actors: [4]Actor{worker, question}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Stall: 1, Die: 1, Ticks: 7}},
+		{Name: "chain, restored", Config: with(keyless(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Chain: 2, Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 1, Lost: 1, Stall: 1, Die: 1, Ticks: 4}},
 		{Name: "message, abandoned", Config: with(honoured(), func(c *p.Config) { c.Topic.AbandonAfter = 3 }), Actors: [4]Actor{worker, late, courier(p.Close, 1)}, Pending: true, Wire: 2,
 			Budget: Budget{Total: 2, Lost: 1, Late: 2, Stall: 2, Ticks: 7}},
 		{Name: "message, detached", Config: with(keyless(), func(c *p.Config) { c.Topic.AttemptsMax = 1 }), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Detached: true, Writes: true, Wire: 1,

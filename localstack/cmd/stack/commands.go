@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
+	"github.com/idem-go/idem-aws/localstack/progress"
+	"github.com/idem-go/idem-aws/localstack/rehearsal"
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
@@ -115,7 +118,9 @@ func (c testCommand) Run(s call) error {
 	if len(parts) == 0 {
 		parts = stack.AllParts()
 	}
-	check := stack.Check{Root: s.root, Strict: stack.Strict(), Out: s.out}
+	check := stack.Check{Root: s.root, Strict: stack.Strict(), Out: s.out, Rehearse: func(ctx context.Context, on *stack.Stack) error {
+		return rehearse(ctx, s.root, s.out, on, rehearsal.Short()...)
+	}}
 	return check.Run(s.ctx, parts...)
 }
 
@@ -131,6 +136,53 @@ func (c chaosCommand) Run(s call) error {
 		Root: s.root, Emulator: s.local.Emulator, Encryption: s.local.Encryption == "on", Outbox: s.local.Outbox,
 	}}
 	return loop.Run(s.ctx, s.out)
+}
+
+type rehearseCommand struct {
+	Only []string `arg:"" optional:"" help:"Which: destroyed, anew, restore, region; all without any."`
+}
+
+// Run brings a stack of its own up, rehearses, and takes it down whatever happened. It fails where money moved twice, or where
+// anything that is missing is not listed.
+func (c rehearseCommand) Run(s call) (err error) {
+	state := filepath.Join(".local", "rehearsal")
+	opened, err := stack.New(stack.Options{
+		Root: s.root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: stack.Ministack, FaultProxy: true,
+		Contexts: map[string]string{"retainTables": "true"},
+	}, s.out)
+	if err != nil {
+		return err
+	}
+	if err := opened.Down(s.ctx); err != nil { // what a killed run may have left
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Down(context.WithoutCancel(s.ctx))) }()
+	if err := opened.Up(s.ctx); err != nil {
+		return err
+	}
+	return rehearse(s.ctx, s.root, s.out, opened, c.Only...)
+}
+
+// rehearse rehearses on a stack, which is not what it was afterwards. The stack in another Region is taken down.
+func rehearse(ctx context.Context, root string, out *progress.Printer, on *stack.Stack, only ...string) (err error) {
+	var others []*stack.Stack
+	defer func() {
+		for _, other := range others {
+			err = errors.Join(err, other.Down(context.WithoutCancel(ctx)))
+		}
+	}()
+	rehearsals := rehearsal.Rehearsals{Root: root, Stack: on, Out: out, Other: func(providerURL string) (*stack.Stack, error) {
+		state := filepath.Join(".local", "rehearsal-region")
+		other, err := stack.New(stack.Options{
+			Root: root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: stack.Ministack, FaultProxy: true, ProviderURL: providerURL,
+		}, out)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, other)
+		return other, other.Down(ctx)
+	}}
+	return rehearsals.Run(ctx, only...)
 }
 
 // staged is the option of commands about a stage in AWS.

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+)
+
+// begin starts the restore of one table, unless its target is there.
+func (r *restoreTables) begin(ctx context.Context, client *dynamodb.Client, source string) error {
+	target := source + r.Suffix
+	_, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &target})
+	if !isA[*types.ResourceNotFoundException](err) {
+		return about(target, err) // it was begun before
+	}
+	if r.Backup == "" {
+		_, err = client.RestoreTableToPointInTime(ctx, &dynamodb.RestoreTableToPointInTimeInput{
+			SourceTableName: &source, TargetTableName: &target, RestoreDateTime: aws.Time(r.To),
+		})
+		return about(target, err)
+	}
+	backup, err := backupOf(ctx, client, source, r.Backup)
+	if err != nil {
+		return err
+	}
+	_, err = client.RestoreTableFromBackup(ctx, &dynamodb.RestoreTableFromBackupInput{BackupArn: &backup, TargetTableName: &target})
+	return about(target, err)
+}
+
+// backupOf is the ARN of the one backup of a table that has the name. Two of a name can't be told apart.
+func backupOf(ctx context.Context, client *dynamodb.Client, source, name string) (found string, err error) {
+	input := &dynamodb.ListBackupsInput{TableName: &source}
+	for {
+		page, err := client.ListBackups(ctx, input)
+		if err != nil {
+			return "", about(source, err)
+		}
+		for _, b := range page.BackupSummaries {
+			switch {
+			case aws.ToString(b.BackupName) != name:
+			case found != "":
+				return "", fmt.Errorf("table %s has two backups %q", source, name)
+			default:
+				found = aws.ToString(b.BackupArn)
+			}
+		}
+		if page.LastEvaluatedBackupArn == nil {
+			break
+		}
+		input.ExclusiveStartBackupArn = page.LastEvaluatedBackupArn
+	}
+	if found == "" {
+		return "", fmt.Errorf("table %s has no backup %q", source, name)
+	}
+	return found, nil
+}
+
+// prepareAll gives the tables what a restore leaves out, and compares them with their shapes.
+func prepareAll(ctx context.Context, client *dynamodb.Client, names map[string]string, suffix string) error {
+	for _, t := range moneyTables() {
+		if err := prepare(ctx, client, names[t.member]+suffix, t.shape); err != nil {
+			return err
+		}
+	}
+	for _, t := range moneyTables() {
+		if _, err := dynamo.CheckTable(ctx, client, names[t.member]+suffix, t.shape); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare switches on what is off. A table takes one change at a time, so that each is waited for.
+func prepare(ctx context.Context, client *dynamodb.Client, name string, shape schema.Table) error {
+	there, err := settled(ctx, client, name)
+	if err != nil {
+		return err
+	}
+	if shape.StreamNewImage && (there.StreamSpecification == nil || !aws.ToBool(there.StreamSpecification.StreamEnabled)) {
+		_, err := client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &name, StreamSpecification: &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
+		}})
+		if err != nil {
+			return about(name, err)
+		}
+		if there, err = settled(ctx, client, name); err != nil {
+			return err
+		}
+	}
+	if !aws.ToBool(there.DeletionProtectionEnabled) {
+		_, err := client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &name, DeletionProtectionEnabled: aws.Bool(true)})
+		if err != nil {
+			return about(name, err)
+		}
+		if _, err = settled(ctx, client, name); err != nil {
+			return err
+		}
+	}
+	if err := prepareExpiry(ctx, client, name, shape.TTL); err != nil {
+		return err
+	}
+	_, err = client.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
+		TableName: &name, PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+	})
+	return about(name, err)
+}
+
+func prepareExpiry(ctx context.Context, client *dynamodb.Client, name, attribute string) error {
+	if attribute == "" {
+		return nil
+	}
+	there, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+	if err != nil {
+		return about(name, err)
+	}
+	if d := there.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
+		return nil
+	}
+	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
+		AttributeName: &attribute, Enabled: aws.Bool(true),
+	}})
+	return about(name, err)
+}
+
+// settledPoll is how often a table is asked whether it can be used: a restore takes minutes to hours.
+const settledPoll = 2 * time.Second
+
+// settled waits until a table and its indexes can be used, for as long as the context lets it.
+func settled(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
+	for {
+		out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if err != nil {
+			return nil, about(name, err)
+		}
+		ready := out.Table.TableStatus == types.TableStatusActive
+		for _, index := range out.Table.GlobalSecondaryIndexes {
+			ready = ready && (index.IndexStatus == types.IndexStatusActive || index.IndexStatus == "")
+		}
+		if ready {
+			return out.Table, nil
+		}
+		if err := idem.Pause(ctx, settledPoll); err != nil {
+			return nil, fmt.Errorf("table %s is %s; repeat the command to go on waiting (--within): %w", name, out.Table.TableStatus, err)
+		}
+	}
+}
+
+func about(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
+	}
+	return nil
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
