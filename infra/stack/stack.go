@@ -119,7 +119,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	}
 	front := gateway(stack, config, served)
 	p.watch(stack, newMonitor(stack, config), watched{
-		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedule),
+		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedules...),
 	})
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
@@ -266,10 +266,14 @@ func (p parts) worker() function {
 }
 
 func (p parts) sweep() function {
+	environment, statements := p.deliverEnvironment(), slices.Concat(p.deliver(), p.tables.SweepStatements())
+	if p.config.WakeUpsMax != 0 {
+		environment["WAKE_UPS_MAX"] = jsii.String(strconv.Itoa(p.config.WakeUpsMax))
+		statements = append(statements, p.queues.OfferStatements()...)
+	}
 	return function{
 		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
-		timeout: sweepTimeout, environment: p.deliverEnvironment(), once: true,
-		statements: slices.Concat(p.deliver(), p.tables.SweepStatements()),
+		timeout: sweepTimeout, environment: environment, once: true, statements: statements,
 	}
 }
 
