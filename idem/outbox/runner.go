@@ -82,7 +82,8 @@ func (r *Runner) walks() error {
 	if !ok {
 		return &idem.ConfigError{Field: "Config.WakeUpsMax", Value: r.cfg.WakeUpsMax, Rule: fmt.Sprintf("must be 0 with wake-ups in a %T, which is no outbox.BatchWakeUps", r.wakeUps)}
 	}
-	r.offers.page, r.offers.begin = offerPage, r.offering(queue)
+	// What was offered last is offered again last: a run that comes to the end leaves the rest of the queue's room to the next one.
+	r.offers.page, r.offers.begin, r.offers.wraps = offerPage, r.offering(queue), false
 	return nil
 }
 
@@ -106,7 +107,7 @@ func recordWalk(d *desk, event string, lookTime time.Duration, queue string, how
 // walkOf is a walk through a queue with the desk's bounds; what fails is logged under the event.
 func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string, how laned[Ref]) *walk[Ref] {
 	return &walk[Ref]{
-		cfg: d.cfg, places: d.store, shards: d.store.Shards(), queue: queue, page: d.cfg.SweepPage, lookTime: lookTime, begin: how.begin,
+		cfg: d.cfg, places: d.store, shards: d.store.Shards(), queue: queue, page: d.cfg.SweepPage, lookTime: lookTime, begin: how.begin, wraps: true,
 		failed: func(ctx context.Context, err error, about any) { d.unlooked(ctx, event, err, about) },
 	}
 }

@@ -29,6 +29,8 @@ type walk[Ref any] struct {
 	lookTime time.Duration
 	// ahead is by how much the queue's places are later than somebody should look.
 	ahead time.Duration
+	// wraps says that a run which began at a place goes on with what lies before it, once it is at the end.
+	wraps bool
 	// at is when a listed one has its place.
 	at func(Ref) time.Time
 	// begin makes what takes the pages of one run.
@@ -86,7 +88,7 @@ type round[Ref any] struct {
 }
 
 // run takes once what is due in the shards, within the bounds and the context's deadline: in each shard from where the last run
-// stopped to the end, and then what lies before. It returns an error only where none of the shards could be listed.
+// stopped to the end and, where the walk wraps, what lies before. It returns an error only where none of the shards could be listed.
 func (w *walk[Ref]) run(ctx context.Context, shards []int) (Counts, error) {
 	r := &round[Ref]{walk: w, stops: map[int]page[Ref]{}, kept: map[int]string{}, since: map[int]time.Time{}}
 	shards = w.turned(shards)
@@ -95,7 +97,7 @@ func (w *walk[Ref]) run(ctx context.Context, shards []int) (Counts, error) {
 	for _, shard := range shards {
 		// What becomes due from now on is the next run's.
 		until := r.cfg.Now().Add(r.ahead).UTC().Truncate(time.Millisecond)
-		if end, done := r.through(ctx, to, page[Ref]{shard: shard}, until); done && !r.since[shard].IsZero() {
+		if end, done := r.through(ctx, to, page[Ref]{shard: shard}, until); done && r.wraps && !r.since[shard].IsZero() {
 			behind = append(behind, page[Ref]{shard: shard, number: end + 1, behind: true})
 		}
 	}

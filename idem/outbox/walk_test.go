@@ -73,7 +73,7 @@ func (x *index) walk(page, most int) *noted {
 	n.walk = &walk[int]{
 		cfg:  Config{SweepPage: page, SweepMax: most, SweepConcurrency: 1, StoreTimeout: time.Second, Now: time.Now},
 		page: page, places: x, name: "numbers",
-		shards: len(x.shards), list: x.list, at: place, lookTime: 2 * time.Second,
+		shards: len(x.shards), list: x.list, at: place, wraps: true, lookTime: 2 * time.Second,
 		begin: func(ctx context.Context, r *round[int]) taker[int] { return n.how.begin(ctx, r) },
 		failed: func(_ context.Context, _ error, about any) {
 			n.mu.Lock()
@@ -88,7 +88,7 @@ func (x *index) walk(page, most int) *noted {
 func (n *noted) anotherProcess() {
 	old := n.walk
 	n.walk = &walk[int]{
-		cfg: old.cfg, page: old.page, places: old.places, name: old.name, shards: old.shards, list: old.list, at: old.at, lookTime: old.lookTime,
+		cfg: old.cfg, page: old.page, places: old.places, name: old.name, shards: old.shards, list: old.list, at: old.at, wraps: old.wraps, lookTime: old.lookTime,
 		begin: old.begin, failed: old.failed,
 	}
 }
