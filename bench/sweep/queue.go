@@ -46,7 +46,10 @@ func (e *endpoint) queue() (*sqsqueue.Queue, error) {
 }
 
 // sent is an entry of a batch, or the one of a request without a batch.
-type sent struct{ Id, MessageBody string }
+type sent struct {
+	ID          string `json:"Id"`
+	MessageBody string
+}
 
 // ServeHTTP implements http.Handler for SendMessage, SendMessageBatch and GetQueueAttributes.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +90,7 @@ func (e *endpoint) take(entry sent) map[string]string {
 	e.times[maphash.String(e.seed, entry.MessageBody)]++
 	e.waiting++
 	sum := md5.Sum([]byte(entry.MessageBody))
-	return map[string]string{"Id": entry.Id, "MessageId": entry.Id, "MD5OfMessageBody": hex.EncodeToString(sum[:])}
+	return map[string]string{"Id": entry.ID, "MessageId": entry.ID, "MD5OfMessageBody": hex.EncodeToString(sum[:])}
 }
 
 // receive takes so many wake-ups out of the queue, and returns how many messages were offered until now, and how many more
