@@ -116,7 +116,7 @@ func TestPlansAgreeWithASecondComputation(t *testing.T) {
 			is("api", p.Functions[0].Planned, api)
 			is("authorizer", p.Functions[1].Planned, authorizer)
 			is("worker", p.Functions[2].Planned, lanes)
-			is("executions", p.Quotas[0].Needed, max(api+authorizer+lanes+3, ceil(requests, 7)))
+			is("executions", p.Quotas[0].Needed, max(api+authorizer+lanes+2*min(16, max(8, ceil(2*rate, 700)))+1, ceil(requests, 7)))
 			is("gateway", p.Quotas[1].Needed, ceil(requests*10, 7))
 			month := 730 * 3600.0
 			perSecond := (0.625*16*float64(rate) + 0.125*(2.1*float64(rate)+float64(requests)/2)) / 1e6
@@ -309,6 +309,40 @@ func TestMemoryOfOptionalFunctionsIsTheirs(t *testing.T) {
 		}
 		if want := fmt.Sprintf("memoryMiB: %d", optionalMemoryMiB); strings.Count(string(source), want) != 1 {
 			t.Errorf("infra/stack/%s.go: no %q", name, want)
+		}
+	}
+}
+
+// The template of the default stack tells neither what a sweep reads in one call, nor what it lets wait with outbox=sqs.
+func TestWhatASweepOffersIsWhatTheStackSets(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"infra/stack/outbox.go":           fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
+		"infra/idemconstruct/delivery.go": fmt.Sprintf("runsMax = %d", sweepRunsMax),
+		"idem/outbox/config.go":           fmt.Sprintf("cmp.Or(c.SweepMax, %d)", sweepMax),
+		"bench/sweep/due.go":              fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
+	} {
+		source, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(strings.ReplaceAll(string(source), "_", ""), want) != 1 {
+			t.Errorf("%s: no %q", file, want)
+		}
+	}
+	p, _ := planned(t)
+	if p.Deployed.SweepRuns != 8 {
+		t.Errorf("%d calls of the sweep a minute", p.Deployed.SweepRuns)
+	}
+	for outbox, carries := range map[string]float64{"streams": 0.7 * 8 * 10_000 / 60, "sqs": 0.7 * 200_000 / 60} {
+		p, _ := planned(t, "--outbox", outbox)
+		for _, limit := range p.Limits {
+			if strings.HasPrefix(limit.What, "sweep after an outage") && math.Abs(limit.Carries-carries) > 1e-6 {
+				t.Errorf("%s: %+v, want %g", outbox, limit, carries)
+			}
 		}
 	}
 }

@@ -49,6 +49,8 @@ type Deployed struct {
 	StreamBatch    float64 `json:"stream_batch"`
 	StreamParallel float64 `json:"stream_parallel"`
 	QueueBatch     float64 `json:"queue_batch"`
+	// SweepRuns is how often the sweep, and the reconciler, is called each minute: each call has shards of its own.
+	SweepRuns int `json:"sweep_runs"`
 	// MemoryMiB is each function's, by name.
 	MemoryMiB map[string]float64 `json:"memory_mib"`
 }
@@ -154,6 +156,7 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 				BatchSize             float64
 				ParallelizationFactor float64
 				Environment           struct{ Variables map[string]any }
+				Targets               []struct{ Input string }
 			}
 		}
 	}
@@ -161,6 +164,7 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 		return Deployed{}, err
 	}
 	d = Deployed{LedgerShards: table.LedgerShards, MemoryMiB: map[string]float64{}}
+	targets := 0 // the sweep's and the reconciler's, as many each
 	for id, resource := range template.Resources {
 		p := resource.Properties
 		switch resource.Type {
@@ -172,6 +176,12 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 					return Deployed{}, err
 				}
 			}
+		case "AWS::Events::Rule":
+			for _, target := range p.Targets {
+				if strings.Contains(target.Input, `"shards"`) {
+					targets++
+				}
+			}
 		case "AWS::Lambda::EventSourceMapping":
 			if p.ParallelizationFactor != 0 {
 				d.StreamBatch, d.StreamParallel = p.BatchSize, p.ParallelizationFactor
@@ -180,8 +190,9 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 			}
 		}
 	}
-	if d.OutboxShards == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
-		return Deployed{}, fmt.Errorf("a function or mapping is missing: %+v", d)
+	d.SweepRuns = targets / 2
+	if d.SweepRuns == 0 || d.OutboxShards == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
+		return Deployed{}, fmt.Errorf("a function, mapping or schedule is missing: %+v", d)
 	}
 	return d, nil
 }

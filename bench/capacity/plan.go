@@ -23,8 +23,13 @@ const (
 	eventualRead = 0.5
 	// ledgerWrites is what the ledger index of package table consumes of each payment: keys only, which never change.
 	ledgerWrites = 1
-	// scheduled are the functions that run once at a time: sweep, reconcile and drift.
-	scheduled = 3
+	// driftRuns is how many of the drift job run at a time, and sweepRunsMax the most calls that share the shards in a minute.
+	driftRuns    = 1
+	sweepRunsMax = 16
+	// sweepMax is how many messages one call of the sweep reads (outbox.Config.SweepMax): where the worker reads the stream itself.
+	sweepMax = 10_000
+	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue with outbox=sqs.
+	wakeUpsMax = 200_000
 	// optionalMemoryMiB is that of webhook and relay, which the stack has only by context.
 	optionalMemoryMiB = 256
 )
@@ -243,10 +248,15 @@ func functions(t Traffic, f facts, from []Mapping) []Function {
 	return all
 }
 
+// scheduled is how many executions sweep, reconciler and drift job have at once, with as many shards as are needed.
+func scheduled(p Plan) float64 {
+	return 2*min(max(float64(p.Deployed.SweepRuns), p.Indexes[0].Shards), sweepRunsMax) + driftRuns
+}
+
 // quotas are planned with the same room as the rest.
 func quotas(p Plan) []Quota {
 	t := p.Traffic
-	executions, fastest := float64(scheduled), 0.0
+	executions, fastest := scheduled(p), 0.0
 	for _, one := range p.Functions {
 		executions += one.Planned
 		fastest = max(fastest, one.PerSecond)
@@ -304,6 +314,7 @@ func limits(p Plan) []Limit {
 			Remedy: "set its warm throughput: " + figure(of.Shards*partitionWrites) + " write units",
 		})
 	}
+	all = append(all, recovery(t, d))
 	if t.Outbox == "sqs" {
 		all = append(all, Limit{
 			What: "queue of wake-ups, batches at once " + figure(queueBatchesMax), Carries: p.Mappings[1].Carries,
@@ -316,6 +327,23 @@ func limits(p Plan) []Limit {
 	}
 	slices.SortStableFunc(all, func(a, b Limit) int { return cmp.Compare(a.Carries, b.Carries) })
 	return all
+}
+
+// recovery is what the sweep offers each second of messages that are due after an outage: as long as it lasts, they are as many as
+// there are payments.
+func recovery(t Traffic, d Deployed) Limit {
+	if t.Outbox == "sqs" {
+		return Limit{
+			What:    "sweep after an outage, wake-ups " + figure(wakeUpsMax),
+			Carries: wakeUpsMax / 60.0,
+			Remedy:  "deploy with wakeUpsMax=" + figure(whole(t.Rate/t.Utilisation*60)),
+		}
+	}
+	return Limit{
+		What:    "sweep after an outage, calls a minute " + figure(float64(d.SweepRuns)),
+		Carries: float64(d.SweepRuns) * sweepMax / 60,
+		Remedy:  "deploy with outbox=sqs: the sweep then offers from the index",
+	}
 }
 
 // Cost is one line of a month's bill.

@@ -120,7 +120,7 @@ func (s *sheet) lambda(p Plan) {
 	for _, of := range p.Functions {
 		s.row(of.Name, figure(of.PerSecond), figure(of.MemoryMiB), figure(of.Concurrency), figure(of.Planned))
 	}
-	s.row("sweep, reconcile, drift", "", "", "", figure(scheduled))
+	s.row("sweep, reconcile, drift", "", "", "", figure(scheduled(p)))
 	s.flush()
 }
 

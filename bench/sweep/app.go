@@ -68,7 +68,7 @@ func newApp(ctx context.Context, url string, rows int) (*app, error) {
 	clock := func() time.Time { return a.now }
 	a.queue = memqueue.New(clock)
 	var err error
-	if err := a.createTables(ctx, rows); err != nil {
+	if a.tables, err = createTables(ctx, a.raw, fmt.Sprintf("bench-%d", rows)); err != nil {
 		return nil, err
 	}
 	a.store, err = dynamo.New(a.raw, dynamo.Config{
@@ -92,14 +92,14 @@ func newApp(ctx context.Context, url string, rows int) (*app, error) {
 
 // createTables makes the two tables, without the stream: nobody reads it here, and an emulator that keeps it in memory
 // would take hours to fill.
-func (a *app) createTables(ctx context.Context, rows int) error {
-	a.tables = dynamotest.Tables{Idempotency: fmt.Sprintf("bench-%d-idempotency", rows), Outbox: fmt.Sprintf("bench-%d-outbox", rows)}
-	if err := dynamotest.CreateTable(ctx, a.raw, a.tables.Idempotency, schema.Idempotency()); err != nil {
-		return err
+func createTables(ctx context.Context, raw *dynamodb.Client, name string) (dynamotest.Tables, error) {
+	tables := dynamotest.Tables{Idempotency: name + "-idempotency", Outbox: name + "-outbox"}
+	if err := dynamotest.CreateTable(ctx, raw, tables.Idempotency, schema.Idempotency()); err != nil {
+		return tables, err
 	}
 	outbox := schema.Outbox()
 	outbox.StreamNewImage = false
-	return dynamotest.CreateTable(ctx, a.raw, a.tables.Outbox, outbox)
+	return tables, dynamotest.CreateTable(ctx, raw, tables.Outbox, outbox)
 }
 
 // runs sets up what brings messages and records to an end; half of what the probe of records is asked about has happened.

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -34,15 +35,16 @@ type population struct {
 	caught *dynamodb.PutItemInput
 }
 
-func newPopulation(a *app) (*population, error) {
+// newPopulation makes rows for tables of so many shards.
+func newPopulation(raw *dynamodb.Client, tables dynamotest.Tables, shards int) (*population, error) {
 	p := &population{mint: storage.IDGenerator{Random: seeded(0)}}
-	client := dynamodb.New(a.raw.Options(), func(o *dynamodb.Options) {
+	client := dynamodb.New(raw.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Catch", p.catch), middleware.Before)
 		})
 	})
 	var err error
-	p.store, err = dynamo.New(client, dynamo.Config{IdempotencyTable: a.tables.Idempotency, OutboxTable: a.tables.Outbox, Shards: shards})
+	p.store, err = dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Shards: shards})
 	return p, err
 }
 
@@ -120,12 +122,37 @@ func (p *population) make(n int) (r storage.Record, m storage.Message, err error
 	return r, m, nil
 }
 
+// due is the n-th of so many messages that were committed within the last span, and that nobody has claimed.
+func (p *population) due(ctx context.Context, n, of int, span time.Duration) (table string, put types.WriteRequest, err error) {
+	_, m, err := p.make(n)
+	if err != nil {
+		return "", put, err
+	}
+	begun := noon.Add(-span + span*time.Duration(n)/time.Duration(of)).Truncate(time.Millisecond)
+	m = storage.Message{
+		Revision: m.Revision, ID: m.ID, Index: 1, OperationID: m.OperationID, RecordKey: m.RecordKey, Tenant: tenant, Topic: topic, Payload: m.Payload,
+		State: storage.MessagePending, CreatedAt: begun, NextAttemptAt: begun, SweepAt: begun, Detached: true,
+		Retention: 24 * time.Hour, SchemaVersion: storage.SchemaVersion,
+	}
+	if err := p.store.UpdateMessage(ctx, m, storage.FenceOfMessage(m)); err != nil {
+		return "", put, err
+	}
+	return *p.caught.TableName, types.WriteRequest{PutRequest: &types.PutRequest{Item: p.caught.Item}}, nil
+}
+
 // fill writes so many rows, half of them into each table, and tells of each tenth part.
 func (a *app) fill(ctx context.Context, rows int, told func(done int)) error {
-	p, err := newPopulation(a)
+	p, err := newPopulation(a.raw, a.tables, shards)
 	if err != nil {
 		return err
 	}
+	return write(ctx, a.raw, rows, p.row, told)
+}
+
+// write writes so many rows as they are made, and tells of each tenth part.
+func write(
+	ctx context.Context, raw *dynamodb.Client, rows int, row func(context.Context, int) (string, types.WriteRequest, error), told func(done int),
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	batches := make(chan map[string][]types.WriteRequest, writers)
@@ -133,7 +160,7 @@ func (a *app) fill(ctx context.Context, rows int, told func(done int)) error {
 	for range writers {
 		group.Go(func() {
 			for b := range batches {
-				if err := a.write(ctx, b); err != nil {
+				if err := writeBatch(ctx, raw, b); err != nil {
 					cancel(err)
 				}
 			}
@@ -142,7 +169,7 @@ func (a *app) fill(ctx context.Context, rows int, told func(done int)) error {
 	for from := 0; from < rows && ctx.Err() == nil; from += batch {
 		b := map[string][]types.WriteRequest{}
 		for i := from; i < min(from+batch, rows); i++ {
-			table, put, err := p.row(ctx, i)
+			table, put, err := row(ctx, i)
 			if err != nil {
 				cancel(err)
 				break
@@ -159,10 +186,10 @@ func (a *app) fill(ctx context.Context, rows int, told func(done int)) error {
 	return context.Cause(ctx)
 }
 
-// write writes a batch, and what the endpoint left of it.
-func (a *app) write(ctx context.Context, b map[string][]types.WriteRequest) error {
+// writeBatch writes a batch, and what the endpoint left of it.
+func writeBatch(ctx context.Context, raw *dynamodb.Client, b map[string][]types.WriteRequest) error {
 	for len(b) > 0 {
-		out, err := a.raw.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: b})
+		out, err := raw.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: b})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,12 @@
 //
 //	go run ./bench/sweep                    # 1,000 rows and 1,000,000; about five minutes
 //	go run ./bench/sweep --rows 20000       # seconds
+//
+// With --due it measures what an outage leaves: so many messages that are due, offered to a queue by a sweep for each shard, side by
+// side, once a minute. It prints calls, capacity and time, by minute and by shard, until everything was offered; and, for comparison,
+// a minute of sweeps that read each message.
+//
+//	go run ./bench/sweep --due 1000000      # about ten minutes, most of it to fill the table
 package main
 
 import (
@@ -24,6 +30,7 @@ const fewRows = 1000
 
 type arguments struct {
 	Endpoint string `default:"dynoxide" enum:"dynoxide,dynamodb-local" help:"The emulator to measure on: ${enum}."`
+	Due      int    `default:"0" help:"Due messages to offer to a queue, at least 1,000; 0 measures tables of --rows instead."`
 	Rows     int    `default:"1000000" help:"Rows of both tables together, at least 1,000; 100 of them are stuck."`
 }
 
@@ -40,6 +47,9 @@ func main() {
 var errGrows = errors.New("the cost grows with the table")
 
 func (a arguments) run(ctx context.Context) error {
+	if a.Due != 0 {
+		return a.runDue(ctx)
+	}
 	if a.Rows < fewRows {
 		return fmt.Errorf("--rows %d: at least %d", a.Rows, fewRows)
 	}
@@ -64,4 +74,29 @@ func (a arguments) run(ctx context.Context) error {
 		return errGrows
 	}
 	return nil
+}
+
+func (a arguments) runDue(ctx context.Context) error {
+	if a.Due < fewRows {
+		return fmt.Errorf("--due %d: at least %d", a.Due, fewRows)
+	}
+	printer := progress.New(os.Stderr)
+	endpoint, err := emulator.OpenDynamoDB(ctx, a.Endpoint, printer)
+	if err != nil {
+		return err
+	}
+	defer endpoint.Stop()
+	b, err := newBacklog(ctx, endpoint.URL, a.Due, wakeUpsMax, func(done int) { printer.Line("%9d of %d rows", done, a.Due) })
+	if err != nil {
+		return err
+	}
+	minutes, err := b.minutes(ctx)
+	if err != nil {
+		return err
+	}
+	reading, err := b.run(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return renderDue(os.Stdout, a.Due, wakeUpsMax, minutes, reading)
 }

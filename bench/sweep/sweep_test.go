@@ -47,3 +47,42 @@ func measured(t *testing.T, url string, rows int) []stage {
 	}
 	return stages
 }
+
+// What an outage leaves is offered without a read of a message, at a price that follows from its number: everything once, nothing
+// twice, and minute by minute as much as the queue takes.
+func TestWhatIsDueIsOfferedByTheQueuesRate(t *testing.T) {
+	dynamotest.Each(t, func(t *testing.T, url string) {
+		b, err := newBacklog(t.Context(), url, 4000, 1600, func(int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		minutes, err := b.minutes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		offered, reads, writes, calls := 0, 0.0, 0.0, map[string]int{}
+		for i, m := range minutes {
+			offered, reads, writes = offered+m.offered, reads+m.reads, writes+m.writes
+			for name, n := range m.calls {
+				calls[name] += n
+			}
+			if i < 2 && m.offered < 1300 || m.offered > 1600 { // a run that begins later finds some of the room taken
+				t.Errorf("minute %d: %d offered", i+1, m.offered)
+			}
+		}
+		last := minutes[len(minutes)-1]
+		if len(minutes) > 4 || offered != 4000 || last.lost != 0 {
+			t.Errorf("%d offered in %d minutes, %d of them doubled", offered, len(minutes), last.lost)
+		}
+		// A page has up to 1,000, a run 200. Places: a GetItem and an UpdateItem for each run that does not come to the end.
+		most := len(minutes) * dueShards
+		if calls["SendMessage"] != 0 || calls["SendMessageBatch"] > offered/10+2*most || calls["GetItem"] > most || calls["UpdateItem"] > most ||
+			calls["Query"] > 5*most || reads > 200 || writes > float64(most) {
+			t.Errorf("%g R, %g W, %v", reads, writes, calls)
+		}
+		reading, err := b.run(t.Context(), 0)
+		if err != nil || reading.offered < 4000 || reading.offered > 4000+dueShards || reading.calls["GetItem"] < 4000 || reading.calls["SendMessage"] < 4000 {
+			t.Errorf("reading each: %+v, %v", reading, err)
+		}
+	})
+}

@@ -1,4 +1,5 @@
-// Command reconcile decides what is unknown by asking the provider: once a minute, by schedule, and whenever it is invoked.
+// Command reconcile decides what is unknown by asking the provider: once a minute, by schedule, and whenever it is invoked. Its
+// event may name the shards that it looks into, {"shards":[0]}; without it looks into all.
 package main
 
 import (
@@ -16,7 +17,7 @@ func main() {
 	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Worker]()))))
 }
 
-func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (outbox.Report, error), error) {
+func handler(ctx context.Context, cfg config.Worker) (func(context.Context, delivery.Run) (outbox.Report, error), error) {
 	parts, err := delivery.New(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -28,14 +29,17 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context) (out
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (outbox.Report, error) {
+	return func(ctx context.Context, run delivery.Run) (outbox.Report, error) {
 		defer parts.Tracing.Flush(ctx)
-		did, err := runner.Reconcile(ctx)
+		if err := run.Check(); err != nil {
+			return outbox.Report{}, err
+		}
+		did, err := runner.Reconcile(ctx, run.Shards...)
 		if err != nil {
-			parts.Logger.ErrorContext(ctx, "reconciliation failed", "report", did) // the error is the invocation's
+			parts.Logger.ErrorContext(ctx, "reconciliation failed", "shards", run.Shards, "report", did) // the error is the invocation's
 			return did, err
 		}
-		parts.Logger.InfoContext(ctx, metric.ReconcileRun, "report", did)
+		parts.Logger.InfoContext(ctx, metric.ReconcileRun, "shards", run.Shards, "report", did)
 		return did, nil
 	}, nil
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -16,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
-// reconciled runs the function as its environment makes it.
-func reconciled(t *testing.T) (outbox.Report, error) {
+// reconciled runs the function as its environment makes it; without shards it looks into all.
+func reconciled(t *testing.T, shards ...int) (outbox.Report, error) {
 	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
@@ -27,7 +29,7 @@ func reconciled(t *testing.T) (outbox.Report, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t.Context())
+	return run(t.Context(), delivery.Run{Shards: shards})
 }
 
 func want(t *testing.T, want outbox.Counts) {
@@ -126,6 +128,30 @@ func TestReconcileCountsItsRuns(t *testing.T) {
 	for _, line := range log() {
 		if line.Metrics["reconcile.run"] != 0 {
 			t.Errorf("%+v: counted all the same", line)
+		}
+	}
+}
+
+// The runs of a minute have a shard each, and one that does not exist is an error.
+func TestReconcileOfEachShard(t *testing.T) {
+	s := lambdatest.New(t)
+	a := s.Accept(t, time.Hour)
+	a.Park(t)
+	a.Charge(t)
+	settled := 0
+	for shard := range 8 {
+		did, err := reconciled(t, shard)
+		if err != nil || did.Messages != (outbox.Counts{Settled: did.Messages.Settled}) {
+			t.Errorf("shard %d: %+v, %v", shard, did, err)
+		}
+		settled += did.Messages.Settled
+	}
+	if settled != 1 {
+		t.Errorf("%d settled, want one", settled)
+	}
+	for _, shards := range [][]int{{}, {8}, {-1}, {3, 3}} {
+		if did, err := reconciled(t, shards...); err == nil || !strings.Contains(err.Error(), "shards") || did != (outbox.Report{}) {
+			t.Errorf("%v: %+v, %v", shards, did, err)
 		}
 	}
 }

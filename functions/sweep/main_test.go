@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -15,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
-// swept runs the function as its environment makes it.
-func swept(t *testing.T) (outbox.Report, error) {
+// swept runs the function as its environment makes it; without shards it looks into all.
+func swept(t *testing.T, shards ...int) (outbox.Report, error) {
 	t.Helper()
 	cfg, err := config.Read[config.Worker]()
 	if err != nil {
@@ -26,7 +28,7 @@ func swept(t *testing.T) (outbox.Report, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t.Context())
+	return run(t.Context(), delivery.Run{Shards: shards})
 }
 
 // docs/operator.md "DueOld": each run tells what waits.
@@ -118,4 +120,59 @@ func TestSweepParksWhatDied(t *testing.T) {
 	if did, err := swept(t); err != nil || did != (outbox.Report{}) {
 		t.Errorf("again: %+v, %v", did, err)
 	}
+}
+
+// The runs of a minute have a shard each: together they offer what is due, once, and one of them counts what waits.
+func TestSweepOfEachShard(t *testing.T) {
+	s := lambdatest.New(t)
+	s.AcceptMore(t, 12, time.Minute)
+	log := lambdatest.Log(t)
+	offered, counted := 0, 0
+	for shard := range 8 {
+		did, err := swept(t, shard)
+		if err != nil || did.Messages != (outbox.Counts{Offered: did.Messages.Offered}) {
+			t.Errorf("shard %d: %+v, %v", shard, did, err)
+		}
+		offered += did.Messages.Offered
+		for _, line := range log() {
+			if waits, told := line.Metrics["outbox.backlog.due"]; told {
+				if counted++; shard != 0 || waits != 12 {
+					t.Errorf("shard %d counts %v", shard, waits)
+				}
+			}
+		}
+	}
+	if sent := s.Queues.WakeUps(); offered != 12 || len(sent) != 12 || counted != 1 {
+		t.Errorf("%d offered, %d in the queue, counted %d times", offered, len(sent), counted)
+	}
+}
+
+// docs/operator.md "SweepSilent": an event that names no shard, or one that does not exist, is an error, and no run without work.
+func TestSweepRefusesShardsThatDoNotExist(t *testing.T) {
+	s := lambdatest.New(t)
+	s.Accept(t, time.Minute)
+	for _, shards := range [][]int{{}, {8}, {-1}, {3, 3}} {
+		did, err := swept(t, shards...)
+		if err == nil || !strings.Contains(err.Error(), "shards") || did != (outbox.Report{}) {
+			t.Errorf("%v: %+v, %v", shards, did, err)
+		}
+	}
+	if len(s.Queues.WakeUps()) > 0 {
+		t.Error("something was offered")
+	}
+}
+
+// With WAKE_UPS_MAX the sweep fills the queue from the index, in batches, and reads no message.
+func TestSweepFillsTheQueue(t *testing.T) {
+	s := lambdatest.New(t)
+	t.Setenv("WAKE_UPS_MAX", "1000")
+	s.AcceptMore(t, 15, time.Minute)
+	a := s.Accept(t, 25*time.Hour) // never begun: the worker will cancel it
+	if did, err := swept(t, 0, 1, 2, 3, 4, 5, 6, 7); err != nil || did != (outbox.Report{Messages: outbox.Counts{Offered: 16}}) {
+		t.Errorf("%+v, %v, want 16 offered", did, err)
+	}
+	if sent := s.Queues.WakeUps(); len(sent) != 16 {
+		t.Errorf("%d wake-ups", len(sent))
+	}
+	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
 }

@@ -47,9 +47,11 @@ func TestWhatIsSentWhileOpen(t *testing.T) {
 			_, _, err := s.QueuedRecords(ctx, storage.QueueLease, 0, time.Now(), 1, "")
 			return err
 		}, faulty.QueuedRecords, false},
-		"store a decline": {insert(storage.StateCompleted), faulty.Insert, true},
-		"complete":        {update(storage.StateCompleted), faulty.Update, true},
-		"release":         {update(storage.StateFailedRetryable), faulty.Update, true},
+		"where a run goes on": {func(ctx context.Context, s *breaker.Store) error { _, err := s.Place(ctx, "offer.0"); return err }, faulty.Place, false},
+		"where a run stopped": {func(ctx context.Context, s *breaker.Store) error { return s.SetPlace(ctx, "offer.0", "cursor") }, faulty.SetPlace, true},
+		"store a decline":     {insert(storage.StateCompleted), faulty.Insert, true},
+		"complete":            {update(storage.StateCompleted), faulty.Update, true},
+		"release":             {update(storage.StateFailedRetryable), faulty.Update, true},
 		"renew": {func(ctx context.Context, s *breaker.Store) error {
 			return s.Renew(ctx, record(storage.StateInProgress), storage.FenceOfHolder(record(storage.StateInProgress)))
 		}, faulty.Renew, true},

@@ -7,6 +7,7 @@
 //
 //	refused while open                  sent always
 //	Get, QueuedMessages, QueuedRecords  Message (evidence is judged by it), LoadResponse (its record was just read)
+//	Place                               SetPlace
 //	Insert, Update to in_progress       Insert, Update to anything else: complete, reject, release, fence off, park
 //	UpdateMessage to claimed            UpdateMessage to anything else: back off, park, offer
 //	                                    commits (their handler has run) and settlements

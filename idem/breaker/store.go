@@ -129,6 +129,20 @@ func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.
 	return func(ctx context.Context) error { return s.end(ctx, inner) }, nil
 }
 
+// Place implements outbox.Store.
+func (s *Store) Place(ctx context.Context, name string) (cursor string, err error) {
+	err = s.begin(ctx, func(ctx context.Context) (err error) {
+		cursor, err = s.inner.Place(ctx, name)
+		return err
+	})
+	return cursor, err
+}
+
+// SetPlace implements outbox.Store.
+func (s *Store) SetPlace(ctx context.Context, name, cursor string) error {
+	return s.end(ctx, func(ctx context.Context) error { return s.inner.SetPlace(ctx, name, cursor) })
+}
+
 // QueuedMessages implements outbox.Store.
 func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error) {
 	err = s.begin(ctx, func(ctx context.Context) (err error) {

@@ -309,6 +309,7 @@ func TestReadsFailPlainly(t *testing.T) {
 			_, _, err := store.QueuedMessages(ctx, storage.QueueOffer, 0, base, 1, "")
 			return err
 		}},
+		"place": {"GetItem", func(ctx context.Context) error { _, err := store.Place(ctx, "offer.0"); return err }},
 		"queue of records": {"Query", func(ctx context.Context) error {
 			_, _, err := store.QueuedRecords(ctx, storage.QueueLease, 0, base, 1, "")
 			return err

@@ -47,16 +47,18 @@ func (s *Store) touch(ctx context.Context, doing string, key storage.RecordKey, 
 	return s.updateItem(ctx, doing, s.cfg.IdempotencyTable, item{recordKey: stringValue(string(key))}, update, c, s.recordConflict)
 }
 
-// updateItem makes one conditional UpdateItem; lost makes its error of what is stored where the condition failed.
+// updateItem makes one UpdateItem, conditional where c has a text; lost makes its error of what is stored where the condition failed.
 func (s *Store) updateItem(ctx context.Context, doing, table string, key item, update string, c condition, lost func(stored item) error) error {
 	watched := s.begin("UpdateItem")
 	ctx = watched.trace(ctx)
-	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	in := &dynamodb.UpdateItemInput{
 		TableName: &table, Key: key, UpdateExpression: &update, ConditionExpression: c.text,
-		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		ReturnConsumedCapacity:              s.capacityMode(),
-	}, watched.writes)
+		ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values, ReturnConsumedCapacity: s.capacityMode(),
+	}
+	if c.text != nil {
+		in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	}
+	out, err := s.client.UpdateItem(ctx, in, watched.writes)
 	if err == nil {
 		watched.over(ctx, nil, false, consumed(out.ConsumedCapacity)...)
 		return nil

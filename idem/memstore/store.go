@@ -45,6 +45,8 @@ type Store struct {
 	// refuseBefore is the instant before which data may have been lost.
 	refuseBefore time.Time
 	mark         string
+	// places are where runs of sweeps and reconcilers stopped.
+	places map[string]string
 }
 
 // New makes an empty store. It returns an error for a negative number in the configuration.
@@ -68,7 +70,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	return &Store{
 		cfg: cfg, records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{},
-		rows: map[string][]byte{}, tokens: map[string]sent{},
+		rows: map[string][]byte{}, tokens: map[string]sent{}, places: map[string]string{},
 	}, nil
 }
 

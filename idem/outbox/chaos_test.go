@@ -129,6 +129,14 @@ func (c *chaos) QueuedMessages(ctx context.Context, queue string, shard int, unt
 	return c.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)
 }
 
+func (c *chaos) Place(ctx context.Context, name string) (string, error) {
+	return c.inner.Place(ctx, name)
+}
+
+func (c *chaos) SetPlace(ctx context.Context, name, cursor string) error {
+	return c.inner.SetPlace(ctx, name, cursor)
+}
+
 func (c *chaos) Shards() int { return c.inner.Shards() }
 
 // mortal stands between a worker and its process: a death ends the work at that very point.

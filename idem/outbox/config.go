@@ -55,20 +55,30 @@ type Config struct {
 	// what SweepGrace exceeds ClaimLease by, so it leaves a due message to its wake-up for the shorter of the two.
 	// Default 15 s, so that a first claim within 5 s moves no place.
 	SweepGrace time.Duration
-	// SweepPage is how many messages, or records, a [Runner] lists at once. Default 100.
+	// SweepPage is how many messages, or records, a [Runner] lists at once. Default 100. What is offered unread (WakeUpsMax) is listed
+	// by up to 1,000.
 	SweepPage int
-	// SweepMax bounds how many messages, and how many records, one run of it reads. The next run continues there. Default
-	// 10,000.
+	// SweepMax bounds how many messages, and how many records, one run of it reads; of messages that are unknown, how many of each
+	// topic. The next run continues there. Default 10,000. It does not bound what is offered unread (WakeUpsMax).
 	SweepMax int
-	// SweepConcurrency is how many messages one run of a [Runner] looks at at once, and how many records beside them. Sweep and
-	// Reconcile may run at the same time: a process then looks at up to four times as many. Default 8; at least 1.
+	// SweepConcurrency is how many messages of each of its queues one run of a [Runner] looks at at once, and how many records. Of
+	// messages that are unknown it is the number of each topic (Topic.ProbesMax); of unknown records, where there are several
+	// probes, that of each operation. Of what is offered unread it is the number of batches. Default 8; at least 1: then
+	// everything happens one after the other.
 	//
-	// A look that hangs holds up the others only when as many hang at once. The default suffices for single probes that hang,
-	// and for about 800 looks per second at a store that answers in 10 ms. It does not suffice for a provider that hangs
-	// altogether while many of its messages are due: each look then takes CallTimeout, about 80 end in a minute, and messages
-	// of other topics wait for their turn in the list. With the defaults and a run a minute this keeps up with about 4,500
-	// unknown messages of such a provider, because each is asked about once in ProbeBackoffMax in the end.
+	// A provider that hangs holds up the looks of its own topics: each takes CallTimeout then, and about 80 end in a minute. With a
+	// run a minute this keeps up with about 4,500 unknown messages of each of its topics, because each is asked about once in
+	// ProbeBackoffMax in the end.
 	SweepConcurrency int
+	// WakeUpsMax, where it is not 0, has the sweep offer due messages without reading them, in batches, for as long as fewer wake-ups
+	// wait in the queue. Whoever receives a wake-up reads the message, and does what the sweep would have done: parks it, gives it
+	// up, or cancels it. The queue must be a [BatchWakeUps].
+	//
+	// It is the rate at which a backlog is worked off, times the period of the sweep: 200,000 with a run a minute are up to 3,333
+	// messages a second. It also bounds doubled wake-ups, because a message that is due is offered again while its wake-up waits: each
+	// costs a request to the queue for ten, and its receiver a read. Beyond it, each run still offers up to 100 messages of each
+	// shard. Default 0: the sweep reads each message, and offers it alone.
+	WakeUpsMax int
 	// StoreTimeout bounds one call to the store. A call that takes longer counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
 	// ContentionTries bounds how often a write is tried that fails because of another transaction or a throttle. Evidence
@@ -160,6 +170,8 @@ func (c Config) validate() error {
 		return broken("SweepPage, SweepMax", fmt.Sprintf("%d, %d", c.SweepPage, c.SweepMax), "must be at least 1")
 	case c.SweepConcurrency < 1:
 		return broken("SweepConcurrency", c.SweepConcurrency, "must be at least 1")
+	case c.WakeUpsMax < 0:
+		return broken("WakeUpsMax", c.WakeUpsMax, "must not be negative")
 	case c.ContentionTries < 1 || c.ContentionTries > attemptsBound:
 		return broken("ContentionTries", c.ContentionTries, "must be 1..%d", attemptsBound)
 	case c.ResponseBytesMax < fallbackBytes || c.ResponseBytesMax > responseBytesBound:

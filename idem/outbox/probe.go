@@ -13,7 +13,8 @@ import (
 // Probe looks up, wherever a wrapped handler's effect would be, what became of an operation whose outcome is unknown; it never
 // causes one. What it looks up by is what the handler wrote: the record's OperationID, where the handler handed it down
 // (idem.Tx.OperationID), or something of the application's own. The record is without its response. The context ends after
-// Config.CallTimeout; nil and a panic count as [Unclear]. A [Runner] calls it Config.SweepConcurrency times at once.
+// Config.CallTimeout; nil and a panic count as [Unclear]. One run of a [Runner] calls each operation's Config.SweepConcurrency times at
+// once.
 type Probe func(ctx context.Context, r storage.Record) Finding
 
 // Finding is what a probe found: [Found] for a message, [Executed] for a wrapped operation, [Absent] or [Unclear].

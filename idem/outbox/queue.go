@@ -15,6 +15,27 @@ type WakeUps interface {
 	Schedule(ctx context.Context, tenant string, id idem.MessageID, delay time.Duration) error
 }
 
+// BatchWakeUps are wake-ups that a sweep can ask for in batches, as many as the queue has room for: what Config.WakeUpsMax needs.
+// Packages sqsqueue and memqueue implement it.
+type BatchWakeUps interface {
+	WakeUps
+	// Offer asks for wake-ups without a delay, for at most [OfferBatchMax] messages. It returns an error for each, in their order,
+	// nil for those that are in the queue; one that is reported as failed may be there all the same.
+	Offer(ctx context.Context, wakeUps []WakeUp) []error
+	// Waiting is about how many wake-ups could be received now: not those that are delayed, or being served. It may be a
+	// minute old.
+	Waiting(ctx context.Context) (int, error)
+}
+
+// WakeUp asks for a look at a tenant's message.
+type WakeUp struct {
+	Tenant  string
+	Message idem.MessageID
+}
+
+// OfferBatchMax is the most that is asked of a [BatchWakeUps] at once, because SQS takes no more in one request.
+const OfferBatchMax = 10
+
 // DeadLetters is a queue of dead messages that wait for an operator. The state of a message is its row in the outbox, and
 // a letter only names it. Implementations: as with [WakeUps].
 type DeadLetters interface {

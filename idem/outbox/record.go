@@ -13,7 +13,7 @@ import (
 )
 
 // park makes a wrapped record unknown whose holder died, as the next request with its key would.
-func (r *Runner) park(ctx context.Context, ref storage.RecordRef) (Decision, error) {
+func (r *Runner) park(ctx context.Context, _ string, ref storage.RecordRef) (Decision, error) {
 	state, err := r.engine.ParkDead(ctx, ref.Key)
 	if err != nil || state != storage.StateUnknown {
 		return DecisionNone, err
@@ -29,16 +29,18 @@ func (r *Runner) ReconcileRecord(ctx context.Context, tenant string, id idem.Ope
 	if r.engine == nil {
 		return DecisionNone, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given, to reconcile records"}
 	}
-	return r.questionRecord(ctx, tenant, id, false)
+	return r.questionRecord(ctx, &question{Runner: r}, tenant, id)
 }
 
 // unclear asks about a record that is listed as unknown, if it still is due: the index is stale, and somebody else may just have
 // asked, and put off the next question. One that the index can't name is another release's, or damaged.
-func (r *Runner) unclear(ctx context.Context, ref storage.RecordRef) (Decision, error) {
+//
+// Its operation is known once it was read. Where there are several probes, the first look only says in which lane it stands.
+func (r *Runner) unclear(ctx context.Context, lane string, ref storage.RecordRef) (Decision, error) {
 	if _, err := ref.OperationID.RecordKey(); err != nil {
 		return DecisionNone, &storage.MalformedRecordError{Key: ref.Key, Cause: err}
 	}
-	return r.questionRecord(ctx, ref.Tenant, ref.OperationID, true)
+	return r.questionRecord(ctx, &question{Runner: r, onlyDue: true, laned: len(r.probes) > 1, lane: lane}, ref.Tenant, ref.OperationID)
 }
 
 // unreadable says whether an error is a record that this release can't judge, and tells of it: the release that wrote it can,
@@ -71,6 +73,9 @@ func lookAt(seen storage.Record) time.Time {
 type question struct {
 	*Runner
 	onlyDue bool
+	// laned says that operations have lanes of their own, and lane in which one the question is.
+	laned bool
+	lane  string
 	// seen is the record as it was read, and asked when the question was put. decision is why it is to be put again; none where
 	// it was not put, or where the engine decides by the answer; then answered.
 	seen     storage.Record
@@ -81,8 +86,8 @@ type question struct {
 
 // questionRecord asks, has the engine write what the answer means, and writes otherwise when to ask again. An answer whose
 // write is refused for good is put off like one that decides nothing, and its error is returned besides.
-func (r *Runner) questionRecord(ctx context.Context, tenant string, id idem.OperationID, onlyDue bool) (Decision, error) {
-	q := &question{Runner: r, onlyDue: onlyDue, decision: DecisionNone}
+func (r *Runner) questionRecord(ctx context.Context, q *question, tenant string, id idem.OperationID) (Decision, error) {
+	q.decision = DecisionNone
 	state, err := r.engine.Reconcile(ctx, tenant, id, r.cfg.LongestRequest+r.cfg.ListingDelay, q.ask)
 	switch {
 	case err != nil && q.answered && refusedForGood(err):
@@ -125,6 +130,9 @@ func (q *question) ask(ctx context.Context, seen storage.Record) (found idem.Res
 	if !ok {
 		q.decision = DecisionUnasked
 		return found, false, nil
+	}
+	if q.laned && q.lane != seen.Operation {
+		return found, false, &laneError{seen.Operation}
 	}
 	log := func(level slog.Level, event string, args ...any) { q.logRecord(ctx, level, event, seen, args...) }
 	finding, err := q.probed(ctx, log, executed, func(ctx context.Context) Finding {

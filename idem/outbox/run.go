@@ -92,7 +92,7 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	defer abort()
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.consume(ctx, working, cfg) })
-	for _, round := range []func(context.Context) (Report, error){r.Sweep, r.Reconcile} {
+	for _, round := range []func(context.Context, ...int) (Report, error){r.Sweep, r.Reconcile} {
 		tasks.Go(func() { r.every(ctx, cfg, round) })
 	}
 	ended := make(chan struct{})
@@ -110,7 +110,7 @@ func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 
 // every begins a round each period, the first one after a part of it, so that processes that begin together look at different
 // times. What a round can't do is in the log.
-func (r *Runner) every(ctx context.Context, cfg RunConfig, round func(context.Context) (Report, error)) {
+func (r *Runner) every(ctx context.Context, cfg RunConfig, round func(context.Context, ...int) (Report, error)) {
 	pause := between(0, cfg.Period, r.random())
 	for r.cfg.Pause(ctx, pause) == nil && ctx.Err() == nil {
 		began := r.cfg.Now()

@@ -1,11 +1,14 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/protocol"
@@ -51,47 +54,119 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 		}
 	}
 	r := &Runner{desk: worker.desk, worker: worker, engine: engine, probes: maps.Clone(probes)}
+	if err := r.walks(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// walks makes the walks.
+func (r *Runner) walks() error {
 	// Places are SweepGrace late, so that a first claim, which comes seconds later, need not move its message (ADR 0004). A claim
 	// that died is looked at when its lease is over all the same.
 	ahead := max(0, r.cfg.SweepGrace-r.cfg.ClaimLease)
 	writing, asking := r.cfg.StoreTimeout, r.cfg.StoreTimeout+r.cfg.CallTimeout+r.cfg.SettleMargin
-	r.offers = walkOf(r.desk, sweepFailed, writing, ahead, r.store.QueuedMessages, storage.QueueOffer, r.offer)
-	r.deaths = walkOf(r.desk, sweepFailed, 3*writing, 0, r.store.QueuedMessages, storage.QueueDead, r.remind) // read, letter, place
-	r.doubts = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedMessages, storage.QueueUnknown, r.doubt)
-	r.leases = walkOf(r.desk, sweepFailed, writing+r.cfg.SettleMargin, 0, r.store.QueuedRecords, storage.QueueLease, r.park)
-	r.unknowns = walkOf(r.desk, reconcileFailed, asking, 0, r.store.QueuedRecords, storage.QueueUnknown, r.unclear)
-	return r, nil
+	one := func(string) int { return r.cfg.SweepConcurrency }
+	r.offers = messageWalk(r.desk, sweepFailed, writing, storage.QueueOffer, laned[storage.MessageRef]{look: r.offer, width: one})
+	r.offers.ahead = ahead
+	r.deaths = messageWalk(r.desk, sweepFailed, 3*writing, storage.QueueDead, laned[storage.MessageRef]{look: r.remind, width: one}) // read, letter, place
+	r.doubts = messageWalk(r.desk, reconcileFailed, asking, storage.QueueUnknown, laned[storage.MessageRef]{
+		look: r.doubt, lane: func(ref storage.MessageRef) string { return ref.Topic }, width: r.probesMax,
+	})
+	r.leases = recordWalk(r.desk, sweepFailed, writing+r.cfg.SettleMargin, storage.QueueLease, laned[storage.RecordRef]{look: r.park, width: one})
+	r.unknowns = recordWalk(r.desk, reconcileFailed, asking, storage.QueueUnknown, laned[storage.RecordRef]{look: r.unclear, width: one})
+	if r.cfg.WakeUpsMax == 0 {
+		return nil
+	}
+	queue, ok := r.wakeUps.(BatchWakeUps)
+	if !ok {
+		return &idem.ConfigError{Field: "Config.WakeUpsMax", Value: r.cfg.WakeUpsMax, Rule: fmt.Sprintf("must be 0 with wake-ups in a %T, which is no outbox.BatchWakeUps", r.wakeUps)}
+	}
+	// What was offered last is offered again last: a run that comes to the end leaves the rest of the queue's room to the next one.
+	r.offers.page, r.offers.begin, r.offers.wraps = offerPage, r.offering(queue), false
+	return nil
+}
+
+// probesMax is how many probes of a topic one run makes at once. One that is not registered is not asked about.
+func (r *Runner) probesMax(topic string) int {
+	return cmp.Or(r.topics.byName[topic].ProbesMax, r.cfg.SweepConcurrency)
+}
+
+func messageWalk(d *desk, event string, lookTime time.Duration, queue string, how laned[storage.MessageRef]) *walk[storage.MessageRef] {
+	w := walkOf(d, event, lookTime, queue, how)
+	w.name, w.list, w.at = "messages."+queue, d.store.QueuedMessages, func(ref storage.MessageRef) time.Time { return ref.At }
+	return w
+}
+
+func recordWalk(d *desk, event string, lookTime time.Duration, queue string, how laned[storage.RecordRef]) *walk[storage.RecordRef] {
+	w := walkOf(d, event, lookTime, queue, how)
+	w.name, w.list, w.at = "records."+queue, d.store.QueuedRecords, func(ref storage.RecordRef) time.Time { return ref.At }
+	return w
+}
+
+// walkOf is a walk through a queue with the desk's bounds; what fails is logged under the event.
+func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string, how laned[Ref]) *walk[Ref] {
+	return &walk[Ref]{
+		cfg: d.cfg, places: d.store, shards: d.store.Shards(), queue: queue, page: d.cfg.SweepPage, lookTime: lookTime, begin: how.begin, wraps: true,
+		failed: func(ctx context.Context, err error, about any) { d.unlooked(ctx, event, err, about) },
+	}
 }
 
 // Sweep looks once at every message and every wrapped record that is due, within Config.SweepMax of each and the context's
 // deadline; the next run goes on where it stopped. It offers messages again whose wake-ups were lost or whose workers died,
 // parks or gives up what may not be offered, settles the evidence that a message keeps, reminds an operator once a day of each
-// message that is dead, and makes wrapped records unknown whose holders died. It asks nobody.
+// message that is dead, and makes wrapped records unknown whose holders died. It asks nobody. With Config.WakeUpsMax it reads no
+// message that is due, and leaves what must be decided about it to whoever receives the wake-up.
 //
-// It returns an error only where no shard of one of these queues could be listed.
-func (r *Runner) Sweep(ctx context.Context) (Report, error) {
-	return r.tracedRun(ctx, spanSweep, r.leases, r.offers, r.deaths)
+// shards are those of the queues that it looks into, each once; without any it looks into all. Runs for different shards may go on
+// beside each other, in any processes.
+//
+// It returns an error where no shard of one of these queues could be listed, and an [*idem.ConfigError] for a shard that does not
+// exist or is named twice.
+func (r *Runner) Sweep(ctx context.Context, shards ...int) (Report, error) {
+	return r.tracedRun(ctx, spanSweep, shards, r.leases, r.offers, r.deaths)
 }
 
 // Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
 // messages it asks the provider by the downstream key, through the topic's Probe: it settles what is found, offers what
 // provably never happened, and asks about the rest later, until it is dead. Of records it asks the operation's [Probe]: it
 // completes what is found, frees what provably never happened, and asks about the rest later. Records never die: after a day
-// a person is told, once a day.
-func (r *Runner) Reconcile(ctx context.Context) (Report, error) {
-	return r.tracedRun(ctx, spanReconcile, r.unknowns, r.doubts)
+// a person is told, once a day. A provider that hangs holds up no other's topics (Topic.ProbesMax). shards are as in [Runner.Sweep].
+func (r *Runner) Reconcile(ctx context.Context, shards ...int) (Report, error) {
+	return r.tracedRun(ctx, spanReconcile, shards, r.unknowns, r.doubts)
+}
+
+// chosen are the shards that a run looks into.
+func (r *Runner) chosen(shards []int) ([]int, error) {
+	count := r.store.Shards()
+	if len(shards) == 0 {
+		for shard := range count {
+			shards = append(shards, shard)
+		}
+		return shards, nil
+	}
+	sorted := slices.Sorted(slices.Values(shards))
+	if sorted[0] < 0 || sorted[len(sorted)-1] >= count || len(slices.Compact(sorted)) < len(shards) {
+		return nil, &idem.ConfigError{Field: "shards", Value: shards, Rule: fmt.Sprintf("must be 0 to %d, each once: the store has %d shards", count-1, count)}
+	}
+	return shards, nil
 }
 
 // run goes through the queues side by side, so that none waits for another's end. With a SweepConcurrency of 1 everything
 // happens one after the other, in the caller's goroutine.
-func (r *Runner) run(ctx context.Context, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef]) (did Report, err error) {
+func (r *Runner) run(
+	ctx context.Context, shards []int, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef],
+) (did Report, err error) {
+	if shards, err = r.chosen(shards); err != nil {
+		return did, err
+	}
 	counts, errs := make([]Counts, len(messages)), make([]error, len(messages)+1)
 	var runs []func()
 	if r.engine != nil {
-		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx) })
+		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx, shards) })
 	}
 	for i, queue := range messages {
-		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx) })
+		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx, shards) })
 	}
 	var beside sync.WaitGroup
 	for _, run := range runs {
@@ -117,7 +192,7 @@ func (r *Runner) ReconcileMessage(ctx context.Context, id idem.MessageID) (Decis
 }
 
 // doubt asks about a message that is listed as unknown.
-func (r *Runner) doubt(ctx context.Context, ref storage.MessageRef) (Decision, error) {
+func (r *Runner) doubt(ctx context.Context, _ string, ref storage.MessageRef) (Decision, error) {
 	return r.question(ctx, ref.ID, true)
 }
 
@@ -132,7 +207,7 @@ func (r *Runner) question(ctx context.Context, id idem.MessageID, onlyDue bool) 
 }
 
 // remind tells an operator of a message that is listed as dead.
-func (r *Runner) remind(ctx context.Context, ref storage.MessageRef) (Decision, error) {
+func (r *Runner) remind(ctx context.Context, _ string, ref storage.MessageRef) (Decision, error) {
 	x, err := r.newDelivery(protocol.Remind, ref.ID)
 	if err != nil {
 		return DecisionNone, err
@@ -144,7 +219,7 @@ func (r *Runner) remind(ctx context.Context, ref storage.MessageRef) (Decision, 
 }
 
 // offer does what a message asks for that is listed as due. It reads the row first, because the index is stale.
-func (r *Runner) offer(ctx context.Context, ref storage.MessageRef) (Decision, error) {
+func (r *Runner) offer(ctx context.Context, _ string, ref storage.MessageRef) (Decision, error) {
 	x, err := r.newDelivery(protocol.Offer, ref.ID)
 	if err != nil {
 		return DecisionNone, err

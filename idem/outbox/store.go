@@ -28,6 +28,11 @@ type Store interface {
 	// QueuedMessages lists messages of a queue's shard that are due at until, oldest first, at most limit of them, from
 	// the sparse index: stale. The cursor is "" to begin with and "" when there is no more.
 	QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error)
+	// Place returns the cursor that was last set under the name: where the next run of a [Runner] goes on. "" if none was set. A place
+	// that is lost or out of date makes a run begin elsewhere; what it names may be gone.
+	Place(ctx context.Context, name string) (cursor string, err error)
+	// SetPlace sets the cursor, whatever is stored; "" is none. Names are letters, digits and dots.
+	SetPlace(ctx context.Context, name, cursor string) error
 	// Shards is the number of shards that each queue has, numbered from 0.
 	Shards() int
 }

@@ -26,8 +26,11 @@ type Topic struct {
 	Call func(ctx context.Context, m storage.Message) Outcome
 	// Probe looks the effect up at the provider by the same downstream key; it never causes one. Nil where the provider
 	// offers no look-up: then only a webhook or an operator resolves what is unknown. Its context ends after
-	// Config.CallTimeout; nil and a panic count as [Unclear]. A [Runner] calls it Config.SweepConcurrency times at once.
+	// Config.CallTimeout; nil and a panic count as [Unclear]. A [Runner] calls it ProbesMax times at once.
 	Probe func(ctx context.Context, m storage.Message) Finding
+	// ProbesMax is how many probes of this topic one run of a [Runner] makes at once: what the provider allows, divided by the number
+	// of runs that go on beside each other. Default Config.SweepConcurrency. With a SweepConcurrency of 1 it is 1.
+	ProbesMax int
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
 	// the same settlement. It cannot reject: after an error the message is dead, keeps its evidence, and waits for an
@@ -147,6 +150,7 @@ func (t Topic) withDefaults(cfg Config) Topic {
 	t.ResponseBytesMax = cmp.Or(t.ResponseBytesMax, cfg.ResponseBytesMax)
 	t.LongestRequest = cmp.Or(t.LongestRequest, cfg.LongestRequest)
 	t.ListingDelay = cmp.Or(t.ListingDelay, cfg.ListingDelay)
+	t.ProbesMax = cmp.Or(t.ProbesMax, cfg.SweepConcurrency)
 	t.AttemptsMax = cmp.Or(t.AttemptsMax, 10)
 	t.AgeMax = cmp.Or(t.AgeMax, 24*time.Hour)
 	t.AbandonAfter = cmp.Or(t.AbandonAfter, t.AgeMax)
@@ -169,6 +173,8 @@ func (t Topic) validate(cfg Config) error {
 		return broken("LongestRequest", t.LongestRequest, fmt.Sprintf("must be at least Config.CallTimeout = %v", cfg.CallTimeout))
 	case t.ListingDelay < 0:
 		return broken("ListingDelay", t.ListingDelay, "must not be negative")
+	case t.ProbesMax < 1:
+		return broken("ProbesMax", t.ProbesMax, "must be at least 1")
 	case t.AttemptsMax < 1 || t.AttemptsMax > attemptsBound:
 		return broken("AttemptsMax", t.AttemptsMax, fmt.Sprintf("must be 1..%d", attemptsBound))
 	case t.AgeMax < cfg.ClaimLease:

@@ -113,9 +113,11 @@ func (d *desk) tracedProbe(ctx context.Context, about trace.Context, ask func(co
 }
 
 // tracedRun is [Runner.run] under the span of a batch: what it looks at belongs to traces of its own.
-func (r *Runner) tracedRun(ctx context.Context, name string, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef]) (Report, error) {
+func (r *Runner) tracedRun(
+	ctx context.Context, name string, shards []int, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef],
+) (Report, error) {
 	ctx, span := trace.BeginBatch(ctx, r.cfg.Tracer, name)
-	did, err := r.run(ctx, records, messages...)
+	did, err := r.run(ctx, shards, records, messages...)
 	if span == nil {
 		return did, err
 	}

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -15,35 +16,65 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// index is a sparse index in which everything is always due: shards of numbers, in order.
+// index is a sparse index in which everything is always due: shards of numbers, in order. It keeps places too.
 type index struct {
 	shards [][]int
 	// lists counts the listings; down are the shards that can't be listed.
 	lists int
 	down  []int
+	// places are by name; unplaced says that they can't be read or set.
+	places   map[string]string
+	unplaced bool
+}
+
+func (x *index) Place(_ context.Context, name string) (string, error) {
+	if x.unplaced {
+		return "", errUnlisted
+	}
+	return x.places[name], nil
+}
+
+func (x *index) SetPlace(_ context.Context, name, cursor string) error {
+	if x.unplaced {
+		return errUnlisted
+	}
+	if x.places == nil {
+		x.places = map[string]string{}
+	}
+	x.places[name] = cursor
+	return nil
 }
 
 var errUnlisted = errors.New("down")
 
-func (x *index) list(_ context.Context, _ string, shard int, _ time.Time, limit int, cursor string) ([]int, string, error) {
+func (x *index) list(_ context.Context, _ string, shard int, until time.Time, limit int, cursor string) ([]int, string, error) {
 	x.lists++
 	if slices.Contains(x.down, shard) {
 		return nil, "", errUnlisted
 	}
-	from, _ := strconv.Atoi(cursor)
-	all := x.shards[shard][from:]
+	from, err := strconv.Atoi(cursor)
+	if err != nil && cursor != "" {
+		return nil, "", err
+	}
+	all := slices.DeleteFunc(slices.Clone(x.shards[shard][from:]), func(number int) bool { return place(number).After(until) })
 	if len(all) <= limit {
 		return all, "", nil
 	}
 	return all[:limit], strconv.Itoa(from + limit), nil
 }
 
-// walk goes through the index, one look at a time unless the test says otherwise.
+// place is when a number is due: long ago, in the order of the numbers.
+func place(number int) time.Time { return time.UnixMilli(int64(1 + number)) }
+
+// walk goes through the index, one look at a time unless the test says otherwise. Numbers stand in lanes by lane, where it is set.
 func (x *index) walk(page, most int) *noted {
-	n := &noted{takes: func(int) time.Duration { return 0 }, looked: map[int]int{}}
+	n := &noted{index: x, takes: func(int) time.Duration { return 0 }, looked: map[int]int{}}
+	n.how = laned[int]{look: n.look, width: func(string) int { return n.walk.cfg.SweepConcurrency }}
 	n.walk = &walk[int]{
-		cfg:    Config{SweepPage: page, SweepMax: most, SweepConcurrency: 1, StoreTimeout: time.Second, Now: time.Now},
-		shards: len(x.shards), list: x.list, lookTime: 2 * time.Second, look: n.look,
+		cfg:  Config{SweepPage: page, SweepMax: most, SweepConcurrency: 1, StoreTimeout: time.Second, Now: time.Now},
+		page: page, places: x, name: "numbers",
+		shards: len(x.shards), list: x.list, at: place, wraps: true, lookTime: 2 * time.Second,
+		begin: func(ctx context.Context, r *round[int]) taker[int] { return n.how.begin(ctx, r) },
 		failed: func(_ context.Context, _ error, about any) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -53,9 +84,20 @@ func (x *index) walk(page, most int) *noted {
 	return n
 }
 
+// anotherProcess has the next run be made by a process that knows nothing of those before.
+func (n *noted) anotherProcess() {
+	old := n.walk
+	n.walk = &walk[int]{
+		cfg: old.cfg, page: old.page, places: old.places, name: old.name, shards: old.shards, list: old.list, at: old.at, wraps: old.wraps, lookTime: old.lookTime,
+		begin: old.begin, failed: old.failed,
+	}
+}
+
 // noted is a walk, and what it met.
 type noted struct {
-	walk *walk[int]
+	index *index
+	walk  *walk[int]
+	how   laned[int]
 	// takes is how long the look at a number takes; errs says that it fails.
 	takes func(number int) time.Duration
 	errs  func(number int) bool
@@ -69,7 +111,7 @@ type noted struct {
 	atOnce, most int
 }
 
-func (n *noted) look(ctx context.Context, number int) (Decision, error) {
+func (n *noted) look(ctx context.Context, _ string, number int) (Decision, error) {
 	n.mu.Lock()
 	n.seen = append(n.seen, number)
 	n.looked[number]++
@@ -90,8 +132,15 @@ func (n *noted) look(ctx context.Context, number int) (Decision, error) {
 // run walks once, and returns what was seen in that run.
 func (n *noted) run(ctx context.Context) ([]int, Counts, error) {
 	n.seen, n.failed = nil, nil
-	did, err := n.walk.run(ctx)
+	did, err := n.walk.run(ctx, n.all())
 	return n.seen, did, err
+}
+
+func (n *noted) all() (shards []int) {
+	for shard := range n.index.shards {
+		shards = append(shards, shard)
+	}
+	return shards
 }
 
 func TestAWalkLooksAtEverythingOnce(t *testing.T) {
@@ -105,42 +154,161 @@ func TestAWalkLooksAtEverythingOnce(t *testing.T) {
 	}
 }
 
+// Where a run stopped, the next one goes on, whichever process makes it. A shard of one page is looked at as a whole.
 func TestAWalkGoesOnWhereTheLastOneStopped(t *testing.T) {
 	for _, page := range []int{1, 2, 3, 100} {
 		x := &index{shards: [][]int{{1, 2, 3, 4, 5}, {6, 7}, {8}}}
 		w := x.walk(page, 3)
-		for run, want := range [][]int{{1, 2, 3}, {4, 5, 6}, {7, 8, 1}, {2, 3, 4}} {
+		for run, want := range [][]int{{1, 2, 3}, {4, 5, 6}} {
 			seen, did, err := w.run(t.Context())
 			if !did.Unfinished || err != nil || !slices.Equal(seen, want) {
 				t.Errorf("pages of %d, run %d: %v, %+v, %v; want %v", page, run, seen, did, err, want)
 			}
 		}
+		for range 3 {
+			if _, did, err := w.run(t.Context()); !did.Unfinished || err != nil {
+				t.Errorf("pages of %d: %+v, %v", page, did, err)
+			}
+		}
+		for number := range 8 {
+			if n := w.looked[number+1]; n == 0 || n > 3 {
+				t.Errorf("pages of %d: %d was looked at %d times in 5 runs of 3", page, number+1, n)
+			}
+		}
+	}
+	x := &index{shards: [][]int{{1, 2, 3, 4, 5}}}
+	w := x.walk(2, 3)
+	for run, want := range [][]int{{1, 2, 3}, {4, 5, 1}, {2, 3, 4}, {5, 1, 2}} {
+		if seen, did, err := w.run(t.Context()); !did.Unfinished || err != nil || !slices.Equal(seen, want) {
+			t.Errorf("process %d: %v, %+v, %v; want %v", run, seen, did, err, want)
+		}
+		w.anotherProcess()
+	}
+	if x.lists != 11 { // each but the first lists one page in vain, which says that there are several
+		t.Errorf("%d listings", x.lists)
 	}
 }
 
-// What a context cuts off comes first in the next run, the rest of its page too.
+// A place that can't be read, can't be set, or is no cursor of this release costs looks that were made already, and no others.
+func TestAWalkWhosePlaceIsLostBeginsWithTheOldest(t *testing.T) {
+	for name, lose := range map[string]func(*index){
+		"down": func(x *index) { x.unplaced = true }, "strange": func(x *index) { x.places = map[string]string{"numbers.0": "?"} },
+		"over": func(x *index) { x.places = map[string]string{"numbers.0": "5"} },
+	} {
+		x := &index{shards: [][]int{{1, 2, 3, 4, 5}}}
+		lose(x)
+		w := x.walk(2, 3)
+		if seen, did, err := w.run(t.Context()); !did.Unfinished || did.Errors > 0 || err != nil || !slices.Equal(seen, []int{1, 2, 3}) {
+			t.Errorf("%s: %v, %+v, %v", name, seen, did, err)
+		}
+		if told := len(w.failed) > 0; told != (name != "over") {
+			t.Errorf("%s: told of %v", name, w.failed)
+		}
+	}
+}
+
+// A run that did all clears the place: what is due next is looked at in its order.
+func TestAWalkThatCameToTheEndKeepsNoPlace(t *testing.T) {
+	x := &index{shards: [][]int{{1, 2, 3, 4, 5}}, places: map[string]string{"numbers.0": "3"}}
+	w := x.walk(2, 100)
+	seen, did, err := w.run(t.Context())
+	if did.Unfinished || err != nil || !slices.Equal(seen, []int{4, 5, 1, 2, 3, 4}) { // what is due at the place's very instant twice
+		t.Errorf("%v, %+v, %v", seen, did, err)
+	}
+	if x.places["numbers.0"] != "" {
+		t.Errorf("it keeps %q", x.places["numbers.0"])
+	}
+}
+
+// What a context cuts off comes first in the next run, with the page that it stands in.
 func TestAWalkStopsInTimeForOneLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &index{shards: [][]int{{1, 2, 3}}}
-		w := x.walk(10, 100)
+		x := &index{shards: [][]int{{1, 2, 3, 4, 5, 6}}}
+		w := x.walk(2, 100)
 		w.takes = func(int) time.Duration { return 1001 * time.Millisecond }
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if seen, did, err := w.run(ctx); !did.Unfinished || err != nil || !slices.Equal(seen, []int{1}) {
+		if seen, did, err := w.run(ctx); !did.Unfinished || err != nil || !slices.Equal(seen, []int{1, 2, 3}) {
 			t.Errorf("%v, %+v, %v", seen, did, err)
 		}
-		if seen, did, err := w.run(t.Context()); did.Unfinished || err != nil || !slices.Equal(seen, []int{2, 3}) {
+		w.anotherProcess()
+		if seen, did, err := w.run(t.Context()); did.Unfinished || err != nil || !slices.Equal(seen, []int{3, 4, 5, 6, 1, 2, 3}) {
 			t.Errorf("%v, %+v, %v", seen, did, err)
 		}
-		if x.lists != 1 {
-			t.Errorf("%d listings, want one: the rest was listed already", x.lists)
-		}
+		lists := x.lists
 		over, cancelOver := context.WithCancel(t.Context())
 		cancelOver()
-		if _, did, err := w.run(over); !did.Unfinished || err != nil || x.lists != 1 {
-			t.Errorf("no time at all: %+v, %v, %d listings", did, err, x.lists)
+		if _, did, err := w.run(over); !did.Unfinished || err != nil || x.lists != lists {
+			t.Errorf("no time at all: %+v, %v, %d listings", did, err, x.lists-lists)
 		}
 	})
+}
+
+// A lane whose looks hang holds up no other, whatever is listed first, and none has more looks at once than its own number. What it
+// did not come to is the next run's.
+func TestALaneThatHangsHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &index{shards: [][]int{nil, nil}}
+		for number := range 100 {
+			x.shards[number%2] = append(x.shards[number%2], number)
+		}
+		w := x.walk(3, 1000)
+		w.walk.cfg.SweepConcurrency = 4
+		hangs := func(number int) bool { return number < 80 }
+		w.how.lane = func(number int) string { return strconv.FormatBool(hangs(number)) }
+		w.how.width = func(lane string) int { return map[string]int{"true": 3, "false": 4}[lane] }
+		var mu sync.Mutex
+		atOnce, most, ended := map[string]int{}, map[string]int{}, map[int]time.Duration{}
+		began := time.Now()
+		w.how.look = func(ctx context.Context, lane string, number int) (Decision, error) {
+			mu.Lock()
+			atOnce[lane]++
+			most[lane] = max(most[lane], atOnce[lane])
+			mu.Unlock()
+			_ = idem.Pause(ctx, map[bool]time.Duration{true: 5 * time.Second, false: time.Second}[hangs(number)])
+			mu.Lock()
+			defer mu.Unlock()
+			atOnce[lane]--
+			ended[number] = time.Since(began)
+			return DecisionNone, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+		defer cancel()
+		_, did, err := w.run(ctx)
+		if !did.Unfinished || err != nil || most["true"] != 3 || most["false"] != 4 {
+			t.Errorf("%+v, %v, at once %v", did, err, most)
+		}
+		for number := 80; number < 100; number++ {
+			if after, looked := ended[number]; !looked || after > 5*time.Second { // 20 of a second each, 4 at once
+				t.Errorf("%d ended after %v, %v", number, after, looked)
+			}
+		}
+		if did.Skipped != 20+9 { // three at 0, 5 and 10 s
+			t.Errorf("%d looks", did.Skipped)
+		}
+		if got := x.places["numbers.0"]; got != "9" { // behind the nine
+			t.Errorf("the next run goes on at %q", got)
+		}
+	})
+}
+
+// A look may find that it stands in another lane, and is made there.
+func TestALookGoesOnInItsLane(t *testing.T) {
+	for _, concurrency := range []int{1, 4} {
+		x := &index{shards: [][]int{{1, 2, 3, 4, 5}}}
+		w := x.walk(2, 100)
+		w.walk.cfg.SweepConcurrency = concurrency
+		look := w.how.look
+		w.how.look = func(ctx context.Context, lane string, number int) (Decision, error) {
+			if of := strconv.Itoa(number % 2); lane != of {
+				return DecisionNone, fmt.Errorf("elsewhere: %w", &laneError{of})
+			}
+			return look(ctx, lane, number)
+		}
+		if seen, did, err := w.run(t.Context()); did != (Counts{Skipped: 5}) || err != nil || len(seen) != 5 {
+			t.Errorf("%v, %+v, %v", seen, did, err)
+		}
+	}
 }
 
 func TestAWalkTellsOfShardsThatFail(t *testing.T) {
@@ -161,9 +329,9 @@ func TestASlowLookHoldsUpNoOther(t *testing.T) {
 		x := &index{shards: [][]int{{0, 1, 2, 3}, {4, 5}, {6, 7, 8, 9}}}
 		w, began, ended := x.walk(2, 100), time.Now(), map[int]time.Duration{}
 		w.walk.cfg.SweepConcurrency = 2
-		look := w.walk.look
-		w.walk.look = func(ctx context.Context, number int) (Decision, error) {
-			decision, err := look(ctx, number)
+		look := w.how.look
+		w.how.look = func(ctx context.Context, lane string, number int) (Decision, error) {
+			decision, err := look(ctx, lane, number)
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			ended[number] = time.Since(began)
@@ -186,9 +354,9 @@ func TestASlowLookHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// However runs are stopped, the next one goes on exactly there: no item is looked at twice more often than another. No run
-// exceeds a bound, and its counts are those of its looks.
-func TestAWalkThatIsStoppedAnywhereSkipsNothing(t *testing.T) {
+// However runs are stopped, and whichever process makes them: nothing is starved. No run exceeds a bound, and its counts are those
+// of its looks.
+func TestAWalkThatIsStoppedAnywhereStarvesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
@@ -207,12 +375,17 @@ func TestAWalkThatIsStoppedAnywhereSkipsNothing(t *testing.T) {
 			w.errs = func(number int) bool { return number%3 == 0 }
 			for range 20 {
 				ctx, cancel := stopped(t, random)
-				w.wantRun(t, ctx, total)
+				w.wantRun(t, ctx)
 				cancel()
+				if random.IntN(2) == 0 {
+					first := w.walk.first
+					w.anotherProcess()
+					w.walk.first = first // which process looks into which shard is the caller's
+				}
 			}
 			before := maps.Clone(w.looked)
-			for range (total+w.walk.cfg.SweepMax-1)/w.walk.cfg.SweepMax + 1 {
-				w.wantRun(t, t.Context(), total)
+			for range 2*((total+w.walk.cfg.SweepMax-1)/w.walk.cfg.SweepMax) + len(x.shards) + 1 { // a run that ends a shard may look twice
+				w.wantRun(t, t.Context())
 			}
 			for number := range total {
 				if w.looked[number] == before[number] {
@@ -240,18 +413,11 @@ func stopped(t *testing.T, random *rand.Rand) (context.Context, context.CancelFu
 	return context.WithCancel(t.Context())
 }
 
-// wantRun walks once, and compares what it did with its bounds and with what all runs looked at, of so many items.
-func (n *noted) wantRun(t *testing.T, ctx context.Context, total int) {
+// wantRun walks once, and compares what it did with its bounds.
+func (n *noted) wantRun(t *testing.T, ctx context.Context) {
 	t.Helper()
 	seen, did, err := n.run(ctx)
 	if err != nil || len(seen) > n.walk.cfg.SweepMax || did.Errors != len(n.failed) || did.Skipped+did.Errors != len(seen) {
 		t.Errorf("%d looks, %d of them failed, %d allowed: counted %+v, %v", len(seen), len(n.failed), n.walk.cfg.SweepMax, did, err)
-	}
-	least, most := n.looked[0], n.looked[0]
-	for number := range total {
-		least, most = min(least, n.looked[number]), max(most, n.looked[number])
-	}
-	if most-least > 1 {
-		t.Errorf("looked at one %d times, and at another %d times", most, least)
 	}
 }

@@ -29,6 +29,7 @@ type world struct {
 	inner    *memstore.Store
 	store    *faulty.Store
 	queue    *memqueue.Queue
+	wakes    outbox.WakeUps
 	provider *provider
 	topics   *outbox.Topics
 	worker   *outbox.Worker
@@ -87,7 +88,8 @@ func newWorld(t *testing.T, o options) *world {
 	if o.wakes == nil {
 		o.wakes = w.queue
 	}
-	w.worker, err = outbox.NewWorker(w.store, w.topics, o.wakes, w.queue)
+	w.wakes = o.wakes
+	w.worker, err = outbox.NewWorker(w.store, w.topics, w.wakes, w.queue)
 	w.ok(err)
 	w.runner, err = outbox.NewRunner(w.worker, nil, nil)
 	w.ok(err)

@@ -297,6 +297,16 @@ func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at ti
 	return s.opened(ctx, s.inner.PostponeMessage(ctx, id, at, fence))
 }
 
+// Place implements outbox.Store.
+func (s *Store) Place(ctx context.Context, name string) (string, error) {
+	return s.inner.Place(ctx, name)
+}
+
+// SetPlace implements outbox.Store.
+func (s *Store) SetPlace(ctx context.Context, name, cursor string) error {
+	return s.inner.SetPlace(ctx, name, cursor)
+}
+
 // QueuedMessages implements outbox.Store.
 func (s *Store) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) (refs []storage.MessageRef, next string, err error) {
 	return s.inner.QueuedMessages(ctx, queue, shard, until, limit, cursor)

@@ -55,6 +55,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"loss", lossTests},
 		{"queue", queueTests},
 		{"record queue", recordQueueTests},
+		{"place", placeTests},
 		{"race", raceTests},
 		{"mark", markTests},
 	} {

@@ -2,6 +2,8 @@ package idemconstruct
 
 import (
 	"cmp"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
@@ -38,8 +40,12 @@ type DeliveryProps struct {
 	// Worker takes messages of the queue of wake-ups and, without a Relay, records of the outbox stream. Its role needs
 	// ConsumeStatements, SendStatements and, without a Relay, StreamStatements.
 	Worker awslambda.IFunction
-	// Sweep and Reconcile are called once a minute, with the schedule's event. Their roles need SweepStatements.
+	// Sweep and Reconcile are called once a minute, with the schedule's event. Their roles need SweepStatements; that of a sweep that
+	// offers messages unread (outbox.Config.WakeUpsMax) needs the queues' OfferStatements too.
 	Sweep, Reconcile awslambda.IFunction
+	// Shards is the number of shards that the store has. Each minute Sweep and Reconcile are then called ScheduledRuns times each, side by
+	// side, every time with its share of the shards: {"shards":[0,16]}. Default: 0, one call each for all shards, for small stacks.
+	Shards int
 	// Relay takes the records of the outbox stream in the worker's place and puts a wake-up for each new message into the
 	// queue of wake-ups. From there tenants are served fairly and by a bounded number of workers. Its role needs
 	// StreamStatements and SendStatements.
@@ -67,9 +73,21 @@ type Delivery struct {
 	Stream awslambda.EventSourceMapping
 	// WakeUps is the mapping from the queue of wake-ups to the worker.
 	WakeUps awslambda.EventSourceMapping
-	// Schedule is the sweep's and the reconciler's.
-	Schedule awsevents.Rule
+	// Schedules are the sweep's and the reconciler's, five calls each.
+	Schedules []awsevents.Rule
 }
+
+const (
+	// runsMax is how many calls of a function share the shards. A call goes through a shard that has nothing due in milliseconds, and
+	// offers thousands of messages a second; more calls would hold more of the account's concurrency for nothing. EventBridge's five
+	// targets a rule and CloudWatch's ten metrics an alarm allow no more either: 16 calls of two functions are seven rules.
+	runsMax = 16
+	// ruleTargets is EventBridge's most.
+	ruleTargets = 5
+)
+
+// ScheduledRuns is how often sweep and reconciler are called each minute for so many shards.
+func ScheduledRuns(shards int) int { return min(max(shards, 1), runsMax) }
 
 // NewDelivery adds the mappings of stream and queue and the schedule to scope under id.
 func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *Delivery {
@@ -93,14 +111,43 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 		wakeUps.MaxConcurrency = jsii.Number(props.ConcurrencyMax)
 	}
 	d.WakeUps = awslambda.NewEventSourceMapping(self, jsii.String("WakeUps"), wakeUps)
-	// A Rule and not a Scheduler schedule: emulators run rules.
-	d.Schedule = awsevents.NewRule(self, jsii.String("Schedule"), &awsevents.RuleProps{
-		Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
-		Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
-		Targets:     &[]awsevents.IRuleTarget{once(props.Sweep), once(props.Reconcile)},
-		Enabled:     jsii.Bool(!props.Stopped),
-	})
+	d.Schedules = newSchedules(self, props)
 	return d
+}
+
+// newSchedules calls both functions for all shards. Rules and not Scheduler schedules: emulators run rules.
+func newSchedules(scope constructs.Construct, props DeliveryProps) (rules []awsevents.Rule) {
+	var targets []awsevents.IRuleTarget
+	for _, function := range []awslambda.IFunction{props.Sweep, props.Reconcile} {
+		for run := range ScheduledRuns(props.Shards) {
+			targets = append(targets, once(function, shardsOf(run, props.Shards)))
+		}
+	}
+	for some := range slices.Chunk(targets, ruleTargets) {
+		id := "Schedule"
+		if n := len(rules); n > 0 {
+			id += strconv.Itoa(n + 1)
+		}
+		rules = append(rules, awsevents.NewRule(scope, jsii.String(id), &awsevents.RuleProps{
+			Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
+			Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
+			Targets:     &some,
+			Enabled:     jsii.Bool(!props.Stopped),
+		}))
+	}
+	return rules
+}
+
+// shardsOf is the event of a run: its share of the shards. nil, the schedule's own event, is all.
+func shardsOf(run, shards int) awsevents.RuleTargetInput {
+	if shards == 0 {
+		return nil
+	}
+	var own []int
+	for shard := run; shard < shards; shard += ScheduledRuns(shards) {
+		own = append(own, shard)
+	}
+	return awsevents.RuleTargetInput_FromObject(map[string]any{"shards": own})
 }
 
 // newStream maps the outbox stream to a function. The mapping keeps its name, and so its place in the stream, when its
@@ -122,11 +169,11 @@ func newStream(scope constructs.Construct, props DeliveryProps, target awslambda
 	})
 }
 
-// once calls a function with the schedule's event, and not again: what was not delivered in its minute is the next one's
-// work.
-func once(function awslambda.IFunction) awsevents.IRuleTarget {
+// once calls a function with the event, or with the schedule's own, and not again: what was not delivered in its minute is the next
+// one's work.
+func once(function awslambda.IFunction, event awsevents.RuleTargetInput) awsevents.IRuleTarget {
 	return awseventstargets.NewLambdaFunction(function, &awseventstargets.LambdaFunctionProps{
-		MaxEventAge: seconds(schedulePeriod), RetryAttempts: jsii.Number(0),
+		Event: event, MaxEventAge: seconds(schedulePeriod), RetryAttempts: jsii.Number(0),
 	})
 }
 

@@ -84,6 +84,11 @@ func (q *Queues) SendStatements() []awsiam.PolicyStatement {
 	}
 }
 
+// OfferStatements is what a sweep needs beside SendStatements that offers messages unread: how many wake-ups wait.
+func (q *Queues) OfferStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{Allow([]string{"sqs:GetQueueAttributes"}, q.WakeUps.QueueArn())}
+}
+
 // ConsumeStatements is what the function behind the queue of wake-ups needs for Lambda to poll it.
 func (q *Queues) ConsumeStatements() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{Allow(

@@ -33,7 +33,9 @@ var (
 
 // acceptDelivery says what the parts of the delivery have instead of dead-letter queues of their own.
 func acceptDelivery(delivery *idemconstruct.Delivery, queues *idemconstruct.Queues) {
-	lint.Accept(delivery.Schedule, missedRuns)
+	for _, schedule := range delivery.Schedules {
+		lint.Accept(schedule, missedRuns)
+	}
 	lint.Accept(delivery.WakeUps, map[string]string{
 		"Serverless-LambdaEventSourceMappingDestination": "SQS mappings have no destination; the queue itself has a dead-letter queue.",
 	})

@@ -9,23 +9,24 @@ import (
 )
 
 // addHeartbeats rings where what is scheduled does not run, or not to its end, whatever the cause: each run that ends without an
-// error counts itself.
+// error counts itself. Of sweep and reconciler every run of a minute must: each has shards of its own, and no other looks into them.
 func (m monitor) addHeartbeats() {
+	runs := float64(m.config.sweepRuns())
 	for _, w := range []watch{
 		{
-			id: "SweepSilent", metric: m.runs(metric.SweepRun, time.Minute), periods: 5, ofLast: 5,
-			description: "The sweep has not run to its end for five minutes. What lost its wake-up or its worker is not delivered, and nobody is told of what dies.",
+			id: "SweepSilent", metric: m.runs(metric.SweepRun, time.Minute), threshold: runs, periods: 5, ofLast: 5,
+			description: "The sweep has not run to its end for five minutes, in some shards or in all. What lost its wake-up or its worker there is not delivered, and nobody is told of what dies.",
 		},
 		{
-			id: "ReconcileSilent", metric: m.runs(metric.ReconcileRun, time.Minute), periods: 5, ofLast: 5,
-			description: "The reconciler has not run to its end for five minutes. What is unknown stays unknown.",
+			id: "ReconcileSilent", metric: m.runs(metric.ReconcileRun, time.Minute), threshold: runs, periods: 5, ofLast: 5,
+			description: "The reconciler has not run to its end for five minutes, in some shards or in all. What is unknown there stays unknown.",
 		},
 		{
-			id: "DriftSilent", metric: m.runs(metric.DriftRun, time.Hour), periods: 3, ofLast: 3,
+			id: "DriftSilent", metric: m.runs(metric.DriftRun, time.Hour), threshold: 1, periods: 3, ofLast: 3,
 			description: "The drift job has not run to its end for three hours. A difference from the provider's books would not be seen.",
 		},
 	} {
-		w.heartbeat, w.threshold = true, 1
+		w.heartbeat = true
 		m.add(w)
 	}
 }

@@ -279,3 +279,20 @@ func TestDuplicatesAreCountedByTenant(t *testing.T) {
 		}
 	})
 }
+
+// CloudWatch takes ten metrics in an alarm; the schedules' grow with the shards, up to the most calls that share them.
+func TestNoAlarmHasMoreMetricsThanCloudWatchTakes(t *testing.T) {
+	for _, variant := range []string{"http-gateway", "rest-gateway"} {
+		for id, a := range synthesize(t, variant).alarms(t) {
+			metrics := 0
+			for _, term := range a.Metrics {
+				if term.Expression == "" {
+					metrics++
+				}
+			}
+			if metrics > 10 {
+				t.Errorf("%s: %s has %d metrics", variant, id, metrics)
+			}
+		}
+	}
+}

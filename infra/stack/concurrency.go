@@ -18,8 +18,11 @@ type Concurrency struct {
 }
 
 // concurrencyDefault fits an account with Lambda's default quota, and leaves it 200 executions: a hanging provider holds the
-// worker's and the api's, and the authorizer still answers. Sweep and reconciler run once a minute and end before the next run.
-var concurrencyDefault = Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 2, Reconcile: 2}
+// worker's and the api's, and the authorizer still answers. Sweep and reconciler run once a minute, each as often as the shards
+// are shared out, and end before the next run.
+func concurrencyDefault(runs int) Concurrency {
+	return Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: runs + runsMargin, Reconcile: runs + runsMargin}
+}
 
 const (
 	// accountConcurrency is the quota of an account that has asked for no other. A new account starts with 10.
@@ -32,6 +35,8 @@ const (
 	// workerMargin is what the wake-ups leave of the worker's executions to an operator's call, and to a batch that ends while
 	// the next one begins. A wake-up that finds no execution counts as received, and five times make a dead letter of it.
 	workerMargin = 10
+	// runsMargin is for an operator's own call, and for a run that begins before the last one's execution is free.
+	runsMargin = 2
 	// mappingMax is Lambda's bound on the pollers of one mapping.
 	mappingMax = 1000
 )
@@ -78,7 +83,7 @@ const concurrencyForm = `none, or {"authorizer": N, "api": N, "webhook": N, "wor
 
 // reservations reads the reservations: a map of cdk.json, or its JSON from the command line. Those that it does not name keep
 // their defaults. A local stack has none, because emulators may refuse them.
-func (r *reader) reservations(local bool) Concurrency {
+func (r *reader) reservations(local bool, runs int) Concurrency {
 	const key = "concurrency"
 	given := r.lookup(key)
 	text, isText := given.(string)
@@ -86,7 +91,7 @@ func (r *reader) reservations(local bool) Concurrency {
 	case given == nil && local, isText && text == "none":
 		return Concurrency{}
 	case given == nil:
-		return concurrencyDefault
+		return concurrencyDefault(runs)
 	case local:
 		r.refuse(key, fmt.Sprint(given), "nothing or none, with local=true: emulators may refuse it")
 		return Concurrency{}
@@ -96,7 +101,7 @@ func (r *reader) reservations(local bool) Concurrency {
 		r.refuse(key, fmt.Sprint(given), concurrencyForm)
 		return Concurrency{}
 	}
-	reserved := concurrencyDefault
+	reserved := concurrencyDefault(runs)
 	for _, each := range reserved.all() {
 		n, named := counts[each.name]
 		if !named {
@@ -147,7 +152,7 @@ func (r *reader) within(key string, otherwise, low, high int) int {
 // readConcurrency fills in who may run how often at once, and holds the parts to the whole.
 func (r *reader) readConcurrency(config *Config) {
 	before := len(r.refused)
-	config.Concurrency = r.reservations(config.Local)
+	config.Concurrency = r.reservations(config.Local, config.sweepRuns())
 	account := r.within("accountConcurrency", accountConcurrency, 1, 10_000_000)
 	config.Stream = Stream{Batches: r.within("streamBatches", streamBatches, 1, streamBatches), Shards: r.within("streamShards", streamShards, 1, 100_000)}
 	given := r.lookup("workerConcurrency") != nil
@@ -157,6 +162,7 @@ func (r *reader) readConcurrency(config *Config) {
 	}
 	r.fitsAccount(*config, account)
 	r.fitsStream(*config)
+	r.fitsRuns(*config)
 	if config.Concurrency.Worker != 0 {
 		config.WorkerConcurrency = r.fitsWorker(*config, given)
 	}
@@ -182,6 +188,16 @@ func (r *reader) fitsAccount(config Config, account int) {
 func (r *reader) fitsStream(config Config) {
 	if relay := config.Concurrency.Relay; config.Outbox == SQS && relay != 0 && relay < config.Stream.executions() {
 		r.refuse("concurrency.relay", strconv.Itoa(relay), fmt.Sprintf("at least streamBatches × streamShards = %d, or 0", config.Stream.executions()))
+	}
+}
+
+// fitsRuns refuses a sweep or a reconciler that has less than the runs of a minute take.
+func (r *reader) fitsRuns(config Config) {
+	for _, each := range config.Concurrency.all() {
+		if scheduled := each.name == "sweep" || each.name == "reconcile"; scheduled && *each.count != 0 && *each.count < config.sweepRuns() {
+			r.refuse("concurrency."+each.name, strconv.Itoa(*each.count), fmt.Sprintf(
+				"at least %d, the runs of a minute with outboxShards (%d), or 0", config.sweepRuns(), config.OutboxShards))
+		}
 	}
 }
 

@@ -20,9 +20,9 @@ func production(more map[string]any) map[string]any {
 // What is reserved stands in the template of each function, and where nothing is, nothing does: Lambda takes 0 for never.
 func TestReservedConcurrency(t *testing.T) {
 	for variant, reserved := range map[string]map[string]any{
-		"http-gateway": {"Api": 400.0, "Authorizer": 100.0, "Worker": 200.0, "Sweep": 2.0, "Reconcile": 2.0, "Drift": nil},
+		"http-gateway": {"Api": 400.0, "Authorizer": 100.0, "Worker": 200.0, "Sweep": 10.0, "Reconcile": 10.0, "Drift": nil},
 		"rest-gateway": {
-			"Api": 400.0, "Authorizer": 100.0, "Webhook": 50.0, "Worker": 60.0, "Relay": 20.0, "Sweep": nil, "Reconcile": 2.0, "Drift": nil,
+			"Api": 400.0, "Authorizer": 100.0, "Webhook": 50.0, "Worker": 60.0, "Relay": 20.0, "Sweep": nil, "Reconcile": 18.0, "Drift": nil,
 		},
 		"http-origins-gateway": {"Api": nil, "Authorizer": nil, "Webhook": nil, "Worker": nil, "Sweep": nil, "Reconcile": nil, "Drift": nil},
 		"http-function":        {"Api": nil, "Worker": nil, "Sweep": nil, "Reconcile": nil},
@@ -38,7 +38,7 @@ func TestReservedConcurrency(t *testing.T) {
 
 // A map of cdk.json and its JSON from the command line say the same; what they do not name keeps its default.
 func TestReadConcurrency(t *testing.T) {
-	want := stack.Concurrency{Authorizer: 100, API: 300, Webhook: 50, Worker: 100, Relay: 40, Reconcile: 2}
+	want := stack.Concurrency{Authorizer: 100, API: 300, Webhook: 50, Worker: 100, Relay: 40, Reconcile: 10}
 	for _, given := range []any{`{"api": 300, "worker": 100, "sweep": 0}`, map[string]any{"api": 300.0, "worker": 100.0, "sweep": 0.0}} {
 		got, err := read(production(map[string]any{"concurrency": given}), nil)
 		if err != nil || got.Concurrency != want || got.WorkerConcurrency != 50 {
@@ -48,8 +48,9 @@ func TestReadConcurrency(t *testing.T) {
 	for _, context := range []map[string]any{
 		{"concurrency": "none", "accountConcurrency": 10, "workerConcurrency": 1000}, // a new account
 		{"concurrency": "none", "local": true},
-		{"accountConcurrency": 854}, // without webhooks and relay the defaults are 704
-		{"accountConcurrency": 804, "workerConcurrency": 150},
+		{"accountConcurrency": 870}, // without webhooks and relay the defaults are 720
+		{"accountConcurrency": 820, "workerConcurrency": 150},
+		{"outboxShards": 256, "concurrency": `{"sweep": 16, "reconcile": 0}`},
 		{"outbox": "sqs", "workerConcurrency": 190},
 		{"outbox": "sqs", "concurrency": `{"relay": 0}`, "streamShards": 40},
 		{"streamShards": 16, "streamBatches": 5},
@@ -63,9 +64,9 @@ func TestReadConcurrency(t *testing.T) {
 // What cannot hold is refused, with the field, its value and the rule that it breaks.
 func TestReadConcurrencyRefuses(t *testing.T) {
 	for want, context := range map[string]map[string]any{
-		`context concurrency="authorizer 100, api 400, worker 200, sweep 2, reconcile 2: 704 in all" is refused; allowed: at most 703 in all, ` +
-			`which is accountConcurrency (803) less the 100 that must stay unreserved`: {"accountConcurrency": 803},
-		`webhook 50, worker 200, relay 40, sweep 2, reconcile 2: 1294 in all" is refused; allowed: at most 900 in all`: {
+		`context concurrency="authorizer 100, api 400, worker 200, sweep 10, reconcile 10: 720 in all" is refused; allowed: at most 719 in all, ` +
+			`which is accountConcurrency (819) less the 100 that must stay unreserved`: {"accountConcurrency": 819},
+		`webhook 50, worker 200, relay 40, sweep 10, reconcile 10: 1310 in all" is refused; allowed: at most 900 in all`: {
 			"concurrency": `{"api": 900}`, "outbox": "sqs", "webhookSecret": "payments/webhook",
 		},
 		`allowed: at most 0 in all, which is accountConcurrency (10)`:                 {"accountConcurrency": 10},
@@ -78,10 +79,15 @@ func TestReadConcurrencyRefuses(t *testing.T) {
 		`context workerConcurrency="151" is refused; allowed: 2 to 150: concurrency.worker (200) less 10 and less streamBatches × streamShards (40)`: {
 			"workerConcurrency": "151",
 		},
-		`context workerConcurrency="0" is refused; allowed: 2 to 150`:                                          {"workerConcurrency": 0},
-		`context workerConcurrency="191" is refused; allowed: 2 to 190: concurrency.worker (200) less 10`:      {"workerConcurrency": 191, "outbox": "sqs"},
-		`context concurrency.worker="50" is refused; allowed: what leaves 2 or more to the wake-ups`:           {"concurrency": `{"worker": 50}`},
-		`context concurrency.worker="200" is refused; allowed: what leaves 2 or more to the wake-ups`:          {"streamShards": 19},
+		`context workerConcurrency="0" is refused; allowed: 2 to 150`:                                                     {"workerConcurrency": 0},
+		`context workerConcurrency="191" is refused; allowed: 2 to 190: concurrency.worker (200) less 10`:                 {"workerConcurrency": 191, "outbox": "sqs"},
+		`context concurrency.worker="50" is refused; allowed: what leaves 2 or more to the wake-ups`:                      {"concurrency": `{"worker": 50}`},
+		`context concurrency.worker="200" is refused; allowed: what leaves 2 or more to the wake-ups`:                     {"streamShards": 19},
+		`context concurrency.sweep="7" is refused; allowed: at least 8, the runs of a minute with outboxShards (8), or 0`: {"concurrency": `{"sweep": 7}`},
+		`context concurrency.reconcile="15" is refused; allowed: at least 16, the runs of a minute with outboxShards (29), or 0`: {
+			"concurrency": `{"reconcile": 15}`, "outboxShards": 29,
+		},
+		`context wakeUpsMax="999" is refused; allowed: 1000 to 10000000`:                                       {"wakeUpsMax": 999, "outbox": "sqs"},
 		`context concurrency.relay="40" is refused; allowed: at least streamBatches × streamShards = 50, or 0`: {"outbox": "sqs", "streamShards": 5},
 	} {
 		if _, err := read(production(context), nil); err == nil || !strings.Contains(err.Error(), want) {

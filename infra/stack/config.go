@@ -103,6 +103,10 @@ type Config struct {
 	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: what the worker's
 	// reserved concurrency leaves to it; 0, no bound, where nothing is reserved.
 	WorkerConcurrency int
+	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue, 1,000 to 10,000,000: it offers what is due from the index,
+	// without reading it, and the worker decides. Only with SQS. Default: 200,000, or 600 for each of WorkerConcurrency if that is more; 0 with Streams, where the sweep reads each
+	// message.
+	WakeUpsMax int
 	// APIThrottle is what the API lets through, and PaymentThrottle what each route does that makes payments. Default: 1000/1000
 	// and 500/500; none with Local.
 	APIThrottle, PaymentThrottle Throttle
@@ -220,8 +224,9 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.APIThrottle = r.throttle("apiThrottle", "1000/1000", config.Local)
 	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
 	config.WaitMax = r.within("waitMax", waitSeconds(config.Local), 1, 25)
-	r.readConcurrency(&config)
 	config.OutboxShards = r.shards("outboxShards")
+	r.readConcurrency(&config)
+	r.readWakeUps(&config)
 	r.throughputs(&config)
 	config.TracesPercent = r.within("tracesPercent", 100, 1, 100)
 	if r.text("providerUrl", "") == "" {

@@ -23,7 +23,7 @@ func TestReadDefaults(t *testing.T) {
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
 		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, TracesPercent: 100, OutboxShards: 8,
-		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 2, Reconcile: 2},
+		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 10, Reconcile: 10},
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
 		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
@@ -79,6 +79,7 @@ func TestReadRefuses(t *testing.T) {
 		{"outboxShards", "0", "1 to 256"},
 		{"outboxShards", 257, "1 to 256"},
 		{"outboxShards", "many", "1 to 256"},
+		{"wakeUpsMax", "100000", "nothing, unless outbox=sqs"},
 		{"quotaNewKeys", "-1", "0 to 1000000000"},
 		{"quotaActiveKeys", "many", "0 to 1000000000"},
 		{"quotaLookUps", "1.5", "0 to 1000000000"},

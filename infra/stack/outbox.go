@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -43,12 +45,44 @@ func (r *reader) shards(key string) int {
 	return n
 }
 
+// sweepShards is how many shards the runs of sweep and reconciler are shared out by. In a local stack one run looks into all: its
+// functions share the machine with everything else.
+func (c Config) sweepShards() int {
+	if c.Local {
+		return 0
+	}
+	return c.OutboxShards
+}
+
+// sweepRuns is how often each of them runs in a minute.
+func (c Config) sweepRuns() int { return idemconstruct.ScheduledRuns(c.sweepShards()) }
+
+const (
+	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue by default, where few workers take them: 3,333 a second.
+	wakeUpsMax = 200_000
+	// wakeUpsOfWorker is what a worker takes from one run of the sweep to the next: a batch of ten in a second, the provider's time.
+	wakeUpsOfWorker = 10 * 60
+)
+
+// readWakeUps reads how many wake-ups may wait. Where the worker reads the stream itself, the sweep reads each message, as the worker
+// is not needed then to park and to cancel.
+func (r *reader) readWakeUps(config *Config) {
+	const key = "wakeUpsMax"
+	switch {
+	case config.Outbox == SQS:
+		workers := cmp.Or(config.WorkerConcurrency, mappingMax)
+		config.WakeUpsMax = r.within(key, max(wakeUpsMax, workers*wakeUpsOfWorker), 1000, 10_000_000)
+	case r.lookup(key) != nil:
+		r.refuse(key, fmt.Sprint(r.lookup(key)), "nothing, unless outbox=sqs")
+	}
+}
+
 // deliverTo wires the functions that deliver, with a relay where there is one, and returns who reads the stream.
 func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) (delivery *idemconstruct.Delivery, reader awslambda.IFunction) {
 	reader = worker
 	props := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
-		ConcurrencyMax: p.config.WorkerConcurrency, ShardBatches: p.config.Stream.Batches,
+		ConcurrencyMax: p.config.WorkerConcurrency, ShardBatches: p.config.Stream.Batches, Shards: p.config.sweepShards(),
 		Stopped: p.config.Stopped,
 	}
 	if p.config.Outbox == SQS {

@@ -152,7 +152,9 @@ func allowed(variant string) map[string][]string {
 	if secret, ok := variants[variant]["webhookSecret"].(string); ok {
 		add([]string{webhookMay[secret]}, "Webhook")
 	}
-	if !relayed(variant) {
+	if relayed(variant) {
+		add([]string{"sqs:GetQueueAttributes on QueuesWakeUps.Arn"}, "Sweep")
+	} else {
 		delete(all, "Relay")
 		add(streamed, "Worker")
 	}

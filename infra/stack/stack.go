@@ -104,7 +104,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	}
 	front := gateway(stack, config, served)
 	p.watch(stack, newMonitor(stack, config), watched{
-		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedule),
+		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedules...),
 	})
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
@@ -291,16 +291,20 @@ func (p parts) worker() function {
 
 // sweep looks at imported tables when it starts: nothing else has seen whether they have the right shape.
 func (p parts) sweep() function {
-	environment, look := p.deliverEnvironment(), []awsiam.PolicyStatement(nil)
+	environment := p.deliverEnvironment()
+	statements := slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements())
+	if p.config.WakeUpsMax != 0 {
+		environment["WAKE_UPS_MAX"] = jsii.String(strconv.Itoa(p.config.WakeUpsMax))
+		statements = append(statements, p.queues.OfferStatements()...)
+	}
 	if p.config.Import.tables() != nil {
 		environment["IMPORTED_TABLES"] = jsii.String("true")
-		look = append(look, idemconstruct.Allow([]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"},
+		statements = append(statements, idemconstruct.Allow([]string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"},
 			p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()))
 	}
 	return function{
 		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
-		timeout: sweepTimeout, environment: environment, once: true,
-		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements(), look),
+		timeout: sweepTimeout, environment: environment, once: true, statements: statements,
 	}
 }
 

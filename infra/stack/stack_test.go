@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,7 +132,7 @@ func functions() map[string]functionSettings {
 		"Api":        {28, 512, api},
 		"Authorizer": {5, 256, map[string]any{"API_KEYS_TABLE": "ApiKeys"}},
 		"Worker":     {60, 512, deliver},
-		"Sweep":      {55, 256, deliver},
+		"Sweep":      {55, 256, maps.Clone(deliver)},
 		"Reconcile":  {55, 256, deliver},
 		"Drift": {600, 512, map[string]any{
 			"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
@@ -196,6 +197,9 @@ func TestFunctions(t *testing.T) {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
 				wanted[name].environment["OUTBOX_SHARDS"] = variants[variant]["outboxShards"]
 			}
+		}
+		if relayed(variant) {
+			wanted["Sweep"].environment["WAKE_UPS_MAX"] = map[string]any{"rest-gateway": "50000", "rest-function": "600000"}[variant]
 		}
 		// The secret is not in a template that goes to AWS, only where it is; without one nothing is deployed that needs it.
 		for key, name := range map[string]string{"webhookSecret": "WEBHOOK_SECRET_ID", "localWebhookSecret": "WEBHOOK_SECRET"} {
@@ -278,13 +282,47 @@ func TestTimesFit(t *testing.T) {
 	}
 }
 
-func TestSweepAndReconcileRunEveryMinute(t *testing.T) {
-	each(t, func(t *testing.T, _ string, template *synthesized) {
-		rule := template.only(t, "AWS::Events::Rule", "DeliverySchedule").Properties
-		for i, function := range []string{"SweepFunction.Arn", "ReconcileFunction.Arn"} {
-			target := rule["Targets"].([]any)[i].(map[string]any)
-			if rule["ScheduleExpression"] != "rate(1 minute)" || plain(target["Arn"]) != function {
-				t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
+// Each minute both are called for every shard, once, in few calls and few rules; in a local stack once for all.
+func TestSweepAndReconcileRunEveryMinuteForEveryShard(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		runs := map[string][]string{}
+		for id, rule := range template.Resources {
+			if rule.Type != "AWS::Events::Rule" || !strings.HasPrefix(id, "DeliverySchedule") {
+				continue
+			}
+			targets := rule.Properties["Targets"].([]any)
+			if rule.Properties["ScheduleExpression"] != "rate(1 minute)" || len(targets) > 5 { // EventBridge's most
+				t.Errorf("%s: %v, %d targets", id, rule.Properties["ScheduleExpression"], len(targets))
+			}
+			for _, target := range targets {
+				target := target.(map[string]any)
+				input, _ := target["Input"].(string)
+				function := plain(target["Arn"])
+				runs[function] = append(runs[function], input)
+			}
+		}
+		shards, want := 8, 8
+		if chosen(variant, "outboxShards") {
+			shards, want = 20, 16 // the most calls
+		}
+		for _, function := range []string{"SweepFunction.Arn", "ReconcileFunction.Arn"} {
+			if chosen(variant, "local") {
+				if !slices.Equal(runs[function], []string{""}) {
+					t.Errorf("%s is called with %q", function, runs[function])
+				}
+				continue
+			}
+			var all []int
+			for _, input := range runs[function] {
+				var event struct{ Shards []int }
+				if err := json.Unmarshal([]byte(input), &event); err != nil || len(event.Shards) == 0 {
+					t.Errorf("%s is called with %q", function, input)
+				}
+				all = append(all, event.Shards...)
+			}
+			slices.Sort(all)
+			if len(runs[function]) != want || len(all) != shards || all[0] != 0 || all[shards-1] != shards-1 || len(slices.Compact(all)) != shards {
+				t.Errorf("%s is called with %q", function, runs[function])
 			}
 		}
 		template.has(t, "AWS::Lambda::EventInvokeConfig", map[string]any{
@@ -321,7 +359,7 @@ func TestOutputs(t *testing.T) {
 			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8",
 		}
 		if chosen(variant, "outboxShards") {
-			want["OutboxShards"] = "16"
+			want["OutboxShards"] = "20"
 		}
 		if strings.HasSuffix(variant, "function") { // the local ones
 			want["LongestRequest"], want["DriftGrace"] = "15s", "5s"

@@ -231,12 +231,18 @@ type Worker struct {
 	// OutboxShards is the number of partitions that each queue of the tables' indexes is spread over, 1 to 256; 500 messages
 	// per second fill one. It may be raised, and never lowered.
 	OutboxShards int `env:"OUTBOX_SHARDS" envDefault:"8"`
+	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue: it offers what is due without reading it, and the worker
+	// decides. Default: 0, and the sweep reads each message.
+	WakeUpsMax int `env:"WAKE_UPS_MAX"`
 }
 
 func (w Worker) check() error {
 	var err error
 	if w.OutboxShards < 1 || w.OutboxShards > shardsMax {
 		err = fmt.Errorf("configuration: OUTBOX_SHARDS = %d: must be 1 to %d", w.OutboxShards, shardsMax)
+	}
+	if w.WakeUpsMax < 0 {
+		err = errors.Join(err, fmt.Errorf("configuration: WAKE_UPS_MAX = %d: must not be negative", w.WakeUpsMax))
 	}
 	return errors.Join(w.Provider.check(), w.Sealing.check(), w.Tracing.check(), err)
 }

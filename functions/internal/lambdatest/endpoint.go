@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,7 @@ type rejected struct {
 	Code string
 }
 
-// ServeHTTP implements http.Handler for SendMessage and SendMessageBatch, which is all that functions ask of SQS.
+// ServeHTTP implements http.Handler for SendMessage, SendMessageBatch and GetQueueAttributes, which is all that functions ask of SQS.
 func (q *Queues) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		entry
@@ -124,6 +125,8 @@ func (q *Queues) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "AmazonSQS.SendMessageBatch":
 		taken, refused := q.take(queue, in.Entries...)
 		answer = map[string]any{"Successful": taken, "Failed": refused}
+	case "AmazonSQS.GetQueueAttributes":
+		answer = map[string]any{"Attributes": map[string]string{"ApproximateNumberOfMessages": strconv.Itoa(len(q.in(queue)))}}
 	default:
 		w.WriteHeader(http.StatusBadRequest)
 		return

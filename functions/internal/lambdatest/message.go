@@ -1,6 +1,7 @@
 package lambdatest
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -34,6 +35,33 @@ const sampled = "1795228800000"
 // come the given time ago.
 func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 	t.Helper()
+	a := s.accepted(t, age)
+	a.commit(t, s.Outbox)
+	a.seal(t)
+	return a
+}
+
+// AcceptMore puts so many other messages of the same kind into the tables, each with its record and its payment.
+func (s *Stage) AcceptMore(t *testing.T, count int, age time.Duration) {
+	t.Helper()
+	mint := storage.IDGenerator{Random: rand.Reader}
+	for n := range count {
+		a := s.accepted(t, age)
+		m := &a.Message
+		m.RecordKey = idem.Scope{Tenant: m.Tenant, Operation: "payments.create", Key: fmt.Sprint("more-", n)}.RecordKey()
+		id, err := mint.OperationID(m.RecordKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.OperationID, m.ID = id, id.Message(1)
+		a.Payment.ID, a.Payment.Message = fmt.Sprintf("pay_%022d", n), m.ID
+		a.commit(t, fmt.Sprint(s.Outbox, n))
+	}
+}
+
+// accepted is what a request leaves that came the given time ago; nothing is written.
+func (s *Stage) accepted(t *testing.T, age time.Duration) *Accepted {
+	t.Helper()
 	a := &Accepted{stage: s, store: s.store(t), Queue: Sample(t, "worker-queue")}
 	now := time.Now().Add(-age).UTC().Truncate(time.Millisecond)
 	a.Stream = []byte(strings.ReplaceAll(string(Sample(t, "worker-stream-insert")), sampled, fmt.Sprint(now.UnixMilli())))
@@ -55,8 +83,6 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 		Tenant: Tenant, ID: "pay_gAAQIDBAUGBwgJCgsMDQ4P", Status: payments.StatusPending, Amount: 1999, Currency: "EUR", Source: "card_ok",
 		Reference: "order-17", CreatedAt: now, Message: m.ID,
 	}
-	a.commit(t, now)
-	a.seal(t)
 	return a
 }
 
@@ -91,16 +117,16 @@ func (a *Accepted) Charge(t *testing.T) {
 	}
 }
 
-func (a *Accepted) commit(t *testing.T, now time.Time) {
+func (a *Accepted) commit(t *testing.T, token string) {
 	t.Helper()
-	m := a.Message
+	m, now := a.Message, a.Payment.CreatedAt
 	send, err := a.store.Prepare(storage.Commit{
 		Record: storage.Record{
 			Key: m.RecordKey, State: storage.StatePending, OperationID: m.OperationID, Epoch: 1, Owner: "AAAAAAAAAAAAAAAAAAAAAA", Revision: "BBBBBBBBBBBBBBBBBBBBBA", Tenant: m.Tenant,
 			Operation: "payments.create", Kind: idem.KindDeferred, Response: idem.Response{Status: 202}, CreatedAt: now,
 			Retention: m.Retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
 		},
-		Now: now, Writes: []idem.Write{payments.InsertPayment{Payment: a.Payment}}, Messages: []storage.Message{m}, Token: a.stage.Outbox,
+		Now: now, Writes: []idem.Write{payments.InsertPayment{Payment: a.Payment}}, Messages: []storage.Message{m}, Token: token,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -103,6 +103,13 @@ const (
 	Shards    = "sh"
 )
 
+// PlacePrefix begins the keys of further such rows, one for each shard of a queue that was too long for one run: each keeps in Place
+// where the next run goes on. They may be removed: the next run then begins with what is due for longest.
+const (
+	PlacePrefix = ".place."
+	Place       = "pl"
+)
+
 // Attributes of the outbox table.
 const (
 	MessageID         = "id"

@@ -12,7 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
-// Queue implements [outbox.WakeUps], [outbox.DeadLetters] and [outbox.Consumer]. It is safe for concurrent use.
+// Queue implements [outbox.BatchWakeUps], [outbox.DeadLetters] and [outbox.Consumer]. It is safe for concurrent use.
 type Queue struct {
 	now func() time.Time
 
@@ -39,6 +39,27 @@ func (q *Queue) Schedule(_ context.Context, _ string, id idem.MessageID, delay t
 	close(q.changed)
 	q.changed = make(chan struct{})
 	return nil
+}
+
+// Offer implements [outbox.BatchWakeUps]; it never fails.
+func (q *Queue) Offer(ctx context.Context, wakeUps []outbox.WakeUp) []error {
+	for _, w := range wakeUps {
+		_ = q.Schedule(ctx, w.Tenant, w.Message, 0) // never fails
+	}
+	return make([]error, len(wakeUps))
+}
+
+// Waiting implements [outbox.BatchWakeUps]; it never fails.
+func (q *Queue) Waiting(context.Context) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now, n := q.now(), 0
+	for _, w := range q.waking {
+		if !w.at.After(now) {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // Bury implements [outbox.DeadLetters]; it never fails.

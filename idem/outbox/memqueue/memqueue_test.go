@@ -35,6 +35,30 @@ func TestQueueWakesInTime(t *testing.T) {
 	}
 }
 
+// What is offered waits, unless it is delayed or received.
+func TestQueueCountsWhatWaits(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var q outbox.BatchWakeUps
+	memory := memqueue.New(func() time.Time { return now })
+	q = memory
+	if failed := q.Offer(t.Context(), []outbox.WakeUp{{Tenant: "t", Message: "a"}, {Tenant: "t", Message: "b"}}); len(failed) != 2 || errors.Join(failed...) != nil {
+		t.Errorf("%v", failed)
+	}
+	if err := q.Schedule(t.Context(), "t", "late", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 0, 1} {
+		if n, err := q.Waiting(t.Context()); err != nil || n != want {
+			t.Errorf("%d wait, %v; want %d", n, err, want)
+		}
+		if want == 0 {
+			now = now.Add(time.Minute)
+			continue
+		}
+		memory.Take()
+	}
+}
+
 func TestQueueKeepsLetters(t *testing.T) {
 	q := memqueue.New(time.Now)
 	letter := outbox.DeadLetter{Message: "op_1.1", Topic: "a.b", Reason: "refused", Open: true, Attempts: 3}

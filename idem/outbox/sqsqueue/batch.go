@@ -12,16 +12,32 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
 // batchEntriesMax is SQS's bound on the entries of one batch request.
-const batchEntriesMax = 10
+const batchEntriesMax = outbox.OfferBatchMax
 
 // WakeUp asks for a look at a tenant's message.
-type WakeUp struct {
-	Tenant  string
-	Message idem.MessageID
+type WakeUp = outbox.WakeUp
+
+// Offer implements [outbox.BatchWakeUps]: one SendMessageBatch.
+func (q *Queue) Offer(ctx context.Context, wakeUps []WakeUp) []error {
+	return Send(ctx, q.client, q.wakeUpURL, wakeUps)
+}
+
+// Waiting implements [outbox.BatchWakeUps]: one GetQueueAttributes. SQS says that its number may be a minute old.
+func (q *Queue) Waiting(ctx context.Context) (int, error) {
+	const name = types.QueueAttributeNameApproximateNumberOfMessages
+	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.wakeUpURL, AttributeNames: []types.QueueAttributeName{name}})
+	if err != nil {
+		return 0, fmt.Errorf("sqsqueue: waiting: %w", err)
+	}
+	waiting, err := strconv.Atoi(out.Attributes[string(name)])
+	if err != nil {
+		return 0, fmt.Errorf("sqsqueue: waiting: %s: %w", name, err)
+	}
+	return waiting, nil
 }
 
 // Send puts wake-ups into the queue without a delay, ten in a request: what a relay between the outbox table's stream and

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
@@ -67,6 +68,32 @@ func TestSendFillsTheQueue(t *testing.T) {
 		t.Errorf("nothing to send: %v", failed)
 	}
 }
+
+// What a sweep offers, Waiting counts, and Read reads.
+func TestOffersWaitInTheQueue(t *testing.T) {
+	q := newPair(t)
+	for i, err := range q.Offer(t.Context(), wakeUps(outbox.OfferBatchMax)) {
+		if err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if n, err := q.Waiting(t.Context()); err != nil || n != outbox.OfferBatchMax {
+		t.Errorf("%d wait, %v; want %d", n, err, outbox.OfferBatchMax)
+	}
+	if got := q.drain(t, q.wakeUps); len(got) != outbox.OfferBatchMax {
+		t.Errorf("%d in the queue", len(got))
+	}
+	for _, call := range []string{"SendMessageBatch", "GetQueueAttributes"} {
+		q.broken.Store(&call)
+		failed := q.Offer(t.Context(), wakeUps(3))
+		n, err := q.Waiting(t.Context())
+		if len(failed) != 3 || (failed[2] != nil) != (call == "SendMessageBatch") || (err != nil) == (call == "SendMessageBatch") {
+			t.Errorf("without %s: %v; %d, %v", call, failed, n, err)
+		}
+	}
+}
+
+var _ outbox.BatchWakeUps = (*sqsqueue.Queue)(nil)
 
 // Each wake-up has its own outcome: SQS may refuse one of a batch, or not speak of it, and a request may fail altogether.
 func TestSendReportsEachWakeUp(t *testing.T) {

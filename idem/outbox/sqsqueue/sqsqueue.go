@@ -15,7 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
-// Queue implements [outbox.WakeUps] and [outbox.DeadLetters] on two SQS standard queues, whose wake-ups are grouped by tenant
+// Queue implements [outbox.BatchWakeUps] and [outbox.DeadLetters] on two SQS standard queues, whose wake-ups are grouped by tenant
 // (see [Group]). It is safe for concurrent use.
 type Queue struct {
 	client             *sqs.Client

@@ -36,6 +36,8 @@ const (
 	QueuedMessages Call = "QueuedMessages"
 	QueuedRecords  Call = "QueuedRecords"
 
+	Place           Call = "Place"
+	SetPlace        Call = "SetPlace"
 	PostponeMessage Call = "PostponeMessage"
 	RefuseBefore    Call = "RefuseBefore"
 	SetRefuseBefore Call = "SetRefuseBefore"
@@ -247,6 +249,24 @@ func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.
 		return nil, err
 	}
 	return func(ctx context.Context) error { return s.call(ctx, Settle, inner) }, nil
+}
+
+// Place implements outbox.Store.
+func (s *Store) Place(ctx context.Context, name string) (string, error) {
+	var cursor string
+	err := s.call(ctx, Place, func(ctx context.Context) (err error) {
+		cursor, err = s.inner.Place(ctx, name)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return cursor, nil
+}
+
+// SetPlace implements outbox.Store.
+func (s *Store) SetPlace(ctx context.Context, name, cursor string) error {
+	return s.call(ctx, SetPlace, func(ctx context.Context) error { return s.inner.SetPlace(ctx, name, cursor) })
 }
 
 // QueuedMessages implements outbox.Store.

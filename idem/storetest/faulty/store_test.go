@@ -85,6 +85,11 @@ var every = []struct {
 	{faulty.PostponeMessage, func(ctx context.Context, s *faulty.Store) error {
 		return s.PostponeMessage(ctx, message.ID, start, storage.FenceOfMessage(message))
 	}},
+	{faulty.Place, func(ctx context.Context, s *faulty.Store) error {
+		_, err := s.Place(ctx, "offer.0")
+		return err
+	}},
+	{faulty.SetPlace, func(ctx context.Context, s *faulty.Store) error { return s.SetPlace(ctx, "offer.0", "cursor") }},
 	{faulty.QueuedMessages, func(ctx context.Context, s *faulty.Store) error {
 		refs, _, err := s.QueuedMessages(ctx, storage.QueueOffer, s.Shards()-1, start, 10, "")
 		return found(len(refs) == 1, err)
