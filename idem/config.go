@@ -33,8 +33,8 @@ type Config struct {
 	// at most RunMax. Default false; never inferred from a context.
 	KillsAtDeadline bool
 	// FunctionTimeout is how long the platform lets one invocation run where it is known at the start: the time-out that
-	// an AWS Lambda function is deployed with. New refuses a time-out that leaves no time to execute between the margins.
-	// Default 0: not known.
+	// an AWS Lambda function is deployed with. New refuses a time-out that leaves no time to execute: at least 800 ms are
+	// needed, because margins shrink to half of a short time. Default 0: not known.
 	FunctionTimeout time.Duration
 	// RunMax is how long the lease of one handler is renewed. When it is over, an alarm is logged, and the handler's
 	// context ends with its current lease. At least ExecutionMax. Default 15 min.
@@ -150,8 +150,8 @@ func (c Config) validate() error {
 	if c.ExecutionMax < least {
 		return &ConfigError{"Config.ExecutionMax", c.ExecutionMax, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v", workMin, least)}
 	}
-	if c.FunctionTimeout != 0 && c.FunctionTimeout < least {
-		return &ConfigError{"Config.FunctionTimeout", c.FunctionTimeout, fmt.Sprintf("must be at least HandlerMargin + AnswerMargin + %v = %v: less leaves no time to execute", workMin, least)}
+	if machine := c.protocol(); c.FunctionTimeout != 0 && !protocol.PlanOf(0, translation.MillisOf(c.FunctionTimeout), &machine).Fits(&machine) {
+		return &ConfigError{"Config.FunctionTimeout", c.FunctionTimeout, fmt.Sprintf("must leave a handler %v, which has half of it beside long margins: at least %v", workMin, 2*workMin)}
 	}
 	if c.ClockSkew > c.LeaseMargin {
 		return &ConfigError{"Config.ClockSkew", c.ClockSkew, fmt.Sprintf("must be at most LeaseMargin = %v: a lease outlives its holder on every clock", c.LeaseMargin)}

@@ -212,3 +212,26 @@ func TestAResourceOutlivesAnAnswerThatDoesNotFit(t *testing.T) {
 		}
 	})
 }
+
+// A record that was freed ends with its retention, whether TTL removes it or not: then the key is a new one, for whatever
+// request.
+func TestAFreedWrappedRecordEndsWithItsRetention(t *testing.T) {
+	for name, op := range map[string]idem.Operation{
+		"released by its status": {Kind: idem.KindWrapped, ReleaseOn: []int{429}},
+		"safe to run again":      {Kind: idem.KindWrapped, SafeToRunAgain: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, _ := newFaultyWorld(t)
+				orders := w.register(op)
+				w.want(w.do(orders, request(`{"n":1}`), w.effect(429, "")), idem.OutcomeExecuted, 429, "")
+				if result := w.do(orders, request(`{"n":2}`), w.effect(201, "")); result.Outcome != idem.OutcomeMismatch {
+					t.Errorf("before its end: %+v, want a mismatch", result)
+				}
+				time.Sleep(orders.Operation().Policy.Retention + time.Minute)
+				w.want(w.do(orders, request(`{"n":2}`), w.effect(201, "")), idem.OutcomeExecuted, 201, "")
+				w.ran(2)
+			})
+		})
+	}
+}

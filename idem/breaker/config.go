@@ -23,7 +23,8 @@ type Config struct {
 	// Now is the clock that Retry-After is read from. The breaker itself opens and closes by the platform's time, which
 	// this must agree with. Default time.Now.
 	Now func() time.Time
-	// Logger gets each change between closed, open and half-open. Default: discards.
+	// Logger gets each change between closed, open and half-open. Default slog.Default(), as it
+	// is when the breaker is made; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
@@ -37,7 +38,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c
 }

@@ -275,6 +275,7 @@ func TestOnlyWhatMayGoHasATTL(t *testing.T) {
 	}{
 		{storage.StateCompleted, storage.KindWrapped, true}, {storage.StateFailed, storage.KindDeferred, true},
 		{storage.StateInProgress, storage.KindAtomic, true}, {storage.StateFailedRetryable, storage.KindAtomic, true},
+		{storage.StateFailedRetryable, storage.KindWrapped, true},
 		{storage.StateInProgress, storage.KindWrapped, false}, {storage.StateUnknown, storage.KindWrapped, false},
 		{storage.StatePending, storage.KindDeferred, false},
 	} {

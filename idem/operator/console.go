@@ -37,6 +37,8 @@ type Config struct {
 	Now func() time.Time
 	// Random is a cryptographic source of randomness, for the entries' ids. Default crypto/rand.Reader.
 	Random io.Reader
+	// Logger gets a line for each change, and what could not be written into the audit log. Default slog.Default(), as it is when
+	// the console is made; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
@@ -61,7 +63,7 @@ func New(cfg Config) (*Console, error) {
 		cfg.Random = rand.Reader
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = slog.Default()
 	}
 	c := &Console{cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}
 	open := opened{cfg.Store}

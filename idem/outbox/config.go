@@ -93,7 +93,8 @@ type Config struct {
 	// Pause waits, or returns the context's error. Default [idem.Pause].
 	Pause func(context.Context, time.Duration) error
 	// Logger gets one line for each decision about a message or a record, beside the engine's own lines. Lines with
-	// alarm=true need an operator. It never gets payloads or keys. Default: discards.
+	// alarm=true need an operator. It never gets payloads or keys. Default slog.Default(), as it is when the topics are made;
+	// slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 	// Tracer records a span for each delivery, in the trace of the request that sent the message, and for each sweep and
 	// reconciliation. Default: that of the span which the context carries, else none.
@@ -135,7 +136,7 @@ func (c Config) withDefaults() Config {
 		c.Pause = idem.Pause
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c
 }

@@ -160,6 +160,50 @@ func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
 	}
 }
 
+// Evidence comes in between the read that an operator's change is decided on and its write. Neither state, epoch nor owner
+// changes by that, only the revision: the write is refused, and the evidence stays.
+func TestEvidenceBetweenAnOperatorsReadAndTheirWriteStays(t *testing.T) {
+	for name, change := range map[string]func(*world, idem.MessageID, storage.Revision) error{
+		"redrive": func(w *world, id idem.MessageID, seen storage.Revision) error {
+			_, err := w.operator.Redrive(w.Context(), id, seen)
+			return err
+		},
+		"close": func(w *world, id idem.MessageID, seen storage.Revision) error {
+			return w.operator.Close(w.Context(), id, seen)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: undeliverable})
+			id := w.accept(dead)
+			w.clock.Add(time.Hour)
+			came := false
+			for _, write := range []faulty.Call{faulty.UpdateMessage, faulty.PatchMessage, faulty.Settle} {
+				w.store.On(write, 1, faulty.Before(func() {
+					if !came {
+						came = true
+						w.tidings(id, charged)
+					}
+				}))
+			}
+			err := change(w, id, w.seen(id))
+			if delivered, _ := w.kept(id); !came || err == nil || !delivered || w.message(id).State != storage.MessageDead {
+				t.Errorf("%v; came %v, kept %v, message %s", err, came, delivered, w.message(id).State)
+			}
+			w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
+		})
+	}
+}
+
+// undeliverable can settle everything but a delivery, of which the evidence is then kept.
+func undeliverable(topic *outbox.Topic) {
+	topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		if _, delivered := o.(outbox.Delivered); delivered {
+			return outbox.Settlement{}, errors.New("no such payment")
+		}
+		return settle(m, o)
+	}
+}
+
 // tidings are a webhook's evidence.
 func (w *world) tidings(id idem.MessageID, o outbox.Outcome) {
 	w.Helper()

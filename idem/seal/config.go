@@ -35,7 +35,7 @@ type Config struct {
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Logger gets what an operator should know; lines with alarm=true want a person. Never secrets or what is sealed.
-	// Default: discards.
+	// Default slog.Default(), as it is when the store is made; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
@@ -49,7 +49,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c
 }
