@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // lanes look at each of what a run lists. What the same provider is asked about stands in one lane, and is looked at by as many
@@ -22,8 +23,9 @@ type laned[Ref any] struct {
 	look func(ctx context.Context, lane string, ref Ref) (Decision, error)
 	// lane is where it stands; nil where all stand in one.
 	lane func(Ref) string
-	// width is how many looks of a lane run at the same time.
-	width func(lane string) int
+	// width is how many looks of a lane run at the same time, and narrowest the least that it is of any lane.
+	width     func(lane string) int
+	narrowest int
 }
 
 // lane is what one lane still has to look at; round.mu guards it. taken is how many came into it in this run, and looking how
@@ -55,6 +57,15 @@ func (l *lanes[Ref]) room(int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cfg.SweepMax - l.named("").taken
+}
+
+// fits supposes that all stand in the narrowest lane, and that each look takes its whole time.
+func (l *lanes[Ref]) fits(left time.Duration) int {
+	width := l.narrowest
+	if l.cfg.SweepConcurrency == 1 {
+		width = 1
+	}
+	return width * int(left/l.lookTime)
 }
 
 func (l *lanes[Ref]) take(ctx context.Context, p page[Ref]) {
@@ -91,11 +102,12 @@ func (l *lanes[Ref]) put(ctx context.Context, name string, listed listedRef[Ref]
 			one.looking++
 		}
 	}
+	if full {
+		l.leaveIn(name, listed.of)
+	}
 	l.mu.Unlock()
 	switch {
-	case full:
-		l.leave(listed.of)
-	case !more:
+	case full || !more:
 	case l.cfg.SweepConcurrency == 1: // everything in the caller's goroutine
 		l.work(ctx, name, one)
 	default:
@@ -106,7 +118,7 @@ func (l *lanes[Ref]) put(ctx context.Context, name string, listed listedRef[Ref]
 // work looks at one after the other, until the lane is empty or the run's time is over.
 func (l *lanes[Ref]) work(ctx context.Context, name string, one *lane[Ref]) {
 	for {
-		listed, ok := l.next(ctx, one)
+		listed, ok := l.next(ctx, name, one)
 		if !ok {
 			return
 		}
@@ -124,13 +136,12 @@ func (l *lanes[Ref]) work(ctx context.Context, name string, one *lane[Ref]) {
 }
 
 // next is what the lane looks at next. Where there is no time for it, everything that waits is left.
-func (l *lanes[Ref]) next(ctx context.Context, one *lane[Ref]) (listed listedRef[Ref], ok bool) {
+func (l *lanes[Ref]) next(ctx context.Context, name string, one *lane[Ref]) (listed listedRef[Ref], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timeOver(ctx) {
 		for _, left := range one.waiting {
-			l.did.Unfinished = true
-			l.stop(left.of)
+			l.leaveIn(name, left.of)
 		}
 		one.waiting = nil
 	}
@@ -140,4 +151,14 @@ func (l *lanes[Ref]) next(ctx context.Context, one *lane[Ref]) (listed listedRef
 	}
 	listed, one.waiting = one.waiting[0], one.waiting[1:]
 	return listed, true
+}
+
+// leaveIn leaves to the next run what a lane did not come to; round.mu must be held.
+func (l *lanes[Ref]) leaveIn(name string, p page[Ref]) {
+	if name != "" {
+		l.hold(p)
+		return
+	}
+	l.did.Unfinished = true
+	l.stop(p)
 }

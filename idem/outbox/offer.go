@@ -1,9 +1,11 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -28,16 +30,17 @@ type offering struct {
 	*round[storage.MessageRef]
 	desk  *desk
 	queue BatchWakeUps
-	// each is how many messages of a shard are offered in this run, and offered how many were; down that the queue takes nothing.
+	// each is how many messages of a shard are offered in this run, and offered how many were.
 	each    int
 	offered map[int]int
-	down    bool
+	// refused are the shards whose first page the queue did not take, and no later one since; ended those in which the run ends.
+	refused, ended map[int]bool
 }
 
 // offering begins a run that offers.
 func (d *desk) offering(queue BatchWakeUps) func(context.Context, *round[storage.MessageRef]) taker[storage.MessageRef] {
 	return func(ctx context.Context, r *round[storage.MessageRef]) taker[storage.MessageRef] {
-		o := &offering{round: r, desk: d, queue: queue, each: offerLeast, offered: map[int]int{}}
+		o := &offering{round: r, desk: d, queue: queue, each: offerLeast, offered: map[int]int{}, refused: map[int]bool{}, ended: map[int]bool{}}
 		asking, cancel := context.WithTimeout(ctx, d.cfg.StoreTimeout)
 		defer cancel()
 		waiting, err := queue.Waiting(asking)
@@ -52,29 +55,50 @@ func (d *desk) offering(queue BatchWakeUps) func(context.Context, *round[storage
 }
 
 func (o *offering) room(shard int) int {
-	if o.down {
+	if o.ended[shard] {
 		return 0
 	}
 	return o.each - o.offered[shard]
 }
 
-func (o *offering) wait() {}
+// fits supposes that each batch takes its whole time, and is sent once.
+func (o *offering) fits(left time.Duration) int {
+	return max(1, o.cfg.SweepConcurrency*int(left/o.lookTime)) * OfferBatchMax
+}
+
+// wait has the next run begin with the oldest where this one met nothing in a shard that the queue takes.
+func (o *offering) wait() {
+	for shard := range o.refused {
+		if _, stopped := o.stops[shard]; stopped {
+			o.stops[shard] = page[storage.MessageRef]{shard: shard}
+		}
+	}
+}
 
 // take offers a page. A wake-up that could not be sent is left to the next time that everything was offered, so that one that the
-// queue never takes holds up nobody; but where it takes none at all, the next run begins with this page.
+// queue never takes holds up nobody. Where the queue does not take half of a page, the run ends in this shard, and the next one
+// begins with that page; a run that began with it goes on to one more.
 func (o *offering) take(ctx context.Context, p page[storage.MessageRef]) {
-	left := p.refs
+	left, late := p.refs, true
 	var cause error
 	for try := 0; try < offerTries && len(left) > 0 && !o.timeOver(ctx); try++ {
 		if try > 0 && o.cfg.Pause(ctx, o.desk.pause(try)) != nil {
 			break
 		}
-		left, cause = o.send(ctx, left)
+		rest, untried, why := o.send(ctx, left)
+		left, late, cause = rest, late && untried, cmp.Or(why, cause)
 	}
 	sent := len(p.refs) - len(left)
 	o.offered[p.shard] += sent
-	late := o.timeOver(ctx)
-	if o.down = cause != nil && sent == 0; len(left) > 0 && (o.down || late) {
+	switch {
+	case late && len(left) > 0:
+		o.leave(p)
+	case cause == nil || 2*sent >= len(p.refs):
+		delete(o.refused, p.shard)
+	case p.number == 0:
+		o.refused[p.shard] = true
+	default:
+		o.ended[p.shard] = true
 		o.leave(p)
 	}
 	o.mu.Lock()
@@ -89,10 +113,10 @@ func (o *offering) take(ctx context.Context, p page[storage.MessageRef]) {
 }
 
 // send sends wake-ups in batches, Config.SweepConcurrency of them at once. It returns those that may not be in the queue, in their
-// order, and why, if it was the queue's doing.
-func (o *offering) send(ctx context.Context, refs []storage.MessageRef) (left []storage.MessageRef, cause error) {
+// order, whether there was no time for some of them, and why, if it was the queue's doing.
+func (o *offering) send(ctx context.Context, refs []storage.MessageRef) (left []storage.MessageRef, untried bool, cause error) {
 	batches := slices.Collect(slices.Chunk(refs, OfferBatchMax))
-	failed, causes := make([][]storage.MessageRef, len(batches)), make([]error, len(batches))
+	failed, causes, tried := make([][]storage.MessageRef, len(batches)), make([]error, len(batches)), make([]bool, len(batches))
 	var mu sync.Mutex
 	next := 0
 	take := func() int {
@@ -105,6 +129,7 @@ func (o *offering) send(ctx context.Context, refs []storage.MessageRef) (left []
 		for i := take(); i < len(batches); i = take() {
 			if failed[i] = batches[i]; !o.timeOver(ctx) {
 				failed[i], causes[i] = o.batch(ctx, batches[i])
+				tried[i] = true
 			}
 		}
 	}
@@ -119,7 +144,7 @@ func (o *offering) send(ctx context.Context, refs []storage.MessageRef) (left []
 			cause = causes[i]
 		}
 	}
-	return left, cause
+	return left, slices.Contains(tried, false), cause
 }
 
 // batch sends one batch, and returns what of it may not be in the queue.

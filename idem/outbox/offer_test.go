@@ -224,13 +224,106 @@ func TestAWakeUpThatIsAlwaysRefusedHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A queue that is down costs a page's tries, and the next run begins with what it refused.
+// One that the queue never takes, and that is alone in its page, holds up neither other shards nor what is older.
+func TestAWakeUpThatIsAlwaysRefusedAndAloneInItsPageHoldsUpNoOther(t *testing.T) {
+	t.Run("in its shard", func(t *testing.T) {
+		w, g, ids := backlog(t, 8, 24, 1000)
+		of := map[idem.MessageID]int{}
+		var alone idem.MessageID
+		for shard := range 8 {
+			refs, _, err := w.inner.QueuedMessages(t.Context(), storage.QueueOffer, shard, w.clock.Now(), 1000, "")
+			w.ok(err)
+			for i, ref := range refs {
+				of[ref.ID] = shard
+				if i == 0 && shard == 3 {
+					alone = ref.ID
+				}
+			}
+		}
+		for _, id := range ids {
+			if of[id] == 3 && id != alone {
+				w.deliver(id)
+			}
+		}
+		g.refuses = func(id idem.MessageID, _ int) bool { return id == alone }
+		for range 3 {
+			_, err := w.sweep(t.Context())
+			w.ok(err)
+			g.Queue.Take()
+		}
+		for _, id := range ids {
+			if of[id] != 3 && g.taken[id] < 3 {
+				t.Errorf("%s of shard %d was offered %d times in 3 runs", id, of[id], g.taken[id])
+			}
+		}
+	})
+	t.Run("after a full page", func(t *testing.T) {
+		w, g, ids := backlog(t, 1, 1000, 10_000)
+		w.clock.Add(time.Minute)
+		last := w.accept()
+		w.clock.Add(time.Minute)
+		g.refuses = func(id idem.MessageID, _ int) bool { return id == last }
+		for range 6 {
+			_, err := w.sweep(t.Context())
+			w.ok(err)
+			g.Queue.Take()
+			w.clock.Add(time.Minute)
+		}
+		if n := g.taken[ids[0]]; n < 3 {
+			t.Errorf("the oldest was offered %d times in 6 runs", n)
+		}
+	})
+}
+
+// A queue that takes few of each page is not asked for all, and what is oldest comes first once it takes them again.
+func TestWhatAThrottledQueueRefusedComesFirstInTheNextRun(t *testing.T) {
+	w, g, ids := backlog(t, 1, 5000, 200_000)
+	throttled, n := true, 0
+	g.refuses = func(idem.MessageID, int) bool { n++; return throttled && n%100 != 0 }
+	did, err := w.sweep(t.Context())
+	if err != nil || !did.Unfinished || g.batches > 600 { // three tries of two pages
+		t.Errorf("%+v, %v, %d batches", did, err, g.batches)
+	}
+	throttled = false
+	did, err = w.sweep(t.Context())
+	if err != nil || did.Offered != 5000 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	for _, id := range ids {
+		if g.taken[id] == 0 {
+			t.Errorf("%s was not offered", id)
+		}
+	}
+}
+
+// A queue that hangs costs a run its time, and no order: once it answers, the oldest come first.
+func TestASweepOfAQueueThatHangsKeepsTheOldestFirst(t *testing.T) {
+	w, g, ids := backlog(t, 1, 2500, 10_000)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g.refuses = func(idem.MessageID, int) bool { return true }
+	g.before = func() {
+		if g.batches > 320 { // the first page's tries are over, and so is the time
+			cancel()
+		}
+	}
+	if did, err := w.sweep(ctx); err != nil || !did.Unfinished || did.Offered > 0 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	g.refuses, g.before = nil, nil
+	w.swept(outbox.Counts{Offered: 2500})
+	if g.taken[ids[0]] != 1 {
+		t.Error("the oldest was not offered")
+	}
+}
+
+// A queue that is down costs the tries of two pages, and the next run begins with the oldest.
 func TestAQueueThatIsDownLosesNothing(t *testing.T) {
 	w, g, ids := backlog(t, 1, 2500, 10_000)
 	down := true
 	g.refuses = func(idem.MessageID, int) bool { return down }
 	for range 2 {
-		if did, err := w.sweep(t.Context()); err != nil || did != (outbox.Counts{Errors: 1000, Unfinished: true}) {
+		if did, err := w.sweep(t.Context()); err != nil || did != (outbox.Counts{Errors: 2000, Unfinished: true}) {
 			t.Errorf("%+v, %v", did, err)
 		}
 	}

@@ -244,7 +244,7 @@ func (h *host) parked(id idem.MessageID) idem.MessageID {
 // the last one stopped, and so everything is asked about in a few of them.
 func TestRunBoundsARoundAndGoesOnWhereItStopped(t *testing.T) {
 	hosted(t, func(t *testing.T, h *host) {
-		const messages, atOnce, inRound = 100, 8, 40 // a probe hangs for 5 s, and begins within 20 s
+		const messages, atOnce, inRound = 100, 8, 32 // a probe hangs for 5 s, and begins within 19 s
 		var mu sync.Mutex
 		var began []time.Time
 		asked, asking, most := map[idem.MessageID]bool{}, 0, 0
@@ -276,9 +276,9 @@ func TestRunBoundsARoundAndGoesOnWhereItStopped(t *testing.T) {
 			mu.Unlock()
 		}
 		if len(asked) != messages || most != atOnce {
-			t.Errorf("asked about %d of %d messages in three rounds, %d at once; want %d at once", len(asked), messages, most, atOnce)
+			t.Errorf("asked about %d of %d messages in four rounds, %d at once; want %d at once", len(asked), messages, most, atOnce)
 		}
-		if !ended[inRound] || !ended[2*inRound] || len(began) != 3 {
+		if !ended[inRound] || !ended[2*inRound] || !ended[3*inRound] || len(began) != 4 {
 			t.Fatalf("rounds ended with %v messages asked about, want %d in each", slices.Sorted(maps.Keys(ended)), inRound)
 		}
 		for i := range began[1:] {

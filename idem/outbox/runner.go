@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -29,6 +30,8 @@ type Runner struct {
 
 	offers, deaths, doubts *walk[storage.MessageRef]
 	leases, unknowns       *walk[storage.RecordRef]
+	// begun is how many runs have begun.
+	begun atomic.Uint32
 }
 
 const (
@@ -67,14 +70,14 @@ func (r *Runner) walks() error {
 	ahead := max(0, r.cfg.SweepGrace-r.cfg.ClaimLease)
 	writing, asking := r.cfg.StoreTimeout, r.cfg.StoreTimeout+r.cfg.CallTimeout+r.cfg.SettleMargin
 	one := func(string) int { return r.cfg.SweepConcurrency }
-	r.offers = messageWalk(r.desk, sweepFailed, writing, storage.QueueOffer, laned[storage.MessageRef]{look: r.offer, width: one})
+	r.offers = messageWalk(r.desk, sweepFailed, writing, storage.QueueOffer, laned[storage.MessageRef]{look: r.offer, width: one, narrowest: r.cfg.SweepConcurrency})
 	r.offers.ahead = ahead
-	r.deaths = messageWalk(r.desk, sweepFailed, 3*writing, storage.QueueDead, laned[storage.MessageRef]{look: r.remind, width: one}) // read, letter, place
+	r.deaths = messageWalk(r.desk, sweepFailed, 3*writing, storage.QueueDead, laned[storage.MessageRef]{look: r.remind, width: one, narrowest: r.cfg.SweepConcurrency}) // read, letter, place
 	r.doubts = messageWalk(r.desk, reconcileFailed, asking, storage.QueueUnknown, laned[storage.MessageRef]{
-		look: r.doubt, lane: func(ref storage.MessageRef) string { return ref.Topic }, width: r.probesMax,
+		look: r.doubt, lane: func(ref storage.MessageRef) string { return ref.Topic }, width: r.probesMax, narrowest: r.narrowest(),
 	})
-	r.leases = recordWalk(r.desk, sweepFailed, writing+r.cfg.SettleMargin, storage.QueueLease, laned[storage.RecordRef]{look: r.park, width: one})
-	r.unknowns = recordWalk(r.desk, reconcileFailed, asking, storage.QueueUnknown, laned[storage.RecordRef]{look: r.unclear, width: one})
+	r.leases = recordWalk(r.desk, sweepFailed, writing+r.cfg.SettleMargin, storage.QueueLease, laned[storage.RecordRef]{look: r.park, width: one, narrowest: r.cfg.SweepConcurrency})
+	r.unknowns = recordWalk(r.desk, reconcileFailed, asking, storage.QueueUnknown, laned[storage.RecordRef]{look: r.unclear, width: one, narrowest: r.cfg.SweepConcurrency})
 	if r.cfg.WakeUpsMax == 0 {
 		return nil
 	}
@@ -90,6 +93,15 @@ func (r *Runner) walks() error {
 // probesMax is how many probes of a topic one run makes at once. One that is not registered is not asked about.
 func (r *Runner) probesMax(topic string) int {
 	return cmp.Or(r.topics.byName[topic].ProbesMax, r.cfg.SweepConcurrency)
+}
+
+// narrowest is the least that probesMax is of any topic.
+func (r *Runner) narrowest() int {
+	least := r.cfg.SweepConcurrency
+	for topic := range r.topics.byName {
+		least = min(least, r.probesMax(topic))
+	}
+	return least
 }
 
 func messageWalk(d *desk, event string, lookTime time.Duration, queue string, how laned[storage.MessageRef]) *walk[storage.MessageRef] {
@@ -121,10 +133,10 @@ func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string
 // shards are those of the queues that it looks into, each once; without any it looks into all. Runs for different shards may go on
 // beside each other, in any processes.
 //
-// It returns an error where no shard of one of these queues could be listed, and an [*idem.ConfigError] for a shard that does not
+// It returns an error where no shard of one of these queues could be listed, or not each of those that it names; and an [*idem.ConfigError] for a shard that does not
 // exist or is named twice.
 func (r *Runner) Sweep(ctx context.Context, shards ...int) (Report, error) {
-	return r.tracedRun(ctx, spanSweep, shards, r.leases, r.offers, r.deaths)
+	return r.tracedRun(ctx, spanSweep, shards, r.leases, r.deaths, r.offers)
 }
 
 // Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
@@ -153,23 +165,26 @@ func (r *Runner) chosen(shards []int) ([]int, error) {
 }
 
 // run goes through the queues side by side, so that none waits for another's end. With a SweepConcurrency of 1 everything
-// happens one after the other, in the caller's goroutine.
+// happens one after the other, in the caller's goroutine, and each run begins with another queue: one that fills the run's time
+// leaves the others theirs.
 func (r *Runner) run(
 	ctx context.Context, shards []int, records *walk[storage.RecordRef], messages ...*walk[storage.MessageRef],
 ) (did Report, err error) {
+	each := len(shards) > 0
 	if shards, err = r.chosen(shards); err != nil {
 		return did, err
 	}
 	counts, errs := make([]Counts, len(messages)), make([]error, len(messages)+1)
 	var runs []func()
 	if r.engine != nil {
-		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx, shards) })
+		runs = append(runs, func() { did.Records, errs[len(messages)] = records.run(ctx, shards, each) })
 	}
 	for i, queue := range messages {
-		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx, shards) })
+		runs = append(runs, func() { counts[i], errs[i] = queue.run(ctx, shards, each) })
 	}
 	var beside sync.WaitGroup
-	for _, run := range runs {
+	first := int(r.begun.Add(1)-1) % len(runs)
+	for _, run := range slices.Concat(runs[first:], runs[:first]) {
 		if r.cfg.SweepConcurrency == 1 {
 			run()
 			continue

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/outbox/memqueue"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
@@ -222,4 +224,49 @@ func TestWhatDiedIsResolvedWithinItsLeaseAndAMinute(t *testing.T) {
 			}
 		}
 	}
+}
+
+// slowQueue takes some time for each wake-up.
+type slowQueue struct{ *memqueue.Queue }
+
+func (q slowQueue) Schedule(ctx context.Context, tenant string, id idem.MessageID, delay time.Duration) error {
+	_ = idem.Pause(ctx, 50*time.Millisecond)
+	return q.Queue.Schedule(ctx, tenant, id, delay)
+}
+
+// With one look at a time, offers that fill every run leave reminders of the dead their turn.
+func TestOffersThatFillEveryRunKeepNoReminderFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := memstore.New(memstore.Config{Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{T: t, clock: &clock{now: time.Now()}, inner: store, mint: mint}
+		topics, err := outbox.NewTopics(outbox.Config{SweepConcurrency: 1}, outbox.Topic{
+			Name: topicName, Call: func(context.Context, storage.Message) outbox.Outcome { return nil }, Settle: settle,
+		})
+		w.ok(err)
+		queue := slowQueue{memqueue.New(time.Now)}
+		worker, err := outbox.NewWorker(store, topics, queue, queue.Queue)
+		w.ok(err)
+		runner, err := outbox.NewRunner(worker, nil, nil)
+		w.ok(err)
+		for range 2000 {
+			w.accept()
+		}
+		w.accept(func(m *storage.Message) { m.State, m.SweepAt = storage.MessageDead, time.Now() })
+		time.Sleep(time.Minute)
+		reminded, offered := 0, 0
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			did, err := runner.Sweep(ctx)
+			w.ok(err)
+			cancel()
+			reminded += did.Messages.Reminded
+			offered += did.Messages.Offered
+		}
+		if reminded != 1 || offered == 0 {
+			t.Errorf("%d reminded, %d offered in 3 runs; want 1 and some", reminded, offered)
+		}
+	})
 }

@@ -54,8 +54,10 @@ type list[Ref any] func(ctx context.Context, queue string, shard int, until time
 
 // taker takes what a run lists.
 type taker[Ref any] interface {
-	// room is how many more of the shard are taken in this run.
+	// room is how many more of the shard are taken in this run, and fits how many are done in the time that is left, however
+	// long each takes.
 	room(shard int) int
+	fits(left time.Duration) int
 	// take takes a page. What it does not get done it leaves, with round.leave.
 	take(ctx context.Context, p page[Ref])
 	// wait returns when all that was taken is done, or left.
@@ -77,10 +79,10 @@ type round[Ref any] struct {
 
 	mu  sync.Mutex
 	did Counts
-	// stops are the first page of each shard that was not done to its end, and kept what the store has of each shard's place,
-	// where it was read.
-	stops map[int]page[Ref]
-	kept  map[int]string
+	// stops are the first page of each shard that was not done to its end, held the first of which something waits for a lane
+	// of its own, and kept what the store has of each shard's place, where it was read.
+	stops, held map[int]page[Ref]
+	kept        map[int]string
 	// since is when the first one of the place was due with which the run began in a shard.
 	since map[int]time.Time
 	// unlisted are the errors of the shards of which nothing could be listed.
@@ -88,9 +90,10 @@ type round[Ref any] struct {
 }
 
 // run takes once what is due in the shards, within the bounds and the context's deadline: in each shard from where the last run
-// stopped to the end and, where the walk wraps, what lies before. It returns an error only where none of the shards could be listed.
-func (w *walk[Ref]) run(ctx context.Context, shards []int) (Counts, error) {
-	r := &round[Ref]{walk: w, stops: map[int]page[Ref]{}, kept: map[int]string{}, since: map[int]time.Time{}}
+// stopped to the end and, where the walk wraps, what lies before. It returns an error where none of the shards could be listed, or, if each
+// of them must be, where one could not.
+func (w *walk[Ref]) run(ctx context.Context, shards []int, each bool) (Counts, error) {
+	r := &round[Ref]{walk: w, stops: map[int]page[Ref]{}, held: map[int]page[Ref]{}, kept: map[int]string{}, since: map[int]time.Time{}}
 	shards = w.turned(shards)
 	to := w.begin(ctx, r)
 	var behind []page[Ref]
@@ -105,9 +108,10 @@ func (w *walk[Ref]) run(ctx context.Context, shards []int) (Counts, error) {
 		r.through(ctx, to, at, r.since[at.shard])
 	}
 	to.wait()
+	r.stopAtHeld()
 	r.keep(ctx)
 	w.turn(shards, r.stops)
-	if len(r.unlisted) == len(shards) {
+	if len(r.unlisted) == len(shards) || each {
 		return r.did, errors.Join(r.unlisted...)
 	}
 	return r.did, nil
@@ -121,11 +125,13 @@ func (w *walk[Ref]) turned(shards []int) []int {
 	return slices.Concat(shards[at:], shards[:at])
 }
 
-// turn has the next run begin with the first shard that this one did not come to the end of.
+// turn has the next run begin with the first shard that this one did not come to the end of, after the one that it began with: that
+// one keeps its place, and must not hold up the others.
 func (w *walk[Ref]) turn(shards []int, stops map[int]page[Ref]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, shard := range shards {
+	w.first = shards[0]
+	for _, shard := range shards[1:] {
 		if stop, stopped := stops[shard]; stopped && !stop.behind {
 			w.first = shard
 			return
@@ -142,7 +148,7 @@ func (r *round[Ref]) through(ctx context.Context, to taker[Ref], at page[Ref], u
 			r.leave(at)
 			return at.number, false
 		}
-		found, next, err := r.listed(ctx, at, until, min(r.page, room))
+		found, next, err := r.listed(ctx, at, until, r.limit(ctx, to, room))
 		switch {
 		case err != nil && ctx.Err() != nil:
 			r.leave(at)
@@ -157,6 +163,18 @@ func (r *round[Ref]) through(ctx context.Context, to taker[Ref], at page[Ref], u
 		}
 		at = page[Ref]{shard: at.shard, number: found.number + 1, from: next, behind: at.behind}
 	}
+}
+
+// limit is how many are listed at once: no more than are done in the time that is left. A page that is not done is listed again
+// from its start by the next run, so that one which never fits would be begun again for ever.
+func (r *round[Ref]) limit(ctx context.Context, to taker[Ref], room int) int {
+	most := min(r.page, room)
+	left, bounded := remaining(ctx)
+	if !bounded {
+		return most
+	}
+	listing := 2 * r.cfg.StoreTimeout
+	return max(1, min(most, to.fits(left-listing-r.cfg.StoreTimeout)))
 }
 
 // listed lists a page. The first one of a shard with more than one is that where the last run stopped: only then its place is read.
@@ -206,6 +224,25 @@ func (r *round[Ref]) stop(p page[Ref]) {
 	}
 }
 
+// hold says that something of the page waits for a lane of its own. round.mu must be held.
+func (r *round[Ref]) hold(p page[Ref]) {
+	r.did.Unfinished = true
+	if first, held := r.held[p.shard]; !held || p.number < first.number {
+		p.refs = nil
+		r.held[p.shard] = p
+	}
+}
+
+// stopAtHeld has the next run go on where something waits for a lane of its own, but not where this run did not come to the
+// shard's end: a provider that hangs must not hide what is listed after its own. What it holds comes once the run is round.
+func (r *round[Ref]) stopAtHeld() {
+	for shard, held := range r.held {
+		if _, stopped := r.stops[shard]; !stopped {
+			r.stops[shard] = held
+		}
+	}
+}
+
 func (r *round[Ref]) unlistable(ctx context.Context, at page[Ref], err error) {
 	r.failed(ctx, err, at.shard)
 	r.mu.Lock()
@@ -240,10 +277,10 @@ func (r *round[Ref]) keep(ctx context.Context) {
 	}
 }
 
-// timeOver says whether the context leaves no time for a look.
+// timeOver says whether the context leaves no time for a look, and for keeping the place after it.
 func (w *walk[Ref]) timeOver(ctx context.Context) bool {
 	left, bounded := remaining(ctx)
-	return ctx.Err() != nil || bounded && left < w.lookTime
+	return ctx.Err() != nil || bounded && left < w.lookTime+w.cfg.StoreTimeout
 }
 
 // unlooked tells what could not be listed, or looked at.

@@ -69,7 +69,7 @@ func place(number int) time.Time { return time.UnixMilli(int64(1 + number)) }
 // walk goes through the index, one look at a time unless the test says otherwise. Numbers stand in lanes by lane, where it is set.
 func (x *index) walk(page, most int) *noted {
 	n := &noted{index: x, takes: func(int) time.Duration { return 0 }, looked: map[int]int{}}
-	n.how = laned[int]{look: n.look, width: func(string) int { return n.walk.cfg.SweepConcurrency }}
+	n.how = laned[int]{look: n.look, width: func(string) int { return n.walk.cfg.SweepConcurrency }, narrowest: 1}
 	n.walk = &walk[int]{
 		cfg:  Config{SweepPage: page, SweepMax: most, SweepConcurrency: 1, StoreTimeout: time.Second, Now: time.Now},
 		page: page, places: x, name: "numbers",
@@ -132,7 +132,7 @@ func (n *noted) look(ctx context.Context, _ string, number int) (Decision, error
 // run walks once, and returns what was seen in that run.
 func (n *noted) run(ctx context.Context) ([]int, Counts, error) {
 	n.seen, n.failed = nil, nil
-	did, err := n.walk.run(ctx, n.all())
+	did, err := n.walk.run(ctx, n.all(), false)
 	return n.seen, did, err
 }
 
@@ -159,13 +159,13 @@ func TestAWalkGoesOnWhereTheLastOneStopped(t *testing.T) {
 	for _, page := range []int{1, 2, 3, 100} {
 		x := &index{shards: [][]int{{1, 2, 3, 4, 5}, {6, 7}, {8}}}
 		w := x.walk(page, 3)
-		for run, want := range [][]int{{1, 2, 3}, {4, 5, 6}} {
+		for run, want := range [][]int{{1, 2, 3}, {6, 7, 8}, {4, 5, 6}} {
 			seen, did, err := w.run(t.Context())
 			if !did.Unfinished || err != nil || !slices.Equal(seen, want) {
 				t.Errorf("pages of %d, run %d: %v, %+v, %v; want %v", page, run, seen, did, err, want)
 			}
 		}
-		for range 3 {
+		for range 2 {
 			if _, did, err := w.run(t.Context()); !did.Unfinished || err != nil {
 				t.Errorf("pages of %d: %+v, %v", page, did, err)
 			}
@@ -226,13 +226,13 @@ func TestAWalkStopsInTimeForOneLook(t *testing.T) {
 		x := &index{shards: [][]int{{1, 2, 3, 4, 5, 6}}}
 		w := x.walk(2, 100)
 		w.takes = func(int) time.Duration { return 1001 * time.Millisecond }
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 		defer cancel()
 		if seen, did, err := w.run(ctx); !did.Unfinished || err != nil || !slices.Equal(seen, []int{1, 2, 3}) {
 			t.Errorf("%v, %+v, %v", seen, did, err)
 		}
 		w.anotherProcess()
-		if seen, did, err := w.run(t.Context()); did.Unfinished || err != nil || !slices.Equal(seen, []int{3, 4, 5, 6, 1, 2, 3}) {
+		if seen, did, err := w.run(t.Context()); did.Unfinished || err != nil || !slices.Equal(seen, []int{4, 5, 6, 1, 2, 3, 4}) {
 			t.Errorf("%v, %+v, %v", seen, did, err)
 		}
 		lists := x.lists
@@ -283,10 +283,10 @@ func TestALaneThatHangsHoldsUpNoOther(t *testing.T) {
 				t.Errorf("%d ended after %v, %v", number, after, looked)
 			}
 		}
-		if did.Skipped != 20+9 { // three at 0, 5 and 10 s
+		if did.Skipped != 20+6 { // three at 0 and 5 s: at 10 s there is no time for a look and for keeping the place
 			t.Errorf("%d looks", did.Skipped)
 		}
-		if got := x.places["numbers.0"]; got != "9" { // behind the nine
+		if got := x.places["numbers.0"]; got != "6" { // behind the six
 			t.Errorf("the next run goes on at %q", got)
 		}
 	})
@@ -321,6 +321,10 @@ func TestAWalkTellsOfShardsThatFail(t *testing.T) {
 	x.down = []int{0, 1, 2}
 	if _, did, err := w.run(t.Context()); did.Errors != 3 || !errors.Is(err, errUnlisted) {
 		t.Errorf("all down: %+v, %v", did, err)
+	}
+	x.down = []int{2}
+	if did, err := w.walk.run(t.Context(), []int{1, 2}, true); did != (Counts{Skipped: 1, Errors: 1}) || !errors.Is(err, errUnlisted) {
+		t.Errorf("one down of those that must be listed: %+v, %v", did, err)
 	}
 }
 
@@ -383,8 +387,12 @@ func TestAWalkThatIsStoppedAnywhereStarvesNothing(t *testing.T) {
 					w.walk.first = first // which process looks into which shard is the caller's
 				}
 			}
-			before := maps.Clone(w.looked)
-			for range 2*((total+w.walk.cfg.SweepMax-1)/w.walk.cfg.SweepMax) + len(x.shards) + 1 { // a run that ends a shard may look twice
+			before, longest := maps.Clone(w.looked), 0
+			for _, shard := range x.shards {
+				longest = max(longest, len(shard))
+			}
+			// Shards take turns. A run that ends a shard may look twice.
+			for range len(x.shards)*(2*((longest+w.walk.cfg.SweepMax-1)/w.walk.cfg.SweepMax)+1) + 1 {
 				w.wantRun(t, t.Context())
 			}
 			for number := range total {
@@ -420,4 +428,120 @@ func (n *noted) wantRun(t *testing.T, ctx context.Context) {
 	if err != nil || len(seen) > n.walk.cfg.SweepMax || did.Errors != len(n.failed) || did.Skipped+did.Errors != len(seen) {
 		t.Errorf("%d looks, %d of them failed, %d allowed: counted %+v, %v", len(seen), len(n.failed), n.walk.cfg.SweepMax, did, err)
 	}
+}
+
+// However little fits into a run that is over in time, and though no run ever comes to the end: everything is looked at.
+func TestAWalkWhoseRunsAreAlwaysTooShortStarvesNothing(t *testing.T) {
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			x, total := &index{}, 0
+			for range 1 + random.IntN(4) {
+				var shard []int
+				for range random.IntN(60) {
+					shard = append(shard, total)
+					total++
+				}
+				x.shards = append(x.shards, shard)
+			}
+			w := x.walk(1+random.IntN(100), 1+random.IntN(200))
+			w.walk.cfg.SweepConcurrency = 1 + random.IntN(8)
+			w.how.narrowest = w.walk.cfg.SweepConcurrency
+			w.takes = func(int) time.Duration { return time.Duration(1+random.IntN(2000)) * time.Millisecond }
+			if random.IntN(2) == 0 {
+				w.takes = func(int) time.Duration { return w.walk.lookTime }
+			}
+			long := time.Duration(5000+random.IntN(30_000)) * time.Millisecond
+			for range 2 * (total + len(x.shards)) { // a run does one look at least; one that ends a shard may look twice
+				ctx, cancel := context.WithTimeout(t.Context(), long)
+				w.wantRun(t, ctx)
+				cancel()
+			}
+			for number := range total {
+				if w.looked[number] == 0 {
+					t.Errorf("seed %d: %d of %d is starved: pages of %d, %d at once, runs of %s",
+						seed, number, total, w.walk.page, w.walk.cfg.SweepConcurrency, long)
+				}
+			}
+		})
+	}
+}
+
+// A shard whose first page does not fit into a run holds up neither its own end nor another shard.
+func TestAPageThatDoesNotFitIntoARunIsNotBegunAgainForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &index{shards: [][]int{nil, {100}, {101}}}
+		for number := range 100 {
+			x.shards[0] = append(x.shards[0], number)
+		}
+		w := x.walk(100, 10_000)
+		w.takes = func(int) time.Duration { return time.Second }
+		for range 6 {
+			ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
+			w.wantRun(t, ctx)
+			cancel()
+		}
+		if len(w.looked) != 102 {
+			t.Errorf("%d of 102 were looked at in 6 runs of 55 s", len(w.looked))
+		}
+	})
+}
+
+// The last look of a run may take its whole time, and there is time to keep the place after it.
+func TestAWalkLeavesTimeToKeepItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, milliseconds := range []int{5001, 6500, 7999, 8000, 9500} {
+			x := &index{shards: [][]int{{1, 2, 3, 4, 5, 6}}}
+			w := x.walk(1, 100)
+			w.takes = func(int) time.Duration { return w.walk.lookTime }
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(milliseconds)*time.Millisecond)
+			w.wantRun(t, ctx)
+			if left, _ := remaining(ctx); left < w.walk.cfg.StoreTimeout {
+				t.Errorf("%d ms: %s are left to keep the place", milliseconds, left)
+			}
+			cancel()
+		}
+	})
+}
+
+// An operation whose probe hangs, with more records than a run takes due before all others, hides no other operation's.
+func TestMoreOfAHangingLaneThanARunTakesHideNoOtherLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &index{shards: [][]int{nil}}
+		for number := range 400 {
+			x.shards[0] = append(x.shards[0], number)
+		}
+		w := x.walk(100, 200)
+		w.walk.cfg.SweepConcurrency, w.walk.lookTime = 8, 10*time.Second
+		var mu sync.Mutex
+		looked := map[int]int{}
+		w.how.look = func(ctx context.Context, lane string, number int) (Decision, error) {
+			hangs := number < 390
+			if of := strconv.FormatBool(hangs); lane != of {
+				return DecisionNone, &laneError{of}
+			}
+			mu.Lock()
+			looked[number]++
+			mu.Unlock()
+			if hangs {
+				_ = idem.Pause(ctx, 5*time.Second)
+			}
+			return DecisionNone, nil
+		}
+		for range 12 {
+			ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
+			if _, _, err := w.run(ctx); err != nil {
+				t.Error(err)
+			}
+			cancel()
+		}
+		for number := 390; number < 400; number++ {
+			if looked[number] == 0 {
+				t.Errorf("%d was not looked at in 12 runs", number)
+			}
+		}
+		if looked[0] == 0 {
+			t.Error("what hangs was not looked at")
+		}
+	})
 }

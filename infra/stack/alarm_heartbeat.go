@@ -10,16 +10,21 @@ import (
 
 // addHeartbeats rings where what is scheduled does not run, or not to its end, whatever the cause: each run that ends without an
 // error counts itself. Of sweep and reconciler every run of a minute must: each has shards of its own, and no other looks into them.
+//
+// A run that ends a little later than the one before counts in the next minute, and all runs of a minute may. So their number is that
+// of a quarter of an hour, in which one that is always missing is missing 15 times, and half of that rings. It must be missing in
+// two of them, one after the other: when runs begin to take longer, the ends of a minute's runs are missing in one.
 func (m monitor) addHeartbeats() {
-	runs := float64(m.config.sweepRuns())
+	const minutes = 15
+	runs := float64(minutes*m.config.sweepRuns() - minutes/2)
 	for _, w := range []watch{
 		{
-			id: "SweepSilent", metric: m.runs(metric.SweepRun, time.Minute), threshold: runs, periods: 5, ofLast: 5,
-			description: "The sweep has not run to its end for five minutes, in some shards or in all. What lost its wake-up or its worker there is not delivered, and nobody is told of what dies.",
+			id: "SweepSilent", metric: m.runs(metric.SweepRun, minutes*time.Minute), threshold: runs, periods: 2, ofLast: 2,
+			description: "The sweep has not run to its end in some shards, or in all, half of the time or more, for a quarter of an hour. What lost its wake-up or its worker there is not delivered, and nobody is told of what dies.",
 		},
 		{
-			id: "ReconcileSilent", metric: m.runs(metric.ReconcileRun, time.Minute), threshold: runs, periods: 5, ofLast: 5,
-			description: "The reconciler has not run to its end for five minutes, in some shards or in all. What is unknown there stays unknown.",
+			id: "ReconcileSilent", metric: m.runs(metric.ReconcileRun, minutes*time.Minute), threshold: runs, periods: 2, ofLast: 2,
+			description: "The reconciler has not run to its end in some shards, or in all, half of the time or more, for a quarter of an hour. What is unknown there stays unknown.",
 		},
 		{
 			id: "DriftSilent", metric: m.runs(metric.DriftRun, time.Hour), threshold: 1, periods: 3, ofLast: 3,

@@ -134,16 +134,23 @@ func TestAlarmsRing(t *testing.T) {
 	type series struct{ rings, quiet []data }
 	one := func(rings, quiet string) series { return series{[]data{{"": rings}}, []data{{"": quiet}}} }
 	runs := func(rings, quiet string) series { return series{[]data{{"runs": rings}}, []data{{"runs": quiet}}} }
+	quarters := func(each ...string) (all []data) {
+		for _, values := range each {
+			all = append(all, data{"runs": values})
+		}
+		return all
+	}
 	cases := map[string]series{
-		"KeyMisuse":       one("- 5", "4 4"),
-		"StoreError":      one("5 - 6", "- 99 -"),
-		"DriftFound":      one("1 -", "- -"),
-		"DriftFailed":     one("1 -", "- -"),
-		"DeadLetters":     one("- 1 1", "0 1 0"),
-		"DeadLettersOld":  one("604800 604860 604920", "604798 604799 604799"),
-		"WakeUpsLate":     one("1260 0 1260", "1259 1259 1259"),
-		"SweepSilent":     runs("- - - - -", "- - 16 - -"),
-		"ReconcileSilent": runs("7 7 7 7 7", "7 7 7 7 16"), // one of eight shards, or more, has no run
+		"KeyMisuse":      one("- 5", "4 4"),
+		"StoreError":     one("5 - 6", "- 99 -"),
+		"DriftFound":     one("1 -", "- -"),
+		"DriftFailed":    one("1 -", "- -"),
+		"DeadLetters":    one("- 1 1", "0 1 0"),
+		"DeadLettersOld": one("604800 604860 604920", "604798 604799 604799"),
+		"WakeUpsLate":    one("1260 0 1260", "1259 1259 1259"),
+		"SweepSilent":    {rings: quarters("- -", "0 112"), quiet: quarters("- 233", "233 -")},
+		// One of eight shards has no run, and ends come later; then all have (of 16), and ends come later in one quarter only.
+		"ReconcileSilent": {rings: quarters("105 105", "98 112", "112 105"), quiet: quarters("240 240", "112 256", "256 112")},
 		"DriftSilent":     runs("- - -", "- 1 -"),
 		"DueOld":          one("600000 - 600000 0 600000", "600000 599999 600000 - -"),
 		"UnknownOld":      one("- 7200000", "7199999 -"),
