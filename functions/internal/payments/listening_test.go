@@ -38,6 +38,10 @@ func (l *listening) Write(line []byte) (int, error) {
 	return l.log.Write(line)
 }
 
+// client has connections of its own: a test server that closes also closes those of http.DefaultTransport, under the requests of
+// the tests beside it.
+var client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // listen puts the endpoint there, as the webhook function does.
 func (w *world) listen() *listening {
 	w.Helper()
@@ -71,7 +75,7 @@ func (l *listening) send(method, path, body string, headers ...string) answer {
 		name, value, _ := strings.Cut(line, ": ")
 		req.Header.Set(name, value)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	l.ok(err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)

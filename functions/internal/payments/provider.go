@@ -43,12 +43,13 @@ func NewProvider(rawURL string, authorize func(http.RoundTripper) http.RoundTrip
 	}
 	// Without keys, a call whose outcome is open is never repeated, so a call must not go out over an idle connection
 	// that the provider has just closed.
-	fresh := http.DefaultTransport.(*http.Transport).Clone()
+	pooled := http.DefaultTransport.(*http.Transport).Clone() // its connections are no others' to close
+	fresh := pooled.Clone()
 	fresh.DisableKeepAlives = true
 	if authorize == nil {
 		authorize = func(next http.RoundTripper) http.RoundTripper { return next }
 	}
-	reused := authorize(http.DefaultTransport)
+	reused := authorize(pooled)
 	keyed, err := call.New(call.Config{Transport: reused, Statuses: statuses()})
 	if err != nil {
 		return nil, err

@@ -231,7 +231,7 @@ func (w *world) release(key string) (reference string) {
 	w.ok(err)
 	req.Header.Set("Idempotency-Key", key)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	w.ok(err)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusCreated {

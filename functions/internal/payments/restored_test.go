@@ -19,7 +19,7 @@ func (w *world) calledBefore(path string, key idem.MessageID, destination, refer
 	w.ok(err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", string(key))
-	answered, err := http.DefaultClient.Do(r)
+	answered, err := client.Do(r)
 	w.ok(err)
 	answered.Body.Close()
 	if answered.StatusCode != http.StatusCreated {
