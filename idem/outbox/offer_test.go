@@ -25,7 +25,8 @@ func unread(most int) func(*outbox.Config) {
 // gate is a queue of wake-ups that refuses some of them, and notes how often it took each.
 type gate struct {
 	*memqueue.Queue
-	// refuses says that a message's wake-up is refused, the n-th time that it is sent, from 1; before runs before each batch.
+	// refuses says that a message's wake-up is refused, the n-th time that it is sent, from 1; before runs before each batch, one
+	// at a time.
 	refuses func(id idem.MessageID, n int) bool
 	before  func()
 	// waits, where it is not nil, says how many wait.
@@ -43,11 +44,11 @@ func newGate(now func() time.Time) *gate {
 }
 
 func (g *gate) Offer(ctx context.Context, wakeUps []outbox.WakeUp) []error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.before != nil {
 		g.before()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.batches++
 	failed := make([]error, len(wakeUps))
 	for i, w := range wakeUps {
