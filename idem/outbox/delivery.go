@@ -49,6 +49,9 @@ type delivery struct {
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.
 	cause  error
 	called bool
+	// clock is the latest instant that was read or waited for: it never goes back, and goes on while a wait does, whatever
+	// Config.Now says. So a clock that stands still, or is set back, is no reason to go on for ever.
+	clock time.Time
 	// given is when the caller was first seen to have given up; answered that it was, and the delivery goes on without it.
 	given    time.Time
 	answered bool
@@ -212,6 +215,19 @@ func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Inp
 	return protocol.Input{}, fmt.Errorf("outbox: a delivery does not %d", a.Do)
 }
 
+// now is the clock in the resolution that is stored.
+func (x *delivery) now() time.Time {
+	x.waited(x.desk.now())
+	return x.clock
+}
+
+// waited says that it is at least so late.
+func (x *delivery) waited(until time.Time) {
+	if until.After(x.clock) {
+		x.clock = until
+	}
+}
+
 // deadline is the context's by the injected clock, 0 for none: the context's own is in the platform's time.
 func (x *delivery) deadline(ctx context.Context) protocol.Instant {
 	left, bounded := remaining(ctx)
@@ -248,10 +264,8 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		}
 	} else if x.machine.Step == protocol.Keeping && x.left(ctx) {
 		return in, fmt.Errorf("outbox: keep evidence: %w, after %w", context.Cause(ctx), x.cause)
-	} else if pause := min(x.pause(int(a.Pause)-1), until.Sub(x.now())); pause > 0 {
-		if err := x.cfg.Pause(context.WithoutCancel(ctx), pause); err != nil { // nothing lets the time pass: trying on would never end
-			return in, fmt.Errorf("outbox: pause: %w, after %w", err, x.cause)
-		}
+	} else if err := x.rest(ctx, x.pause(int(a.Pause)-1), until); err != nil {
+		return in, err
 	}
 	if x.machine.Errand == protocol.Close && x.row.Sealed && a.Write.RecAs == protocol.End {
 		// What that means to the application a worker with the keys can ask; without it only what has ended is closed.
@@ -263,15 +277,7 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.tooLate()
 		return in, nil
 	}
-	var err error
-	if x.send == nil {
-		x.send, err = x.prepare(a.Write)
-	}
-	if err == nil {
-		sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(left, x.cfg.StoreTimeout))
-		err = x.send(sending)
-		cancel()
-	}
+	err := x.sendWithin(ctx, a.Write, min(left, x.cfg.StoreTimeout))
 	var row *storage.Message
 	if in.Reply, row = replyOf(err, x.id); err != nil {
 		x.cause = err
@@ -285,6 +291,36 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 		x.row = *row
 	}
 	return in, nil
+}
+
+// rest pauses before a write is sent again, not past until.
+func (x *delivery) rest(ctx context.Context, pause time.Duration, until time.Time) error {
+	now := x.now()
+	if pause = min(pause, until.Sub(now)); pause <= 0 {
+		return nil
+	}
+	if err := x.cfg.Pause(context.WithoutCancel(ctx), pause); err != nil { // nothing lets the time pass: trying on would never end
+		return fmt.Errorf("outbox: pause: %w, after %w", err, x.cause)
+	}
+	x.waited(now.Add(pause))
+	return nil
+}
+
+// sendWithin sends the write once, also where the caller has given up.
+func (x *delivery) sendWithin(ctx context.Context, w protocol.Write, timeout time.Duration) (err error) {
+	if x.send == nil {
+		if x.send, err = x.prepare(w); err != nil {
+			return err
+		}
+	}
+	now := x.now()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	err = x.send(ctx)
+	if ctx.Err() != nil {
+		x.waited(now.Add(timeout))
+	}
+	return err
 }
 
 // left says that the caller gave up KeepMax ago: the process is about to end.

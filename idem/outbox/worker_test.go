@@ -153,6 +153,29 @@ func TestSettleWithoutAnyReply(t *testing.T) {
 	}
 }
 
+// A clock that stands still is no reason to send a write for ever: what was waited for counts.
+func TestAClockThatStandsStillEndsADeliveryAllTheSame(t *testing.T) {
+	for _, write := range []faulty.Call{faulty.UpdateMessage, faulty.Settle} {
+		t.Run(string(write), func(t *testing.T) {
+			w := newWorld(t, options{config: func(c *outbox.Config) {
+				c.Now = func() time.Time { return noon }
+				c.Pause = func(context.Context, time.Duration) error { return nil }
+			}})
+			id := w.accept()
+			for n := range 500 {
+				w.store.On(write, n+1, faulty.LoseRequest())
+			}
+			w.store.On(write, 501, faulty.Before(func() { panic("it never ends") }))
+			if err := w.worker.Deliver(t.Context(), id); (err != nil) != (write == faulty.UpdateMessage) {
+				t.Error(err)
+			}
+			if n, charged := w.store.Count(write), w.provider.called(); n < 3 || charged > 1 {
+				t.Errorf("%d tries, %d calls", n, charged)
+			}
+		})
+	}
+}
+
 // A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again:
 // the effect may come first, and its record afterwards.
 func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {

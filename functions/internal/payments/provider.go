@@ -61,7 +61,7 @@ func NewProvider(rawURL string, authorize func(http.RoundTripper) http.RoundTrip
 	return &Provider{url: strings.TrimRight(rawURL, "/"), lookUp: &http.Client{Transport: reused}, keyed: keyed, keyless: keyless}, nil
 }
 
-// statuses is what the provider's refusals mean, at all of its endpoints. Any other is ambiguous, but for 429.
+// statuses is what the provider's refusals mean, at all of its endpoints. Any other is ambiguous.
 func statuses() map[int]call.Class {
 	return map[int]call.Class{
 		// It checks a request before it makes anything.
@@ -71,6 +71,8 @@ func statuses() map[int]call.Class {
 		// Our credential is wrong: an operator mends it, and what waits goes on.
 		http.StatusUnauthorized: call.NotExecuted,
 		http.StatusForbidden:    call.NotExecuted,
+		// It counts requests before it reads them.
+		http.StatusTooManyRequests: call.NotExecuted,
 		// It declines a charge, and an object says so.
 		http.StatusPaymentRequired: call.Declined,
 		// The key came with another body before: what became of that request isn't told.

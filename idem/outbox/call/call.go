@@ -7,9 +7,9 @@
 // # What a status means
 //
 // Only the provider's documentation says whether one of its refusals proves that nothing happened. So each client lists
-// what 400, 401, 403, 404, 409 and 422 mean there ([Config].Statuses); one that is not listed is an error at start. Every
-// other status is success (2xx), not executed (429), or ambiguous: a gateway in between may answer with any of them after
-// the provider has acted.
+// what 400, 401, 403, 404, 409, 422 and 429 mean there ([Config].Statuses); one that is not listed is an error at start.
+// Every other status is success (2xx) or ambiguous: a gateway in between may answer with any of them after the provider
+// has acted.
 package call
 
 import (
@@ -40,9 +40,8 @@ type Client struct {
 
 // Config is a client's configuration. The zero value of each field but Statuses means its default.
 type Config struct {
-	// Statuses says what the provider's refusals mean. It must have 400, 401, 403, 404, 409 and 422, and may have any other
-	// 4xx: 402 where the provider declines by it. 429 is [NotExecuted] unless it is listed; any other status that is not
-	// listed is [Ambiguous].
+	// Statuses says what the provider's refusals mean. It must have 400, 401, 403, 404, 409, 422 and 429, and may have any
+	// other 4xx: 402 where the provider declines by it. Any other status that is not listed is [Ambiguous].
 	Statuses map[int]Class
 	// Transport makes the connections; it must not retry by itself. Default http.DefaultTransport. For a provider without
 	// keys choose one with DisableKeepAlives: a reused connection that breaks leaves the outcome open, and there nobody
@@ -97,8 +96,7 @@ type Request struct {
 //
 //   - 2xx: [outbox.Delivered].
 //   - A status in Config.Statuses: what its class says, with the Retry-After of one that is [NotExecuted].
-//   - 429, with or without a Retry-After, and requests that were provably never sent, such as over a refused connection:
-//     [outbox.NotExecuted].
+//   - Requests that were provably never sent, such as over a refused connection: [outbox.NotExecuted].
 //   - Any other status, time-outs, lost connections, unreadable answers: [outbox.Ambiguous].
 //   - A request that can't be made, such as one without a body: [outbox.Refused].
 //

@@ -26,7 +26,7 @@ const key = "op_abc.1"
 func statuses() map[int]call.Class {
 	return map[int]call.Class{
 		400: call.Refused, 401: call.NotExecuted, 402: call.Declined, 403: call.NotExecuted, 404: call.Ambiguous, 409: call.Unproven,
-		422: call.Refused, 423: call.Ambiguous,
+		422: call.Refused, 423: call.Ambiguous, 429: call.NotExecuted,
 	}
 }
 
@@ -271,8 +271,8 @@ func TestPostRefusesWhatItCannotSendOnce(t *testing.T) {
 	}
 }
 
-// 429 is not executed unless the provider is listed as one that may have acted.
-func TestTooManyRequestsCanBeListed(t *testing.T) {
+// A 429 means what the provider's list says, too.
+func TestTooManyRequestsMeansWhatIsListed(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
 	defer srv.Close()
 	listed := statuses()
@@ -285,7 +285,7 @@ func TestTooManyRequestsCanBeListed(t *testing.T) {
 // What a status means is written down before the first call: a status that is not listed stops the start.
 func TestNewNamesTheStatusThatIsNotListed(t *testing.T) {
 	cases := map[string]map[int]call.Class{"Config.Statuses[400]": nil}
-	for status := range map[int]bool{400: true, 401: true, 403: true, 404: true, 409: true, 422: true} {
+	for status := range map[int]bool{400: true, 401: true, 403: true, 404: true, 409: true, 422: true, 429: true} {
 		listed := statuses()
 		delete(listed, status)
 		cases[fmt.Sprintf("Config.Statuses[%d]", status)] = listed
@@ -342,6 +342,7 @@ func ExampleClient_Post() {
 		http.StatusNotFound:            call.Refused,
 		http.StatusConflict:            call.Unproven, // the key was used with another body
 		http.StatusUnprocessableEntity: call.Refused,
+		http.StatusTooManyRequests:     call.NotExecuted,
 	}})
 	if err != nil {
 		panic(err)

@@ -23,8 +23,8 @@ const (
 	Unproven Class = "unproven"
 	// Declined: the provider judged the request, and its answer is a no: a result like any other. A 402.
 	Declined Class = "declined"
-	// NotExecuted: nothing happened, and the same request may succeed later. It is made again after a back-off. A 429, or
-	// a 401 while a credential is wrong.
+	// NotExecuted: nothing happened, and the same request may succeed later. It is made again after a back-off. A 429
+	// where the provider counts requests before it reads them, or a 401 while a credential is wrong.
 	NotExecuted Class = "not_executed"
 	// Ambiguous: it may have happened, or may happen yet. The request is made again only under the rules for open calls. A
 	// 409 for a key whose first request is still running, or a 404 that a gateway in between may answer.
@@ -42,10 +42,10 @@ func (c Class) known() bool {
 // mustBeListed are the statuses that providers use for both: nothing happened, and something did.
 var mustBeListed = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
-	http.StatusUnprocessableEntity,
+	http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 }
 
-// classes checks what is listed, and adds what need not be.
+// classes checks what is listed.
 func classes(listed map[int]Class) (map[int]Class, error) {
 	broken := func(status int, value any, rule string) error {
 		return &idem.ConfigError{Field: fmt.Sprintf("Config.Statuses[%d]", status), Value: value, Rule: rule}
@@ -55,7 +55,7 @@ func classes(listed map[int]Class) (map[int]Class, error) {
 			return nil, broken(status, nil, "must be listed: only the provider's documentation says what it proves")
 		}
 	}
-	all := map[int]Class{http.StatusTooManyRequests: NotExecuted}
+	all := make(map[int]Class, len(listed))
 	for _, status := range slices.Sorted(maps.Keys(listed)) {
 		switch class := listed[status]; {
 		case status < 400 || status > 499:

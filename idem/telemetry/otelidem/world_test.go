@@ -99,7 +99,7 @@ func newWorld(t *testing.T, traced bool) *world {
 // topic calls the provider, and goes on to the next topic where there is one.
 func (w *world) topic(name, url, next string) outbox.Topic {
 	w.Helper()
-	client, err := call.New(call.Config{Statuses: map[int]call.Class{400: call.Refused, 401: call.Refused, 403: call.Refused, 404: call.Refused, 409: call.Refused, 422: call.Refused}})
+	client, err := call.New(call.Config{Statuses: map[int]call.Class{400: call.Refused, 401: call.Refused, 403: call.Refused, 404: call.Refused, 409: call.Refused, 422: call.Refused, 429: call.NotExecuted}})
 	w.ok(err)
 	return outbox.Topic{
 		Name: name,
