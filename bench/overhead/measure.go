@@ -94,16 +94,16 @@ const (
 )
 
 // pair runs a batch of each side, in slices that take turns: what else the machine does meanwhile falls on both. Which side
-// goes first changes from slice to slice.
+// goes first changes from slice to slice, and so from batch to batch where a slice is all of one.
 func (s *sides) pair(requests, callers int) (one, other usage, err error) {
 	length := max(sliceRequests*callers, sliceRequestsMin)
-	for done, n := 0, 0; done < requests; done, n = done+length, n+1 {
+	for done := 0; done < requests; done += length {
 		slice := min(length, requests-done)
 		turns := []struct {
 			side http.Handler
 			took *usage
 		}{{s.idem, &one}, {s.hand, &other}}
-		if n%2 == 1 {
+		if s.slices++; s.slices%2 == 0 {
 			slices.Reverse(turns)
 		}
 		for _, turn := range turns {

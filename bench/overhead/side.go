@@ -23,6 +23,8 @@ type sides struct {
 	idem, hand http.Handler
 	// known are the keys that were sent before.
 	known []string
+	// slices counts those that were run of each side.
+	slices int
 }
 
 // knownKeys is how many records the replays take turns in.

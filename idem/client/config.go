@@ -62,7 +62,8 @@ type Config struct {
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default idem.Pause.
 	Pause func(context.Context, time.Duration) error
-	// Logger gets each retry and each end; never bodies, keys or tokens. Default: discards.
+	// Logger gets each retry and each end; never bodies, keys or tokens. Default slog.Default(), as it is when
+	// New is called; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
@@ -91,7 +92,7 @@ func (c Config) withDefaults() Config {
 		c.Pause = idem.Pause
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c
 }

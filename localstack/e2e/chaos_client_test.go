@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -119,6 +120,7 @@ func (s *story) library(ctx context.Context, await bool) reply {
 	a := s.api(s.hear)
 	transport, err := client.New(client.Config{
 		Base: a.http.Transport, BaseURL: a.url, ElapsedMax: 30 * time.Second, AwaitMax: 20 * time.Second, RetryAfterMax: 10 * time.Second,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		s.blame("idem/client: %v", err)
