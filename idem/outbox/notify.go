@@ -136,7 +136,10 @@ func (x *delivery) notify(ctx context.Context, s protocol.Say) {
 	}
 	switch {
 	case s.Code == protocol.Busy:
-		_ = x.schedule(ctx, m, Due(m)) // logged; the sweep does the rest
+		// Where the sweep offers unread, a message that is busy for long gets many wake-ups, and each would live on as another one.
+		if x.cfg.WakeUpsMax == 0 {
+			_ = x.schedule(ctx, m, Due(m)) // logged; the sweep does the rest
+		}
 	case s.Code != protocol.Changed:
 	case m.State == storage.MessagePending && x.called:
 		x.log(ctx, levelInfo, "outbox.retried", m, "last_outcome", m.LastOutcome, "next_attempt_at", m.NextAttemptAt)

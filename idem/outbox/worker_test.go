@@ -176,6 +176,26 @@ func TestAClockThatStandsStillEndsADeliveryAllTheSame(t *testing.T) {
 	}
 }
 
+// Wake-ups for a message that is busy, or backs off, don't live on where the sweep offers unread: it offered the message many
+// times while the queue was long. The sweep offers it again when it is due.
+func TestDoubledWakeUpsOfABusyMessageEnd(t *testing.T) {
+	w := newWorld(t, options{config: func(c *outbox.Config) { c.WakeUpsMax = 1000 }})
+	id := w.accept()
+	w.provider.script = []string{"429"}
+	w.deliver(id)
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
+	for range 5 {
+		w.deliver(id)
+	}
+	w.clock.Add(time.Hour)
+	if woken := w.queue.Take(); len(woken) != 1 {
+		t.Errorf("%d wake-ups, want the back-off's only", len(woken))
+	}
+	w.swept(outbox.Counts{Offered: 1})
+	w.drain(0)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
 // A worker killed between charge and settle: the claim is left alone while its lease lives, then offered again:
 // the effect may come first, and its record afterwards.
 func TestWorkerKilledBetweenChargeAndSettle(t *testing.T) {

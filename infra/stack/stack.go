@@ -294,7 +294,6 @@ func (p parts) sweep() function {
 	environment := p.deliverEnvironment()
 	statements := slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements())
 	if p.config.WakeUpsMax != 0 {
-		environment["WAKE_UPS_MAX"] = jsii.String(strconv.Itoa(p.config.WakeUpsMax))
 		statements = append(statements, p.queues.OfferStatements()...)
 	}
 	if p.config.Import.tables() != nil {
@@ -379,6 +378,9 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"OUTBOX_SHARDS":         p.outboxShards(),
 	}
 	maps.Copy(environment, tracesEnvironment(p.config))
+	if p.config.WakeUpsMax != 0 {
+		environment["WAKE_UPS_MAX"] = jsii.String(strconv.Itoa(p.config.WakeUpsMax))
+	}
 	if p.config.Lost == LostRecords {
 		environment["LOST_RECORDS"] = jsii.String("true")
 	}

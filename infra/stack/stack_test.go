@@ -199,7 +199,9 @@ func TestFunctions(t *testing.T) {
 			}
 		}
 		if relayed(variant) {
-			wanted["Sweep"].environment["WAKE_UPS_MAX"] = map[string]any{"rest-gateway": "50000", "rest-function": "600000"}[variant]
+			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
+				wanted[name].environment["WAKE_UPS_MAX"] = map[string]any{"rest-gateway": "50000", "rest-function": "600000"}[variant]
+			}
 		}
 		// The secret is not in a template that goes to AWS, only where it is; without one nothing is deployed that needs it.
 		for key, name := range map[string]string{"webhookSecret": "WEBHOOK_SECRET_ID", "localWebhookSecret": "WEBHOOK_SECRET"} {
