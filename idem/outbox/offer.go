@@ -79,7 +79,8 @@ func (o *offering) wait() {
 // queue never takes holds up nobody. Where the queue does not take half of a page, the run ends in this shard, and the next one
 // begins with that page; a run that began with it goes on to one more.
 func (o *offering) take(ctx context.Context, p page[storage.MessageRef]) {
-	left, late := p.refs, true
+	named := slices.DeleteFunc(slices.Clone(p.refs), func(ref storage.MessageRef) bool { return o.nameless(ctx, ref) })
+	left, late := named, true
 	var cause error
 	for try := 0; try < offerTries && len(left) > 0 && !o.timeOver(ctx); try++ {
 		if try > 0 && o.cfg.Pause(ctx, o.desk.pause(try)) != nil {
@@ -88,12 +89,12 @@ func (o *offering) take(ctx context.Context, p page[storage.MessageRef]) {
 		rest, untried, why := o.send(ctx, left)
 		left, late, cause = rest, late && untried, cmp.Or(why, cause)
 	}
-	sent := len(p.refs) - len(left)
+	sent := len(named) - len(left)
 	o.offered[p.shard] += sent
 	switch {
 	case late && len(left) > 0:
 		o.leave(p)
-	case cause == nil || 2*sent >= len(p.refs):
+	case cause == nil || 2*sent >= len(named):
 		delete(o.refused, p.shard)
 	case p.number == 0:
 		o.refused[p.shard] = true
@@ -110,6 +111,13 @@ func (o *offering) take(ctx context.Context, p page[storage.MessageRef]) {
 	if cause != nil && len(left) > 0 {
 		o.cfg.Logger.WarnContext(ctx, "outbox.wake_ups_lost", "shard", p.shard, "messages", len(left), "first", left[0].ID, "error", cause)
 	}
+}
+
+// nameless says that nobody could read a message by its id, and tells of it: as a wake-up it would be a dead letter of which
+// nobody knows whose it is.
+func (o *offering) nameless(ctx context.Context, ref storage.MessageRef) bool {
+	_, _, err := ref.ID.Operation()
+	return err != nil && o.desk.unknown(ctx, ref.ID, &storage.MalformedError{ID: ref.ID, Cause: err})
 }
 
 // send sends wake-ups in batches, Config.SweepConcurrency of them at once. It returns those that may not be in the queue, in their

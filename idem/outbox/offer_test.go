@@ -397,6 +397,30 @@ func TestASweepThatOffersStopsInTime(t *testing.T) {
 	}
 }
 
+// misnamed is a store whose index has a message with an id that names no operation.
+type misnamed struct{ outbox.Store }
+
+func (s misnamed) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]storage.MessageRef, string, error) {
+	refs, next, err := s.Store.QueuedMessages(ctx, queue, shard, until, limit, cursor)
+	if queue == storage.QueueOffer && cursor == "" && len(refs) > 0 {
+		refs[0].ID = "nobody's"
+	}
+	return refs, next, err
+}
+
+// A message whose id is damaged is told of, and not sent to a worker, which would make a dead letter of it that names nothing.
+func TestASweepOffersNoMessageThatHasNoName(t *testing.T) {
+	w, g, _ := backlog(t, 1, 25, 1000)
+	worker, err := outbox.NewWorker(misnamed{w.store}, w.topics, g, w.queue)
+	w.ok(err)
+	w.runner, err = outbox.NewRunner(worker, nil, nil)
+	w.ok(err)
+	w.swept(outbox.Counts{Offered: 24})
+	if n := w.logged("outbox.unknown_topic"); n != 1 || g.taken["nobody's"] != 0 {
+		t.Errorf("told %d times, offered %d times", n, g.taken["nobody's"])
+	}
+}
+
 // How many wait may not be known: then the least is offered, so that nothing waits for ever.
 func TestASweepOffersTheLeastWhereNobodySaysHowManyWait(t *testing.T) {
 	w, g, _ := backlog(t, 2, 1000, 10_000)
