@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"idem/memstore":                 {"idem/storage"},
 	"idem/storetest":                {"idem", "idem/canonical", "idem/outbox", "idem/storage", "idem/telemetry/trace"},
 	"idem/storetest/faulty":         {"idem/outbox", "idem/storage"},
+	"idem/storetest/sequences":      {"idem", "idem/canonical", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest", "idem/storetest/faulty"},
 	"idem/idemtest":                 {"idem", "idem/memstore", "idem/outbox", "idem/outbox/memqueue", "idem/storage", "idem/storetest/faulty"},
 	"idem/middleware":               {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
@@ -67,13 +68,15 @@ var mayImport = map[string][]string{
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/outbox"},
+
+	"idem/dynamo/dynamotest/wirefault": {},
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
 var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
-var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/idemtest", "idem/dynamo/dynamotest"}
+var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/storetest/sequences", "idem/idemtest", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault"}
 
 // standsInForTime lists the packages that take the place of a part of package time, and need its clock for that.
 var standsInForTime = []string{"idem/internal/timers"}
@@ -136,7 +139,7 @@ func TestLibraryRequiresNothingOfOpenTelemetry(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty"}
+var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty", "./storetest/sequences"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)

@@ -15,106 +15,6 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// carrier delivers inline: it claims as a worker does, and notes what it was given to deliver.
-type carrier struct{ carried []storage.Message }
-
-func (c *carrier) Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error) {
-	m.State, m.Owner, m.LeaseUntil, m.FirstClaimedAt, m.OpenSince = storage.MessageClaimed, owner, now.Add(30*time.Second), now, now
-	m.Epoch++
-	return m, nil
-}
-
-func (c *carrier) Deliver(_ context.Context, m storage.Message, _ bool) (*storage.RecordEnd, error) {
-	c.carried = append(c.carried, m)
-	return nil, nil
-}
-
-func (c *carrier) Resume(context.Context, idem.OperationID, bool) (*storage.RecordEnd, error) {
-	return nil, nil
-}
-
-// A commit lands, its reply is lost, and its resend meets a throttle: that is no answer to bytes that may have landed.
-func TestACommitThatLandedAndWasThrottledOnItsResendHappensOnce(t *testing.T) {
-	for _, op := range kinds {
-		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				w, store := newFaultyWorld(t)
-				orders := w.register(op)
-				store.On(faulty.Commit, 1, faulty.LoseReply())
-				for n := 2; n <= 9; n++ {
-					store.On(faulty.Commit, n, faulty.Refuse(storage.ErrThrottled))
-				}
-				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
-				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
-				w.ran(1)
-				w.written(1)
-				if n := len(w.mem.Records()); n != 1 {
-					t.Errorf("%d records, want 1", n)
-				}
-			})
-		})
-	}
-}
-
-// Inline delivery calls the provider only under the claim that the store has. Otherwise a worker takes the stored claim for
-// dead while the request is calling, and calls too.
-func TestInlineDeliveryActsOnTheStoredClaimOnly(t *testing.T) {
-	for name, resend := range map[string]faulty.Fault{
-		"throttled": faulty.Refuse(storage.ErrThrottled), "contention": faulty.Refuse(storage.ErrContention), "lost": faulty.LoseRequest(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				w, store := newFaultyWorld(t)
-				inline := &carrier{}
-				orders := w.register(idem.Operation{Kind: idem.KindDeferred, Inline: inline})
-				store.On(faulty.Commit, 1, faulty.LoseReply())
-				store.On(faulty.Commit, 2, resend)
-				result := w.do(orders, request("{}"), w.handler(202))
-				w.want(result, idem.OutcomeExecuted, 202, "1")
-				stored, err := w.mem.Message(t.Context(), result.OperationID.Message(1))
-				if err != nil || stored == nil {
-					t.Fatalf("%+v, %v, want the message", stored, err)
-				}
-				for _, m := range inline.carried {
-					if m.Owner != stored.Owner || m.Revision != stored.Revision || !m.LeaseUntil.Equal(stored.LeaseUntil) {
-						t.Errorf("delivered under %+v, stored is %+v", m, *stored)
-					}
-				}
-				w.written(1)
-			})
-		})
-	}
-}
-
-// A reserve lands, its reply is lost, and its resends meet throttles. Nothing has run: the key is usable again, at once or
-// when the lease is over, and never unknown.
-func TestAReserveThatLandedAndWasThrottledOnItsResendIsGivenBack(t *testing.T) {
-	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
-		for name, given := range map[string]bool{"at once": true, "after the lease": false} {
-			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					w, store := newFaultyWorld(t)
-					orders := w.register(idem.Operation{Kind: kind})
-					store.On(faulty.Insert, 1, faulty.LoseReply())
-					for n := 2; n <= 60; n++ {
-						store.On(faulty.Insert, n, faulty.Refuse(storage.ErrThrottled))
-					}
-					w.unavailable(orders, w.effect(201, ""))
-					store.Clear()
-					if !given {
-						time.Sleep(time.Minute)
-						if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != "" || err != nil {
-							t.Errorf("parked as %q, %v", state, err)
-						}
-					}
-					w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
-					w.ran(1)
-				})
-			})
-		}
-	}
-}
-
 // A handler that writes for itself ignores its context for minutes. It is alive, so its lease is: nobody may take its end
 // for granted, or a probe finds nothing and the retry does it once more.
 func TestALivingWrappedHandlerKeepsItsLease(t *testing.T) {
@@ -173,27 +73,6 @@ func (w *world) engineOf(store storage.Store, cfg idem.Config) {
 	var err error
 	if w.engine, err = idem.New(store, cfg); err != nil {
 		w.Fatal(err)
-	}
-}
-
-// The answer of a wrapped handler is evidence: it is stored as long as the lease lives, however little time is left to
-// answer in.
-func TestACompletionIsTriedWhileTheLeaseLives(t *testing.T) {
-	for _, kills := range []bool{true, false} {
-		bubble(t, func(t *testing.T) {
-			w, store := newFaultyWorld(t)
-			w.engineOf(store, idem.Config{KillsAtDeadline: kills})
-			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-			for n := 1; n <= 5; n++ { // and contention on it is no answer
-				store.On(faulty.Update, n, faulty.Refuse(storage.ErrContention))
-			}
-			store.On(faulty.Update, 6, faulty.Refuse(errors.New("the credentials have expired"))) // nor is this: they are renewed
-			w.want(w.do(orders, request("{}"), func(context.Context, *idem.Tx) (idem.Response, error) {
-				time.Sleep(24600 * time.Millisecond) // the last write of others is at 24.5 s, the lease ends at 27 s
-				return idem.Response{Status: 201, Body: []byte("late")}, nil
-			}), idem.OutcomeExecuted, 201, "late")
-			w.want(w.do(orders, request("{}"), w.effect(201, "")), idem.OutcomeReplayed, 201, "late")
-		})
 	}
 }
 

@@ -74,34 +74,6 @@ func TestWrappedDeclaredSafeRunsAgain(t *testing.T) {
 	})
 }
 
-// An answer that is not stored proves nothing for a handler that writes for itself: its second step may have been turned
-// away after its first one was taken.
-func TestAnAnswerThatIsNotStoredIsUnknownUnlessItWasDeclared(t *testing.T) {
-	for _, status := range []int{401, 403, 409, 425, 429, 503} {
-		bubble(t, func(t *testing.T) {
-			w, _ := newFaultyWorld(t)
-			orders := w.register(idem.Operation{Kind: idem.KindWrapped})
-			result := w.do(orders, request("{}"), w.effect(status, "no"))
-			w.want(result, idem.OutcomeExecuted, status, "no")
-			if result.State != storage.StateUnknown {
-				t.Errorf("%d: the state is %s, want unknown", status, result.State)
-			}
-			w.unknown(orders)
-			w.ran(1)
-		})
-		bubble(t, func(t *testing.T) {
-			w, _ := newFaultyWorld(t)
-			orders := w.register(idem.Operation{Kind: idem.KindWrapped, ReleaseOn: []int{status}})
-			result := w.do(orders, request("{}"), w.effect(status, "no"))
-			w.want(result, idem.OutcomeExecuted, status, "no")
-			if result.State != storage.StateFailedRetryable {
-				t.Errorf("%d, declared: the state is %s, want failed_retryable", status, result.State)
-			}
-			w.want(w.do(orders, request("{}"), w.effect(201, "ok")), idem.OutcomeExecuted, 201, "ok")
-		})
-	}
-}
-
 // A handler may say in its own request that nothing happened; not with a success, which it then was.
 func TestNothingHappenedFreesTheKeyUnlessTheAnswerIsASuccess(t *testing.T) {
 	says := func(w *world, status int, err error) idem.Handler {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -63,7 +64,7 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 				Writes: []storage.Write{insertRow(tables, string(owner(t))), insertRow(tables, string(owner(t)))},
 			})
 			must(t, err)
-			faults.inject("TransactWriteItems", cancelled(row.codes...))
+			faults.Inject("TransactWriteItems", wirefault.Cancelled(row.codes...))
 			err = send(t.Context())
 			if got := firstKnown(err); !reflect.DeepEqual(got, row.want) {
 				t.Errorf("got %#v, want %#v: %v", got, row.want, err)
@@ -114,7 +115,7 @@ func TestReasonsOfASettlement(t *testing.T) {
 		s.Next = &next
 		send, err := store.PrepareSettle(s)
 		must(t, err)
-		faults.inject("TransactWriteItems", cancelled(row.codes...))
+		faults.Inject("TransactWriteItems", wirefault.Cancelled(row.codes...))
 		if err = send(t.Context()); !reflect.DeepEqual(firstKnown(err), row.want) {
 			t.Errorf("%v: got %v, want %#v", row.codes, err, row.want)
 		}

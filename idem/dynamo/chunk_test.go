@@ -111,13 +111,13 @@ func TestUnprocessedKeysAreRead(t *testing.T) {
 		keys[n] = fmt.Sprintf(`{"pk":{"S":"%s#%d"}}`, done.OperationID, n)
 	}
 	none := fmt.Sprintf(`{"Responses":{},"UnprocessedKeys":{%q:{"Keys":[%s],"ConsistentRead":true}}}`, tables.Idempotency, strings.Join(keys, ","))
-	faults.inject("BatchGetItem", func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+	faults.Inject("BatchGetItem", func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(none))}, nil
 	})
 	if back := got(t, store, done.Key); !bytes.Equal(back.Response.Body, done.Response.Body) {
 		t.Error("the body differs")
 	}
-	if n := len(faults.bodies("GetItem")); n != 1+4 {
+	if n := len(faults.Bodies("GetItem")); n != 1+4 {
 		t.Errorf("%d items were read on their own, want the record and 4 chunks", n)
 	}
 }

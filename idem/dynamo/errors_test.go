@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -51,7 +52,7 @@ func meaningOf(err error) meaning {
 // faultRow is a fault of a single attempt.
 type faultRow struct {
 	name     string
-	fault    fault
+	fault    wirefault.Fault
 	meaning  meaning
 	happened bool
 	ctx      func(t *testing.T) context.Context // nil: the test's own
@@ -66,22 +67,22 @@ func (r faultRow) context(t *testing.T) context.Context {
 
 // faultTable is what each fault of a single attempt means, and whether the write happened all the same.
 var faultTable = []faultRow{
-	{"the reply is lost", dropReply, unknown, true, nil},
-	{"the reply ends early", truncateReply, unknown, true, nil},
-	{"the connection is refused", refuse, unknown, false, nil},
-	{"the caller's time is over", hang, unknown, false, shortly},
-	{"500 InternalServerError", answer(http.StatusInternalServerError, "InternalServerError", ""), unknown, false, nil},
-	{"503 ServiceUnavailable", answer(http.StatusServiceUnavailable, "ServiceUnavailable", ""), unknown, false, nil},
-	{"TransactionInProgressException", answer(http.StatusBadRequest, "TransactionInProgressException", ""), unknown, false, nil},
-	{"TransactionConflictException", answer(http.StatusBadRequest, "TransactionConflictException", ""), contention, false, nil},
-	{"ThrottlingException", answer(http.StatusBadRequest, "ThrottlingException", ""), throttled, false, nil},
-	{"ProvisionedThroughputExceededException", answer(http.StatusBadRequest, "ProvisionedThroughputExceededException", ""), throttled, false, nil},
-	{"RequestLimitExceeded", answer(http.StatusBadRequest, "RequestLimitExceeded", ""), throttled, false, nil},
-	{"ExpiredTokenException", answer(http.StatusBadRequest, "ExpiredTokenException", ""), notAsked, false, nil},
-	{"ValidationException", answer(http.StatusBadRequest, "ValidationException", ""), final, false, nil},
-	{"AccessDeniedException", answer(http.StatusBadRequest, "AccessDeniedException", ""), final, false, nil},
-	{"ResourceNotFoundException", answer(http.StatusBadRequest, "ResourceNotFoundException", ""), final, false, nil},
-	{"IdempotentParameterMismatchException", answer(http.StatusBadRequest, "IdempotentParameterMismatchException", ""), final, false, nil},
+	{"the reply is lost", wirefault.LoseReply, unknown, true, nil},
+	{"the reply ends early", wirefault.CutReply, unknown, true, nil},
+	{"the connection is refused", wirefault.Refuse, unknown, false, nil},
+	{"the caller's time is over", wirefault.Hang, unknown, false, shortly},
+	{"500 InternalServerError", wirefault.Answer(http.StatusInternalServerError, "InternalServerError"), unknown, false, nil},
+	{"503 ServiceUnavailable", wirefault.Answer(http.StatusServiceUnavailable, "ServiceUnavailableException"), unknown, false, nil},
+	{"TransactionInProgressException", wirefault.Answer(http.StatusBadRequest, "TransactionInProgressException"), unknown, false, nil},
+	{"TransactionConflictException", wirefault.Answer(http.StatusBadRequest, "TransactionConflictException"), contention, false, nil},
+	{"ThrottlingException", wirefault.Answer(http.StatusBadRequest, "ThrottlingException"), throttled, false, nil},
+	{"ProvisionedThroughputExceededException", wirefault.Answer(http.StatusBadRequest, "ProvisionedThroughputExceededException"), throttled, false, nil},
+	{"RequestLimitExceeded", wirefault.Answer(http.StatusBadRequest, "RequestLimitExceeded"), throttled, false, nil},
+	{"ExpiredTokenException", wirefault.Answer(http.StatusBadRequest, "ExpiredTokenException"), notAsked, false, nil},
+	{"ValidationException", wirefault.Answer(http.StatusBadRequest, "ValidationException"), final, false, nil},
+	{"AccessDeniedException", wirefault.Answer(http.StatusBadRequest, "AccessDeniedException"), final, false, nil},
+	{"ResourceNotFoundException", wirefault.Answer(http.StatusBadRequest, "ResourceNotFoundException"), final, false, nil},
+	{"IdempotentParameterMismatchException", wirefault.Answer(http.StatusBadRequest, "IdempotentParameterMismatchException"), final, false, nil},
 }
 
 // aWrite is one of the store's writes: the operation it is sent as, and what makes and checks one.
@@ -164,7 +165,7 @@ func TestWritesTellWhatAFaultMeans(t *testing.T) {
 			for _, row := range faultTable {
 				t.Run(name+"/"+row.name, func(t *testing.T) {
 					send, happened := write.prepare(t, store)
-					faults.inject(write.operation, row.fault)
+					faults.Inject(write.operation, row.fault)
 					err := send(row.context(t))
 					if got := meaningOf(err); got != row.meaning {
 						t.Errorf("the error means %q, want %q: %v", got, row.meaning, err)
@@ -190,7 +191,7 @@ func TestASendingAfterALostReplyIsResolved(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				send, _ := writes[name].prepare(t, store)
-				faults.inject(writes[name].operation, dropReply)
+				faults.Inject(writes[name].operation, wirefault.LoseReply)
 				if got := meaningOf(send(t.Context())); got != unknown {
 					t.Fatalf("a lost reply means %q", got)
 				}
@@ -205,31 +206,31 @@ func TestASendingAfterALostReplyIsResolved(t *testing.T) {
 // A write is one request, whatever retries the client is configured with: after a lost reply, a throttle of the next try
 // would say that nothing happened. A read is tried again.
 func TestAWriteIsOneRequestAndAReadIsRetried(t *testing.T) {
-	throttle := answer(http.StatusBadRequest, "ThrottlingException", "")
+	throttle := wirefault.Answer(http.StatusBadRequest, "ThrottlingException")
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 3)
 	store := newStore(t, client, createTables(t, client), dynamo.Config{})
 	for name, write := range writes {
 		for _, row := range []struct {
-			fault fault
+			fault wirefault.Fault
 			want  meaning
-		}{{dropReply, unknown}, {throttle, throttled}, {answer(http.StatusInternalServerError, "InternalServerError", ""), unknown}} {
+		}{{wirefault.LoseReply, unknown}, {throttle, throttled}, {wirefault.Answer(http.StatusInternalServerError, "InternalServerError"), unknown}} {
 			send, _ := write.prepare(t, store)
-			faults.inject(write.operation, row.fault)
+			faults.Inject(write.operation, row.fault)
 			if err := send(t.Context()); meaningOf(err) != row.want {
 				t.Errorf("%s: the error means %q, want %q: %v", name, meaningOf(err), row.want, err)
 			}
-			if n := len(faults.bodies(write.operation)); n != 1 {
+			if n := len(faults.Bodies(write.operation)); n != 1 {
 				t.Errorf("%s was sent %d times", name, n)
 			}
 		}
 	}
-	faults.inject("GetItem", throttle, dropReply)
-	if _, err := store.Get(t.Context(), "absent"); err != nil || len(faults.bodies("GetItem")) != 3 {
-		t.Errorf("a read was sent %d times: %v", len(faults.bodies("GetItem")), err)
+	faults.Inject("GetItem", throttle, wirefault.LoseReply)
+	if _, err := store.Get(t.Context(), "absent"); err != nil || len(faults.Bodies("GetItem")) != 3 {
+		t.Errorf("a read was sent %d times: %v", len(faults.Bodies("GetItem")), err)
 	}
-	faults.inject("Query", throttle)
-	if _, _, err := store.QueuedRecords(t.Context(), storage.QueueLease, 0, base, 1, ""); err != nil || len(faults.bodies("Query")) != 2 {
-		t.Errorf("a listing was sent %d times: %v", len(faults.bodies("Query")), err)
+	faults.Inject("Query", throttle)
+	if _, _, err := store.QueuedRecords(t.Context(), storage.QueueLease, 0, base, 1, ""); err != nil || len(faults.Bodies("Query")) != 2 {
+		t.Errorf("a listing was sent %d times: %v", len(faults.Bodies("Query")), err)
 	}
 }
 
@@ -238,7 +239,7 @@ func TestAnInsertMeetsItsOwnRecordWhenItIsSentAgain(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	store := newStore(t, client, createTables(t, client), dynamo.Config{})
 	r := reserved(t)
-	faults.inject("PutItem", dropReply)
+	faults.Inject("PutItem", wirefault.LoseReply)
 	if err := store.Insert(t.Context(), r, base); meaningOf(err) != unknown {
 		t.Fatalf("got %v, want an outcome that is unknown", err)
 	}
@@ -257,12 +258,12 @@ func TestReadsAreStrong(t *testing.T) {
 	store := newStore(t, client, createTables(t, client), dynamo.Config{})
 	done := completed(reserved(t), random(10<<10))
 	must(t, store.Insert(t.Context(), done, base))
-	faults.inject("")
+	faults.Inject("")
 	got(t, store, done.Key)
 	_, err := store.Message(t.Context(), done.OperationID.Message(1))
 	must(t, err)
 	for operation, want := range map[string]int{"GetItem": 2, "BatchGetItem": 1} {
-		bodies := faults.bodies(operation)
+		bodies := faults.Bodies(operation)
 		if len(bodies) != want {
 			t.Errorf("%d requests of %s, want %d", len(bodies), operation, want)
 		}
@@ -278,7 +279,7 @@ func TestReadsAreStrong(t *testing.T) {
 func TestAMarkWithoutAReplyIsAskedForAgain(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	store := newStore(t, client, createTables(t, client), dynamo.Config{})
-	faults.inject("PutItem", dropReply)
+	faults.Inject("PutItem", wirefault.LoseReply)
 	if kept, err := store.ScopeMark(t.Context(), "one"); meaningOf(err) != unknown || kept != "" {
 		t.Errorf("a lost reply: %q, %v", kept, err)
 	}
@@ -317,7 +318,7 @@ func TestReadsFailPlainly(t *testing.T) {
 	} {
 		for _, row := range faultTable {
 			t.Run(name+"/"+row.name, func(t *testing.T) {
-				faults.inject(read.operation, row.fault)
+				faults.Inject(read.operation, row.fault)
 				err := read.call(row.context(t))
 				if got := meaningOf(err); got != final {
 					t.Errorf("the error means %q: %v", got, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -27,7 +28,7 @@ func TestATransactionSentAgainSendsIdenticalBytes(t *testing.T) {
 		Writes: []storage.Write{dynamo.Put(types.Put{TableName: &tables.rows, Item: row})},
 	})
 	must(t, err)
-	faults.inject("TransactWriteItems", dropReply, dropReply, dropReply)
+	faults.Inject("TransactWriteItems", wirefault.LoseReply, wirefault.LoseReply, wirefault.LoseReply)
 	for range 3 {
 		if got := meaningOf(send(t.Context())); got != unknown {
 			t.Fatalf("a sending without a reply means %q", got)
@@ -37,7 +38,7 @@ func TestATransactionSentAgainSendsIdenticalBytes(t *testing.T) {
 	for range 3 {
 		must(t, send(t.Context()))
 	}
-	bodies := faults.bodies("TransactWriteItems")
+	bodies := faults.Bodies("TransactWriteItems")
 	if len(bodies) != 6 {
 		t.Fatalf("%d requests were sent, want 6", len(bodies))
 	}
@@ -59,10 +60,10 @@ func TestAFrozenTransactionCarriesItsToken(t *testing.T) {
 	s := settlement(t, r, m, []byte("{}"))
 	send, err := store.PrepareSettle(s)
 	must(t, err)
-	faults.inject("TransactWriteItems")
+	faults.Inject("TransactWriteItems")
 	must(t, send(t.Context()))
 	want := `"ClientRequestToken":"` + s.Token + `"`
-	if bodies := faults.bodies("TransactWriteItems"); len(bodies) != 1 || !bytes.Contains(bodies[0], []byte(want)) {
+	if bodies := faults.Bodies("TransactWriteItems"); len(bodies) != 1 || !bytes.Contains(bodies[0], []byte(want)) {
 		t.Errorf("sent %s, want one request with %s", bodies, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -86,7 +87,7 @@ func TestALostReplyLeavesTheNumberOfShards(t *testing.T) {
 	client, faults := faultyClient(dynamotest.Endpoint(t, dynamotest.Names()[0]), 1)
 	tables := createTables(t, client)
 	store := newStore(t, client, tables, dynamo.Config{Shards: 4})
-	faults.inject("UpdateItem", dropReply)
+	faults.Inject("UpdateItem", wirefault.LoseReply)
 	if err := store.CheckShards(t.Context()); meaningOf(err) != unknown {
 		t.Errorf("the error means %q: %v", meaningOf(err), err)
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // icy is a client with a place on the way to the wire where the process is frozen, once it is set.
 type icy struct {
 	client *dynamodb.Client
-	faults *transport
+	faults *wirefault.Transport
 	// signing is called while a request is signed, dialling when it was handed to the transport and before its body is read.
 	signing, dialling func(context.Context)
 	// ahead is how far the wall clock is ahead of the one that contexts go by.
@@ -31,7 +32,7 @@ func newIcy(t *testing.T, credentials aws.CredentialsProvider) (*icy, *dynamo.St
 	url := dynamotest.Endpoint(t, dynamotest.Names()[0])
 	plain := dynamotest.Client(url)
 	tables := createTables(t, plain)
-	i := &icy{faults: &transport{}}
+	i := &icy{faults: &wirefault.Transport{}}
 	i.client = dynamotest.Client(url, func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: dialler{i}}
 		o.HTTPSignerV4 = signer{o.HTTPSignerV4, i}
@@ -81,7 +82,7 @@ func TestAFrozenRequestNeverLeaves(t *testing.T) {
 			t.Run(name+", "+freeze, func(t *testing.T) {
 				i, store := newIcy(t, nil)
 				send, happened := write.prepare(t, store)
-				i.faults.inject("")
+				i.faults.Inject("")
 				set(i)
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
@@ -90,7 +91,7 @@ func TestAFrozenRequestNeverLeaves(t *testing.T) {
 				if !errors.As(err, &unasked) || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("got error %v, want a NotAskedError", err)
 				}
-				if n := len(i.faults.bodies(write.operation)); n != 0 {
+				if n := len(i.faults.Bodies(write.operation)); n != 0 {
 					t.Errorf("%d requests reached the server", n)
 				}
 				i.signing, i.dialling = nil, nil
@@ -111,11 +112,11 @@ func TestAWriteUnderAContextThatIsOverIsNotAsked(t *testing.T) {
 	i, store := newIcy(t, nil)
 	for name, write := range writes {
 		send, _ := write.prepare(t, store)
-		i.faults.inject("")
+		i.faults.Inject("")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := send(ctx); meaningOf(err) != notAsked || len(i.faults.bodies(write.operation)) != 0 {
-			t.Errorf("%s: %v, %d requests", name, err, len(i.faults.bodies(write.operation)))
+		if err := send(ctx); meaningOf(err) != notAsked || len(i.faults.Bodies(write.operation)) != 0 {
+			t.Errorf("%s: %v, %d requests", name, err, len(i.faults.Bodies(write.operation)))
 		}
 	}
 }
@@ -135,10 +136,10 @@ func TestAWriteWithoutCredentialsIsNotAsked(t *testing.T) {
 	i, store := newIcy(t, credentials)
 	for name, write := range writes {
 		send, happened := write.prepare(t, store)
-		i.faults.inject("")
+		i.faults.Inject("")
 		credentials.lost.Store(true)
-		if err := send(t.Context()); meaningOf(err) != notAsked || len(i.faults.bodies(write.operation)) != 0 {
-			t.Errorf("%s: %v, %d requests", name, err, len(i.faults.bodies(write.operation)))
+		if err := send(t.Context()); meaningOf(err) != notAsked || len(i.faults.Bodies(write.operation)) != 0 {
+			t.Errorf("%s: %v, %d requests", name, err, len(i.faults.Bodies(write.operation)))
 		}
 		credentials.lost.Store(false)
 		if happened() {

@@ -222,7 +222,7 @@ func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		"two equal puts":                 {[]storage.Write{put(tables.rows, rowKey("a")), put(tables.rows, rowKey("a"))}, "write 0 and write 1 are on the same item"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			faults.inject("TransactWriteItems")
+			faults.Inject("TransactWriteItems")
 			r := completed(reserved(t), []byte("{}"))
 			_, err := store.Prepare(storage.Commit{Record: r, Now: base, Token: string(owner(t)), Writes: row.writes})
 			if err == nil || !strings.Contains(err.Error(), row.want) {
@@ -231,7 +231,7 @@ func TestWritesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			if errors.Is(err, storage.ErrResponseTooLarge) {
 				t.Errorf("the response is blamed: %v", err)
 			}
-			if sent := faults.bodies("TransactWriteItems"); len(sent) != 0 {
+			if sent := faults.Bodies("TransactWriteItems"); len(sent) != 0 {
 				t.Errorf("%d requests were sent", len(sent))
 			}
 		})

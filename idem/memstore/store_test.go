@@ -28,20 +28,21 @@ func newStore(t *testing.T, cfg memstore.Config) *memstore.Store {
 func TestContract(t *testing.T) {
 	for name, cfg := range map[string]memstore.Config{"defaults": {}, "one shard, all inline": {Shards: 1, InlineBytesMax: 1 << 30}} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) storetest.Harness {
-				store := newStore(t, cfg)
-				return storetest.Harness{
-					Store: store,
-					InsertRow: func(key string, failure storage.Failure) storage.Write {
-						return memstore.Write{Key: key, Condition: absent, Apply: add(1), Failure: failure}
-					},
-					AddRow: func(key string) storage.Write { return memstore.Write{Key: key, Apply: add(1)} },
-					CountRow: func(_ context.Context, key string) (int, error) {
-						return count(store.Row(key))
-					},
-				}
-			})
+			storetest.Run(t, func(t *testing.T) storetest.Harness { return harness(newStore(t, cfg)) })
 		})
+	}
+}
+
+func harness(store *memstore.Store) storetest.Harness {
+	return storetest.Harness{
+		Store: store,
+		InsertRow: func(key string, failure storage.Failure) storage.Write {
+			return memstore.Write{Key: key, Condition: absent, Apply: add(1), Failure: failure}
+		},
+		AddRow: func(key string) storage.Write { return memstore.Write{Key: key, Apply: add(1)} },
+		CountRow: func(_ context.Context, key string) (int, error) {
+			return count(store.Row(key))
+		},
 	}
 }
 

@@ -19,18 +19,6 @@ func (w *world) crowded(call faulty.Call, tries int) {
 	}
 }
 
-// A hot row at settlement: the settlement is sent again, and nobody calls the provider again for want of it.
-func TestContentionAtSettlementCallsNobodyAgain(t *testing.T) {
-	w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.AttemptsMax = 1 }})
-	id := w.accept()
-	w.crowded(faulty.Settle, 12)
-	w.deliver(id)
-	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
-	if n := w.provider.called(); n != 1 {
-		t.Errorf("%d calls, want 1", n)
-	}
-}
-
 // A provider without keys that nobody can ask: the one definite answer that there will ever be is kept, whatever is in the
 // way of its settlement, and settled without a call once nothing is.
 func TestADefiniteAnswerIsKeptWhenItCannotBeSettled(t *testing.T) {
@@ -160,50 +148,6 @@ func TestEvidenceBetweenAnOperatorsLookAndTheirWriteStays(t *testing.T) {
 	}
 }
 
-// Evidence comes in between the read that an operator's change is decided on and its write. Neither state, epoch nor owner
-// changes by that, only the revision: the write is refused, and the evidence stays.
-func TestEvidenceBetweenAnOperatorsReadAndTheirWriteStays(t *testing.T) {
-	for name, change := range map[string]func(*world, idem.MessageID, storage.Revision) error{
-		"redrive": func(w *world, id idem.MessageID, seen storage.Revision) error {
-			_, err := w.operator.Redrive(w.Context(), id, seen)
-			return err
-		},
-		"close": func(w *world, id idem.MessageID, seen storage.Revision) error {
-			return w.operator.Close(w.Context(), id, seen)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, options{topic: undeliverable})
-			id := w.accept(dead)
-			w.clock.Add(time.Hour)
-			came := false
-			for _, write := range []faulty.Call{faulty.UpdateMessage, faulty.PatchMessage, faulty.Settle} {
-				w.store.On(write, 1, faulty.Before(func() {
-					if !came {
-						came = true
-						w.tidings(id, charged)
-					}
-				}))
-			}
-			err := change(w, id, w.seen(id))
-			if delivered, _ := w.kept(id); !came || err == nil || !delivered || w.message(id).State != storage.MessageDead {
-				t.Errorf("%v; came %v, kept %v, message %s", err, came, delivered, w.message(id).State)
-			}
-			w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
-		})
-	}
-}
-
-// undeliverable can settle everything but a delivery, of which the evidence is then kept.
-func undeliverable(topic *outbox.Topic) {
-	topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
-		if _, delivered := o.(outbox.Delivered); delivered {
-			return outbox.Settlement{}, errors.New("no such payment")
-		}
-		return settle(m, o)
-	}
-}
-
 // tidings are a webhook's evidence.
 func (w *world) tidings(id idem.MessageID, o outbox.Outcome) {
 	w.Helper()
@@ -273,16 +217,4 @@ func TestAWebhooksDeclineOfNobodyKnowsWhichAttemptIsKept(t *testing.T) {
 	if _, declined := w.kept(id); !declined {
 		t.Error("the evidence is lost")
 	}
-}
-
-// An operator has redriven what nobody had ever claimed: its age counts from then, and it is delivered, not abandoned.
-func TestARedrivenMessageThatNobodyHadClaimedIsDelivered(t *testing.T) {
-	w := newWorld(t, options{topic: unsettlingOnce()})
-	id := w.accept(old)
-	w.deliver(id)
-	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
-	_, err := w.operator.Redrive(t.Context(), id, w.seen(id))
-	w.ok(err)
-	w.deliver(id)
-	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }

@@ -1,11 +1,13 @@
 package faultproxy
 
 import (
+	"cmp"
 	"encoding/json"
-	"hash/crc32"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 )
 
 // reply is an answer, from DynamoDB or in its name.
@@ -58,70 +60,26 @@ func (a reply) capacity() float64 {
 	return sum
 }
 
-const (
-	dynamoNamespace = "com.amazonaws.dynamodb.v20120810#"
-	coralNamespace  = "com.amazon.coral.availability#"
-	throttledText   = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your " +
-		"table or index so please try again shortly."
-	conflictText = "Transaction is ongoing for the item"
-)
-
 // refusal is how DynamoDB answers a request with an exception.
-func refusal(status int, content map[string]any) reply {
-	body, err := json.Marshal(content)
-	if err != nil { // strings, slices and maps of them always encode
-		status, body = http.StatusInternalServerError, []byte("{}")
-	}
-	header := http.Header{}
-	header.Set("Content-Type", "application/x-amz-json-1.0")
-	// The SDK compares this checksum with the body where it is there, as it always is on DynamoDB's own answers.
-	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
-	return reply{status: status, header: header, body: body}
+func refusal(r wirefault.Refusal) reply {
+	header, body := r.Reply()
+	return reply{status: r.Status, header: header, body: body}
 }
 
 func unavailable() reply {
-	return refusal(http.StatusServiceUnavailable, map[string]any{
-		"__type": coralNamespace + "ServiceUnavailableException", "message": "The service is temporarily unavailable.",
-	})
+	return refusal(wirefault.Refusal{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailableException"})
 }
 
 func conflict(q request, item int) reply {
 	if q.transaction() {
-		return canceled(q, item, "TransactionConflict", conflictText)
+		return refusal(wirefault.At(item, q.items, "TransactionConflict"))
 	}
-	return refusal(http.StatusBadRequest, map[string]any{
-		"__type": dynamoNamespace + "TransactionConflictException", "message": conflictText,
-	})
+	return refusal(wirefault.Refusal{Status: http.StatusBadRequest, Code: "TransactionConflictException"})
 }
 
 func throttled(q request, code string, item int) reply {
-	switch code {
-	case TransactionCanceled:
-		return canceled(q, item, "ThrottlingError", throttledText)
-	case Throttling:
-		return refusal(http.StatusBadRequest, map[string]any{"__type": coralNamespace + Throttling, "message": throttledText})
-	default:
-		return refusal(http.StatusBadRequest, map[string]any{
-			"__type": dynamoNamespace + ProvisionedThroughputExceeded, "message": throttledText,
-		})
+	if code == TransactionCanceled {
+		return refusal(wirefault.At(item, q.items, "ThrottlingError"))
 	}
-}
-
-// canceled has one reason for each item of the request, in its order; the clean ones say None.
-func canceled(q request, item int, code, message string) reply {
-	reasons, codes := make([]map[string]string, q.items), make([]string, q.items)
-	for i := range reasons {
-		codes[i] = "None"
-		reasons[i] = map[string]string{"Code": "None"}
-		if i == item {
-			codes[i] = code
-			reasons[i] = map[string]string{"Code": code, "Message": message}
-		}
-	}
-	return refusal(http.StatusBadRequest, map[string]any{
-		"__type": dynamoNamespace + TransactionCanceled,
-		"Message": "Transaction cancelled, please refer cancellation reasons for specific reasons [" +
-			strings.Join(codes, ", ") + "]",
-		"CancellationReasons": reasons,
-	})
+	return refusal(wirefault.Refusal{Status: http.StatusBadRequest, Code: cmp.Or(code, ProvisionedThroughputExceeded)})
 }

@@ -1,0 +1,128 @@
+// Package wirefault is an HTTP transport to a real DynamoDB endpoint that loses requests and replies, and answers with the
+// errors of the real service that emulators never raise: throttles, transactions in conflict or in progress, expired
+// credentials. The SDK's client and the store above it are the real ones, so a test sees what they make of each fault. It is
+// for tests only.
+//
+//	faults := &wirefault.Transport{}
+//	client := dynamotest.Client(url, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: faults} })
+//	faults.Inject("TransactWriteItems", wirefault.LoseReply, wirefault.Throttle("ThrottlingException"))
+//
+// The next transaction then happens and its caller hears of nothing; the one after it is refused. [With] chooses a request by
+// its context instead, for calls that other goroutines make too.
+package wirefault
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+)
+
+// Fault is what becomes of one request; next forwards it. What it returns is what the SDK's client gets.
+type Fault func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+
+// Pass forwards the request.
+func Pass(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) }
+
+// Refuse is a connection that was never made. The request does not happen.
+func Refuse(*http.Request, http.RoundTripper) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+}
+
+// LoseRequest is a connection that broke before the request arrived. It does not happen, and nobody can tell.
+func LoseRequest(*http.Request, http.RoundTripper) (*http.Response, error) {
+	return nil, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
+}
+
+// LoseReply lets the request happen and loses its reply.
+func LoseReply(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if _, err := drained(r, next); err != nil {
+		return nil, err
+	}
+	return nil, io.ErrUnexpectedEOF
+}
+
+// CutReply lets the request happen and loses the end of its reply.
+func CutReply(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	response, err := drained(r, next)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), broken{}))
+	return response, nil
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, syscall.ECONNRESET }
+
+func drained(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	response, err := next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response, errors.Join(err, response.Body.Close())
+}
+
+// Hang holds the request until its caller gives up. It does not happen.
+func Hang(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// Answer refuses the request with an error code of DynamoDB, which a client error (4xx) proves not to have happened.
+func Answer(status int, code string) Fault { return Refusal{Status: status, Code: code}.Fault() }
+
+// Throttle refuses the request because of a throttle: ThrottlingException, ProvisionedThroughputExceededException or
+// RequestLimitExceeded.
+func Throttle(code string) Fault { return Answer(http.StatusBadRequest, code) }
+
+// Cancelled refuses a transaction with these codes of cancellation reasons, one for each item.
+func Cancelled(reasons ...string) Fault {
+	return Refusal{Status: http.StatusBadRequest, Code: transactionCanceled, Reasons: reasons}.Fault()
+}
+
+// CancelledAt refuses a transaction because of its item at the position, counted from 0; all others are clean.
+func CancelledAt(item int, reason string) Fault {
+	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		var transaction struct{ TransactItems []json.RawMessage }
+		if err := json.Unmarshal(body, &transaction); err != nil {
+			return nil, fmt.Errorf("wirefault: a request that is no JSON: %w", err)
+		}
+		n := len(transaction.TransactItems)
+		if item >= n {
+			return nil, fmt.Errorf("wirefault: a request with %d items of a transaction has no item %d", n, item)
+		}
+		return At(item, n, reason).Fault()(r, next)
+	}
+}
+
+// Either is one fault for transactions, and another one for single requests.
+func Either(transaction, single Fault) Fault {
+	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if operationOf(r) == "TransactWriteItems" {
+			return transaction(r, next)
+		}
+		return single(r, next)
+	}
+}
+
+// Conflict refuses a write because another transaction is under way on the same item: the first of a transaction's.
+func Conflict() Fault { return Either(CancelledAt(0, "TransactionConflict"), conflict) }
+
+// InProgress refuses a transaction because an earlier request under its token is still under way. What that one comes to is
+// not known. A single write has no token, and is refused as by [Conflict].
+func InProgress() Fault {
+	return Either(Answer(http.StatusBadRequest, "TransactionInProgressException"), conflict)
+}
+
+var conflict = Answer(http.StatusBadRequest, "TransactionConflictException")
