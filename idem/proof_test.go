@@ -33,26 +33,35 @@ func (c *carrier) Resume(context.Context, idem.OperationID, bool) (*storage.Reco
 	return nil, nil
 }
 
-// A commit lands, its reply is lost, and its resend meets a throttle: that is no answer to bytes that may have landed.
+// refusals are what a store says of a try that did nothing. After a try without a reply neither is an answer.
+var refusals = map[string]error{"throttled": storage.ErrThrottled, "contention": storage.ErrContention}
+
+// A commit lands, its reply is lost, and its resends are refused more often than a write bears: that is no answer to bytes
+// that may have landed. The same bytes are sent until the store says what became of them.
 func TestACommitThatLandedAndWasThrottledOnItsResendHappensOnce(t *testing.T) {
 	for _, op := range kinds {
-		t.Run(fmt.Sprintf("%s read first %v", op.Kind, op.ReadFirst), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				w, store := newFaultyWorld(t)
-				orders := w.register(op)
-				store.On(faulty.Commit, 1, faulty.LoseReply())
-				for n := 2; n <= 9; n++ {
-					store.On(faulty.Commit, n, faulty.Refuse(storage.ErrThrottled))
-				}
-				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
-				w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
-				w.ran(1)
-				w.written(1)
-				if n := len(w.mem.Records()); n != 1 {
-					t.Errorf("%d records, want 1", n)
-				}
+		for name, refused := range refusals {
+			t.Run(fmt.Sprintf("%s read first %v, %s", op.Kind, op.ReadFirst, name), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w, store := newFaultyWorld(t)
+					orders := w.register(op)
+					store.On(faulty.Commit, 1, faulty.LoseReply())
+					for n := 2; n <= 9; n++ {
+						store.On(faulty.Commit, n, faulty.Refuse(refused))
+					}
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeExecuted, 201, "1")
+					if n := store.Count(faulty.Commit); n != 10 {
+						t.Errorf("%d tries of the commit, want 10: a refusal was taken for an answer", n)
+					}
+					w.want(w.do(orders, request("{}"), w.handler(201)), idem.OutcomeReplayed, 201, "1")
+					w.ran(1)
+					w.written(1)
+					if n := len(w.mem.Records()); n != 1 {
+						t.Errorf("%d records, want 1", n)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -90,27 +99,29 @@ func TestInlineDeliveryActsOnTheStoredClaimOnly(t *testing.T) {
 // when the lease is over, and never unknown.
 func TestAReserveThatLandedAndWasThrottledOnItsResendIsGivenBack(t *testing.T) {
 	for _, kind := range []idem.Kind{idem.KindAtomic, idem.KindWrapped} {
-		for name, given := range map[string]bool{"at once": true, "after the lease": false} {
-			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					w, store := newFaultyWorld(t)
-					orders := w.register(idem.Operation{Kind: kind})
-					store.On(faulty.Insert, 1, faulty.LoseReply())
-					for n := 2; n <= 60; n++ {
-						store.On(faulty.Insert, n, faulty.Refuse(storage.ErrThrottled))
-					}
-					w.unavailable(orders, w.effect(201, ""))
-					store.Clear()
-					if !given {
-						time.Sleep(time.Minute)
-						if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != "" || err != nil {
-							t.Errorf("parked as %q, %v", state, err)
+		for name, refused := range refusals {
+			for when, given := range map[string]bool{"at once": true, "after the lease": false} {
+				t.Run(fmt.Sprintf("%s, %s, %s", kind, name, when), func(t *testing.T) {
+					bubble(t, func(t *testing.T) {
+						w, store := newFaultyWorld(t)
+						orders := w.register(idem.Operation{Kind: kind})
+						store.On(faulty.Insert, 1, faulty.LoseReply())
+						for n := 2; n <= 60; n++ {
+							store.On(faulty.Insert, n, faulty.Refuse(refused))
 						}
-					}
-					w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
-					w.ran(1)
+						w.unavailable(orders, w.effect(201, ""))
+						store.Clear()
+						if !given {
+							time.Sleep(time.Minute)
+							if state, err := w.engine.ParkDead(t.Context(), w.only().Key); state != "" || err != nil {
+								t.Errorf("parked as %q, %v", state, err)
+							}
+						}
+						w.want(w.do(orders, request("{}"), w.effect(201, "done")), idem.OutcomeExecuted, 201, "done")
+						w.ran(1)
+					})
 				})
-			})
+			}
 		}
 	}
 }
