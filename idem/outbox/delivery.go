@@ -30,6 +30,8 @@ type delivery struct {
 	// is no such message.
 	row  storage.Message
 	none bool
+	// foreign says why another release must decide about the message; nil where this one can.
+	foreign error
 	// first is the state in which it was found.
 	first storage.MessageState
 	// outcome is what the call, a probe, a webhook or a person said last, asked when the provider was asked.
@@ -72,29 +74,29 @@ func (d *desk) newDelivery(errand protocol.MessageErrand, id idem.MessageID) (*d
 func (d *desk) deliveryOf(errand protocol.MessageErrand, m storage.Message) (*delivery, error) {
 	x, err := d.newDelivery(errand, m.ID)
 	if err == nil {
-		err = x.know(&m)
-	}
-	if err == nil {
-		x.machine.Held = translation.HeaderOf(&m)
+		x.machine.Held = x.know(&m)
 	}
 	return x, err
 }
 
-// know takes the row, and with it the topic. It returns an [*UnreadableError] or a [*TopicError].
-func (x *delivery) know(m *storage.Message) error {
+// know takes the row, and with it the topic, and returns what a machine judges of it. A message of another release is
+// foreign, and x.foreign says why: an [*UnreadableError] or a [*TopicError].
+func (x *delivery) know(m *storage.Message) protocol.Message {
+	header := translation.HeaderOf(m)
 	if x.none = m == nil; x.none {
-		return nil
+		return header
 	}
 	topic, err := x.desk.topic(*m)
 	if x.machine.Errand == protocol.Remind && errors.As(err, new(*TopicError)) {
 		topic, err = Topic{Name: m.Topic}, nil // what is dead is the operator's, also where its topic is gone
 	}
 	if err != nil {
-		return err
+		x.foreign, header.Foreign = err, true
+		return header
 	}
 	x.row, x.first, x.topic, x.config = *m, m.State, topic, topic.protocol(x.cfg)
 	x.heed()
-	return nil
+	return header
 }
 
 // heed has the machine judge by the later of Config.RefuseBefore and the table's.
@@ -124,7 +126,7 @@ func heeds(d protocol.Delivery) bool {
 // what [desk.unknown] tells of, [ErrNoTime], or that the caller gave up.
 func (x *delivery) run(ctx context.Context) (protocol.Say, error) {
 	in := protocol.Input{What: protocol.Begin, Deadline: x.deadline(ctx)}
-	if heeds(x.machine) {
+	if heeds(x.machine) && x.foreign == nil {
 		if err := x.heedLoss(ctx); err != nil {
 			return protocol.Say{}, err
 		}
@@ -248,8 +250,8 @@ func (x *delivery) read(ctx context.Context) (protocol.Input, error) {
 		x.cause, in.Reply.Code = err, protocol.Broken
 		return in, nil
 	}
-	in.Reply.Msg = translation.HeaderOf(m)
-	return in, x.know(m)
+	in.Reply.Msg = x.know(m)
+	return in, nil
 }
 
 // try sends the write once, unless it is too late for it. A write is frozen before its first try, and every further one
@@ -354,6 +356,8 @@ func (x *delivery) lost(ctx context.Context, row storage.Message) {
 func (x *delivery) trouble(s protocol.Say) error {
 	var conflict *storage.MessageConflictError
 	switch {
+	case s.Code == protocol.OtherRelease:
+		return x.foreign
 	case s.Code == protocol.Stale:
 		return &storage.MessageConflictError{Existing: x.existing()}
 	case s.Code != protocol.Unavailable:

@@ -41,7 +41,10 @@ func (i *Inline) Claimed(m storage.Message, owner storage.Owner, now time.Time) 
 	revision := x.machine.Seed
 	x.machine.Seed = translation.IDOf(owner)
 	_, action := x.machine.Next(protocol.Input{What: protocol.Begin, Now: translation.InstantOf(now)}, &x.config)
-	if action.Do != protocol.Send || action.Write.Msg.State != protocol.Claimed {
+	switch {
+	case x.foreign != nil:
+		return m, x.foreign
+	case action.Do != protocol.Send || action.Write.Msg.State != protocol.Claimed:
 		return m, errUnclaimable
 	}
 	claimed := translation.WithHeader(m, action.Write.Msg)

@@ -48,9 +48,6 @@ func (w *Worker) DeliverSeen(ctx context.Context, seen storage.Message) error {
 		return w.Deliver(ctx, seen.ID)
 	}
 	x, err := w.deliveryOf(protocol.Wake, seen)
-	if w.unknown(ctx, seen.ID, err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -523,6 +523,17 @@ func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	known.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
+// Whose message it is needs no store, so a store that is down stops no shard over it.
+func TestAnImageOfAnotherReleaseNeedsNoStore(t *testing.T) {
+	w := newWorld(t, options{})
+	image := w.message(w.accept(func(m *storage.Message) { m.Topic = "other.topic" }))
+	w.store.All(faulty.Refuse(errDown))
+	w.ok(w.worker.DeliverSeen(t.Context(), image))
+	if n := w.logged("outbox.unknown_topic"); n != 1 {
+		t.Errorf("%d alarms, want one", n)
+	}
+}
+
 func TestStoreTroubleIsTheOnlyError(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept()

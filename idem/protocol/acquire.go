@@ -184,7 +184,7 @@ func (x Execution) giveBack(now Instant, c *Config) (Execution, Action) {
 			fence.Seen = w.RecIf.Seen
 		}
 	}
-	free := released(w.Rec, c.Life, x.At.Until)
+	free := released(w.Rec, c, x.At.Until)
 	until := x.Plan.StoreUntil
 	if c.GiveBackFor != 0 {
 		until = min(until, now+c.GiveBackFor)

@@ -39,7 +39,7 @@ func (d Delivery) called(in Input, c *Config) (Delivery, Action) {
 		d.Evidence, d.Epoch, d.Owner = in.Outcome, m.Epoch, m.Owner
 		return d.settle(now, c)
 	}
-	if in.Outcome != OutUncalled {
+	if in.Outcome != OutUncalled || c.off(UncalledCounts) {
 		m.Attempts++
 	}
 	at := now + in.Backoff

@@ -113,7 +113,7 @@ func (x Change) judge(r Record, now Instant, c *Config) (Change, Action) {
 		if !freeable(r, now) {
 			return x.tell(Inadmissible)
 		}
-		return x.write(fencedOff(r, c.Life, now), OperatorSaid, now, c)
+		return x.write(fencedOff(r, c, now), OperatorSaid, now, c)
 	default:
 		return x.amend(r, now, c)
 	}
@@ -133,7 +133,7 @@ func (x Change) probed(in Input, c *Config) (Change, Action) {
 	case in.Outcome == OutDelivered:
 		return x.write(completed(x.Held, x.Answer, c.Life, false, in.Now, c.Skew), NoReason, in.Now, c)
 	case in.Outcome == OutAbsent && (x.asked(in.Now, c) >= x.Held.Lease+c.AbsentAfter || c.off(NoProof)):
-		return x.write(fencedOff(x.Held, c.Life, in.Now), ProvenAbsent, in.Now, c)
+		return x.write(fencedOff(x.Held, c, in.Now), ProvenAbsent, in.Now, c)
 	}
 	return x.tell(Undecided)
 }
@@ -163,7 +163,7 @@ func (x Change) amend(r Record, now Instant, c *Config) (Change, Action) {
 		if c.off(NoCacheWait) {
 			age = 0
 		}
-		return x.write(busted(r, c.Life, now, age), OperatorSaid, now, c)
+		return x.write(busted(r, c, now, age), OperatorSaid, now, c)
 	case !r.State.Final():
 		return x.tell(Inadmissible)
 	case x.Errand == EndLife && r.Expires != 0:

@@ -137,7 +137,7 @@ func (x Execution) fenceOff(now Instant, c *Config) (Execution, Action) {
 		x.NewKey = true // it may land yet
 		return x.look(LastLook)
 	}
-	fenced := fencedOff(x.Held, c.Life, now)
+	fenced := fencedOff(x.Held, c, now)
 	if c.off(NoEpoch) {
 		fenced.Epoch = x.Held.Epoch
 	}
@@ -161,7 +161,7 @@ func (x Execution) fenceDecided(v Verdict, in Input, c *Config) (Execution, Acti
 // insert by a record in its way.
 func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Execution, Action) {
 	x.Then = then
-	free := released(x.Held, c.Life, now)
+	free := released(x.Held, c, now)
 	switch {
 	case x.Holding:
 		return x.release(free, why, now, c)

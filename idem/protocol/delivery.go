@@ -173,7 +173,10 @@ func (d Delivery) Next(in Input, c *Config) (Delivery, Action) {
 
 func (d Delivery) begin(in Input, c *Config) (Delivery, Action) {
 	d.Deadline = in.Deadline
-	if d.Errand == Carry {
+	switch {
+	case d.Held.foreign(c):
+		return d.over(OtherRelease)
+	case d.Errand == Carry:
 		return d.call(in.Now, c)
 	}
 	d.Step = Opening
@@ -235,7 +238,10 @@ func (d Delivery) again(m Message, now Instant, c *Config) (Delivery, Action) {
 // judge says what the errand makes of the message as it is.
 func (d Delivery) judge(m Message, now Instant, c *Config) (Delivery, Action) {
 	d.Held = m
-	if !d.Seen.None() && m.Revision != d.Seen {
+	switch {
+	case m.foreign(c):
+		return d.over(OtherRelease)
+	case !d.Seen.None() && m.Revision != d.Seen:
 		return d.over(Stale)
 	}
 	switch d.Errand {
@@ -266,11 +272,11 @@ func (d Delivery) woken(now Instant, c *Config) (Delivery, Action) {
 		return d.over(Quiet)
 	case now < m.dueAt():
 		return d.over(Busy)
-	case m.State == Evidenced:
+	case m.State == Evidenced && !c.off(KeptIsCalled):
 		return d.settleKept(now, c)
 	case m.Sealed:
 		return d.giveUp(now, c)
-	case m.Abandonable(c) && now >= max(m.Created, m.Redriven)+c.Topic.AbandonAfter:
+	case m.Abandonable(c) && now >= m.began(c)+c.Topic.AbandonAfter:
 		return d.fail(cancel(m, now), now, c)
 	case !m.offerable(now, c):
 		return d.put(park(m, now, c), now, c)

@@ -112,6 +112,7 @@ const (
 	Inadmissible                    // the row's state does not admit the change
 	NotLive                         // there is no such row
 	Quiet                           // the end of a delivery
+	OtherRelease                    // the message is another release's: nothing was written
 )
 
 // Say is what a machine ends with.

@@ -35,8 +35,9 @@ type Message struct {
 	// Index is its place in the chain, from 1.
 	Index uint8
 	// Detached messages belong to an operation that was complete without them. Undoes says that the message undoes an
-	// earlier phase of its chain. Sealed says that nobody can open its payload any more.
-	Detached, Undoes, Sealed bool
+	// earlier phase of its chain. Sealed says that nobody can open its payload any more, Foreign that whoever reads it does
+	// not know its topic, or can't read it: another release sends it.
+	Detached, Undoes, Sealed, Foreign bool
 	// Refused says that the provider refused the last call: no further one is wanted. Unfailed says that it is dead and its
 	// record could not be failed with it. Ended says that its chain is at its end: it may go a retention later.
 	Refused, Unfailed, Ended bool
@@ -145,7 +146,15 @@ func (m Message) Provable(c *Config) Instant {
 // over says that no further call is wanted.
 func (m Message) over(now Instant, c *Config) bool {
 	t := &c.Topic
-	return m.Refused || m.Attempts >= t.AttemptsMax || m.died() >= t.AttemptsMax || now >= max(m.Created, m.Redriven)+t.AgeMax
+	return m.Refused || m.Attempts >= t.AttemptsMax || m.died() >= t.AttemptsMax || now >= m.began(c)+t.AgeMax
+}
+
+// began is from when the message's age counts: an operator may have started it anew.
+func (m Message) began(c *Config) Instant {
+	if c.off(NoRedrivenAge) {
+		return m.Created
+	}
+	return max(m.Created, m.Redriven)
 }
 
 // died counts the claim that is dead now, too: a message that kills its workers comes to an end.
@@ -160,6 +169,9 @@ func (m Message) died() uint8 {
 func (m Message) Abandonable(c *Config) bool {
 	return m.State == Due && m.Index == 1 && !m.Detached && m.FirstClaimed == 0 && m.openSince(c) == 0
 }
+
+// foreign says that another release decides about the message: nobody else writes anything to it.
+func (m Message) foreign(c *Config) bool { return m.Foreign && !c.off(OthersJudged) }
 
 // The transitions of a message, each in one place.
 

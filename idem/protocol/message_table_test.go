@@ -42,6 +42,7 @@ func messages() []struct {
 		{"delivered", with(func(m *Message) { m.State = Delivered })},
 		{"declined", with(func(m *Message) { m.State = Declined })},
 		{"cancelled", with(func(m *Message) { m.State = Cancelled })},
+		{"pending, of another release", with(func(m *Message) { m.Foreign = true })},
 	}
 }
 

@@ -22,7 +22,7 @@ var phaseNames = [...]string{
 
 var sayNames = [...]string{
 	"", "executed", "replayed", "in progress", "outcome unknown", "mismatch", "gone", "vacant", "turned off", "unavailable", "no time",
-	"the handler's own", "undeclared failure", "changed", "unchanged", "undecided", "stale", "inadmissible", "not live", "nothing to do",
+	"the handler's own", "undeclared failure", "changed", "unchanged", "undecided", "stale", "inadmissible", "not live", "nothing to do", "another release's",
 }
 
 var outcomeNames = [...]string{

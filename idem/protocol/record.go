@@ -135,15 +135,17 @@ func completed(r Record, answer Answer, life Life, recordOnly bool, now, skew In
 }
 
 // released says that nothing happened. It ends with its retention: what is never retried does not hold its key for ever.
-func released(r Record, life Life, now Instant) Record {
+func released(r Record, c *Config, now Instant) Record {
 	r.State, r.Answer, r.Lease, r.RecordOnly = Retryable, 0, 0, false
-	r.Expires, r.Free = 0, now+life.Retention
+	if r.Expires, r.Free = 0, now+c.Life.Retention; c.off(NoFreedEnd) {
+		r.Free = 0
+	}
 	return r
 }
 
 // fencedOff is released under another epoch: whatever its holder has sent can't land any more.
-func fencedOff(r Record, life Life, now Instant) Record {
-	r = released(r, life, now)
+func fencedOff(r Record, c *Config, now Instant) Record {
+	r = released(r, c, now)
 	r.Epoch++
 	return r
 }
@@ -155,8 +157,8 @@ func parked(r Record) Record {
 }
 
 // busted does not answer any more; its key is free when no cache can hold the old answer: at once where there is none.
-func busted(r Record, life Life, now, cacheAge Instant) Record {
-	r = released(r, life, now+cacheAge)
+func busted(r Record, c *Config, now, cacheAge Instant) Record {
+	r = released(r, c, now+cacheAge)
 	if cacheAge != 0 {
 		r.Lease = now + cacheAge
 	}

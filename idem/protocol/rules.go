@@ -1,48 +1,51 @@
 package protocol
 
-// Rules are the rules of the protocol that the checker can remove one by one, to show what each is for. They exist in its
-// build only (build tag prove); elsewhere every rule holds, and [Config] has no switch.
-type Rules uint64
+// Rule is a rule of the protocol that the checker can remove, to show what it is for. That is possible in its build only
+// (build tag prove); elsewhere every rule holds, and [Config] has no switch.
+type Rule uint8
 
 // The rules that can be removed. Each is named after what is then the case.
 const (
-	NoTaint               Rules = 1 << iota // contention after a try without a reply counts as "nothing happened"
-	NoOwnReserve                            // one's own record in the way of a resent reserve is another's
-	NoConflictWins                          // a failed business condition counts although another item was not judged
-	NoRevision                              // everybody's fences see state, owner and epoch only
-	NoRenewal                               // the lease of a handler that runs is not renewed
-	NoFenceOff                              // a commit without a reply is answered 503 at once
-	NoFrozenBytes                           // a resend carries new bytes under a new token
-	SharedToken                             // two transactions of one execution carry the same token
-	NoWireDeadline                          // a try may leave after its own deadline
-	NoMonotonicLease                        // a late renewal may shorten the lease
-	UnstoredProves                          // an answer that is not stored frees the key of a wrapped operation
-	NoLateCompletion                        // a wrapped completion settles from in_progress only
-	NoConfirmedClaim                        // inline delivery acts on what was sent, not on what was stored
-	NoGiveBack                              // a reserve without a reply is not given back
-	NoGiveBackInsert                        // giving a reserve back does not exclude one that lands later
-	NoLooseFence                            // "nothing happened" is told while bytes are loose
-	NoPersistence                           // a wrapped completion gives up at contention
-	NoSkew                                  // a key is free on the instant of its expiry
-	NoProof                                 // absence frees a wrapped record at once
-	ObservedIsSafe                          // observe mode stores that running again is safe
-	NoQuotaKept                             // the right to a new key goes back though its own reserve stands
-	NoFreedCompletion                       // a wrapped completion does not settle from freed
-	NoParkSkew                              // a dead lease is parked by the clock of whoever meets it
-	NoNewOwner                              // another hold of one execution has the same owner
-	NoParkedRelease                         // what others parked is not given back by a holder whose handler never ran
-	NoLateOwnReserve                        // one's own reserve that is found when it is too late to run is left standing
-	NoGiveBackSeen                          // giving a take-over back does not exclude one that lands later
-	NoGiveBackPersistence                   // giving a reserve back ends at contention
-	NewIncarnation                          // a take-over begins another incarnation
-	NoCacheWait                             // a cache-bust frees its key at once
-	NoOwnChange                             // one's own change in the way of its resend is another's
-	AbsentFromAnswer                        // absence counts from when the answer came
-	NoSeenRevision                          // a person's decision does not carry the revision that it is about
-	NoMatch                                 // the fingerprint is not compared
-	NoEpoch                                 // fencing off and taking over keep the epoch
-	NoLatePromise                           // what a handler promises after its caller's time is not stored
-	ShortRenewal                            // a renewal is given up a third of a lease after it began
+	NoTaint               Rule = iota // contention after a try without a reply counts as "nothing happened"
+	NoOwnReserve                      // one's own record in the way of a resent reserve is another's
+	NoConflictWins                    // a failed business condition counts although another item was not judged
+	NoRevision                        // everybody's fences see state, owner and epoch only
+	NoRenewal                         // the lease of a handler that runs is not renewed
+	NoFenceOff                        // a commit without a reply is answered 503 at once
+	NoFrozenBytes                     // a resend carries new bytes under a new token
+	SharedToken                       // two transactions of one execution carry the same token
+	NoWireDeadline                    // a try may leave after its own deadline
+	NoMonotonicLease                  // a late renewal may shorten the lease
+	UnstoredProves                    // an answer that is not stored frees the key of a wrapped operation
+	NoLateCompletion                  // a wrapped completion settles from in_progress only
+	NoConfirmedClaim                  // inline delivery acts on what was sent, not on what was stored
+	NoGiveBack                        // a reserve without a reply is not given back
+	NoGiveBackInsert                  // giving a reserve back does not exclude one that lands later
+	NoLooseFence                      // "nothing happened" is told while bytes are loose
+	NoPersistence                     // a wrapped completion gives up at contention
+	NoSkew                            // a key is free on the instant of its expiry
+	NoProof                           // absence frees a wrapped record at once
+	ObservedIsSafe                    // observe mode stores that running again is safe
+	NoQuotaKept                       // the right to a new key goes back though its own reserve stands
+	NoFreedCompletion                 // a wrapped completion does not settle from freed
+	NoParkSkew                        // a dead lease is parked by the clock of whoever meets it
+	NoNewOwner                        // another hold of one execution has the same owner
+	NoParkedRelease                   // what others parked is not given back by a holder whose handler never ran
+	NoLateOwnReserve                  // one's own reserve that is found when it is too late to run is left standing
+	NoGiveBackSeen                    // giving a take-over back does not exclude one that lands later
+	NoGiveBackPersistence             // giving a reserve back ends at contention
+	NewIncarnation                    // a take-over begins another incarnation
+	NoCacheWait                       // a cache-bust frees its key at once
+	NoOwnChange                       // one's own change in the way of its resend is another's
+	AbsentFromAnswer                  // absence counts from when the answer came
+	NoSeenRevision                    // a person's decision does not carry the revision that it is about
+	NoMatch                           // the fingerprint is not compared
+	NoEpoch                           // fencing off and taking over keep the epoch
+	NoLatePromise                     // what a handler promises after its caller's time is not stored
+	ShortRenewal                      // a renewal is given up a third of a lease after it began
+	NoFreedEnd                        // what was freed holds its key for as long as nobody executes it
+	PlanEndsAnswer                    // a wrapped completion is tried until the request's own time is over
+	LeaseGivesNoTime                  // the rest of the lease is no time to try a wrapped completion in
 
 	NoOpenSince     // a message with an open call is offered again whatever it may have called
 	NoKeyMargin     // an open call is repeated beyond what the provider remembers
@@ -65,4 +68,9 @@ const (
 	NoRestoredLease // absence of what was restored counts from the lease that was restored
 	NoSeenDeath     // evidence that can't be settled buries whatever is not final
 	NoReminder      // of what has died nobody tells but who wrote it
+	NoRedrivenAge   // the age of what was started anew counts from its creation
+	CallsAgain      // what can't be settled now is given back for another call
+	KeptIsCalled    // what keeps a definite answer is claimed and called again
+	UncalledCounts  // a call that never left counts as an attempt
+	OthersJudged    // a message of another release is judged as one's own
 )

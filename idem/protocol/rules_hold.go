@@ -5,4 +5,4 @@ package protocol
 // switches has nothing to switch: every rule holds.
 type switches struct{}
 
-func (switches) off(Rules) bool { return false }
+func (switches) off(Rule) bool { return false }

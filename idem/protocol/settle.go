@@ -129,6 +129,10 @@ func (d Delivery) settleDecided(v Verdict, in Input, c *Config) (Delivery, Actio
 		return d.settled(c)
 	case v != Conflict && c.off(NoEvidenceKept):
 		return d.over(Unavailable)
+	case v != Conflict && c.off(CallsAgain):
+		next := backOff(d.Held, in.Now, true, c)
+		next.Attempts++
+		return d.put(next, in.Now, c)
 	case v != Conflict: // what can't be settled now is kept now
 		return d.keep(Evidenced, in.Now, c)
 	case conds&CondMessage != 0 && !d.own(m):

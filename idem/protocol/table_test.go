@@ -196,6 +196,8 @@ func replies(own Record) []struct {
 		{"a condition of which nothing was declared", refused(CondUndeclared, Record{})},
 		{"contention", Reply{Code: Contention}},
 		{"throttled", Reply{Code: Throttled}},
+		{"contention, as often as it is borne", Reply{Code: Contention}},
+		{"throttled, as often as it is borne", Reply{Code: Throttled}},
 		{"it never left", Reply{Code: NotSent}},
 		{"it can't be done", Reply{Code: Broken}},
 		{"no reply", Reply{Code: Lost}},
@@ -223,6 +225,9 @@ func TestReplyToWrite(t *testing.T) {
 					}
 					if strings.Contains(tainted, "end") {
 						now = x.At.Until
+					}
+					if strings.Contains(reply.name, "borne") {
+						x.At.Contended = c.ContentionMax - 1
 					}
 					_, next := x.Next(Input{What: Replied, Now: now, Reply: reply.r}, c)
 					told := next.told()

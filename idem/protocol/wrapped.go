@@ -37,6 +37,12 @@ func (x Execution) complete(now Instant, c *Config) (Execution, Action) {
 
 // completeUntil gives evidence the rest of its lease, and some time in any case.
 func (x Execution) completeUntil(now Instant, c *Config) Instant {
+	switch {
+	case c.off(PlanEndsAnswer):
+		return x.Plan.StoreUntil
+	case c.off(LeaseGivesNoTime):
+		return now + c.CompleteFor
+	}
 	return max(x.Held.Lease, now+c.CompleteFor)
 }
 

@@ -51,9 +51,9 @@ func (j *job) row() string {
 	case j.mutation == nil:
 		return fmt.Sprintf("%-45s %8d states, depth %d", j.scenario.Name, r.States, r.Depth)
 	case j.mutation.Redundant != "":
-		return fmt.Sprintf("%s\n    %s: holds. %s", j.mutation.Name, j.scenario.Name, j.mutation.Redundant)
+		return fmt.Sprintf("%s [%s]\n    %s: holds. %s", j.mutation.Name, j.mutation.Keeps, j.scenario.Name, j.mutation.Redundant)
 	}
-	return fmt.Sprintf("%s\n    %s: %s, in %d steps", j.mutation.Name, j.scenario.Name, r.Violation, len(r.Story))
+	return fmt.Sprintf("%s [%s]\n    %s: %s, in %d steps", j.mutation.Name, j.mutation.Keeps, j.scenario.Name, r.Violation, len(r.Story))
 }
 
 // judge says what is wrong with an exploration.
@@ -98,7 +98,7 @@ func TestEveryRuleHoldsAndIsNeeded(t *testing.T) {
 		}
 		if j.mutation != nil && !rules {
 			rules = true
-			b.WriteString("\n# What breaks if a rule is removed.\n")
+			b.WriteString("\n# What breaks if a rule is removed, and in brackets the section that the rule keeps true.\n")
 		}
 		b.WriteString(j.row() + "\n")
 	}
@@ -125,23 +125,40 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
+// TestEveryRuleKeepsAPromise: each rule names the section of the documents that would be false without it.
+func TestEveryRuleKeepsAPromise(t *testing.T) {
+	for _, m := range Mutations() {
+		path, heading, _ := strings.Cut(m.Keeps, ": ")
+		page, err := os.ReadFile(filepath.Join("..", "..", "..", path))
+		if err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+			continue
+		}
+		if ok, err := regexp.Match(`(?m)^##+ `+regexp.QuoteMeta(heading)+`$`, page); !ok || err != nil {
+			t.Errorf("%s keeps %q true, and %s has no such section: %v", m.Name, heading, path, err)
+		}
+	}
+}
+
 // TestEveryRuleIsRemoved: a rule without a mutation is a claim without a proof.
 func TestEveryRuleIsRemoved(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join("..", "rules.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := regexp.MustCompile(`(?m)^\t([A-Z]\w+) +(Rules = 1 << iota +)?//`).FindAllSubmatch(source, -1)
-	var removed protocol.Rules
+	names := regexp.MustCompile(`(?m)^\t([A-Z]\w+) +(Rule = iota +)?//`).FindAllSubmatch(source, -1)
+	removed := map[protocol.Rule]bool{}
 	for _, m := range Mutations() {
-		removed |= m.Off
+		for rule := range protocol.Rule(128) {
+			removed[rule] = removed[rule] || m.Off.Has(rule)
+		}
 	}
-	for bit, name := range names {
-		if removed&(1<<bit) == 0 {
+	for rule, name := range names {
+		if !removed[protocol.Rule(rule)] {
 			t.Errorf("nothing shows what %s is for", name[1])
 		}
 	}
-	if len(names) < 30 || removed>>len(names) != 0 {
-		t.Errorf("%d rules are named, %b are removed", len(names), removed)
+	if len(names) < 30 || removed[protocol.Rule(len(names))] {
+		t.Errorf("%d rules are named, and others are removed", len(names))
 	}
 }

@@ -23,5 +23,12 @@
 // # What it does not show
 //
 // Fingerprints, sizes, caches, ciphers and quotas are not protocol. What an adapter makes of an action is shown by the tests
-// of that adapter: one action, one call.
+// of that adapter: one action, one call. Two decisions are a driver's: whether a message is another release's
+// ([protocol.Message.Foreign]; TestAMessageOfAnotherReleaseStopsNobody in package outbox), and that the last check before
+// the wire is made by every clock (TestAFrozenRequestNeverLeaves in package dynamo).
+//
+// # Where a rule is shown to be needed
+//
+// testdata/table.txt has a row for each rule that is removed: the section of docs/semantics.md or docs/design.md that would
+// not be true without it, the scenario, and what breaks there. Command prove prints the story of each.
 package check

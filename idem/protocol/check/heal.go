@@ -110,6 +110,9 @@ func (w *world) settled(s *state) uint8 {
 	if s.rec.State == p.Unknown {
 		v.come(Actor{Role: Operator}, 0)
 	}
+	if v.held() {
+		return vHeld
+	}
 	payload := w.sc.Actors[0].Payload
 	if s.rec.State != p.Absent && w.sc.Actors[0].Role == Client {
 		payload = w.payload(s.rec.Op)
@@ -122,6 +125,17 @@ func (w *world) settled(s *state) uint8 {
 		return 0
 	}
 	return vStuck
+}
+
+// held says that a key of which nothing happened is never free for another request, however late it comes.
+func (v nurse) held() bool {
+	if v.s.rec.State != p.Retryable || v.s.rec.FreeAt(forever) {
+		return false
+	}
+	much := *v.s
+	much.now = forever
+	e := nurse{v.world, &much}.come(Actor{Role: Client, Payload: 9, Chain: v.sc.Actors[0].Chain}, 0)
+	return e.said != p.Executed
 }
 
 // untended is for how many rounds no operator comes.

@@ -39,6 +39,11 @@ var violations = [...]string{
 	"failed, and what was done is not undone",
 	"settled as declined, and it is known to be delivered",
 	"dead, and no operator is told",
+	"a key of which nothing happened is held for ever",
+	"what was started anew is given up as too old",
+	"called again although its answer is known",
+	"given up after attempts of which none was made",
+	"changed by a release that does not know its topic",
 	"stuck: faults have stopped and nobody can end it",
 }
 
@@ -75,6 +80,11 @@ const (
 	vNotUndone
 	vContradicted
 	vUnalerted
+	vHeld
+	vRestarted
+	vRecalled
+	vUntried
+	vForeign
 	vStuck
 )
 

@@ -328,7 +328,7 @@ func (w *world) stored(s *state, i int, rows *p.Rows, wr *p.Write) {
 		m := s.message(wr.Msg.Op, wr.Msg.Index)
 		before := *m
 		*m = rows.Msg
-		w.judgeMessage(s, &before, m)
+		w.judgeMessage(s, i, &before, m)
 		if wr.Said == p.AskNotExecuted && (wr.RecAs == p.End || w.sc.Writes) {
 			s.effect(m.Op, m.Index).told = true
 		}
@@ -354,8 +354,9 @@ func (w *world) stored(s *state, i int, rows *p.Rows, wr *p.Write) {
 }
 
 // judgeMessage judges what has become of one message.
-func (w *world) judgeMessage(s *state, before, m *p.Message) {
-	e := s.effect(m.Op, m.Index)
+func (w *world) judgeMessage(s *state, i int, before, m *p.Message) {
+	e, t := s.effect(m.Op, m.Index), &w.c[i].Topic
+	given := (m.State == p.Dead || m.State == p.Cancelled) && before.State == p.Due && !s.erased && !person(w.sc.Actors[i].Purpose)
 	final := s.rec.Op == m.Op && s.rec.State.Final()
 	if m.State != before.State || m.Kept != before.Kept {
 		e.alerted = false
@@ -363,12 +364,31 @@ func (w *world) judgeMessage(s *state, before, m *p.Message) {
 	switch {
 	case before.Kept&^m.Kept != 0 && !m.State.Final():
 		s.fail(vOverwritten)
+	case w.sc.Actors[i].Foreign && *m != *before:
+		s.fail(vForeign)
+	case m.State == p.Claimed && before.State == p.Evidenced:
+		s.fail(vRecalled)
+	case given && before.FirstClaimed == 0 && before.Redriven != 0 && w.clock(s, i) < before.Redriven+t.AbandonAfter:
+		s.fail(vRestarted)
+	case given && before.Attempts >= t.AttemptsMax && !e.tried:
+		s.fail(vUntried)
 	case m.State == p.Declined && before.Kept&p.KeptDelivered != 0:
 		s.fail(vContradicted)
 	case m.State == p.Claimed && before.State != p.Claimed && final && !m.Detached:
 		s.fail(vAfterEnd)
 	case (m.State == p.Cancelled || m.State == p.Declined) && m.State != before.State && e.n > 0 && s.left[Lie] == w.sc.Budget[Lie]:
 		s.fail(vFreed)
+	}
+}
+
+// delivering judges what a delivery asks for after an input: whoever has a definite answer gives nothing back for a call.
+func (w *world) delivering(s *state, i int, in *p.Input, a *p.Action) {
+	d := &s.procs[i].d
+	if in.What == p.Called && in.Outcome != p.OutUncalled {
+		s.effect(d.Held.Op, d.Held.Index).tried = true
+	}
+	if a.Do == p.Send && a.Write.MsgAs == p.Put && a.Write.Msg.State == p.Due && (d.Evidence == p.OutDelivered || d.Evidence == p.OutDeclined) {
+		s.fail(vRecalled)
 	}
 }
 

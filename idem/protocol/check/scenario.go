@@ -44,6 +44,8 @@ type Actor struct {
 	Blind bool
 	// Alone says that the handler collects nothing besides its answer, Chain that it begins a chain.
 	Alone, Chain bool
+	// Foreign says that its release does not know the topics of messages.
+	Foreign bool
 	// Config is how this process differs from the scenario, as releases differ during a deploy.
 	Config func(*p.Config)
 }

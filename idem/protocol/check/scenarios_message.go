@@ -38,6 +38,10 @@ func messageScenarios() []Scenario {
 	return []Scenario{
 		{Name: "inline", Config: with(probed(), func(c *p.Config) { c.Inline, c.ExecutionMax, c.HandlerMargin = true, 4, 2 }), Actors: [4]Actor{begins, worker}, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Lock: 1, Ticks: 4}},
+		{Name: "inline, lock lost", Config: with(probed(), func(c *p.Config) {
+			c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.ClaimLease, c.Topic.AbsentAfter = true, 8, 2, 2, 1
+		}), Actors: [4]Actor{begins, worker, courier(p.Question, 1)}, Wire: 1,
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, Lock: 2, Ticks: 7}},
 		{Name: "message, keyless", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Ambiguous: 1, LateCall: 1, NotExecuted: 1, Poor: 1, Die: 1, Ticks: 3}},
 		{Name: "message, keyless, closed", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
@@ -83,8 +87,11 @@ func messageScenarios() []Scenario {
 		{Name: "chain, erased", Config: probed(), Chain: 2, Undo: true, Actors: [4]Actor{courier(p.Wake, 3), question, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Ambiguous: 1, NotExecuted: 1, Refusal: 1, Erase: 1, Ticks: 4}},
 		{Name: "message, swept", Config: with(probed(), func(c *p.Config) { c.Topic.AttemptsMax, c.Topic.AbandonAfter = 1, 4 }), Wire: 1, Pending: true,
-			Actors: [4]Actor{courier(p.Wake, 1), {Role: Courier, Purpose: p.Offer, Runs: 2, Skew: 1}, courier(p.Question, 1)},
+			Actors: [4]Actor{courier(p.Wake, 1), {Role: Courier, Purpose: p.Offer, Runs: 2, Skew: 1}, courier(p.Question, 1), courier(p.Redrive, 1)},
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Stall: 1, Ambiguous: 1, NotExecuted: 1, Settle: 1, Die: 1, Ticks: 6}},
+		{Name: "message, of another release", Config: probed(), Wire: 1, Pending: true,
+			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Foreign: true}, {Role: Courier, Purpose: p.Question, Skew: 1, Foreign: true}, worker, {Role: Courier, Purpose: p.Redrive, Foreign: true}},
+			Budget: Budget{Total: 2, Lost: 1, Ambiguous: 1, Refusal: 1, Settle: 1, Ticks: 5}},
 		{Name: "message, unclear", Config: with(probed(), func(c *p.Config) { c.Topic.UnknownMax = 2 }), Wire: 1, Pending: true,
 			Actors: [4]Actor{courier(p.Wake, 1), question, courier(p.Redrive, 1)}, Budget: Budget{Total: 3, Lost: 1, Ambiguous: 1, LateCall: 1, Unclear: 2, Ticks: 9}},
 		{Name: "message, weak decline", Config: with(probed(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.AbsentAfter = 2, 1 }), Wire: 1, Pending: true,

@@ -15,7 +15,7 @@ var (
 	errands = [...]string{"", "sweeper", "reconciler", "resolving operator", "freeing operator", "extension", "end of life", "cache-bust"}
 	says    = [...]string{"", "executed", "replayed", "busy (409)", "outcome unknown (409)", "mismatch", "gone (410)", "vacant", "turned off",
 		"unavailable (503)", "late (503)", "the handler's own answer", "a condition undeclared (500)", "changed", "unchanged", "undecided", "stale",
-		"inadmissible", "not live", "quiet"}
+		"inadmissible", "not live", "quiet", "another release's"}
 	purposes = [...]string{"", "worker", "message sweeper", "inline delivery", "message reconciler", "webhook", "judging operator", "closing operator",
 		"redriving operator", "sweeper of the dead"}
 	steps         = [...]string{"", "Opening", "Claiming", "Calling", "Asking", "Settling", "Keeping", "Failing", "Writing", "Probing", "Alerting", "Over"}

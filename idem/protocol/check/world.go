@@ -88,6 +88,7 @@ type effect struct {
 	declined bool
 	told     bool // that it did not happen
 	alerted  bool // an operator was told that the message is as it is: dead
+	tried    bool // a call about it has left, and its caller goes on
 	// forgets is until when the provider recognises another call as the same.
 	forgets p.Instant
 }
@@ -158,7 +159,7 @@ func (w *world) initial() state {
 	return s
 }
 
-func (w *world) off(r p.Rules) bool { return w.c[0].Off&r != 0 }
+func (w *world) off(r p.Rule) bool { return w.c[0].Off.Has(r) }
 
 func (w *world) clock(s *state, i int) p.Instant { return s.now + w.sc.Actors[i].Skew }
 
@@ -265,6 +266,7 @@ func (w *world) feed(s *state, i int, in p.Input) {
 		q.reply = p.Reply{}
 		in.Reply.Rec = w.seenBy(i, in.Reply.Rec)
 		in.Reply.Msg.Sealed = s.erased && in.Reply.Msg.State != p.NoMessage
+		in.Reply.Msg.Foreign = w.sc.Actors[i].Foreign && in.Reply.Msg.State != p.NoMessage
 		if in.Reply.Code == p.Refused && in.Reply.Conds&p.CondReject != 0 {
 			in.Rejection = rejected + 4*p.Answer(i)
 		}
@@ -275,6 +277,7 @@ func (w *world) feed(s *state, i int, in p.Input) {
 		q.x, a = q.x.Next(in, &w.c[i])
 	case Courier:
 		q.d, a = q.d.Next(in, &w.c[i])
+		w.delivering(s, i, &in, &a)
 	default:
 		q.v, a = q.v.Next(in, &w.c[i])
 	}

@@ -30,7 +30,7 @@ func main() {
 		if *large {
 			sc = sc.Enlarged()
 		}
-		r := check.Explore(sc, 0)
+		r := check.Explore(sc, check.Mutation{}.Off)
 		failed = failed || r.Violation != "" || r.Truncated
 		tell("", sc.Name, r, true)
 	}
