@@ -34,8 +34,7 @@ func fencedMessage(f storage.MessageFence) (condition, error) {
 		alternatives = append(alternatives, *all(e.is(schema.Owner, w.item), e.is(schema.Epoch, w.item), in(e, schema.State, f.States...)))
 	}
 	if f.Open {
-		final := in(e, schema.State, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled)
-		alternatives = append(alternatives, "NOT "+final)
+		alternatives = append(alternatives, *all(readableMessage(e), in(e, schema.State, openStates...)))
 	}
 	conditions := []string{e.exists(schema.MessageID), alternatives[0]}
 	if len(alternatives) > 1 { // redundant parentheses are refused
@@ -45,6 +44,17 @@ func fencedMessage(f storage.MessageFence) (condition, error) {
 		conditions = append(conditions, e.name(schema.State)+" <> "+e.value(stringValue(string(storage.MessageDead))))
 	}
 	return condition{e, all(conditions...)}, w.err
+}
+
+// openStates are the states of a message that are not final. One of another release is none of them.
+var openStates = []storage.MessageState{
+	storage.MessagePending, storage.MessageClaimed, storage.MessageUnknown, storage.MessageEvidenced, storage.MessageDead,
+}
+
+// readableMessage demands a message of this release's schema.
+func readableMessage(e *expression) string {
+	plain, sealed := e.value(numberValue(storage.SchemaVersion)), e.value(numberValue(schemaSealed))
+	return e.name(schema.SchemaVersion) + " IN (" + plain + ", " + sealed + ")"
 }
 
 // checked demands of a record that stays as it is what the check says.

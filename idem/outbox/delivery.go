@@ -288,6 +288,8 @@ func (x *delivery) try(ctx context.Context, a protocol.Action) (protocol.Input, 
 	switch own := row != nil && translation.IDOf(row.Revision) == a.Write.Msg.Revision; {
 	case err == nil, own:
 		x.landed(ctx, a.Write, row)
+	case row != nil && !row.Readable(): // a later release has changed it meanwhile
+		x.foreign, in.Reply.Msg.Foreign = &UnreadableError{row.SchemaVersion, row.State}, true
 	case row != nil:
 		x.lost(ctx, *row)
 		x.row = *row

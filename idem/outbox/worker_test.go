@@ -523,6 +523,42 @@ func TestAMessageOfAnotherReleaseStopsNobody(t *testing.T) {
 	known.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }
 
+// A later release changes a message while this one calls, or while its webhook is taken: it is not gone, and the webhook comes
+// again. Whoever reads the message ends it.
+func TestAMessageThatAnotherReleaseChangesMeanwhileIsNotGone(t *testing.T) {
+	for name, deliver := range map[string]func(*world, idem.MessageID) error{
+		"worker": func(w *world, id idem.MessageID) error { return w.worker.Deliver(w.Context(), id) },
+		"webhook": func(w *world, id idem.MessageID) error {
+			_, err := w.worker.Settle(w.Context(), id, outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{}`)})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept()
+			w.store.On(faulty.Settle, 1, faulty.Before(func() {
+				m := w.message(id)
+				fence := storage.MessageFence{Revision: m.Revision}
+				m.SchemaVersion, m.State, m.Revision = m.SchemaVersion+1, "paused", "later"
+				w.ok(w.inner.UpdateMessage(t.Context(), m, fence))
+			}))
+			err := deliver(w, id)
+			if unreadable := new(outbox.UnreadableError); (name == "webhook") != errors.As(err, &unreadable) {
+				t.Error(err)
+			}
+			if gone := w.logged("outbox.message_gone"); gone > 0 {
+				t.Error("it is told that the message is gone")
+			}
+			if told := w.logged("outbox.unknown_topic"); name == "worker" && told != 1 {
+				t.Errorf("another release's message is told of %d times, want once", told)
+			}
+			if m := w.message(id); m.State != "paused" || m.Revision != "later" {
+				t.Errorf("it was changed: %+v", m)
+			}
+		})
+	}
+}
+
 // Whose message it is needs no store, so a store that is down stops no shard over it.
 func TestAnImageOfAnotherReleaseNeedsNoStore(t *testing.T) {
 	w := newWorld(t, options{})

@@ -156,6 +156,10 @@ func (d Delivery) Next(in Input, c *Config) (Delivery, Action) {
 	if d.At, v = d.At.Judge(in.Reply, in.Now, c); v == Again {
 		return d, Action{Do: Send, Write: d.At.W, Until: d.At.Until, Pause: d.At.Tries}
 	}
+	if m := in.Reply.Msg; v == Conflict && m.foreign(c) && !d.own(m) { // it was another's while this delivery was under way
+		d.Held = m
+		return d.over(OtherRelease)
+	}
 	switch d.Step {
 	case Claiming:
 		return d.claimDecided(v, in, c)

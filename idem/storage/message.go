@@ -160,7 +160,7 @@ type MessageFence struct {
 	Owner  Owner
 	Epoch  int64
 	States []MessageState
-	// Open admits any message that is not final. It is the fence of definite evidence.
+	// Open admits any message that this release can read and that is not final. It is the fence of definite evidence.
 	Open bool
 	// NotDead demands as well that the message is not dead.
 	NotDead bool
@@ -179,7 +179,7 @@ func (f MessageFence) Admits(m Message) bool {
 	}
 	return f.Revision != "" && m.Revision == f.Revision ||
 		slices.Contains(f.States, m.State) && m.Owner == f.Owner && m.Epoch == f.Epoch ||
-		f.Open && !m.State.Final()
+		f.Open && m.Readable() && !m.State.Final()
 }
 
 // MessageRef is a message as a sparse index shows it: the attributes that never change, and when to process it. The rest

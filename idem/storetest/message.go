@@ -143,6 +143,21 @@ var messageTests = []test{
 			}
 		}
 	}},
+	{"definite evidence settles no message of another release", func(e *env) {
+		for _, change := range []func(*storage.Message){
+			func(m *storage.Message) { m.SchemaVersion = storage.SchemaVersion + 1 },
+			func(m *storage.Message) { m.State, m.SweepAt = "suspended", time.Time{} },
+		} {
+			_, m := e.deferred()
+			changed := m
+			change(&changed)
+			e.ok(e.Store.UpdateMessage(e.ctx, changed, storage.FenceOfMessage(m)))
+			ended := m
+			ended.State = storage.MessageDelivered
+			e.wantMessageConflict(e.Store.UpdateMessage(e.ctx, ended, open), &changed)
+			e.wantMessage(m.ID, &changed)
+		}
+	}},
 	{"a caller that changes its message in place changes nothing that is stored", func(e *env) {
 		_, m := e.deferred()
 		want, mine := m, m
