@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -122,7 +121,7 @@ func newStream(scope constructs.Construct, props DeliveryProps) awslambda.EventS
 	if props.Relay != nil {
 		target = props.Relay
 	}
-	return awslambda.NewEventSourceMapping(scope, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
+	mapping := awslambda.NewEventSourceMapping(scope, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
 		Target:                  target,
 		EventSourceArn:          props.Tables.Outbox.TableStreamArn(),
 		StartingPosition:        awslambda.StartingPosition(spec.StartingPosition),
@@ -133,8 +132,12 @@ func newStream(scope constructs.Construct, props DeliveryProps) awslambda.EventS
 		ReportBatchItemFailures: jsii.Bool(true),
 		MaxRecordAge:            seconds(spec.RecordAgeMax(props.Relay != nil)), // and no bound on the attempts
 		Enabled:                 jsii.Bool(!props.Stopped),
-		OnFailure:               awslambdaeventsources.NewSqsDlq(props.Queues.DeadLetter),
 	})
+	// Not by OnFailure, which would widen the function's role beside SendStatements.
+	mapping.Node().DefaultChild().(awslambda.CfnEventSourceMapping).SetDestinationConfig(&awslambda.CfnEventSourceMapping_DestinationConfigProperty{
+		OnFailure: &awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: props.Queues.DeadLetter.QueueArn()},
+	})
+	return mapping
 }
 
 // once calls a function with the event, or with the schedule's own, and not again: what was not delivered in its minute is the next
