@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type ApplicationProps struct {
 	Codes map[string]awslambda.Code
 	// AlarmTopic is the ARN of the SNS topic that alarms go to, or [NoTopic] for alarms that only show.
 	AlarmTopic string
-	// Architecture of the binaries. Default ARM_64.
+	// Architecture of the binaries. Default ARM_64; where Emulated, this machine's.
 	Architecture awslambda.Architecture
 	// Environment has variables of the application's own, for all functions. Default: none.
 	Environment map[string]string
@@ -76,7 +77,7 @@ type Application struct {
 func NewApplication(scope constructs.Construct, id string, props ApplicationProps) *Application {
 	props.Shards = cmp.Or(props.Shards, spec.Shards)
 	if props.Architecture == nil {
-		props.Architecture = awslambda.Architecture_ARM_64()
+		props.Architecture = props.architecture()
 	}
 	functions := spec.Functions(spec.Choices{Relay: props.Relay, Inline: props.Inline})
 	props.check(functions)
@@ -96,6 +97,14 @@ func NewApplication(scope constructs.Construct, id string, props ApplicationProp
 	a.Delivery = NewDelivery(self, "Delivery", a.delivery())
 	a.watch(self, service)
 	return a
+}
+
+// architecture is the default. Emulators run functions as processes of this machine.
+func (p ApplicationProps) architecture() awslambda.Architecture {
+	if p.Emulated && runtime.GOARCH == "amd64" {
+		return awslambda.Architecture_X86_64()
+	}
+	return awslambda.Architecture_ARM_64()
 }
 
 // check panics with everything that is wrong with the properties.
@@ -250,6 +259,17 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 	a.Monitor.Table("Outbox", a.Tables.Outbox, schema.Outbox().Index.Name)
 	a.Monitor.Schedules(a.Delivery.Schedules...)
 	a.Monitor.Dashboard(scope, "Dashboard", DashboardProps{Functions: functions, Reader: reader, Queues: a.Queues})
+}
+
+// NewTable adds a table of the application's own, protected like the tables of records and messages, and watched like them. The
+// functions may write it as [Application.Uses] says.
+func (a *Application) NewTable(id string, shape schema.Table, variable string) awsdynamodb.TableV2 {
+	table := NewTable(a.Construct, id, shape, a.props.Tables)
+	a.Uses(table, variable)
+	if !a.props.Emulated {
+		a.Monitor.Table(id, table, shape.Index.Name)
+	}
+	return table
 }
 
 // Uses has the application write a table of its own in the transactions of its operations and settlements: the functions find its name
