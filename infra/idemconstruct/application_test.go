@@ -15,7 +15,9 @@ import (
 
 // What the roles may do, written by hand: a widened permission shows here.
 var (
-	logs     = func(role string) string { return "Allow logs:CreateLogStream logs:PutLogEvents on " + role + "Logs.Arn" }
+	logs = func(role string) string {
+		return "Allow logs:CreateLogStream logs:PutLogEvents on " + role + "Logs.Arn"
+	}
 	delivers = []string{
 		"Allow dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
 		"Allow dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
