@@ -47,7 +47,7 @@ type ApplicationProps struct {
 	// WorkerConcurrency bounds how many workers take wake-ups at once, 2 to 1000. Default: no bound.
 	WorkerConcurrency int
 	// Reserved are executions that are reserved for single functions, by their roles, and the most that each gets. Without them a
-	// provider that hangs can take all executions of the account. Leave 100 of the account's unreserved. Default: none,
+	// provider that hangs can take all executions of the account. Leave 100 of the account's unreserved; 0 reserves nothing. Default: none,
 	// because a new account has 10.
 	Reserved map[string]int
 	// Tables are the choices for the tables. Default: for production.
