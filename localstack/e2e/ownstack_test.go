@@ -84,8 +84,8 @@ func TestOwnStackReplaysAndDelivers(t *testing.T) {
 		}
 		return ""
 	})
-	if shipments, calls := depot.told(); shipments != 1 || calls != 2 || placed.Shipment != "shipment-1" {
-		t.Errorf("%d shipments in %d calls, and the order has %q, want 1 in 2 and shipment-1", shipments, calls, placed.Shipment)
+	if shipments, calls := depot.told(); shipments != 1 || calls < 2 || placed.Shipment != "shipment-1" {
+		t.Errorf("%d shipments in %d calls, and the order has %q, want 1 in 2 or more, and shipment-1", shipments, calls, placed.Shipment)
 	}
 }
 
