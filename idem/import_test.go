@@ -43,6 +43,8 @@ var mayImport = map[string][]string{
 	"idem/middleware/audit":         {"idem", "idem/middleware"},
 	"idem/middleware/cors":          {"idem", "idem/header"},
 	"idem/awslambda":                {},
+	"idem/lambdaapp":                {"idem", "idem/awslambda", "idem/breaker", "idem/dynamo", "idem/dynamo/schema", "idem/lambdaapp/environment", "idem/outbox", "idem/outbox/sqsqueue", "idem/sdkhttp", "idem/storage", "idem/telemetry", "idem/telemetry/metric"},
+	"idem/lambdaapp/environment":    {},
 	"idem/function":                 {"idem", "idem/canonical", "idem/header", "idem/storage", "idem/telemetry/trace"},
 	"idem/function/jmespath":        {"idem/function"},
 	"idem/breaker":                  {"idem", "idem/outbox", "idem/storage"},
@@ -73,7 +75,7 @@ var mayImport = map[string][]string{
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
-var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
+var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/lambdaapp", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
 var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/storetest/sequences", "idem/idemtest", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault"}

@@ -9,15 +9,14 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/delivery"
-	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/telemetry/metric"
+	"github.com/idem-go/idem-aws/idem/lambdaapp"
 )
 
 func main() {
 	lambda.Start(config.Must(handler(context.Background(), config.Must(config.Read[config.Worker]()))))
 }
 
-func handler(ctx context.Context, cfg config.Worker) (func(context.Context, delivery.Run) (outbox.Report, error), error) {
+func handler(ctx context.Context, cfg config.Worker) (lambdaapp.Scheduled, error) {
 	parts, err := delivery.New(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -29,17 +28,5 @@ func handler(ctx context.Context, cfg config.Worker) (func(context.Context, deli
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, run delivery.Run) (outbox.Report, error) {
-		defer parts.Tracing.Flush(ctx)
-		if err := run.Check(); err != nil {
-			return outbox.Report{}, err
-		}
-		did, err := runner.Reconcile(ctx, run.Shards...)
-		if err != nil {
-			parts.Logger.ErrorContext(ctx, "reconciliation failed", "shards", run.Shards, "report", did) // the error is the invocation's
-			return did, err
-		}
-		parts.Logger.InfoContext(ctx, metric.ReconcileRun, "shards", run.Shards, "report", did)
-		return did, nil
-	}, nil
+	return parts.Tracing.Scheduled(lambdaapp.Reconcile(runner, parts.Logger)), nil
 }

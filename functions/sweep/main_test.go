@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/lambdaapp"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -28,7 +28,7 @@ func swept(t *testing.T, shards ...int) (outbox.Report, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t.Context(), delivery.Run{Shards: shards})
+	return run(t.Context(), lambdaapp.Run{Shards: shards})
 }
 
 // docs/operator.md "DueOld": each run tells what waits.

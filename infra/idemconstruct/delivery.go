@@ -4,33 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
-)
-
-const (
-	// batchRecords is Lambda's most without a batching window, which would delay every first delivery, and SQS's most for one
-	// request of a relay.
-	batchRecords = 10
-	// shardBatchesDefault is Lambda's most: wake-ups have no order to keep, and one provider that answers slowly must not
-	// hold up the messages behind it.
-	shardBatchesDefault = 10
-	// workerAgeMax and relayAgeMax are for how long a record is tried that fails, as often as Lambda does: a worker that is down for
-	// an hour then finds its records in the stream, and no dead letters. A record that only it fails for holds up one lane
-	// of its shard for as long, and the sweep offers the messages behind it. What a relay does fails for all records or for
-	// none, so it may try until just before the stream, which keeps them for 24 hours, drops them untold.
-	workerAgeMax = 2 * time.Hour
-	relayAgeMax  = 23 * time.Hour
-	// schedulePeriod is what a lost wake-up costs, and for how long what is unknown waits for a probe.
-	schedulePeriod = time.Minute
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // DeliveryProps are the parts that Delivery wires. Those without a default are required.
@@ -77,33 +58,20 @@ type Delivery struct {
 	Schedules []awsevents.Rule
 }
 
-const (
-	// runsMax is how many calls of a function share the shards. A call goes through a shard that has nothing due in milliseconds, and
-	// offers thousands of messages a second; more calls would hold more of the account's concurrency for nothing. EventBridge's five
-	// targets a rule and CloudWatch's ten metrics an alarm allow no more either: 16 calls of two functions are seven rules.
-	runsMax = 16
-	// ruleTargets is EventBridge's most.
-	ruleTargets = 5
-)
-
 // ScheduledRuns is how often sweep and reconciler are called each minute for so many shards.
-func ScheduledRuns(shards int) int { return min(max(shards, 1), runsMax) }
+func ScheduledRuns(shards int) int { return spec.ScheduledRuns(shards) }
 
 // NewDelivery adds the mappings of stream and queue and the schedule to scope under id.
 func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *Delivery {
 	self := constructs.NewConstruct(scope, jsii.String(id))
 	d := &Delivery{Construct: self}
-	target, age := props.Worker, workerAgeMax
-	if props.Relay != nil {
-		target, age = props.Relay, relayAgeMax
-	}
-	d.Stream = newStream(self, props, target, age)
+	d.Stream = newStream(self, props)
 	wakeUps := &awslambda.EventSourceMappingProps{
 		Target:         props.Worker,
 		EventSourceArn: props.Queues.WakeUps.QueueArn(),
 		// A whole batch runs at once in one worker, so a larger one saves invocations and costs no time; more than this needs
 		// a window, which would delay each wake-up.
-		BatchSize:               jsii.Number(batchRecords),
+		BatchSize:               jsii.Number(spec.BatchRecords),
 		ReportBatchItemFailures: jsii.Bool(true),
 		Enabled:                 jsii.Bool(!props.Stopped),
 	}
@@ -123,14 +91,14 @@ func newSchedules(scope constructs.Construct, props DeliveryProps) (rules []awse
 			targets = append(targets, once(function, shardsOf(run, props.Shards)))
 		}
 	}
-	for some := range slices.Chunk(targets, ruleTargets) {
+	for some := range slices.Chunk(targets, spec.RuleTargets) {
 		id := "Schedule"
 		if n := len(rules); n > 0 {
 			id += strconv.Itoa(n + 1)
 		}
 		rules = append(rules, awsevents.NewRule(scope, jsii.String(id), &awsevents.RuleProps{
 			Description: jsii.String("Offers due and abandoned messages again, and asks about unknown ones"),
-			Schedule:    awsevents.Schedule_Rate(seconds(schedulePeriod)),
+			Schedule:    awsevents.Schedule_Rate(seconds(spec.SchedulePeriod)),
 			Targets:     &some,
 			Enabled:     jsii.Bool(!props.Stopped),
 		}))
@@ -143,49 +111,39 @@ func shardsOf(run, shards int) awsevents.RuleTargetInput {
 	if shards == 0 {
 		return nil
 	}
-	var own []int
-	for shard := run; shard < shards; shard += ScheduledRuns(shards) {
-		own = append(own, shard)
-	}
-	return awsevents.RuleTargetInput_FromObject(map[string]any{"shards": own})
+	return awsevents.RuleTargetInput_FromObject(map[string]any{"shards": spec.RunShards(run, shards)})
 }
 
 // newStream maps the outbox stream to a function. The mapping keeps its name, and so its place in the stream, when its
 // function changes.
-func newStream(scope constructs.Construct, props DeliveryProps, target awslambda.IFunction, age time.Duration) awslambda.EventSourceMapping {
-	return awslambda.NewEventSourceMapping(scope, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
-		Target:         target,
-		EventSourceArn: props.Tables.Outbox.TableStreamArn(),
-		// LATEST can miss records for minutes while the mapping is created.
-		StartingPosition:        awslambda.StartingPosition_TRIM_HORIZON,
-		Filters:                 &[]*map[string]any{insertOfPending()},
-		BatchSize:               jsii.Number(batchRecords),
-		ParallelizationFactor:   jsii.Number(cmp.Or(props.ShardBatches, shardBatchesDefault)),
+func newStream(scope constructs.Construct, props DeliveryProps) awslambda.EventSourceMapping {
+	target := props.Worker
+	if props.Relay != nil {
+		target = props.Relay
+	}
+	mapping := awslambda.NewEventSourceMapping(scope, jsii.String("Stream"), &awslambda.EventSourceMappingProps{
+		Target:                  target,
+		EventSourceArn:          props.Tables.Outbox.TableStreamArn(),
+		StartingPosition:        awslambda.StartingPosition(spec.StartingPosition),
+		Filters:                 &[]*map[string]any{awslambda.FilterCriteria_Filter(new(spec.InsertOfPending()))},
+		BatchSize:               jsii.Number(spec.BatchRecords),
+		ParallelizationFactor:   jsii.Number(cmp.Or(props.ShardBatches, spec.ShardBatches)),
 		BisectBatchOnError:      jsii.Bool(true),
 		ReportBatchItemFailures: jsii.Bool(true),
-		MaxRecordAge:            seconds(age), // and no bound on the attempts
+		MaxRecordAge:            seconds(spec.RecordAgeMax(props.Relay != nil)), // and no bound on the attempts
 		Enabled:                 jsii.Bool(!props.Stopped),
-		OnFailure:               awslambdaeventsources.NewSqsDlq(props.Queues.DeadLetter),
 	})
+	// Not by OnFailure, which would widen the function's role beside SendStatements.
+	mapping.Node().DefaultChild().(awslambda.CfnEventSourceMapping).SetDestinationConfig(&awslambda.CfnEventSourceMapping_DestinationConfigProperty{
+		OnFailure: &awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: props.Queues.DeadLetter.QueueArn()},
+	})
+	return mapping
 }
 
 // once calls a function with the event, or with the schedule's own, and not again: what was not delivered in its minute is the next
 // one's work.
 func once(function awslambda.IFunction, event awsevents.RuleTargetInput) awsevents.IRuleTarget {
 	return awseventstargets.NewLambdaFunction(function, &awseventstargets.LambdaFunctionProps{
-		Event: event, MaxEventAge: seconds(schedulePeriod), RetryAttempts: jsii.Number(0),
-	})
-}
-
-// insertOfPending selects the birth of a message that nobody has claimed. Everything else on the stream is the worker's
-// own doing, and filtered records are not billed.
-func insertOfPending() *map[string]any {
-	return awslambda.FilterCriteria_Filter(&map[string]any{
-		"eventName": awslambda.FilterRule_IsEqual("INSERT"),
-		"dynamodb": map[string]any{
-			"NewImage": map[string]any{
-				schema.State: map[string]any{"S": awslambda.FilterRule_IsEqual(schema.MessageStatePending)},
-			},
-		},
+		Event: event, MaxEventAge: seconds(spec.SchedulePeriod), RetryAttempts: jsii.Number(0),
 	})
 }

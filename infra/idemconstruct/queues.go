@@ -9,20 +9,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
-)
 
-const (
-	// receivesMax is AWS's floor for a queue behind Lambda: fewer, and throttling alone dead-letters messages.
-	receivesMax = 5
-	// visibilityTimeouts is AWS's rule for a queue behind Lambda: visibility of six function timeouts (plus the mapping's
-	// batching window, which there is none of), so that a throttled batch is not received again while it is still being
-	// retried. A wake-up that died with its worker comes again after it at the earliest; the sweep is there before.
-	visibilityTimeouts = 6
-	// wakeUpRetention is longer than any wake-up is worth: after a minute or two the sweep sends another. The queue's
-	// default, four days, would have a worker that was down for a day hear of everything once for each sweep.
-	wakeUpRetention = time.Hour
-	// deadLetterRetention is SQS's maximum: a person has to look first. It counts from when a wake-up was first sent.
-	deadLetterRetention = 14 * 24 * time.Hour
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // QueuesProps are the choices for Queues.
@@ -62,39 +50,39 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		Encryption:          encryption,
 		EncryptionMasterKey: props.Key,
 		EnforceSSL:          jsii.Bool(true),
-		RetentionPeriod:     seconds(deadLetterRetention),
+		RetentionPeriod:     seconds(spec.DeadLetterRetention),
 		RemovalPolicy:       removal,
 	})
 	wakeUps := awssqs.NewQueue(self, jsii.String("WakeUps"), &awssqs.QueueProps{
 		Encryption:          encryption,
 		EncryptionMasterKey: props.Key,
 		EnforceSSL:          jsii.Bool(true),
-		VisibilityTimeout:   seconds(visibilityTimeouts * props.WorkerTimeout),
-		RetentionPeriod:     seconds(wakeUpRetention),
-		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(receivesMax)},
+		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout)),
+		RetentionPeriod:     seconds(spec.WakeUpRetention),
+		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax)},
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
 	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead}
 }
 
 // SendStatements is what a function needs that puts wake-ups and dead letters.
-func (q *Queues) SendStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
-		Allow([]string{"sqs:SendMessage"}, q.WakeUps.QueueArn(), q.DeadLetter.QueueArn()),
-	}
-}
+func (q *Queues) SendStatements() []awsiam.PolicyStatement { return allow(spec.Send(), q.arn) }
 
 // OfferStatements is what a sweep needs beside SendStatements that offers messages unread: how many wake-ups wait.
-func (q *Queues) OfferStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{Allow([]string{"sqs:GetQueueAttributes"}, q.WakeUps.QueueArn())}
-}
+func (q *Queues) OfferStatements() []awsiam.PolicyStatement { return allow(spec.Offer(), q.arn) }
 
 // ConsumeStatements is what the function behind the queue of wake-ups needs for Lambda to poll it.
-func (q *Queues) ConsumeStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{Allow(
-		[]string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
-		q.WakeUps.QueueArn(),
-	)}
+func (q *Queues) ConsumeStatements() []awsiam.PolicyStatement { return allow(spec.Consume(), q.arn) }
+
+// arn is a queue's.
+func (q *Queues) arn(of spec.Resource) *string {
+	switch of {
+	case spec.WakeUps:
+		return q.WakeUps.QueueArn()
+	case spec.DeadLetter:
+		return q.DeadLetter.QueueArn()
+	}
+	return nil
 }
 
 func seconds(span time.Duration) awscdk.Duration {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // TablesProps are the choices for Tables. The zero value is for production.
@@ -155,47 +156,54 @@ func attribute(name string, kind awsdynamodb.AttributeType) *awsdynamodb.Attribu
 
 // ExecuteStatements is what a function needs that executes operations: reserve, commit, complete, release and replay,
 // and the messages of its commits. No Query, no Scan, no DeleteItem.
-func (t *Tables) ExecuteStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
-		Allow([]string{
-			"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
-			"dynamodb:ConditionCheckItem",
-		}, t.Idempotency.TableArn()),
-		Allow([]string{"dynamodb:GetItem", "dynamodb:PutItem"}, t.Outbox.TableArn()),
-	}
-}
+func (t *Tables) ExecuteStatements() []awsiam.PolicyStatement { return allow(spec.Execute(), t.arn) }
 
 // InlineStatements is what a function needs beside ExecuteStatements that delivers its own messages first.
-func (t *Tables) InlineStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{Allow([]string{"dynamodb:UpdateItem"}, t.Outbox.TableArn())}
-}
+func (t *Tables) InlineStatements() []awsiam.PolicyStatement { return allow(spec.Inline(), t.arn) }
 
 // DeliverStatements is what a function needs that claims and settles messages: worker and sweep.
-func (t *Tables) DeliverStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{Allow(
-		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
-		t.Idempotency.TableArn(), t.Outbox.TableArn(),
-	)}
-}
+func (t *Tables) DeliverStatements() []awsiam.PolicyStatement { return allow(spec.Deliver(), t.arn) }
 
 // SweepStatements is what a sweep needs beside DeliverStatements: the two sparse indexes.
-func (t *Tables) SweepStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{Allow([]string{"dynamodb:Query"},
-		Within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name),
-		Within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name),
-	)}
-}
+func (t *Tables) SweepStatements() []awsiam.PolicyStatement { return allow(spec.List(), t.arn) }
 
 // StreamStatements is what the function behind the outbox stream needs for Lambda to poll it.
-// ListStreams names no one stream, so it is granted on all streams of the table, as AWS's own policy template does.
-func (t *Tables) StreamStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
-		Allow(
-			[]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
-			t.Outbox.TableStreamArn(),
-		),
-		Allow([]string{"dynamodb:ListStreams"}, Within(t.Outbox.TableArn(), "/stream/*")),
+func (t *Tables) StreamStatements() []awsiam.PolicyStatement { return allow(spec.ReadStream(), t.arn) }
+
+// arn is that of what belongs to the tables.
+func (t *Tables) arn(of spec.Resource) *string {
+	switch of {
+	case spec.IdempotencyTable:
+		return t.Idempotency.TableArn()
+	case spec.OutboxTable:
+		return t.Outbox.TableArn()
+	case spec.IdempotencyIndex:
+		return Within(t.Idempotency.TableArn(), "/index/"+schema.Idempotency().Index.Name)
+	case spec.OutboxIndex:
+		return Within(t.Outbox.TableArn(), "/index/"+schema.Outbox().Index.Name)
+	case spec.OutboxStream:
+		return t.Outbox.TableStreamArn()
+	case spec.OutboxStreams:
+		return Within(t.Outbox.TableArn(), "/stream/*")
 	}
+	return nil
+}
+
+// allow writes permissions as statements. A resource of which arn knows nothing is a mistake of this package.
+func allow(permissions []spec.Permission, arn func(spec.Resource) *string) []awsiam.PolicyStatement {
+	var statements []awsiam.PolicyStatement
+	for _, p := range permissions {
+		var on []*string
+		for _, resource := range p.On {
+			name := arn(resource)
+			if name == nil {
+				panic("idemconstruct: there is no " + string(resource))
+			}
+			on = append(on, name)
+		}
+		statements = append(statements, Allow(p.Actions, on...))
+	}
+	return statements
 }
 
 // Allow is an IAM statement that allows the actions on the resources, nothing else.

@@ -59,7 +59,7 @@ const (
 )
 
 // NoAlarmTopic as Config.AlarmTopic has alarms show, and tell nobody.
-const NoAlarmTopic = "none"
+const NoAlarmTopic = idemconstruct.NoTopic
 
 // Config is what can be chosen about a stack. Read fills it from CDK context.
 type Config struct {

@@ -195,7 +195,7 @@ type behind struct{ application, authorizer, webhook awslambda.IFunction }
 // front is the gateway: where clients call it, and its metrics.
 type front struct {
 	url *string
-	api measured
+	api idemconstruct.Measured
 }
 
 func gateway(scope constructs.Construct, config Config, served behind) front {

@@ -3,6 +3,7 @@ package stack
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
 
 // watched is what alarms look at beside tables and queues.
@@ -23,34 +26,42 @@ type watched struct {
 
 // watch adds every alarm, and the dashboard. A local stack has no dashboard, and no alarm on an expression: emulators refuse
 // those, and evaluate none.
-func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
-	m.addCounts()
-	m.addQueues(p.queues)
-	m.addHeartbeats()
-	m.addBacklog()
-	m.addStream(w.reader)
-	m.addUserErrors()
+func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w watched) {
+	m.Counts(append(idemconstruct.Counts(), counts...)...)
+	m.Queues(p.queues, workerTimeout)
+	m.Heartbeats(p.config.sweepShards())
+	m.Add(idemconstruct.Watch{
+		ID: "DriftSilent", Metric: m.Runs(metric.DriftRun, time.Hour), Threshold: 1, Periods: 3, OfLast: 3,
+		Description: "The drift job has not run to its end for three hours. A difference from the provider's books would not be seen.",
+		Heartbeat:   true,
+	})
+	m.Backlog()
+	m.Stream(w.reader)
+	m.UserErrors()
 	if p.config.Local {
 		return
 	}
-	m.addGateway(w.front.api)
+	m.Gateway(w.front.api)
 	for _, id := range slices.Sorted(maps.Keys(w.functions)) {
-		p := often
+		p := idemconstruct.Often
 		if id == "Drift" {
-			p = hourly // as its schedule
+			p = idemconstruct.Hourly // as its schedule
 		}
-		m.addFunction(id, w.functions[id], p)
+		m.Function(id, w.functions[id], p)
 	}
-	m.addTable("Idempotency", p.tables.Idempotency, schema.Idempotency().Index.Name)
-	m.addTable("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
-	m.addTable("Payments", p.payments, table.Payments().Index.Name)
-	m.addTable("ApiKeys", p.apiKeys, "")
+	m.Table("Idempotency", p.tables.Idempotency, schema.Idempotency().Index.Name)
+	m.Table("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
+	m.Table("Payments", p.payments, table.Payments().Index.Name)
+	m.Table("ApiKeys", p.apiKeys, "")
 	if p.keys != nil {
-		m.addTable("Keys", p.keys.Table, "")
+		m.Table("Keys", p.keys.Table, "")
 	}
 	if p.quota != nil {
-		m.addTable("Quota", p.quota, "")
+		m.Table("Quota", p.quota, "")
 	}
-	m.addSchedules(w.rules...)
-	p.dashboard(scope, m, w)
+	m.Schedules(w.rules...)
+	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{
+		Name: p.config.Stack + "-" + p.config.Region, Front: w.front.api, Functions: w.functions, Reader: w.reader, Queues: p.queues,
+		Runs: []string{metric.DriftRun, metric.DriftFound, metric.DriftFailed}, RunsTitle: "Runs and drift",
+	})
 }

@@ -11,9 +11,12 @@ const infraModule = "infra"
 // modules are the folders of the Go modules, which go.work joins; "." is the library.
 var modules = []string{".", "bench", "docs/examples", "functions", "idem/telemetry/otelidem", infraModule, "localstack"}
 
-// collectorModule is the one module that go.work does not join: its hundred dependencies would choose versions for the others.
-// It is tidied and vetted by itself.
+// collectorModule is a module that go.work does not join: its hundred dependencies would choose versions for the others.
 const collectorModule = "localstack/collector"
+
+// outsideModules are tidied and vetted by themselves: the collector, and the example of a team's own stack, which is built as
+// a module outside of the checkout would be.
+var outsideModules = []string{collectorModule, "docs/examples/ownstack"}
 
 // unitModules are all but the CDK app.
 func unitModules() []string {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/lambdaapp"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/telemetry/otelidem"
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
@@ -60,6 +62,14 @@ func (t Tracing) Lambda(next awslambda.Handler) awslambda.Handler {
 	return func(ctx context.Context, event []byte) ([]byte, error) {
 		defer t.Flush(ctx)
 		return next(ctx, event)
+	}
+}
+
+// Scheduled flushes after each run of the handler.
+func (t Tracing) Scheduled(next lambdaapp.Scheduled) lambdaapp.Scheduled {
+	return func(ctx context.Context, run lambdaapp.Run) (outbox.Report, error) {
+		defer t.Flush(ctx)
+		return next(ctx, run)
 	}
 }
 

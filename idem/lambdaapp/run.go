@@ -1,4 +1,4 @@
-package delivery
+package lambdaapp
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 // Run is the event of one run of the sweep or the reconciler.
 type Run struct {
-	// Shards are those that the run looks into, {"shards":[0,8]}: 0 to OUTBOX_SHARDS - 1, each once, which the runner checks. Absent:
+	// Shards are those that the run looks into, {"shards":[0,8]}: 0 to the number of shards less 1, each once, which the runner checks. Absent:
 	// all, as in the event of a schedule without an input of its own.
 	Shards []int `json:"shards"`
 }

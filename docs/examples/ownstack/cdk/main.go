@@ -1,0 +1,36 @@
+// Command cdk is the shop's CDK app. It reads from the environment what differs between stages: SHOP_BUILD is the folder of the
+// binary of command function, ALARM_TOPIC the ARN of an SNS topic or "none", WAREHOUSE_URL where shipments are asked for,
+// and EMULATED=true says that the stack goes to an emulator.
+package main
+
+import (
+	"os"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
+)
+
+func main() {
+	defer jsii.Close()
+	app := awscdk.NewApp(nil)
+	stack := awscdk.NewStack(app, jsii.String("shop"), nil)
+	// idem: begin
+	shop := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
+		Code:        awslambda.Code_FromAsset(jsii.String(os.Getenv("SHOP_BUILD")), nil),
+		AlarmTopic:  os.Getenv("ALARM_TOPIC"),
+		Environment: map[string]string{"WAREHOUSE_URL": os.Getenv("WAREHOUSE_URL")},
+		Emulated:    os.Getenv("EMULATED") == "true",
+	})
+	shop.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE")
+	api := awsapigateway.NewLambdaRestApi(stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
+		Handler: shop.API, CloudWatchRole: jsii.Bool(false), BinaryMediaTypes: jsii.Strings("*/*"),
+	})
+	awscdk.NewCfnOutput(stack, jsii.String("ApiUrl"), &awscdk.CfnOutputProps{Value: api.Url()})
+	// idem: end
+	app.Synth(nil)
+}

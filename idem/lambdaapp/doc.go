@@ -1,0 +1,16 @@
+// Package lambdaapp makes the Lambda functions of an application: the API, the worker, the sweep, the reconciler and, where new
+// messages go through a queue, the relay. All of them can be one binary, whose process learns from its environment which of
+// them it is:
+//
+//	app, err := lambdaapp.New(lambdaapp.Config{AWS: aws, Topics: topics})
+//	…
+//	handler, err := app.Handler(ctx, api)
+//	…
+//	lambda.Start(handler)
+//
+// idemconstruct.NewApplication, of the module infra, deploys such a binary with the CDK; infra/sam and infra/terraform are for
+// AWS SAM and Terraform.
+//
+// An application with binaries, variables or a store of its own takes the handlers alone: [Worker], [Sweep], [Reconcile] and
+// [Relay].
+package lambdaapp

@@ -1,0 +1,35 @@
+// Package environment is what an application's Lambda functions and their deployment agree on: the names of variables, which
+// package lambdaapp reads, and which the CDK construct, the SAM template and the Terraform module write.
+package environment
+
+// Variables that every function has.
+const (
+	// Function says which function of the application the process is: one of the roles below.
+	Function = "IDEM_FUNCTION"
+	// IdempotencyTable and OutboxTable are names of tables as package schema has them.
+	IdempotencyTable = "IDEMPOTENCY_TABLE"
+	OutboxTable      = "OUTBOX_TABLE"
+	// OutboxShards is the number of partitions that each queue of the tables' indexes is spread over, 1 to 256.
+	OutboxShards = "OUTBOX_SHARDS"
+	// WakeUpQueueURL and DeadLetterQueueURL are addresses of SQS queues.
+	WakeUpQueueURL     = "WAKE_UP_QUEUE_URL"
+	DeadLetterQueueURL = "DEAD_LETTER_QUEUE_URL"
+	// FunctionTimeout is the function's time-out in Go's notation for durations: "28s".
+	FunctionTimeout = "FUNCTION_TIMEOUT"
+	// MetricsNamespace and MetricsService are where the metrics of log lines go in CloudWatch: a namespace, and the value of
+	// their one dimension.
+	MetricsNamespace = "METRICS_NAMESPACE"
+	MetricsService   = "METRICS_SERVICE"
+)
+
+// Roles are the functions of an application: the values of Function.
+const (
+	API       = "api"
+	Worker    = "worker"
+	Sweep     = "sweep"
+	Reconcile = "reconcile"
+	Relay     = "relay"
+)
+
+// BatchRecordsMax is how many records a mapping brings the worker or the relay at most.
+const BatchRecordsMax = 10

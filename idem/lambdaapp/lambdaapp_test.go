@@ -1,0 +1,208 @@
+package lambdaapp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/lambdaapp"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// deployment is what functions are started with.
+type deployment struct {
+	aws       aws.Config
+	variables map[string]string
+	delivered []idem.MessageID
+	log       bytes.Buffer
+}
+
+// deploy makes the tables, and the variables of functions with so many shards.
+func deploy(t *testing.T, shards string) *deployment {
+	t.Helper()
+	url := dynamotest.Endpoint(t, dynamotest.Dynoxide)
+	tables, err := dynamotest.CreateTables(t.Context(), dynamotest.Client(url), strings.ToLower(t.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &deployment{
+		aws: aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")},
+		variables: map[string]string{
+			environment.IdempotencyTable: tables.Idempotency, environment.OutboxTable: tables.Outbox, environment.OutboxShards: shards,
+			environment.WakeUpQueueURL: "http://127.0.0.1:9/wake-ups", environment.DeadLetterQueueURL: "http://127.0.0.1:9/dead-letters",
+			environment.FunctionTimeout: "1m", environment.MetricsService: "shop",
+		},
+	}
+}
+
+// start starts the function of a role, whose API sends a message with each POST.
+func (d *deployment) start(t *testing.T, role string) lambda.Handler {
+	t.Helper()
+	variables := maps.Clone(d.variables)
+	variables[environment.Function] = role
+	app, err := lambdaapp.New(lambdaapp.Config{
+		AWS: d.aws, Getenv: func(name string) string { return variables[name] }, Log: &d.log,
+		Topics: []outbox.Topic{{
+			Name: "orders.ship", Keys: outbox.Keys{Honoured: true, Retention: 48 * 60 * 60e9},
+			Call: func(_ context.Context, m storage.Message) outbox.Outcome {
+				d.delivered = append(d.delivered, m.ID)
+				return outbox.Delivered{Reference: "shipment-1"}
+			},
+			Settle: func(storage.Message, outbox.Outcome) (outbox.Settlement, error) { return outbox.Settlement{}, nil },
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := app.Handler(t.Context(), orders(t, app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+func orders(t *testing.T, app *lambdaapp.Application) http.Handler {
+	t.Helper()
+	mw, err := middleware.New(app.Engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
+		return middleware.Identity{Tenant: "tenant-a"}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create, err := mw.Handle(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{},
+		func(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
+			id := tx.Send("orders.ship", []byte("{}"))
+			return idem.JSON(http.StatusCreated, map[string]string{"message": string(id)})
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return create
+}
+
+// invoke returns a handler's answer to an event.
+func invoke(t *testing.T, handler lambda.Handler, event any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := handler.Invoke(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer map[string]any
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return answer
+}
+
+// One binary is the API, whose replay is the first answer, and the worker, which delivers the message that a wake-up names.
+func TestOneBinaryExecutesAndDelivers(t *testing.T) {
+	d := deploy(t, "1")
+	api := d.start(t, environment.API)
+	order := map[string]any{
+		"version": "2.0", "rawPath": "/orders", "headers": map[string]string{"content-type": "application/json", "idempotency-key": `"order-1"`},
+		"requestContext": map[string]any{"http": map[string]any{"method": "POST", "path": "/orders"}}, "body": "{}",
+	}
+	first, again := invoke(t, api, order), invoke(t, api, order)
+	if first["statusCode"] != 201.0 || first["body"] != again["body"] {
+		t.Fatalf("the first answer is %v, the second %v", first, again)
+	}
+	var sent struct{ Message idem.MessageID }
+	if err := json.Unmarshal([]byte(first["body"].(string)), &sent); err != nil {
+		t.Fatal(err)
+	}
+	wakeUp := map[string]any{"Records": []any{map[string]any{
+		"eventSource": "aws:sqs", "messageId": "1", "body": `{"message":"` + string(sent.Message) + `"}`,
+	}}}
+	for range 2 { // a wake-up may come twice
+		if report := invoke(t, d.start(t, environment.Worker), wakeUp); len(report["batchItemFailures"].([]any)) > 0 {
+			t.Fatalf("%v\n%s", report, &d.log)
+		}
+	}
+	if len(d.delivered) != 1 || d.delivered[0] != sent.Message {
+		t.Errorf("delivered %v, want %s once", d.delivered, sent.Message)
+	}
+}
+
+// A sweep or a reconciler with fewer shards than rows were written with would look into some of them only: it runs not at all.
+func TestRunsWithFewerShardsThanWrittenAreRefused(t *testing.T) {
+	d := deploy(t, "4")
+	d.start(t, environment.API) // records its number
+	d.variables[environment.OutboxShards] = "2"
+	for _, role := range []string{environment.Sweep, environment.Reconcile} {
+		_, err := d.start(t, role).Invoke(t.Context(), []byte(`{"shards":[0]}`))
+		if err == nil || !strings.Contains(err.Error(), "Shards") {
+			t.Errorf("%s: %v, want an error about the shards", role, err)
+		}
+	}
+	d.variables[environment.OutboxShards] = "4"
+	for _, role := range []string{environment.Sweep, environment.Reconcile} {
+		if _, err := d.start(t, role).Invoke(t.Context(), []byte(`{"shards":[3]}`)); err != nil {
+			t.Errorf("%s: %v", role, err)
+		}
+	}
+}
+
+// A run that names no shard although it names them, or a shard that is not there, is refused.
+func TestRunsOfShardsThatAreNotThereAreRefused(t *testing.T) {
+	sweep := deploy(t, "2").start(t, environment.Sweep)
+	for _, event := range []string{`{"shards":[]}`, `{"shards":[2]}`} {
+		if out, err := sweep.Invoke(t.Context(), []byte(event)); err == nil {
+			t.Errorf("%s: %s", event, out)
+		}
+	}
+}
+
+// While the tables don't answer the functions start: the API answers, a sweep's run fails, and the next one asks again.
+func TestFunctionsStartWithoutTheTables(t *testing.T) {
+	d := deploy(t, "2")
+	there := *d.aws.BaseEndpoint
+	d.aws.BaseEndpoint = aws.String("http://127.0.0.1:9")
+	d.aws.RetryMaxAttempts = 1
+	if d.start(t, environment.API) == nil {
+		t.Error("the API does not start")
+	}
+	if _, err := d.start(t, environment.Sweep).Invoke(t.Context(), []byte(`{}`)); err == nil {
+		t.Error("a run succeeds without the tables")
+	}
+	d.aws.BaseEndpoint = &there
+	if _, err := d.start(t, environment.Sweep).Invoke(t.Context(), []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A function that is deployed without what it needs names every variable that is wrong, and does not start.
+func TestWrongVariablesAreNamed(t *testing.T) {
+	given := map[string]string{environment.Function: "wroker", environment.OutboxShards: "many", environment.FunctionTimeout: "28"}
+	app, err := lambdaapp.New(lambdaapp.Config{Getenv: func(name string) string { return given[name] }})
+	if app != nil || err == nil {
+		t.Fatal("it starts")
+	}
+	for _, name := range []string{
+		`IDEM_FUNCTION = "wroker": must be one of api, worker, sweep, reconcile, relay`, "IDEMPOTENCY_TABLE", "OUTBOX_TABLE",
+		`OUTBOX_SHARDS = "many"`, "WAKE_UP_QUEUE_URL", "DEAD_LETTER_QUEUE_URL", `FUNCTION_TIMEOUT = "28"`,
+	} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%v does not name %s", err, name)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package export_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/infra/spec"
+)
+
+// facts are what a deployment consists of, in words of no tool. Numbers are float64, as JSON has them.
+type facts struct {
+	// tables, by name: idempotency, outbox.
+	tables map[string]tableFacts
+	// settings are of queues, mappings and schedules, by name and property.
+	settings map[string]string
+	// permissions are "role: action on resource", one each.
+	permissions []string
+	// functions, by role: time-out, memory and the names of their variables.
+	functions map[string]string
+}
+
+type tableFacts struct {
+	Key, TTL, Stream string
+	Protected        bool // from deletion
+	Recoverable      bool // to a point in time
+	Index            schema.Index
+}
+
+// wanted is a table as its schema says, for production.
+func wanted(shape schema.Table) tableFacts {
+	stream := ""
+	if shape.StreamNewImage {
+		stream = "NEW_IMAGE"
+	}
+	return tableFacts{Key: shape.Key, TTL: shape.TTL, Stream: stream, Protected: true, Recoverable: true, Index: shape.Index}
+}
+
+// What the CDK, SAM and Terraform deploy is the same, and that of schema and spec.
+func TestToolsAgree(t *testing.T) {
+	all := map[string]facts{"CDK": cdkFacts(t), "SAM": samFacts(t), "Terraform": terraformFacts(t)}
+	for name, holds := range map[string]func(*testing.T, map[string]facts){
+		"tables are those of the schema": tablesAreThoseOfTheSchema, "queues, mappings and schedules": queuesMappingsAndSchedulesAgree,
+		"roles may do what the spec says": rolesMayDoWhatTheSpecSays, "functions": functionsAgree,
+	} {
+		t.Run(name, func(t *testing.T) { holds(t, all) })
+	}
+}
+
+// Tables, indexes, projections, TTL and streams are those of the schema, with the CDK, SAM and Terraform.
+func tablesAreThoseOfTheSchema(t *testing.T, all map[string]facts) {
+	for tool, f := range all {
+		if len(f.tables) != 2 {
+			t.Errorf("%s has tables %v", tool, slices.Sorted(maps.Keys(f.tables)))
+		}
+		for name, shape := range map[string]schema.Table{"idempotency": schema.Idempotency(), "outbox": schema.Outbox()} {
+			if got, want := fmt.Sprintf("%+v", f.tables[name]), fmt.Sprintf("%+v", wanted(shape)); got != want {
+				t.Errorf("%s: table %s is\n%s\nwant\n%s", tool, name, got, want)
+			}
+		}
+	}
+}
+
+// Redrive, visibility, retention and encryption of the queues, all of the mappings, and the shards of every run are the same
+// everywhere.
+func queuesMappingsAndSchedulesAgree(t *testing.T, all map[string]facts) {
+	for name, want := range map[string]string{ // in numbers, so that all of them can't be wrong alike
+		"queue wake ups: redrive":    "dead letter after 5",
+		"queue wake ups: visibility": "360", "queue wake ups: retention": "3600", "queue dead letter: retention": "1209600",
+		"queue wake ups: encrypted": "true", "queue dead letter: encrypted": "true",
+		"queue wake ups: denied": "sqs:* unless aws:SecureTransport", "queue dead letter: denied": "sqs:* unless aws:SecureTransport",
+		"mapping stream: batch": "10", "mapping stream: at once": "10", "mapping stream: age": "7200", "mapping stream: bisect": "true",
+		"mapping stream: partial failures": "true", "mapping stream: from": "TRIM_HORIZON", "mapping stream: failures go to": "dead letter",
+		"mapping stream: filter":   `{"dynamodb":{"NewImage":{"st":{"S":["pending"]}}},"eventName":["INSERT"]}`,
+		"mapping stream: function": "worker", "mapping wake ups: function": "worker",
+		"mapping wake ups: batch": "10", "mapping wake ups: partial failures": "true",
+		"runs of reconcile": "[[0] [1] [2] [3] [4] [5] [6] [7]] once, within 60 s, rate(1 minute)",
+		"runs of sweep":     "[[0] [1] [2] [3] [4] [5] [6] [7]] once, within 60 s, rate(1 minute)",
+		"calls of sweep":    "60 s, 0 more", "calls of reconcile": "60 s, 0 more",
+	} {
+		for tool, f := range all {
+			if f.settings[name] != want {
+				t.Errorf("%s: %s is %q, want %q", tool, name, f.settings[name], want)
+			}
+		}
+	}
+	for tool, f := range all {
+		if len(f.settings) != len(all["CDK"].settings) {
+			t.Errorf("%s has %d settings, CDK %d: %v", tool, len(f.settings), len(all["CDK"].settings), slices.Sorted(maps.Keys(f.settings)))
+		}
+	}
+}
+
+// Each role may do what package spec says, and write its own log: nothing more, with any tool.
+func rolesMayDoWhatTheSpecSays(t *testing.T, all map[string]facts) {
+	var want []string
+	for _, f := range spec.Functions(spec.Choices{}) {
+		for _, p := range append(f.Permissions, spec.Permission{Actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, On: []spec.Resource{"own log"}}) {
+			for _, action := range p.Actions {
+				for _, on := range p.On {
+					want = append(want, f.Role+": "+action+" on "+string(on))
+				}
+			}
+		}
+	}
+	slices.Sort(want)
+	for tool, f := range all {
+		slices.Sort(f.permissions)
+		if !slices.Equal(f.permissions, want) {
+			t.Errorf("%s allows\n%s\nwant\n%s", tool, strings.Join(f.permissions, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+func functionsAgree(t *testing.T, all map[string]facts) {
+	for tool, f := range all {
+		if !maps.Equal(f.functions, all["CDK"].functions) || len(f.functions) != 4 {
+			t.Errorf("%s has functions\n%v\nCDK\n%v", tool, f.functions, all["CDK"].functions)
+		}
+	}
+}
+
+// at is a value deep in a document: "a.0.b". It is nil where there is none.
+func at(value any, path string) any {
+	for step := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(step, &i); err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+func str(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+func strs(value any) (all []string) {
+	list, _ := value.([]any)
+	for _, each := range list {
+		all = append(all, str(each))
+	}
+	return all
+}
+
+// listed is a value that may stand bare where there is one.
+func listed(value any) []any {
+	if many, ok := value.([]any); ok {
+		return many
+	}
+	return []any{value}
+}
+
+// normal is a document as encoding/json reads it.
+func normal(t *testing.T, document any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read map[string]any
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}

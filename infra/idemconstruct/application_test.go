@@ -1,0 +1,121 @@
+package idemconstruct_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
+)
+
+// What the roles may do, written by hand: a widened permission shows here.
+var (
+	logs = func(role string) string {
+		return "Allow logs:CreateLogStream logs:PutLogEvents on " + role + "Logs.Arn"
+	}
+	delivers = []string{
+		"Allow dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"Allow dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
+		"Allow sqs:SendMessage on QueuesDeadLetter.Arn",
+		"Allow sqs:SendMessage on QueuesWakeUps.Arn",
+	}
+	lists = []string{
+		"Allow dynamodb:Query on TablesIdempotency.Arn/index/sweep",
+		"Allow dynamodb:Query on TablesOutbox.Arn/index/queue",
+	}
+	executes = []string{
+		"Allow dynamodb:BatchGetItem dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesIdempotency.Arn",
+		"Allow dynamodb:GetItem dynamodb:PutItem on TablesOutbox.Arn",
+	}
+	streams = []string{
+		"Allow dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
+		"Allow dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
+	}
+	consumes = "Allow sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage on QueuesWakeUps.Arn"
+)
+
+func TestEachRoleMayDoWhatItNeedsAndNoMore(t *testing.T) {
+	sweeps := slices.Concat(delivers, lists)
+	for name, c := range map[string]struct {
+		props idemconstruct.ApplicationProps
+		want  map[string][]string
+	}{
+		"worker reads the stream": {idemconstruct.ApplicationProps{}, map[string][]string{
+			"Api":       append(slices.Clone(executes), logs("Api")),
+			"Worker":    append(slices.Concat(delivers, streams), consumes, logs("Worker")),
+			"Sweep":     append(slices.Clone(sweeps), logs("Sweep")),
+			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
+		}},
+		"relay and inline": {idemconstruct.ApplicationProps{Relay: true, Inline: true}, map[string][]string{
+			"Api":       append(slices.Clone(executes), "Allow dynamodb:UpdateItem on TablesOutbox.Arn", delivers[2], delivers[3], logs("Api")),
+			"Worker":    append(slices.Clone(delivers), consumes, logs("Worker")),
+			"Sweep":     append(slices.Clone(sweeps), "Allow sqs:GetQueueAttributes on QueuesWakeUps.Arn", logs("Sweep")),
+			"Reconcile": append(slices.Clone(sweeps), logs("Reconcile")),
+			"Relay":     append(slices.Clone(streams), delivers[2], delivers[3], logs("Relay")),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			template := synthesize(t, c.props)
+			got := template.permissions()
+			if !slices.Equal(keys(got), keys(c.want)) {
+				t.Fatalf("roles %v, want %v", keys(got), keys(c.want))
+			}
+			for role, want := range c.want {
+				slices.Sort(want)
+				if !slices.Equal(got[role], want) {
+					t.Errorf("%s may\n%s\nwant\n%s", role, strings.Join(got[role], "\n"), strings.Join(want, "\n"))
+				}
+			}
+			for id, r := range template.resources {
+				if r.Type == "AWS::IAM::Policy" {
+					t.Errorf("%s widens a role beside what is listed", id)
+				}
+			}
+		})
+	}
+}
+
+// Every table, queue and log that holds data stays when a production stack goes, and nothing does of an emulated one.
+func TestDataOutlivesAProductionStack(t *testing.T) {
+	for _, emulated := range []bool{false, true} {
+		stays := map[string]bool{}
+		for id, r := range synthesize(t, idemconstruct.ApplicationProps{Emulated: emulated}).resources {
+			stays[plain(map[string]any{"Ref": id})] = r.DeletionPolicy == "Retain"
+		}
+		for _, id := range []string{"TablesIdempotency", "TablesOutbox", "QueuesDeadLetter", "WorkerLogs"} {
+			if stays[id] == emulated {
+				t.Errorf("emulated %v: %s stays: %v", emulated, id, stays[id])
+			}
+		}
+	}
+}
+
+func TestApplicationRefusesWrongPropertiesByName(t *testing.T) {
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
+	code := awslambda.Code_FromAsset(jsii.String(t.TempDir()), nil)
+	for want, props := range map[string]idemconstruct.ApplicationProps{
+		"ApplicationProps.Code":              {AlarmTopic: "none"},
+		"ApplicationProps.AlarmTopic":        {Code: code},
+		"ApplicationProps.Shards = 257":      {Code: code, AlarmTopic: "none", Shards: 257},
+		"ApplicationProps.WorkerConcurrency": {Code: code, AlarmTopic: "none", WorkerConcurrency: 1},
+		"ApplicationProps.Reserved[relay]":   {Code: code, AlarmTopic: "none", Reserved: map[string]int{"relay": 3}},
+		"ApplicationProps.Codes[wroker]":     {Code: code, AlarmTopic: "none", Codes: map[string]awslambda.Code{"wroker": code}},
+	} {
+		func() {
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.Contains(said, want) {
+					t.Errorf("got %q, want %q in it", said, want)
+				}
+			}()
+			idemconstruct.NewApplication(stack, "Idem", props)
+		}()
+	}
+	if n := len(*stack.Node().Children()); n != 0 {
+		t.Errorf("%d constructs were made", n)
+	}
+}

@@ -1,0 +1,103 @@
+package idemconstruct_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/idem-go/idem-aws/infra/lint"
+	"github.com/idem-go/idem-aws/internal/outside"
+)
+
+const exampleModule = "docs/examples/ownstack"
+
+// A team's own CDK app is built as a module outside of this repository.
+func TestAppOutsideTheRepository(t *testing.T) {
+	program := buildOutside(t)
+	t.Run("synthesizes what the linter accepts", func(t *testing.T) { synthesizes(t, program) })
+	t.Run("needs an alarm topic", func(t *testing.T) { needsAnAlarmTopic(t, program) })
+}
+
+func synthesizes(t *testing.T, program string) {
+	template := synthesizeOutside(t, program)
+	kinds := map[string]int{}
+	for _, r := range template.resources {
+		kinds[r.Type]++
+	}
+	for kind, want := range map[string]int{
+		"AWS::DynamoDB::GlobalTable":      3, // the team's own is one of them
+		"AWS::SQS::Queue":                 2,
+		"AWS::Lambda::Function":           4,
+		"AWS::Lambda::EventSourceMapping": 2,
+		"AWS::Events::Rule":               4, // 8 shards, two functions, 5 targets a rule
+		"AWS::CloudWatch::Dashboard":      1,
+		"AWS::ApiGateway::RestApi":        1,
+	} {
+		if kinds[kind] != want {
+			t.Errorf("%d × %s, want %d", kinds[kind], kind, want)
+		}
+	}
+	if kinds["AWS::CloudWatch::Alarm"] < 40 {
+		t.Errorf("%d alarms, want those of docs/operator.md", kinds["AWS::CloudWatch::Alarm"])
+	}
+	findings, err := lint.CfnLint(t.Context(), t.TempDir(), lint.Templates{"shop": template.document})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range findings {
+		if finding.Rule != "W3005" { // CDK adds a dependency whether or not a reference says the same
+			t.Error(finding)
+		}
+	}
+}
+
+// What the team does not choose is refused with the field's name, and nothing is synthesized.
+func needsAnAlarmTopic(t *testing.T, program string) {
+	command := exec.CommandContext(t.Context(), program)
+	command.Env = append(os.Environ(), "SHOP_BUILD="+t.TempDir(), "ALARM_TOPIC=", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+t.TempDir())
+	said, err := command.CombinedOutput()
+	if err == nil || !contains(said, `ApplicationProps.AlarmTopic = "": must be the ARN of an SNS topic`) {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+func buildOutside(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := outside.Copy(t.Context(), root, exampleModule, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "cdk")
+	if err := module.Build(t.Context(), "./cdk", program); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func synthesizeOutside(t *testing.T, program string) template {
+	t.Helper()
+	build, folder := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(build, "bootstrap"), []byte("binary"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program)
+	command.Env = append(os.Environ(), "SHOP_BUILD="+build, "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+folder)
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "shop.template.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	return templateOf(t, document)
+}

@@ -1,0 +1,77 @@
+package spec
+
+// Resource is something that a permission is about.
+type Resource string
+
+// The resources.
+const (
+	IdempotencyTable Resource = "idempotency table"
+	OutboxTable      Resource = "outbox table"
+	IdempotencyIndex Resource = "index of the idempotency table"
+	OutboxIndex      Resource = "index of the outbox table"
+	OutboxStream     Resource = "stream of the outbox table"
+	// OutboxStreams are all streams of the table: ListStreams names no one stream.
+	OutboxStreams Resource = "streams of the outbox table"
+	WakeUps       Resource = "queue of wake-ups"
+	DeadLetter    Resource = "dead-letter queue"
+)
+
+// Permission allows actions on resources, nothing else.
+type Permission struct {
+	Actions []string
+	On      []Resource
+}
+
+// Execute is what a function needs that executes operations: reserve, commit, complete, release and replay, and the messages of its
+// commits. No Query, no Scan, no DeleteItem.
+func Execute() []Permission {
+	return []Permission{
+		{[]string{
+			"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
+		}, []Resource{IdempotencyTable}},
+		{[]string{"dynamodb:GetItem", "dynamodb:PutItem"}, []Resource{OutboxTable}},
+	}
+}
+
+// Inline is what a function needs beside Execute and Send that delivers its own messages first.
+func Inline() []Permission {
+	return []Permission{{[]string{"dynamodb:UpdateItem"}, []Resource{OutboxTable}}}
+}
+
+// Deliver is what a function needs that claims and settles messages: worker and sweep.
+func Deliver() []Permission {
+	return []Permission{{
+		[]string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}, []Resource{IdempotencyTable, OutboxTable},
+	}}
+}
+
+// List is what a sweep needs beside Deliver: the two sparse indexes.
+func List() []Permission {
+	return []Permission{{[]string{"dynamodb:Query"}, []Resource{IdempotencyIndex, OutboxIndex}}}
+}
+
+// ReadStream is what the function behind the outbox stream needs for Lambda to poll it. ListStreams is granted on all streams of
+// the table, as AWS's own policy template does.
+func ReadStream() []Permission {
+	return []Permission{
+		{[]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, []Resource{OutboxStream}},
+		{[]string{"dynamodb:ListStreams"}, []Resource{OutboxStreams}},
+	}
+}
+
+// Send is what a function needs that puts wake-ups and dead letters.
+func Send() []Permission {
+	return []Permission{{[]string{"sqs:SendMessage"}, []Resource{WakeUps, DeadLetter}}}
+}
+
+// Offer is what a sweep needs beside Send that offers messages unread: how many wake-ups wait.
+func Offer() []Permission {
+	return []Permission{{[]string{"sqs:GetQueueAttributes"}, []Resource{WakeUps}}}
+}
+
+// Consume is what the function behind the queue of wake-ups needs for Lambda to poll it.
+func Consume() []Permission {
+	return []Permission{{
+		[]string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}, []Resource{WakeUps},
+	}}
+}
