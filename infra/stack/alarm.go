@@ -143,10 +143,11 @@ type monitor struct {
 	config Config
 	self   constructs.Construct
 	topic  awscloudwatch.IAlarmAction // nil where none is wanted
+	made   map[string]awscloudwatch.IAlarm
 }
 
 func newMonitor(scope constructs.Construct, config Config) monitor {
-	m := monitor{config: config, self: constructs.NewConstruct(scope, jsii.String("Alarms"))}
+	m := monitor{config: config, self: constructs.NewConstruct(scope, jsii.String("Alarms")), made: map[string]awscloudwatch.IAlarm{}}
 	if config.AlarmTopic != NoAlarmTopic {
 		m.topic = awscloudwatchactions.NewSnsAction(awssns.Topic_FromTopicArn(m.self, jsii.String("Topic"), jsii.String(config.AlarmTopic)))
 	}
@@ -172,6 +173,7 @@ func (m monitor) add(w watch) {
 		EvaluationPeriods:  jsii.Number(w.ofLast),
 		TreatMissingData:   missing,
 	})
+	m.made[w.id] = made
 	if m.topic != nil {
 		made.AddAlarmAction(m.topic)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
 
 	"github.com/idem-go/idem-aws/functions/table"
@@ -16,8 +15,8 @@ import (
 type watched struct {
 	front front
 	// functions are all of the stack, by their constructs' names; reader is the one that reads the outbox stream.
-	functions map[string]awslambda.IFunction
-	reader    awslambda.IFunction
+	functions map[string]deployed
+	reader    deployed
 	rules     []awsevents.Rule
 }
 
