@@ -10,10 +10,10 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse lint audit openapi idemctl drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant; OUTBOX=sqs wakes the worker through a queue; TRACES=on starts an OpenTelemetry collector."
 
 tools: stack ## install the pinned tools into .local/tools
@@ -60,6 +60,9 @@ chaos: stack ## payments and transfers while processes are killed at random: [N=
 
 rehearse: stack ## lose data under load and recover it by the runbooks of docs/recovery.md, counting the money: [ONLY=restore]
 	@$(STACK) rehearse $(ONLY)
+
+rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3], by default the last tag or HEAD~1
+	@$(STACK) rehearse-upgrade $(if $(FROM),--from "$(FROM)")
 
 lint: stack ## gofmt, go mod tidy, go vet, staticcheck
 	@$(STACK) test lint

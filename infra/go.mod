@@ -11,6 +11,7 @@ require (
 	github.com/idem-go/idem-aws v0.0.0
 	github.com/idem-go/idem-aws/functions v0.0.0
 	go.yaml.in/yaml/v3 v3.0.4
+	golang.org/x/sync v0.24.0
 )
 
 require (
@@ -29,7 +30,6 @@ require (
 	github.com/zclconf/go-cty v1.16.3 // indirect
 	golang.org/x/lint v0.0.0-20241112194109-818c5a804067 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 	golang.org/x/text v0.43.0 // indirect

@@ -3,6 +3,7 @@ package idemconstruct
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -145,6 +146,7 @@ type Monitor struct {
 	constructs.Construct
 	props MonitorProps
 	topic awscloudwatch.IAlarmAction // nil where none is wanted
+	made  map[string]awscloudwatch.IAlarm
 }
 
 // NewMonitor returns a monitor that adds its alarms below id. It panics without a topic, which must be chosen.
@@ -153,7 +155,7 @@ func NewMonitor(scope constructs.Construct, id string, props MonitorProps) *Moni
 		panic(fmt.Sprintf("idemconstruct: MonitorProps.Topic = %q, MonitorProps.Service = %q: must be the ARN of an SNS topic or %q, and a name", props.Topic, props.Service, NoTopic))
 	}
 	props.Runbooks = cmp.Or(props.Runbooks, runbooks)
-	m := &Monitor{Construct: constructs.NewConstruct(scope, jsii.String(id)), props: props}
+	m := &Monitor{Construct: constructs.NewConstruct(scope, jsii.String(id)), props: props, made: map[string]awscloudwatch.IAlarm{}}
 	if props.Topic != NoTopic {
 		m.topic = awscloudwatchactions.NewSnsAction(awssns.Topic_FromTopicArn(m.Construct, jsii.String("Topic"), jsii.String(props.Topic)))
 	}
@@ -178,7 +180,11 @@ func (m *Monitor) Add(w Watch) {
 	if m.topic != nil {
 		made.AddAlarmAction(m.topic)
 	}
+	m.made[w.ID] = made
 }
+
+// Alarms are those that were made, by their ids.
+func (m *Monitor) Alarms() map[string]awscloudwatch.IAlarm { return maps.Clone(m.made) }
 
 // Metric is one of the functions' own metrics.
 func (m *Monitor) Metric(name, statistic string, period time.Duration) awscloudwatch.IMetric {

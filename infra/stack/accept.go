@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
@@ -25,11 +26,17 @@ const (
 	roleBeforeItsUser = "CDK adds the dependency whether or not a reference says the same; it changes nothing."
 )
 
-// missedRuns is for rules of a schedule, and streamReader for the role of who reads the outbox stream.
-var (
-	missedRuns   = map[string]string{"Serverless-EventBusDLQ": alarmsMissedRuns}
-	streamReader = map[string]string{"AwsSolutions-IAM5[Resource::<TablesOutbox.Arn>/stream/*]": listStreamsOfOne}
-)
+// missedRuns is for rules of a schedule.
+var missedRuns = map[string]string{"Serverless-EventBusDLQ": alarmsMissedRuns}
+
+// streamReader is for the role of who reads the outbox stream.
+func (c Config) streamReader() map[string]string {
+	table := "<TablesOutbox.Arn>"
+	if c.Import.Outbox != "" {
+		table = fmt.Sprintf("arn:%s:dynamodb:%s:%s:table/%s", partition(c.Region), c.Region, c.Account, c.Import.Outbox)
+	}
+	return map[string]string{"AwsSolutions-IAM5[Resource::" + table + "/stream/*]": listStreamsOfOne}
+}
 
 // acceptDelivery says what the parts of the delivery have instead of dead-letter queues of their own.
 func acceptDelivery(delivery *idemconstruct.Delivery, queues *idemconstruct.Queues) {

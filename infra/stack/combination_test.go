@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/idem-go/idem-aws/infra/lint"
 )
 
@@ -24,7 +26,21 @@ var dimensions = []struct {
 	}},
 	{"auth", []choice{{}, {"auth": "function"}}},
 	{"arch", []choice{{}, {"arch": "amd64"}}},
-	{"encryption", []choice{{}, {"encryption": "open"}, {"encryption": "on"}}},
+	{"encryption and tables", []choice{ // which keys are imported depends on both
+		{}, {"encryption": "open"}, {"encryption": "on"}, imported(nil),
+		withEncryption(imported(map[string]string{
+			"keys": "Sealed", "kmsKey": "mrk-0123456789abcdef0123456789abcdef", "backupVault": "payments", "apiKeys": "Keys", "audit": "Audit",
+		})),
+	}},
+	{"lost", []choice{{}, {"lost": "records"}}},
+	{"stopped", []choice{{}, {"stopped": "true"}}},
+	{"traces", []choice{{}, {"otlpEndpoint": "https://collector.example:4318"}, {"otlpEndpoint": "http://localhost:4318", "tracesPercent": 5}}},
+	{"deployment", []choice{{}, {"deployment": "linear"}, {"deployment": "now"}}},
+	{"network", []choice{
+		{}, {"privateNetwork": "on"}, {"privateNetwork": map[string]any{"addresses": "eipalloc-0123456789abcdef0,eipalloc-0123456789abcdef1"}},
+		{"privateNetwork": `{"subnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1", "securityGroups": "sg-0123456789abcdef0"}`},
+	}},
+	{"rollback", []choice{{}, {"rollback": "true"}}},
 	{"outbox", []choice{{}, {"outbox": "sqs"}}},
 	{"webhooks", []choice{{}, {"webhookSecret": "payments/webhook"}, {"webhookSecret": secretARN}}},
 	{"provider", []choice{{}, {"providerSecret": "payments/provider"}}},
@@ -41,6 +57,23 @@ var dimensions = []struct {
 	{"customer keys", []choice{{}, {"customerKeys": "on"}}},
 	{"trail", []choice{{}, {"trail": "people"}, {"trail": "all"}}},
 	{"tags", []choice{{}, {"stage": "prod", "owner": "payments team"}}},
+}
+
+// imported are the contexts of a stack onto tables that are there, and what else is.
+func imported(more map[string]string) choice {
+	names := map[string]any{
+		"idempotency": "Records", "outbox": "Messages", "payments": "Payments",
+		"outboxStream": "arn:aws:dynamodb:eu-central-1:111122223333:table/Messages/stream/2026-11-21T09:00:00.000",
+	}
+	for name, value := range more {
+		names[name] = value
+	}
+	return choice{"import": names, "lost": "nothing"}
+}
+
+func withEncryption(c choice) choice {
+	c["encryption"] = "on"
+	return c
 }
 
 // pair is two values of two dimensions, the first of them the one before.
@@ -108,6 +141,7 @@ func openIn(row []int, open map[pair]bool) (found []pair) {
 
 func TestCombinationsMeetInPairs(t *testing.T) {
 	rows := combinations()
+	t.Logf("%d combinations", len(rows))
 	for d := range dimensions {
 		for e := d + 1; e < len(dimensions); e++ {
 			for v := range dimensions[d].choices {
@@ -147,20 +181,23 @@ func templates(t *testing.T) (aws, local lint.Templates) {
 // find. What emulators get is held against the schemas only: nothing of it is for AWS.
 func TestTemplatesPassTheLinters(t *testing.T) {
 	aws, local := templates(t)
-	found := map[string][]lint.Finding{}
-	for name, run := range map[string]func() ([]lint.Finding, error){
-		"cfn-lint":          func() ([]lint.Finding, error) { return lint.CfnLint(t.Context(), t.TempDir(), aws) },
-		"cdk-nag":           func() ([]lint.Finding, error) { return lint.CDKNag(t.Context(), t.TempDir(), aws) },
-		"cfn-lint on local": func() ([]lint.Finding, error) { return lint.CfnLint(t.Context(), t.TempDir(), local) },
-	} {
-		findings, err := run()
-		if err != nil {
-			t.Fatal(err)
+	var linted, nagged, lintedLocal []lint.Finding
+	var both errgroup.Group // side by side: each takes most of a minute of one core
+	both.Go(func() (err error) {
+		linted, err = lint.CfnLint(t.Context(), t.TempDir(), aws)
+		return err
+	})
+	both.Go(func() (err error) {
+		if lintedLocal, err = lint.CfnLint(t.Context(), t.TempDir(), local); err == nil {
+			nagged, err = lint.CDKNag(t.Context(), t.TempDir(), aws)
 		}
-		found[name] = findings
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		t.Fatal(err)
 	}
-	open, idle := lint.Judge(aws, slices.Concat(found["cfn-lint"], found["cdk-nag"]))
-	openLocal, _ := lint.Judge(local, found["cfn-lint on local"])
+	open, idle := lint.Judge(aws, slices.Concat(linted, nagged))
+	openLocal, _ := lint.Judge(local, lintedLocal)
 	for line := range once(append(open, openLocal...)) {
 		t.Error(line)
 	}
@@ -168,7 +205,7 @@ func TestTemplatesPassTheLinters(t *testing.T) {
 		t.Errorf("nothing needs the explanation of %s any more", each)
 	}
 	t.Logf("%d templates of stacks on AWS, %d of local ones; %d findings of cfn-lint and %d of cdk-nag are explained",
-		len(aws), len(local), len(found["cfn-lint"]), len(found["cdk-nag"]))
+		len(aws), len(local), len(linted), len(nagged))
 }
 
 // once are findings by what they say, whatever template they are in.

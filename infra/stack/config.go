@@ -157,6 +157,13 @@ type Config struct {
 	RetainTables bool
 	// TerminationProtection has CloudFormation refuse to delete the stack. Default: true; false with Local.
 	TerminationProtection bool
+	// Network is where the functions run that call the provider. Default: none of the account's.
+	Network Network
+	// Deployment says how a new version of a function takes over. Default: Canary; Now with Local.
+	Deployment Deployment
+	// Rollback says that this deployment goes back to an earlier release: the function that accepts work first, then those that
+	// process it, each at once. Default: false, and the other way round.
+	Rollback bool
 	// Stage and Owner are tags of the stack and of what is in it. Default: none.
 	Stage, Owner string
 	// Build is the folder of the functions' binaries, <Build>/<Arch>/<function>/bootstrap. Default: ../.local/build.
@@ -247,6 +254,8 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readFirewall(&config)
 	r.readDomain(&config)
 	r.readRecovery(&config)
+	r.readRelease(&config)
+	r.readNetwork(&config)
 	return config, errors.Join(r.refused...)
 }
 

@@ -27,7 +27,7 @@ func TestReadDefaults(t *testing.T) {
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
 		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
-		WAFRate: 100_000, TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff, Lost: stack.LostNothing,
+		WAFRate: 100_000, TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff, Lost: stack.LostNothing, Deployment: stack.Canary,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
 	if err != nil || got != want {
@@ -128,6 +128,8 @@ func TestReadRefuses(t *testing.T) {
 		{"insights", "yes", "true, false"},
 		{"terminationProtection", "off", "true, false"},
 		{"backup", "daily", "off, on"},
+		{"deployment", "off", "canary, linear, now"},
+		{"rollback", "yes", "false, true"},
 		{"stage", "Prod", "lower-case"},
 		{"owner", "payments;drop", "up to 128"},
 		{"account", "12345", "twelve digits"},

@@ -48,7 +48,7 @@ func (p parts) drift() function {
 	}
 	return function{
 		name: "drift", id: "Drift", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
-		timeout: driftTimeout, once: true, environment: environment,
+		timeout: driftTimeout, once: true, environment: environment, network: p.network,
 		statements: append([]awsiam.PolicyStatement{
 			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"},
 				p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()),

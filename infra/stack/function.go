@@ -31,6 +31,8 @@ type function struct {
 	once bool
 	// statements are its whole policy, but for its own log.
 	statements []awsiam.PolicyStatement
+	// network is what it runs in, where it calls the provider; nil is none of the account's.
+	network *network
 	// accepted are findings of the linters that are right for its role, by their rule, with the reason.
 	accepted map[string]string
 }
@@ -64,14 +66,17 @@ func (c Config) checkBinaries(names []string) error {
 	return nil
 }
 
-// add makes the function with its own log group and its own role. The function gets the role closed: what CDK would
+// add makes the function with its own log group, its own role and its alias. The function gets the role closed: what CDK would
 // grant on its own, for a mapping or a destination, is already in the statements or is not wanted.
-func (f function) add(scope constructs.Construct, config Config) awslambda.Function {
+func (f function) add(scope constructs.Construct, config Config) deployed {
 	self := constructs.NewConstruct(scope, jsii.String(f.id))
 	logs := awslogs.NewLogGroup(self, jsii.String("Logs"), logGroup(config))
 	// The managed basic execution policy, narrowed to one log group.
 	statements := append(slices.Clone(f.statements),
 		idemconstruct.Allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, logs.LogGroupArn()))
+	if f.network != nil {
+		statements = append(statements, f.network.interfaces())
+	}
 	role := awsiam.NewRole(self, jsii.String("Role"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{
@@ -98,10 +103,7 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 		Role:         role.WithoutPolicyUpdates(nil),
 
 		ReservedConcurrentExecutions: config.reserved(f.name),
-	}
-	if f.once {
-		props.RetryAttempts = jsii.Number(0)
-		props.MaxEventAge = awscdk.Duration_Minutes(jsii.Number(1))
+		CurrentVersionOptions:        config.versions(),
 	}
 	made := awslambda.NewFunction(self, jsii.String("Function"), props)
 	lint.Accept(made, map[string]string{
@@ -109,13 +111,14 @@ func (f function) add(scope constructs.Construct, config Config) awslambda.Funct
 		"Serverless-LambdaDLQ":     f.lost(),
 		"Serverless-LambdaTracing": noTracing,
 	})
+	if f.network != nil {
+		f.network.connect(made, f.statements)
+		acceptNetwork(role)
+	}
 	for rule, reason := range f.accepted {
 		lint.Accept(role, map[string]string{rule: reason})
 	}
-	if f.once {
-		lint.Accept(made.Node().FindChild(jsii.String("EventInvokeConfig")), map[string]string{"Serverless-LambdaAsyncFailureDestination": alarmsMissedRuns})
-	}
-	return made
+	return deployed{Function: made, live: f.alias(self, made)}
 }
 
 func architecture(arch Arch) awslambda.Architecture {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 )
@@ -78,17 +77,17 @@ func (r *reader) readWakeUps(config *Config) {
 }
 
 // deliverTo wires the functions that deliver, with a relay where there is one, and returns who reads the stream.
-func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile awslambda.IFunction) (delivery *idemconstruct.Delivery, reader awslambda.IFunction) {
+func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile deployed) (delivery *idemconstruct.Delivery, reader deployed) {
 	reader = worker
 	props := idemconstruct.DeliveryProps{
-		Tables: p.tables, Queues: p.queues, Worker: worker, Sweep: sweep, Reconcile: reconcile,
+		Tables: p.tables, Queues: p.queues, Worker: worker.live, Sweep: sweep.live, Reconcile: reconcile.live,
 		ConcurrencyMax: p.config.WorkerConcurrency, ShardBatches: p.config.Stream.Batches, Shards: p.config.sweepShards(),
 		Stopped: p.config.Stopped,
 	}
 	if p.config.Outbox == SQS {
 		relay := p.relay().add(stack, p.config)
 		output(stack, "FunctionRelay", relay.FunctionName())
-		props.Relay, reader = relay, relay
+		props.Relay, reader = relay.live, relay
 	}
 	delivery = idemconstruct.NewDelivery(stack, "Delivery", props)
 	acceptDelivery(delivery, p.queues)
@@ -100,6 +99,6 @@ func (p parts) relay() function {
 	return function{
 		name: "relay", id: "Relay", description: "A wake-up for each new message of the outbox", memoryMiB: 256,
 		timeout: relayTimeout, environment: map[string]*string{"WAKE_UP_QUEUE_URL": p.queues.WakeUps.QueueUrl()},
-		statements: slices.Concat(p.tables.StreamStatements(), p.queues.SendStatements()), accepted: streamReader,
+		statements: slices.Concat(p.tables.StreamStatements(), p.queues.SendStatements()), accepted: p.config.streamReader(),
 	}
 }

@@ -21,9 +21,9 @@ func births() map[string]any {
 
 func TestStreamMapping(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		target := "WorkerFunction"
+		target := "WorkerLive:live"
 		if relayed(variant) {
-			target = "RelayFunction"
+			target = "RelayLive:live"
 		}
 		template.counts(t, "AWS::Lambda::EventSourceMapping", 2)
 		got := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryStream").Properties
@@ -69,7 +69,7 @@ func TestQueues(t *testing.T) {
 			t.Error("a FIFO queue serves one message of a tenant after the other")
 		}
 		mapping := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryWakeUps").Properties
-		if plain(mapping["EventSourceArn"]) != "QueuesWakeUps.Arn" || plain(mapping["FunctionName"]) != "WorkerFunction" ||
+		if plain(mapping["EventSourceArn"]) != "QueuesWakeUps.Arn" || plain(mapping["FunctionName"]) != "WorkerLive:live" ||
 			fmt.Sprint(mapping["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || mapping["BatchSize"] != 10.0 || mapping["MaximumBatchingWindowInSeconds"] != nil {
 			t.Errorf("mapping %v", mapping)
 		}

@@ -138,6 +138,9 @@ func allowed(variant string) map[string][]string {
 		for name, may := range operatorMay {
 			all[name] = slices.Clone(may)
 		}
+		if !chosen(variant, "rollback") {
+			all["Release"] = releaseMay(variant)
+		}
 	}
 	add := func(may []string, names ...string) {
 		for _, name := range names {
@@ -161,6 +164,10 @@ func allowed(variant string) map[string][]string {
 	if chosen(variant, "encryption") {
 		add(seal, "Api", "Webhook", "Worker", "Sweep", "Reconcile", "OperatorChange")
 	}
+	if chosen(variant, "privateNetwork") {
+		add([]string{networkMay}, "Api", "Worker", "Sweep", "Reconcile", "Drift")
+		all["NetworkRefused"] = []string{"logs:CreateLogStream logs:DescribeLogStreams logs:PutLogEvents on NetworkRefusedLogs.Arn"}
+	}
 	if limits(variant) != nil {
 		add([]string{"dynamodb:BatchGetItem dynamodb:UpdateItem on Quota.Arn"}, "Api")
 	}
@@ -174,6 +181,27 @@ func allowed(variant string) map[string][]string {
 		add([]string{providerMay}, "Api", "Worker", "Sweep", "Reconcile", "Drift", "OperatorRead")
 	}
 	return all
+}
+
+// networkMay is what Lambda may in the role of a function that calls the provider, where that is in a network of the account's.
+const networkMay = "ec2:AssignPrivateIpAddresses ec2:CreateNetworkInterface ec2:DeleteNetworkInterface ec2:DescribeNetworkInterfaces " +
+	"ec2:DescribeSubnets ec2:UnassignPrivateIpAddresses on * if map[Null:map[lambda:SourceFunctionArn:true]]"
+
+// releaseMay is what CodeDeploy may: it moves the alias of each function that is not shifted at once, and looks at alarms.
+func releaseMay(variant string) []string {
+	names := []string{"Api", "Authorizer", "Worker", "Sweep", "Reconcile"}
+	if webhooks(variant) {
+		names = append(names, "Webhook")
+	}
+	if relayed(variant) {
+		names = append(names, "Relay")
+	}
+	may := []string{"cloudwatch:DescribeAlarms on *"}
+	for _, name := range names {
+		const actions = "lambda:GetAlias lambda:GetProvisionedConcurrencyConfig lambda:UpdateAlias on "
+		may = append(may, actions+name+"Function.Arn", actions+name+"Function.Arn:live")
+	}
+	return may
 }
 
 // granted is what a template's roles and policies allow. A role is by its function's name. AWS Backup's role is left out, which
@@ -225,7 +253,7 @@ func TestEachRoleMayDoExactlyThis(t *testing.T) {
 			if !slices.Equal(got[name], may) {
 				t.Errorf("%s may\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(may, "\n"))
 			}
-			if operatorMay[name] != nil {
+			if operatorMay[name] != nil || name == "Release" || name == "NetworkRefused" {
 				continue
 			}
 			function := template.only(t, "AWS::Lambda::Function", name+"Function").Properties
@@ -351,7 +379,7 @@ func checkStatement(t *testing.T, name string, statement map[string]any) {
 	if strings.HasPrefix(name, "CustomerKeys") && statement["Condition"] != nil {
 		return // TestCustomerKeys has each word of it
 	}
-	if isKeyPolicy(name, statement) || isTrailBucket(name, statement) {
+	if isKeyPolicy(name, statement) || isTrailBucket(name, statement) || isEndpointPolicy(name, statement) || isInterfaces(name, statement) {
 		return
 	}
 	for _, negative := range []string{"NotAction", "NotResource", "NotPrincipal"} {
@@ -368,7 +396,14 @@ func checkStatement(t *testing.T, name string, statement map[string]any) {
 		}
 	}
 	if principal := statement["Principal"]; principal != nil {
-		if fmt.Sprint(principal) != "map[Service:lambda.amazonaws.com]" || statement["Action"] != "sts:AssumeRole" {
+		service := "lambda"
+		switch {
+		case strings.HasPrefix(name, "ReleaseRole"):
+			service = "codedeploy"
+		case strings.HasPrefix(name, "NetworkRefusedRole"):
+			service = "vpc-flow-logs"
+		}
+		if fmt.Sprint(principal) != "map[Service:"+service+".amazonaws.com]" || statement["Action"] != "sts:AssumeRole" {
 			t.Errorf("%s: %v may %v", name, principal, statement["Action"])
 		}
 		return // a trust policy has no resource
@@ -376,7 +411,8 @@ func checkStatement(t *testing.T, name string, statement map[string]any) {
 	for _, on := range list(statement["Resource"]) {
 		text := plain(on)
 		// ListStreams names no one stream; one table's streams are the narrowest there is.
-		allowed := strings.HasSuffix(text, ".Arn/stream/*") && statement["Action"] == "dynamodb:ListStreams"
+		allowed := strings.HasSuffix(text, ".Arn/stream/*") && statement["Action"] == "dynamodb:ListStreams" ||
+			strings.HasPrefix(name, "ReleaseRole") && statement["Action"] == "cloudwatch:DescribeAlarms"
 		if strings.Contains(text, "*") && !allowed {
 			t.Errorf("%s: %v on %s", name, statement["Action"], text)
 		}
@@ -389,6 +425,17 @@ func isKeyPolicy(name string, statement map[string]any) bool {
 	account := regexp.MustCompile(`^map\[AWS:arn:aws:iam::[0-9]{12}:root\]$`)
 	return (strings.HasPrefix(name, "KeysKey") || strings.HasPrefix(name, "CustomerKeys")) && statement["Action"] == "kms:*" && statement["Resource"] == "*" &&
 		account.MatchString(fmt.Sprint(statement["Principal"]))
+}
+
+// isEndpointPolicy says that this is what a VPC endpoint lets through: TestEndpointsPassWhatTheRolesMay has each word of it.
+func isEndpointPolicy(name string, statement map[string]any) bool {
+	return strings.HasPrefix(name, "Network") && strings.Contains(fmt.Sprint(statement["Condition"]), "aws:PrincipalAccount:111122223333")
+}
+
+// isInterfaces says that this is what Lambda, and no function's code, may do with network interfaces: networkMay has each word of it.
+func isInterfaces(name string, statement map[string]any) bool {
+	lines := sentences(statement)
+	return strings.Contains(name, "Role") && len(lines) == 1 && lines[0] == networkMay
 }
 
 // isTrailBucket says that this is how CloudTrail writes its log: AWS's own two statements, for the one trail.

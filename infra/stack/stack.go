@@ -59,6 +59,8 @@ type parts struct {
 	keys *idemconstruct.Keys
 	// quota is nil where nothing is limited.
 	quota awsdynamodb.ITableV2
+	// network is where functions run that call the provider; nil is none of the account's.
+	network *network
 }
 
 // New adds the stack that config describes to scope. It fails when a function's binary is missing.
@@ -79,38 +81,41 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		p.addOperators(stack, audit)
 	}
 	p.addTrail(stack, audit)
-	p.quota = config.Quota.table(stack, own)
+	p.quota, p.network = config.Quota.table(stack, own), newNetwork(stack, config)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
 	drift := p.drift().add(stack, config)
-	driftRules := scheduleDrift(stack, drift)
-	functions := map[string]awslambda.IFunction{"Api": api, "Worker": worker, "Sweep": sweep, "Reconcile": reconcile, "Drift": drift}
-	served := behind{application: api}
+	driftRules := scheduleDrift(stack, drift.live)
+	functions := map[string]deployed{"Api": api, "Worker": worker, "Sweep": sweep, "Reconcile": reconcile, "Drift": drift}
+	served := behind{application: api.live}
 	if config.Auth == Gateway {
-		served.authorizer = p.authorizer().add(stack, config)
-		functions["Authorizer"] = served.authorizer
-		output(stack, "FunctionAuthorizer", served.authorizer.FunctionName())
+		authorizer := p.authorizer().add(stack, config)
+		functions["Authorizer"], served.authorizer = authorizer, authorizer.live
+		output(stack, "FunctionAuthorizer", authorizer.FunctionName())
 	}
 	if config.takesWebhooks() {
-		served.webhook = p.webhook().add(stack, config)
-		functions["Webhook"] = served.webhook
-		output(stack, "FunctionWebhook", served.webhook.FunctionName())
+		webhook := p.webhook().add(stack, config)
+		functions["Webhook"], served.webhook = webhook, webhook.live
+		output(stack, "FunctionWebhook", webhook.FunctionName())
 	}
 	delivery, reader := p.deliverTo(stack, worker, sweep, reconcile)
-	if reader != worker {
+	if config.Outbox == SQS {
 		functions["Relay"] = reader
 	}
 	front := gateway(stack, config, served)
-	p.watch(stack, newMonitor(stack, config), watched{
+	alarms := newMonitor(stack, config)
+	p.watch(stack, alarms, watched{
 		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedules...),
 	})
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
 	}
 
+	p.network.addEndpoints()
 	own.encryptLogs(stack)
+	config.release(stack, functions, alarms.Alarms())
 
 	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)
@@ -253,7 +258,7 @@ func (p parts) api() function {
 		own = append(own, quotaStatement(p.quota))
 	}
 	return function{
-		name: "api", id: "Api", description: "The payments API", memoryMiB: 512, timeout: apiTimeout, environment: environment,
+		name: "api", id: "Api", description: "The payments API", memoryMiB: 512, timeout: apiTimeout, environment: environment, network: p.network,
 		statements: slices.Concat(p.tables.ExecuteStatements(), p.tables.InlineStatements(), p.queues.SendStatements(), p.seal(), own),
 	}
 }
@@ -281,11 +286,11 @@ func (p parts) worker() function {
 	environment := p.deliverEnvironment()
 	statements, accepted := slices.Concat(p.deliver(), p.providerSecret(environment), p.queues.ConsumeStatements()), map[string]string(nil)
 	if p.config.Outbox == Streams {
-		statements, accepted = append(statements, p.tables.StreamStatements()...), streamReader
+		statements, accepted = append(statements, p.tables.StreamStatements()...), p.config.streamReader()
 	}
 	return function{
 		name: "worker", id: "Worker", description: "Delivers messages of the outbox", memoryMiB: 512,
-		timeout: workerTimeout, environment: environment, statements: statements, accepted: accepted,
+		timeout: workerTimeout, environment: environment, statements: statements, accepted: accepted, network: p.network,
 	}
 }
 
@@ -303,7 +308,7 @@ func (p parts) sweep() function {
 	}
 	return function{
 		name: "sweep", id: "Sweep", description: "Offers due and abandoned messages again", memoryMiB: 256,
-		timeout: sweepTimeout, environment: environment, once: true, statements: statements,
+		timeout: sweepTimeout, environment: environment, once: true, statements: statements, network: p.network,
 	}
 }
 
@@ -311,7 +316,7 @@ func (p parts) reconcile() function {
 	environment := p.deliverEnvironment()
 	return function{
 		name: "reconcile", id: "Reconcile", description: "Asks the provider what became of unknown messages", memoryMiB: 256,
-		timeout: reconcileTimeout, environment: environment, once: true,
+		timeout: reconcileTimeout, environment: environment, once: true, network: p.network,
 		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
 	}
 }

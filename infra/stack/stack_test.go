@@ -307,7 +307,7 @@ func TestSweepAndReconcileRunEveryMinuteForEveryShard(t *testing.T) {
 		if chosen(variant, "outboxShards") {
 			shards, want = 20, 16 // the most calls
 		}
-		for _, function := range []string{"SweepFunction.Arn", "ReconcileFunction.Arn"} {
+		for _, function := range []string{"SweepLive", "ReconcileLive"} {
 			if chosen(variant, "local") {
 				if !slices.Equal(runs[function], []string{""}) {
 					t.Errorf("%s is called with %q", function, runs[function])
@@ -327,9 +327,16 @@ func TestSweepAndReconcileRunEveryMinuteForEveryShard(t *testing.T) {
 				t.Errorf("%s is called with %q", function, runs[function])
 			}
 		}
-		template.has(t, "AWS::Lambda::EventInvokeConfig", map[string]any{
-			"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60,
-		})
+		// Of the alias, which the rules call: Lambda keeps these settings for each qualifier.
+		once := template.of("AWS::Lambda::EventInvokeConfig")
+		for name, r := range once {
+			if r.Properties["MaximumRetryAttempts"] != 0.0 || r.Properties["MaximumEventAgeInSeconds"] != 60.0 || !strings.HasSuffix(plain(r.Properties["Qualifier"]), "Live") {
+				t.Errorf("%s: %v", name, r.Properties)
+			}
+		}
+		if len(once) != 3 {
+			t.Errorf("%d functions are not called again, want sweep, reconciler and drift job", len(once))
+		}
 	})
 }
 
@@ -342,7 +349,7 @@ func TestDriftRunsEveryHourAndEveryDay(t *testing.T) {
 			rule := template.only(t, "AWS::Events::Rule", id).Properties
 			target := rule["Targets"].([]any)[0].(map[string]any)
 			input, _ := target["Input"].(string)
-			if rule["ScheduleExpression"] != want[0] || input != want[1] || plain(target["Arn"]) != "DriftFunction.Arn" {
+			if rule["ScheduleExpression"] != want[0] || input != want[1] || plain(target["Arn"]) != "DriftLive" {
 				t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
 			}
 		}
@@ -383,6 +390,9 @@ func TestOutputs(t *testing.T) {
 		}
 		if chosen(variant, "backup") {
 			want["BackupVaultName"] = "BackupVault.BackupVaultName"
+		}
+		if chosen(variant, "privateNetwork") {
+			want["EgressAddresses"] = "NetworkAddressFirstNetworkAddressSecond"
 		}
 		if chosen(variant, "trail") {
 			want["TrailBucketName"] = "TrailBucket"

@@ -28,10 +28,11 @@ var variants = map[string]map[string]any{
 		"quotaLookUps": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
 		"outbox": "sqs", "workerConcurrency": "20", "fingerprintSecret": "payments/fingerprints",
 		"scopeSecret": "payments/scopes", "outboxShards": "20", "wakeUpsMax": 50000, "otlpEndpoint": "http://localhost:4318", "tracesPercent": "5", "backup": "on", "trail": "all", "customerKeys": "on", "warmThroughput": "20000/10000", "maxThroughput": "30000/15000", "stage": "prod", "owner": "payments team",
+		"deployment": "linear", "privateNetwork": "on",
 	},
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
-		"alarmTopic": "none", "concurrency": "none", "apiThrottle": "off", "paymentThrottle": "off",
+		"alarmTopic": "none", "concurrency": "none", "apiThrottle": "off", "paymentThrottle": "off", "rollback": true,
 		"quotaNewKeys": "0", "quotaActiveKeys": 0, "quotaLookUps": 0,
 	},
 	"http-function": {"local": true, "arch": "amd64", "auth": "function", "localWebhookSecret": localSecret, "alarmTopic": "none"},
@@ -234,6 +235,11 @@ func plain(value any) string {
 		}
 		if pair, ok := v["Fn::GetAtt"].([]any); ok {
 			return bare(pair[0]) + "." + fmt.Sprint(pair[1])
+		}
+		if selected, ok := v["Fn::Select"].([]any); ok { // the name within an ARN
+			if split, ok := selected[1].(map[string]any)["Fn::Split"].([]any); ok {
+				return plain(split[1])
+			}
 		}
 		if join, ok := v["Fn::Join"].([]any); ok {
 			var text strings.Builder

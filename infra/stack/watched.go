@@ -19,8 +19,8 @@ import (
 type watched struct {
 	front front
 	// functions are all of the stack, by their constructs' names; reader is the one that reads the outbox stream.
-	functions map[string]awslambda.IFunction
-	reader    awslambda.IFunction
+	functions map[string]deployed
+	reader    deployed
 	rules     []awsevents.Rule
 }
 
@@ -36,7 +36,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 		Heartbeat:   true,
 	})
 	m.Backlog()
-	m.Stream(w.reader)
+	m.Stream(w.reader.Function)
 	m.UserErrors()
 	if p.config.Local {
 		return
@@ -47,7 +47,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 		if id == "Drift" {
 			p = idemconstruct.Hourly // as its schedule
 		}
-		m.Function(id, w.functions[id], p)
+		m.Function(id, w.functions[id].Function, p)
 	}
 	m.Table("Idempotency", p.tables.Idempotency, schema.Idempotency().Index.Name)
 	m.Table("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
@@ -61,7 +61,16 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{
-		Name: p.config.Stack + "-" + p.config.Region, Front: w.front.api, Functions: w.functions, Reader: w.reader, Queues: p.queues,
+		Name: p.config.Stack + "-" + p.config.Region, Front: w.front.api, Functions: w.named(), Reader: w.reader.Function, Queues: p.queues,
 		Runs: []string{metric.DriftRun, metric.DriftFound, metric.DriftFailed}, RunsTitle: "Runs and drift",
 	})
+}
+
+// named are the functions themselves: what a dashboard shows is counted whatever version runs.
+func (w watched) named() map[string]awslambda.IFunction {
+	all := map[string]awslambda.IFunction{}
+	for id, made := range w.functions {
+		all[id] = made.Function
+	}
+	return all
 }

@@ -22,9 +22,9 @@ func TestWebhooksPassTheAuthorizer(t *testing.T) {
 		found := 0
 		for name, r := range template.Resources {
 			switch {
-			case r.Type == "AWS::ApiGatewayV2::Integration" && strings.HasPrefix(plain(r.Properties["IntegrationUri"]), "WebhookFunction"):
+			case r.Type == "AWS::ApiGatewayV2::Integration" && strings.HasPrefix(plain(r.Properties["IntegrationUri"]), "WebhookLive"):
 				found++
-			case r.Type == "AWS::ApiGateway::Method" && strings.Contains(fmt.Sprint(r.Properties["Integration"]), "WebhookFunction"):
+			case r.Type == "AWS::ApiGateway::Method" && strings.Contains(fmt.Sprint(r.Properties["Integration"]), "WebhookLive"):
 				found++
 				resource := r.Properties["ResourceId"].(map[string]any)["Ref"].(string)
 				if r.Properties["AuthorizationType"] != "NONE" || r.Properties["HttpMethod"] != "ANY" || template.path(resource) != "/v1/webhooks/provider" {
@@ -54,7 +54,7 @@ func TestRESTAPIKeepsThePathsBesideTheWebhooks(t *testing.T) {
 		template := synthesize(t, variant)
 		served := map[string]bool{}
 		for _, r := range template.Resources {
-			if r.Type == "AWS::ApiGateway::Method" && strings.Contains(fmt.Sprint(r.Properties["Integration"]), "ApiFunction") {
+			if r.Type == "AWS::ApiGateway::Method" && strings.Contains(fmt.Sprint(r.Properties["Integration"]), "ApiLive") {
 				resource, _ := r.Properties["ResourceId"].(map[string]any)["Ref"].(string)
 				served[template.path(resource)] = true
 			}

@@ -27,6 +27,7 @@ func checkProduction(config stack.Config, context map[string]string) error {
 	demand(context["outbox"] != "", "outbox must be sqs, or streams where that is meant", "with streams a slow batch of one tenant holds up those behind it")
 	demand(config.Backup, "backup must be on", "a deleted table can't be restored otherwise")
 	demand(config.Trail != stack.TrailOff, "trail must be people or all", "nobody can tell who changed the audit log otherwise")
+	demand(config.Deployment != stack.Now || config.Stopped || config.Rollback, "deployment must be canary or linear", "a bad release has all calls at once otherwise")
 	demand(config.TerminationProtection, "terminationProtection must not be false", "the stack can be deleted otherwise")
 	if missing == nil {
 		return nil

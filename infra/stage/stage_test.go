@@ -157,6 +157,17 @@ func TestReadOfAFileThatIsNotThere(t *testing.T) {
 	}
 }
 
+// A stack that is stopped, or that goes back while alarms ring, is deployed at once in production too.
+func TestProductionMayStopAndGoBack(t *testing.T) {
+	for _, key := range []string{"stopped", "rollback"} {
+		file := production()
+		file.context()[key] = true
+		if _, err := read(t, file); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
 func TestProductionDemands(t *testing.T) {
 	for _, c := range []struct {
 		key   string
@@ -164,7 +175,7 @@ func TestProductionDemands(t *testing.T) {
 	}{
 		{"providerSecret", ""}, {"alarmTopic", "none"}, {"encryption", "open"}, {"encryption", "off"},
 		{"scopeSecret", ""}, {"fingerprintSecret", ""}, {"webhookSecret", ""}, {"quotaNewKeys", 0}, {"quotaActiveKeys", 0},
-		{"quotaLookUps", 0}, {"backup", "off"}, {"trail", "off"}, {"terminationProtection", false},
+		{"quotaLookUps", 0}, {"backup", "off"}, {"trail", "off"}, {"deployment", "now"}, {"terminationProtection", false},
 	} {
 		file := production()
 		file.context()[c.key] = c.value

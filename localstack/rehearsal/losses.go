@@ -104,6 +104,10 @@ func (r *run) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Still stopped: a version of the functions that has the old tables must not run again.
+	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records", "stopped": "true"}); err != nil {
+		return err
+	}
 	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records"}); err != nil {
 		return err
 	}
@@ -186,6 +190,9 @@ func (r *run) failOver(ctx context.Context) error {
 	}
 	names, err := r.imports(ctx, copies)
 	if err != nil {
+		return err
+	}
+	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records", "stopped": "true"}); err != nil {
 		return err
 	}
 	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records"}); err != nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -124,15 +126,22 @@ func (s *story) refused() bool {
 	return s.status == http.StatusServiceUnavailable && s.code == "idempotency_refused_before"
 }
 
-// retry lets each client that has no last answer send its request again, all at once.
+// retriesMax is how many clients send again at once: each request is a process of an emulator's, and hundreds would time out together.
+const retriesMax = 16
+
+// retry lets each client that has no last answer send its request again.
 func (r *run) retry(ctx context.Context, stories []*story) {
-	var clients sync.WaitGroup
+	var clients errgroup.Group
+	clients.SetLimit(retriesMax)
 	for _, s := range stories {
 		if !s.final() {
-			clients.Go(func() { s.status, s.code = r.send(ctx, s) })
+			clients.Go(func() error {
+				s.status, s.code = r.send(ctx, s)
+				return nil
+			})
 		}
 	}
-	clients.Wait()
+	_ = clients.Wait() // a request without an answer is no error
 }
 
 // settle lets clients send again until each has its last answer, while the schedules run hurried.

@@ -33,15 +33,21 @@ func functionNames(root string) ([]string, error) {
 // cache makes it a second's work when nothing changed. Neither the commit nor the checkout's path is in a binary, so that a
 // deployment updates no function whose source is unchanged.
 func BuildFunctions(ctx context.Context, root, architecture string) error {
+	return BuildFunctionsInto(ctx, root, buildDirectory(root), architecture)
+}
+
+// BuildFunctionsInto is BuildFunctions into another folder, as <folder>/<architecture>/<function>/bootstrap, with more variables for the
+// Go command.
+func BuildFunctionsInto(ctx context.Context, root, folder, architecture string, more ...string) error {
 	names, err := functionNames(root)
 	if err != nil {
 		return err
 	}
 	module := filepath.Join(root, "functions")
-	environment := []string{"GOOS=linux", "GOARCH=" + architecture, "CGO_ENABLED=0"}
+	environment := append([]string{"GOOS=linux", "GOARCH=" + architecture, "CGO_ENABLED=0"}, more...)
 	for _, name := range names {
 		err := emulator.Run(ctx, module, environment, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
-			"-o", buildDirectory(root, architecture, name, "bootstrap"), "./"+name)
+			"-o", filepath.Join(folder, architecture, name, "bootstrap"), "./"+name)
 		if err != nil {
 			return fmt.Errorf("build function %s: %w", name, err)
 		}

@@ -27,16 +27,15 @@ type deployment struct {
 	Outputs outputs `json:"outputs"`
 }
 
-// cdk runs the pinned CDK command line in infra/, with its output in a log file of the state folder.
+// cdk runs the pinned CDK command line in the folder infra of the checkout that is deployed, with its output in a log file of the state folder.
 func (s *Stack) cdk(ctx context.Context, environment []string, log string, arguments ...string) error {
-	infra := filepath.Join(s.options.Root, "infra")
 	file, err := os.Create(logFile(s.options.State, log))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	command := exec.CommandContext(ctx, filepath.Join(infra, "node_modules", ".bin", "cdk"), arguments...)
-	command.Dir = infra
+	command := exec.CommandContext(ctx, filepath.Join(s.options.Root, "infra", "node_modules", ".bin", "cdk"), arguments...)
+	command.Dir = filepath.Join(s.checkout(), "infra")
 	command.Env = slices.Concat(environment, quietNode)
 	command.Stdout, command.Stderr = file, file
 	if err := command.Run(); err != nil {
@@ -133,11 +132,11 @@ func (s *Stack) lastDeployment() (deployment, error) {
 // deploymentHash covers the functions, the CDK app with its settings, the contexts, and the emulator's identity: a new
 // process has nothing deployed.
 func (s *Stack) deploymentHash(running daemon, contexts map[string]string) (string, error) {
-	files, err := filepath.Glob(buildDirectory(s.options.Root, hostArchitecture, "*", "bootstrap"))
+	files, err := filepath.Glob(filepath.Join(contexts["build"], hostArchitecture, "*", "bootstrap"))
 	if err != nil {
 		return "", err
 	}
-	files = append(files, s.infraProgram(), filepath.Join(s.options.Root, "infra", "cdk.json"))
+	files = append(files, s.infraProgram(), filepath.Join(s.checkout(), "infra", "cdk.json"))
 	encoded, err := json.Marshal(contexts) // sorts the keys
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,6 +46,8 @@ type Options struct {
 	State string
 	// EnvFile is where the variables for clients and tests are written.
 	EnvFile string
+	// Checkout is another checkout, whose functions and CDK app are deployed: an earlier release. Default: Root.
+	Checkout string
 	// Emulator to deploy to.
 	Emulator Emulator
 	// Port of the emulator on 127.0.0.1; 0 takes a free one.
@@ -100,7 +103,10 @@ func buildDirectory(root string, names ...string) string {
 func (s *Stack) program(name string) string { return buildDirectory(s.options.Root, "bin", name) }
 
 // infraProgram is the CDK app, where infra/cdk.json expects it.
-func (s *Stack) infraProgram() string { return buildDirectory(s.options.Root, "infra") }
+func (s *Stack) infraProgram() string { return buildDirectory(s.checkout(), "infra") }
+
+// checkout is where functions and CDK app are from.
+func (s *Stack) checkout() string { return cmp.Or(s.options.Checkout, s.options.Root) }
 
 // hostArchitecture is what functions are built for locally: emulators run them as processes of this machine.
 const hostArchitecture = runtime.GOARCH

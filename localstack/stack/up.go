@@ -44,7 +44,7 @@ func (s *Stack) Up(ctx context.Context) error {
 		variableTokenA: variables.apiKey(variableTokenA), variableTokenB: variables.apiKey(variableTokenB),
 	}
 	contexts := map[string]string{
-		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.options.Root),
+		"stack": stackName, "local": "true", "arch": hostArchitecture, "build": buildDirectory(s.checkout()),
 		"api": s.options.Emulator.api(), "auth": s.options.Emulator.auth(), "providerUrl": provider,
 		"corsOrigins": Origin, "localWebhookSecret": secret, "alarmTopic": "none",
 	}
@@ -99,6 +99,13 @@ func (s *Stack) With(contexts map[string]string) *Stack {
 	return &other
 }
 
+// From is the same stack with the functions and the CDK app of another checkout: Up deploys it anew.
+func (s *Stack) From(checkout string) *Stack {
+	other := *s
+	other.options.Checkout = checkout
+	return &other
+}
+
 // Contexts are the contexts of the CDK app's that the stack has beside its own.
 func (s *Stack) Contexts() map[string]string { return s.options.Contexts }
 
@@ -142,7 +149,7 @@ func (s *Stack) prepare(ctx context.Context) (running daemon, environment []stri
 	if err := s.require(ctx); err != nil {
 		return daemon{}, nil, err
 	}
-	root := s.options.Root
+	root, checkout := s.options.Root, s.checkout()
 	lanes, ctx := errgroup.WithContext(ctx)
 	lanes.Go(func() (err error) {
 		if running, environment, err = s.prepareEmulator(ctx); err != nil {
@@ -151,7 +158,7 @@ func (s *Stack) prepare(ctx context.Context) (running daemon, environment []stri
 		return s.bootstrap(ctx, running, environment)
 	})
 	lanes.Go(func() error {
-		err := s.out.Step("build functions for "+hostArchitecture, func() error { return BuildFunctions(ctx, root, hostArchitecture) })
+		err := s.out.Step("build functions for "+hostArchitecture, func() error { return BuildFunctions(ctx, checkout, hostArchitecture) })
 		if err != nil {
 			return err
 		}
@@ -161,7 +168,7 @@ func (s *Stack) prepare(ctx context.Context) (running daemon, environment []stri
 		}
 		return s.out.Step("build collector", func() error { return buildCollector(ctx, root) })
 	})
-	lanes.Go(func() error { return s.out.Step("build CDK app", func() error { return buildInfra(ctx, root) }) })
+	lanes.Go(func() error { return s.out.Step("build CDK app", func() error { return buildInfra(ctx, checkout) }) })
 	err = lanes.Wait()
 	return running, environment, err
 }

@@ -144,7 +144,24 @@ type rehearseCommand struct {
 
 // Run brings a stack of its own up, rehearses, and takes it down whatever happened. It fails where money moved twice, or where
 // anything that is missing is not listed.
-func (c rehearseCommand) Run(s call) (err error) {
+func (c rehearseCommand) Run(s call) error {
+	return s.rehearsing(func(on *stack.Stack) error { return rehearse(s.ctx, s.root, s.out, on, c.Only...) })
+}
+
+type upgradeCommand struct {
+	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Default: the last tag, or HEAD~1 where there is none."`
+}
+
+// Run fails where money moved twice or is not accounted for, or where a release executes what it can't read.
+func (c upgradeCommand) Run(s call) error {
+	return s.rehearsing(func(on *stack.Stack) error {
+		rehearsals := rehearsal.Rehearsals{Root: s.root, Stack: on, Out: s.out}
+		return rehearsals.Upgrade(s.ctx, c.From)
+	})
+}
+
+// rehearsing brings a stack for rehearsals up, and takes it down whatever happened.
+func (s call) rehearsing(do func(*stack.Stack) error) (err error) {
 	state := filepath.Join(".local", "rehearsal")
 	opened, err := stack.New(stack.Options{
 		Root: s.root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: stack.Ministack, FaultProxy: true,
@@ -160,7 +177,7 @@ func (c rehearseCommand) Run(s call) (err error) {
 	if err := opened.Up(s.ctx); err != nil {
 		return err
 	}
-	return rehearse(s.ctx, s.root, s.out, opened, c.Only...)
+	return do(opened)
 }
 
 // rehearse rehearses on a stack, which is not what it was afterwards. The stack in another Region is taken down.

@@ -29,6 +29,7 @@ type arguments struct {
 	Test      testCommand      `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
 	Chaos     chaosCommand     `cmd:"" help:"Kill processes at random under load, on a stack of its own, and check what is left."`
 	Rehearse  rehearseCommand  `cmd:"" help:"Lose data under load and recover it by the runbooks, on a stack of its own, and count the money."`
+	Upgrade   upgradeCommand   `cmd:"" name:"rehearse-upgrade" help:"Deploy this release over an earlier one and go back under load, on a stack of its own, and count the money."`
 	Bootstrap bootstrapCommand `cmd:"" help:"Prepare a stage's account and Region for deployments."`
 	Deploy    deployCommand    `cmd:"" help:"Deploy a stage to AWS with your credentials."`
 	Diff      diffCommand      `cmd:"" help:"Show what deploying a stage would change."`
