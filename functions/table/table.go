@@ -50,3 +50,15 @@ const (
 // APIKeys is the table of API keys, one item each. It is apart from the payments, so that whoever authenticates reads nothing
 // else, and whoever moves money can't make a key.
 func APIKeys() schema.Table { return schema.Table{Key: KeyID, TTL: KeyGone} }
+
+// Attributes of the table of the drift job's progress.
+const (
+	// DriftKey is its partition key: "pass/…", "piece/…", or "begin".
+	DriftKey = "id"
+	// DriftGone is the TTL, in epoch seconds.
+	DriftGone = "ttl"
+)
+
+// Drift is the table of what the drift job has compared: an item for each pass over an hour, and for each piece of it. Nothing in
+// it can't be compared anew.
+func Drift() schema.Table { return schema.Table{Key: DriftKey, TTL: DriftGone} }

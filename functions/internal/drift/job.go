@@ -82,7 +82,7 @@ func New(cfg Config) (*Job, error) {
 	return &Job{
 		cfg:      cfg,
 		tables:   tables{cfg: cfg, messages: decoder},
-		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout, cfg.Authorize),
+		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout, cfg.Authorize, cfg.Pause),
 	}, nil
 }
 
@@ -141,21 +141,61 @@ func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
 	if err != nil {
 		return Report{Window: w, Unfinished: true}, err
 	}
-	r := newRun(j, w, now)
-	if err = r.all(ctx); err == nil && r.report.Unreadable > 0 {
-		err = fmt.Errorf("drift: %d rows, messages or records are of a release that this one does not know, or are malformed", r.report.Unreadable)
+	report, err := j.compare(ctx, newRun(j, w, now, j.tell(ctx)))
+	if err == nil && report.Unreadable > 0 {
+		err = report.unreadableError()
+		report.Unfinished = true
 	}
-	report := r.finish(err != nil)
-	for _, d := range report.Drifts {
-		j.cfg.Logger.WarnContext(ctx, metric.DriftFound, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
+	if err != nil {
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", err)
 	}
+	return report, err
+}
+
+// CheckLast compares the end of a window, and says where it stopped: the report's window begins there, and all of that is
+// compared. It stops at the window's beginning, or at the first page after which enough says so; enough gets the number of rows so
+// far. Findings whose [Drift.ID] is known are not reported again. What can't be read, or is not answered about, is in the report and
+// in the log, and is no error. With an error nothing counts as compared, although findings are in the log.
+func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough func(rows int) bool) (Report, error) {
+	now := j.cfg.Now()
+	w, err := j.window(w, now)
+	if err != nil {
+		return Report{Window: w, Unfinished: true}, err
+	}
+	r := newRun(j, w, now, j.tell(ctx), known...)
+	r.enough = enough
+	report, err := j.compare(ctx, r)
 	switch {
 	case err != nil:
 		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", err)
-	case report.Unanswered > 0:
+	case report.Unreadable > 0:
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", report.unreadableError())
+	}
+	return report, err
+}
+
+// compare runs, and logs what it finds.
+func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
+	err := r.all(ctx)
+	report := r.finish(err != nil)
+	for _, d := range report.Drifts {
+		r.tell(d)
+	}
+	if err == nil && report.Unanswered > 0 {
 		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", "the provider did not answer about all rows", "unanswered", report.Unanswered)
 	}
 	return report, err
+}
+
+// tell logs a finding, which is its metric.
+func (j *Job) tell(ctx context.Context) func(Drift) {
+	return func(d Drift) {
+		j.cfg.Logger.WarnContext(ctx, metric.DriftFound, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
+	}
+}
+
+func (r Report) unreadableError() error {
+	return fmt.Errorf("drift: %d rows, messages or records are of a release that this one does not know, or are malformed", r.Unreadable)
 }
 
 func (j *Job) window(w Window, now time.Time) (Window, error) {
