@@ -18,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
@@ -44,6 +45,24 @@ func invoked(ctx context.Context, t *testing.T, payload string) (any, error) {
 		t.Fatal(err)
 	}
 	return run(ctx, json.RawMessage(payload))
+}
+
+// Fewer shards than rows were written with would miss rows: the function does not start.
+func TestFewerLedgerShardsThanWrittenAreRefusedAtStart(t *testing.T) {
+	s := lambdatest.New(t)
+	if err := (payments.LedgerShards{Client: s.Client, Table: s.Payments, Number: 8}).Record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for number, refused := range map[string]bool{"4": true, "8": false, "9": false} {
+		t.Setenv("LEDGER_SHARDS", number)
+		cfg, err := config.Read[config.DriftJob]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := handler(t.Context(), cfg); (err != nil) != refused || refused && !strings.Contains(err.Error(), "LEDGER_SHARDS") {
+			t.Errorf("%s shards: %v, refused: %t", number, err, refused)
+		}
+	}
 }
 
 // The schedule has the function plan: the hours that are due go into the queue, piece by piece, and each message has one of them

@@ -22,8 +22,17 @@ func Payments() schema.Table {
 	return schema.Table{Key: Key, Index: schema.Index{Name: "ledger", Partition: Hour, Sort: CreatedAt}}
 }
 
-// LedgerShards is how many partitions an hour of the ledger index has: each takes 1,000 rows a second.
+// LedgerShards is how many partitions an hour of the ledger index has by default: each takes 1,000 rows a second.
 const LedgerShards = 4
+
+// LedgerShardsMax is the most: whoever lists an hour asks each of them.
+const LedgerShardsMax = 256
+
+// ShardsKey is the key of the row that keeps the highest number of shards, and Shards its attribute.
+const (
+	ShardsKey = ".ledger-shards"
+	Shards    = schema.Shards
+)
 
 // Attributes of the table of API keys.
 const (

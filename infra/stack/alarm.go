@@ -124,6 +124,10 @@ var alarms = []alarm{
 		id: "DriftFailed", metric: metric.DriftFailed, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
 		description: "Not all could be compared: a table or the provider did not answer, or there was no time. What was not compared is not known to be clean.",
 	},
+	{
+		id: "DriftLate", metric: metric.DriftLate, threshold: 1, period: time.Hour, periods: 1, ofLast: 2,
+		description: "An hour is not compared two hours after it could have been: its pieces fail, or there are more rows than the drift job compares in an hour.",
+	},
 }
 
 // watch is an alarm on a metric of whoever's.

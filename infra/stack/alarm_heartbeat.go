@@ -28,7 +28,7 @@ func (m monitor) addHeartbeats() {
 		},
 		{
 			id: "DriftSilent", metric: m.runs(metric.DriftRun, time.Hour), threshold: 1, periods: 3, ofLast: 3,
-			description: "The drift job has not run to its end for three hours. A difference from the provider's books would not be seen.",
+			description: "The drift job has compared no hour to its end for three hours. A difference from the provider's books would not be seen.",
 		},
 	} {
 		w.heartbeat = true

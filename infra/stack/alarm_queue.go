@@ -16,11 +16,13 @@ const (
 	wakeUpAgeMax = 15*time.Minute + 6*workerTimeout
 	// deadLetterAgeMax is half of the time after which SQS drops a dead letter.
 	deadLetterAgeMax = 7 * 24 * time.Hour
+	// driftPieceAgeMax is that of an hour that is late (DriftLate).
+	driftPieceAgeMax = 2 * time.Hour
 )
 
 // addQueues watches the queues themselves, whose metrics are SQS's. Each alarm rings in two of three minutes: a single one may
 // be a restart's.
-func (m monitor) addQueues(queues *idemconstruct.Queues) {
+func (m monitor) addQueues(queues *idemconstruct.Queues, compared progress) {
 	every := options("Maximum", time.Minute)
 	for _, w := range []watch{
 		{
@@ -34,6 +36,14 @@ func (m monitor) addQueues(queues *idemconstruct.Queues) {
 		{
 			id: "WakeUpsLate", metric: queues.WakeUps.MetricApproximateAgeOfOldestMessage(every), threshold: wakeUpAgeMax.Seconds(),
 			description: "Wake-ups are older than any delay: the worker fails, is throttled, or can't keep up. Nothing is lost; operations stay pending.",
+		},
+		{
+			id: "DriftPiecesOld", metric: compared.pieces.MetricApproximateAgeOfOldestMessage(every), threshold: driftPieceAgeMax.Seconds(),
+			description: "Pieces of the drift job wait, or fail, for two hours. Hours are compared late, or not at all.",
+		},
+		{
+			id: "DriftDeadLetters", metric: compared.dead.MetricApproximateNumberOfMessagesVisible(every), threshold: 1,
+			description: "Runs of the drift job have ended with a failure or with their process five times for a piece, or somebody else has sent to its queue. The planner sends pieces again.",
 		},
 	} {
 		w.periods, w.ofLast = 2, 3

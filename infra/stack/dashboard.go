@@ -47,7 +47,7 @@ func (p parts) dashboard(scope constructs.Construct, m monitor, w watched) {
 			{
 				graph("Function errors", &errors),
 				graph("Function throttles", &throttles),
-				graph("Runs and drift", count(metric.SweepRun, metric.ReconcileRun, metric.DriftRun, metric.DriftFound, metric.DriftFailed)),
+				graph("Runs and drift", count(metric.SweepRun, metric.ReconcileRun, metric.DriftRun, metric.DriftFound, metric.DriftFailed, metric.DriftLate)),
 			},
 			{
 				graph("Wake-ups, oldest in s", &[]awscloudwatch.IMetric{p.queues.WakeUps.MetricApproximateAgeOfOldestMessage(every("Maximum"))}),

@@ -19,13 +19,14 @@ type watched struct {
 	functions map[string]awslambda.IFunction
 	reader    awslambda.IFunction
 	rules     []awsevents.Rule
+	compared  progress
 }
 
 // watch adds every alarm, and the dashboard. A local stack has no dashboard, and no alarm on an expression: emulators refuse
 // those, and evaluate none.
 func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
 	m.addCounts()
-	m.addQueues(p.queues)
+	m.addQueues(p.queues, w.compared)
 	m.addHeartbeats()
 	m.addBacklog()
 	m.addStream(w.reader)
@@ -37,7 +38,7 @@ func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
 	for _, id := range slices.Sorted(maps.Keys(w.functions)) {
 		p := often
 		if id == "Drift" {
-			p = hourly // as its schedule
+			p = hourly // as its hours
 		}
 		m.addFunction(id, w.functions[id], p)
 	}
@@ -45,6 +46,7 @@ func (p parts) watch(scope constructs.Construct, m monitor, w watched) {
 	m.addTable("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
 	m.addTable("Payments", p.payments, table.Payments().Index.Name)
 	m.addTable("ApiKeys", p.apiKeys, "")
+	m.addTable("DriftProgress", w.compared.table, "")
 	if p.keys != nil {
 		m.addTable("Keys", p.keys.Table, "")
 	}

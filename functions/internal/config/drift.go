@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Drift is the configuration of the drift job, function and command.
 type Drift struct {
@@ -14,7 +17,7 @@ type Drift struct {
 	Grace time.Duration `env:"DRIFT_GRACE" envDefault:"15m"`
 }
 
-func (d Drift) check() error { return d.Provider.check() }
+func (d Drift) check() error { return errors.Join(d.Tables.check(), d.Provider.check()) }
 
 // DriftJob is the configuration of the drift function, which compares hours in pieces besides.
 type DriftJob struct {

@@ -51,7 +51,7 @@ func (h *hours) enter(hour time.Time) {
 	if h.window.To.Before(to) {
 		to = h.window.To
 	}
-	for n := range table.LedgerShards {
+	for n := range h.tables.cfg.LedgerShards {
 		h.shards = append(h.shards, &shard{partition: payments.LedgerPartition(hour, n), from: from, to: to})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
@@ -44,6 +45,9 @@ type Config struct {
 	// WorkMax is how long a message may be worked on before it counts as stuck: the topics' AgeMax, and what a last attempt
 	// takes. Default 25 h.
 	WorkMax time.Duration
+	// LedgerShards is how many partitions an hour of the ledger index has. Nothing is compared where rows were written with more.
+	// Default table.LedgerShards.
+	LedgerShards int
 	// Now is the clock, default time.Now. Pause waits, or returns the context's error; default a timer.
 	Now   func() time.Time
 	Pause func(context.Context, time.Duration) error
@@ -74,7 +78,7 @@ func New(cfg Config) (*Job, error) {
 		return nil, err
 	}
 	decoder, err := dynamo.New(cfg.Client, dynamo.Config{
-		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, Translate: payments.Items(cfg.PaymentsTable),
+		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, Translate: payments.Items(cfg.PaymentsTable, cfg.LedgerShards),
 	})
 	if err != nil {
 		return nil, err
@@ -92,6 +96,7 @@ func (c Config) withDefaults() Config {
 	c.Grace = cmp.Or(c.Grace, 15*time.Minute)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.WorkMax = cmp.Or(c.WorkMax, 25*time.Hour)
+	c.LedgerShards = cmp.Or(c.LedgerShards, table.LedgerShards)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -126,6 +131,8 @@ func (c Config) validate() error {
 		return broken("Grace", c.Grace, fmt.Sprintf("must be at least ListingDelay = %v", c.ListingDelay))
 	case c.Retention < 0:
 		return broken("Retention", c.Retention, "must not be negative")
+	case c.LedgerShards < 1 || c.LedgerShards > table.LedgerShardsMax:
+		return broken("LedgerShards", c.LedgerShards, fmt.Sprintf("must be 1 to %d", table.LedgerShardsMax))
 	case c.WorkMax < 0:
 		return broken("WorkMax", c.WorkMax, "must not be negative")
 	}
@@ -176,7 +183,10 @@ func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough fu
 
 // compare runs, and logs what it finds.
 func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
-	err := r.all(ctx)
+	err := j.CheckShards(ctx)
+	if err == nil {
+		err = r.all(ctx)
+	}
 	report := r.finish(err != nil)
 	for _, d := range report.Drifts {
 		r.tell(d)
@@ -185,6 +195,12 @@ func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
 		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", "the provider did not answer about all rows", "unanswered", report.Unanswered)
 	}
 	return report, err
+}
+
+// CheckShards returns an [*idem.ConfigError] where rows were written with more shards than the job reads. Each comparison asks anew:
+// while a deployment raises the number, a process of the release before it may go on.
+func (j *Job) CheckShards(ctx context.Context) error {
+	return payments.LedgerShards{Client: j.cfg.Client, Table: j.cfg.PaymentsTable, Number: j.cfg.LedgerShards}.Check(ctx)
 }
 
 // tell logs a finding, which is its metric.

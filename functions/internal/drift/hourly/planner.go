@@ -117,7 +117,7 @@ func (l *Planner) pass(ctx context.Context, g progress, now time.Time, plan *Pla
 	plan.Open++
 	if at := g.dueAt(l.Grace).Add(lateAfter); now.After(at) {
 		plan.Late++
-		l.Logger.ErrorContext(ctx, metric.DriftLate, "hour", g.Hour, "after", g.After, "pieces_left", len(left), "pieces", g.parts, "alarm", true)
+		l.Logger.ErrorContext(ctx, metric.DriftLate, "hour", g.Hour, "after", g.After, "pieces_left", len(left), "pieces", g.parts)
 	}
 	if len(free) == 0 || now.Sub(g.sentAt) < resendAfter {
 		return nil

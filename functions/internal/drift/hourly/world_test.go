@@ -102,7 +102,7 @@ func (w *world) plant(at time.Time, here int64) {
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, "tenant-a", operation)
 	p.ID = strings.TrimPrefix(pk, "payment#tenant-a/")
-	put, err := payments.Items(w.prefix + "-payments")(payments.InsertPayment{Payment: p})
+	put, err := payments.Items(w.prefix+"-payments", table.LedgerShards)(payments.InsertPayment{Payment: p})
 	w.ok(err)
 	_, err = w.client.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: put.Put.TableName, Item: put.Put.Item})
 	w.ok(err)
