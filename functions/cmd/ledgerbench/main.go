@@ -2,8 +2,8 @@
 // charged, each with its message and its record, spread over one hour, and has as many workers as the hour has pieces compare it. It
 // prints calls, units, time and memory, and fails where anything is compared twice, or not at all, or drifts.
 //
-//	go run ./functions/cmd/ledgerbench --rows 1000000 --removed   # rows two days old, whose messages and records TTL has removed
-//	go run ./functions/cmd/ledgerbench --rows 100000              # minutes, most of them to fill the tables
+//	go run ./functions/cmd/ledgerbench                  # 100,000 rows: minutes, most of them to fill the tables
+//	go run ./functions/cmd/ledgerbench --removed        # rows two days old, whose messages and records TTL has removed
 //
 // It is here, and not in bench, because it measures what is internal to the functions.
 package main
