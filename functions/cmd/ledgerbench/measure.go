@@ -22,6 +22,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/drift/hourly"
 	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 )
 
 // figures are what comparing the hour took.
@@ -60,7 +61,7 @@ func (l *ledger) measure(ctx context.Context, parts int) (figures, error) {
 	provider := httptest.NewServer(l)
 	defer provider.Close()
 	count := &counter{calls: map[string]int{}}
-	client := dynamodb.New(l.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: count} })
+	client := dynamodb.New(l.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: count}) })
 	now := hour.Add(50 * time.Hour)
 	if l.whole {
 		now = hour.Add(90 * time.Minute)

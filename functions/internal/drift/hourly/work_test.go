@@ -18,7 +18,7 @@ func TestAnHourIsComparedInPieces(t *testing.T) {
 	w := newWorld(t)
 	w.plan(t, hourly.Plan{}) // the first hour that is planned
 	w.plantHour(330)
-	p := w.start(http.DefaultTransport)
+	p := w.start(wire)
 	if plan, err := p.planner.Plan(t.Context()); err != nil || plan.Sent != plan.Open*4 || plan.Done != 0 || plan.Open < 3 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
@@ -81,7 +81,7 @@ func (w *world) crashAtEveryCall(mode string) {
 		w.clock.Advance(12 * time.Minute)
 		_ = w.start(second, own).Work(w.Context(), whole) // what became of it, the row says
 		w.clock.Advance(12 * time.Minute)
-		if err := w.start(http.DefaultTransport, own).Work(w.Context(), whole); err != nil {
+		if err := w.start(wire, own).Work(w.Context(), whole); err != nil {
 			w.Fatalf("%s at call %d: %v", mode, n, err)
 		}
 		report, done := w.kept(name, "piece/48/2101-02-03T10/0")
@@ -109,7 +109,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		close(g.frozen)
 		<-g.thawn
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return wire.RoundTrip(r)
 }
 
 // A worker that comes back from a freeze after its lease changes nothing: neither what another has done meanwhile, nor its counts.
@@ -124,7 +124,7 @@ func TestAFrozenWorkerIsFencedOff(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.start(g, own).Work(t.Context(), whole) }()
 		<-g.frozen
-		other := w.start(http.DefaultTransport, own)
+		other := w.start(wire, own)
 		w.ok(other.Work(t.Context(), whole)) // its lease is not over: left alone
 		if _, done := w.kept(name, "piece/48/2101-02-03T10/0"); done {
 			t.Errorf("frozen at call %d: done beside its worker", at)
@@ -149,7 +149,7 @@ func TestAPieceGoesOnInTheNextInvocation(t *testing.T) {
 		runs++
 		ctx, cancel := context.WithDeadline(t.Context(), w.clock.Now().Add(25*time.Second))
 		defer cancel()
-		p := w.start(http.DefaultTransport, func(c *hourly.Config) {
+		p := w.start(wire, func(c *hourly.Config) {
 			clock := c.Now
 			ticks := 0
 			c.Now = func() time.Time { ticks++; return clock().Add(time.Duration(ticks) * time.Second) } // each look takes a second
@@ -180,7 +180,7 @@ func TestALostPieceIsSentAgain(t *testing.T) {
 	lost := w.take()
 	w.clock.Advance(15 * time.Minute)
 	w.plan(t, hourly.Plan{Open: 1, Sent: 4})
-	p := w.start(http.DefaultTransport)
+	p := w.start(wire)
 	for _, piece := range w.take()[:3] {
 		w.ok(p.Work(t.Context(), piece))
 	}
@@ -205,7 +205,7 @@ func TestALostPieceIsSentAgain(t *testing.T) {
 // plan demands what a run of the planner does.
 func (w *world) plan(t *testing.T, want hourly.Plan) {
 	t.Helper()
-	plan, err := w.start(http.DefaultTransport).planner.Plan(t.Context())
+	plan, err := w.start(wire).planner.Plan(t.Context())
 	if err != nil || plan != want {
 		t.Errorf("%+v, %v, want %+v", plan, err, want)
 	}
@@ -219,7 +219,7 @@ func TestPartsMayChangeWhilePassesAreOpen(t *testing.T) {
 	w.plan(t, hourly.Plan{Open: 1, Sent: 4})
 	w.take()
 	w.clock.Advance(time.Hour)
-	p := w.start(http.DefaultTransport, func(c *hourly.Config) { c.Parts = 7 })
+	p := w.start(wire, func(c *hourly.Config) { c.Parts = 7 })
 	if plan, err := p.planner.Plan(t.Context()); err != nil || plan.Open != 3 || plan.Sent != 4+7+7 {
 		t.Errorf("%+v, %v", plan, err)
 	}
@@ -243,7 +243,7 @@ func TestThePlannerSurvivesACrashAtEveryCall(t *testing.T) {
 			w.take()
 			cut := &accident{at: n, mode: mode}
 			first := w.start(cut, own)
-			well := w.start(http.DefaultTransport, own)
+			well := w.start(wire, own)
 			for range 3 { // begin, send, close
 				_, _ = first.planner.Plan(t.Context())
 				w.clock.Advance(time.Hour + grace + 2*time.Minute)
@@ -286,7 +286,7 @@ func TestWhatIsNoPieceIsRefused(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 	w := newWorld(t)
-	if err := w.start(http.DefaultTransport).Work(t.Context(), whole); err == nil {
+	if err := w.start(wire).Work(t.Context(), whole); err == nil {
 		t.Error("a piece is worked on that is not due")
 	}
 	if _, done := w.kept(w.prefix+"-drift", "piece/48/2101-02-03T10/0"); done {
@@ -320,7 +320,7 @@ func TestAProviderThatFailsLeavesThePieceFree(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	w.clock.Advance(12 * time.Minute)
-	w.ok(w.start(http.DefaultTransport).Work(t.Context(), whole))
+	w.ok(w.start(wire).Work(t.Context(), whole))
 	report, done := w.kept(w.prefix+"-drift", "piece/48/2101-02-03T10/0")
 	w.exact("after a failure", report, done)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/idemtest"
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
@@ -40,6 +41,9 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 var hour = time.Date(2101, 2, 3, 10, 0, 0, 0, time.UTC)
 
 const grace = 15 * time.Minute
+
+// wire is what every process calls through. It is not Go's default, whose connections the end of any test's server closes.
+var wire = http.DefaultTransport.(*http.Transport).Clone()
 
 // world is a ledger, a provider, and the table of what is compared, on a clock that only the test moves.
 type world struct {
@@ -115,7 +119,7 @@ func (w *world) charge(key string) {
 	w.ok(err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
-	res, err := http.DefaultClient.Do(r)
+	res, err := (&http.Client{Transport: wire}).Do(r)
 	w.ok(err)
 	res.Body.Close()
 	if res.StatusCode != http.StatusCreated {
@@ -145,7 +149,7 @@ func (w *world) start(transport http.RoundTripper, change ...func(*hourly.Config
 	w.Helper()
 	logger := slog.New(slog.NewJSONHandler(lines{w}, nil))
 	client := dynamodb.New(w.client.Options(), func(o *dynamodb.Options) {
-		o.HTTPClient = &http.Client{Transport: transport}
+		o.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: transport})
 		o.RetryMaxAttempts = 2
 		o.Retryer = aws.NopRetryer{}
 	})
@@ -257,7 +261,7 @@ func (a *accident) RoundTrip(r *http.Request) (*http.Response, error) {
 			Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slower"}`)),
 		}, nil
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
+	res, err := wire.RoundTrip(r)
 	if now && err == nil {
 		res.Body.Close()
 		return nil, errCut
