@@ -116,7 +116,7 @@ func TestPlansAgreeWithASecondComputation(t *testing.T) {
 			is("api", p.Functions[0].Planned, api)
 			is("authorizer", p.Functions[1].Planned, authorizer)
 			is("worker", p.Functions[2].Planned, lanes)
-			is("executions", p.Quotas[0].Needed, max(api+authorizer+lanes+2*min(16, max(8, ceil(2*rate, 700)))+1, ceil(requests, 7)))
+			is("executions", p.Quotas[0].Needed, max(api+authorizer+lanes+2*min(16, max(8, ceil(2*rate, 700)))+4, ceil(requests, 7)))
 			is("gateway", p.Quotas[1].Needed, ceil(requests*10, 7))
 			month := 730 * 3600.0
 			perSecond := (0.625*16*float64(rate) + 0.125*(2.1*float64(rate)+float64(requests)/2)) / 1e6

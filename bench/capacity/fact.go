@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/idem-go/idem-aws/functions/table"
 )
 
 // Files of the checkout that facts are read from, each held by a test of its own.
@@ -45,6 +43,8 @@ type Deployed struct {
 	// OutboxShards are those of each queue of the outbox index, LedgerShards those of an hour of the ledger index.
 	OutboxShards int `json:"outbox_shards"`
 	LedgerShards int `json:"ledger_shards"`
+	// DriftParts is how many pieces of the drift job run at a time.
+	DriftParts int `json:"drift_parts"`
 	// StreamBatch and StreamParallel are the stream mapping's: records of an invocation, and batches of a shard at once.
 	StreamBatch    float64 `json:"stream_batch"`
 	StreamParallel float64 `json:"stream_parallel"`
@@ -163,7 +163,7 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 	if err := json.Unmarshal(text, &template); err != nil {
 		return Deployed{}, err
 	}
-	d = Deployed{LedgerShards: table.LedgerShards, MemoryMiB: map[string]float64{}}
+	d = Deployed{MemoryMiB: map[string]float64{}}
 	targets := 0 // the sweep's and the reconciler's, as many each
 	for id, resource := range template.Resources {
 		p := resource.Properties
@@ -171,9 +171,12 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 		case "AWS::Lambda::Function":
 			name, _, _ := strings.Cut(id, "Function")
 			d.MemoryMiB[strings.ToLower(name)] = p.MemorySize
-			if shards, ok := p.Environment.Variables["OUTBOX_SHARDS"].(string); ok && name == "Api" {
-				if d.OutboxShards, err = strconv.Atoi(shards); err != nil {
-					return Deployed{}, err
+			for variable, into := range map[string]*int{"Api OUTBOX_SHARDS": &d.OutboxShards, "Api LEDGER_SHARDS": &d.LedgerShards, "Drift DRIFT_PARTS": &d.DriftParts} {
+				function, key, _ := strings.Cut(variable, " ")
+				if value, ok := p.Environment.Variables[key].(string); ok && name == function {
+					if *into, err = strconv.Atoi(value); err != nil {
+						return Deployed{}, err
+					}
 				}
 			}
 		case "AWS::Events::Rule":
@@ -185,13 +188,13 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 		case "AWS::Lambda::EventSourceMapping":
 			if p.ParallelizationFactor != 0 {
 				d.StreamBatch, d.StreamParallel = p.BatchSize, p.ParallelizationFactor
-			} else {
+			} else if strings.HasPrefix(id, "DeliveryWakeUps") {
 				d.QueueBatch = p.BatchSize
 			}
 		}
 	}
 	d.SweepRuns = targets / 2
-	if d.SweepRuns == 0 || d.OutboxShards == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
+	if d.SweepRuns == 0 || d.OutboxShards == 0 || d.LedgerShards == 0 || d.DriftParts == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
 		return Deployed{}, fmt.Errorf("a function, mapping or schedule is missing: %+v", d)
 	}
 	return d, nil

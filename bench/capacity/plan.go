@@ -23,9 +23,11 @@ const (
 	eventualRead = 0.5
 	// ledgerWrites is what the ledger index of package table consumes of each payment: keys only, which never change.
 	ledgerWrites = 1
-	// driftRuns is how many of the drift job run at a time, and sweepRunsMax the most calls that share the shards in a minute.
-	driftRuns    = 1
+	// sweepRunsMax is the most calls that share the shards in a minute.
 	sweepRunsMax = 16
+	// driftRows is how many rows a second one piece of the drift job compares, and driftPasses how often each row is: four calls to
+	// DynamoDB and one or two to the provider for a hundred rows, one after the other. Assumed.
+	driftRows, driftPasses = 400, 3
 	// sweepMax is how many messages one call of the sweep reads (outbox.Config.SweepMax): where the worker reads the stream itself.
 	sweepMax = 10_000
 	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue with outbox=sqs.
@@ -250,7 +252,7 @@ func functions(t Traffic, f facts, from []Mapping) []Function {
 
 // scheduled is how many executions sweep, reconciler and drift job have at once, with as many shards as are needed.
 func scheduled(p Plan) float64 {
-	return 2*min(max(float64(p.Deployed.SweepRuns), p.Indexes[0].Shards), sweepRunsMax) + driftRuns
+	return 2*min(max(float64(p.Deployed.SweepRuns), p.Indexes[0].Shards), sweepRunsMax) + float64(p.Deployed.DriftParts)
 }
 
 // quotas are planned with the same room as the rest.
@@ -289,7 +291,11 @@ func limits(p Plan) []Limit {
 		},
 		{
 			What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
-			Remedy: "raise the constant table.LedgerShards to " + figure(ledger.Shards),
+			Remedy: "deploy with ledgerShards=" + figure(ledger.Shards),
+		},
+		{
+			What: "drift job, pieces at once " + figure(float64(d.DriftParts)), Carries: float64(d.DriftParts) * driftRows / driftPasses,
+			Remedy: "deploy with driftParts=" + figure(math.Ceil(t.Rate*driftPasses/driftRows)) + ", at most 60",
 		},
 	}
 	const newPartitions = newTableWrites / partitionWrites

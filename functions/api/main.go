@@ -58,6 +58,7 @@ func handler(ctx context.Context, cfg config.API) (awslambda.Handler, error) {
 		return nil, err
 	}
 	parts.RecordShards(ctx)
+	parts.RecordLedgerShards(ctx, cfg.Tables)
 	return parts.Tracing.Lambda(awslambda.HTTP(parts.Tracing.HTTP(app), awslambda.Config{
 		Logger: parts.Logger, DocsURL: payments.DocsURL, FunctionTimeout: cfg.FunctionTimeout,
 		ExplicitRoutes: true, // of package route

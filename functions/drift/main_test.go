@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,6 +18,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/drift"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
@@ -24,7 +28,15 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 // compared invokes the function with an event, as its environment makes it.
 func compared(ctx context.Context, t *testing.T, payload string) (drift.Report, error) {
 	t.Helper()
-	cfg, err := config.Read[config.Drift]()
+	answer, err := invoked(ctx, t, payload)
+	report, _ := answer.(drift.Report)
+	return report, err
+}
+
+// invoked is what the function answers.
+func invoked(ctx context.Context, t *testing.T, payload string) (any, error) {
+	t.Helper()
+	cfg, err := config.Read[config.DriftJob]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,18 +44,83 @@ func compared(ctx context.Context, t *testing.T, payload string) (drift.Report, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e event
-	if err := json.Unmarshal([]byte(payload), &e); err != nil {
+	return run(ctx, json.RawMessage(payload))
+}
+
+// Fewer shards than rows were written with would miss rows: the function does not start.
+func TestFewerLedgerShardsThanWrittenAreRefusedAtStart(t *testing.T) {
+	s := lambdatest.New(t)
+	if err := (payments.LedgerShards{Client: s.Client, Table: s.Payments, Number: 8}).Record(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return run(ctx, e)
+	for number, refused := range map[string]bool{"4": true, "8": false, "9": false} {
+		t.Setenv("LEDGER_SHARDS", number)
+		cfg, err := config.Read[config.DriftJob]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := handler(t.Context(), cfg); (err != nil) != refused || refused && !strings.Contains(err.Error(), "LEDGER_SHARDS") {
+			t.Errorf("%s shards: %v, refused: %t", number, err, refused)
+		}
+	}
+}
+
+// The schedule has the function plan: the hours that are due go into the queue, piece by piece, and each message has one of them
+// compared. When all are done, the next plan counts the hour.
+func TestHoursAreComparedThroughTheQueue(t *testing.T) {
+	s := lambdatest.New(t)
+	hour := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+	s.Put(t, s.Drift, map[string]types.AttributeValue{
+		"id": &types.AttributeValueMemberS{Value: "begin"}, "hr": &types.AttributeValueMemberS{Value: hour.Format(time.RFC3339)},
+		"rv": &types.AttributeValueMemberN{Value: "1"},
+	})
+	t.Setenv("DRIFT_PARTS", "3")
+	a := s.Accept(t, time.Since(hour.Add(30*time.Minute)))
+	log := lambdatest.Log(t)
+	if _, err := invoked(t.Context(), t, `{"plan":true}`); err != nil {
+		t.Fatal(err)
+	}
+	sent := s.Queues.Pieces()
+	if len(sent) < 3 {
+		t.Fatalf("%+v", sent)
+	}
+	for i, message := range sent {
+		event, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{MessageId: fmt.Sprint(i), Body: message.Body, EventSource: "aws:sqs"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := invoked(t.Context(), t, string(event))
+		if text, _ := answer.(json.RawMessage); err != nil || strings.Contains(string(text), "itemIdentifier") {
+			t.Errorf("%s: %s, %v", message.Body, text, err)
+		}
+	}
+	a.Charge(t)
+	if _, err := invoked(t.Context(), t, `{"plan":true}`); err != nil {
+		t.Fatal(err)
+	}
+	hours := 0.0
+	for _, line := range log() {
+		hours += line.Metrics["drift.run"]
+	}
+	if hours*3 != float64(len(sent)) {
+		t.Errorf("%g passes are done, of %d pieces", hours, len(sent))
+	}
+}
+
+// A message that is no piece comes again, and to the dead-letter queue in the end; it stops no other.
+func TestAMessageThatIsNoPieceFailsAlone(t *testing.T) {
+	lambdatest.New(t)
+	answer, err := invoked(t.Context(), t, `{"Records":[{"messageId":"m1","eventSource":"aws:sqs","body":"{}"}]}`)
+	if text, _ := answer.(json.RawMessage); err != nil || !strings.Contains(string(text), "m1") {
+		t.Errorf("%s, %v", text, err)
+	}
 }
 
 // A run keeps time for its report and for the call that it is in.
 func TestAFunctionTimeoutThatLeavesNoTimeIsRefusedAtStart(t *testing.T) {
 	lambdatest.New(t)
 	t.Setenv("FUNCTION_TIMEOUT", "7s")
-	cfg, err := config.Read[config.Drift]()
+	cfg, err := config.Read[config.DriftJob]()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,17 @@ func Payments() schema.Table {
 	return schema.Table{Key: Key, Index: schema.Index{Name: "ledger", Partition: Hour, Sort: CreatedAt}}
 }
 
-// LedgerShards is how many partitions an hour of the ledger index has: each takes 1,000 rows a second.
+// LedgerShards is how many partitions an hour of the ledger index has by default: each takes 1,000 rows a second.
 const LedgerShards = 4
+
+// LedgerShardsMax is the most: whoever lists an hour asks each of them.
+const LedgerShardsMax = 256
+
+// ShardsKey is the key of the row that keeps the highest number of shards, and Shards its attribute.
+const (
+	ShardsKey = ".ledger-shards"
+	Shards    = schema.Shards
+)
 
 // Attributes of the table of API keys.
 const (
@@ -50,3 +59,15 @@ const (
 // APIKeys is the table of API keys, one item each. It is apart from the payments, so that whoever authenticates reads nothing
 // else, and whoever moves money can't make a key.
 func APIKeys() schema.Table { return schema.Table{Key: KeyID, TTL: KeyGone} }
+
+// Attributes of the table of the drift job's progress.
+const (
+	// DriftKey is its partition key: "pass/…", "piece/…", or "begin".
+	DriftKey = "id"
+	// DriftGone is the TTL, in epoch seconds.
+	DriftGone = "ttl"
+)
+
+// Drift is the table of what the drift job has compared: an item for each pass over an hour, and for each piece of it. Nothing in
+// it can't be compared anew.
+func Drift() schema.Table { return schema.Table{Key: DriftKey, TTL: DriftGone} }

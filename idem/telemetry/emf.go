@@ -42,7 +42,7 @@ var metrics = func() map[string][]definition {
 		metric.ReserveUnknown, metric.StoreError, metric.QuotaRejected, metric.Unprotected, metric.Observed, metric.ZombieKey,
 		metric.ReconcileResolved, metric.ReconcileFailed, metric.RecordUnreadable,
 		metric.RunMax, metric.SealNotAuthentic, metric.TimeoutShort, metric.WebhookContradicts,
-		metric.DriftFound, metric.DriftFailed, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,
+		metric.DriftFound, metric.DriftFailed, metric.DriftLate, metric.SweepRun, metric.ReconcileRun, metric.DriftRun,
 		metric.OutboxRetried, metric.OutboxUnknown, metric.OutboxAbandoned, metric.OutboxUnknownTopic, metric.OutboxEvidenced,
 		metric.OutboxSettleFailed, metric.OutboxDeadLetterLost, metric.OutboxMessageGone, metric.OutboxEvidenceLate,
 		metric.OutboxEvidenceDiffers, metric.OutboxEvidenceWeak, metric.OutboxRedriven, metric.OutboxClosed,

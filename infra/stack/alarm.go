@@ -36,6 +36,10 @@ var counts = []idemconstruct.Count{
 		ID: "DriftFailed", Metric: metric.DriftFailed, Threshold: 1, Period: time.Hour, Periods: 1, OfLast: 2,
 		Description: "Not all could be compared: a table or the provider did not answer, or there was no time. What was not compared is not known to be clean.",
 	},
+	{
+		ID: "DriftLate", Metric: metric.DriftLate, Threshold: 1, Period: time.Hour, Periods: 1, OfLast: 2,
+		Description: "An hour is not compared two hours after it could have been: its pieces fail, or there are more rows than the drift job compares in an hour.",
+	},
 }
 
 func newMonitor(scope constructs.Construct, config Config) *idemconstruct.Monitor {

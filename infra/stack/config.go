@@ -113,6 +113,12 @@ type Config struct {
 	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
 	// fill one. It may be raised, and never lowered. Default: 8.
 	OutboxShards int
+	// LedgerShards is how many partitions an hour of the payments table's index is spread over, 1 to 256; 1,000 payments, refunds and
+	// payouts per second fill one. It may be raised, and never lowered. Default: 4.
+	LedgerShards int
+	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 60. Default: 4, and 1 in
+	// local stacks.
+	DriftParts int
 	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with Local.
 	WaitMax int
 	// Quota is what each tenant may ask for. Default: 50 new keys and 100 look-ups a second, 1,000,000 active keys; no limits
@@ -232,6 +238,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.PaymentThrottle = r.throttle("paymentThrottle", "500/500", config.Local)
 	config.WaitMax = r.within("waitMax", waitSeconds(config.Local), 1, 25)
 	config.OutboxShards = r.shards("outboxShards")
+	r.readDrift(&config)
 	r.readConcurrency(&config)
 	r.readWakeUps(&config)
 	r.throughputs(&config)

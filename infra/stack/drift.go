@@ -1,13 +1,16 @@
 package stack
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -16,15 +19,66 @@ import (
 	"github.com/idem-go/idem-aws/infra/lint"
 )
 
-// The drift job. Windows overlap, so that what one run finds open is compared by the next; the one a day reaches
-// behind the longest that anything is worked on and unknown, two days.
+// The drift job. The window is that of an invocation without one.
 const (
 	driftTimeout    = 10 * time.Minute
 	driftWindow     = "2h"
 	driftGrace      = "15m"
 	localDriftGrace = "5s" // tests wait for it
-	driftDayWindow  = "50h"
+	// driftPeriod is how often it plans which hours to compare.
+	driftPeriod = 5 * time.Minute
+	// driftReceives is after how many runs that ended with their process a message is a dead letter. The piece itself is sent again.
+	driftReceives = 5
+	// driftPieceRetention is longer than a piece waits: what is lost is sent again after a quarter of an hour.
+	driftPieceRetention = 4 * time.Hour
+	driftLetterDays     = 14 // SQS's most
+	// partsMax is the job's bound on the pieces of an hour, and partsDefault compares a million rows an hour.
+	partsMax     = 60
+	partsDefault = 4
+	// ledgerShardsDefault is the functions' default too.
+	ledgerShardsDefault = table.LedgerShards
 )
+
+// readDrift reads how much the drift job compares at once, and how the ledger that it reads is spread.
+func (r *reader) readDrift(config *Config) {
+	parts := partsDefault
+	if config.Local {
+		parts = 1 // its functions share the machine with everything else
+	}
+	config.DriftParts = r.within("driftParts", parts, 1, partsMax)
+	config.LedgerShards = r.within("ledgerShards", ledgerShardsDefault, 1, table.LedgerShardsMax)
+}
+
+// progress is what the drift job keeps: what is compared, and the queue of pieces to compare.
+type progress struct {
+	table        awsdynamodb.ITableV2
+	pieces, dead awssqs.Queue
+}
+
+func (p parts) progress(scope constructs.Construct, own customerKeys) progress {
+	self := constructs.NewConstruct(scope, jsii.String("DriftPieces"))
+	encryption := awssqs.QueueEncryption_SQS_MANAGED
+	if own.queues != nil {
+		encryption = awssqs.QueueEncryption_KMS
+	}
+	queue := func(id string, props awssqs.QueueProps) awssqs.Queue {
+		props.Encryption, props.EncryptionMasterKey, props.EnforceSSL = encryption, own.queues, jsii.Bool(true)
+		props.RemovalPolicy = awscdk.RemovalPolicy_DESTROY
+		return awssqs.NewQueue(self, jsii.String(id), &props)
+	}
+	dead := queue("DeadLetter", awssqs.QueueProps{RetentionPeriod: awscdk.Duration_Days(jsii.Number(driftLetterDays))})
+	lint.Accept(dead, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: its pieces are sent again by the planner."})
+	return progress{
+		dead:  dead,
+		table: idemconstruct.NewTable(scope, "DriftProgress", table.Drift(), idemconstruct.TablesProps{Disposable: p.config.disposable(), Key: own.tables}),
+		pieces: queue("Queue", awssqs.QueueProps{
+			// AWS's rule for a queue behind Lambda: six function time-outs.
+			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(6 * driftTimeout.Seconds())),
+			RetentionPeriod:   awscdk.Duration_Seconds(jsii.Number(driftPieceRetention.Seconds())),
+			DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(driftReceives)},
+		}),
+	}
+}
 
 func (p parts) driftGrace() *string {
 	if p.config.Local {
@@ -33,8 +87,8 @@ func (p parts) driftGrace() *string {
 	return jsii.String(driftGrace)
 }
 
-// drift compares what is written with what the provider has; it may only read.
-func (p parts) drift() function {
+// drift compares what is written with what the provider has. It writes nothing but what it has compared.
+func (p parts) drift(kept progress) function {
 	index := idemconstruct.Within(p.payments.TableArn(), "/index/"+table.Payments().Index.Name)
 	environment := map[string]*string{
 		"IDEMPOTENCY_TABLE": p.tables.Idempotency.TableName(),
@@ -45,6 +99,10 @@ func (p parts) drift() function {
 		"RETENTION":         jsii.String(retention),
 		"DRIFT_WINDOW":      jsii.String(driftWindow),
 		"DRIFT_GRACE":       p.driftGrace(),
+		"DRIFT_TABLE":       kept.table.TableName(),
+		"DRIFT_QUEUE_URL":   kept.pieces.QueueUrl(),
+		"DRIFT_PARTS":       jsii.String(strconv.Itoa(p.config.DriftParts)),
+		"LEDGER_SHARDS":     p.ledgerShards(),
 	}
 	return function{
 		name: "drift", id: "Drift", description: "Compares keys, messages, payments and the provider's objects", memoryMiB: 512,
@@ -53,27 +111,51 @@ func (p parts) drift() function {
 			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"},
 				p.tables.Idempotency.TableArn(), p.tables.Outbox.TableArn(), p.payments.TableArn()),
 			idemconstruct.Allow([]string{"dynamodb:Query"}, index),
+			idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:PutItem"}, kept.table.TableArn()),
+			idemconstruct.Allow([]string{"sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}, kept.pieces.QueueArn()),
 		}, p.providerSecret(environment)...),
 	}
 }
 
-// scheduleDrift calls the function once an hour with the schedule's own event, and once a day with a long window.
-func scheduleDrift(scope constructs.Construct, drift awslambda.IFunction) []awsevents.Rule {
+func (p parts) ledgerShards() *string { return jsii.String(strconv.Itoa(p.config.LedgerShards)) }
+
+// runDrift has the function plan every few minutes, and compare the pieces in its queue: no more at once than an hour has.
+func runDrift(scope constructs.Construct, config Config, drift deployed, kept progress) awsevents.Rule {
 	self := constructs.NewConstruct(scope, jsii.String("DriftSchedule"))
-	rule := func(id, description string, every awscdk.Duration, event awsevents.RuleTargetInput) awsevents.Rule {
-		made := awsevents.NewRule(self, jsii.String(id), &awsevents.RuleProps{
-			Description: jsii.String(description),
-			Schedule:    awsevents.Schedule_Rate(every),
-			Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(drift, &awseventstargets.LambdaFunctionProps{
-				Event: event, MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)),
-			})},
-		})
-		lint.Accept(made, missedRuns)
-		return made
-	}
-	return []awsevents.Rule{
-		rule("Hour", "Compares the last hours with the provider", awscdk.Duration_Hours(jsii.Number(1)), nil),
-		rule("Day", "Compares what was unknown for long with the provider", awscdk.Duration_Days(jsii.Number(1)),
-			awsevents.RuleTargetInput_FromObject(map[string]any{"window": driftDayWindow})),
-	}
+	mapping := awslambda.NewEventSourceMapping(self, jsii.String("Pieces"), &awslambda.EventSourceMappingProps{
+		Target: drift.live, EventSourceArn: kept.pieces.QueueArn(), BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true),
+		MaxConcurrency: jsii.Number(max(config.DriftParts, concurrencyMin)),
+	})
+	lint.Accept(mapping, map[string]string{
+		"Serverless-LambdaEventSourceMappingDestination": "SQS mappings have no destination; the queue itself has a dead-letter queue.",
+	})
+	plan := awsevents.NewRule(self, jsii.String("Plan"), &awsevents.RuleProps{
+		Description: jsii.String("Puts the hours that are due into the drift job's queue, in pieces"),
+		Schedule:    awsevents.Schedule_Rate(awscdk.Duration_Minutes(jsii.Number(driftPeriod.Minutes()))),
+		Targets: &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(drift.live, &awseventstargets.LambdaFunctionProps{
+			Event:       awsevents.RuleTargetInput_FromObject(map[string]any{"plan": true}),
+			MaxEventAge: awscdk.Duration_Minutes(jsii.Number(driftPeriod.Minutes())), RetryAttempts: jsii.Number(0),
+		})},
+	})
+	lint.Accept(plan, missedRuns)
+	return plan
 }
+
+// driftPieceAgeMax is that of an hour that is late (DriftLate).
+const driftPieceAgeMax = 2 * time.Hour
+
+// watch adds the alarms on the queue of pieces. Each rings in two of three minutes: a single one may be a restart's.
+func (kept progress) watch(m *idemconstruct.Monitor) {
+	every := idemconstruct.Options("Maximum", time.Minute)
+	m.Add(idemconstruct.Watch{
+		ID: "DriftPiecesOld", Metric: kept.pieces.MetricApproximateAgeOfOldestMessage(every), Threshold: driftPieceAgeMax.Seconds(),
+		Description: "Pieces of the drift job wait, or fail, for two hours. Hours are compared late, or not at all.", Periods: 2, OfLast: 3,
+	})
+	m.Add(idemconstruct.Watch{
+		ID: "DriftDeadLetters", Metric: kept.dead.MetricApproximateNumberOfMessagesVisible(every), Threshold: 1, Periods: 2, OfLast: 3,
+		Description: "Runs of the drift job have ended with a failure or with their process five times for a piece, or somebody else has sent to its queue. The planner sends pieces again.",
+	})
+}
+
+// concurrencyMin is the least that Lambda takes for a queue.
+const concurrencyMin = 2

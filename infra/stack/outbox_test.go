@@ -25,7 +25,7 @@ func TestStreamMapping(t *testing.T) {
 		if relayed(variant) {
 			target = "RelayLive:live"
 		}
-		template.counts(t, "AWS::Lambda::EventSourceMapping", 2)
+		template.counts(t, "AWS::Lambda::EventSourceMapping", 3)
 		got := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryStream").Properties
 		destination := got["DestinationConfig"].(map[string]any)["OnFailure"].(map[string]any)["Destination"]
 		for name, pair := range map[string][2]string{
@@ -54,7 +54,7 @@ func TestStreamMapping(t *testing.T) {
 
 func TestQueues(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
-		template.counts(t, "AWS::SQS::Queue", 2)
+		template.counts(t, "AWS::SQS::Queue", 4)
 		wakeUps := template.only(t, "AWS::SQS::Queue", "QueuesWakeUps").Properties
 		redrive := wakeUps["RedrivePolicy"].(map[string]any)
 		if plain(redrive["deadLetterTargetArn"]) != "QueuesDeadLetter.Arn" || redrive["maxReceiveCount"] != 5.0 {

@@ -52,7 +52,9 @@ var permissions = map[string][]string{
 		"dynamodb:Query on TablesOutbox.Arn/index/queue",
 		"logs:CreateLogStream logs:PutLogEvents on ReconcileLogs.Arn",
 	}, deliver...),
-	"Drift": { // it reads, and nothing else
+	"Drift": { // it reads, and writes nothing but its progress
+		"dynamodb:BatchGetItem dynamodb:GetItem dynamodb:PutItem on DriftProgress.Arn",
+		"sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage sqs:SendMessage on DriftPiecesQueue.Arn",
 		"dynamodb:BatchGetItem dynamodb:GetItem on TablesIdempotency.Arn",
 		"dynamodb:BatchGetItem dynamodb:GetItem on TablesOutbox.Arn",
 		"dynamodb:BatchGetItem dynamodb:GetItem on Payments.Arn",

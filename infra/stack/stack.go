@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -86,8 +87,9 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep().add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
-	drift := p.drift().add(stack, config)
-	driftRules := scheduleDrift(stack, drift.live)
+	compared := p.progress(stack, own)
+	drift := p.drift(compared).add(stack, config)
+	driftPlan := runDrift(stack, config, drift, compared)
 	functions := map[string]deployed{"Api": api, "Worker": worker, "Sweep": sweep, "Reconcile": reconcile, "Drift": drift}
 	served := behind{application: api.live}
 	if config.Auth == Gateway {
@@ -107,7 +109,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	front := gateway(stack, config, served)
 	alarms := newMonitor(stack, config)
 	p.watch(stack, alarms, watched{
-		front: front, functions: functions, reader: reader, rules: append(driftRules, delivery.Schedules...),
+		front: front, functions: functions, reader: reader, rules: append([]awsevents.Rule{driftPlan}, delivery.Schedules...), compared: compared,
 	})
 	if config.Insights {
 		addInsights(stack, config, api.LogGroup())
@@ -225,6 +227,7 @@ func (p parts) outputs(stack awscdk.Stack) {
 	output(stack, "LongestRequest", p.longestRequest())
 	output(stack, "DriftGrace", p.driftGrace())
 	output(stack, "OutboxShards", p.outboxShards())
+	output(stack, "LedgerShards", p.ledgerShards())
 }
 
 func output(stack awscdk.Stack, name string, value *string) {
@@ -381,6 +384,7 @@ func (p parts) deliverEnvironment() map[string]*string {
 		"RETENTION":             jsii.String(retention),
 		"LONGEST_REQUEST":       p.longestRequest(),
 		"OUTBOX_SHARDS":         p.outboxShards(),
+		"LEDGER_SHARDS":         p.ledgerShards(),
 	}
 	maps.Copy(environment, tracesEnvironment(p.config))
 	if p.config.WakeUpsMax != 0 {

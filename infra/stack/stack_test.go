@@ -24,6 +24,7 @@ func TestTablesHaveTheShapeOfSchema(t *testing.T) {
 			"Payments":          table.Payments(),
 			"ApiKeys":           table.APIKeys(),
 			"AuditTable":        schema.Audit(),
+			"DriftProgress":     table.Drift(),
 		}
 		if chosen(variant, "encryption") {
 			shapes["KeysTable"] = schema.Keys()
@@ -124,7 +125,7 @@ func functions() map[string]functionSettings {
 		"PROVIDER_URL": "https://provider.example", "RETENTION": "24h",
 		"WAKE_UP_QUEUE_URL": "QueuesWakeUps", "DEAD_LETTER_QUEUE_URL": "QueuesDeadLetter", "PROVIDER_TIMEOUT": "5s",
 		"CLAIM_LEASE": "10s", "BACKOFF_MIN": "1s", "BACKOFF_MAX": "30s", "ATTEMPTS_MAX": "10", "LONGEST_REQUEST": "1m",
-		"OUTBOX_SHARDS": "8",
+		"OUTBOX_SHARDS": "8", "LEDGER_SHARDS": "4",
 	}
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
 	maps.Copy(api, deliver)
@@ -137,7 +138,8 @@ func functions() map[string]functionSettings {
 		"Drift": {600, 512, map[string]any{
 			"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 			"PROVIDER_URL": "https://provider.example", "PROVIDER_TIMEOUT": "5s", "RETENTION": "24h",
-			"DRIFT_WINDOW": "2h", "DRIFT_GRACE": "15m",
+			"DRIFT_WINDOW": "2h", "DRIFT_GRACE": "15m", "LEDGER_SHARDS": "4",
+			"DRIFT_TABLE": "DriftProgress", "DRIFT_QUEUE_URL": "DriftPiecesQueue", "DRIFT_PARTS": "4",
 		}},
 		"Webhook": {15, 256, maps.Clone(deliver)},
 		"Relay":   {30, 256, map[string]any{"WAKE_UP_QUEUE_URL": "QueuesWakeUps"}},
@@ -225,7 +227,7 @@ func TestFunctions(t *testing.T) {
 				want.environment["LONGEST_REQUEST"] = "15s"
 			}
 			if name == "Drift" && auth == "function" {
-				want.environment["DRIFT_GRACE"] = "5s"
+				want.environment["DRIFT_GRACE"], want.environment["DRIFT_PARTS"] = "5s", "1"
 			}
 			want.environment["FUNCTION_TIMEOUT"] = (time.Duration(want.timeout) * time.Second).String()
 			want.environment["METRICS_NAMESPACE"], want.environment["METRICS_SERVICE"] = "idem", stackName(variant)
@@ -340,18 +342,26 @@ func TestSweepAndReconcileRunEveryMinuteForEveryShard(t *testing.T) {
 	})
 }
 
-// Windows overlap, and the long one reaches behind all that may be unknown for long: ADR 0015's day after a topic's.
-func TestDriftRunsEveryHourAndEveryDay(t *testing.T) {
-	each(t, func(t *testing.T, _ string, template *synthesized) {
-		for id, want := range map[string][2]string{
-			"DriftScheduleHour": {"rate(1 hour)", ""}, "DriftScheduleDay": {"rate(1 day)", `{"window":"50h"}`},
-		} {
-			rule := template.only(t, "AWS::Events::Rule", id).Properties
-			target := rule["Targets"].([]any)[0].(map[string]any)
-			input, _ := target["Input"].(string)
-			if rule["ScheduleExpression"] != want[0] || input != want[1] || plain(target["Arn"]) != "DriftLive" {
-				t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
-			}
+// The function plans every few minutes, also in a stopped stack, and takes the pieces from a queue that holds each for six time-outs:
+// as many at once as an hour has.
+func TestTheDriftJobPlansAndTakesPieces(t *testing.T) {
+	each(t, func(t *testing.T, variant string, template *synthesized) {
+		rule := template.only(t, "AWS::Events::Rule", "DriftSchedulePlan").Properties
+		target := rule["Targets"].([]any)[0].(map[string]any)
+		if rule["ScheduleExpression"] != "rate(5 minutes)" || target["Input"] != `{"plan":true}` || plain(target["Arn"]) != "DriftLive" {
+			t.Errorf("%v calls %v", rule["ScheduleExpression"], target)
+		}
+		mapping := template.only(t, "AWS::Lambda::EventSourceMapping", "DriftSchedulePieces").Properties
+		most := map[bool]float64{true: 4, false: 2}[strings.HasSuffix(variant, "gateway")]
+		if plain(mapping["EventSourceArn"]) != "DriftPiecesQueue.Arn" || plain(mapping["FunctionName"]) != "DriftLive:live" || mapping["BatchSize"] != 1.0 ||
+			fmt.Sprint(mapping["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || mapping["ScalingConfig"].(map[string]any)["MaximumConcurrency"] != most {
+			t.Errorf("mapping %v", mapping)
+		}
+		queue := template.only(t, "AWS::SQS::Queue", "DriftPiecesQueue").Properties
+		redrive := queue["RedrivePolicy"].(map[string]any)
+		if plain(redrive["deadLetterTargetArn"]) != "DriftPiecesDeadLetter.Arn" || redrive["maxReceiveCount"] != 5.0 ||
+			queue["VisibilityTimeout"] != 3600.0 || queue["MessageRetentionPeriod"] != 14400.0 {
+			t.Errorf("queue %v", queue)
 		}
 	})
 }
@@ -365,7 +375,7 @@ func TestOutputs(t *testing.T) {
 			"FunctionApi": "ApiFunction", "FunctionWorker": "WorkerFunction", "FunctionSweep": "SweepFunction", "FunctionReconcile": "ReconcileFunction",
 			"FunctionDrift": "DriftFunction",
 			"ApiUrl":        "HttpApi.ApiEndpoint",
-			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8",
+			"ClaimLease":    "10s", "LongestRequest": "1m", "DriftGrace": "15m", "OutboxShards": "8", "LedgerShards": "4",
 		}
 		if chosen(variant, "outboxShards") {
 			want["OutboxShards"] = "20"

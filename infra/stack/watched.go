@@ -22,6 +22,7 @@ type watched struct {
 	functions map[string]deployed
 	reader    deployed
 	rules     []awsevents.Rule
+	compared  progress
 }
 
 // watch adds every alarm, and the dashboard. A local stack has no dashboard, and no alarm on an expression: emulators refuse
@@ -29,10 +30,11 @@ type watched struct {
 func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w watched) {
 	m.Counts(append(idemconstruct.Counts(), counts...)...)
 	m.Queues(p.queues, workerTimeout)
+	w.compared.watch(m)
 	m.Heartbeats(p.config.sweepShards())
 	m.Add(idemconstruct.Watch{
 		ID: "DriftSilent", Metric: m.Runs(metric.DriftRun, time.Hour), Threshold: 1, Periods: 3, OfLast: 3,
-		Description: "The drift job has not run to its end for three hours. A difference from the provider's books would not be seen.",
+		Description: "The drift job has compared no hour to its end for three hours. A difference from the provider's books would not be seen.",
 		Heartbeat:   true,
 	})
 	m.Backlog()
@@ -45,7 +47,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	for _, id := range slices.Sorted(maps.Keys(w.functions)) {
 		p := idemconstruct.Often
 		if id == "Drift" {
-			p = idemconstruct.Hourly // as its schedule
+			p = idemconstruct.Hourly // as its hours
 		}
 		m.Function(id, w.functions[id].Function, p)
 	}
@@ -53,6 +55,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	m.Table("Outbox", p.tables.Outbox, schema.Outbox().Index.Name)
 	m.Table("Payments", p.payments, table.Payments().Index.Name)
 	m.Table("ApiKeys", p.apiKeys, "")
+	m.Table("DriftProgress", w.compared.table, "")
 	if p.keys != nil {
 		m.Table("Keys", p.keys.Table, "")
 	}
@@ -62,7 +65,7 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{
 		Name: p.config.Stack + "-" + p.config.Region, Front: w.front.api, Functions: w.named(), Reader: w.reader.Function, Queues: p.queues,
-		Runs: []string{metric.DriftRun, metric.DriftFound, metric.DriftFailed}, RunsTitle: "Runs and drift",
+		Runs: []string{metric.DriftRun, metric.DriftFound, metric.DriftFailed, metric.DriftLate}, RunsTitle: "Runs and drift",
 	})
 }
 

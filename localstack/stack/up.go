@@ -215,7 +215,7 @@ var outputVariables = map[string]string{
 	"IdempotencyTable": "IDEMPOTENCY_TABLE", "OutboxTable": "OUTBOX_TABLE", "PaymentsTable": "PAYMENTS_TABLE",
 	"WakeUpQueueUrl": "WAKE_UP_QUEUE_URL", "DeadLetterQueueUrl": "DEAD_LETTER_QUEUE_URL", "AuditTable": "AUDIT_TABLE", "ApiKeysTable": "API_KEYS_TABLE",
 	"ClaimLease": "CLAIM_LEASE", "LongestRequest": "LONGEST_REQUEST", "DriftGrace": "DRIFT_GRACE",
-	"OutboxShards": "OUTBOX_SHARDS",
+	"OutboxShards": "OUTBOX_SHARDS", "LedgerShards": "LEDGER_SHARDS",
 }
 
 // optionalVariables are those of what a stack has with encryption only.

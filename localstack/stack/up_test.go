@@ -11,7 +11,7 @@ import (
 func TestAddOutputs(t *testing.T) {
 	result := outputs{
 		"ApiUrl": "https://abc.execute-api.us-east-1.amazonaws.com/", "IdempotencyTable": "i", "OutboxTable": "o", "PaymentsTable": "p",
-		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "AuditTable": "a", "ApiKeysTable": "ak", "ClaimLease": "10s", "LongestRequest": "15s", "DriftGrace": "5s", "OutboxShards": "8", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
+		"WakeUpQueueUrl": "r", "DeadLetterQueueUrl": "d", "AuditTable": "a", "ApiKeysTable": "ak", "ClaimLease": "10s", "LongestRequest": "15s", "DriftGrace": "5s", "OutboxShards": "8", "LedgerShards": "4", "FunctionApi": "f-api", "FunctionWorker": "f-worker",
 	}
 	variables := Variables{}
 	if err := variables.addOutputs("http://127.0.0.1:4566", result); err != nil {
@@ -19,7 +19,7 @@ func TestAddOutputs(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"API_URL": "http://127.0.0.1:4566/_aws/execute-api/abc/%24default", "PAYMENTS_TABLE": "p", "AUDIT_TABLE": "a", "API_KEYS_TABLE": "ak", "FUNCTION_WORKER": "f-worker",
-		"CLAIM_LEASE": "10s", "LONGEST_REQUEST": "15s", "DRIFT_GRACE": "5s", "OUTBOX_SHARDS": "8",
+		"CLAIM_LEASE": "10s", "LONGEST_REQUEST": "15s", "DRIFT_GRACE": "5s", "OUTBOX_SHARDS": "8", "LEDGER_SHARDS": "4",
 	} {
 		if variables[name] != want {
 			t.Errorf("%s = %q, want %q", name, variables[name], want)

@@ -71,6 +71,9 @@ type Tables struct {
 	// LostRecords says that records may be missing in the tables: nothing executes, and no provider is called, until an operator
 	// has said up to when (idemctl refuse-before).
 	LostRecords bool `env:"LOST_RECORDS"`
+	// LedgerShards is the number of partitions that an hour of the payments table's index is spread over, 1 to 256; 1,000 payments,
+	// refunds and payouts per second fill one. It may be raised, and never lowered.
+	LedgerShards int `env:"LEDGER_SHARDS" envDefault:"4"`
 	// ImportedTables says that something else has made the tables: the sweep looks at them when it starts.
 	ImportedTables bool `env:"IMPORTED_TABLES"`
 	// BreakerFailuresMax is after how many calls in a row without a reply the tables count as down.
@@ -244,11 +247,18 @@ func (w Worker) check() error {
 	if w.WakeUpsMax < 0 {
 		err = errors.Join(err, fmt.Errorf("configuration: WAKE_UPS_MAX = %d: must not be negative", w.WakeUpsMax))
 	}
-	return errors.Join(w.Provider.check(), w.Sealing.check(), w.Tracing.check(), err)
+	return errors.Join(w.Tables.check(), w.Provider.check(), w.Sealing.check(), w.Tracing.check(), err)
 }
 
-// shardsMax is the store's bound.
+// shardsMax is the store's bound, and that of the ledger.
 const shardsMax = 256
+
+func (t Tables) check() error {
+	if t.LedgerShards < 1 || t.LedgerShards > shardsMax {
+		return fmt.Errorf("configuration: LEDGER_SHARDS = %d: must be 1 to %d", t.LedgerShards, shardsMax)
+	}
+	return nil
+}
 
 // Read fills a configuration from the environment.
 func Read[T any]() (T, error) {

@@ -26,7 +26,7 @@ var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "WAIT_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
-	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX",
+	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS", "LEDGER_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"API_KEY_CACHE_AGE", "PROVIDER_CREDENTIAL_ID", "PROVIDER_CREDENTIAL_AGE",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND",
@@ -67,7 +67,7 @@ func TestReadFillsDefaults(t *testing.T) {
 	}
 	tables := config.Tables{
 		Payments: config.Payments{PaymentsTable: "payments"}, IdempotencyTable: "idempotency", OutboxTable: "outbox",
-		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour, BreakerFailuresMax: 5,
+		ResponseBytesMax: 3 << 20, Retention: 24 * time.Hour, LedgerShards: 4, BreakerFailuresMax: 5,
 	}
 	provider := config.Provider{URL: "https://provider.example", Timeout: 5 * time.Second, LongestRequest: time.Minute, CredentialAge: 5 * time.Minute}
 	delivery := config.Worker{
@@ -126,6 +126,8 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"OUTBOX_SHARDS=many", []func() error{api, worker}},
 		{"OUTBOX_SHARDS=0", []func() error{api, worker}},
 		{"OUTBOX_SHARDS=257", []func() error{api, worker}},
+		{"LEDGER_SHARDS=0", []func() error{api, worker}},
+		{"LEDGER_SHARDS=257", []func() error{api, worker}},
 		{"WAKE_UPS_MAX=-1", []func() error{api, worker}},
 		{"WAKE_UPS_MAX=all", []func() error{api, worker}},
 		{"BODY_BYTES_MAX=256KiB", []func() error{api}},

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Drift is the configuration of the drift job, function and command.
 type Drift struct {
@@ -14,4 +17,14 @@ type Drift struct {
 	Grace time.Duration `env:"DRIFT_GRACE" envDefault:"15m"`
 }
 
-func (d Drift) check() error { return d.Provider.check() }
+func (d Drift) check() error { return errors.Join(d.Tables.check(), d.Provider.check()) }
+
+// DriftJob is the configuration of the drift function, which compares hours in pieces besides.
+type DriftJob struct {
+	Drift
+	// DriftTable keeps what is compared, and DriftQueueURL is the queue of pieces.
+	DriftTable    string `env:"DRIFT_TABLE,notEmpty"`
+	DriftQueueURL string `env:"DRIFT_QUEUE_URL,notEmpty"`
+	// DriftParts is how many pieces each hour is cut into, 1 to 60. It may be changed at any time.
+	DriftParts int `env:"DRIFT_PARTS" envDefault:"4"`
+}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -64,6 +66,15 @@ func (p Parts) CheckShards(ctx context.Context) error {
 func (p Parts) RecordShards(ctx context.Context) {
 	if err := p.askShards(ctx); err != nil {
 		p.Logger.WarnContext(ctx, "outbox.shards_not_recorded", "error", err)
+	}
+}
+
+// RecordLedgerShards is for the start of what writes payments, as RecordShards: the drift job is refused a lower number.
+func (p Parts) RecordLedgerShards(ctx context.Context, cfg config.Tables) {
+	ctx, cancel := context.WithTimeout(ctx, shardsTimeout)
+	defer cancel()
+	if err := (payments.LedgerShards{Client: p.Client, Table: cfg.PaymentsTable, Number: cfg.LedgerShards}).Record(ctx); err != nil {
+		p.Logger.WarnContext(ctx, "ledger.shards_not_recorded", "error", err)
 	}
 }
 

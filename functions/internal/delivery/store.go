@@ -65,7 +65,7 @@ func newStore(aws aws.Config, client *dynamodb.Client, cfg config.Worker, logger
 	}
 	rows, err := dynamo.New(client, dynamo.Config{
 		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, ResponseBytesMax: bytesMax,
-		Translate: payments.Items(cfg.PaymentsTable), Shards: cfg.OutboxShards,
+		Translate: payments.Items(cfg.PaymentsTable, cfg.LedgerShards), Shards: cfg.OutboxShards,
 	})
 	if err != nil {
 		return nil, err

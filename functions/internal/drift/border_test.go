@@ -32,7 +32,7 @@ func (w *world) plant(at time.Time, status payments.Status) {
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, tenantA, operation)
 	p.ID = pk[len("payment#"+tenantA+"/"):]
-	put, err := payments.Items(w.payments)(payments.InsertPayment{Payment: p})
+	put, err := payments.Items(w.payments, table.LedgerShards)(payments.InsertPayment{Payment: p})
 	w.ok(err)
 	_, err = w.client.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: &w.payments, Item: put.Put.Item})
 	w.ok(err)

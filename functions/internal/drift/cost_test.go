@@ -33,7 +33,7 @@ func TestTheIndexCostsOneWritePerRow(t *testing.T) {
 		{"a transfer", payments.InsertTransfer{Transfer: payments.Transfer{Tenant: tenantA, ID: "tr_1", From: "acct_1", To: "acct_2", Amount: 1, Currency: "EUR", CreatedAt: at}}, 1, 0},
 		{"a debit", payments.Debit{Tenant: tenantA, Account: "acct_1", Amount: 1, Currency: "EUR"}, 1, 0},
 	} {
-		translated, err := payments.Items(w.payments)(c.write)
+		translated, err := payments.Items(w.payments, table.LedgerShards)(c.write)
 		w.ok(err)
 		consumed := w.write(translated)
 		index := 0.0

@@ -35,6 +35,9 @@ func newHours(t tables, w Window) *hours {
 	return h
 }
 
+// cut ends the walk at a time within the window: rows made before it are not returned any more.
+func (h *hours) cut(at time.Time) { h.window.From = at }
+
 // enter begins with an hour; one before the window has no shards.
 func (h *hours) enter(hour time.Time) {
 	h.hour, h.shards = hour, nil
@@ -48,7 +51,7 @@ func (h *hours) enter(hour time.Time) {
 	if h.window.To.Before(to) {
 		to = h.window.To
 	}
-	for n := range table.LedgerShards {
+	for n := range h.tables.cfg.LedgerShards {
 		h.shards = append(h.shards, &shard{partition: payments.LedgerPartition(hour, n), from: from, to: to})
 	}
 }
@@ -64,6 +67,10 @@ func (h *hours) next(ctx context.Context, count int) ([]row, error) {
 		if newest == nil {
 			h.enter(h.hour.Add(-time.Hour))
 			continue
+		}
+		if newest.page[0].at.Before(h.window.From) { // which [hours.cut] has moved
+			h.shards = nil
+			break
 		}
 		if r := newest.take(); h.window.Tenant == "" || payments.EntryTenant(r.pk) == h.window.Tenant {
 			rows = append(rows, r)

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
@@ -44,6 +45,9 @@ type Config struct {
 	// WorkMax is how long a message may be worked on before it counts as stuck: the topics' AgeMax, and what a last attempt
 	// takes. Default 25 h.
 	WorkMax time.Duration
+	// LedgerShards is how many partitions an hour of the ledger index has. Nothing is compared where rows were written with more.
+	// Default table.LedgerShards.
+	LedgerShards int
 	// Now is the clock, default time.Now. Pause waits, or returns the context's error; default a timer.
 	Now   func() time.Time
 	Pause func(context.Context, time.Duration) error
@@ -74,7 +78,7 @@ func New(cfg Config) (*Job, error) {
 		return nil, err
 	}
 	decoder, err := dynamo.New(cfg.Client, dynamo.Config{
-		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, Translate: payments.Items(cfg.PaymentsTable),
+		IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable, Translate: payments.Items(cfg.PaymentsTable, cfg.LedgerShards),
 	})
 	if err != nil {
 		return nil, err
@@ -82,7 +86,7 @@ func New(cfg Config) (*Job, error) {
 	return &Job{
 		cfg:      cfg,
 		tables:   tables{cfg: cfg, messages: decoder},
-		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout, cfg.Authorize),
+		provider: newProvider(strings.TrimRight(cfg.ProviderURL, "/"), cfg.ProviderTimeout, cfg.Authorize, cfg.Pause),
 	}, nil
 }
 
@@ -92,6 +96,7 @@ func (c Config) withDefaults() Config {
 	c.Grace = cmp.Or(c.Grace, 15*time.Minute)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.WorkMax = cmp.Or(c.WorkMax, 25*time.Hour)
+	c.LedgerShards = cmp.Or(c.LedgerShards, table.LedgerShards)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -126,6 +131,8 @@ func (c Config) validate() error {
 		return broken("Grace", c.Grace, fmt.Sprintf("must be at least ListingDelay = %v", c.ListingDelay))
 	case c.Retention < 0:
 		return broken("Retention", c.Retention, "must not be negative")
+	case c.LedgerShards < 1 || c.LedgerShards > table.LedgerShardsMax:
+		return broken("LedgerShards", c.LedgerShards, fmt.Sprintf("must be 1 to %d", table.LedgerShardsMax))
 	case c.WorkMax < 0:
 		return broken("WorkMax", c.WorkMax, "must not be negative")
 	}
@@ -141,21 +148,70 @@ func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
 	if err != nil {
 		return Report{Window: w, Unfinished: true}, err
 	}
-	r := newRun(j, w, now)
-	if err = r.all(ctx); err == nil && r.report.Unreadable > 0 {
-		err = fmt.Errorf("drift: %d rows, messages or records are of a release that this one does not know, or are malformed", r.report.Unreadable)
+	report, err := j.compare(ctx, newRun(j, w, now, j.tell(ctx)))
+	if err == nil && report.Unreadable > 0 {
+		err = report.unreadableError()
+		report.Unfinished = true
 	}
-	report := r.finish(err != nil)
-	for _, d := range report.Drifts {
-		j.cfg.Logger.WarnContext(ctx, metric.DriftFound, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
+	if err != nil {
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", err)
 	}
+	return report, err
+}
+
+// CheckLast compares the end of a window, and says where it stopped: the report's window begins there, and all of that is
+// compared. It stops at the window's beginning, or at the first page after which enough says so; enough gets the number of rows so
+// far. Findings whose [Drift.ID] is known are not reported again. What can't be read, or is not answered about, is in the report and
+// in the log, and is no error. With an error nothing counts as compared, although findings are in the log.
+func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough func(rows int) bool) (Report, error) {
+	now := j.cfg.Now()
+	w, err := j.window(w, now)
+	if err != nil {
+		return Report{Window: w, Unfinished: true}, err
+	}
+	r := newRun(j, w, now, j.tell(ctx), known...)
+	r.enough = enough
+	report, err := j.compare(ctx, r)
 	switch {
 	case err != nil:
 		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", err)
-	case report.Unanswered > 0:
+	case report.Unreadable > 0:
+		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", report.unreadableError())
+	}
+	return report, err
+}
+
+// compare runs, and logs what it finds.
+func (j *Job) compare(ctx context.Context, r *run) (Report, error) {
+	err := j.CheckShards(ctx)
+	if err == nil {
+		err = r.all(ctx)
+	}
+	report := r.finish(err != nil)
+	for _, d := range report.Drifts {
+		r.tell(d)
+	}
+	if err == nil && report.Unanswered > 0 {
 		j.cfg.Logger.ErrorContext(ctx, metric.DriftFailed, "error", "the provider did not answer about all rows", "unanswered", report.Unanswered)
 	}
 	return report, err
+}
+
+// CheckShards returns an [*idem.ConfigError] where rows were written with more shards than the job reads. Each comparison asks anew:
+// while a deployment raises the number, a process of the release before it may go on.
+func (j *Job) CheckShards(ctx context.Context) error {
+	return payments.LedgerShards{Client: j.cfg.Client, Table: j.cfg.PaymentsTable, Number: j.cfg.LedgerShards}.Check(ctx)
+}
+
+// tell logs a finding, which is its metric.
+func (j *Job) tell(ctx context.Context) func(Drift) {
+	return func(d Drift) {
+		j.cfg.Logger.WarnContext(ctx, metric.DriftFound, "kind", d.Kind, "tenant", d.Tenant, "entry", d.Entry, "sides", d.Sides)
+	}
+}
+
+func (r Report) unreadableError() error {
+	return fmt.Errorf("drift: %d rows, messages or records are of a release that this one does not know, or are malformed", r.Unreadable)
 }
 
 func (j *Job) window(w Window, now time.Time) (Window, error) {

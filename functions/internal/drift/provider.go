@@ -34,23 +34,34 @@ const (
 type provider struct {
 	url    string
 	client *http.Client
+	pause  func(context.Context, time.Duration) error
 	meter  *meter
 }
 
-func newProvider(url string, timeout time.Duration, authorize func(http.RoundTripper) http.RoundTripper) provider {
+// askMax is how often the provider is asked for one answer.
+const askMax = 3
+
+func newProvider(
+	url string, timeout time.Duration, authorize func(http.RoundTripper) http.RoundTripper, pause func(context.Context, time.Duration) error,
+) provider {
 	client := &http.Client{Timeout: timeout}
 	if authorize != nil {
 		client.Transport = authorize(http.DefaultTransport)
 	}
-	return provider{url: url, client: client}
+	return provider{url: url, client: client, pause: pause}
 }
 
+// list asks again where there is no answer: it changes nothing there.
 func (p provider) list(ctx context.Context, path string, query url.Values) ([]object, error) {
-	objects, err := p.get(ctx, path+"?"+query.Encode())
-	if err != nil {
-		return nil, fmt.Errorf("drift: list %s: %w", path, err)
+	for try := 1; ; try++ {
+		objects, err := p.get(ctx, path+"?"+query.Encode())
+		if err == nil {
+			return objects, nil
+		}
+		if try == askMax || p.pause(ctx, pauseMin<<try) != nil {
+			return nil, fmt.Errorf("drift: list %s: %w", path, err)
+		}
 	}
-	return objects, nil
 }
 
 func (p provider) get(ctx context.Context, target string) ([]object, error) {
@@ -119,23 +130,26 @@ func newFeed(p provider, from, to time.Time) *feed {
 	return f
 }
 
-// until calls take with each object that was made at or after the time, and that it was not called with before.
-func (f *feed) until(ctx context.Context, at time.Time, take func(object)) error {
+// until calls take with each object that was made at or after the time, and that it was not called with before, until take
+// says that there is no room for another. It says whether that was all of them.
+func (f *feed) until(ctx context.Context, at time.Time, take func(object) (room bool)) (over bool, err error) {
 	for _, l := range f.listings {
 		for {
 			if len(l.page) == 0 && !l.over {
 				if err := l.fill(ctx); err != nil {
-					return err
+					return false, err
 				}
 			}
 			if len(l.page) == 0 || l.page[0].CreatedAt.Before(at) {
 				break
 			}
-			take(l.page[0])
-			l.page = l.page[1:]
+			o := l.page[0]
+			if l.page = l.page[1:]; !take(o) {
+				return false, nil
+			}
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // listing is one endpoint's.

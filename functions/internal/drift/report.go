@@ -1,9 +1,12 @@
 package drift
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -77,7 +80,11 @@ type Drift struct {
 	Sides []Side `json:"sides"`
 }
 
-func (d Drift) identity() string { return fmt.Sprint(d) }
+// ID is the same for the same finding, however it was come by: a hash.
+func (d Drift) ID() string {
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q", fmt.Sprint(d))))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
 
 // Parked is a message that stands before an operator, or before the reconciler: unknown or dead. It is no drift.
 type Parked struct {
@@ -145,6 +152,75 @@ func (r Report) DriftCount() int {
 		n += count
 	}
 	return n
+}
+
+// sort orders what is listed: drifts by kind, tenant and entry, parked messages by id.
+func (r *Report) sort() {
+	kinds := Kinds()
+	slices.SortFunc(r.Drifts, func(a, b Drift) int {
+		if c := slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Tenant+" "+a.Entry+" "+a.ID(), b.Tenant+" "+b.Entry+" "+b.ID())
+	})
+	slices.SortFunc(r.Parked, func(a, b Parked) int { return strings.Compare(string(a.Message), string(b.Message)) })
+}
+
+// Join returns the report of two windows, one of which ends where the other begins, in any order. A finding that both list counts
+// once; of what is not listed nobody can tell. It lists at most so many drifts and parked messages.
+func (r Report) Join(other Report, listedMax int) Report {
+	joined := r
+	if other.Window.From.Before(r.Window.From) {
+		joined.Window.From, joined.Reached = other.Window.From, other.Reached
+	}
+	if other.Window.To.After(r.Window.To) {
+		joined.Window.To = other.Window.To
+	}
+	joined.Unfinished = r.Unfinished || other.Unfinished
+	joined.Compared = Counts{
+		Rows: r.Compared.Rows + other.Compared.Rows, Messages: r.Compared.Messages + other.Compared.Messages,
+		Records: r.Compared.Records + other.Compared.Records, Objects: r.Compared.Objects + other.Compared.Objects,
+	}
+	joined.Open, joined.WithOperator = r.Open+other.Open, r.WithOperator+other.WithOperator
+	joined.Removed, joined.Late = r.Removed+other.Removed, r.Late+other.Late
+	joined.Unreadable, joined.Unanswered = r.Unreadable+other.Unreadable, r.Unanswered+other.Unanswered
+	joined.Cost = Cost{
+		DynamoDBCalls: r.Cost.DynamoDBCalls + other.Cost.DynamoDBCalls, ReadUnits: r.Cost.ReadUnits + other.Cost.ReadUnits,
+		ProviderCalls: r.Cost.ProviderCalls + other.Cost.ProviderCalls,
+	}
+	joined.joinDrifts(r, other)
+	joined.Parked = slices.Compact(sortedParked(append(slices.Clone(r.Parked), other.Parked...)))
+	joined.sort()
+	joined.Drifts = joined.Drifts[:min(len(joined.Drifts), listedMax)]
+	joined.Parked = joined.Parked[:min(len(joined.Parked), listedMax)]
+	return joined
+}
+
+// joinDrifts adds up the findings of two reports.
+func (r *Report) joinDrifts(a, b Report) {
+	r.Drift, r.Drifts = map[Kind]int{}, []Drift{}
+	for _, kind := range Kinds() {
+		if n := a.Drift[kind] + b.Drift[kind]; n > 0 {
+			r.Drift[kind] = n
+		}
+	}
+	seen := map[string]bool{}
+	for _, d := range slices.Concat(a.Drifts, b.Drifts) {
+		if id := d.ID(); !seen[id] {
+			seen[id] = true
+			r.Drifts = append(r.Drifts, d)
+			continue
+		}
+		r.Drift[d.Kind]--
+	}
+}
+
+// sortedParked puts the same message beside itself.
+func sortedParked(all []Parked) []Parked {
+	slices.SortFunc(all, func(a, b Parked) int {
+		return strings.Compare(string(a.Message)+" "+string(a.State), string(b.Message)+" "+string(b.State))
+	})
+	return all
 }
 
 // WriteJSON writes the report as one indented JSON object. It returns the writer's error.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,28 +35,38 @@ type run struct {
 	provider provider
 	meter    *meter
 	window   Window
-	pool     pool
-	refunds  refundSums
+	// enough says, after a page, that the run should end; nil: never.
+	enough  func(rows int) bool
+	pool    pool
+	refunds refundSums
+	// early are the times of objects that were counted, and that a cut of the window may leave out: those before the last row.
+	early []time.Time
 
 	mu     sync.Mutex // over what follows
 	report Report
 	told   map[string]bool
+	// tell logs a finding.
+	tell func(Drift)
 }
 
-func newRun(j *Job, w Window, now time.Time) *run {
+func newRun(j *Job, w Window, now time.Time, tell func(Drift), known ...string) *run {
 	m := &meter{}
 	r := &run{
 		rules: rules{
 			now: now, grace: j.cfg.Grace, retention: j.cfg.Retention, outlives: messagesOutlive, workMax: j.cfg.WorkMax,
 		},
-		tables: j.tables, provider: j.provider, meter: m, window: w, refunds: refundSums{}, told: map[string]bool{},
+		tables: j.tables, provider: j.provider, meter: m, window: w, refunds: refundSums{}, told: map[string]bool{}, tell: tell,
 		report: Report{Window: w, Reached: w.To, Drift: map[Kind]int{}, Drifts: []Drift{}, Parked: []Parked{}},
 	}
 	r.tables.meter, r.provider.meter = m, m
+	for _, id := range known {
+		r.told[id] = true
+	}
 	return r
 }
 
-// all walks rows and listings side by side, newest first, and then asks after the objects that no row has claimed.
+// all walks rows and listings side by side, newest first, and then asks after the objects that no row has claimed. Where it is
+// enough, the window ends at the last row's time: the rest of that millisecond is compared, and nothing before it.
 func (r *run) all(ctx context.Context) error {
 	rows := newHours(r.tables, r.window)
 	objects := newFeed(r.provider, r.window.From, r.window.To.Add(lag))
@@ -69,25 +78,27 @@ func (r *run) all(ctx context.Context) error {
 		if len(page) == 0 {
 			break
 		}
-		if err := objects.until(ctx, page[len(page)-1].at.Add(-skew), r.pooled); err != nil {
+		last := page[len(page)-1].at
+		if err := r.pull(ctx, objects, last.Add(-skew)); err != nil {
 			return err
 		}
 		if err := r.page(ctx, page); err != nil {
 			return err
 		}
-		r.report.Reached = page[len(page)-1].at
+		r.report.Reached = last
+		r.early = slices.DeleteFunc(r.early, func(at time.Time) bool { return !at.Before(last) })
+		if r.enough != nil && r.enough(r.report.Compared.Rows) {
+			r.cut(last)
+			rows.cut(last)
+		}
 		if len(r.refunds) > sumsMax {
 			if err := r.compareRefunds(ctx); err != nil {
 				return err
 			}
 		}
-		if r.pool.size > poolMax {
-			if err := r.unclaimed(ctx, r.pool.flush(r.window)); err != nil {
-				return err
-			}
-		}
 	}
-	if err := objects.until(ctx, r.window.From, r.pooled); err != nil {
+	r.enough = nil // no row is left to end at
+	if err := r.pull(ctx, objects, r.window.From); err != nil {
 		return err
 	}
 	if err := r.unclaimed(ctx, r.pool.flush(r.window)); err != nil {
@@ -100,11 +111,36 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) pooled(o object) {
-	r.pool.add(o)
-	if o.CreatedAt.Before(r.window.To) {
-		r.report.Compared.Objects++
+// cut moves the window's beginning up, once. What was counted before it is the next run's.
+func (r *run) cut(at time.Time) {
+	r.window.From, r.report.Window.From, r.enough = at, at, nil
+	r.report.Compared.Objects -= len(r.early)
+}
+
+// pull takes the objects that were made at or after the time into the pool. Where they don't fit, those that wait are asked after
+// at once.
+func (r *run) pull(ctx context.Context, objects *feed, at time.Time) error {
+	for {
+		over, err := objects.until(ctx, at, r.pooled)
+		if err != nil || over {
+			return err
+		}
+		if err := r.unclaimed(ctx, r.pool.flush(r.window)); err != nil {
+			return err
+		}
 	}
+}
+
+// pooled says whether there is room for another one.
+func (r *run) pooled(o object) bool {
+	r.pool.add(o)
+	if !o.CreatedAt.Before(r.window.From) && o.CreatedAt.Before(r.window.To) {
+		r.report.Compared.Objects++
+		if r.enough != nil {
+			r.early = append(r.early, o.CreatedAt)
+		}
+	}
+	return r.pool.size <= poolMax
 }
 
 // page compares rows of the window.
@@ -179,11 +215,11 @@ func (r *run) conclude(s story, v verdict) {
 	r.add(v.drifts...)
 }
 
-// add counts drifts, and lists them while there is room. The same finding counts once, however it was come by. r.mu is
+// add counts drifts, and lists them while there is room; one that is not listed is told of at once. The same finding counts once, however it was come by. r.mu is
 // held.
 func (r *run) add(drifts ...Drift) {
 	for _, d := range drifts {
-		id := d.identity()
+		id := d.ID()
 		if r.told[id] {
 			continue
 		}
@@ -193,7 +229,9 @@ func (r *run) add(drifts ...Drift) {
 		r.report.Drift[d.Kind]++
 		if len(r.report.Drifts) < ListedMax {
 			r.report.Drifts = append(r.report.Drifts, d)
+			continue
 		}
+		r.tell(d)
 	}
 }
 
@@ -367,17 +405,10 @@ func (r *run) nobodys(tenant string, o object) {
 	r.found(Drift{Kind: MissingHere, Tenant: tenant, Sides: []Side{o.side()}})
 }
 
-// finish sorts the report by kind, tenant and entry.
+// finish sorts the report, and says what it cost.
 func (r *run) finish(unfinished bool) Report {
 	r.report.Unfinished = unfinished
-	kinds := Kinds()
-	slices.SortFunc(r.report.Drifts, func(a, b Drift) int {
-		if c := slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Tenant+" "+a.Entry+" "+a.identity(), b.Tenant+" "+b.Entry+" "+b.identity())
-	})
-	slices.SortFunc(r.report.Parked, func(a, b Parked) int { return strings.Compare(string(a.Message), string(b.Message)) })
+	r.report.sort()
 	r.report.Cost = r.meter.total()
 	return r.report
 }

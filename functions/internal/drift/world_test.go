@@ -55,13 +55,14 @@ type world struct {
 	app      http.Handler
 	provider provider.Control
 	keys     int
+	shards   int
 }
 
 var prefixes atomic.Int64
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))}
+	w := &world{T: t, shards: table.LedgerShards, clock: idemtest.NewClock(begin), client: dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]))}
 	prefix := "drift-" + strconv.FormatInt(prefixes.Add(1), 10)
 	var err error
 	w.tables, err = dynamotest.CreateTables(t.Context(), w.client, prefix)
@@ -82,7 +83,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) start() {
 	w.Helper()
 	store, err := dynamo.New(w.client, dynamo.Config{
-		IdempotencyTable: w.tables.Idempotency, OutboxTable: w.tables.Outbox, Translate: payments.Items(w.payments),
+		IdempotencyTable: w.tables.Idempotency, OutboxTable: w.tables.Outbox, Translate: payments.Items(w.payments, w.shards),
 	})
 	w.ok(err)
 	w.queue = memqueue.New(w.clock.Now)

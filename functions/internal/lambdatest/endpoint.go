@@ -35,9 +35,10 @@ func newProvider(t *testing.T, credential *atomic.Pointer[string]) provider.Cont
 const (
 	wakeUps = "wake-ups"
 	dead    = "dead"
+	pieces  = "drift"
 )
 
-// Queues is an endpoint that keeps what is sent to the two queues, as SQS takes it over the wire (AWS JSON 1.0).
+// Queues is an endpoint that keeps what is sent to the queues, as SQS takes it over the wire (AWS JSON 1.0).
 type Queues struct {
 	url string
 
@@ -59,6 +60,9 @@ func (q *Queues) WakeUps() []Sent { return q.in(wakeUps) }
 
 // Dead returns what was sent to the dead-letter queue, oldest first.
 func (q *Queues) Dead() []Sent { return q.in(dead) }
+
+// Pieces returns what was sent to the drift job's queue, oldest first.
+func (q *Queues) Pieces() []Sent { return q.in(pieces) }
 
 // Refuse makes the queues refuse, from now on, what has the text in its body; "" is nothing.
 func (q *Queues) Refuse(text string) {

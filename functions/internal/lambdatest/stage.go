@@ -33,7 +33,7 @@ const (
 type Stage struct {
 	Client *dynamodb.Client
 	// The names of the tables.
-	Idempotency, Outbox, Payments, APIKeys string
+	Idempotency, Outbox, Payments, APIKeys, Drift string
 	// Provider controls the provider simulator.
 	Provider provider.Control
 	Queues   *Queues
@@ -56,8 +56,8 @@ func New(t *testing.T) *Stage {
 		t.Fatal(err)
 	}
 	s.Idempotency, s.Outbox, s.Payments = tables.Idempotency, tables.Outbox, prefix+"-payments"
-	s.APIKeys = prefix + "-api-keys"
-	for name, shape := range map[string]schema.Table{s.Payments: table.Payments(), s.APIKeys: table.APIKeys()} {
+	s.APIKeys, s.Drift = prefix+"-api-keys", prefix+"-drift"
+	for name, shape := range map[string]schema.Table{s.Payments: table.Payments(), s.APIKeys: table.APIKeys(), s.Drift: table.Drift()} {
 		if err := dynamotest.CreateTable(t.Context(), s.Client, name, shape); err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +66,7 @@ func New(t *testing.T) *Stage {
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_MAX_ATTEMPTS": "2",
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_ENDPOINT_URL_SQS": s.Queues.url,
 		"IDEMPOTENCY_TABLE": s.Idempotency, "OUTBOX_TABLE": s.Outbox, "PAYMENTS_TABLE": s.Payments, "API_KEYS_TABLE": s.APIKeys,
+		"DRIFT_TABLE": s.Drift, "DRIFT_QUEUE_URL": s.Queues.url + "/000000000000/" + pieces,
 		"PROVIDER_URL": s.Provider.URL, "WAKE_UP_QUEUE_URL": s.Queues.url + "/000000000000/" + wakeUps,
 		"DEAD_LETTER_QUEUE_URL": s.Queues.url + "/000000000000/" + dead, "AUTH": "gateway", "LOG_LEVEL": "ERROR+1",
 	} {

@@ -63,7 +63,7 @@ func onDynamoDB(t *testing.T, emulator string) backend {
 		t.Fatal(err)
 	}
 	store, err := dynamo.New(client, dynamo.Config{
-		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Translate: payments.Items(table),
+		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Translate: payments.Items(table, shape.LedgerShards),
 	})
 	if err != nil {
 		t.Fatal(err)

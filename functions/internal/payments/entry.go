@@ -97,9 +97,9 @@ func LedgerPartition(at time.Time, shard int) string {
 }
 
 // entered adds to a new row what the ledger index needs beside the time that the row has.
-func entered(it item, pk string, at time.Time) item {
+func entered(it item, pk string, at time.Time, shards int) item {
 	h := fnv.New32a()
 	h.Write([]byte(pk))
-	it[table.Hour] = str(LedgerPartition(at, int(h.Sum32()%table.LedgerShards)))
+	it[table.Hour] = str(LedgerPartition(at, int(h.Sum32()%uint32(shards))))
 	return it
 }

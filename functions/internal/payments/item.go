@@ -48,12 +48,12 @@ func num(n int64) types.AttributeValue {
 }
 func key(pk string) item { return item{attrKey: str(pk)} }
 
-// Items returns the translator of domain writes into items of the payments table.
-func Items(table string) func(idem.Write) (types.TransactWriteItem, error) {
+// Items returns the translator of domain writes into items of the payments table, whose ledger index has so many shards.
+func Items(table string, ledgerShards int) func(idem.Write) (types.TransactWriteItem, error) {
 	return func(w idem.Write) (types.TransactWriteItem, error) {
 		switch w := w.(type) {
 		case InsertPayment:
-			return insert(table, paymentItem(w.Payment)), nil
+			return insert(table, paymentItem(w.Payment, ledgerShards)), nil
 		case FinishPayment:
 			return finish(table, paymentKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
 		case ReserveRefund:
@@ -61,11 +61,11 @@ func Items(table string) func(idem.Write) (types.TransactWriteItem, error) {
 		case ReleaseRefund:
 			return releaseRefund(table, w), nil
 		case InsertRefund:
-			return insert(table, refundItem(w.Refund)), nil
+			return insert(table, refundItem(w.Refund, ledgerShards)), nil
 		case FinishRefund:
 			return finish(table, refundKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
 		case InsertPayout:
-			return insert(table, payoutItem(w.Payout)), nil
+			return insert(table, payoutItem(w.Payout, ledgerShards)), nil
 		case FinishPayout:
 			return finish(table, payoutKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
 		case InsertTransfer:
@@ -133,7 +133,7 @@ func releaseRefund(table string, w ReleaseRefund) types.TransactWriteItem {
 	}}
 }
 
-func paymentItem(p Payment) item {
+func paymentItem(p Payment, ledgerShards int) item {
 	it := item{
 		attrKey: str(paymentKey(p.Tenant, p.ID)), attrTenant: str(p.Tenant), attrID: str(p.ID), attrStatus: str(string(p.Status)),
 		attrAmount: num(p.Amount), attrCurrency: str(p.Currency), attrSource: str(p.Source), attrMessage: str(string(p.Message)),
@@ -142,25 +142,25 @@ func paymentItem(p Payment) item {
 	if p.Reference != "" {
 		it[attrReference] = str(p.Reference)
 	}
-	return entered(it, paymentKey(p.Tenant, p.ID), p.CreatedAt)
+	return entered(it, paymentKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
 }
 
-func refundItem(r Refund) item {
+func refundItem(r Refund, ledgerShards int) item {
 	it := item{
 		attrKey: str(refundKey(r.Tenant, r.ID)), attrTenant: str(r.Tenant), attrID: str(r.ID), attrPayment: str(r.Payment),
 		attrStatus: str(string(r.Status)), attrAmount: num(r.Amount), attrCurrency: str(r.Currency), attrMessage: str(string(r.Message)),
 		attrCreatedAt: num(r.CreatedAt.UnixMilli()),
 	}
-	return entered(it, refundKey(r.Tenant, r.ID), r.CreatedAt)
+	return entered(it, refundKey(r.Tenant, r.ID), r.CreatedAt, ledgerShards)
 }
 
-func payoutItem(p Payout) item {
+func payoutItem(p Payout, ledgerShards int) item {
 	it := item{
 		attrKey: str(payoutKey(p.Tenant, p.ID)), attrTenant: str(p.Tenant), attrID: str(p.ID), attrStatus: str(string(p.Status)),
 		attrFrom: str(p.From), attrAmount: num(p.Amount), attrCurrency: str(p.Currency), attrDestination: str(p.Destination),
 		attrMessage: str(string(p.Message)), attrCreatedAt: num(p.CreatedAt.UnixMilli()),
 	}
-	return entered(it, payoutKey(p.Tenant, p.ID), p.CreatedAt)
+	return entered(it, payoutKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
 }
 
 func transferItem(t Transfer) item {

@@ -198,7 +198,7 @@ func TestTranslatorsRefuseOtherWrites(t *testing.T) {
 	if _, err := payments.TranslateRow(foreign{}); err == nil {
 		t.Error("a row of a write that is not the application's")
 	}
-	if _, err := payments.Items("table")(foreign{}); err == nil {
+	if _, err := payments.Items("table", 4)(foreign{}); err == nil {
 		t.Error("an item of a write that is not the application's")
 	}
 }

@@ -34,7 +34,7 @@ func TestWhatAWebhookCosts(t *testing.T) {
 	var mu sync.Mutex
 	var used []string
 	store, err := dynamo.New(client, dynamo.Config{
-		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Translate: payments.Items(table),
+		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Translate: payments.Items(table, 4),
 		Meter: func(u dynamo.Usage) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -67,6 +67,8 @@ const (
 	DriftFound = "drift.found"
 	// DriftFailed: a run that could not compare all of its window.
 	DriftFailed = "drift.failed"
+	// DriftLate: an hour whose comparison is not done in time.
+	DriftLate = "drift.late"
 )
 
 // Runs of what is scheduled that ended without an error. Alarms ring where they are missing.

@@ -1,0 +1,64 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// LedgerShards is how many partitions an hour of the ledger index has, as a row of the payments table keeps it: the most that rows
+// were written with. Rows of the upper ones would be missed by who reads fewer.
+type LedgerShards struct {
+	Client *dynamodb.Client
+	Table  string
+	// Number is this process's.
+	Number int
+}
+
+// Check is for who lists: it returns an [*idem.ConfigError] where rows were written with a higher number. Any other error says that
+// the row could not be read, and that nobody knows.
+func (s LedgerShards) Check(ctx context.Context) error {
+	out, err := s.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: key(table.ShardsKey), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return fmt.Errorf("payments: check ledger shards: %w", err)
+	}
+	return s.compare(out.Item)
+}
+
+func (s LedgerShards) compare(it item) error {
+	if it == nil {
+		return nil
+	}
+	d := &decoder{item: it}
+	if kept := d.num(table.Shards); d.err == nil && kept > int64(s.Number) {
+		return &idem.ConfigError{
+			Field: "LEDGER_SHARDS", Value: s.Number, Rule: "must be at least " + strconv.FormatInt(kept, 10) + ", the number that rows were written with",
+		}
+	}
+	return d.err
+}
+
+// Record is for who writes: it raises the number in the row. A lower one is no error, because what is written under it is listed
+// under the higher one: while a deployment raises it, instances of the one before still start.
+func (s LedgerShards) Record(ctx context.Context) error {
+	_, err := s.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.Table, Key: key(table.ShardsKey), UpdateExpression: aws.String("SET " + table.Shards + " = :own"),
+		ConditionExpression:       aws.String("attribute_not_exists(" + table.Shards + ") OR " + table.Shards + " < :own"),
+		ExpressionAttributeValues: item{":own": num(int64(s.Number))},
+	})
+	if as := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &as) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("payments: record ledger shards: %w", err)
+	}
+	return nil
+}
