@@ -99,8 +99,8 @@ type Question func(ctx context.Context, seen storage.Record) (found Response, ab
 // the longest request of the handler plus the provider's listing delay. An answer that is too large to be stored becomes
 // a 500 that says so, because the effect happened.
 //
-// Errors: what ask returns; a [*ResponseError] for an answer that can't be one; [*UnavailableError], after which it may be called again; an [*UnreadableError] inside one for a
-// record that this release can't judge.
+// Errors: what ask returns; a [*ResponseError] for an answer that can't be one; [*UnavailableError], after which it may be
+// called again; an [*UnreadableError] inside one for a record that this release can't judge.
 func (e *Engine) Reconcile(ctx context.Context, tenant string, id OperationID, absentAfter time.Duration, ask Question) (storage.State, error) {
 	c, err := e.newChange(protocol.Reconcile, tenant, id)
 	if errors.Is(err, ErrNotLive) {

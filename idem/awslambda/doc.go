@@ -1,6 +1,6 @@
-// Package awslambda connects Lambda's events to Go's own forms: HTTP events of API Gateway, function URLs and load
-// balancers to an http.Handler ([HTTP]), and batches of queue and stream records to a function of one record, with
-// partial failure ([SQS], [Stream]), or a batch of stream records to a function of them all ([StreamBatch]). [Sources] joins several in one function.
+// Package awslambda connects Lambda's events to Go's own forms: HTTP events of API Gateway, function URLs and load balancers to
+// an http.Handler ([HTTP]), and batches of queue and stream records to a function of one record, with partial failure ([SQS],
+// [Stream]), or a batch of stream records to a function of them all ([StreamBatch]). [Sources] joins several in one function.
 //
 // Each adapter is a lambda.Handler, for lambda.Start. It returns an error only for an event that it can't be about: then
 // the function is wired to the wrong source.

@@ -75,7 +75,8 @@ type Function struct {
 }
 
 // New registers the operation, or returns an [*idem.ConfigError]. Of the policy count Scope, Retention, Mismatch, InFlight
-// (wait, or not), WaitMax, ResourceBacked, GoneAfterExpiry and KeepFor; the others are about HTTP, and those that would weaken a function are refused.
+// (wait, or not), WaitMax, ResourceBacked, GoneAfterExpiry and KeepFor; the others are about HTTP, and those that would weaken
+// a function are refused.
 func New(engine *idem.Engine, op idem.Operation, cfg Config) (*Function, error) {
 	if engine == nil {
 		return nil, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given"}

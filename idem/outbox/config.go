@@ -27,10 +27,10 @@ type Config struct {
 	// SettleMax bounds how long a settlement is sent again that had no reply or met a running transaction, and any other
 	// write; where the context has an earlier deadline, a settlement has half of the time until that. Default 10 s.
 	SettleMax time.Duration
-	// KeepMax bounds how long definite evidence that could not be settled is sent to the store, to be kept on its
-	// message, where the context has no earlier deadline. If the provider neither honours keys nor can be probed, its
-	// answer to a call exists nowhere else: without a deadline, or in an [Inline] whose process outlives the request, it is sent
-	// for as long as the process lives, and elsewhere for KeepMax after the context is cancelled. Default 10 min.
+	// KeepMax bounds how long definite evidence that could not be settled is sent to the store, to be kept on its message,
+	// where the context has no earlier deadline. If the provider neither honours keys nor can be probed, its answer to a call
+	// exists nowhere else: without a deadline, or in an [Inline] whose process outlives the request, it is sent for as long as
+	// the process lives, and elsewhere for KeepMax after the context is cancelled. Default 10 min.
 	KeepMax time.Duration
 	// RefuseBefore is the time up to which data may have been lost: that of a restore or a fail-over, plus the clocks'
 	// difference. A message that was created before it counts as called, because the trace of its call may be lost. The
@@ -55,31 +55,31 @@ type Config struct {
 	// what SweepGrace exceeds ClaimLease by, so it leaves a due message to its wake-up for the shorter of the two.
 	// Default 15 s, so that a first claim within 5 s moves no place.
 	SweepGrace time.Duration
-	// SweepPage is how many messages, or records, a [Runner] lists at once. Default 100. What is offered unread (WakeUpsMax) is listed
-	// by up to 1,000.
+	// SweepPage is how many messages, or records, a [Runner] lists at once. Default 100. What is offered unread (WakeUpsMax)
+	// is listed by up to 1,000.
 	SweepPage int
-	// SweepMax bounds how many messages, and how many records, one run of it reads; of messages that are unknown, how many of each
-	// topic. The next run continues there. Default 10,000. It does not bound what is offered unread (WakeUpsMax).
+	// SweepMax bounds how many messages, and how many records, one run of it reads; of messages that are unknown, how many of
+	// each topic. The next run continues there. Default 10,000. It does not bound what is offered unread (WakeUpsMax).
 	SweepMax int
-	// SweepConcurrency is how many messages of each of its queues one run of a [Runner] looks at at once, and how many records. Of
-	// messages that are unknown it is the number of each topic (Topic.ProbesMax); of unknown records, where there are several
-	// probes, that of each operation. Of what is offered unread it is the number of batches. Default 8; at least 1: then
-	// everything happens one after the other.
+	// SweepConcurrency is how many messages of each of its queues one run of a [Runner] looks at at once, and how many
+	// records. Of messages that are unknown it is the number of each topic (Topic.ProbesMax); of unknown records, where there
+	// are several probes, that of each operation. Of what is offered unread it is the number of batches. Default 8; at least
+	// 1: then everything happens one after the other.
 	//
-	// A provider that hangs holds up the looks of its own topics: each takes CallTimeout then, and about 80 end in a minute. With a
-	// run a minute this keeps up with about 4,500 unknown messages of each of its topics, because each is asked about once in
-	// ProbeBackoffMax in the end.
+	// A provider that hangs holds up the looks of its own topics: each takes CallTimeout then, and about 80 end in a minute.
+	// With a run a minute this keeps up with about 4,500 unknown messages of each of its topics, because each is asked about
+	// once in ProbeBackoffMax in the end.
 	SweepConcurrency int
-	// WakeUpsMax, where it is not 0, has the sweep offer due messages without reading them, in batches, for as long as fewer wake-ups
-	// wait in the queue. Whoever receives a wake-up reads the message, and does what the sweep would have done: parks it, gives it
-	// up, or cancels it. The queue must be a [BatchWakeUps].
+	// WakeUpsMax, where it is not 0, has the sweep offer due messages without reading them, in batches, for as long as fewer
+	// wake-ups wait in the queue. Whoever receives a wake-up reads the message, and does what the sweep would have done: parks
+	// it, gives it up, or cancels it. The queue must be a [BatchWakeUps].
 	//
-	// It is the rate at which a backlog is worked off, times the period of the sweep: 200,000 with a run a minute are up to 3,333
-	// messages a second. It also bounds doubled wake-ups, because a message that is due is offered again while its wake-up waits: each
-	// costs a request to the queue for ten, and its receiver a read. Beyond it, each run still offers up to 100 messages of each
-	// shard. A wake-up that meets a live claim, or comes before its time, is not scheduled again where this is set: the doubled ones
-	// would live on as long as the message. So whoever delivers must have the same value here as the sweep. Default 0: the sweep
-	// reads each message, and offers it alone.
+	// It is the rate at which a backlog is worked off, times the period of the sweep: 200,000 with a run a minute are up to
+	// 3,333 messages a second. It also bounds doubled wake-ups, because a message that is due is offered again while its
+	// wake-up waits: each costs a request to the queue for ten, and its receiver a read. Beyond it, each run still offers up
+	// to 100 messages of each shard. A wake-up that meets a live claim, or comes before its time, is not scheduled again where
+	// this is set: the doubled ones would live on as long as the message. So whoever delivers must have the same value here as
+	// the sweep. Default 0: the sweep reads each message, and offers it alone.
 	WakeUpsMax int
 	// StoreTimeout bounds one call to the store. A call that takes longer counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
@@ -90,7 +90,8 @@ type Config struct {
 	ResponseBytesMax int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Random is a cryptographic source of randomness, for owners and jitter; workers and runners use it concurrently. Default crypto/rand.Reader.
+	// Random is a cryptographic source of randomness, for owners and jitter; workers and runners use it concurrently. Default
+	// crypto/rand.Reader.
 	Random io.Reader
 	// Pause waits, or returns the context's error. Default [idem.Pause].
 	Pause func(context.Context, time.Duration) error

@@ -65,8 +65,8 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 
 // walks makes the walks.
 func (r *Runner) walks() error {
-	// Places are SweepGrace late, so that a first claim, which comes seconds later, need not move its message (ADR 0004). A claim
-	// that died is looked at when its lease is over all the same.
+	// Places are SweepGrace late, so that a first claim, which comes seconds later, need not move its message (ADR 0004). A
+	// claim that died is looked at when its lease is over all the same.
 	ahead := max(0, r.cfg.SweepGrace-r.cfg.ClaimLease)
 	writing, asking := r.cfg.StoreTimeout, r.cfg.StoreTimeout+r.cfg.CallTimeout+r.cfg.SettleMargin
 	one := func(string) int { return r.cfg.SweepConcurrency }
@@ -85,7 +85,8 @@ func (r *Runner) walks() error {
 	if !ok {
 		return &idem.ConfigError{Field: "Config.WakeUpsMax", Value: r.cfg.WakeUpsMax, Rule: fmt.Sprintf("must be 0 with wake-ups in a %T, which is no outbox.BatchWakeUps", r.wakeUps)}
 	}
-	// What was offered last is offered again last: a run that comes to the end leaves the rest of the queue's room to the next one.
+	// What was offered last is offered again last: a run that comes to the end leaves the rest of the queue's room to the next
+	// one.
 	r.offers.page, r.offers.begin, r.offers.wraps = offerPage, r.offering(queue), false
 	return nil
 }
@@ -130,11 +131,11 @@ func walkOf[Ref any](d *desk, event string, lookTime time.Duration, queue string
 // message that is dead, and makes wrapped records unknown whose holders died. It asks nobody. With Config.WakeUpsMax it reads no
 // message that is due, and leaves what must be decided about it to whoever receives the wake-up.
 //
-// shards are those of the queues that it looks into, each once; without any it looks into all. Runs for different shards may go on
-// beside each other, in any processes.
+// shards are those of the queues that it looks into, each once; without any it looks into all. Runs for different shards may go
+// on beside each other, in any processes.
 //
-// It returns an error where no shard of one of these queues could be listed, or not each of those that it names; and an [*idem.ConfigError] for a shard that does not
-// exist or is named twice.
+// It returns an error where no shard of one of these queues could be listed, or not each of those that it names; and an
+// [*idem.ConfigError] for a shard that does not exist or is named twice.
 func (r *Runner) Sweep(ctx context.Context, shards ...int) (Report, error) {
 	return r.tracedRun(ctx, spanSweep, shards, r.leases, r.deaths, r.offers)
 }
@@ -142,8 +143,9 @@ func (r *Runner) Sweep(ctx context.Context, shards ...int) (Report, error) {
 // Reconcile asks once about everything that is unknown and due, within the bounds of [Runner.Sweep] and with its errors. Of
 // messages it asks the provider by the downstream key, through the topic's Probe: it settles what is found, offers what
 // provably never happened, and asks about the rest later, until it is dead. Of records it asks the operation's [Probe]: it
-// completes what is found, frees what provably never happened, and asks about the rest later. Records never die: after a day
-// a person is told, once a day. A provider that hangs holds up no other's topics (Topic.ProbesMax). shards are as in [Runner.Sweep].
+// completes what is found, frees what provably never happened, and asks about the rest later. Records never die: after a day a
+// person is told, once a day. A provider that hangs holds up no other's topics (Topic.ProbesMax). shards are as in
+// [Runner.Sweep].
 func (r *Runner) Reconcile(ctx context.Context, shards ...int) (Report, error) {
 	return r.tracedRun(ctx, spanReconcile, shards, r.unknowns, r.doubts)
 }

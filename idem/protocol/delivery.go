@@ -111,8 +111,9 @@ type Delivery struct {
 	Owner    ID
 
 	// OpenBefore says that another call was open when the message was claimed, OnlyDue that Question leaves what is not due,
-	// Onward that a settlement claims the next message of the chain for the same request, as Carry always does, Alone that the record is at its end: the message ends without it; Checked that the settlement checks the record. Then
-	// is what the delivery ends with once its write is done.
+	// Onward that a settlement claims the next message of the chain for the same request, as Carry always does, Alone that the
+	// record is at its end: the message ends without it; Checked that the settlement checks the record. Then is what the
+	// delivery ends with once its write is done.
 	OpenBefore, OnlyDue, Onward, Alone, Checked bool
 	Meant                                       Meant
 	Asked                                       Asked

@@ -75,8 +75,9 @@ type Config struct {
 	Local bool
 	// ProviderURL is the payment provider's base URL, without a trailing slash: https, unless Local. Required.
 	ProviderURL string
-	// ProviderSecret is the name or ARN of the secret in AWS Secrets Manager that is sent to the provider as "Authorization: Bearer";
-	// the new one and the old one, separated by a comma, while one replaces the other. Default: none, and nothing is sent.
+	// ProviderSecret is the name or ARN of the secret in AWS Secrets Manager that is sent to the provider as "Authorization:
+	// Bearer"; the new one and the old one, separated by a comma, while one replaces the other. Default: none, and nothing is
+	// sent.
 	ProviderSecret string
 	// DynamoDBEndpoint redirects the functions' DynamoDB calls, to a fault proxy. Only with Local. Default: none.
 	DynamoDBEndpoint string
@@ -84,14 +85,15 @@ type Config struct {
 	Encryption Encryption
 	// Outbox says how new messages reach the worker. Default: Streams.
 	Outbox Outbox
-	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve at
-	// the most. Default: DynamoDB's. See idemconstruct.TablesProps.
+	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve
+	// at the most. Default: DynamoDB's. See idemconstruct.TablesProps.
 	WarmThroughput, MaxThroughput idemconstruct.Throughput
-	// WAF has AWS WAF in front of a REST API, with AWS's managed rules and WAFRate: requests of one address in five minutes. Default:
-	// false, and 100,000.
+	// WAF has AWS WAF in front of a REST API, with AWS's managed rules and WAFRate: requests of one address in five minutes.
+	// Default: false, and 100,000.
 	WAF     bool
 	WAFRate int
-	// DomainName is the API's own name, with Certificate, an ARN of AWS Certificate Manager. Default: none, and AWS gives it a name.
+	// DomainName is the API's own name, with Certificate, an ARN of AWS Certificate Manager. Default: none, and AWS gives it a
+	// name.
 	DomainName, Certificate string
 	// CustomerKeys encrypts tables, queues and logs with KMS keys of the account's. Default: false, and AWS's own keys do.
 	CustomerKeys bool
@@ -103,23 +105,24 @@ type Config struct {
 	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: what the worker's
 	// reserved concurrency leaves to it; 0, no bound, where nothing is reserved.
 	WorkerConcurrency int
-	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue, 1,000 to 10,000,000: it offers what is due from the index,
-	// without reading it, and the worker decides. Only with SQS. Default: 200,000, or 600 for each of WorkerConcurrency if that is more; 0 with Streams, where the sweep reads each
-	// message.
+	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue, 1,000 to 10,000,000: it offers what is due from the
+	// index, without reading it, and the worker decides. Only with SQS. Default: 200,000, or 600 for each of WorkerConcurrency
+	// if that is more; 0 with Streams, where the sweep reads each message.
 	WakeUpsMax int
-	// APIThrottle is what the API lets through, and PaymentThrottle what each route does that makes payments. Default: 1000/1000
-	// and 500/500; none with Local.
+	// APIThrottle is what the API lets through, and PaymentThrottle what each route does that makes payments. Default:
+	// 1000/1000 and 500/500; none with Local.
 	APIThrottle, PaymentThrottle Throttle
 	// OutboxShards is how many partitions each queue of the tables' indexes is spread over, 1 to 256; 500 payments per second
 	// fill one. It may be raised, and never lowered. Default: 8.
 	OutboxShards int
-	// LedgerShards is how many partitions an hour of the payments table's index is spread over, 1 to 256; 1,000 payments, refunds and
-	// payouts per second fill one. It may be raised, and never lowered. Default: 4.
+	// LedgerShards is how many partitions an hour of the payments table's index is spread over, 1 to 256; 1,000 payments,
+	// refunds and payouts per second fill one. It may be raised, and never lowered. Default: 4.
 	LedgerShards int
-	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 60. Default: 4, and 1 in
-	// local stacks.
+	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 60. Default: 4,
+	// and 1 in local stacks.
 	DriftParts int
-	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with Local.
+	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with
+	// Local.
 	WaitMax int
 	// Quota is what each tenant may ask for. Default: 50 new keys and 100 look-ups a second, 1,000,000 active keys; no limits
 	// with Local.
@@ -132,8 +135,8 @@ type Config struct {
 	// FingerprintSecret is the name or ARN of the secret in AWS Secrets Manager that keys fingerprints: id:base64, the newest
 	// first, separated by commas. Default: none, and fingerprints are plain hashes.
 	FingerprintSecret string
-	// ScopeSecret is the name or ARN of the secret in AWS Secrets Manager that the names of records are keyed with: base64 of at
-	// least 32 random bytes, made once for the tables and never changed. Default: none, and names are plain hashes.
+	// ScopeSecret is the name or ARN of the secret in AWS Secrets Manager that the names of records are keyed with: base64 of
+	// at least 32 random bytes, made once for the tables and never changed. Default: none, and names are plain hashes.
 	ScopeSecret string
 	// OTLPEndpoint is the base URL of a collector that takes OTLP over HTTP. Default: none, and nothing is traced.
 	OTLPEndpoint string
@@ -143,8 +146,8 @@ type Config struct {
 	CORSOrigins string
 	// AccessLogs has the gateway log every request. Default: true; false with Local, because emulators write none.
 	AccessLogs bool
-	// AlarmTopic is the ARN of the SNS topic that alarms are sent to, or NoAlarmTopic. Required: alarms that nobody hears of are
-	// not left out by accident.
+	// AlarmTopic is the ARN of the SNS topic that alarms are sent to, or NoAlarmTopic. Required: alarms that nobody hears of
+	// are not left out by accident.
 	AlarmTopic string
 	// Insights adds a Contributor Insights rule, duplicates by tenant, which costs by matching log line. Default: true; false
 	// with Local, because emulators refuse it.
@@ -159,7 +162,8 @@ type Config struct {
 	Lost Lost
 	// Stopped deploys a stack in which nothing runs but the authorizer and the drift job. Default: false.
 	Stopped bool
-	// RetainTables has tables and keys of a local stack stay when it is deleted, as those of every other stack do. Default: false.
+	// RetainTables has tables and keys of a local stack stay when it is deleted, as those of every other stack do. Default:
+	// false.
 	RetainTables bool
 	// TerminationProtection has CloudFormation refuse to delete the stack. Default: true; false with Local.
 	TerminationProtection bool

@@ -27,7 +27,8 @@ type deployment struct {
 	Outputs outputs `json:"outputs"`
 }
 
-// cdk runs the pinned CDK command line in the folder infra of the checkout that is deployed, with its output in a log file of the state folder.
+// cdk runs the pinned CDK command line in the folder infra of the checkout that is deployed, with its output in a log file of
+// the state folder.
 func (s *Stack) cdk(ctx context.Context, environment []string, log string, arguments ...string) error {
 	file, err := os.Create(logFile(s.options.State, log))
 	if err != nil {

@@ -68,11 +68,11 @@ type Tables struct {
 	ResponseBytesMax int `env:"RESPONSE_BYTES_MAX" envDefault:"3145728"`
 	// Retention is how long a final record answers.
 	Retention time.Duration `env:"RETENTION" envDefault:"24h"`
-	// LostRecords says that records may be missing in the tables: nothing executes, and no provider is called, until an operator
-	// has said up to when (idemctl refuse-before).
+	// LostRecords says that records may be missing in the tables: nothing executes, and no provider is called, until an
+	// operator has said up to when (idemctl refuse-before).
 	LostRecords bool `env:"LOST_RECORDS"`
-	// LedgerShards is the number of partitions that an hour of the payments table's index is spread over, 1 to 256; 1,000 payments,
-	// refunds and payouts per second fill one. It may be raised, and never lowered.
+	// LedgerShards is the number of partitions that an hour of the payments table's index is spread over, 1 to 256; 1,000
+	// payments, refunds and payouts per second fill one. It may be raised, and never lowered.
 	LedgerShards int `env:"LEDGER_SHARDS" envDefault:"4"`
 	// ImportedTables says that something else has made the tables: the sweep looks at them when it starts.
 	ImportedTables bool `env:"IMPORTED_TABLES"`
@@ -89,11 +89,11 @@ type Provider struct {
 	// longest until what was made is listed: absence proves something only after both.
 	LongestRequest time.Duration `env:"LONGEST_REQUEST" envDefault:"1m"`
 	ListingDelay   time.Duration `env:"LISTING_DELAY" envDefault:"0s"`
-	// CredentialID is the name or ARN of a secret of AWS Secrets Manager that holds what is sent as "Authorization: Bearer …": one
-	// credential, or the new one and the old one with a comma between. Default: none, and nothing is sent.
+	// CredentialID is the name or ARN of a secret of AWS Secrets Manager that holds what is sent as "Authorization: Bearer …":
+	// one credential, or the new one and the old one with a comma between. Default: none, and nothing is sent.
 	CredentialID string `env:"PROVIDER_CREDENTIAL_ID"`
-	// CredentialAge is for how long a process uses a credential that it has read: so long a new one takes to be used everywhere.
-	// At least 10 s.
+	// CredentialAge is for how long a process uses a credential that it has read: so long a new one takes to be used
+	// everywhere. At least 10 s.
 	CredentialAge time.Duration `env:"PROVIDER_CREDENTIAL_AGE" envDefault:"5m"`
 }
 
@@ -234,8 +234,8 @@ type Worker struct {
 	// OutboxShards is the number of partitions that each queue of the tables' indexes is spread over, 1 to 256; 500 messages
 	// per second fill one. It may be raised, and never lowered.
 	OutboxShards int `env:"OUTBOX_SHARDS" envDefault:"8"`
-	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue: it offers what is due without reading it, and the worker
-	// decides. Default: 0, and the sweep reads each message.
+	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue: it offers what is due without reading it, and the
+	// worker decides. Default: 0, and the sweep reads each message.
 	WakeUpsMax int `env:"WAKE_UPS_MAX"`
 }
 
@@ -294,7 +294,8 @@ func named[T any](err error) error {
 	return errors.Join(each...)
 }
 
-// AWS loads the SDK's configuration: region, credentials and endpoints from the environment. Request bodies are sent from memory (package sdkhttp).
+// AWS loads the SDK's configuration: region, credentials and endpoints from the environment. Request bodies are sent from
+// memory (package sdkhttp).
 func AWS(ctx context.Context) (aws.Config, error) {
 	cfg, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {

@@ -2,7 +2,6 @@ package drift
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -79,7 +80,7 @@ func (p provider) get(ctx context.Context, target string) ([]object, error) {
 		return nil, fmt.Errorf("the provider answers %s", res.Status)
 	}
 	var objects []object
-	if err := json.NewDecoder(io.LimitReader(res.Body, answerBytesMax)).Decode(&objects); err != nil {
+	if err := json.UnmarshalRead(io.LimitReader(res.Body, answerBytesMax), &objects); err != nil {
 		return nil, err
 	}
 	if objects == nil {

@@ -117,8 +117,8 @@ func (r *run) cut(at time.Time) {
 	r.report.Compared.Objects -= len(r.early)
 }
 
-// pull takes the objects that were made at or after the time into the pool. Where they don't fit, those that wait are asked after
-// at once.
+// pull takes the objects that were made at or after the time into the pool. Where they don't fit, those that wait are asked
+// after at once.
 func (r *run) pull(ctx context.Context, objects *feed, at time.Time) error {
 	for {
 		over, err := objects.until(ctx, at, r.pooled)
@@ -215,8 +215,8 @@ func (r *run) conclude(s story, v verdict) {
 	r.add(v.drifts...)
 }
 
-// add counts drifts, and lists them while there is room; one that is not listed is told of at once. The same finding counts once, however it was come by. r.mu is
-// held.
+// add counts drifts, and lists them while there is room; one that is not listed is told of at once. The same finding counts
+// once, however it was come by. r.mu is held.
 func (r *run) add(drifts ...Drift) {
 	for _, d := range drifts {
 		id := d.ID()

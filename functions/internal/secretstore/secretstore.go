@@ -19,8 +19,9 @@ import (
 // timeout bounds one reading, with what the SDK tries again. A function has 10 s for its start.
 const timeout = 3 * time.Second
 
-// Source returns what reads the text of a secret of AWS Secrets Manager as it is now, without the space around it: a file
-// ends with a line feed. One reading takes 3 s at the most. The variable is the one that names the secret, by name or ARN, for errors; none shows a secret.
+// Source returns what reads the text of a secret of AWS Secrets Manager as it is now, without the space around it: a file ends
+// with a line feed. One reading takes 3 s at the most. The variable is the one that names the secret, by name or ARN, for
+// errors; none shows a secret.
 func Source(ctx context.Context, variable, id string) (func(context.Context) (string, error), error) {
 	sdk, err := config.AWS(ctx)
 	if err != nil {

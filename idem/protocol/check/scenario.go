@@ -107,8 +107,9 @@ type Scenario struct {
 	// refused.
 	Chain uint8
 	Undo  bool
-	// Pending begins with a record that is pending, and its message; Restored says that the message, and all that follow it
-	// in its chain, had been called before the data was lost, without a trace; Leaving that it was claimed on the last instant before, and its call is under way.
+	// Pending begins with a record that is pending, and its message; Restored says that the message, and all that follow it in
+	// its chain, had been called before the data was lost, without a trace; Leaving that it was claimed on the last instant
+	// before, and its call is under way.
 	Pending, Restored, Leaving bool
 	// Detached says of a Pending scenario that its record has its answer already: the message came with it. Writes says that
 	// the topic's Settle has business writes where nothing was executed: the application was told so.

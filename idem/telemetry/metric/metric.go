@@ -121,8 +121,8 @@ const (
 
 // What waits, as a run of the sweep and the reconciler's probes see it.
 const (
-	// OutboxBacklog is no metric, but the line that carries OutboxDue, OutboxDueAge, OutboxUnknownNow and OutboxDeadNow, once a run
-	// of the sweep.
+	// OutboxBacklog is no metric, but the line that carries OutboxDue, OutboxDueAge, OutboxUnknownNow and OutboxDeadNow, once
+	// a run of the sweep.
 	OutboxBacklog = "outbox.backlog"
 	// OutboxDue are the messages and wrapped records that should have been delivered or parked by now. Like the other two, it
 	// counts at most 100 of each shard of each queue.
@@ -134,8 +134,9 @@ const (
 	// OutboxDueAge is for how long the first of what is due has been due, in milliseconds, less
 	// outbox.Config.SweepGrace.
 	OutboxDueAge = "outbox.backlog.due_age"
-	// OutboxUnknownAge is the time from the creation of what is unknown to each of its probes, in milliseconds: its maximum over an
-	// hour, which is the longest pause between two probes, is the age of the oldest. What has no probe is not among them: ReconcileFailed tells of it.
+	// OutboxUnknownAge is the time from the creation of what is unknown to each of its probes, in milliseconds: its maximum
+	// over an hour, which is the longest pause between two probes, is the age of the oldest. What has no probe is not among
+	// them: ReconcileFailed tells of it.
 	OutboxUnknownAge = "outbox.backlog.unknown_age"
 	// OutboxDeadAge is the time from a message's creation to its death and to each daily reminder, in milliseconds: its maximum
 	// over a day is the age of the oldest.
