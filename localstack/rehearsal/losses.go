@@ -96,11 +96,15 @@ func (r *run) restore(ctx context.Context) error {
 	if _, err := r.must(ctx, nil, "tables", "restore", "--backup", r.snapped, "--suffix="+suffix, "--reason", reason, "--write"); err != nil {
 		return err
 	}
-	restored := r.tablesOf(suffix)
-	if err := r.refuseBefore(ctx, restored); err != nil {
+	return r.goOnWith(ctx, r.tablesOf(suffix))
+}
+
+// goOnWith is the end of both runbooks: the stack goes on with other tables, which may lack what was written last.
+func (r *run) goOnWith(ctx context.Context, tables map[string]string) error {
+	if err := r.refuseBefore(ctx, tables); err != nil {
 		return err
 	}
-	names, err := r.imports(ctx, restored)
+	names, err := r.imports(ctx, tables)
 	if err != nil {
 		return err
 	}
@@ -185,21 +189,7 @@ func (r *run) failOver(ctx context.Context) error {
 	if _, err := r.must(ctx, copies, "tables", "prepare", "--reason", reason, "--write"); err != nil {
 		return err
 	}
-	if err := r.refuseBefore(ctx, copies); err != nil {
-		return err
-	}
-	names, err := r.imports(ctx, copies)
-	if err != nil {
-		return err
-	}
-	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records", "stopped": "true"}); err != nil {
-		return err
-	}
-	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records"}); err != nil {
-		return err
-	}
-	_, err = r.must(ctx, nil, "sweep", "--reason", reason, "--write")
-	return err
+	return r.goOnWith(ctx, copies)
 }
 
 // land makes a table of the shape of another one, as a restore of AWS Backup does, without time to live and stream, and puts the
