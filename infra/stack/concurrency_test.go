@@ -88,6 +88,7 @@ func TestReadConcurrencyRefuses(t *testing.T) {
 			"concurrency": `{"reconcile": 15}`, "outboxShards": 29,
 		},
 		`context wakeUpsMax="999" is refused; allowed: 1000 to 10000000`:                                       {"wakeUpsMax": 999, "outbox": "sqs"},
+		`context probesMax="15" is refused; allowed: 16 to 10000`:                                              {"probesMax": 15, "outboxShards": 29},
 		`context concurrency.relay="40" is refused; allowed: at least streamBatches × streamShards = 50, or 0`: {"outbox": "sqs", "streamShards": 5},
 	} {
 		if _, err := read(production(context), nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -109,6 +109,9 @@ type Config struct {
 	// index, without reading it, and the worker decides. Only with SQS. Default: 200,000, or 600 for each of WorkerConcurrency
 	// if that is more; 0 with Streams, where the sweep reads each message.
 	WakeUpsMax int
+	// ProbesMax is how many look-ups all runs of the reconciler together make at once at each of the provider's endpoints: at least
+	// one a run. 0 is 8 for each run.
+	ProbesMax int
 	// APIThrottle is what the API lets through, and PaymentThrottle what each route does that makes payments. Default:
 	// 1000/1000 and 500/500; none with Local.
 	APIThrottle, PaymentThrottle Throttle
@@ -245,6 +248,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readDrift(&config)
 	r.readConcurrency(&config)
 	r.readWakeUps(&config)
+	r.readProbes(&config)
 	r.throughputs(&config)
 	config.TracesPercent = r.within("tracesPercent", 100, 1, 100)
 	if r.text("providerUrl", "") == "" {

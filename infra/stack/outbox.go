@@ -76,6 +76,14 @@ func (r *reader) readWakeUps(config *Config) {
 	}
 }
 
+// readProbes reads how many look-ups the provider takes at once. Each run has its share of them, and at least one.
+func (r *reader) readProbes(config *Config) {
+	const key = "probesMax"
+	if r.lookup(key) != nil {
+		config.ProbesMax = r.within(key, 0, config.sweepRuns(), 10_000)
+	}
+}
+
 // deliverTo wires the functions that deliver, with a relay where there is one, and returns who reads the stream.
 func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile deployed) (delivery *idemconstruct.Delivery, reader deployed) {
 	reader = worker

@@ -317,6 +317,9 @@ func (p parts) sweep() function {
 
 func (p parts) reconcile() function {
 	environment := p.deliverEnvironment()
+	if p.config.ProbesMax != 0 {
+		environment["PROBES_MAX"] = jsii.String(strconv.Itoa(p.config.ProbesMax / p.config.sweepRuns()))
+	}
 	return function{
 		name: "reconcile", id: "Reconcile", description: "Asks the provider what became of unknown messages", memoryMiB: 256,
 		timeout: reconcileTimeout, environment: environment, once: true, network: p.network,

@@ -134,7 +134,7 @@ func functions() map[string]functionSettings {
 		"Authorizer": {5, 256, map[string]any{"API_KEYS_TABLE": "ApiKeys"}},
 		"Worker":     {60, 512, deliver},
 		"Sweep":      {55, 256, maps.Clone(deliver)},
-		"Reconcile":  {55, 256, deliver},
+		"Reconcile":  {55, 256, maps.Clone(deliver)},
 		"Drift": {600, 512, map[string]any{
 			"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",
 			"PROVIDER_URL": "https://provider.example", "PROVIDER_TIMEOUT": "5s", "RETENTION": "24h",
@@ -199,6 +199,9 @@ func TestFunctions(t *testing.T) {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {
 				wanted[name].environment["OUTBOX_SHARDS"] = variants[variant]["outboxShards"]
 			}
+		}
+		if chosen(variant, "probesMax") { // 16 runs, each with its share
+			wanted["Reconcile"].environment["PROBES_MAX"] = "3"
 		}
 		if relayed(variant) {
 			for _, name := range []string{"Api", "Worker", "Sweep", "Reconcile", "Webhook"} {

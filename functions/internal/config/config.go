@@ -237,6 +237,9 @@ type Worker struct {
 	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue: it offers what is due without reading it, and the
 	// worker decides. Default: 0, and the sweep reads each message.
 	WakeUpsMax int `env:"WAKE_UPS_MAX"`
+	// ProbesMax is how many look-ups a run of the reconciler makes at once for each of the provider's endpoints. Default: 0, the
+	// library's 8.
+	ProbesMax int `env:"PROBES_MAX"`
 }
 
 func (w Worker) check() error {
@@ -246,6 +249,9 @@ func (w Worker) check() error {
 	}
 	if w.WakeUpsMax < 0 {
 		err = errors.Join(err, fmt.Errorf("configuration: WAKE_UPS_MAX = %d: must not be negative", w.WakeUpsMax))
+	}
+	if w.ProbesMax < 0 {
+		err = errors.Join(err, fmt.Errorf("configuration: PROBES_MAX = %d: must not be negative", w.ProbesMax))
 	}
 	return errors.Join(w.Tables.check(), w.Provider.check(), w.Sealing.check(), w.Tracing.check(), err)
 }

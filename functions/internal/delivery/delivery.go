@@ -63,7 +63,7 @@ func New(ctx context.Context, cfg config.Worker) (Parts, error) {
 		BackoffMin: cfg.BackoffMin, BackoffMax: cfg.BackoffMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
 		ResponseBytesMax: cfg.ResponseBytesMax, WakeUpsMax: cfg.WakeUpsMax, Logger: logger, Tracer: traces.Tracer,
 	}, provider.Topics(payments.Bounds{
-		AttemptsMax: cfg.AttemptsMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
+		AttemptsMax: cfg.AttemptsMax, ProbesMax: cfg.ProbesMax, LongestRequest: cfg.LongestRequest, ListingDelay: cfg.ListingDelay,
 	})...)
 	if err != nil {
 		return Parts{}, err

@@ -21,6 +21,8 @@ const keyRetention = 24 * time.Hour
 type Bounds struct {
 	// AttemptsMax is how often a message is claimed before it is given up.
 	AttemptsMax int
+	// ProbesMax is how many look-ups one run of the reconciler makes at once at each endpoint; 0 is the library's default.
+	ProbesMax int
 	// LongestRequest bounds how long a request can be under way at the provider, its caller being gone or not, and
 	// ListingDelay how long what was made is not found yet. Only after both does absence prove that nothing happened.
 	LongestRequest, ListingDelay time.Duration
@@ -132,6 +134,7 @@ func (p *Provider) Topics(b Bounds) []outbox.Topic {
 			LongestRequest: b.LongestRequest,
 			ListingDelay:   b.ListingDelay,
 			AttemptsMax:    b.AttemptsMax,
+			ProbesMax:      b.ProbesMax,
 		})
 	}
 	return topics
