@@ -32,6 +32,9 @@ const (
 	reasonMax = 500
 )
 
+// FieldActor is the InvalidError's field where nobody says who they are.
+const FieldActor = "actor"
+
 // InvalidError is a change that can't be tried.
 type InvalidError struct{ Field, Rule string }
 
@@ -42,7 +45,7 @@ func (c Change) validate() error {
 	for _, field := range []struct {
 		name, value string
 		most        int
-	}{{"actor", c.Actor, actorMax}, {"reason", c.Reason, reasonMax}} {
+	}{{FieldActor, c.Actor, actorMax}, {"reason", c.Reason, reasonMax}} {
 		n := utf8.RuneCountInString(strings.TrimSpace(field.value))
 		if n < 1 || n > field.most || !utf8.ValidString(field.value) || strings.ContainsFunc(field.value, unicode.IsControl) {
 			return &InvalidError{field.name, fmt.Sprintf("must have 1..%d characters and no control character", field.most)}

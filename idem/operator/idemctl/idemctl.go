@@ -111,6 +111,9 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		fmt.Fprintln(stderr, "idemctl:", err)
 	}
+	if invalid := (*operator.InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == operator.FieldActor {
+		fmt.Fprintln(stderr, "Say who you are: --actor NAME, or IDEMCTL_ACTOR=NAME in the environment.")
+	}
 	return exitOf(err)
 }
 

@@ -203,7 +203,9 @@ func TestActor(t *testing.T) {
 		}
 	}
 	w.ok(os.Unsetenv("USER"))
-	w.types(idemctl.ExitUsage, redrive...)
+	if _, errs := w.types(idemctl.ExitUsage, redrive...); !strings.Contains(errs, "--actor NAME, or IDEMCTL_ACTOR") {
+		t.Errorf("it does not say how to say it:\n%s", errs)
+	}
 }
 
 // Trouble is told from a refusal, and says nothing of what is there.
