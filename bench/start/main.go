@@ -34,6 +34,7 @@ var environment = []string{
 	"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256", "AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_ENDPOINT_URL=http://127.0.0.1:1",
 	"IDEMPOTENCY_TABLE=idempotency", "OUTBOX_TABLE=outbox", "PAYMENTS_TABLE=payments", "API_KEYS_TABLE=api-keys", "PROVIDER_URL=http://127.0.0.1:1",
 	"AUTH=gateway", "WEBHOOK_SECRET=whsec_of_no_provider", "WAKE_UP_QUEUE_URL=http://127.0.0.1:1/0/wake-ups", "DEAD_LETTER_QUEUE_URL=http://127.0.0.1:1/0/dead",
+	"DRIFT_TABLE=drift", "DRIFT_QUEUE_URL=http://127.0.0.1:1/0/drift",
 }
 
 func main() {
