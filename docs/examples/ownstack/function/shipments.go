@@ -23,6 +23,7 @@ func shipments(orders orders, warehouse string) outbox.Topic {
 		http.StatusNotFound:            call.Ambiguous,
 		http.StatusConflict:            call.Unproven,
 		http.StatusUnprocessableEntity: call.Refused,
+		http.StatusTooManyRequests:     call.NotExecuted,
 	}}))
 	return outbox.Topic{
 		Name: topicShipments,
