@@ -59,7 +59,11 @@ func (s span) linksTo(other span) bool {
 // collected are all the spans that the collector has exported.
 func collected(t *testing.T) []span {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, deployed.variables["COLLECTOR_URL"]+"/control/spans", nil)
+	url := deployed.variables["COLLECTOR_URL"]
+	if url == "" {
+		t.Fatal("the stack has no collector: bring it up with TRACES=on")
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/control/spans", nil)
 	must(t, err)
 	res, err := http.DefaultClient.Do(req)
 	must(t, err)
