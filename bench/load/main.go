@@ -107,7 +107,7 @@ func (a arguments) measure(ctx context.Context, report *Report, printer *progres
 		{"beside", func(url string) (Part, error) {
 			folder, err := a.powertools(ctx, printer)
 			if err != nil {
-				return Part{Name: "beside"}, err
+				return Part{}, err
 			}
 			return measureBeside(ctx, url, folder, turns{5 * a.Requests, a.Rounds}, a.Callers)
 		}},
@@ -117,7 +117,9 @@ func (a arguments) measure(ctx context.Context, report *Report, printer *progres
 		}
 		printer.Line("%s", m.part)
 		part, err := a.onEndpoint(ctx, printer, m.measure)
-		report.Parts = append(report.Parts, part)
+		if part.Name != "" {
+			report.Parts = append(report.Parts, part)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.part, err)
 		}
