@@ -90,7 +90,9 @@ func (a arguments) measure(ctx context.Context, report *Report, printer *progres
 			return err
 		}
 		printer.Line("gateway")
+		load := load()
 		part, err := g.measure(ctx, a.Requests, a.Callers)
+		part.Load = load
 		report.Parts = append(report.Parts, part)
 		if err != nil {
 			return err
@@ -116,7 +118,9 @@ func (a arguments) measure(ctx context.Context, report *Report, printer *progres
 			continue
 		}
 		printer.Line("%s", m.part)
+		load := load()
 		part, err := a.onEndpoint(ctx, printer, m.measure)
+		part.Load = load
 		if part.Name != "" {
 			report.Parts = append(report.Parts, part)
 		}
@@ -145,11 +149,17 @@ func (a arguments) onEndpoint(ctx context.Context, printer *progress.Printer, me
 	return measure(endpoint.URL)
 }
 
-// machine is what ran the measurement, with the load at its begin.
+// machine is what runs the measurement.
 func machine() string {
-	load := "unknown"
-	if said, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(said), " ")
+	return fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+}
+
+// load is the machine's now, averaged over a minute: what other programs take of it.
+func load() string {
+	said, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
 	}
-	return fmt.Sprintf("%s/%s, %d processors, load %s, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load, runtime.Version())
+	minute, _, _ := strings.Cut(string(said), " ")
+	return minute
 }

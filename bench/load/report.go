@@ -21,8 +21,10 @@ type Report struct {
 
 // Part is one of the four measurements.
 type Part struct {
-	Name    string   `json:"name"`
-	Notes   []string `json:"notes"`
+	Name string `json:"name"`
+	// Load is the machine's when the part began.
+	Load    string   `json:"load"`
+	Notes   []string `json:"notes,omitempty"`
 	Figures []Figure `json:"figures"`
 	// Wrong is what makes the run fail.
 	Wrong []string `json:"wrong,omitempty"`
@@ -79,7 +81,7 @@ func (r Report) writeJSON(out io.Writer) error {
 func (r Report) writeText(out io.Writer) error {
 	fmt.Fprintf(out, "%s, %s\n", r.Date.Format("2006-01-02 15:04"), r.Machine)
 	for _, p := range r.Parts {
-		fmt.Fprintf(out, "\n%s\n", p.Name)
+		fmt.Fprintf(out, "\n%s; load %s\n", p.Name, p.Load)
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "  side\trows\tpath\tc\tn\treq/s\tp50 ms\tp99 ms\tW\tR\tcalls\terrors")
 		for _, f := range p.Figures {
