@@ -34,7 +34,7 @@ func measureBeside(ctx context.Context, url, powertools string, size turns, call
 	}
 	defer stop()
 	for _, s := range all {
-		if err := s.prepare(ctx, knownKeys); err != nil {
+		if err := s.prepare(ctx, min(size.requests, knownKeys)); err != nil {
 			return part, err
 		}
 		part.Notes = append(part.Notes, s.name+": "+s.promises)

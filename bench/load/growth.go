@@ -129,7 +129,7 @@ func (g *growth) figures(ctx context.Context, requests int) ([]Figure, error) {
 	for _, replay := range []bool{false, true} {
 		path, send := "first", func(h http.Handler) sender { return firsts(inProcessClient(h), "/atomic") }
 		if replay {
-			keys, err := known(ctx, inProcessClient(measured), "/atomic", knownKeys)
+			keys, err := known(ctx, inProcessClient(measured), "/atomic", min(requests, knownKeys))
 			if err != nil {
 				return nil, err
 			}
