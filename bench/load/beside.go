@@ -9,8 +9,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
-// turns is how many requests of a path each side gets, in how many slices.
-type turns struct{ requests, rounds int }
+// turns is how many requests of a path each side gets, in how many slices, after so many that warm it up and are what replays
+// repeat.
+type turns struct{ requests, rounds, known int }
 
 // measureBeside measures all sides over one endpoint: first requests and replays, in slices that take turns. powertools is the
 // folder of its service; without it that side is left out.
@@ -34,7 +35,7 @@ func measureBeside(ctx context.Context, url, powertools string, size turns, call
 	}
 	defer stop()
 	for _, s := range all {
-		if err := s.prepare(ctx, min(size.requests, knownKeys)); err != nil {
+		if err := s.prepare(ctx, size.known); err != nil {
 			return part, err
 		}
 		part.Notes = append(part.Notes, s.name+": "+s.promises)

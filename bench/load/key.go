@@ -59,7 +59,7 @@ func replays(c client, path string, known []string) sender {
 	return func(ctx context.Context, n int) string { return final(ctx, c, path, known[n%len(known)]) }
 }
 
-// knownKeys is how many records the replays take turns in, fewer where there are fewer requests. To write them warms a side up, too.
+// knownKeys is how many records the replays take turns in. To write them warms a side up, too: Node compiles what runs often.
 const knownKeys = 300
 
 // known sends requests under new keys, which it returns.

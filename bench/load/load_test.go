@@ -82,7 +82,7 @@ func TestACostThatGrowsFailsTheRun(t *testing.T) {
 
 // By hand the same calls are made that idem makes, so they consume the same.
 func TestTheSidesAnswerAlikeAndTheCallsByHandConsumeWhatIdemDoes(t *testing.T) {
-	part, err := measureBeside(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), "", turns{12, 3}, []int{1, 4})
+	part, err := measureBeside(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), "", turns{requests: 12, rounds: 3, known: 5}, []int{1, 4})
 	must(t, err)
 	must(t, Report{Parts: []Part{part}}.err())
 	costs := map[string]Cost{}
@@ -114,7 +114,7 @@ func TestASideThatAnswersOtherwiseFailsTheRun(t *testing.T) {
 		}
 		respond(w)
 	})
-	samples := takeTurns(t.Context(), []*side{{name: "odd", client: inProcessClient(odd), first: "/"}}, false, turns{4, 2}, 1)
+	samples := takeTurns(t.Context(), []*side{{name: "odd", client: inProcessClient(odd), first: "/"}}, false, turns{requests: 4, rounds: 2}, 1)
 	if wrong := unexpected([]Figure{samples[0].figure("first", 1)}); len(wrong) != 1 || !strings.Contains(wrong[0], "1 200") {
 		t.Errorf("got %q", wrong)
 	}

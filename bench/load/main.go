@@ -111,7 +111,7 @@ func (a arguments) measure(ctx context.Context, report *Report, printer *progres
 			if err != nil {
 				return Part{}, err
 			}
-			return measureBeside(ctx, url, folder, turns{5 * a.Requests, a.Rounds}, a.Callers)
+			return measureBeside(ctx, url, folder, turns{5 * a.Requests, a.Rounds, knownKeys}, a.Callers)
 		}},
 	} {
 		if !slices.Contains(a.Part, m.part) {
