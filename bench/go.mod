@@ -35,7 +35,7 @@ require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/idem-go/idem-aws/functions v0.0.0
 	github.com/klauspost/compress v1.20.3 // indirect
-	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sync v0.24.0
 )
 
 replace (

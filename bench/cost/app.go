@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/idem-go/idem-aws/bench/meter"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -55,7 +56,7 @@ type script struct {
 // app is an application whose every operation writes one business row of a few bytes.
 type app struct {
 	raw       *dynamodb.Client
-	meter     *meter
+	meter     *meter.Meter
 	store     *dynamo.Store
 	worker    *outbox.Worker
 	endpoints map[string]http.Handler
@@ -92,11 +93,11 @@ func newApp(ctx context.Context, url string) (*app, error) {
 	if err := dynamotest.CreateTable(ctx, raw, rowsTable, rows); err != nil {
 		return nil, err
 	}
-	m := &meter{raw: raw, shapes: map[string]schema.Table{
+	m := &meter.Meter{Raw: raw, Shapes: map[string]schema.Table{
 		tables.Idempotency: schema.Idempotency(), tables.Outbox: schema.Outbox(), rowsTable: rows,
 	}}
-	store, err := dynamo.New(dynamotest.Client(url, m.option), dynamo.Config{
-		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Meter: m.reported,
+	store, err := dynamo.New(dynamotest.Client(url, m.Option), dynamo.Config{
+		IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox, Meter: m.Reported,
 	})
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (a *app) register() error {
 	if err := engine.CheckScopeSecret(context.Background()); err != nil { // once a process, whatever it serves
 		return err
 	}
-	a.meter.take()
+	a.meter.Take()
 	mw, err := middleware.New(engine, middleware.Config{Identify: func(*http.Request) (middleware.Identity, error) {
 		return middleware.Identity{Tenant: "tenant-a"}, nil
 	}, Logger: slog.New(slog.DiscardHandler)})
@@ -214,8 +215,8 @@ func (a *app) existing(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(response.Body)
 }
 
-func rowItem(key string) item {
-	return item{"pk": &types.AttributeValueMemberS{Value: key}, "st": &types.AttributeValueMemberS{Value: "pending"}}
+func rowItem(key string) meter.Item {
+	return meter.Item{"pk": &types.AttributeValueMemberS{Value: key}, "st": &types.AttributeValueMemberS{Value: "pending"}}
 }
 
 func insertRow(key string) idem.Write {
@@ -226,8 +227,8 @@ func insertRow(key string) idem.Write {
 
 func finishRow(key string) idem.Write {
 	return dynamo.Update(types.Update{
-		TableName: aws.String(rowsTable), Key: item{"pk": rowItem(key)["pk"]}, UpdateExpression: aws.String("SET st = :done"),
-		ExpressionAttributeValues: item{":done": &types.AttributeValueMemberS{Value: "succeeded"}},
+		TableName: aws.String(rowsTable), Key: meter.Item{"pk": rowItem(key)["pk"]}, UpdateExpression: aws.String("SET st = :done"),
+		ExpressionAttributeValues: meter.Item{":done": &types.AttributeValueMemberS{Value: "succeeded"}},
 	})
 }
 
@@ -260,7 +261,7 @@ func (a *app) image(ctx context.Context, id idem.MessageID) (*storage.Message, e
 	table := a.outboxTable()
 	out, err := a.raw.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, ConsistentRead: aws.Bool(true),
-		Key: item{schema.MessageID: &types.AttributeValueMemberS{Value: string(id)}},
+		Key: meter.Item{schema.MessageID: &types.AttributeValueMemberS{Value: string(id)}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the message: %w", err)
@@ -269,7 +270,7 @@ func (a *app) image(ctx context.Context, id idem.MessageID) (*storage.Message, e
 }
 
 func (a *app) outboxTable() string {
-	for name, shape := range a.meter.shapes {
+	for name, shape := range a.meter.Shapes {
 		if shape.Key == schema.MessageID {
 			return name
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 
+	"github.com/idem-go/idem-aws/bench/meter"
 	"github.com/idem-go/idem-aws/idem"
 )
 
@@ -56,15 +57,15 @@ func documents(size int) []byte {
 // row is what one path of one operation costs.
 type row struct {
 	operation, response, path string
-	calls                     []call
+	calls                     []meter.Call
 	// recordBytes is the size of the record afterwards.
 	recordBytes int
 }
 
-func (r row) ruled() units {
-	var sum units
+func (r row) ruled() meter.Units {
+	var sum meter.Units
 	for _, c := range r.calls {
-		sum = sum.plus(c.ruled)
+		sum = sum.Plus(c.Ruled)
 	}
 	return sum
 }
@@ -89,7 +90,7 @@ func measure(ctx context.Context, a *app) ([]row, error) {
 		for _, response := range responses() {
 			r := &run{app: a, ctx: ctx, operation: op, response: response}
 			r.all()
-			if err := errors.Join(r.err, a.meter.err); err != nil {
+			if err := errors.Join(r.err, a.meter.Err); err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", op.Name, response.name, err)
 			}
 			rows = append(rows, r.rows...)
@@ -104,24 +105,24 @@ func (a *app) warm(ctx context.Context) error {
 	r.script = script{body: documents(300)}
 	accepted := r.expect(r.send(r.key()), http.StatusAccepted, idem.OutcomeExecuted)
 	r.fail(r.worker.Deliver(ctx, idem.OperationID(accepted.operationID).Message(1)))
-	r.meter.take()
-	return errors.Join(r.err, a.meter.err)
+	r.meter.Take()
+	return errors.Join(r.err, a.meter.Err)
 }
 
 func (r *run) all() {
 	r.script = script{body: r.response.body}
 	key := r.key()
 	first := r.expect(r.send(key), r.firstStatus(), idem.OutcomeExecuted)
-	r.path("first", r.meter.take())
+	r.path("first", r.meter.Take())
 	if r.firstStatus() == http.StatusAccepted {
 		r.expect(r.send(key), http.StatusAccepted, idem.OutcomeReplayed)
-		r.path("replay of the 202", r.meter.take())
+		r.path("replay of the 202", r.meter.Take())
 		r.deliver(first.operationID)
 	}
 	r.expect(r.send(key), http.StatusCreated, idem.OutcomeReplayed)
-	r.path("replay", r.meter.take())
+	r.path("replay", r.meter.Take())
 	r.expect(r.post(r.operation.Name, key, `{"amount":501}`), http.StatusUnprocessableEntity, idem.OutcomeMismatch)
-	r.path("mismatch", r.meter.take())
+	r.path("mismatch", r.meter.Take())
 	r.inProgress()
 	r.rejected()
 }
@@ -143,27 +144,27 @@ func (r *run) deliver(operationID string) {
 		err = r.worker.DeliverSeen(r.ctx, *image)
 	}
 	r.fail(err)
-	r.path("delivery, by stream", r.meter.take())
+	r.path("delivery, by stream", r.meter.Take())
 
 	other := r.send(r.key())
-	r.meter.take()
+	r.meter.Take()
 	r.fail(r.worker.Deliver(r.ctx, idem.OperationID(other.operationID).Message(1)))
-	r.path("delivery, by queue", r.meter.take())
+	r.path("delivery, by queue", r.meter.Take())
 }
 
 // inProgress sends the same request while its handler runs. Where there is no lease both execute, and what is measured is
 // the one that loses.
 func (r *run) inProgress() {
 	key := r.key()
-	var before, duplicate []call
+	var before, duplicate []meter.Call
 	var answer reply
 	r.script.during = func() {
-		before = r.meter.take()
+		before = r.meter.Take()
 		answer = r.send(key)
-		duplicate = r.meter.take()
+		duplicate = r.meter.Take()
 	}
 	own := r.send(key)
-	after := r.meter.take()
+	after := r.meter.Take()
 	if r.operation.Kind == idem.KindAtomic || r.operation.Kind == idem.KindWrapped {
 		r.expect(answer, http.StatusConflict, idem.OutcomeInProgress)
 		r.expect(own, r.firstStatus(), idem.OutcomeExecuted)
@@ -178,17 +179,17 @@ func (r *run) inProgress() {
 func (r *run) rejected() {
 	r.script.ending = rejects
 	r.expect(r.send(r.key()), http.StatusPaymentRequired, idem.OutcomeExecuted)
-	r.path("reject", r.meter.take())
+	r.path("reject", r.meter.Take())
 	if r.operation.Kind == idem.KindWrapped {
 		return
 	}
 	r.script.ending = collides
 	r.expect(r.send(r.key()), http.StatusPaymentRequired, idem.OutcomeExecuted)
-	r.path("reject by condition", r.meter.take())
+	r.path("reject by condition", r.meter.Take())
 }
 
-func (r *run) path(name string, calls []call) {
-	r.rows = append(r.rows, row{r.operation.Name, r.response.name, name, calls, r.meter.recordBytes})
+func (r *run) path(name string, calls []meter.Call) {
+	r.rows = append(r.rows, row{r.operation.Name, r.response.name, name, calls, r.meter.RecordBytes})
 }
 
 // expect keeps a path that went another way from being taken for this one.

@@ -29,8 +29,8 @@ func render(out io.Writer, rows []row) error {
 			fmt.Fprintf(w, "\n%s\trecords\tmessages\tindexes\tbusiness\tW\tR\t$\treported\trecord\tcalls\n", head)
 		}
 		u := r.ruled()
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%d\t%s\n", r.path, number(u.records), number(u.messages),
-			number(u.indexes), number(u.business), number(u.writes()), number(u.reads), u.dollars(), r.reported(), r.recordBytes, r.names())
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%.3f\t%s\t%d\t%s\n", r.path, number(u.Records), number(u.Messages),
+			number(u.Indexes), number(u.Business), number(u.Writes()), number(u.Reads), u.Dollars(), r.reported(), r.recordBytes, r.names())
 	}
 	return w.Flush()
 }
@@ -47,8 +47,8 @@ func (r row) reported() string {
 	var reads, writes float64
 	lost := 0
 	for _, c := range r.calls {
-		reads, writes = reads+c.reportedReads, writes+c.reportedWrites
-		if c.lost {
+		reads, writes = reads+c.ReportedReads, writes+c.ReportedWrites
+		if c.Lost {
 			lost++
 		}
 	}
@@ -68,7 +68,7 @@ func (r row) reported() string {
 func (r row) names() string {
 	names := make([]string, len(r.calls))
 	for i, c := range r.calls {
-		names[i] = c.name
+		names[i] = c.Name
 	}
 	return strings.Join(names, ", ")
 }

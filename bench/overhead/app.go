@@ -81,7 +81,7 @@ func newApp(client *dynamodb.Client, tables dynamotest.Tables, paths []path) ([]
 func insert(_ context.Context, tx *idem.Tx, _ *middleware.Request) (idem.Response, error) {
 	tx.Write(dynamo.Put(types.Put{
 		TableName: aws.String(rowsTable), ConditionExpression: aws.String("attribute_not_exists(pk)"),
-		Item: item{
+		Item: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: string(tx.OperationID())},
 			"st": &types.AttributeValueMemberS{Value: "pending"},
 		},

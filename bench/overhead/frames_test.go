@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/idem-go/idem-aws/bench/hand"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
 
@@ -27,7 +28,7 @@ func TestFewFramesLieBetweenServeHTTPAndTheSDK(t *testing.T) {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Frames",
 				func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 					if store, sdk, ok := frames(); ok && counting != "" {
-						t.Logf("%s: %d frames to the store, %d to the SDK's %s", counting, store, sdk, call{input: in.Parameters}.name())
+						t.Logf("%s: %d frames to the store, %d to the SDK's %s", counting, store, sdk, hand.Call{Input: in.Parameters}.Name())
 						toStore, toSDK = max(toStore, store), max(toSDK, sdk)
 					}
 					return next.HandleInitialize(ctx, in)

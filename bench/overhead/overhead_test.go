@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/idem-go/idem-aws/bench/hand"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 )
 
@@ -20,8 +21,8 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // What is compared must be the same calls, with the same attributes of the same sizes, and the same conditions that fail.
 func TestBothSidesMakeTheSameCalls(t *testing.T) {
-	var calls recorder
-	all, err := open(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), paths(), calls.option)
+	var calls hand.Recorder
+	all, err := open(t.Context(), dynamotest.Endpoint(t, dynamotest.Dynoxide), paths(), calls.Option)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +34,11 @@ func TestBothSidesMakeTheSameCalls(t *testing.T) {
 				if i == 1 {
 					side = s.hand
 				}
-				calls.take()
+				calls.Take()
 				if err := post(side, key); err != nil {
 					t.Fatal(err)
 				}
-				shapes[i] = shape(calls.take())
+				shapes[i] = shape(calls.Take())
 			}
 			if shapes[0] != shapes[1] || shapes[0] == "" {
 				t.Errorf("idem makes\n%s\nby hand\n%s", shapes[0], shapes[1])
@@ -50,11 +51,11 @@ func TestBothSidesMakeTheSameCalls(t *testing.T) {
 }
 
 // shape is what makes calls alike: attributes and expressions by name and size.
-func shape(calls []call) string {
+func shape(calls []hand.Call) string {
 	var b strings.Builder
 	for _, c := range calls {
-		fmt.Fprintf(&b, "%s failed: %v\n", c.name(), c.failed)
-		switch in := c.input.(type) {
+		fmt.Fprintf(&b, "%s failed: %v\n", c.Name(), c.Failed)
+		switch in := c.Input.(type) {
 		case *dynamodb.GetItemInput:
 			shapeItems(&b, in.Key)
 		case *dynamodb.PutItemInput:
@@ -68,7 +69,7 @@ func shape(calls []call) string {
 	return b.String()
 }
 
-func shapeItems(b *strings.Builder, items ...item) {
+func shapeItems(b *strings.Builder, items ...map[string]types.AttributeValue) {
 	for _, it := range items {
 		for _, name := range slices.Sorted(maps.Keys(it)) {
 			switch v := it[name].(type) {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/bench/hand"
 )
 
 // keyHeader is where a request's key stands for both sides, beside the client's.
@@ -36,12 +38,12 @@ func open(ctx context.Context, url string, paths []path, options ...func(*dynamo
 	if err != nil {
 		return nil, err
 	}
-	var recorded recorder
-	watched, err := newApp(newClient(url, recorded.option), tables, paths)
+	var recorded hand.Recorder
+	watched, err := newApp(newClient(url, recorded.Option), tables, paths)
 	if err != nil {
 		return nil, err
 	}
-	recorded.take() // no request's
+	recorded.Take() // no request's
 	measured, err := newApp(newClient(url, options...), tables, paths)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func open(ctx context.Context, url string, paths []path, options ...func(*dynamo
 			return nil, err
 		}
 	}
-	recorded.take()
+	recorded.Take()
 	client := newClient(url, options...)
 	all := make([]*sides, len(paths))
 	for i, p := range paths {
@@ -64,39 +66,39 @@ func open(ctx context.Context, url string, paths []path, options ...func(*dynamo
 }
 
 // openPath learns from idem which calls a request makes, and prepares what replays need.
-func openPath(p path, watched, measured http.Handler, client *dynamodb.Client, recorded *recorder) (*sides, error) {
+func openPath(p path, watched, measured http.Handler, client *dynamodb.Client, recorded *hand.Recorder) (*sides, error) {
 	s := &sides{path: p, idem: measured}
 	key := newKey()
 	if err := post(watched, key); err != nil {
 		return nil, err
 	}
-	first := recorded.take()
+	first := recorded.Take()
 	calls := first
 	if p.replay {
 		if err := post(watched, key); err != nil {
 			return nil, err
 		}
-		calls = recorded.take()
+		calls = recorded.Take()
 	}
-	made, err := newTemplate(calls)
+	made, err := hand.NewTemplate(calls, key)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range calls {
-		s.calls = append(s.calls, c.name())
+		s.calls = append(s.calls, c.Name())
 	}
-	s.hand = byHand{client, made}
+	s.hand = byHand{hand.Hand{Client: client, Template: made}}
 	if !p.replay {
 		return s, nil
 	}
-	filled, err := newTemplate(first)
+	filled, err := hand.NewTemplate(first, key)
 	if err != nil {
 		return nil, err
 	}
 	for range knownKeys {
 		key := newKey()
 		s.known = append(s.known, key)
-		for _, side := range []http.Handler{measured, byHand{client, filled}} {
+		for _, side := range []http.Handler{measured, byHand{hand.Hand{Client: client, Template: filled}}} {
 			if err := post(side, key); err != nil {
 				return nil, err
 			}

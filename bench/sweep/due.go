@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/idem-go/idem-aws/bench/fill"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -66,7 +67,7 @@ func newBacklog(ctx context.Context, url string, rows, most int, told func(done 
 	if err != nil {
 		return nil, err
 	}
-	return b, write(ctx, b.raw, rows, func(ctx context.Context, n int) (string, types.WriteRequest, error) {
+	return b, fill.Write(ctx, b.raw, rows, func(ctx context.Context, n int) (string, types.WriteRequest, error) {
 		return p.due(ctx, n, rows, outage)
 	}, told)
 }

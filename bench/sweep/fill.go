@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/idem-go/idem-aws/bench/fill"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -23,9 +23,6 @@ const (
 	liveEvery = 20
 	// expiredRow is one of those whose record has expired, and that native TTL has not removed yet: one to each live one.
 	expiredRow = 3*liveEvery + 1
-
-	batch   = 25 // what BatchWriteItem takes at once
-	writers = 4
 )
 
 // population makes rows as the store encodes them: its own writes, caught before they are sent.
@@ -146,54 +143,5 @@ func (a *app) fill(ctx context.Context, rows int, told func(done int)) error {
 	if err != nil {
 		return err
 	}
-	return write(ctx, a.raw, rows, p.row, told)
-}
-
-// write writes so many rows as they are made, and tells of each tenth part.
-func write(
-	ctx context.Context, raw *dynamodb.Client, rows int, row func(context.Context, int) (string, types.WriteRequest, error), told func(done int),
-) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	batches := make(chan map[string][]types.WriteRequest, writers)
-	var group sync.WaitGroup
-	for range writers {
-		group.Go(func() {
-			for b := range batches {
-				if err := writeBatch(ctx, raw, b); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for from := 0; from < rows && ctx.Err() == nil; from += batch {
-		b := map[string][]types.WriteRequest{}
-		for i := from; i < min(from+batch, rows); i++ {
-			table, put, err := row(ctx, i)
-			if err != nil {
-				cancel(err)
-				break
-			}
-			b[table] = append(b[table], put)
-		}
-		batches <- b
-		if tenth := max(rows/10, 1); from/tenth != (from+batch)/tenth {
-			told(min(from+batch, rows))
-		}
-	}
-	close(batches)
-	group.Wait()
-	return context.Cause(ctx)
-}
-
-// writeBatch writes a batch, and what the endpoint left of it.
-func writeBatch(ctx context.Context, raw *dynamodb.Client, b map[string][]types.WriteRequest) error {
-	for len(b) > 0 {
-		out, err := raw.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: b})
-		if err != nil {
-			return err
-		}
-		b = out.UnprocessedItems
-	}
-	return nil
+	return fill.Write(ctx, a.raw, rows, p.row, told)
 }

@@ -1,4 +1,6 @@
-package main
+// Package meter prices calls to DynamoDB by its documented rules, from the items that each call meets and leaves: for a client of
+// the AWS SDK for Go ([Meter.Option]), or for any client that speaks DynamoDB's protocol ([Wire]).
+package meter
 
 import (
 	"strings"
@@ -9,7 +11,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 )
 
-type item = map[string]types.AttributeValue
+// Item is a row as the SDK has it.
+type Item = map[string]types.AttributeValue
 
 // DynamoDB's units (Developer Guide, "DynamoDB read and write operations" and "Managing complex workflows with DynamoDB
 // transactions"): a write unit is 1 KB and a strong read unit 4 KB of one item, rounded up per item; in a transaction
@@ -20,23 +23,25 @@ const (
 	transactionFactor = 2
 )
 
-// units are what one path consumes, by what it is consumed on.
-type units struct {
-	records, messages, indexes, business float64 // write units
-	reads                                float64 // read units
+// Units are what one path consumes, by what it is consumed on.
+type Units struct {
+	Records, Messages, Indexes, Business float64 // write units
+	Reads                                float64 // read units
 }
 
-func (u units) plus(v units) units {
-	return units{u.records + v.records, u.messages + v.messages, u.indexes + v.indexes, u.business + v.business, u.reads + v.reads}
+// Plus is the sum of both.
+func (u Units) Plus(v Units) Units {
+	return Units{u.Records + v.Records, u.Messages + v.Messages, u.Indexes + v.Indexes, u.Business + v.Business, u.Reads + v.Reads}
 }
 
-func (u units) writes() float64 { return u.records + u.messages + u.indexes + u.business }
+// Writes sums up the write units.
+func (u Units) Writes() float64 { return u.Records + u.Messages + u.Indexes + u.Business }
 
-// dollars is the price of a million such paths.
-func (u units) dollars() float64 { return u.writes()*price.Writes + u.reads*price.Reads }
+// Dollars is the price of a million such paths.
+func (u Units) Dollars() float64 { return u.Writes()*price.Writes + u.Reads*price.Reads }
 
 // readUnits is what a read of an item consumes; one that is absent consumes as much as the smallest.
-func readUnits(it item, consistent bool) float64 {
+func readUnits(it Item, consistent bool) float64 {
 	n := roundedUp(itemBytes(it), readUnitBytes)
 	if !consistent {
 		return n / 2
@@ -46,14 +51,14 @@ func readUnits(it item, consistent bool) float64 {
 
 // writeUnits is what a write of an item consumes: by the larger of what it was and what it is or would have been. A
 // failed condition consumes as much.
-func writeUnits(before, after item) float64 {
+func writeUnits(before, after Item) float64 {
 	return roundedUp(max(itemBytes(before), itemBytes(after)), writeUnitBytes)
 }
 
 // indexUnits is what a write consumes on a sparse index (Developer Guide, "Provisioned throughput considerations for
 // global secondary indexes"): one to enter or leave it or to change what it shows, two to move within it. Index entries
 // follow the commit, so a transaction does not double them.
-func indexUnits(table schema.Table, before, after item) float64 {
+func indexUnits(table schema.Table, before, after Item) float64 {
 	was, is := entry(table, before), entry(table, after)
 	size := roundedUp(max(itemBytes(was), itemBytes(is)), writeUnitBytes)
 	switch {
@@ -66,12 +71,12 @@ func indexUnits(table schema.Table, before, after item) float64 {
 }
 
 // entry is what the table's index shows of an item; nil where it is not in it.
-func entry(table schema.Table, it item) item {
+func entry(table schema.Table, it Item) Item {
 	index := table.Index
 	if it[index.Partition] == nil || it[index.Sort] == nil {
 		return nil
 	}
-	shown := item{}
+	shown := Item{}
 	for _, name := range append([]string{table.Key, index.Partition, index.Sort}, index.Projected...) {
 		if v := it[name]; v != nil {
 			shown[name] = v
@@ -81,7 +86,7 @@ func entry(table schema.Table, it item) item {
 }
 
 // same compares the named attributes, which are strings and numbers; nil names all.
-func same(a, b item, names []string) bool {
+func same(a, b Item, names []string) bool {
 	if names == nil {
 		if len(a) != len(b) || (a == nil) != (b == nil) {
 			return false
@@ -112,7 +117,7 @@ func roundedUp(bytes, unit int) float64 { return float64(max(1, (bytes+unit-1)/u
 
 // itemBytes is the size of an item (Developer Guide, "DynamoDB item sizes and formats"): names and strings in UTF-8, a
 // number as a byte for two digits and one more, 3 bytes for a list or map and 1 for each of its elements.
-func itemBytes(it item) int {
+func itemBytes(it Item) int {
 	size := 0
 	for name, v := range it {
 		size += len(name) + valueBytes(v)
