@@ -30,11 +30,11 @@ type missing struct {
 type restoreMissing struct {
 	From      time.Time          `required:"" help:"Compare from this instant on, RFC 3339: that of the restore."`
 	To        time.Time          `required:"" help:"Until this instant, RFC 3339."`
-	Operation []idem.OperationID `help:"Only this operation; may be repeated. Default: everything that is missing."`
+	Operation []idem.OperationID `help:"Only this operation; may be repeated. It may also be one whose record waits for a message that is not there. Default: everything that is missing."`
 	Told      string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over."`
 	Tenant    string             `help:"Whose the operations are that the file does not name."`
 	Account   string             `help:"Which account payouts were taken from that the file does not name."`
-	Finish    bool               `help:"Pay payouts out now of which only the screening was made."`
+	Finish    bool               `help:"Also what moves money that has not moved yet: payouts of which only the screening was made, and records of which the provider has nothing."`
 	idemctl.Reasoned
 }
 
@@ -86,13 +86,24 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 	}
 	answer := []restored{}
 	left, trouble := more > 0, error(nil)
-	for _, objects := range all {
-		if !r.wants(objects) {
-			continue
-		}
-		did, err := r.one(d, restorer, known, objects)
+	asked := slices.Clone(r.Operation)
+	try := func(operation idem.OperationID, objects []payments.Shown) {
+		asked = slices.DeleteFunc(asked, func(id idem.OperationID) bool { return id == operation })
+		did, err := r.one(d, restorer, known, operation, objects)
 		left, trouble = left || did.Code != "", errors.Join(trouble, err)
 		answer = append(answer, did)
+	}
+	for _, objects := range all {
+		if operation, _, _ := objects[0].Key.Operation(); len(r.Operation) == 0 || slices.Contains(r.Operation, operation) {
+			try(operation, objects)
+		}
+	}
+	for _, operation := range slices.Clone(asked) { // a record may wait for its message without any object of the provider
+		objects, err := anythingOf(d.Context(), provider, operation)
+		if err != nil {
+			return err
+		}
+		try(operation, objects)
 	}
 	if more > 0 {
 		answer = append(answer, restored{Code: "more", Rule: fmt.Sprintf("%d more objects are missing than one report lists: repeat the command, with a shorter window where none of these goes away", more)})
@@ -120,9 +131,16 @@ func rowsOf(all []restored, write bool) (rows [][]string) {
 	return rows
 }
 
-func (r *restoreMissing) wants(objects []payments.Shown) bool {
-	operation, _, _ := objects[0].Key.Operation()
-	return len(r.Operation) == 0 || slices.Contains(r.Operation, operation)
+// anythingOf is what the provider shows of an operation, whatever kind it is of.
+func anythingOf(ctx context.Context, provider *payments.Provider, operation idem.OperationID) (all []payments.Shown, err error) {
+	for _, kind := range []string{"charge", "refund", "payout"} {
+		objects, err := provider.MadeBy(ctx, operation, kind)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
 }
 
 // known reads what a person says of operations.
@@ -161,17 +179,17 @@ func (r *restoreMissing) known() (map[idem.OperationID]payments.Told, error) {
 }
 
 // one makes one operation again. Its error is one that repeating the command may not meet again; what is left to a person is none.
-func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known map[idem.OperationID]payments.Told, objects []payments.Shown) (restored, error) {
-	did := restored{Amount: objects[0].Amount, Currency: objects[0].Currency}
+func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known map[idem.OperationID]payments.Told, operation idem.OperationID, objects []payments.Shown) (restored, error) {
+	did := restored{Operation: operation, Objects: []string{}}
 	for _, o := range objects {
-		did.Objects = append(did.Objects, o.ID)
+		did.Objects, did.Amount, did.Currency = append(did.Objects, o.ID), o.Amount, o.Currency
 	}
 	made, err := payments.Made(objects)
-	did.Operation, did.Kind, did.ID = made.Operation, string(made.Kind), made.ID
-	if err != nil {
+	did.Kind, did.ID = string(made.Kind), made.ID
+	if err != nil && operation == "" {
 		return did.left(err)
 	}
-	told := known[made.Operation]
+	told := known[operation]
 	if told.Tenant == "" {
 		told.Tenant = r.Tenant
 	}
@@ -180,11 +198,11 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 	}
 	told.Finish, did.Tenant = r.Finish, told.Tenant
 	result, err := d.Do(operator.Task{
-		Name: "missing restore", Subject: string(made.Operation), Tenant: told.Tenant,
-		Would: fmt.Sprintf("make %s %s of %d %s again", made.Kind, made.ID, made.First.Amount, made.First.Currency),
-		Judge: func(ctx context.Context) error { return refused(restorer.Judge(ctx, objects, told)) },
+		Name: "missing restore", Subject: string(operation), Tenant: told.Tenant,
+		Would: strings.Join(strings.Fields(fmt.Sprintf("make %s %s again", made.Kind, made.ID)), " "),
+		Judge: func(ctx context.Context) error { return refused(restorer.Judge(ctx, operation, objects, told)) },
 		Act: func(ctx context.Context) (string, error) {
-			outcome, err := restorer.Restore(ctx, objects, told)
+			outcome, err := restorer.Restore(ctx, operation, objects, told)
 			return outcome, refused(err)
 		},
 	}, r.Change())
@@ -225,7 +243,7 @@ func restoring(ctx context.Context) (payments.Restorer, *payments.Provider, erro
 		return payments.Restorer{}, nil, err
 	}
 	return payments.Restorer{
-		Store: parts.Store, Ledger: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Charge: parts.Provider.Charge,
+		Store: parts.Store, Messages: parts.Store, Ledger: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Charge: parts.Provider.Charge,
 		Mint: storage.IDGenerator{Random: rand.Reader}, Retention: lives.Retention, Now: time.Now, Pause: idem.Pause,
 	}, parts.Provider, nil
 }

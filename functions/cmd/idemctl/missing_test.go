@@ -90,7 +90,7 @@ func TestMissingOperationsAreMadeAgain(t *testing.T) {
 		charge, lambdatest.Tenant, payout, lambdatest.Tenant)
 	d.ok(os.WriteFile(told, []byte(lines), 0o600))
 	for _, m := range d.restores(idemctl.ExitOK, "--told", told) {
-		if !strings.HasPrefix(m.Did, "make "+m.Kind+" "+m.ID) || m.Tenant != lambdatest.Tenant {
+		if !strings.HasPrefix(m.Did, "make "+m.Kind+" "+m.ID+" again") || m.Tenant != lambdatest.Tenant {
 			t.Errorf("dry run: %+v", m)
 		}
 	}

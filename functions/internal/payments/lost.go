@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -60,6 +61,8 @@ const (
 	CodeKeyUsedAgain    = "key_used_again"
 	CodePartlyThere     = "partly_there"
 	CodeDiffersFromSelf = "objects_differ"
+	CodeNothingMade     = "nothing_made"
+	CodeTenantDiffers   = "tenant_differs"
 )
 
 // byPosition are a lost operation's objects of one position in its chain.
@@ -153,8 +156,9 @@ func (a asked) fingerprint() (canonical.Fingerprint, error) {
 
 // Restorer makes lost operations again.
 type Restorer struct {
-	Store  storage.Store
-	Ledger Ledger
+	Store    storage.Store
+	Messages outbox.Messages
+	Ledger   Ledger
 	// Charge is the provider's charge of an id, for refunds.
 	Charge func(ctx context.Context, id string) (Shown, error)
 	// Mint names owners and revisions.
@@ -170,23 +174,67 @@ const sweepGrace = 15 * time.Second
 
 // Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. It changes
 // nothing. objects are everything that the provider shows under the operation's keys.
-func (r Restorer) Judge(ctx context.Context, objects []Shown, told Told) error {
-	c, err := r.prepare(ctx, objects, told)
-	if err != nil {
-		return err
+func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) error {
+	_, err := r.prepare(ctx, operation, objects, told)
+	if errors.Is(err, errThere) {
+		return nil
 	}
-	stored, err := r.Store.Get(ctx, c.Record.Key)
-	if err != nil || stored == nil {
-		return err
-	}
-	_, err = r.there(ctx, c, *stored)
 	return err
 }
 
-// prepare is the transaction that the client's request committed, with the provider's time for its own. The message counts as called,
+// errThere: nothing of the operation is missing.
+var errThere = errors.New("payments: the operation is there")
+
+const thereAlready = "there already"
+
+// prepare is the transaction that makes the operation again: from its own record, where a loss has torn its transaction, and from the
+// provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
+func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
+	key, err := operation.RecordKey()
+	if err != nil {
+		return r.fromObjects(ctx, objects, told)
+	}
+	stored, err := r.Store.Get(ctx, key)
+	if err != nil {
+		return storage.Commit{}, fmt.Errorf("payments: read record: %w", err)
+	}
+	if stored == nil {
+		return r.fromObjects(ctx, objects, told)
+	}
+	if stored.OperationID == operation && stored.State == storage.StatePending {
+		message, err := r.Messages.Message(ctx, operation.Message(1))
+		if err != nil {
+			return storage.Commit{}, fmt.Errorf("payments: read message: %w", err)
+		}
+		if message == nil {
+			return r.fromRecord(ctx, *stored, objects, told)
+		}
+	}
+	if stored.OperationID != operation && stored.KeyFree(r.Now()) {
+		return r.fromObjects(ctx, objects, told)
+	}
+	if _, err := r.there(ctx, operation, *stored); err != nil {
+		return storage.Commit{}, err
+	}
+	return storage.Commit{}, errThere
+}
+
+// before refuses what was made after the instant up to which records are lost: it is not lost, and a message of it would not count as called.
+func (r Restorer) before(ctx context.Context, at time.Time) error {
+	before, err := r.Store.RefuseBefore(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("payments: read RefuseBefore: %w", err)
+	case !at.Before(before):
+		return &ByHandError{CodeNotLost, fmt.Sprintf("it was made at %s, and records are lost up to %s only: the client may be sending it now", instant(at), instant(before))}
+	}
+	return nil
+}
+
+// fromObjects is the transaction that the client's request committed, with the provider's time for its own. The message counts as called,
 // because it is from before RefuseBefore: the worker asks the provider again only under the same key, and only while the provider
 // recognises that, and looks it up otherwise. So what the provider has is what settles it.
-func (r Restorer) prepare(ctx context.Context, objects []Shown, told Told) (storage.Commit, error) {
+func (r Restorer) fromObjects(ctx context.Context, objects []Shown, told Told) (storage.Commit, error) {
 	lost, err := Made(objects)
 	if err != nil {
 		return storage.Commit{}, err
@@ -194,13 +242,9 @@ func (r Restorer) prepare(ctx context.Context, objects []Shown, told Told) (stor
 	if told.Tenant == "" {
 		return storage.Commit{}, &ByHandError{CodeTenantUnknown, "say whose it is: the log line idempotency.reserve.created with the operation's id names the tenant"}
 	}
-	before, err := r.Store.RefuseBefore(ctx)
-	if err != nil {
-		return storage.Commit{}, fmt.Errorf("payments: read RefuseBefore: %w", err)
-	}
 	at := lost.First.CreatedAt.UTC().Truncate(time.Millisecond)
-	if !at.Before(before) {
-		return storage.Commit{}, &ByHandError{CodeNotLost, fmt.Sprintf("it was made at %s, and records are lost up to %s only: the client may be sending it now", instant(at), instant(before))}
+	if err := r.before(ctx, at); err != nil {
+		return storage.Commit{}, err
 	}
 	b, request, err := r.begun(ctx, lost, objects, told, at)
 	if err != nil {
@@ -290,20 +334,26 @@ func (r Restorer) commit(lost Lost, tenant string, at time.Time, b begun, reques
 	if err != nil {
 		return storage.Commit{}, err
 	}
+	return r.with(storage.Record{
+		Key: key, State: storage.StatePending, OperationID: lost.Operation, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant,
+		Operation: request.operation, Kind: storage.KindDeferred, Fingerprint: fingerprint, Response: response, CreatedAt: at,
+		Retention: r.Retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
+	}, b, nil), nil
+}
+
+// with is the transaction of a pending record, its first message and its rows.
+func (r Restorer) with(record storage.Record, b begun, fence *storage.Fence) storage.Commit {
 	now := r.Now().UTC().Truncate(time.Millisecond)
 	return storage.Commit{
-		Record: storage.Record{
-			Key: key, State: storage.StatePending, OperationID: lost.Operation, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant,
-			Operation: request.operation, Kind: storage.KindDeferred, Fingerprint: fingerprint, Response: response, CreatedAt: at,
-			Retention: r.Retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
-		},
+		Record: record, Fence: fence,
 		Messages: []storage.Message{{
-			ID: lost.Operation.Message(1), Index: 1, OperationID: lost.Operation, RecordKey: key, Tenant: tenant, Topic: b.topic, Payload: b.payload,
-			State: storage.MessagePending, Revision: revision, CreatedAt: at, NextAttemptAt: now, SweepAt: now.Add(sweepGrace),
-			RedrivenAt: now, Retention: r.Retention, SchemaVersion: storage.SchemaVersion,
+			ID: record.OperationID.Message(1), Index: 1, OperationID: record.OperationID, RecordKey: record.Key, Tenant: record.Tenant,
+			Topic: b.topic, Payload: b.payload, State: storage.MessagePending, Revision: record.Revision, CreatedAt: record.CreatedAt,
+			NextAttemptAt: now, SweepAt: now.Add(sweepGrace), RedrivenAt: now, Retention: record.Retention, Expiry: record.Expiry,
+			SchemaVersion: storage.SchemaVersion,
 		}},
-		Now: now, Writes: b.writes, Token: string(revision),
-	}, nil
+		Now: now, Writes: b.writes, Token: string(record.Revision),
+	}
 }
 
 // sendMax is how often the transaction is sent, always the same bytes under the same token.
@@ -311,8 +361,11 @@ const sendMax = 4
 
 // Restore makes an operation again, and says what it was: "restored", or "there already". Whoever repeats it changes nothing more. Where
 // nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out.
-func (r Restorer) Restore(ctx context.Context, objects []Shown, told Told) (string, error) {
-	c, err := r.prepare(ctx, objects, told)
+func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {
+	c, err := r.prepare(ctx, operation, objects, told)
+	if errors.Is(err, errThere) {
+		return thereAlready, nil
+	}
 	if err != nil {
 		return "", err
 	}
@@ -344,14 +397,14 @@ func (r Restorer) came(ctx context.Context, c storage.Commit, err, unknown error
 	case err == nil:
 		return "restored", nil
 	case errors.As(err, &record) && record.Existing != nil:
-		return r.there(ctx, c, *record.Existing)
+		return r.there(ctx, c.Record.OperationID, *record.Existing)
 	case errors.As(err, &record), errors.As(err, new(*storage.MessageConflictError)):
 		return "", &ByHandError{CodePartlyThere, "its message is there without its record: inspect it"}
 	case errors.As(err, &write) && unknown == nil && len(write.Unjudged) == 0 && !write.OwnUnjudged:
 		return "", r.refusedBy(c.Writes[write.Indexes[0]])
 	}
 	if stored, failed := r.Store.Get(ctx, c.Record.Key); failed == nil && stored != nil {
-		return r.there(ctx, c, *stored)
+		return r.there(ctx, c.Record.OperationID, *stored)
 	}
 	if unknown != nil {
 		return "", unknown
@@ -359,29 +412,29 @@ func (r Restorer) came(ctx context.Context, c storage.Commit, err, unknown error
 	return "", err
 }
 
-// there says what the key's record is where there is one. A record without its row is a transaction that a loss has torn.
-func (r Restorer) there(ctx context.Context, c storage.Commit, stored storage.Record) (string, error) {
-	if stored.OperationID == c.Record.OperationID {
-		for _, w := range c.Writes {
-			missing, err := false, error(nil)
-			switch w := w.(type) {
-			case InsertPayment:
-				row, failed := r.Ledger.Payment(ctx, w.Payment.Tenant, w.Payment.ID)
-				missing, err = row == nil, failed
-			case InsertPayout:
-				row, failed := r.Ledger.Payout(ctx, w.Payout.Tenant, w.Payout.ID)
-				missing, err = row == nil, failed
-			}
-			if err != nil {
-				return "", err
-			}
-			if missing {
-				return "", &ByHandError{CodePartlyThere, "its record is there without its row: inspect it"}
-			}
-		}
-		return "there already", nil
+// there says what the key's record is where there is one: another operation's, or this one's with its row. A record without its row is a
+// transaction that a loss has torn.
+func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored storage.Record) (string, error) {
+	if stored.OperationID != operation {
+		return "", &ByHandError{CodeKeyUsedAgain, fmt.Sprintf("its client has sent its key again since, and operation %s was executed: give back one of the two at the provider", stored.OperationID)}
 	}
-	return "", &ByHandError{CodeKeyUsedAgain, fmt.Sprintf("its client has sent its key again since, and operation %s was executed: give back one of the two at the provider", stored.OperationID)}
+	found := true
+	switch stored.Operation {
+	case operationPayments:
+		row, err := r.Ledger.Payment(ctx, stored.Tenant, entityID(paymentPrefix, operation))
+		if found = row != nil; err != nil {
+			return "", err
+		}
+	case operationPayouts:
+		row, err := r.Ledger.Payout(ctx, stored.Tenant, entityID(payoutPrefix, operation))
+		if found = row != nil; err != nil {
+			return "", err
+		}
+	}
+	if !found {
+		return "", &ByHandError{CodePartlyThere, "its record is there without its row: inspect it"}
+	}
+	return thereAlready, nil
 }
 
 // refusedBy says what a failed condition of a write means.

@@ -55,7 +55,7 @@ func shownAs(o provider.Object) (s payments.Shown) {
 
 func (w *world) restorer() payments.Restorer {
 	return payments.Restorer{
-		Store: w.store, Ledger: w.backend.ledger, Mint: storage.IDGenerator{Random: rand.Reader}, Retention: 24 * time.Hour,
+		Store: w.store, Messages: w.store, Ledger: w.backend.ledger, Mint: storage.IDGenerator{Random: rand.Reader}, Retention: 24 * time.Hour,
 		Now: w.clock.Now, Pause: w.clock.Pause,
 		Charge: func(_ context.Context, id string) (payments.Shown, error) {
 			for _, o := range w.charges() {
@@ -74,11 +74,17 @@ var told = payments.Told{Tenant: tenantA, Account: "acct_1"}
 // restores makes an operation again and lets everything come to its end.
 func (w *world) restores(operation idem.OperationID, want string) {
 	w.Helper()
-	got, err := w.restorer().Restore(w.Context(), w.shown(operation), told)
+	got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told)
 	if err != nil || got != want {
 		w.Fatalf("%q, %v; want %q", got, err, want)
 	}
-	for range 4 { // each message is asked about once it can be proven that nothing is under way
+	w.finishes()
+}
+
+// finishes lets everything come to its end: each message is asked about once it can be proven that nothing is under way.
+func (w *world) finishes() {
+	w.Helper()
+	for range 4 {
 		w.clock.Advance(time.Minute)
 		w.swept()
 		w.clock.Advance(time.Hour)
@@ -97,8 +103,18 @@ func (w *world) screened() idem.OperationID {
 // byHand demands the code of a refusal, by Judge and by Restore.
 func (w *world) byHand(objects []payments.Shown, told payments.Told, code string) {
 	w.Helper()
-	judged := w.restorer().Judge(w.Context(), objects, told)
-	_, restored := w.restorer().Restore(w.Context(), objects, told)
+	var operation idem.OperationID
+	if len(objects) > 0 {
+		operation, _, _ = objects[0].Key.Operation()
+	}
+	w.leftTo(operation, objects, told, code)
+}
+
+// leftTo is byHand for an operation of which the provider may have nothing.
+func (w *world) leftTo(operation idem.OperationID, objects []payments.Shown, told payments.Told, code string) {
+	w.Helper()
+	judged := w.restorer().Judge(w.Context(), operation, objects, told)
+	_, restored := w.restorer().Restore(w.Context(), operation, objects, told)
 	for _, err := range []error{judged, restored} {
 		var refused *payments.ByHandError
 		if !errors.As(err, &refused) || refused.Code != code || refused.Rule == "" {
@@ -182,7 +198,7 @@ func TestALostPayoutIsMadeAgain(t *testing.T) {
 				payout := w.screened()
 				w.lose()
 				w.byHand(w.shown(payout), payments.Told{Tenant: tenantA}, payments.CodeAccountUnknown)
-				_, err := w.restorer().Restore(w.Context(), w.shown(payout), payments.Told{Tenant: tenantA, Account: "acct_2"})
+				_, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Tenant: tenantA, Account: "acct_2"})
 				var refused *payments.ByHandError
 				if !errors.As(err, &refused) || refused.Code != payments.CodeFundsShort {
 					w.Errorf("from an account without the money: %v", err)
@@ -246,7 +262,7 @@ func TestALostOperationIsMadeAgainOnceWhateverTheReplies(t *testing.T) {
 				for i, fault := range faults {
 					w.store.On(faulty.Commit, 1+i, fault)
 				}
-				if got, err := w.restorer().Restore(w.Context(), w.shown(a.Operation), told); err != nil || got != "restored" && got != "there already" {
+				if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), told); err != nil || got != "restored" && got != "there already" {
 					w.Fatalf("%q, %v", got, err)
 				}
 				w.restores(a.Operation, "there already")
@@ -268,7 +284,7 @@ func TestALostOperationOfWhichNobodyKnows(t *testing.T) {
 			w.store.On(faulty.Commit, n, faulty.Refuse(&storage.ContentionError{Throttled: true}))
 		}
 		var unknown *storage.OutcomeUnknownError
-		if got, err := w.restorer().Restore(w.Context(), w.shown(a.Operation), told); !errors.As(err, &unknown) {
+		if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), told); !errors.As(err, &unknown) {
 			w.Fatalf("%q, %v", got, err)
 		}
 		w.store.Clear()
@@ -334,4 +350,51 @@ func TestWhatIsLeftToAPerson(t *testing.T) {
 			w.Errorf("the balance is %d", got)
 		}
 	})
+}
+
+// A pending record whose message and row a loss has torn away gets them back from its own 202, and its client the answer. What the provider
+// has nothing of is executed only where that is asked for; a key that the provider ignores is asked about before.
+func TestATornOperationIsMadeWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		called bool
+	}{
+		"called": {"card_ok", true}, "keyless, called": {"legacy_card", true}, "not called": {"card_ok", false}, "keyless, not called": {"legacy_card", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", c.source)
+				key, err := a.Operation.RecordKey()
+				w.ok(err)
+				torn, err := w.store.Get(w.Context(), key)
+				w.ok(err)
+				if c.called {
+					w.deliver(a.Operation)
+				}
+				w.lose()
+				w.ok(w.store.Insert(w.Context(), *torn, w.clock.Now()))
+				w.again("k", c.source).want(202)
+				finish := payments.Told{}
+				if !c.called {
+					w.leftTo(a.Operation, nil, payments.Told{}, payments.CodeNothingMade)
+					finish.Finish = true
+				}
+				w.leftTo(a.Operation, w.shown(a.Operation), payments.Told{Tenant: tenantB}, payments.CodeTenantDiffers)
+				for _, want := range []string{"restored", "there already"} {
+					if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), payments.Told{Tenant: tenantA, Finish: finish.Finish}); err != nil || got != want {
+						w.Fatalf("%q, %v; want %q", got, err, want)
+					}
+					if want == "restored" {
+						w.finishes()
+					}
+				}
+				var p payment
+				w.again("k", c.source).want(201, "Idempotent-Replayed: true").decode(&p)
+				if p.ID != a.Payment.ID || p.CreatedAt != a.Payment.CreatedAt {
+					w.Errorf("%+v, was %+v", p, a.Payment)
+				}
+				w.charged(1)
+			})
+		})
+	}
 }
