@@ -144,3 +144,28 @@ func TestMissingOperationsThatAreRefused(t *testing.T) {
 		d.exits(idemctl.ExitUsage, append(window, wrong...)...)
 	}
 }
+
+// A record that waits for a message which a loss has torn from it is named by its operation, and made whole by what it says itself.
+func TestATornRecordIsMadeWhole(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	id := d.pay("order-17", "card_ok")
+	record := d.Items(t, d.Idempotency)
+	d.lose()
+	for _, it := range record {
+		d.Put(t, d.Idempotency, it)
+	}
+	one := []string{"--operation", string(id)}
+	if left := d.restores(idemctl.ExitRefused, one...); len(left) != 1 || left[0].Code != payments.CodeNothingMade || left[0].Operation != id {
+		t.Errorf("without --finish: %+v", left)
+	}
+	if done := d.restores(idemctl.ExitOK, append(one, "--finish", "--write")...); len(done) != 1 || done[0].Did != "restored" {
+		t.Errorf("with it: %+v", done)
+	}
+	d.deliver(id.Message(1))
+	d.demands(d.inspect(string(id)), "completed delivered succeeded", "nothing: it has ended")
+	if n := len(d.Charges(t)); n != 1 {
+		t.Errorf("%d charges", n)
+	}
+	d.logged(id, operator.EntryDone)
+}
