@@ -148,6 +148,28 @@ func TestALostPaymentIsMadeAgain(t *testing.T) {
 	}
 }
 
+// Days later the provider has forgotten the key: it is asked what there is, and called for nothing.
+func TestALostOperationIsNotCalledUnderAForgottenKey(t *testing.T) {
+	for _, later := range []time.Duration{23 * time.Hour, 25 * time.Hour, 20 * 24 * time.Hour} {
+		t.Run(later.String(), func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", "card_ok")
+				w.deliver(a.Operation)
+				w.payOut("k2", "iban_ok").want(201)
+				payout := w.screened()
+				w.lose()
+				w.clock.Advance(later)
+				w.restores(a.Operation, "restored")
+				w.restores(payout, "restored")
+				w.again("k", "card_ok").want(201)
+				w.payOut("k2", "iban_ok").want(201)
+				w.charged(1)
+				w.made(1, 1, 500)
+			})
+		})
+	}
+}
+
 // What is written is what the client's own request had written, but for what names the write and for the provider's time.
 func TestALostOperationsRowsAreTheOnesThatItHad(t *testing.T) {
 	onBoth(t, func(w *world) {
