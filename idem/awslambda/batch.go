@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // SQS gives each message of a batch to handle, up to Config.Concurrency at once, and reports those that failed or were not reached, so
@@ -169,6 +171,7 @@ func (b *batch) do(ctx context.Context, position int, id string, handle func(con
 		defer cancel()
 	}
 	b.begun.Add(1)
+	ctx = trace.Watch(ctx) // the record's span has ended when its error arrives here
 	if err := guarded(ctx, handle); err != nil {
 		log.ErrorContext(ctx, "record failed", "error", err)
 		return false

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // HTTP serves HTTP events with the handler: API Gateway HTTP APIs (payload 2.0 and 1.0), REST APIs, function URLs and
@@ -45,6 +47,7 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 // serve runs the handler and returns what it wrote, or a 500 where it panicked.
 func serve(cfg Config, handler http.Handler, r *http.Request) (w *responseWriter) {
 	w = newResponseWriter()
+	r = r.WithContext(trace.Watch(r.Context())) // the request's span has ended when its panic arrives here
 	defer func() {
 		p := recover()
 		if p == nil {

@@ -54,6 +54,10 @@ func (m *Middleware) Status(messages Messages) http.Handler {
 			return idem.NewProblem(http.StatusNotFound, codeOperationNotFound, "Not Found", "There is no such operation.").Response(), nil
 		}
 		state, err := operationState(ctx, messages, *record)
+		if errors.Is(err, errChain) { // a loss has torn its transaction: nobody else finds it
+			m.cfg.Logger.ErrorContext(ctx, "outbox.message_gone", "operation", record.Operation, "tenant", record.Tenant,
+				"operation_id", record.OperationID, "alarm", true)
+		}
 		if err != nil {
 			return idem.Response{}, err
 		}

@@ -191,5 +191,9 @@ func TestStatusIsNotGuessedWhereTheMessageCannotBeRead(t *testing.T) {
 		if r := a.status(a.stored("k", func(*storage.Record) {}), "tenant-a"); r.StatusCode != c.want || (r.Header.Get("Retry-After") != "") != (c.want == 503) {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
 		}
+		// A record that waits for nothing is torn by a loss, and nobody else looks for it: an alarm rings. An outage is no such thing.
+		if rings := strings.Contains(a.log.String(), `"msg":"outbox.message_gone"`) && strings.Contains(a.log.String(), `"alarm":true`); rings != (c.want == 500) {
+			t.Errorf("%s: the log is %s", name, a.log)
+		}
 	}
 }

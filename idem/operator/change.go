@@ -142,6 +142,9 @@ func (c *Console) begin(ctx context.Context, ch Change, a action) (Entry, error)
 	return e, nil
 }
 
+// ErrRefused is for a [Task] that refuses what it is asked for by a rule of the application: nothing was changed.
+var ErrRefused = errors.New("operator: refused")
+
 // Refused says whether an error means that the fence, or the contract, did not admit a change: nothing was changed.
 func Refused(err error) bool {
 	var (
@@ -159,7 +162,7 @@ func Refused(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrSealed) || errors.Is(err, ErrNotLater) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, storage.ErrOperationID)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused) || errors.Is(err, ErrSealed) || errors.Is(err, ErrNotLater) || errors.Is(err, idem.ErrNotLive) || errors.Is(err, idem.ErrResponseTooLarge) || errors.Is(err, storage.ErrOperationID)
 }
 
 func stateOf(err error) EntryState {

@@ -9,7 +9,8 @@ type Task struct {
 	Name, Subject, Tenant string
 	// Would is what a dry run says.
 	Would string
-	// Judge refuses what can't be done, in a dry run too: by [ErrNotFound] where nothing is there. Default: nothing is refused.
+	// Judge refuses what can't be done, in a dry run too: by [ErrNotFound] where nothing is there, by
+	// [ErrRefused] where a rule forbids it. Default: nothing is refused.
 	Judge func(context.Context) error
 	// Act makes the change, and says in a word or two what came of it. It is required.
 	Act func(context.Context) (outcome string, err error)

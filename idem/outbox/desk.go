@@ -10,6 +10,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/internal/cutover"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // desk is what workers, sweeps and reconcilers share: how a transition is written, settled, logged and told to the queues.
@@ -142,7 +143,7 @@ func (d *desk) log(ctx context.Context, level slog.Level, event string, m storag
 		"message", m.ID, "topic", m.Topic, "tenant", m.Tenant, "state", m.State, "epoch", m.Epoch,
 		"attempts", m.Attempts, "age_ms", d.now().Sub(m.CreatedAt).Milliseconds(),
 	}, args...)
-	d.cfg.Logger.Log(ctx, level, event, args...)
+	d.cfg.Logger.Log(trace.About(ctx, m.Trace), level, event, args...)
 }
 
 // alarm writes a line that wants a person.

@@ -9,6 +9,9 @@
 //	  {"Namespace":"idem","Dimensions":[["service"]],"Metrics":[{"Name":"idempotency.reserve.replay","Unit":"Count"}]}]},
 //	 "service":"payments","idempotency.reserve.replay":1,"operation":"payments.create","tenant":"tenant-a","key_hash":"…"}
 //
+// A line that is written while something traced is handled has the members trace_id and span_id, in hex as collectors show them
+// (package trace). It has neither where nothing is traced.
+//
 // Every other line passes as it is. Neither a tenant nor a key is a dimension, of which each value would be a metric to
 // pay for: what a tenant does is counted from the lines, by Contributor Insights with the key $.tenant and a filter on
 // $.msg, or by Logs Insights:

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
+	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
 // Config says where the metrics go. The zero value of each field means its default.
@@ -42,7 +44,14 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Handler is a slog.Handler that adds the Embedded Metric Format to lines that are metrics. It is safe for concurrent use.
+// Names of the members that say where in a trace a line belongs: OpenTelemetry's for logs that are not OTLP.
+const (
+	memberTrace = "trace_id"
+	memberSpan  = "span_id"
+)
+
+// Handler is a slog.Handler that adds the Embedded Metric Format to lines that are metrics, and the ids of trace and span to lines
+// that are written while something traced is handled (package trace). It is safe for concurrent use.
 type Handler struct {
 	cfg        Config
 	dimensions [][]string
@@ -81,10 +90,13 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 // Handle implements slog.Handler. A record without a time is no metric: CloudWatch would not know when it was.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	members := h.embed(r)
+	if members == nil && !h.next.Enabled(ctx, r.Level) {
+		return nil
+	}
+	if at := trace.Position(ctx); at != "" {
+		members = append(members, slog.String(memberTrace, hex.EncodeToString([]byte(at.TraceID()))), slog.String(memberSpan, hex.EncodeToString([]byte(at.SpanID()))))
+	}
 	if members == nil {
-		if !h.next.Enabled(ctx, r.Level) {
-			return nil
-		}
 		return h.next.Handle(ctx, r)
 	}
 	line := h.root.WithAttrs(members)

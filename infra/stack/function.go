@@ -91,7 +91,7 @@ func (f function) add(scope constructs.Construct, config Config) deployed {
 		environment["BREAKER_FAILURES_MAX"] = jsii.String(proxiedFailuresMax)
 	}
 	props := &awslambda.FunctionProps{
-		Description:  jsii.String(f.description),
+		Description:  jsii.String(f.description + config.Import.named()),
 		Code:         awslambda.Code_FromAsset(jsii.String(config.binary(f.name)), nil),
 		Handler:      jsii.String("bootstrap"),
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),

@@ -64,6 +64,24 @@ func (i *Import) members() []imported {
 	}
 }
 
+// named lists the members that are imported, for the descriptions of functions.
+//
+// A table that was the stack's own and is imported under its name is another expression in a template and the same text in a function's
+// environment. CDK makes a new version for the first, and Lambda refuses one that is equal to the last: "A version for this Lambda
+// function exists". The description is part of the function, so that it differs too.
+func (i Import) named() string {
+	var names []string
+	for _, m := range i.members() {
+		if *m.value != "" {
+			names = append(names, m.name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " Imported: " + strings.Join(names, ", ") + "."
+}
+
 // tables are what NewTables takes; nil where new ones are made.
 func (i Import) tables() *idemconstruct.ImportedTables {
 	if i.Idempotency == "" {

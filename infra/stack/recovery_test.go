@@ -63,6 +63,30 @@ func TestWhatIsImportedIsUsedAndNotMade(t *testing.T) {
 	}
 }
 
+// A function whose environment names an imported table has another description than without the import: otherwise the table's own name
+// would make a new version that is equal to the last, which Lambda refuses.
+func TestAnImportedNameMakesAnotherFunction(t *testing.T) {
+	without := there()
+	delete(without, "apiKeys")
+	describedBy := map[string]string{}
+	for name, names := range map[string]map[string]any{"with": there(), "without": without} {
+		s := synthesizeContext(t, onto(names, nil), buildFolder(t))
+		for _, function := range []string{"Api", "Authorizer", "Worker", "Sweep", "Reconcile"} {
+			text := plain(s.only(t, "AWS::Lambda::Function", function).Properties["Description"])
+			if len(text) > 256 { // Lambda's limit
+				t.Errorf("the description of %s has %d characters", function, len(text))
+			}
+			if describedBy[function] == text {
+				t.Errorf("%s is described alike with and without the import: %s", function, text)
+			}
+			describedBy[function] = text
+		}
+		if strings.Contains(describedBy["Authorizer"], "apiKeys") != (name == "with") {
+			t.Errorf("%s: %s", name, describedBy["Authorizer"])
+		}
+	}
+}
+
 // The command line gives the same map as JSON; keys that are left out are made anew.
 func TestWhatIsNotImportedIsMade(t *testing.T) {
 	text := `{"idempotency": "records-r1", "outbox": "outbox-r1", "outboxStream": "` + importedStream + `", "payments": "payments-r1", "keys": "new"}`

@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -60,6 +62,44 @@ idem.request
 		t.Errorf("the provider was sent %q, want %q", charge.Traceparent, want)
 	}
 	tellsNobody(t, spans, r)
+	linesNameTheTrace(t, charge, spans)
+}
+
+// linesNameTheTrace demands that whatever API and worker have logged about a payment names its trace and one of its spans. The client's
+// replays are in traces of their own.
+func linesNameTheTrace(t *testing.T, charge provider.Object, spans []span) {
+	t.Helper()
+	message := idem.MessageID(charge.Key)
+	operation, _, err := message.Operation()
+	must(t, err)
+	for function, last := range map[string]string{"FUNCTION_API": "idempotency.reserve.created", "FUNCTION_WORKER": "outbox.delivered"} {
+		eventually(t, delivered, func() string {
+			logged, err := logOf(t.Context(), deployed.variables[function])
+			must(t, err)
+			told := false
+			for _, text := range logged {
+				var line struct {
+					Said      string           `json:"msg"`
+					Operation idem.OperationID `json:"operation_id"`
+					Message   idem.MessageID   `json:"message"`
+					Trace     string           `json:"trace_id"`
+					Span      string           `json:"span_id"`
+				}
+				if json.Unmarshal([]byte(text), &line) != nil || line.Operation != operation && line.Message != message ||
+					line.Said == "idempotency.reserve.replay" {
+					continue
+				}
+				told = told || line.Said == last
+				if !slices.ContainsFunc(spans, func(s span) bool { return s.TraceID == line.Trace && s.ID == line.Span }) {
+					t.Fatalf("a line of %s names none of the payment's spans: %s", function, text)
+				}
+			}
+			if !told {
+				return function + " has not logged " + last
+			}
+			return ""
+		})
+	}
 }
 
 // A duplicate has its own trace, and its request is linked to the one that made the record.

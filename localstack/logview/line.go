@@ -27,6 +27,8 @@ const (
 	memberOutcome   = "outcome"
 	memberStack     = "stack"
 	memberTook      = "took_ms"
+	memberTrace     = "trace_id"
+	memberSpan      = "span_id"
 )
 
 // idMembers name a request, an operation or a message; detailMembers say what came of it. Both are shown in this order.
@@ -67,13 +69,14 @@ func parse(function, text string) line {
 	return l
 }
 
-// says is what lines have in common that tell the same of the same. What differs may be when it was and how long it took.
+// says is what lines have in common that tell the same of the same. What differs may be when it was, how long it took, and in which
+// trace it was recorded.
 func (l line) says() string {
 	if l.fields == nil {
 		return l.function + " " + l.raw
 	}
 	kept := maps.Clone(l.fields)
-	for _, name := range []string{memberTime, memberTook, metricMetadata} {
+	for _, name := range []string{memberTime, memberTook, memberTrace, memberSpan, metricMetadata} {
 		delete(kept, name)
 	}
 	return l.function + " " + encoded(kept)
@@ -153,7 +156,7 @@ func (l line) repeats(name string) bool {
 // rest is how many members are not shown, the metric's own left out.
 func (l line) rest() int {
 	placed := slices.Concat(idMembers, detailMembers, []string{
-		memberTime, memberLevel, memberMessage, memberOperation, memberOutcome, memberStack, memberTook, metricMetadata,
+		memberTime, memberLevel, memberMessage, memberOperation, memberOutcome, memberStack, memberTook, memberTrace, memberSpan, metricMetadata,
 	})
 	if l.fields[memberOperation] == nil {
 		placed = append(placed, memberTopic)

@@ -64,6 +64,10 @@ func TestRepeatedLinesAreOneWithTheirNumber(t *testing.T) {
 			[]Entry{entry("api", jsonLine("01", replay+"4")), entry("api", jsonLine("01.5", replay+"5")), entry("api", jsonLine("02.9", replay+"6"))},
 			[]string{"12:00:01.000  INFO   api         payments.create       replayed      operation_id=op_a  4 ms  × 3"},
 		},
+		"in traces of their own": {
+			[]Entry{entry("api", jsonLine("01", replay+`4,"trace_id":"0af","span_id":"b7"`)), entry("api", jsonLine("01.5", replay+`5,"trace_id":"1bf","span_id":"c7"`))},
+			[]string{"12:00:01.000  INFO   api         payments.create       replayed      operation_id=op_a  4 ms  × 2"},
+		},
 		"of another operation": {
 			[]Entry{entry("api", jsonLine("01", replay+"4")), entry("api", jsonLine("02", strings.Replace(replay, "op_a", "op_b", 1)+"5"))},
 			[]string{

@@ -110,6 +110,21 @@ func (r *run) hasten(ctx context.Context) error {
 
 // after lets the clients send again, with their old keys, until each has its last answer or is refused with nothing left open.
 func (r *run) after(ctx context.Context) error {
+	if err := r.answers(ctx); err != nil {
+		return err
+	}
+	for _, s := range r.stories {
+		if s.refused() {
+			r.money.Refused++
+		} else {
+			r.money.Final++
+		}
+	}
+	return errors.Join(r.askWrapped(ctx), r.askRevoked(ctx), r.payYounger(ctx))
+}
+
+// answers lets the clients send again until each has its last answer, or is refused and has no row.
+func (r *run) answers(ctx context.Context) error {
 	if err := r.provider.Faults(ctx); err != nil {
 		return err
 	}
@@ -129,7 +144,7 @@ func (r *run) after(ctx context.Context) error {
 			}
 		}
 		if len(open) == 0 {
-			break
+			return nil
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("after %s: %s", settleWithin, strings.Join(open, "; "))
@@ -141,14 +156,6 @@ func (r *run) after(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, s := range r.stories {
-		if s.refused() {
-			r.money.Refused++
-		} else {
-			r.money.Final++
-		}
-	}
-	return errors.Join(r.askWrapped(ctx), r.askRevoked(ctx), r.payYounger(ctx))
 }
 
 func contains(rows []row, intent string) bool {

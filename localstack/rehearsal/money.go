@@ -35,6 +35,10 @@ type Money struct {
 	// job lists. Booked is what the rows account for.
 	Missing, Listed       int
 	MissingAmount, Booked int64
+	// Again are the operations that were made again from what the provider has; after that MissingAfter objects had no row, and rows
+	// accounted for BookedAfter.
+	Again, MissingAfter int
+	BookedAfter         int64
 	// Wrapped are the charges of wrapped operations that were in progress.
 	Wrapped int
 }
@@ -85,10 +89,10 @@ func (m *Money) count(e evidence) (wrong []string) {
 // WriteTable writes what rehearsals came to. It returns the writer's error.
 func WriteTable(w io.Writer, all []Money) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "rehearsal\tpayments before\tprovider objects\tlost rows\trefused retries\tfinal answers\tcharged twice\tmissing\tlisted as missing\tmoved\tbooked\tlisted\twrapped\t")
+	fmt.Fprintln(t, "rehearsal\tpayments before\tprovider objects\tlost rows\trefused retries\tfinal answers\tcharged twice\tmissing\tlisted as missing\tmoved\tbooked\tlisted\tmade again\tmissing then\tbooked then\twrapped\t")
 	for _, m := range all {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", m.Name, m.Requests, m.Objects, m.LostRows, m.Refused, m.Final, m.Twice,
-			m.Missing, m.Listed, m.Amount, m.Booked, m.MissingAmount, m.Wrapped)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", m.Name, m.Requests, m.Objects, m.LostRows, m.Refused, m.Final, m.Twice,
+			m.Missing, m.Listed, m.Amount, m.Booked, m.MissingAmount, m.Again, m.MissingAfter, m.BookedAfter, m.Wrapped)
 	}
 	return t.Flush()
 }

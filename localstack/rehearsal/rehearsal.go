@@ -143,6 +143,7 @@ func (r *Rehearsals) rehearse(ctx context.Context, l loss) (Money, error) {
 		{"the runbook", func(ctx context.Context) error { return x.recovers(x, ctx) }},
 		{"clients send again with their old keys", x.after},
 		{"count the money", x.compare},
+		{"make again what is missing", x.again},
 	} {
 		if err := r.Out.Step(step.name, func() error { return step.do(ctx) }); err != nil {
 			return x.money, fmt.Errorf("%s: %w", step.name, err)

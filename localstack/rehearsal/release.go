@@ -65,7 +65,47 @@ func git(ctx context.Context, root string, arguments ...string) (string, error) 
 	return strings.TrimSpace(string(out)), err
 }
 
-// earlier is the commit of a reference; without one, of the last tag, or of the commit before this one where there is no tag.
+// aliasFile is where a release says by which alias its functions are called, in aliasForm.
+const aliasFile = "infra/stack/release.go"
+
+var aliasForm = regexp.MustCompile(`(?m)^const liveAlias = "live"$`)
+
+// CodeWithoutAlias is the code of an [AliasError]. It is stable.
+const CodeWithoutAlias = "release_without_alias"
+
+// AliasError is an earlier release whose functions have no alias: CloudFormation replaces what calls them when this release is deployed
+// over it, so that calls fail and wake-ups are lost meanwhile, which is no fault of this release.
+type AliasError struct{ Reference, Commit string }
+
+// Error implements error.
+func (e *AliasError) Error() string {
+	return fmt.Sprintf("%s: FROM = %q (%.12s): its functions must be called by the alias live, as %s says since Lambda aliases were introduced", CodeWithoutAlias, e.Reference, e.Commit, aliasFile)
+}
+
+// Earlier is the commit of a reference; without one, of the last tag, or of the commit before this one where there is no tag. One that
+// this release can't be deployed over under load is an [*AliasError].
+func Earlier(ctx context.Context, root, reference string) (string, error) {
+	commit, err := earlier(ctx, root, reference)
+	if err != nil {
+		return "", err
+	}
+	listed, err := git(ctx, root, "ls-tree", "--name-only", commit, aliasFile)
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	if listed != "" {
+		if text, err = git(ctx, root, "show", commit+":"+aliasFile); err != nil {
+			return "", err
+		}
+	}
+	if !aliasForm.MatchString(text) {
+		return "", &AliasError{reference, commit}
+	}
+	return commit, nil
+}
+
+// earlier is [Earlier] for any release.
 func earlier(ctx context.Context, root, reference string) (string, error) {
 	if reference == "" {
 		tag, err := git(ctx, root, "describe", "--tags", "--abbrev=0")

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,5 +109,52 @@ func TestEarlierRelease(t *testing.T) {
 	want(first[:10], first)
 	if _, err := earlier(t.Context(), root, "v2.0.0"); err == nil || !strings.Contains(err.Error(), "v2.0.0") {
 		t.Errorf("a tag that is not there: %v", err)
+	}
+}
+
+// A release without Lambda aliases is refused before anything is built: with its code, field, value and rule in one line.
+func TestAnEarlierReleaseMustHaveAliases(t *testing.T) {
+	root := t.TempDir()
+	run := func(arguments ...string) {
+		t.Helper()
+		if out, err := exec.Command("git", append([]string{"-C", root, "-c", "user.name=t", "-c", "user.email=t@example.com"}, arguments...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	own, err := os.ReadFile(filepath.Join("..", "..", aliasFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run("init", "-q")
+	run("commit", "-q", "--allow-empty", "-m", "no such file")
+	run("tag", "without")
+	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(aliasFile)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tagged := range []struct{ name, text string }{{"other", "package stack\n"}, {"with", string(own)}} {
+		if err := os.WriteFile(filepath.Join(root, aliasFile), []byte(tagged.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		run("add", ".")
+		run("commit", "-q", "-m", tagged.name)
+		run("tag", tagged.name)
+	}
+	for _, name := range []string{"without", "other"} {
+		_, err := Earlier(t.Context(), root, name)
+		var refused *AliasError
+		if !errors.As(err, &refused) || refused.Reference != name || len(refused.Commit) != 40 {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, part := range []string{CodeWithoutAlias, `FROM = "` + name + `"`, refused.Commit[:12], "alias live"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %s", err, part)
+			}
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q is more than a line", err)
+		}
+	}
+	if commit, err := Earlier(t.Context(), root, "with"); err != nil || len(commit) != 40 {
+		t.Errorf("%q, %v", commit, err)
 	}
 }

@@ -27,17 +27,14 @@ type step struct {
 }
 
 // Upgrade deploys this release over an earlier one and goes back, while clients pay, and counts the money; then it does the same with a
-// release whose rows this one can't read. From names a commit of the earlier release; empty is the last tag, or the commit before
-// this one where there is no tag. The stack must be up, with the fault proxy.
-func (r *Rehearsals) Upgrade(ctx context.Context, from string) error {
+// release whose rows this one can't read. The commit is the earlier release's, as [Earlier] returns it. The stack must be up, with the
+// fault proxy.
+func (r *Rehearsals) Upgrade(ctx context.Context, commit string) error {
 	folder := filepath.Join(r.Root, ".local", "upgrade")
 	this := release{name: "this release", checkout: r.Root, build: filepath.Join(r.Root, ".local", "build")}
 	var before, later release
 	err := r.Out.Step("build the earlier release, one with another schema, and idemctl", func() error {
-		commit, err := earlier(ctx, r.Root, from)
-		if err != nil {
-			return err
-		}
+		var err error
 		if before, err = checkOut(ctx, r.Root, filepath.Join(folder, "earlier"), commit); err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ func main() { os.Exit(idemctl.Main(app())) }
 func app() idemctl.App {
 	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Commands: []idemctl.Command{
 		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
+		{Name: "missing", Help: "Make operations again after a loss that only the provider knows of.", Grammar: &missing{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
 	}}
 }

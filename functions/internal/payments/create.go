@@ -7,6 +7,43 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
+// begun is what an operation commits beside its record: its first message, its rows, and what its 202 is about.
+type begun struct {
+	topic   string
+	payload []byte
+	writes  []idem.Write
+	view    acceptedView
+}
+
+// commit puts it into the execution's transaction, with the 202.
+func (b begun) commit(tx *idem.Tx) (idem.Response, error) {
+	tx.Send(b.topic, b.payload)
+	tx.Write(b.writes...)
+	return accept(tx.OperationID(), b.view)
+}
+
+func beginPayment(p Payment) (begun, error) {
+	payload, err := chargeOf(p).encode()
+	view := viewPayment(p)
+	return begun{chargeTopic(p.Source), payload, []idem.Write{InsertPayment{p}}, acceptedView{Payment: &view}}, err
+}
+
+// beginRefund reserves the amount on the payment that is refunded.
+func beginRefund(r Refund, paid Payment) (begun, error) {
+	payload, err := refundOf(r, paid.ProviderReference).encode()
+	view := viewRefund(r)
+	reserve := ReserveRefund{Tenant: paid.Tenant, Payment: paid.ID, Amount: r.Amount, Paid: paid.Amount}
+	return begun{TopicRefunds, payload, []idem.Write{reserve, InsertRefund{r}}, acceptedView{Refund: &view}}, err
+}
+
+// beginPayout takes the funds off the account. Its message screens the destination.
+func beginPayout(p Payout) (begun, error) {
+	payload, err := screeningOf(p).encode()
+	view := viewPayout(p)
+	debit := Debit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency}
+	return begun{TopicScreenings, payload, []idem.Write{debit, InsertPayout{p}}, acceptedView{Payout: &view}}, err
+}
+
 // createPayment commits the payment, the message that charges it and the 202 together.
 func createPayment(tx *idem.Tx, req paymentRequest) (idem.Response, error) {
 	p := Payment{
@@ -14,14 +51,11 @@ func createPayment(tx *idem.Tx, req paymentRequest) (idem.Response, error) {
 		Currency: req.currency, Source: req.source, Reference: req.reference, CreatedAt: tx.Now(),
 		Message: tx.OperationID().Message(1),
 	}
-	payload, err := chargeOf(p).encode()
+	b, err := beginPayment(p)
 	if err != nil {
 		return idem.Response{}, err
 	}
-	tx.Send(chargeTopic(p.Source), payload)
-	tx.Write(InsertPayment{p})
-	view := viewPayment(p)
-	return accept(tx, acceptedView{Payment: &view})
+	return b.commit(tx)
 }
 
 // createRefund reserves the amount on its payment and commits it with the refund, its message and the 202. The payment is
@@ -43,14 +77,11 @@ func createRefund(ctx context.Context, ledger Ledger, tx *idem.Tx, payment strin
 		Tenant: p.Tenant, ID: entityID(refundPrefix, tx.OperationID()), Payment: p.ID, Status: StatusPending, Amount: req.amount,
 		Currency: p.Currency, CreatedAt: tx.Now(), Message: tx.OperationID().Message(1),
 	}
-	payload, err := refundOf(r, p.ProviderReference).encode()
+	b, err := beginRefund(r, *p)
 	if err != nil {
 		return idem.Response{}, err
 	}
-	tx.Send(TopicRefunds, payload)
-	tx.Write(ReserveRefund{Tenant: p.Tenant, Payment: p.ID, Amount: r.Amount, Paid: p.Amount}, InsertRefund{r})
-	view := viewRefund(r)
-	return accept(tx, acceptedView{Refund: &view})
+	return b.commit(tx)
 }
 
 // createPayout takes the funds off the account and commits that with the payout, the message that screens its
@@ -63,19 +94,16 @@ func createPayout(ctx context.Context, ledger Ledger, tx *idem.Tx, req payoutReq
 		Tenant: tx.Tenant(), ID: entityID(payoutPrefix, tx.OperationID()), Status: StatusPending, From: req.from, Amount: req.amount,
 		Currency: req.currency, Destination: req.destination, CreatedAt: tx.Now(), Message: tx.OperationID().Message(1),
 	}
-	payload, err := screeningOf(p).encode()
+	b, err := beginPayout(p)
 	if err != nil {
 		return idem.Response{}, err
 	}
-	tx.Send(TopicScreenings, payload)
-	tx.Write(Debit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency}, InsertPayout{p})
-	view := viewPayout(p)
-	return accept(tx, acceptedView{Payout: &view})
+	return b.commit(tx)
 }
 
 // accept is the 202 of an operation.
-func accept(tx *idem.Tx, view acceptedView) (idem.Response, error) {
-	view.Operation, view.State = tx.OperationID(), "pending"
+func accept(operation idem.OperationID, view acceptedView) (idem.Response, error) {
+	view.Operation, view.State = operation, "pending"
 	return idem.JSON(http.StatusAccepted, view)
 }
 

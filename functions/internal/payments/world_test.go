@@ -46,6 +46,7 @@ type world struct {
 	clock    *idemtest.Clock
 	store    *faulty.Store
 	backend  backend
+	anew     func() backend // empty tables
 	queue    *memqueue.Queue
 	worker   *outbox.Worker
 	runner   *outbox.Runner
@@ -77,7 +78,8 @@ func onBoth(t *testing.T, scenario func(w *world), o ...options) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{T: t, clock: idemtest.NewClock(noon)}
-			w.backend = open(t, w.clock)
+			w.anew = func() backend { return open(t, w.clock) }
+			w.backend = w.anew()
 			w.start(append(o, options{})[0])
 			scenario(w)
 		})
@@ -86,18 +88,23 @@ func onBoth(t *testing.T, scenario func(w *world), o ...options) {
 
 func (w *world) start(o options) {
 	w.Helper()
+	simulator := provider.New(provider.Config{Now: w.clock.Now})
+	server := httptest.NewServer(simulator)
+	w.Cleanup(func() { simulator.Close(); server.Close() })
+	w.provider = provider.Control{URL: server.URL}
+	w.serve(o)
+}
+
+// serve starts the application on the backend, with the accounts that a seed makes.
+func (w *world) serve(o options) {
+	w.Helper()
 	w.store = faulty.New(w.backend.store)
 	w.queue = memqueue.New(w.clock.Now)
 	for _, tenant := range []string{tenantA, tenantB} {
 		w.open(payments.Account{Tenant: tenant, ID: "acct_1", Currency: "EUR", Balance: seedBalance})
 		w.open(payments.Account{Tenant: tenant, ID: "acct_2", Currency: "EUR"})
 	}
-	simulator := provider.New(provider.Config{Now: w.clock.Now})
-	server := httptest.NewServer(simulator)
-	w.Cleanup(func() { simulator.Close(); server.Close() })
-	w.provider = provider.Control{URL: server.URL}
-
-	client, err := payments.NewProvider(server.URL, nil)
+	client, err := payments.NewProvider(w.provider.URL, nil)
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{CallTimeout: o.callTimeout, Now: w.clock.Now, Pause: w.clock.Pause}, client.Topics(payments.Bounds{AttemptsMax: attemptsMax})...)
 	w.ok(err)

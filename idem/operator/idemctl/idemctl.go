@@ -69,14 +69,20 @@ type session struct {
 	app App
 	out io.Writer
 	cli *commands
+	// built is the console, once it was asked for.
+	built *operator.Console
 }
 
-// console makes the console. What it lacks is in the environment.
+// console makes the console, once. What it lacks is in the environment.
 func (s *session) console() (*operator.Console, error) {
+	if s.built != nil {
+		return s.built, nil
+	}
 	console, err := s.app.Build(s.ctx)
 	if err != nil {
 		return nil, &usageError{err.Error()}
 	}
+	s.built = console
 	return console, nil
 }
 

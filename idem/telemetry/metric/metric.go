@@ -103,7 +103,7 @@ const (
 	OutboxSettleFailed = "outbox.settle_failed"
 	// OutboxDeadLetterLost: a message is dead, and its copy could not be queued for operators.
 	OutboxDeadLetterLost = "outbox.dead_letter_lost"
-	// OutboxMessageGone: there was a definite answer about a message, and its row is not there.
+	// OutboxMessageGone: there was a definite answer about a message, or an operation waits for one, and its row is not there.
 	OutboxMessageGone = "outbox.message_gone"
 	// OutboxEvidenceLate: an answer arrived after its operation had ended otherwise; it is kept.
 	OutboxEvidenceLate = "outbox.evidence_late"

@@ -86,6 +86,9 @@ func Begin(ctx context.Context, tracer Tracer, name string, o Options) (context.
 		span.Link(around.Context())
 		around.Link(span.Context())
 	}
+	if first := watching(ctx); first != nil {
+		first.CompareAndSwap(nil, span)
+	}
 	return context.WithValue(ctx, spanKey{}, span), span
 }
 

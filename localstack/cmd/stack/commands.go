@@ -149,14 +149,18 @@ func (c rehearseCommand) Run(s call) error {
 }
 
 type upgradeCommand struct {
-	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Default: the last tag, or HEAD~1 where there is none."`
+	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Its functions must have Lambda aliases. Default: the last tag, or HEAD~1 where there is none."`
 }
 
 // Run fails where money moved twice or is not accounted for, or where a release executes what it can't read.
 func (c upgradeCommand) Run(s call) error {
+	commit, err := rehearsal.Earlier(s.ctx, s.root, c.From) // before anything is built or started
+	if err != nil {
+		return err
+	}
 	return s.rehearsing(func(on *stack.Stack) error {
 		rehearsals := rehearsal.Rehearsals{Root: s.root, Stack: on, Out: s.out}
-		return rehearsals.Upgrade(s.ctx, c.From)
+		return rehearsals.Upgrade(s.ctx, commit)
 	})
 }
 

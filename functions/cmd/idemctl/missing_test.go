@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+)
+
+// accountBalance is what acct_1 holds before any payout.
+const accountBalance = 10_000
+
+// payOut sends a payout, which is delivered within its request, and returns its operation.
+func (d *desk) payOut(key string) idem.OperationID {
+	d.Helper()
+	r := httptest.NewRequestWithContext(d.Context(), http.MethodPost, "/v1/payouts", strings.NewReader(`{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok"}`))
+	r.Header.Set("Idempotency-Key", `"`+key+`"`)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	d.api.ServeHTTP(w, r)
+	if w.Code != http.StatusCreated {
+		d.Fatalf("%d %s", w.Code, w.Body)
+	}
+	payouts, err := d.Provider.Payouts(d.Context())
+	d.ok(err)
+	operation, _, err := idem.MessageID(payouts[0].Key).Operation()
+	d.ok(err)
+	return operation
+}
+
+// lose deletes every record, message and row, and says that records were lost up to now.
+func (d *desk) lose() {
+	d.Helper()
+	for table, key := range map[string]string{d.Idempotency: "pk", d.Outbox: "id", d.Payments: "pk"} {
+		for _, it := range d.Items(d.T, table) {
+			_, err := d.Client.DeleteItem(d.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{key: it[key]}})
+			d.ok(err)
+		}
+	}
+	d.Account(d.T, lambdatest.Tenant, "acct_1", accountBalance)
+	at := time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
+	d.exits(idemctl.ExitOK, "refuse-before", "set", at, "--reason", "ticket 17", "--write")
+}
+
+// restores runs the command over the last hour.
+func (d *desk) restores(want int, more ...string) (all []restored) {
+	d.Helper()
+	now := time.Now()
+	out, _ := d.exits(want, append([]string{
+		"--output", "json", "missing", "restore", "--from", now.Add(-time.Hour).UTC().Format(time.RFC3339), "--to", now.Add(time.Hour).UTC().Format(time.RFC3339), "--reason", "ticket 17",
+	}, more...)...)
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		d.Fatalf("%v: %s", err, out)
+	}
+	return all
+}
+
+// recovery.md "What is missing": the dry run says what would be done and what has to be said; done, nothing is missing, each operation has
+// its entry in the audit log, and doing it again does nothing.
+func TestMissingOperationsAreMadeAgain(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", accountBalance)
+	charge, payout := d.pay("order-17", "card_ok"), d.payOut("out-17")
+	d.deliver(charge.Message(1))
+	d.lose()
+	compares(t, idemctl.ExitRefused)
+
+	for _, m := range d.restores(idemctl.ExitRefused) {
+		if m.Code != payments.CodeTenantUnknown || m.Rule == "" || m.Did != "" {
+			t.Errorf("of nobody: %+v", m)
+		}
+	}
+	told := filepath.Join(t.TempDir(), "told")
+	lines := fmt.Sprintf("2026-11-22 api {no json}\n{\"msg\":\"idempotency.reserve.created\",\"operation_id\":%q,\"tenant\":%q}\n{\"operation_id\":%q,\"tenant\":%q,\"account\":\"acct_1\"}\n",
+		charge, lambdatest.Tenant, payout, lambdatest.Tenant)
+	d.ok(os.WriteFile(told, []byte(lines), 0o600))
+	for _, m := range d.restores(idemctl.ExitOK, "--told", told) {
+		if !strings.HasPrefix(m.Did, "make "+m.Kind+" "+m.ID+" again") || m.Tenant != lambdatest.Tenant {
+			t.Errorf("dry run: %+v", m)
+		}
+	}
+	if n := len(d.Items(t, d.Outbox)); n != 0 {
+		t.Errorf("a dry run wrote %d messages", n)
+	}
+	one := d.restores(idemctl.ExitOK, "--told", told, "--operation", string(charge), "--write")
+	if len(one) != 1 || one[0].Operation != charge || one[0].Did != "restored" {
+		t.Errorf("one: %+v", one)
+	}
+	if rest := d.restores(idemctl.ExitOK, "--told", told, "--write"); len(rest) != 1 || rest[0].Operation != payout || len(rest[0].Objects) != 2 || rest[0].Did != "restored" {
+		t.Errorf("the rest: %+v", rest)
+	}
+	d.deliver(charge.Message(1))
+	d.deliver(payout.Message(1))
+	d.deliver(payout.Message(2))
+	if again := d.restores(idemctl.ExitOK, "--told", told, "--write"); len(again) != 0 {
+		t.Errorf("again: %+v", again)
+	}
+	d.demands(d.inspect(string(charge)), "completed delivered succeeded", "nothing: it has ended")
+	d.demands(d.inspect(string(payout)), "completed delivered delivered succeeded", "nothing: it has ended")
+	compares(t, idemctl.ExitOK)
+	if n := len(d.Charges(t)); n != 1 {
+		t.Errorf("%d charges", n)
+	}
+	d.logged(charge, operator.EntryDone)
+	d.logged(payout, operator.EntryDone)
+}
+
+// What can't be made again is refused in the audit log, too, and left in the answer with its code.
+func TestMissingOperationsThatAreRefused(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", accountBalance)
+	payout := d.payOut("out-17")
+	d.lose()
+	stray(t, d.Stage)
+	codes := map[string]int{}
+	for _, m := range d.restores(idemctl.ExitRefused, "--tenant", lambdatest.Tenant, "--account", "acct_poor", "--write") {
+		codes[m.Code]++
+	}
+	if codes[payments.CodeFundsShort] != 1 || codes[payments.CodeNotOurs] != 1 || len(codes) != 2 {
+		t.Errorf("%v", codes)
+	}
+	d.logged(payout, operator.EntryRefused)
+
+	contradicts := filepath.Join(t.TempDir(), "told")
+	d.ok(os.WriteFile(contradicts, []byte(`{"operation_id":"`+string(payout)+`","tenant":"a"}`+"\n"+`{"operation_id":"`+string(payout)+`","tenant":"b"}`), 0o600))
+	window := []string{"missing", "restore", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z", "--reason", "ticket 17"}
+	for _, wrong := range [][]string{{"--told", contradicts}, {"--operation", "op_1"}, {"--tenant", "a b"}} {
+		d.exits(idemctl.ExitUsage, append(window, wrong...)...)
+	}
+}
+
+// A record that waits for a message which a loss has torn from it is named by its operation, and made whole by what it says itself.
+func TestATornRecordIsMadeWhole(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	id := d.pay("order-17", "card_ok")
+	record := d.Items(t, d.Idempotency)
+	d.lose()
+	for _, it := range record {
+		d.Put(t, d.Idempotency, it)
+	}
+	one := []string{"--operation", string(id)}
+	if left := d.restores(idemctl.ExitRefused, one...); len(left) != 1 || left[0].Code != payments.CodeNothingMade || left[0].Operation != id {
+		t.Errorf("without --finish: %+v", left)
+	}
+	if done := d.restores(idemctl.ExitOK, append(one, "--finish", "--write")...); len(done) != 1 || done[0].Did != "restored" {
+		t.Errorf("with it: %+v", done)
+	}
+	d.deliver(id.Message(1))
+	d.demands(d.inspect(string(id)), "completed delivered succeeded", "nothing: it has ended")
+	if n := len(d.Charges(t)); n != 1 {
+		t.Errorf("%d charges", n)
+	}
+	d.logged(id, operator.EntryDone)
+}

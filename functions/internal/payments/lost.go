@@ -1,0 +1,449 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Shown is an object as the provider shows it: the evidence that a lost operation is made again from.
+type Shown struct {
+	ID          string         `json:"id"`
+	Kind        string         `json:"object"`
+	Status      Status         `json:"status"`
+	Key         idem.MessageID `json:"key"`
+	Amount      int64          `json:"amount"`
+	Currency    string         `json:"currency"`
+	Source      string         `json:"source"`
+	Destination string         `json:"destination"`
+	Reference   string         `json:"reference"`
+	Charge      string         `json:"charge"`
+	CreatedAt   time.Time      `json:"created_at"`
+}
+
+// Told is what the provider does not know of an operation, and a person has to say.
+type Told struct {
+	// Tenant is whose operation it is. Account is what a payout was taken from; others have none.
+	Tenant, Account string
+	// Finish says that a payout of which only the screening was made is to be paid out now.
+	Finish bool
+}
+
+// ByHandError is a lost operation that can't be made again from what is known: what a person has to do, and why. The codes are stable.
+type ByHandError struct{ Code, Rule string }
+
+// Error implements error.
+func (e *ByHandError) Error() string { return e.Code + ": " + e.Rule }
+
+// The codes of a [ByHandError].
+const (
+	CodeNotOurs         = "key_not_ours"
+	CodeTenantUnknown   = "tenant_unknown"
+	CodeAccountUnknown  = "account_unknown"
+	CodeNoScreening     = "screening_missing"
+	CodeOnlyScreened    = "only_screened"
+	CodeHoldReleased    = "hold_released"
+	CodeMadeTwice       = "made_twice"
+	CodePaymentMissing  = "payment_missing"
+	CodeNotLost         = "not_before_refuse_before"
+	CodeFundsShort      = "funds_missing"
+	CodeKeyUsedAgain    = "key_used_again"
+	CodePartlyThere     = "partly_there"
+	CodeDiffersFromSelf = "objects_differ"
+	CodeNothingMade     = "nothing_made"
+	CodeTenantDiffers   = "tenant_differs"
+)
+
+// byPosition are a lost operation's objects of one position in its chain.
+func byPosition(objects []Shown, n int) []Shown {
+	return slices.DeleteFunc(slices.Clone(objects), func(o Shown) bool {
+		_, position, err := o.Key.Operation()
+		return err != nil || position != n
+	})
+}
+
+// Lost is an operation that the provider has objects of, and the tables have nothing of.
+type Lost struct {
+	Operation idem.OperationID
+	// Kind is of the row that it made, and ID the row's.
+	Kind EntryKind
+	ID   string
+	// First is the object of its first message, which says what the client asked for.
+	First Shown
+}
+
+// Made tells which operation the provider's objects are of: all that it shows under the keys of one operation. It is pure, and returns a
+// [*ByHandError] for what can't be made again whatever a person says.
+func Made(objects []Shown) (Lost, error) {
+	if len(objects) == 0 {
+		return Lost{}, &ByHandError{CodeNotOurs, "there is no object"}
+	}
+	operation, _, err := objects[0].Key.Operation()
+	if err != nil {
+		return Lost{}, &ByHandError{CodeNotOurs, "it was not made under a key of this application: find out at the provider who asked for it"}
+	}
+	lost := Lost{Operation: operation}
+	for n := 1; n <= 3; n++ {
+		if len(byPosition(objects, n)) > 1 {
+			return lost, &ByHandError{CodeMadeTwice, "the provider has several objects under one key: give back at the provider what was made too often, and write the rest down by hand"}
+		}
+	}
+	first := byPosition(objects, 1)
+	if len(first) == 0 {
+		return lost, &ByHandError{CodeNoScreening, "what the first message made is not there, which says what the client asked for: look it up at the provider"}
+	}
+	lost.First = first[0]
+	var prefix string
+	switch strings.TrimPrefix(lost.First.Kind, legacyPrefix) {
+	case "charge":
+		lost.Kind, prefix = EntryPayment, paymentPrefix
+	case "refund":
+		lost.Kind, prefix = EntryRefund, refundPrefix
+	case "screening":
+		lost.Kind, prefix = EntryPayout, payoutPrefix
+	default:
+		return lost, &ByHandError{CodeNotOurs, fmt.Sprintf("an object %q is none that this application begins with", lost.First.Kind)}
+	}
+	lost.ID = entityID(prefix, operation)
+	for _, o := range objects {
+		if o.Amount != lost.First.Amount || o.Currency != lost.First.Currency || o.Destination != "" && o.Destination != lost.First.Destination {
+			return lost, &ByHandError{CodeDiffersFromSelf, "its objects differ in amount, currency or destination: ask the provider which is true"}
+		}
+	}
+	if lost.Kind != EntryPayment && lost.First.Reference != lost.ID {
+		return lost, &ByHandError{CodeNotOurs, fmt.Sprintf("its reference is %q, and this application gives it %q", lost.First.Reference, lost.ID)}
+	}
+	if lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0 && len(byPosition(objects, 3)) > 0 {
+		return lost, &ByHandError{CodeHoldReleased, "the payout was not made and its hold was released: no money moved. Made again it would be paid out"}
+	}
+	return lost, nil
+}
+
+// asked is the request of the client that began the operation, as far as it counts for its fingerprint. The path's wildcards are named.
+type asked struct {
+	operation, path string
+	wildcards       []string
+	body            map[string]any
+}
+
+// fingerprint is what the client's retry is compared with. Members that the provider was not sent are missing: an empty reference, which
+// a client may have sent or not, counts as not sent.
+func (a asked) fingerprint() (canonical.Fingerprint, error) {
+	body, err := json.Marshal(a.body, json.Deterministic(true))
+	if err != nil {
+		return canonical.Fingerprint{}, err
+	}
+	f, err := canonical.New(canonical.Config{})
+	if err != nil {
+		return canonical.Fingerprint{}, err
+	}
+	return f.Sum(canonical.Input{
+		Operation: a.operation, Method: http.MethodPost, Path: a.path, Wildcards: a.wildcards, MediaType: "application/json", Body: body,
+		Selection: canonical.Selection{Path: canonical.PathWildcards},
+	})
+}
+
+// Restorer makes lost operations again.
+type Restorer struct {
+	Store    storage.Store
+	Messages outbox.Messages
+	Ledger   Ledger
+	// Charge is the provider's charge of an id, for refunds.
+	Charge func(ctx context.Context, id string) (Shown, error)
+	// Mint names owners and revisions.
+	Mint storage.IDGenerator
+	// Retention is how long the final record answers.
+	Retention time.Duration
+	Now       func() time.Time
+	Pause     func(context.Context, time.Duration) error
+}
+
+// sweepGrace is for how long the sweep leaves a restored message to its stream record.
+const sweepGrace = 15 * time.Second
+
+// Judge says whether an operation can be made again now: a [*ByHandError] where a person has to do it, or has to say more. It changes
+// nothing. objects are everything that the provider shows under the operation's keys.
+func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) error {
+	_, err := r.prepare(ctx, operation, objects, told)
+	if errors.Is(err, errThere) {
+		return nil
+	}
+	return err
+}
+
+// errThere: nothing of the operation is missing.
+var errThere = errors.New("payments: the operation is there")
+
+const thereAlready = "there already"
+
+// prepare is the transaction that makes the operation again: from its own record, where a loss has torn its transaction, and from the
+// provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
+func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
+	key, err := operation.RecordKey()
+	if err != nil {
+		return r.fromObjects(ctx, objects, told)
+	}
+	stored, err := r.Store.Get(ctx, key)
+	if err != nil {
+		return storage.Commit{}, fmt.Errorf("payments: read record: %w", err)
+	}
+	if stored == nil {
+		return r.fromObjects(ctx, objects, told)
+	}
+	if stored.OperationID == operation && stored.State == storage.StatePending {
+		message, err := r.Messages.Message(ctx, operation.Message(1))
+		if err != nil {
+			return storage.Commit{}, fmt.Errorf("payments: read message: %w", err)
+		}
+		if message == nil {
+			return r.fromRecord(ctx, *stored, objects, told)
+		}
+	}
+	if stored.OperationID != operation && stored.KeyFree(r.Now()) {
+		return r.fromObjects(ctx, objects, told)
+	}
+	if _, err := r.there(ctx, operation, *stored); err != nil {
+		return storage.Commit{}, err
+	}
+	return storage.Commit{}, errThere
+}
+
+// before refuses what was made after the instant up to which records are lost: it is not lost, and a message of it would not count as called.
+func (r Restorer) before(ctx context.Context, at time.Time) error {
+	before, err := r.Store.RefuseBefore(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("payments: read RefuseBefore: %w", err)
+	case !at.Before(before):
+		return &ByHandError{CodeNotLost, fmt.Sprintf("it was made at %s, and records are lost up to %s only: the client may be sending it now", instant(at), instant(before))}
+	}
+	return nil
+}
+
+// fromObjects is the transaction that the client's request committed, with the provider's time for its own. The message counts as called,
+// because it is from before RefuseBefore: the worker asks the provider again only under the same key, and only while the provider
+// recognises that, and looks it up otherwise. So what the provider has is what settles it.
+func (r Restorer) fromObjects(ctx context.Context, objects []Shown, told Told) (storage.Commit, error) {
+	lost, err := Made(objects)
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	if told.Tenant == "" {
+		return storage.Commit{}, &ByHandError{CodeTenantUnknown, "say whose it is: the log line idempotency.reserve.created with the operation's id names the tenant"}
+	}
+	at := lost.First.CreatedAt.UTC().Truncate(time.Millisecond)
+	if err := r.before(ctx, at); err != nil {
+		return storage.Commit{}, err
+	}
+	b, request, err := r.begun(ctx, lost, objects, told, at)
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	return r.commit(lost, told.Tenant, at, b, request)
+}
+
+// begun is what the client's request committed, and the request.
+func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told Told, at time.Time) (begun, asked, error) {
+	o, message := lost.First, lost.Operation.Message(1)
+	switch lost.Kind {
+	case EntryRefund:
+		return r.refund(ctx, lost, told, at)
+	case EntryPayout:
+		if told.Account == "" {
+			return begun{}, asked{}, &ByHandError{CodeAccountUnknown, "say which account it was taken from: the provider does not know"}
+		}
+		if o.Status == StatusSucceeded && len(byPosition(objects, 2)) == 0 && !told.Finish {
+			return begun{}, asked{}, &ByHandError{CodeOnlyScreened, "only its screening was made: made again it is paid out now (--finish); otherwise have the provider release the hold"}
+		}
+		b, err := beginPayout(Payout{
+			Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, From: told.Account, Amount: o.Amount, Currency: o.Currency,
+			Destination: o.Destination, CreatedAt: at, Message: message,
+		})
+		return b, asked{operationPayouts, "/v1/payouts", []string{}, map[string]any{
+			"from": told.Account, "amount": o.Amount, "currency": o.Currency, "destination": o.Destination,
+		}}, err
+	case EntryPayment:
+	}
+	b, err := beginPayment(Payment{
+		Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, Amount: o.Amount, Currency: o.Currency, Source: o.Source, Reference: o.Reference,
+		CreatedAt: at, Message: message,
+	})
+	body := map[string]any{"amount": o.Amount, "currency": o.Currency, "source": o.Source}
+	if o.Reference != "" {
+		body["reference"] = o.Reference
+	}
+	return b, asked{operationPayments, "/v1/payments", []string{}, body}, err
+}
+
+// refund finds the payment by its charge: the payment's row must be there, and have succeeded.
+func (r Restorer) refund(ctx context.Context, lost Lost, told Told, at time.Time) (begun, asked, error) {
+	o := lost.First
+	missing := &ByHandError{CodePaymentMissing, fmt.Sprintf("the payment of charge %s is not there, or has not succeeded yet: make that one again first, and come back", o.Charge)}
+	charge, err := r.Charge(ctx, o.Charge)
+	if err != nil {
+		return begun{}, asked{}, err
+	}
+	operation, _, err := charge.Key.Operation()
+	if err != nil {
+		return begun{}, asked{}, missing
+	}
+	paid, err := r.Ledger.Payment(ctx, told.Tenant, entityID(paymentPrefix, operation))
+	switch {
+	case err != nil:
+		return begun{}, asked{}, err
+	case paid == nil || paid.Status != StatusSucceeded || paid.ProviderReference != o.Charge:
+		return begun{}, asked{}, missing
+	}
+	b, err := beginRefund(Refund{
+		Tenant: told.Tenant, ID: lost.ID, Payment: paid.ID, Status: StatusPending, Amount: o.Amount, Currency: o.Currency, CreatedAt: at,
+		Message: lost.Operation.Message(1),
+	}, *paid)
+	return b, asked{operationRefunds, "/v1/payments/" + paid.ID + "/refunds", []string{paid.ID}, map[string]any{"amount": o.Amount}}, err
+}
+
+// commit is the transaction, whose fence demands that the key is free and the rows are absent.
+func (r Restorer) commit(lost Lost, tenant string, at time.Time, b begun, request asked) (storage.Commit, error) {
+	fingerprint, err := request.fingerprint()
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	response, err := accept(lost.Operation, b.view)
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	key, err := lost.Operation.RecordKey()
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	owner, err := r.Mint.Owner()
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	revision, err := r.Mint.Revision()
+	if err != nil {
+		return storage.Commit{}, err
+	}
+	return r.with(storage.Record{
+		Key: key, State: storage.StatePending, OperationID: lost.Operation, Epoch: 1, Owner: owner, Revision: revision, Tenant: tenant,
+		Operation: request.operation, Kind: storage.KindDeferred, Fingerprint: fingerprint, Response: response, CreatedAt: at,
+		Retention: r.Retention, Attempts: 1, SchemaVersion: storage.SchemaVersion,
+	}, b, nil), nil
+}
+
+// with is the transaction of a pending record, its first message and its rows.
+func (r Restorer) with(record storage.Record, b begun, fence *storage.Fence) storage.Commit {
+	now := r.Now().UTC().Truncate(time.Millisecond)
+	return storage.Commit{
+		Record: record, Fence: fence,
+		Messages: []storage.Message{{
+			ID: record.OperationID.Message(1), Index: 1, OperationID: record.OperationID, RecordKey: record.Key, Tenant: record.Tenant,
+			Topic: b.topic, Payload: b.payload, State: storage.MessagePending, Revision: record.Revision, CreatedAt: record.CreatedAt,
+			NextAttemptAt: now, SweepAt: now.Add(sweepGrace), RedrivenAt: now, Retention: record.Retention, Expiry: record.Expiry,
+			SchemaVersion: storage.SchemaVersion,
+		}},
+		Now: now, Writes: b.writes, Token: string(record.Revision),
+	}
+}
+
+// sendMax is how often the transaction is sent, always the same bytes under the same token.
+const sendMax = 4
+
+// Restore makes an operation again, and says what it was: "restored", or "there already". Whoever repeats it changes nothing more. Where
+// nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out.
+func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {
+	c, err := r.prepare(ctx, operation, objects, told)
+	if errors.Is(err, errThere) {
+		return thereAlready, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	send, err := r.Store.Prepare(c)
+	if err != nil {
+		return "", err
+	}
+	var unknown error // once a reply was lost, what a later try says of itself proves nothing about the first
+	for try := 1; ; try++ {
+		err = send(ctx)
+		if lost := (*storage.OutcomeUnknownError)(nil); errors.As(err, &lost) {
+			unknown = err
+		}
+		again := errors.Is(err, storage.ErrContention) || unknown != nil && err == unknown
+		if !again || try == sendMax || r.Pause(ctx, time.Duration(try)*100*time.Millisecond) != nil {
+			break
+		}
+	}
+	return r.came(ctx, c, err, unknown)
+}
+
+// came says what came of the transaction.
+func (r Restorer) came(ctx context.Context, c storage.Commit, err, unknown error) (string, error) {
+	var (
+		record *storage.RecordConflictError
+		write  *storage.WriteFailedError
+	)
+	switch {
+	case err == nil:
+		return "restored", nil
+	case errors.As(err, &record) && record.Existing != nil:
+		return r.there(ctx, c.Record.OperationID, *record.Existing)
+	case errors.As(err, &record), errors.As(err, new(*storage.MessageConflictError)):
+		return "", &ByHandError{CodePartlyThere, "its message is there without its record: inspect it"}
+	case errors.As(err, &write) && unknown == nil && len(write.Unjudged) == 0 && !write.OwnUnjudged:
+		return "", r.refusedBy(c.Writes[write.Indexes[0]])
+	}
+	if stored, failed := r.Store.Get(ctx, c.Record.Key); failed == nil && stored != nil {
+		return r.there(ctx, c.Record.OperationID, *stored)
+	}
+	if unknown != nil {
+		return "", unknown
+	}
+	return "", err
+}
+
+// there says what the key's record is where there is one: another operation's, or this one's with its row. A record without its row is a
+// transaction that a loss has torn.
+func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored storage.Record) (string, error) {
+	if stored.OperationID != operation {
+		return "", &ByHandError{CodeKeyUsedAgain, fmt.Sprintf("its client has sent its key again since, and operation %s was executed: give back one of the two at the provider", stored.OperationID)}
+	}
+	found := true
+	switch stored.Operation {
+	case operationPayments:
+		row, err := r.Ledger.Payment(ctx, stored.Tenant, entityID(paymentPrefix, operation))
+		if found = row != nil; err != nil {
+			return "", err
+		}
+	case operationPayouts:
+		row, err := r.Ledger.Payout(ctx, stored.Tenant, entityID(payoutPrefix, operation))
+		if found = row != nil; err != nil {
+			return "", err
+		}
+	}
+	if !found {
+		return "", &ByHandError{CodePartlyThere, "its record is there without its row: inspect it"}
+	}
+	return thereAlready, nil
+}
+
+// refusedBy says what a failed condition of a write means.
+func (r Restorer) refusedBy(w idem.Write) error {
+	switch w := w.(type) {
+	case Debit:
+		return &ByHandError{CodeFundsShort, fmt.Sprintf("account %s does not hold %d %s: it must have what it had before the payout", w.Account, w.Amount, w.Currency)}
+	case ReserveRefund:
+		return &ByHandError{CodeFundsShort, fmt.Sprintf("payment %s has less left to refund than %d", w.Payment, w.Amount)}
+	}
+	return &ByHandError{CodePartlyThere, "its row is there without its record: inspect it"}
+}

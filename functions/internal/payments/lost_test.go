@@ -1,0 +1,422 @@
+package payments_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// lose loses every table. Records are lost up to now.
+func (w *world) lose() {
+	w.Helper()
+	w.clock.Advance(time.Second)
+	w.backend = w.anew()
+	_, err := w.backend.store.SetRefuseBefore(w.Context(), w.clock.Now())
+	w.ok(err)
+	w.clock.Advance(3 * time.Second)
+	w.serve(options{})
+}
+
+// shown are the provider's objects of an operation.
+func (w *world) shown(operation idem.OperationID) (all []payments.Shown) {
+	w.Helper()
+	for _, objects := range [][]provider.Object{w.charges(), w.refunds(), w.screenings(), w.payouts(), w.releases()} {
+		for _, o := range objects {
+			if strings.HasPrefix(o.Key, string(operation)+".") {
+				all = append(all, shownAs(o))
+			}
+		}
+	}
+	return all
+}
+
+func shownAs(o provider.Object) (s payments.Shown) {
+	raw, err := json.Marshal(o)
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func (w *world) restorer() payments.Restorer {
+	return payments.Restorer{
+		Store: w.store, Messages: w.store, Ledger: w.backend.ledger, Mint: storage.IDGenerator{Random: rand.Reader}, Retention: 24 * time.Hour,
+		Now: w.clock.Now, Pause: w.clock.Pause,
+		Charge: func(_ context.Context, id string) (payments.Shown, error) {
+			for _, o := range w.charges() {
+				if o.ID == id {
+					return shownAs(o), nil
+				}
+			}
+			return payments.Shown{}, errors.New("no such charge")
+		},
+	}
+}
+
+// told is what a person says of every operation here.
+var told = payments.Told{Tenant: tenantA, Account: "acct_1"}
+
+// restores makes an operation again and lets everything come to its end.
+func (w *world) restores(operation idem.OperationID, want string) {
+	w.Helper()
+	got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told)
+	if err != nil || got != want {
+		w.Fatalf("%q, %v; want %q", got, err, want)
+	}
+	w.finishes()
+}
+
+// finishes lets everything come to its end: each message is asked about once it can be proven that nothing is under way.
+func (w *world) finishes() {
+	w.Helper()
+	for range 4 {
+		w.clock.Advance(time.Minute)
+		w.swept()
+		w.clock.Advance(time.Hour)
+		w.reconciled()
+	}
+}
+
+// screened is the operation of the last screening: payouts are delivered within their requests.
+func (w *world) screened() idem.OperationID {
+	w.Helper()
+	operation, _, err := idem.MessageID(w.screenings()[0].Key).Operation()
+	w.ok(err)
+	return operation
+}
+
+// byHand demands the code of a refusal, by Judge and by Restore.
+func (w *world) byHand(objects []payments.Shown, told payments.Told, code string) {
+	w.Helper()
+	var operation idem.OperationID
+	if len(objects) > 0 {
+		operation, _, _ = objects[0].Key.Operation()
+	}
+	w.leftTo(operation, objects, told, code)
+}
+
+// leftTo is byHand for an operation of which the provider may have nothing.
+func (w *world) leftTo(operation idem.OperationID, objects []payments.Shown, told payments.Told, code string) {
+	w.Helper()
+	judged := w.restorer().Judge(w.Context(), operation, objects, told)
+	_, restored := w.restorer().Restore(w.Context(), operation, objects, told)
+	for _, err := range []error{judged, restored} {
+		var refused *payments.ByHandError
+		if !errors.As(err, &refused) || refused.Code != code || refused.Rule == "" {
+			w.Errorf("%v; want %s", err, code)
+		}
+	}
+}
+
+// recovery.md "What is missing": a payment that only the provider knows of is made again, once, and its client's old key gets the
+// answer. The provider is asked for nothing new.
+func TestALostPaymentIsMadeAgain(t *testing.T) {
+	for _, source := range []string{"card_ok", "legacy_card"} {
+		t.Run(source, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", source)
+				w.deliver(a.Operation)
+				w.again("k", source).want(201)
+				w.lose()
+				w.again("k", source).problem(503, "idempotency_refused_before")
+				w.restores(a.Operation, "restored")
+				w.restores(a.Operation, "there already")
+				var p payment
+				w.again("k", source).want(201, "Idempotent-Replayed: true").decode(&p)
+				if made := w.charges()[0]; p.ID != a.Payment.ID || *p.ProviderReference != made.ID || p.Amount != 1999 {
+					w.Errorf("%+v of %+v", p, made)
+				}
+				w.post(tenantA, "/v1/payments", "k", strings.Replace(order(source), "1999", "2999", 1)).problem(422, "idempotency_key_reused_with_different_payload")
+				w.charged(1)
+			})
+		})
+	}
+}
+
+// Days later the provider has forgotten the key: it is asked what there is, and called for nothing.
+func TestALostOperationIsNotCalledUnderAForgottenKey(t *testing.T) {
+	for _, later := range []time.Duration{23 * time.Hour, 25 * time.Hour, 20 * 24 * time.Hour} {
+		t.Run(later.String(), func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", "card_ok")
+				w.deliver(a.Operation)
+				w.payOut("k2", "iban_ok").want(201)
+				payout := w.screened()
+				w.lose()
+				w.clock.Advance(later)
+				w.restores(a.Operation, "restored")
+				w.restores(payout, "restored")
+				w.again("k", "card_ok").want(201)
+				w.payOut("k2", "iban_ok").want(201)
+				w.charged(1)
+				w.made(1, 1, 500)
+			})
+		})
+	}
+}
+
+// What is written is what the client's own request had written, but for what names the write and for the provider's time.
+func TestALostOperationsRowsAreTheOnesThatItHad(t *testing.T) {
+	onBoth(t, func(w *world) {
+		pay, pay2 := w.pay("k", "card_ok"), w.post(tenantA, "/v1/payments", "k2", `{"amount":1,"currency":"EUR","source":"card_ok"}`)
+		var bare accepted
+		pay2.want(202).decode(&bare)
+		w.payOut("k3", "iban_ok").want(201)
+		type rows struct {
+			record  storage.Record
+			message storage.Message
+		}
+		read := func(id idem.OperationID) (r rows) {
+			key, err := id.RecordKey()
+			w.ok(err)
+			record, err := w.store.Get(w.Context(), key)
+			w.ok(err)
+			message, err := w.store.Message(w.Context(), id.Message(1))
+			w.ok(err)
+			record.Revision, record.Owner, record.CreatedAt, record.Unknown, record.DoneAt = "", "", time.Time{}, nil, time.Time{}
+			record.Response, record.ExpiresAt, record.FreeAt, record.State = idem.Response{}, time.Time{}, time.Time{}, ""
+			return rows{*record, storage.Message{
+				ID: message.ID, Index: message.Index, OperationID: message.OperationID, RecordKey: message.RecordKey, Tenant: message.Tenant,
+				Topic: message.Topic, Retention: message.Retention, Expiry: message.Expiry, SchemaVersion: message.SchemaVersion,
+			}}
+		}
+		all := []idem.OperationID{pay.Operation, bare.Operation, w.screened()}
+		var had []rows
+		for _, id := range all {
+			w.deliver(id)
+			had = append(had, read(id))
+		}
+		w.lose()
+		for i, id := range all {
+			w.restores(id, "restored")
+			if has := read(id); !reflect.DeepEqual(has, had[i]) {
+				w.Errorf("made again\n%+v\nwas\n%+v", has, had[i])
+			}
+		}
+	})
+}
+
+// A payout takes its money off the account again, and is paid once.
+func TestALostPayoutIsMadeAgain(t *testing.T) {
+	for _, destination := range []string{"iban_ok", "legacy_bank"} {
+		t.Run(destination, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				w.payOut("k", destination).want(201)
+				payout := w.screened()
+				w.lose()
+				w.byHand(w.shown(payout), payments.Told{Tenant: tenantA}, payments.CodeAccountUnknown)
+				_, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Tenant: tenantA, Account: "acct_2"})
+				var refused *payments.ByHandError
+				if !errors.As(err, &refused) || refused.Code != payments.CodeFundsShort {
+					w.Errorf("from an account without the money: %v", err)
+				}
+				w.restores(payout, "restored")
+				w.payOut("k", destination).want(201, "Idempotent-Replayed: true")
+				w.made(1, 1, 500)
+			})
+		})
+	}
+}
+
+// A refund comes after its payment, and counts against it.
+func TestALostRefundIsMadeAgain(t *testing.T) {
+	onBoth(t, func(w *world) {
+		p := w.paid("k", "card_ok")
+		payment, _, err := idem.MessageID(w.charges()[0].Key).Operation()
+		w.ok(err)
+		var r accepted
+		w.giveBack("r", p.ID, 500).want(202).decode(&r)
+		w.deliver(r.Operation)
+		w.lose()
+		w.byHand(w.shown(r.Operation), told, payments.CodePaymentMissing)
+		w.restores(payment, "restored")
+		w.restores(r.Operation, "restored")
+		w.refunded(p.ID, 500)
+		w.giveBack("r", p.ID, 500).want(201, "Idempotent-Replayed: true")
+		if n := len(w.refunds()); n != 1 {
+			w.Errorf("%d refunds", n)
+		}
+	})
+}
+
+// A decline is an end, too.
+func TestALostDeclineIsMadeAgain(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(provider.Rule{On: provider.Charge, Fault: provider.Decline})
+		a := w.pay("k", "card_ok")
+		w.deliver(a.Operation)
+		w.lose()
+		w.restores(a.Operation, "restored")
+		w.again("k", "card_ok").want(402)
+		w.charged(1)
+	})
+}
+
+// Two operators, a reply that is lost, and a throttle after it: the operation is made again once, and whoever repeats it learns so.
+func TestALostOperationIsMadeAgainOnceWhateverTheReplies(t *testing.T) {
+	throttled := func() faulty.Fault { return faulty.Refuse(&storage.ContentionError{Throttled: true}) }
+	for name, faults := range map[string][]faulty.Fault{
+		"lost reply":                        {faulty.LoseReply()},
+		"lost reply, then throttled":        {faulty.LoseReply(), throttled(), throttled(), throttled()},
+		"lost request, then throttled once": {faulty.LoseRequest(), throttled()},
+		"throttled":                         {throttled(), throttled()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", "card_ok")
+				w.deliver(a.Operation)
+				w.lose()
+				for i, fault := range faults {
+					w.store.On(faulty.Commit, 1+i, fault)
+				}
+				if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), told); err != nil || got != "restored" && got != "there already" {
+					w.Fatalf("%q, %v", got, err)
+				}
+				w.restores(a.Operation, "there already")
+				w.again("k", "card_ok").want(201)
+				w.charged(1)
+			})
+		})
+	}
+}
+
+// Where nobody knows whether it has happened, that is the error; and the next one finds out.
+func TestALostOperationOfWhichNobodyKnows(t *testing.T) {
+	onBoth(t, func(w *world) {
+		a := w.pay("k", "card_ok")
+		w.deliver(a.Operation)
+		w.lose()
+		w.store.On(faulty.Commit, 1, faulty.LoseRequest())
+		for n := 2; n <= 4; n++ {
+			w.store.On(faulty.Commit, n, faulty.Refuse(&storage.ContentionError{Throttled: true}))
+		}
+		var unknown *storage.OutcomeUnknownError
+		if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), told); !errors.As(err, &unknown) {
+			w.Fatalf("%q, %v", got, err)
+		}
+		w.store.Clear()
+		w.restores(a.Operation, "restored")
+		w.again("k", "card_ok").want(201)
+	})
+}
+
+// A client whose key claims to be younger than it is executes again: what was lost is left to a person.
+func TestALostOperationWhoseKeyWasUsedAgain(t *testing.T) {
+	onBoth(t, func(w *world) {
+		a := w.pay("k", "card_ok")
+		w.deliver(a.Operation)
+		w.lose()
+		w.clock.Advance(idem.FirstSentSkew)
+		w.post(tenantA, "/v1/payments", "k", order("card_ok"), "Idempotency-First-Sent: "+w.clock.Now().Format(time.RFC3339)).want(202)
+		w.byHand(w.shown(a.Operation), told, payments.CodeKeyUsedAgain)
+	})
+}
+
+// What can't be made again says why, and nothing is written.
+func TestWhatIsLeftToAPerson(t *testing.T) {
+	onBoth(t, func(w *world) {
+		a := w.pay("k", "card_ok")
+		w.deliver(a.Operation)
+		w.payOut("k2", "iban_ok").want(201)
+		w.lose()
+		one, payout := w.shown(a.Operation), w.screened()
+		changed := func(objects []payments.Shown, change func(*payments.Shown)) []payments.Shown {
+			other := append([]payments.Shown(nil), objects...)
+			change(&other[len(other)-1])
+			return other
+		}
+		var screening, paidOut payments.Shown
+		for _, o := range w.shown(payout) {
+			if o.Kind == "screening" {
+				screening = o
+			} else {
+				paidOut = o
+			}
+		}
+		released := changed([]payments.Shown{screening}, func(o *payments.Shown) { o.Kind, o.Key = "release", payout.Message(3) })
+		for i, c := range []struct {
+			objects []payments.Shown
+			told    payments.Told
+			code    string
+		}{
+			{nil, told, payments.CodeNotOurs},
+			{changed(one, func(o *payments.Shown) { o.Key = "" }), told, payments.CodeNotOurs},
+			{changed(one, func(o *payments.Shown) { o.Kind = "loan" }), told, payments.CodeNotOurs},
+			{one, payments.Told{}, payments.CodeTenantUnknown},
+			{append(one, one...), told, payments.CodeMadeTwice},
+			{changed(one, func(o *payments.Shown) { o.CreatedAt = w.clock.Now() }), told, payments.CodeNotLost},
+			{[]payments.Shown{paidOut}, told, payments.CodeNoScreening},
+			{[]payments.Shown{screening}, told, payments.CodeOnlyScreened},
+			{append([]payments.Shown{screening}, released...), told, payments.CodeHoldReleased},
+			{[]payments.Shown{screening, changed([]payments.Shown{paidOut}, func(o *payments.Shown) { o.Amount++ })[0]}, told, payments.CodeDiffersFromSelf},
+			{changed([]payments.Shown{screening}, func(o *payments.Shown) { o.Reference = "po_1" }), told, payments.CodeNotOurs},
+		} {
+			w.Run(fmt.Sprint(i), func(*testing.T) { w.byHand(c.objects, c.told, c.code) })
+		}
+		if got := w.balance(tenantA, "acct_1"); got != seedBalance {
+			w.Errorf("the balance is %d", got)
+		}
+	})
+}
+
+// A pending record whose message and row a loss has torn away gets them back from its own 202, and its client the answer. What the provider
+// has nothing of is executed only where that is asked for; a key that the provider ignores is asked about before.
+func TestATornOperationIsMadeWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		called bool
+	}{
+		"called": {"card_ok", true}, "keyless, called": {"legacy_card", true}, "not called": {"card_ok", false}, "keyless, not called": {"legacy_card", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", c.source)
+				key, err := a.Operation.RecordKey()
+				w.ok(err)
+				torn, err := w.store.Get(w.Context(), key)
+				w.ok(err)
+				if c.called {
+					w.deliver(a.Operation)
+				}
+				w.lose()
+				w.ok(w.store.Insert(w.Context(), *torn, w.clock.Now()))
+				w.again("k", c.source).want(202)
+				finish := payments.Told{}
+				if !c.called {
+					w.leftTo(a.Operation, nil, payments.Told{}, payments.CodeNothingMade)
+					finish.Finish = true
+				}
+				w.leftTo(a.Operation, w.shown(a.Operation), payments.Told{Tenant: tenantB}, payments.CodeTenantDiffers)
+				for _, want := range []string{"restored", "there already"} {
+					if got, err := w.restorer().Restore(w.Context(), a.Operation, w.shown(a.Operation), payments.Told{Tenant: tenantA, Finish: finish.Finish}); err != nil || got != want {
+						w.Fatalf("%q, %v; want %q", got, err, want)
+					}
+					if want == "restored" {
+						w.finishes()
+					}
+				}
+				var p payment
+				w.again("k", c.source).want(201, "Idempotent-Replayed: true").decode(&p)
+				if p.ID != a.Payment.ID || p.CreatedAt != a.Payment.CreatedAt {
+					w.Errorf("%+v, was %+v", p, a.Payment)
+				}
+				w.charged(1)
+			})
+		})
+	}
+}
