@@ -24,7 +24,7 @@ func production() values {
 		"context": map[string]any{
 			"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
 			"providerSecret": "payments/provider",
-			"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
+			"encryption":     "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
 			"webhookSecret": "payments/webhook", "quotaNewKeys": 50, "quotaActiveKeys": 1000000, "quotaLookUps": "200", "backup": "on", "trail": "people",
 		},
 	}
