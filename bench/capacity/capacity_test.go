@@ -375,11 +375,11 @@ func TestWhatASweepOffersIsWhatTheStackSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"infra/stack/outbox.go":      fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
-		"infra/stack/concurrency.go": fmt.Sprintf("workerMargin = %d", workerMargin),
-		"infra/spec/delivery.go":     fmt.Sprintf("runsMax = %d", sweepRunsMax),
-		"idem/outbox/config.go":      fmt.Sprintf("cmp.Or(c.SweepMax, %d)", sweepMax),
-		"bench/sweep/due.go":         fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
+		"infra/stack/outbox.go":     fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
+		"infra/spec/concurrency.go": fmt.Sprintf("WorkerMargin = %d", workerMargin),
+		"infra/spec/delivery.go":    fmt.Sprintf("runsMax = %d", sweepRunsMax),
+		"idem/outbox/config.go":     fmt.Sprintf("cmp.Or(c.SweepMax, %d)", sweepMax),
+		"bench/sweep/due.go":        fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
 	} {
 		source, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {

@@ -3,7 +3,9 @@ package stack_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -163,7 +165,10 @@ func openIn(row []int, open map[pair]bool) (found []pair) {
 
 func TestCombinationsMeetInPairs(t *testing.T) {
 	rows := combinations()
-	t.Logf("%d combinations", len(rows))
+	readme, err := os.ReadFile("../README.md")
+	if told := fmt.Sprintf("%d combinations", len(rows)); err != nil || !strings.Contains(string(readme), told) {
+		t.Errorf("infra/README.md does not tell of %s (%v)", told, err)
+	}
 	for d := range dimensions {
 		for e := d + 1; e < len(dimensions); e++ {
 			for v := range dimensions[d].choices {
