@@ -57,8 +57,13 @@ func TestOwnStackReplaysAndDelivers(t *testing.T) {
 	depot := &warehouse{shipments: map[string]string{}}
 	server := httptest.NewServer(depot)
 	t.Cleanup(server.Close)
-	shop := deployShop(t, server.URL)
+	deployShop(t, server.URL).shipsOnce(t, depot)
+}
 
+// shipsOnce orders a book twice under one key: the second answer is the first one's, and the warehouse ships one book.
+func (a api) shipsOnce(t *testing.T, depot *warehouse) {
+	t.Helper()
+	shop := a
 	var first, again reply
 	eventually(t, soon, func() string { // emulators report a deployment before its routes work
 		first = shop.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"book"}`)
