@@ -55,7 +55,7 @@ func planned(t *testing.T, line ...string) (Plan, string) {
 func TestPlansAreThoseOfTestdata(t *testing.T) {
 	for name, line := range map[string][]string{
 		"100": {"--rate", "100"}, "1000": {}, "10000": {"--rate", "10000"},
-		"10000-sqs": {"--rate", "10000", "--outbox", "sqs", "--webhooks", "1"},
+		"10000-streams": {"--rate", "10000", "--outbox", "streams", "--webhooks", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := planned(t, line...)
@@ -83,10 +83,10 @@ func TestPlansAreThoseOfTestdata(t *testing.T) {
 
 // The plan once more, by hand: integers and the units that bench/README.md tells of.
 func TestPlansAgreeWithASecondComputation(t *testing.T) {
-	ceil := func(n, by int) float64 { return float64(max(1, (n+by-1)/by)) }
+	ceil := func(n int, by float64) float64 { return math.Max(1, math.Ceil(float64(n)/by-1e-9)) }
 	for _, rate := range []int{100, 1000, 10000} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
-			p, _ := planned(t, "--rate", fmt.Sprint(rate))
+			p, _ := planned(t, "--rate", fmt.Sprint(rate), "--outbox", "streams")
 			requests := rate + rate/10 + rate // 0.1 replays and 1 look-up
 			is := func(what string, got, want float64) {
 				t.Helper()
@@ -125,6 +125,15 @@ func TestPlansAgreeWithASecondComputation(t *testing.T) {
 			perSecond += float64(rate) * 2500 / 1e9 * 0.5
 			gateway := 300 + (float64(requests)*month/1e6-300)*0.9
 			is("dollars", p.Dollars, perSecond*month+gateway)
+			// Provisioned, each table and index by itself. The authorizer's table of keys is on demand.
+			units, read := 0.0, ceil(2*rate+rate/10, 0.7)+1+1+2 // the outbox by stream is not read, and payments neither
+			for _, perPayment := range []int{4, 5, 4, 2, 1} {
+				units += ceil(perPayment*rate, 0.7)
+			}
+			instead := units*730*0.00065 + read*730*0.00013 + 0.5*float64(requests)*month*0.125/1e6
+			is("dollars of DynamoDB, provisioned", instead, p.Provisioned[0].Dollars+p.Provisioned[1].Dollars+p.Provisioned[2].Dollars)
+			is("dollars, provisioned", p.ProvisionedDollars, p.Dollars-p.Costs[0].Dollars-p.Costs[1].Dollars+instead)
+			is("provisioned units of the account", p.Quotas[len(p.Quotas)-2].Needed, units)
 		})
 	}
 }
@@ -144,7 +153,7 @@ func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
 	}
 	p, text = planned(t, "--rate", "10000")
 	if got := strings.Join(raised(p), "; "); got != "Lambda concurrent executions; API Gateway requests/s; "+
-		"DynamoDB table write units/s, idempotency; DynamoDB table write units/s, outbox; DynamoDB table write units/s, payments" {
+		"DynamoDB table write units/s, idempotency; DynamoDB table write units/s, outbox; DynamoDB table write units/s, payments; DynamoDB account provisioned write units" {
 		t.Errorf("10,000/s: %s", got)
 	}
 	_, missing, found := strings.Cut(text, "does not carry this yet:")
@@ -153,9 +162,9 @@ func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
 			t.Errorf("%q is not told of in\n%s", want, missing)
 		}
 	}
-	p, _ = planned(t, "--rate", "20000", "--outbox", "sqs")
-	for _, l := range p.Limits {
-		if strings.HasPrefix(l.What, "queue of wake-ups") && (l.Enough || l.Carries != 7000) {
+	p, _ = planned(t, "--rate", "20000")
+	for _, l := range p.Limits { // 190 workers with ten messages a second each
+		if strings.HasPrefix(l.What, "executions of worker") && (l.Enough || l.Carries != 1330 || !strings.Contains(l.Remedy, "concurrency.worker=1010, and another queue")) {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -242,7 +251,7 @@ func TestBadInputIsAnErrorThatNamesFlagValueAndRule(t *testing.T) {
 		{"utilisation", "0", "--utilisation = 0: must be above 0 and at most 1"},
 		{"worker-latency", "0s", "--worker-latency = 0s: must be above 0 and at most 15m0s"},
 		{"worker-latency", "1h", "--worker-latency = 1h0m0s: must be above 0 and at most 15m0s"},
-		{"outbox", "kafka", `--outbox must be one of "streams","sqs" but got "kafka"`},
+		{"outbox", "kafka", `--outbox must be one of "sqs","streams" but got "kafka"`},
 		{"output", "xml", `--output must be one of "text","json" but got "xml"`},
 	} {
 		var out bytes.Buffer
@@ -285,7 +294,7 @@ func TestQuotasAreInTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []Quota{quotaConcurrency, quotaGateway, quotaTableWrites, quotaTableReads, quotaInFlight} {
+	for _, q := range []Quota{quotaConcurrency, quotaGateway, quotaTableWrites, quotaTableReads, quotaProvisionedWrites, quotaProvisionedReads, quotaInFlight} {
 		told := false
 		for line := range strings.Lines(string(text)) {
 			told = told || strings.Contains(line, "| "+q.Name+" | "+figure(q.Default)+" |") && strings.Contains(line, q.Source)
@@ -313,6 +322,52 @@ func TestMemoryOfOptionalFunctionsIsTheirs(t *testing.T) {
 	}
 }
 
+// The template of the default stack has no relay, so it does not tell what is reserved for it.
+func TestReservedForTheRelayIsWhatTheStackReserves(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(root, "infra", "stack", "concurrency.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("Relay: %d", relayReserved); strings.Count(string(source), want) != 1 {
+		t.Errorf("infra/stack/concurrency.go: no %q", want)
+	}
+}
+
+// What the API lets through and what its functions may have at once bound the rate, and no more than they do.
+func TestThrottlesAndReservationsAreLimits(t *testing.T) {
+	p, _ := planned(t, "--rate", "400")
+	for prefix, want := range map[string]float64{
+		"API, requests/s": 0.7 * 1000 / 2.1, "API, payments and replays/s": 0.7 * 500 / 1.1,
+		"executions of api": 0.7 * 400 / 0.04 / 2.1, "executions of authorizer": 0.7 * 100 / 0.01 / 2.1,
+		"executions of worker": 0.7 * 190 * 10, "executions of relay": 0.7 * 40 * 10 / 0.05,
+	} {
+		found := false
+		for _, l := range p.Limits {
+			if strings.HasPrefix(l.What, prefix) {
+				if found = true; math.Abs(l.Carries-want) > 1e-6 || l.Enough != (want >= 400) {
+					t.Errorf("%+v, want %g", l, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no limit %q", prefix)
+		}
+	}
+}
+
+// Nothing is read as less than nothing.
+func TestNoFigureIsBelowZero(t *testing.T) {
+	for _, outbox := range []string{"streams", "sqs"} {
+		if _, text := planned(t, "--outbox", outbox); strings.Contains(text, "-0") {
+			t.Errorf("%s:\n%s", outbox, text)
+		}
+	}
+}
+
 // The template of the default stack tells neither what a sweep reads in one call, nor what it lets wait with outbox=sqs.
 func TestWhatASweepOffersIsWhatTheStackSets(t *testing.T) {
 	root, err := localtool.Root()
@@ -320,10 +375,11 @@ func TestWhatASweepOffersIsWhatTheStackSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"infra/stack/outbox.go":  fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
-		"infra/spec/delivery.go": fmt.Sprintf("runsMax = %d", sweepRunsMax),
-		"idem/outbox/config.go":  fmt.Sprintf("cmp.Or(c.SweepMax, %d)", sweepMax),
-		"bench/sweep/due.go":     fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
+		"infra/stack/outbox.go":     fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
+		"infra/spec/concurrency.go": fmt.Sprintf("WorkerMargin = %d", workerMargin),
+		"infra/spec/delivery.go":    fmt.Sprintf("runsMax = %d", sweepRunsMax),
+		"idem/outbox/config.go":     fmt.Sprintf("cmp.Or(c.SweepMax, %d)", sweepMax),
+		"bench/sweep/due.go":        fmt.Sprintf("wakeUpsMax = %d", wakeUpsMax),
 	} {
 		source, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {

@@ -53,6 +53,11 @@ type Deployed struct {
 	SweepRuns int `json:"sweep_runs"`
 	// MemoryMiB is each function's, by name.
 	MemoryMiB map[string]float64 `json:"memory_mib"`
+	// Reserved are the executions that are reserved for each function, and the most that it gets.
+	Reserved map[string]float64 `json:"reserved"`
+	// Requests are what the API lets through a second of all callers, and Payments of what makes payments.
+	Requests float64 `json:"requests_per_second"`
+	Payments float64 `json:"payments_per_second"`
 }
 
 func readFacts(root string) (facts, error) {
@@ -146,6 +151,11 @@ func parseWebhook(text string) (Units, error) {
 	return Units{}, fmt.Errorf("no line %q", settledWebhook)
 }
 
+// throttle is what a route of the API lets through, and createRoute the one that payments are made by.
+type throttle struct{ ThrottlingRateLimit float64 }
+
+const createRoute = "ANY /v1/payments"
+
 // parseTemplate reads the golden template of the stack with its defaults.
 func parseTemplate(text []byte) (d Deployed, err error) {
 	var template struct {
@@ -153,6 +163,9 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 			Type       string
 			Properties struct {
 				MemorySize            float64
+				Reserved              float64 `json:"ReservedConcurrentExecutions"`
+				DefaultRouteSettings  throttle
+				RouteSettings         map[string]throttle
 				BatchSize             float64
 				ParallelizationFactor float64
 				Environment           struct{ Variables map[string]any }
@@ -163,14 +176,14 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 	if err := json.Unmarshal(text, &template); err != nil {
 		return Deployed{}, err
 	}
-	d = Deployed{MemoryMiB: map[string]float64{}}
+	d = Deployed{MemoryMiB: map[string]float64{}, Reserved: map[string]float64{}}
 	targets := 0 // the sweep's and the reconciler's, as many each
 	for id, resource := range template.Resources {
 		p := resource.Properties
 		switch resource.Type {
 		case "AWS::Lambda::Function":
 			name, _, _ := strings.Cut(id, "Function")
-			d.MemoryMiB[strings.ToLower(name)] = p.MemorySize
+			d.MemoryMiB[strings.ToLower(name)], d.Reserved[strings.ToLower(name)] = p.MemorySize, p.Reserved
 			for variable, into := range map[string]*int{"Api OUTBOX_SHARDS": &d.OutboxShards, "Api LEDGER_SHARDS": &d.LedgerShards, "Drift DRIFT_PARTS": &d.DriftParts} {
 				function, key, _ := strings.Cut(variable, " ")
 				if value, ok := p.Environment.Variables[key].(string); ok && name == function {
@@ -179,6 +192,8 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 					}
 				}
 			}
+		case "AWS::ApiGatewayV2::Stage":
+			d.Requests, d.Payments = p.DefaultRouteSettings.ThrottlingRateLimit, p.RouteSettings[createRoute].ThrottlingRateLimit
 		case "AWS::Events::Rule":
 			for _, target := range p.Targets {
 				if strings.Contains(target.Input, `"shards"`) {
@@ -194,8 +209,9 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 		}
 	}
 	d.SweepRuns = targets / 2
-	if d.SweepRuns == 0 || d.OutboxShards == 0 || d.LedgerShards == 0 || d.DriftParts == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 {
-		return Deployed{}, fmt.Errorf("a function, mapping or schedule is missing: %+v", d)
+	if d.SweepRuns == 0 || d.OutboxShards == 0 || d.LedgerShards == 0 || d.DriftParts == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 ||
+		d.Reserved["api"] == 0 || d.Reserved["authorizer"] == 0 || d.Reserved["worker"] == 0 || d.Requests == 0 || d.Payments == 0 {
+		return Deployed{}, fmt.Errorf("a function, mapping, schedule or throttle is missing: %+v", d)
 	}
 	return d, nil
 }

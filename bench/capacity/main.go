@@ -30,7 +30,7 @@ type Traffic struct {
 	Replays     float64 `json:"replays_per_payment" default:"0.1" help:"Repetitions of a request per payment. Assumed."`
 	Polls       float64 `json:"polls_per_payment" default:"1" help:"Look-ups of an operation per payment. Assumed."`
 	Webhooks    float64 `json:"webhooks_per_payment" default:"0" help:"Webhooks of the provider per payment. None without the context webhookSecret."`
-	Outbox      string  `json:"outbox" default:"streams" enum:"streams,sqs" help:"As the context outbox: ${enum}."`
+	Outbox      string  `json:"outbox" default:"sqs" enum:"sqs,streams" help:"As the context outbox: ${enum}. A production stage's default is sqs."`
 	Utilisation float64 `json:"utilisation" default:"0.7" help:"Share of a capacity that is planned for: hashes and requests come in lumps. Assumed."`
 
 	API        time.Duration `json:"api_ns" name:"api-latency" default:"40ms" help:"Of api: a read and a transaction. Assumed."`

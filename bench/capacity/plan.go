@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/idem-go/idem-aws/bench/price"
 	"github.com/idem-go/idem-aws/functions/table"
@@ -32,6 +33,10 @@ const (
 	sweepMax = 10_000
 	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue with outbox=sqs.
 	wakeUpsMax = 200_000
+	// relayReserved is what the stack reserves for the relay, and workerMargin what wake-ups leave of the worker's executions.
+	relayReserved, workerMargin = 40, 10
+	// wakeUpsMin is the least that a mapping from SQS may have at once.
+	wakeUpsMin = 2
 	// optionalMemoryMiB is that of webhook and relay, which the stack has only by context.
 	optionalMemoryMiB = 256
 )
@@ -46,8 +51,12 @@ type Plan struct {
 	Mappings  []Mapping  `json:"mappings"`
 	Functions []Function `json:"functions"`
 	Quotas    []Quota    `json:"quotas"`
-	Costs     []Cost     `json:"costs"`
-	Dollars   float64    `json:"dollars_per_month"`
+	// Costs are those of a month with tables on demand, which Dollars sums up.
+	Costs   []Cost  `json:"costs"`
+	Dollars float64 `json:"dollars_per_month"`
+	// Provisioned are the lines that change where the tables of money are provisioned, and ProvisionedDollars sums up all of them.
+	Provisioned        []Cost  `json:"provisioned_costs"`
+	ProvisionedDollars float64 `json:"provisioned_dollars_per_month"`
 	// Limits are those of the stack as it is deployed by default, the tightest first.
 	Limits []Limit `json:"limits"`
 }
@@ -122,9 +131,13 @@ func newPlan(t Traffic, f facts) Plan {
 	p.Mappings = mappings(t, f, &p.Tables[outboxTable])
 	p.Functions = functions(t, f, p.Mappings)
 	p.Quotas = quotas(p)
-	p.Costs = costs(p)
+	p.Costs, p.Provisioned = costs(p), provisioned(p)
 	for _, c := range p.Costs {
 		p.Dollars += c.Dollars
+	}
+	p.ProvisionedDollars = p.Dollars - p.Costs[writesCost].Dollars - p.Costs[readsCost].Dollars
+	for _, c := range p.Provisioned {
+		p.ProvisionedDollars += c.Dollars
 	}
 	p.Limits = limits(p)
 	return p
@@ -273,6 +286,8 @@ func quotas(p Plan) []Quota {
 	for _, of := range p.Indexes {
 		all = append(all, quotaTableWrites.of(of.Name, of.Writes/t.Utilisation))
 	}
+	units := capacityUnits(p)
+	all = append(all, quotaProvisionedWrites.of("", units.writes), quotaProvisionedReads.of("", units.reads))
 	if t.Outbox == "sqs" {
 		all = append(all, quotaInFlight.of("", t.Rate*t.Worker.Seconds()/t.Utilisation))
 	}
@@ -287,15 +302,15 @@ func limits(p Plan) []Limit {
 	all := []Limit{
 		{
 			What: "index of the outbox, shards " + figure(float64(d.OutboxShards)), Carries: float64(d.OutboxShards) * partitionWrites / perPayment(outbox),
-			Remedy: "deploy with OUTBOX_SHARDS=" + figure(outbox.Shards),
+			Remedy: "deploy with outboxShards=" + plain(outbox.Shards),
 		},
 		{
 			What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
-			Remedy: "deploy with ledgerShards=" + figure(ledger.Shards),
+			Remedy: "deploy with ledgerShards=" + plain(ledger.Shards),
 		},
 		{
 			What: "drift job, pieces at once " + figure(float64(d.DriftParts)), Carries: float64(d.DriftParts) * driftRows / driftPasses,
-			Remedy: "deploy with driftParts=" + figure(math.Ceil(t.Rate*driftPasses/driftRows)) + ", at most 60",
+			Remedy: "deploy with driftParts=" + plain(math.Ceil(t.Rate*driftPasses/driftRows)) + ", at most 60",
 		},
 	}
 	const newPartitions = newTableWrites / partitionWrites
@@ -320,13 +335,8 @@ func limits(p Plan) []Limit {
 			Remedy: "set its warm throughput: " + figure(of.Shards*partitionWrites) + " write units",
 		})
 	}
+	all = append(all, front(p)...)
 	all = append(all, recovery(t, d))
-	if t.Outbox == "sqs" {
-		all = append(all, Limit{
-			What: "queue of wake-ups, batches at once " + figure(queueBatchesMax), Carries: p.Mappings[1].Carries,
-			Remedy: "another queue and mapping: Lambda runs no more of one mapping",
-		})
-	}
 	for i := range all {
 		all[i].Carries *= t.Utilisation
 		all[i].Enough = all[i].Carries >= t.Rate
@@ -335,6 +345,56 @@ func limits(p Plan) []Limit {
 	return all
 }
 
+// front are the limits of what the API lets through and of the executions that each function has.
+func front(p Plan) []Limit {
+	t, d := p.Traffic, p.Deployed
+	requests, made := t.requests()/t.Rate, 1+t.Replays
+	all := []Limit{
+		{
+			What: "API, requests/s " + figure(d.Requests), Carries: d.Requests / requests,
+			Remedy: "deploy with apiThrottle=" + rateAndBurst(t.requests()/t.Utilisation),
+		},
+		{
+			What: "API, payments and replays/s " + figure(d.Payments), Carries: d.Payments / made,
+			Remedy: "deploy with paymentThrottle=" + rateAndBurst(t.Rate*made/t.Utilisation),
+		},
+	}
+	executions := func(name string, has, perExecution, margin float64, remedy string) {
+		all = append(all, Limit{
+			What: "executions of " + name + ", " + figure(has), Carries: (has - margin) * perExecution,
+			Remedy: "deploy with " + remedy,
+		})
+	}
+	planned := func(perExecution float64) float64 { return whole(t.Rate / perExecution / t.Utilisation) }
+	reserve := func(name string, n float64) string { return "concurrency." + name + "=" + plain(n) }
+	perAPI, perAuthorizer := 1/t.API.Seconds()/requests, 1/t.Authorizer.Seconds()/requests
+	executions("api", d.Reserved["api"], perAPI, 0, reserve("api", planned(perAPI)))
+	executions("authorizer", d.Reserved["authorizer"], perAuthorizer, 0, reserve("authorizer", planned(perAuthorizer)))
+	// Who reads the stream has an execution for each batch that it may have at once, or the stack is refused.
+	stream := p.Mappings[0]
+	shards := "streamShards=" + plain(stream.Sources) + " and "
+	if t.Outbox == "streams" {
+		executions("worker", d.Reserved["worker"], d.StreamBatch/t.Worker.Seconds(), workerMargin, shards+reserve("worker", stream.Parallel+workerMargin+wakeUpsMin))
+		return all
+	}
+	perWorker := d.QueueBatch / t.Worker.Seconds()
+	remedy := reserve("worker", planned(perWorker)+workerMargin)
+	if planned(perWorker) > queueBatchesMax {
+		remedy = reserve("worker", queueBatchesMax+workerMargin) + ", and another queue and mapping: one runs no more"
+	}
+	executions("worker", d.Reserved["worker"], perWorker, workerMargin, remedy)
+	executions("relay", relayReserved, d.StreamBatch/t.Relay.Seconds(), 0, shards+reserve("relay", stream.Parallel))
+	return all
+}
+
+// rateAndBurst are those of a throttle.
+func rateAndBurst(perSecond float64) string {
+	return plain(whole(perSecond)) + "/" + plain(whole(perSecond))
+}
+
+// plain is a whole number as a context takes it, without commas.
+func plain(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }
+
 // recovery is what the sweep offers each second of messages that are due after an outage: as long as it lasts, they are as many as
 // there are payments.
 func recovery(t Traffic, d Deployed) Limit {
@@ -342,7 +402,7 @@ func recovery(t Traffic, d Deployed) Limit {
 		return Limit{
 			What:    "sweep after an outage, wake-ups " + figure(wakeUpsMax),
 			Carries: wakeUpsMax / 60.0,
-			Remedy:  "deploy with wakeUpsMax=" + figure(whole(t.Rate/t.Utilisation*60)),
+			Remedy:  "deploy with wakeUpsMax=" + plain(whole(t.Rate/t.Utilisation*60)),
 		}
 	}
 	return Limit{
@@ -351,6 +411,12 @@ func recovery(t Traffic, d Deployed) Limit {
 		Remedy:  "deploy with outbox=sqs: the sweep then offers from the index",
 	}
 }
+
+// Places in Plan.Costs.
+const (
+	writesCost = iota
+	readsCost
+)
 
 // Cost is one line of a month's bill.
 type Cost struct {
@@ -392,7 +458,34 @@ func costs(p Plan) []Cost {
 	return all
 }
 
+// provisioned are the lines of the tables of money and their indexes, with capacity that is used to the utilisation all month.
+// API keys are read on demand all the same.
+func provisioned(p Plan) []Cost {
+	units := capacityUnits(p)
+	keys := p.Paths[authorizerPath].Reads * price.MonthSeconds
+	return []Cost{
+		{"DynamoDB provisioned, write unit hours", units.writes * price.MonthHours, units.writes * price.MonthHours * price.WriteHours},
+		{"DynamoDB provisioned, read unit hours", units.reads * price.MonthHours, units.reads * price.MonthHours * price.ReadHours},
+		{"DynamoDB read units, of API keys", keys, keys / price.Million * price.Reads},
+	}
+}
+
+// capacityUnits are all units that are provisioned, in whole ones for each table and index. The table of API keys is on demand.
+func capacityUnits(p Plan) (units struct{ writes, reads float64 }) {
+	has := func(used float64) float64 { return atLeastOne(used / p.Traffic.Utilisation) }
+	for i, of := range p.Tables {
+		if i == paymentsTable {
+			of.Reads -= p.Paths[authorizerPath].Reads
+		}
+		units.writes, units.reads = units.writes+has(of.Writes), units.reads+has(of.Reads)
+	}
+	for _, of := range p.Indexes { // queried by the runs of sweep and drift job only: a unit, as the least there is
+		units.writes, units.reads = units.writes+has(of.Writes), units.reads+1
+	}
+	return units
+}
+
 // whole rounds up, but not what only binary fractions make more than whole.
-func whole(n float64) float64 { return math.Ceil(n - 1e-6) }
+func whole(n float64) float64 { return max(0, math.Ceil(n-1e-6)) }
 
 func atLeastOne(n float64) float64 { return max(1, whole(n)) }

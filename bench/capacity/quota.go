@@ -46,6 +46,14 @@ var (
 		Name: "DynamoDB table read units/s", Default: 40000,
 		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
 	}
+	quotaProvisionedWrites = Quota{
+		Name: "DynamoDB account provisioned write units", Default: 80000,
+		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+	}
+	quotaProvisionedReads = Quota{
+		Name: "DynamoDB account provisioned read units", Default: 80000,
+		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+	}
 	quotaInFlight = Quota{
 		Name: "SQS messages in flight", Default: 120000,
 		Source: "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html",

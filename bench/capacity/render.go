@@ -141,13 +141,24 @@ func (s *sheet) costs(p Plan) {
 	for _, of := range p.Costs {
 		s.row(of.What, figure(of.Quantity), figure(math.Round(of.Dollars)))
 	}
-	s.row("all; without storage, alarms, KMS and traffic", "", figure(math.Round(p.Dollars)))
-	s.row("per million payments", "", fmt.Sprintf("%.2f", p.Dollars/(p.Traffic.Rate*price.MonthSeconds)*1e6))
+	s.total(p, "all; without storage, alarms, KMS and traffic", p.Dollars)
+	s.flush()
+	s.head("The same with provisioned tables, used to "+figure(p.Traffic.Utilisation*100)+" % all month", "", "quantity", "$")
+	for _, of := range p.Provisioned {
+		s.row(of.What, figure(of.Quantity), figure(math.Round(of.Dollars)))
+	}
+	s.row("what is not DynamoDB's, as above", "", figure(math.Round(p.Dollars-p.Costs[writesCost].Dollars-p.Costs[readsCost].Dollars)))
+	s.total(p, "all", p.ProvisionedDollars)
 	s.flush()
 }
 
+func (s *sheet) total(p Plan, of string, dollars float64) {
+	s.row(of, "", figure(math.Round(dollars)))
+	s.row("per million payments", "", fmt.Sprintf("%.2f", dollars/(p.Traffic.Rate*price.MonthSeconds)*1e6))
+}
+
 func (s *sheet) limits(p Plan) {
-	s.head("Limits of the stack as deployed by default, used to "+figure(p.Traffic.Utilisation*100)+" %", "", "payments/s", "")
+	s.head("Limits of a stack that is deployed with outbox="+p.Traffic.Outbox+" and defaults, used to "+figure(p.Traffic.Utilisation*100)+" %", "", "payments/s", "")
 	missing := 0
 	for _, of := range p.Limits {
 		verdict := ""

@@ -46,7 +46,7 @@ type cloudFormation struct {
 
 var (
 	// madeByCDK is what CDK makes of a construct's path.
-	madeByCDK = regexp.MustCompile(`^Idem(?:Tables|Queues|Delivery)?(.*)[0-9A-F]{8}$`)
+	madeByCDK = regexp.MustCompile(`^Idem(?:Tables|Queues|Delivery|Alarms)?(.*)[0-9A-F]{8}$`)
 	// kinds are the ends of logical names.
 	kinds = regexp.MustCompile(`(Table|Queue|Mapping|Function|Role|Logs)$`)
 	words = regexp.MustCompile(`([a-z])([A-Z])`)
@@ -102,11 +102,12 @@ func (c cloudFormation) each(kind string, do func(logical string, properties map
 }
 
 func (c cloudFormation) facts() facts {
-	f := facts{tables: map[string]tableFacts{}, settings: map[string]string{}, functions: map[string]string{}}
+	f := facts{tables: map[string]tableFacts{}, settings: map[string]string{}, functions: map[string]string{}, alarms: map[string]alarmFacts{}}
 	c.each("AWS::DynamoDB::GlobalTable", func(logical string, p map[string]any) { f.tables[name(logical)] = tableOf(p) })
 	c.queues(f)
 	c.mappings(f)
 	c.schedules(f)
+	c.alarms(f)
 	f.permissions = c.permissions()
 	for _, kind := range []string{"AWS::Lambda::Function", "AWS::Serverless::Function"} {
 		c.each(kind, func(logical string, p map[string]any) {
@@ -119,6 +120,66 @@ func (c cloudFormation) facts() facts {
 		})
 	}
 	return f
+}
+
+// services are what the one dimension of the functions' own metrics is: the CDK's application has its construct's id in it.
+var services = map[string]bool{"shop-Idem": true, name("AWS::StackName"): true}
+
+func (c cloudFormation) alarms(f facts) {
+	c.each("AWS::CloudWatch::Alarm", func(logical string, p map[string]any) {
+		alarm := alarmFacts{
+			Description: str(p["AlarmDescription"]), Comparison: str(p["ComparisonOperator"]), Missing: str(p["TreatMissingData"]),
+			Threshold: str(p["Threshold"]), Periods: str(p["DatapointsToAlarm"]), OfLast: str(p["EvaluationPeriods"]), Metrics: map[string]string{},
+			Tells: c.tells(p["AlarmActions"]),
+		}
+		if p["Metrics"] == nil {
+			alarm.Metrics[""] = measured(p["Namespace"], p["MetricName"], p["Statistic"], p["Period"], c.dimensions(p["Dimensions"]))
+		}
+		for _, query := range listedOrNone(p["Metrics"]) {
+			if expression := at(query, "Expression"); expression != nil {
+				alarm.Expression = str(expression)
+				continue
+			}
+			if at(query, "ReturnData") != false {
+				c.t.Errorf("%s: %v is returned beside the expression", logical, query)
+			}
+			alarm.Metrics[str(at(query, "Id"))] = measured(at(query, "MetricStat.Metric.Namespace"), at(query, "MetricStat.Metric.MetricName"),
+				at(query, "MetricStat.Stat"), at(query, "MetricStat.Period"), c.dimensions(at(query, "MetricStat.Metric.Dimensions")))
+		}
+		id := strings.TrimSuffix(madeByCDK.ReplaceAllString(logical, "$1"), "Alarm")
+		f.alarms[id] = alarm
+	})
+}
+
+func (c cloudFormation) dimensions(list any) map[string]string {
+	found := map[string]string{}
+	for _, d := range listedOrNone(list) {
+		value := strings.TrimSuffix(c.text(at(d, "Value")), ".QueueName")
+		if services[value] {
+			value = "service"
+		}
+		found[str(at(d, "Name"))] = rule(value)
+	}
+	return found
+}
+
+// tells are the actions of an alarm.
+func (c cloudFormation) tells(actions any) string {
+	if actions == nil {
+		return ""
+	}
+	condition := str(at(actions, "Fn::If.0"))
+	none := at(c.document, "Conditions."+condition+".Fn::Not.0.Fn::Equals")
+	if at(actions, "Fn::If.1.0.Ref") == "AlarmTopic" && at(actions, "Fn::If.2.Ref") == "AWS::NoValue" && at(none, "0.Ref") == "AlarmTopic" && at(none, "1") == "none" {
+		return tellsTopic
+	}
+	return fmt.Sprint("not understood: ", actions)
+}
+
+// listedOrNone is a list that may be missing.
+func listedOrNone(value any) []any {
+	list, _ := value.([]any)
+	return list
 }
 
 func tableOf(p map[string]any) tableFacts {

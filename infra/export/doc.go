@@ -1,4 +1,4 @@
-// Package export writes what idemconstruct.NewApplication makes, but for alarms and dashboard, for teams without the CDK: a template
+// Package export writes what idemconstruct.NewApplication makes, but for the dashboard, for teams without the CDK: a template
 // of AWS SAM (infra/sam) and a module for Terraform (infra/terraform). Both are made from packages schema and spec.
 //
 // After a change there: go generate ./export

@@ -23,6 +23,33 @@ type facts struct {
 	permissions []string
 	// functions, by role: time-out, memory and the names of their variables.
 	functions map[string]string
+	// alarms, by id: all that an alarm says.
+	alarms map[string]alarmFacts
+}
+
+// alarmFacts are an alarm's. Metrics are by their ids in the expression, "" where there is none.
+type alarmFacts struct {
+	Description, Comparison, Missing, Expression string
+	Threshold, Periods, OfLast                   string
+	Metrics                                      map[string]string
+	// Tells are its actions.
+	Tells string
+}
+
+// tellsTopic are the actions of an alarm that tells the topic of the deployment, unless it is none.
+const tellsTopic = "the topic, unless it is none"
+
+// rule is the name of one of the schedule's rules: the CDK's first one has no number.
+func rule(name string) string {
+	if name == "schedule" {
+		return "schedule1"
+	}
+	return strings.ReplaceAll(name, "schedule ", "schedule")
+}
+
+// measured is a metric in words.
+func measured(namespace, name, statistic, period any, dimensions map[string]string) string {
+	return fmt.Sprint(namespace, " ", name, " ", statistic, " of ", period, " s, ", dimensions)
 }
 
 type tableFacts struct {
@@ -46,7 +73,7 @@ func TestToolsAgree(t *testing.T) {
 	all := map[string]facts{"CDK": cdkFacts(t), "SAM": samFacts(t), "Terraform": terraformFacts(t)}
 	for name, holds := range map[string]func(*testing.T, map[string]facts){
 		"tables are those of the schema": tablesAreThoseOfTheSchema, "queues, mappings and schedules": queuesMappingsAndSchedulesAgree,
-		"roles may do what the spec says": rolesMayDoWhatTheSpecSays, "functions": functionsAgree,
+		"roles may do what the spec says": rolesMayDoWhatTheSpecSays, "functions": functionsAgree, "alarms": alarmsAgree,
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, all) })
 	}
@@ -122,6 +149,35 @@ func functionsAgree(t *testing.T, all map[string]facts) {
 		if !maps.Equal(f.functions, all["CDK"].functions) || len(f.functions) != 4 {
 			t.Errorf("%s has functions\n%v\nCDK\n%v", tool, f.functions, all["CDK"].functions)
 		}
+	}
+}
+
+// Alarms look at the same metrics in the same way everywhere, and tell the topic that a deployment names. The CDK's stack here was
+// told of none.
+func alarmsAgree(t *testing.T, all map[string]facts) {
+	want := all["CDK"].alarms
+	if len(want) != 39 {
+		t.Errorf("%d alarms of the CDK's are found, want 39", len(want))
+	}
+	for tool, f := range all {
+		if !slices.Equal(slices.Sorted(maps.Keys(f.alarms)), slices.Sorted(maps.Keys(want))) {
+			t.Errorf("%s has alarms %v, CDK %v", tool, slices.Sorted(maps.Keys(f.alarms)), slices.Sorted(maps.Keys(want)))
+		}
+		for id, alarm := range f.alarms {
+			if tells := map[bool]string{false: tellsTopic}[tool == "CDK"]; alarm.Tells != tells {
+				t.Errorf("%s: %s tells %q, want %q", tool, id, alarm.Tells, tells)
+			}
+			alarm.Tells = ""
+			if got, want := fmt.Sprintf("%+v", alarm), fmt.Sprintf("%+v", want[id]); got != want {
+				t.Errorf("%s: %s is\n%s\nCDK\n%s", tool, id, got, want)
+			}
+		}
+	}
+	// In numbers, so that all of them can't be wrong alike.
+	silent := want["SweepSilent"]
+	if silent.Threshold != "113" || silent.Missing != "breaching" || silent.Expression != "FILL(runs, 0)" ||
+		silent.Metrics["runs"] != "idem sweep.run Sum of 900 s, map[service:service]" {
+		t.Errorf("%+v", silent)
 	}
 }
 

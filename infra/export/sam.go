@@ -38,10 +38,15 @@ func SAM() ([]byte, error) {
 	if err := samSchedules(resources, functions); err != nil {
 		return nil, err
 	}
+	if err := samAlarms(resources, functions); err != nil {
+		return nil, err
+	}
 	text, err := yaml.Marshal(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Transform":                "AWS::Serverless-2016-10-31",
-		"Description":              "An application of idem: tables, queues, functions and schedules",
+		"Description":              "An application of idem: tables, queues, functions, schedules and alarms",
+		"Parameters":               object{"AlarmTopic": object{"Type": "String", "MinLength": 1, "Description": topicDescription}},
+		"Conditions":               object{"Tells": object{"Fn::Not": []any{object{"Fn::Equals": []any{ref("AlarmTopic"), noTopic}}}}},
 		"Globals": object{"Function": object{
 			"CodeUri": "build/", "Handler": "bootstrap", "Runtime": "provided.al2023", "Architectures": []string{"arm64"},
 		}},

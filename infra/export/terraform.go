@@ -30,12 +30,16 @@ func Terraform() ([]byte, error) {
 	if err := tfSchedules(resources, functions); err != nil {
 		return nil, err
 	}
+	if err := tfAlarms(resources, functions); err != nil {
+		return nil, err
+	}
 	text, err := json.MarshalIndent(object{
 		"//":        generated,
 		"terraform": object{"required_version": ">= 1.5", "required_providers": object{"aws": object{"source": "hashicorp/aws", "version": ">= 5.0, < 7.0"}}},
 		"variable": object{
 			"name":         object{"type": "string", "description": "Begins the name of every resource."},
 			"package":      object{"type": "string", "description": "Path of the zip file with the binary of all functions, bootstrap."},
+			"alarm_topic":  object{"type": "string", "description": topicDescription},
 			"architecture": object{"type": "string", "default": "arm64", "description": "Of the binary: arm64 or x86_64."},
 			"environment":  object{"type": "map(string)", "default": object{}, "description": "Variables of the application's own."},
 		},

@@ -67,12 +67,13 @@ func terraformFacts(t *testing.T) facts {
 	t.Helper()
 	_, document := terraformFile(t)
 	m := terraform{t, document}
-	f := facts{tables: map[string]tableFacts{}, settings: map[string]string{}, functions: map[string]string{}}
+	f := facts{tables: map[string]tableFacts{}, settings: map[string]string{}, functions: map[string]string{}, alarms: map[string]alarmFacts{}}
 	for name, p := range m.all("aws_dynamodb_table") {
 		f.tables[name] = m.table(p)
 	}
 	m.queues(f)
 	m.mappings(f)
+	m.alarms(f)
 	m.schedules(f)
 	for role, p := range m.all("aws_iam_role_policy") {
 		if at(p, "role") != "${aws_iam_role."+role+".id}" {
@@ -176,6 +177,52 @@ func (m terraform) mappings(f facts) {
 			f.settings[of+"failures go to"] = owner(at(p, "destination_config.on_failure.destination_arn"))
 		}
 	}
+}
+
+func (m terraform) alarms(f facts) {
+	for name, p := range m.all("aws_cloudwatch_metric_alarm") {
+		alarm := alarmFacts{
+			Description: str(at(p, "alarm_description")), Comparison: str(at(p, "comparison_operator")), Missing: str(at(p, "treat_missing_data")),
+			Threshold: str(at(p, "threshold")), Periods: str(at(p, "datapoints_to_alarm")), OfLast: str(at(p, "evaluation_periods")), Metrics: map[string]string{},
+		}
+		if alarm.Tells = str(at(p, "alarm_actions")); alarm.Tells == `${var.alarm_topic == "none" ? [] : [var.alarm_topic]}` {
+			alarm.Tells = tellsTopic
+		}
+		if at(p, "metric_query") == nil {
+			alarm.Metrics[""] = measured(at(p, "namespace"), at(p, "metric_name"), at(p, "statistic"), at(p, "period"), m.dimensions(at(p, "dimensions")))
+		}
+		for _, query := range listedOrNone(at(p, "metric_query")) {
+			if expression := at(query, "expression"); expression != nil {
+				alarm.Expression = str(expression)
+				continue
+			}
+			if at(query, "return_data") != false {
+				m.t.Errorf("%s: %v is returned beside the expression", name, query)
+			}
+			alarm.Metrics[str(at(query, "id"))] = measured(at(query, "metric.namespace"), at(query, "metric.metric_name"),
+				at(query, "metric.stat"), at(query, "metric.period"), m.dimensions(at(query, "metric.dimensions")))
+		}
+		id := strings.TrimPrefix(str(at(p, "alarm_name")), "${var.name}-")
+		if strings.ReplaceAll(name, "_", "") != strings.ToLower(id) {
+			m.t.Errorf("%s is the alarm %s", name, id)
+		}
+		f.alarms[id] = alarm
+	}
+}
+
+func (m terraform) dimensions(values any) map[string]string {
+	found := map[string]string{}
+	for name, value := range values.(map[string]any) {
+		switch text := str(value); {
+		case text == "${var.name}":
+			found[name] = "service"
+		case strings.HasPrefix(text, "${"):
+			found[name] = rule(owner(value))
+		default:
+			found[name] = text
+		}
+	}
+	return found
 }
 
 func (m terraform) schedules(f facts) {

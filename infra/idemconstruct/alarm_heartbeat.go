@@ -5,32 +5,11 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 
-	"github.com/idem-go/idem-aws/idem/telemetry/metric"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
-// Heartbeats rings where what is scheduled does not run, or not to its end, whatever the cause: each run that ends without an
-// error counts itself. Of sweep and reconciler every run of a minute must: each has shards of its own, and no other looks into them.
-//
-// A run that ends a little later than the one before counts in the next minute, and all runs of a minute may. So their number is that
-// of a quarter of an hour, in which one that is always missing is missing 15 times, and half of that rings. It must be missing in
-// two of them, one after the other: when runs begin to take longer, the ends of a minute's runs are missing in one.
-func (m *Monitor) Heartbeats(shards int) {
-	const minutes = 15
-	runs := float64(minutes*ScheduledRuns(shards) - minutes/2)
-	for _, w := range []Watch{
-		{
-			ID: "SweepSilent", Metric: m.Runs(metric.SweepRun, minutes*time.Minute), Threshold: runs, Periods: 2, OfLast: 2,
-			Description: "The sweep has not run to its end in some shards, or in all, half of the time or more, for a quarter of an hour. What lost its wake-up or its worker there is not delivered, and nobody is told of what dies.",
-		},
-		{
-			ID: "ReconcileSilent", Metric: m.Runs(metric.ReconcileRun, minutes*time.Minute), Threshold: runs, Periods: 2, OfLast: 2,
-			Description: "The reconciler has not run to its end in some shards, or in all, half of the time or more, for a quarter of an hour. What is unknown there stays unknown.",
-		},
-	} {
-		w.Heartbeat = true
-		m.Add(w)
-	}
-}
+// Heartbeats rings where sweep or reconciler does not run, or not to its end: see spec.Heartbeats.
+func (m *Monitor) Heartbeats(shards int) { m.described(nil, spec.Heartbeats(shards)...) }
 
 // Runs counts 0 in a period without a run. An alarm on what is missing would ring later: CloudWatch looks for data in some
 // periods before the ones that it judges, and takes those instead. A plain monitor has no expressions.
@@ -39,5 +18,5 @@ func (m *Monitor) Runs(name string, period time.Duration) awscloudwatch.IMetric 
 	if m.props.Plain {
 		return counted
 	}
-	return formula("FILL(runs, 0)", period, map[string]awscloudwatch.IMetric{"runs": counted})
+	return formula(spec.RunsOrNone, period, map[string]awscloudwatch.IMetric{"runs": counted})
 }

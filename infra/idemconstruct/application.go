@@ -44,11 +44,12 @@ type ApplicationProps struct {
 	Relay bool
 	// Inline lets the API function deliver its own messages within the request (outbox.NewInline). Default: it may not.
 	Inline bool
-	// WorkerConcurrency bounds how many workers take wake-ups at once, 2 to 1000. Default: no bound.
+	// WorkerConcurrency bounds how many workers take wake-ups at once, 2 to 1000. Default: what Reserved leaves to the worker after a
+	// margin of 10 and, without a Relay, after 10 batches of each of the 4 shards of a new table's stream; no bound without Reserved.
 	WorkerConcurrency int
 	// Reserved are executions that are reserved for single functions, by their roles, and the most that each gets. Without them a
 	// provider that hangs can take all executions of the account. Leave 100 of the account's unreserved; 0 reserves nothing. Default: none,
-	// because a new account has 10.
+	// because a new account has 10; see [ReservedOfDefaultQuota].
 	Reserved map[string]int
 	// Tables are the choices for the tables. Default: for production.
 	Tables TablesProps
@@ -133,6 +134,7 @@ func (p ApplicationProps) check(functions []spec.Function) {
 			refuse("Reserved["+role+"]", p.Reserved[role], "0 or more, of one of "+strings.Join(roles, ", "))
 		}
 	}
+	p.checkReserved(refuse)
 	for _, role := range slices.Sorted(maps.Keys(p.Codes)) {
 		if !slices.Contains(roles, role) {
 			refuse("Codes["+role+"]", "an asset", "of one of "+strings.Join(roles, ", "))
@@ -173,7 +175,9 @@ func (a *Application) function(scope constructs.Construct, f spec.Function, serv
 	if f.Scheduled {
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(spec.SchedulePeriod)
 	}
-	return awslambda.NewFunction(self, jsii.String("Function"), props)
+	made := awslambda.NewFunction(self, jsii.String("Function"), props)
+	a.accept(f, made, role)
+	return made
 }
 
 func (p ApplicationProps) code(role string) awslambda.Code {
@@ -217,7 +221,7 @@ func (a *Application) environment(f spec.Function, service string) map[string]*s
 func (a *Application) delivery() DeliveryProps {
 	props := DeliveryProps{
 		Tables: a.Tables, Queues: a.Queues, Worker: a.Worker, Sweep: a.Sweep, Reconcile: a.Reconcile,
-		Shards: a.scheduledShards(), ConcurrencyMax: a.props.WorkerConcurrency,
+		Shards: a.props.scheduledShards(), ConcurrencyMax: a.props.wakeUpWorkers(),
 	}
 	if a.Relay != nil {
 		props.Relay = a.Relay
@@ -226,11 +230,11 @@ func (a *Application) delivery() DeliveryProps {
 }
 
 // scheduledShards is how many shards the runs share; 0 has one run look into all.
-func (a *Application) scheduledShards() int {
-	if a.props.Emulated {
+func (p ApplicationProps) scheduledShards() int {
+	if p.Emulated {
 		return 0
 	}
-	return a.props.Shards
+	return p.Shards
 }
 
 // watch adds the alarms of docs/operator.md that are not the payments application's own, and the dashboard.
@@ -242,7 +246,7 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 	a.Monitor = NewMonitor(scope, "Alarms", MonitorProps{Topic: a.props.AlarmTopic, Service: service, Plain: a.props.Emulated})
 	a.Monitor.Counts(Counts()...)
 	a.Monitor.Queues(a.Queues, spec.WorkerTimeout)
-	a.Monitor.Heartbeats(a.scheduledShards())
+	a.Monitor.Heartbeats(a.props.scheduledShards())
 	a.Monitor.Backlog()
 	a.Monitor.Stream(reader)
 	if a.props.Emulated {

@@ -2,6 +2,7 @@ package idemconstruct_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -95,16 +96,48 @@ func TestDataOutlivesAProductionStack(t *testing.T) {
 	}
 }
 
+// Where executions are reserved for the worker, wake-ups have what the stream leaves: one that finds no execution counts as received,
+// and the fifth time makes a dead letter of it.
+func TestWakeUpsHaveWhatIsLeftOfTheWorker(t *testing.T) {
+	for _, c := range []struct {
+		props idemconstruct.ApplicationProps
+		want  any
+	}{
+		{idemconstruct.ApplicationProps{}, nil},
+		{idemconstruct.ApplicationProps{WorkerConcurrency: 7}, 7.0},
+		{idemconstruct.ApplicationProps{Reserved: idemconstruct.ReservedOfDefaultQuota(8, false)}, 150.0},
+		{idemconstruct.ApplicationProps{Relay: true, Reserved: idemconstruct.ReservedOfDefaultQuota(8, true)}, 190.0},
+		{idemconstruct.ApplicationProps{Relay: true, Reserved: map[string]int{"worker": 3000}}, 1000.0},
+	} {
+		reserved := map[string]int{}
+		for id, r := range synthesize(t, c.props).resources {
+			name := plain(map[string]any{"Ref": id})
+			if scaling, _ := r.Properties["ScalingConfig"].(map[string]any); name == "DeliveryWakeUps" && scaling["MaximumConcurrency"] != c.want {
+				t.Errorf("%v: %v wake-ups at once, want %v", c.props.Reserved, scaling["MaximumConcurrency"], c.want)
+			}
+			if n, has := r.Properties["ReservedConcurrentExecutions"].(float64); has {
+				reserved[strings.ToLower(strings.TrimSuffix(name, "Function"))] = int(n)
+			}
+		}
+		if len(reserved) != len(c.props.Reserved) || !maps.Equal(reserved, c.props.Reserved) && len(c.props.Reserved) > 0 {
+			t.Errorf("reserved %v, want %v", reserved, c.props.Reserved)
+		}
+	}
+}
+
 func TestApplicationRefusesWrongPropertiesByName(t *testing.T) {
 	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("shop"), nil)
 	code := awslambda.Code_FromAsset(jsii.String(t.TempDir()), nil)
 	for want, props := range map[string]idemconstruct.ApplicationProps{
-		"ApplicationProps.Code":              {AlarmTopic: "none"},
-		"ApplicationProps.AlarmTopic":        {Code: code},
-		"ApplicationProps.Shards = 257":      {Code: code, AlarmTopic: "none", Shards: 257},
-		"ApplicationProps.WorkerConcurrency": {Code: code, AlarmTopic: "none", WorkerConcurrency: 1},
-		"ApplicationProps.Reserved[relay]":   {Code: code, AlarmTopic: "none", Reserved: map[string]int{"relay": 3}},
-		"ApplicationProps.Codes[wroker]":     {Code: code, AlarmTopic: "none", Codes: map[string]awslambda.Code{"wroker": code}},
+		"ApplicationProps.Code":                                      {AlarmTopic: "none"},
+		"ApplicationProps.AlarmTopic":                                {Code: code},
+		"ApplicationProps.Shards = 257":                              {Code: code, AlarmTopic: "none", Shards: 257},
+		"ApplicationProps.WorkerConcurrency":                         {Code: code, AlarmTopic: "none", WorkerConcurrency: 1},
+		"ApplicationProps.Reserved[relay]":                           {Code: code, AlarmTopic: "none", Reserved: map[string]int{"relay": 3}},
+		"ApplicationProps.Reserved[worker] = 51: must be 52 or more": {Code: code, AlarmTopic: "none", Reserved: map[string]int{"worker": 51}},
+		"ApplicationProps.Reserved[worker] = 30: must be 31 or more": {Code: code, AlarmTopic: "none", Relay: true, WorkerConcurrency: 21, Reserved: map[string]int{"worker": 30}},
+		"ApplicationProps.Reserved[sweep] = 7: must be 8 or more":    {Code: code, AlarmTopic: "none", Reserved: map[string]int{"sweep": 7}},
+		"ApplicationProps.Codes[wroker]":                             {Code: code, AlarmTopic: "none", Codes: map[string]awslambda.Code{"wroker": code}},
 	} {
 		func() {
 			defer func() {

@@ -80,6 +80,7 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 	}
 	d.WakeUps = awslambda.NewEventSourceMapping(self, jsii.String("WakeUps"), wakeUps)
 	d.Schedules = newSchedules(self, props)
+	d.accept()
 	return d
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/idem-go/idem-aws/infra/lint"
 	"github.com/idem-go/idem-aws/infra/spec"
 )
 
@@ -62,6 +63,7 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax)},
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
+	lint.Accept(dead, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})
 	return &Queues{Construct: self, WakeUps: wakeUps, DeadLetter: dead}
 }
 

@@ -30,6 +30,11 @@ type TablesProps struct {
 	// Max is the throughput beyond which a table and its index throttle: a bound on what a fault can cost. Default: the account's
 	// quota of a table, 40,000 of each.
 	Max Throughput
+	// Provisioned has the table and its index paid by the hour instead of by the request. Not together with Max. Default: on demand.
+	Provisioned Provisioned
+	// Units are what one operation consumes of the table, for Provisioned. NewTables knows its own. Default: two writes and a read,
+	// one of each of the index.
+	Units spec.Units
 	// Unrecoverable tables have no point-in-time recovery, so that what is erased is gone.
 	Unrecoverable bool
 	// Import names tables that are there already, for NewTables. Default: none, and new ones are made.
@@ -63,15 +68,6 @@ func (t Throughput) warm() *awsdynamodb.WarmThroughput {
 	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: jsii.Number(t.Read), WriteUnitsPerSecond: jsii.Number(t.Write)}
 }
 
-func (t Throughput) billing() awsdynamodb.Billing {
-	if t == (Throughput{}) {
-		return awsdynamodb.Billing_OnDemand(nil)
-	}
-	return awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
-		MaxReadRequestUnits: jsii.Number(t.Read), MaxWriteRequestUnits: jsii.Number(t.Write),
-	})
-}
-
 // Tables are the two tables of idem, in the shape that package schema gives them.
 type Tables struct {
 	constructs.Construct
@@ -91,14 +87,16 @@ func NewTables(scope constructs.Construct, id string, props TablesProps) *Tables
 			Outbox:      ImportTable(self, "Outbox", there.Outbox, there.OutboxStream),
 		}
 	}
+	records, messages := props, props
+	records.Units, messages.Units = spec.RecordUnits, spec.MessageUnits
 	return &Tables{
 		Construct:   self,
-		Idempotency: NewTable(self, "Idempotency", schema.Idempotency(), props),
-		Outbox:      NewTable(self, "Outbox", schema.Outbox(), props),
+		Idempotency: NewTable(self, "Idempotency", schema.Idempotency(), records),
+		Outbox:      NewTable(self, "Outbox", schema.Outbox(), messages),
 	}
 }
 
-// NewTable adds one on-demand table of the given shape to scope. Business tables that take part in the same
+// NewTable adds one table of the given shape to scope, on demand unless props say otherwise. Business tables that take part in the same
 // transactions can be made with it too, so that they are protected like the records that speak about them; an empty TTL
 // or Index leaves that part out.
 //
@@ -107,7 +105,7 @@ func NewTables(scope constructs.Construct, id string, props TablesProps) *Tables
 func NewTable(scope constructs.Construct, id string, shape schema.Table, props TablesProps) awsdynamodb.TableV2 {
 	table := &awsdynamodb.TablePropsV2{
 		PartitionKey:       attribute(shape.Key, awsdynamodb.AttributeType_STRING),
-		Billing:            props.Max.billing(),
+		Billing:            props.billing(),
 		WarmThroughput:     props.Warm.warm(),
 		DeletionProtection: jsii.Bool(!props.Disposable),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
@@ -141,9 +139,7 @@ func index(shape schema.Index, props TablesProps) *awsdynamodb.GlobalSecondaryIn
 		ProjectionType: awsdynamodb.ProjectionType_KEYS_ONLY,
 		WarmThroughput: props.Warm.warm(),
 	}
-	if props.Max != (Throughput{}) {
-		index.MaxReadRequestUnits, index.MaxWriteRequestUnits = jsii.Number(props.Max.Read), jsii.Number(props.Max.Write)
-	}
+	props.billIndex(index)
 	if len(shape.Projected) > 0 {
 		index.ProjectionType, index.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(shape.Projected...)
 	}

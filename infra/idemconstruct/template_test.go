@@ -48,13 +48,19 @@ func templateOf(t *testing.T, document map[string]any) template {
 // synthesize is the template of an application alone, in a stack "shop", under the id "Idem".
 func synthesize(t *testing.T, props idemconstruct.ApplicationProps) template {
 	t.Helper()
+	return synthesizeWith(t, props, func(*idemconstruct.Application) {})
+}
+
+// synthesizeWith is synthesize with what a team adds.
+func synthesizeWith(t *testing.T, props idemconstruct.ApplicationProps, add func(*idemconstruct.Application)) template {
+	t.Helper()
 	build := t.TempDir()
 	if err := os.WriteFile(filepath.Join(build, "bootstrap"), []byte("binary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	stack := awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Outdir: jsii.String(t.TempDir())}), jsii.String("shop"), nil)
 	props.Code, props.AlarmTopic = awslambda.Code_FromAsset(jsii.String(build), nil), idemconstruct.NoTopic
-	idemconstruct.NewApplication(stack, "Idem", props)
+	add(idemconstruct.NewApplication(stack, "Idem", props))
 	return templateOf(t, *assertions.Template_FromStack(stack, nil).ToJSON())
 }
 

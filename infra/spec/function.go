@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
@@ -18,6 +19,14 @@ type Function struct {
 	Permissions []Permission
 	// Scheduled says that a schedule calls it, and that a call that failed is not made again: the next minute's is.
 	Scheduled bool
+}
+
+// ConstructID is the role as a part of a name: "Worker".
+func (f Function) ConstructID() string { return strings.ToUpper(f.Role[:1]) + f.Role[1:] }
+
+// ReadsStream tells whether the outbox stream is mapped to the function.
+func (f Function) ReadsStream() bool {
+	return slices.ContainsFunc(f.Permissions, func(p Permission) bool { return slices.Contains(p.On, OutboxStream) })
 }
 
 // The time-outs. The API's is below what API Gateway waits (30 s for an HTTP API, 29 s for a REST API), so a client never sees a

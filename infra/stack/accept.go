@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
 	"github.com/aws/constructs-go/constructs/v10"
 
-	"github.com/idem-go/idem-aws/infra/idemconstruct"
 	"github.com/idem-go/idem-aws/infra/lint"
 )
 
@@ -36,17 +35,6 @@ func (c Config) streamReader() map[string]string {
 		table = fmt.Sprintf("arn:%s:dynamodb:%s:%s:table/%s", partition(c.Region), c.Region, c.Account, c.Import.Outbox)
 	}
 	return map[string]string{"AwsSolutions-IAM5[Resource::" + table + "/stream/*]": listStreamsOfOne}
-}
-
-// acceptDelivery says what the parts of the delivery have instead of dead-letter queues of their own.
-func acceptDelivery(delivery *idemconstruct.Delivery, queues *idemconstruct.Queues) {
-	for _, schedule := range delivery.Schedules {
-		lint.Accept(schedule, missedRuns)
-	}
-	lint.Accept(delivery.WakeUps, map[string]string{
-		"Serverless-LambdaEventSourceMappingDestination": "SQS mappings have no destination; the queue itself has a dead-letter queue.",
-	})
-	lint.Accept(queues.DeadLetter, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})
 }
 
 // acceptOpenRoutes says of each route without an authorizer why it has none.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // Concurrency is how many executions of the account's concurrency each function has for itself, which is also the most that
@@ -29,16 +31,12 @@ const (
 	accountConcurrency = 1000
 	// unreservedMin is what Lambda wants to stay unreserved.
 	unreservedMin = 100
-	// streamBatches is Lambda's most for one shard, and streamShards what a new table's stream has.
-	streamBatches = 10
-	streamShards  = 4
-	// workerMargin is what the wake-ups leave of the worker's executions to an operator's call, and to a batch that ends while
-	// the next one begins. A wake-up that finds no execution counts as received, and five times make a dead letter of it.
-	workerMargin = 10
-	// runsMargin is for an operator's own call, and for a run that begins before the last one's execution is free.
-	runsMargin = 2
-	// mappingMax is Lambda's bound on the pollers of one mapping.
-	mappingMax = 1000
+	// streamBatches is Lambda's most for one shard.
+	streamBatches = spec.ShardBatches
+	streamShards  = spec.StreamShards
+	workerMargin  = spec.WorkerMargin
+	runsMargin    = spec.RunsMargin
+	mappingMax    = spec.MappingMax
 )
 
 // waitSeconds is for how long a request may wait for its final answer. A waiting request holds an execution of the api: with the

@@ -88,6 +88,8 @@ type Config struct {
 	// WarmThroughput is what records, messages and payments and their indexes serve at once, and MaxThroughput what they serve
 	// at the most. Default: DynamoDB's. See idemconstruct.TablesProps.
 	WarmThroughput, MaxThroughput idemconstruct.Throughput
+	// Provisioned has the same tables paid by the hour, for so many payments a second. Default: on demand.
+	Provisioned idemconstruct.Provisioned
 	// WAF has AWS WAF in front of a REST API, with AWS's managed rules and WAFRate: requests of one address in five minutes.
 	// Default: false, and 100,000.
 	WAF     bool
@@ -269,6 +271,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readFirewall(&config)
 	r.readDomain(&config)
 	r.readRecovery(&config)
+	r.readProvisioned(&config)
 	r.readRelease(&config)
 	r.readNetwork(&config)
 	return config, errors.Join(r.refused...)

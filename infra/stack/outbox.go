@@ -98,7 +98,6 @@ func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile deployed) 
 		props.Relay, reader = relay.live, relay
 	}
 	delivery = idemconstruct.NewDelivery(stack, "Delivery", props)
-	acceptDelivery(delivery, p.queues)
 	return delivery, reader
 }
 

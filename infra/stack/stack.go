@@ -132,6 +132,7 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 	there, protection := config.Import, idemconstruct.TablesProps{Disposable: config.disposable(), Key: own.tables}
 	busy := protection
 	busy.Warm, busy.Max, busy.Import = config.WarmThroughput, config.MaxThroughput, there.tables()
+	busy.Provisioned, busy.Units = config.Provisioned, paymentUnits
 	p := parts{
 		config: config,
 		tables: idemconstruct.NewTables(stack, "Tables", busy),

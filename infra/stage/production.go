@@ -7,8 +7,16 @@ import (
 	"github.com/idem-go/idem-aws/infra/stack"
 )
 
+// fillProduction writes the settings into context that production has by default and other stages don't. A production stage whose
+// worker reads the stream says so itself, with outbox=streams: there a slow batch of one tenant holds up those behind it.
+func fillProduction(context map[string]string) {
+	if _, said := context["outbox"]; !said {
+		context["outbox"] = string(stack.SQS)
+	}
+}
+
 // checkProduction returns an error that lists the settings that production demands and config does not have.
-func checkProduction(config stack.Config, context map[string]string) error {
+func checkProduction(config stack.Config) error {
 	var missing []string
 	demand := func(met bool, setting, reason string) {
 		if !met {
@@ -24,7 +32,8 @@ func checkProduction(config stack.Config, context map[string]string) error {
 	demand(config.Quota.NewKeys > 0, "quotaNewKeys must be above 0", "one tenant can use the capacity of all otherwise")
 	demand(config.Quota.ActiveKeys > 0, "quotaActiveKeys must be above 0", "one tenant can fill the table otherwise")
 	demand(config.Quota.LookUps > 0, "quotaLookUps must be above 0", "one tenant can use the capacity of all otherwise")
-	demand(context["outbox"] != "", "outbox must be sqs, or streams where that is meant", "with streams a slow batch of one tenant holds up those behind it")
+	demand(config.WorkerConcurrency > 0, "workerConcurrency must be 2 or more, or concurrency must reserve executions for worker", "a provider that hangs can have all executions of the account otherwise")
+	demand(config.Outbox == stack.SQS || config.Concurrency.Worker > 0, "concurrency must reserve executions for worker with outbox=streams", "Lambda bounds the batches of a stream by nothing else")
 	demand(config.Backup, "backup must be on", "a deleted table can't be restored otherwise")
 	demand(config.Trail != stack.TrailOff, "trail must be people or all", "nobody can tell who changed the audit log otherwise")
 	demand(config.Deployment != stack.Now || config.Stopped || config.Rollback, "deployment must be canary or linear", "a bad release has all calls at once otherwise")

@@ -56,6 +56,9 @@ func decode(name string, data []byte) (stageplan.Plan, error) {
 	if err != nil {
 		return stageplan.Plan{}, err
 	}
+	if f.Production {
+		fillProduction(context)
+	}
 	config, err := checked(context)
 	if err != nil {
 		return stageplan.Plan{}, err
@@ -64,7 +67,7 @@ func decode(name string, data []byte) (stageplan.Plan, error) {
 		return stageplan.Plan{}, refuse("context.alarmTopic", config.AlarmTopic, "a topic in "+config.Region+", where the alarms are")
 	}
 	if f.Production {
-		if err := checkProduction(config, context); err != nil {
+		if err := checkProduction(config); err != nil {
 			return stageplan.Plan{}, err
 		}
 	}

@@ -23,8 +23,8 @@ func production() values {
 		"account": "111122223333", "region": "eu-central-1", "stack": "idem-payments", "owner": "payments", "production": true,
 		"context": map[string]any{
 			"providerUrl": "https://provider.example", "alarmTopic": "arn:aws:sns:eu-central-1:111122223333:oncall",
-			"providerSecret": "payments/provider", "outbox": "sqs",
-			"encryption": "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
+			"providerSecret": "payments/provider",
+			"encryption":     "on", "scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints",
 			"webhookSecret": "payments/webhook", "quotaNewKeys": 50, "quotaActiveKeys": 1000000, "quotaLookUps": "200", "backup": "on", "trail": "people",
 		},
 	}
@@ -189,11 +189,51 @@ func TestProductionDemands(t *testing.T) {
 	}
 }
 
+// A production stage takes messages by the queue unless it says otherwise, and its plan says so; other stages keep the stack's default.
+func TestProductionGoesThroughTheQueue(t *testing.T) {
+	for _, c := range []struct {
+		production bool
+		outbox     any
+		want       string
+	}{{true, nil, "sqs"}, {true, "sqs", "sqs"}, {true, "streams", "streams"}, {false, nil, ""}, {false, "sqs", "sqs"}} {
+		file := production()
+		if file["production"] = c.production; c.outbox != nil {
+			file.context()["outbox"] = c.outbox
+		}
+		if plan, err := read(t, file); err != nil || plan.Context["outbox"] != c.want {
+			t.Errorf("production %v, outbox %v: %q, %v, want %q", c.production, c.outbox, plan.Context["outbox"], err, c.want)
+		}
+	}
+}
+
+// Whatever brings messages to the worker, a provider that hangs must not have all of the account's executions.
+func TestProductionBoundsTheWorker(t *testing.T) {
+	for _, c := range []struct {
+		context map[string]any
+		missing int
+	}{
+		{map[string]any{"concurrency": "none"}, 1},
+		{map[string]any{"concurrency": "none", "workerConcurrency": 20}, 0},
+		{map[string]any{"outbox": "streams"}, 0},
+		{map[string]any{"outbox": "streams", "concurrency": "none", "workerConcurrency": 20}, 1},
+		{map[string]any{"outbox": "streams", "concurrency": "none"}, 2},
+	} {
+		file := production()
+		for key, value := range c.context {
+			file.context()[key] = value
+		}
+		_, err := read(t, file)
+		if c.missing == 0 && err != nil || c.missing > 0 && (err == nil || strings.Count(err.Error(), "\n  context.") != c.missing) {
+			t.Errorf("%v: %v, want %d missing", c.context, err, c.missing)
+		}
+	}
+}
+
 func TestProductionListsAllThatIsMissing(t *testing.T) {
 	file := production()
 	file["context"] = map[string]any{"providerUrl": "https://provider.example", "alarmTopic": "none"}
 	_, err := read(t, file)
-	if err == nil || strings.Count(err.Error(), "\n  context.") != 9 {
+	if err == nil || strings.Count(err.Error(), "\n  context.") != 8 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,6 +21,7 @@ var (
 	MinistackTool     = Tool{Name: Ministack, Version: "1.5.33"}
 	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2"}
 	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0"}
+	SAMTranslatorTool = Tool{Name: "aws-sam-translator", Version: "1.115.0"}
 	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2"}
 )
 

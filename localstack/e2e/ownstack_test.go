@@ -57,27 +57,31 @@ func TestOwnStackReplaysAndDelivers(t *testing.T) {
 	depot := &warehouse{shipments: map[string]string{}}
 	server := httptest.NewServer(depot)
 	t.Cleanup(server.Close)
-	shop := deployShop(t, server.URL)
+	deployShop(t, server.URL).shipsOnce(t, depot)
+}
 
+// shipsOnce orders a book twice under one key: the second answer is the first one's, and the warehouse ships one book.
+func (a api) shipsOnce(t *testing.T, depot *warehouse) {
+	t.Helper()
 	var first, again reply
 	eventually(t, soon, func() string { // emulators report a deployment before its routes work
-		first = shop.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"book"}`)
+		first = a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"book"}`)
 		if first.status != http.StatusCreated {
 			return "the first order: " + first.String()
 		}
 		return ""
 	})
-	again = shop.customer(t, http.MethodPost, "/orders", run+"-order-1", `{ "item": "book" }`)
+	again = a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{ "item": "book" }`)
 	if again.status != http.StatusCreated || string(again.body) != string(first.body) || again.header.Get(header.NameStatus) != "replayed" {
 		t.Fatalf("the retry got %s, the first request %s", again, first)
 	}
-	if other := shop.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"lamp"}`); other.status != http.StatusUnprocessableEntity {
+	if other := a.customer(t, http.MethodPost, "/orders", run+"-order-1", `{"item":"lamp"}`); other.status != http.StatusUnprocessableEntity {
 		t.Errorf("another order under the same key got %s", other)
 	}
 	var placed struct{ ID, State, Shipment string }
 	must(t, json.Unmarshal(first.body, &placed))
 	eventually(t, delivered, func() string {
-		found := shop.customer(t, http.MethodGet, "/orders/"+placed.ID, "", "")
+		found := a.customer(t, http.MethodGet, "/orders/"+placed.ID, "", "")
 		must(t, json.Unmarshal(found.body, &placed))
 		if placed.State != "shipped" {
 			return "the order to be shipped: " + found.String()

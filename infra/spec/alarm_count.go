@@ -1,0 +1,109 @@
+package spec
+
+import (
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/telemetry/metric"
+)
+
+// Count is an alarm that rings when a metric was counted so often within a period, in as many of the last periods as it says. It looks at
+// more than the very last one, because a log line can reach CloudWatch late.
+type Count struct {
+	// ID is the alarm's, and its runbook's heading.
+	ID, Metric, Description string
+	Threshold               float64
+	Period                  time.Duration
+	Periods, OfLast         int
+}
+
+// Counts are the alarms on what the library's log lines count, those of docs/semantics.md "Metrics" that want a person. Every log line
+// with alarm=true has one of its own, which rings at the first; a test compares them with the source.
+func Counts() []Count { return slices.Clone(counts) }
+
+var counts = []Count{
+	{
+		ID: "KeyMisuse", Metric: metric.ReserveKeyMisuse, Threshold: 5, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
+		Description: "Idempotency keys come with other requests than they were made for: a client's bug, or somebody who tries keys. The log lines of this name say which tenant.",
+	},
+	{
+		ID: "StoreError", Metric: metric.StoreError, Threshold: 5, Period: time.Minute, Periods: 2, OfLast: 3,
+		Description: "Requests are answered with 503, because the idempotency table can't be asked or does not answer in time. Nothing is lost; clients send again.",
+	},
+	{
+		ID: "OutboxDead", Metric: metric.OutboxDead, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A message was given up, or its settlement failed. It stands in the outbox table with its evidence, and a copy in the dead-letter queue.",
+	},
+	{
+		ID: "OutboxUnknown", Metric: metric.OutboxUnknown, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "An effect may or may not have happened, and its message is parked: nothing calls again. The reconciler asks the provider every minute; what it can't decide is dead after a day.",
+	},
+	{
+		ID: "OutboxAbandoned", Metric: metric.OutboxAbandoned, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "Nobody has claimed a message since it was accepted, for as long as its topic allows: no worker runs. The operation was answered with 408, and nothing happened.",
+	},
+	{
+		ID: "UnknownTopic", Metric: metric.OutboxUnknownTopic, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A message has a topic that a deployed release does not know, or can't be read by it. Nothing calls: its operation stays pending until a release that knows it is deployed.",
+	},
+	{
+		ID: "RecordUnreadable", Metric: metric.RecordUnreadable, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A wrapped operation's record can't be judged by a deployed release: a later one wrote it, or it is damaged. Nothing asks what became of it: its key answers with 503 or 409 until a release that can read it is deployed.",
+	},
+	{
+		ID: "SettleFailed", Metric: metric.OutboxSettleFailed, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "What became of an effect is known, and could not be written. The message is dead and keeps the evidence; its client still waits.",
+	},
+	{
+		ID: "DeadLetterLost", Metric: metric.OutboxDeadLetterLost, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A message is dead, and no copy of it could be put into the dead-letter queue. The outbox table still has it, and it is reported again within a day.",
+	},
+	{
+		ID: "MessageGone", Metric: metric.OutboxMessageGone, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "The provider answered about a message that is not in the outbox table: rows were lost, or the answer belongs to another deployment.",
+	},
+	{
+		ID: "EvidenceLate", Metric: metric.OutboxEvidenceLate, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "The provider answered about a message after its operation had failed. The client was told that it failed; the effect may exist.",
+	},
+	{
+		ID: "EvidenceDiffers", Metric: metric.OutboxEvidenceDiffers, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "Two answers about one message contradict each other, or name two objects of the provider: there may be two charges.",
+	},
+	{
+		ID: "EvidenceWeak", Metric: metric.OutboxEvidenceWeak, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "The provider declined one attempt of several, and nobody knows which. The decline is kept and settles nothing, because another attempt may have been executed.",
+	},
+	{
+		ID: "OutboxRedriven", Metric: metric.OutboxRedriven, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A dead message was started again by hand. If nobody of you did it, find out who did.",
+	},
+	{
+		ID: "OutboxClosed", Metric: metric.OutboxClosed, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A message was closed by hand, and its operation failed. If nobody of you did it, find out who did.",
+	},
+	{
+		ID: "ReconcileFailed", Metric: metric.ReconcileFailed, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "An operation's outcome is unknown, and nobody can be asked about it, or a day of questions has decided nothing. Only a person can end it.",
+	},
+	{
+		ID: "RunMax", Metric: metric.RunMax, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A wrapped handler has run for longer than its lease is renewed. Its outcome becomes unknown when the lease is over.",
+	},
+	{
+		ID: "SealNotAuthentic", Metric: metric.SealNotAuthentic, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "Stored ciphertext can't be authenticated: it was changed, or stands in another row than it was written to. A security signal.",
+	},
+	{
+		ID: "TimeoutShort", Metric: metric.TimeoutShort, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
+		Description: "A function's time-out is shorter than the stack declared. It executes nothing, and the API answers 503.",
+	},
+}
+
+// Alarm is a count as an alarm.
+func (c Count) Alarm() Alarm {
+	return Alarm{
+		ID: c.ID, Description: c.Description, Metrics: []Metric{own(c.Metric, "Sum", c.Period)},
+		Threshold: c.Threshold, Periods: c.Periods, OfLast: c.OfLast,
+	}
+}

@@ -1,0 +1,39 @@
+package spec
+
+import "time"
+
+const (
+	// wakeUpDelayMax is the longest delay that SQS has.
+	wakeUpDelayMax = 15 * time.Minute
+	// deadLetterAgeMax is half of the time after which SQS drops a dead letter.
+	deadLetterAgeMax = 7 * 24 * time.Hour
+)
+
+// QueueAlarms are on the queues themselves, whose metrics are SQS's. Each rings in two of three minutes: a single one may
+// be a restart's.
+func QueueAlarms(workerTimeout time.Duration) []Alarm {
+	// Older than any wake-up gets that is only waiting: and one visibility time-out after a worker that died.
+	wakeUpAgeMax := wakeUpDelayMax + Visibility(workerTimeout)
+	alarms := []Alarm{
+		{
+			ID: "DeadLetters", Metrics: []Metric{ofQueue(DeadLetter, "ApproximateNumberOfMessagesVisible")}, Threshold: 1,
+			Description: "There are dead letters: copies of messages that were given up, wake-ups that failed too often, batches that a stream gave up. Redrive them; what is still there then wants a person.",
+		},
+		{
+			ID: "DeadLettersOld", Metrics: []Metric{ofQueue(DeadLetter, "ApproximateAgeOfOldestMessage")}, Threshold: deadLetterAgeMax.Seconds(),
+			Description: "A dead letter is a week old, and nobody has processed it. SQS drops it after two weeks; the outbox table keeps the message.",
+		},
+		{
+			ID: "WakeUpsLate", Metrics: []Metric{ofQueue(WakeUps, "ApproximateAgeOfOldestMessage")}, Threshold: wakeUpAgeMax.Seconds(),
+			Description: "Wake-ups are older than any delay: the worker fails, is throttled, or can't keep up. Nothing is lost; operations stay pending.",
+		},
+	}
+	for i := range alarms {
+		alarms[i].Periods, alarms[i].OfLast = 2, 3
+	}
+	return alarms
+}
+
+func ofQueue(queue Resource, name string) Metric {
+	return Metric{ID: "queue", Namespace: "AWS/SQS", Name: name, Statistic: "Maximum", Period: time.Minute, Dimensions: []Dimension{{Name: "QueueName", Of: queue}}}
+}
