@@ -102,43 +102,43 @@ func keptBy(m storage.Message) (kept []string) {
 }
 
 // Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
-// [Console.InspectScope]. [ErrNotFound] where nothing is left of it.
-func (c *Console) Inspect(ctx context.Context, id string) (Story, error) {
+// [Desk.InspectScope]. [ErrNotFound] where nothing is left of it.
+func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
 	operation := idem.OperationID(id)
 	if of, _, err := idem.MessageID(id).Operation(); err == nil {
 		operation = of
 	}
-	r, err := c.record(ctx, operation)
+	r, err := d.record(ctx, operation)
 	if err != nil {
 		return Story{}, err
 	}
-	return c.story(ctx, operation, r)
+	return d.story(ctx, operation, r)
 }
 
-// InspectScope is [Console.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
+// InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
 // those that execute; with another one it returns [idem.ErrScopeSecret], inside an [*idem.UnavailableError].
-func (c *Console) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
-	key, err := c.cfg.Engine.RecordKey(ctx, scope)
+func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
+	key, err := d.cfg.Engine.RecordKey(ctx, scope)
 	if err != nil {
 		return Story{}, err
 	}
-	r, err := c.cfg.Store.Get(ctx, key)
+	r, err := d.cfg.Store.Get(ctx, key)
 	switch {
 	case err != nil:
 		return Story{}, fmt.Errorf("operator: read record: %w", err)
 	case r == nil:
 		return Story{}, ErrNotFound
 	}
-	return c.story(ctx, r.OperationID, r)
+	return d.story(ctx, r.OperationID, r)
 }
 
-func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Record) (Story, error) {
+func (d *Desk) story(ctx context.Context, id idem.OperationID, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
-	messages, err := c.chain(ctx, id)
+	messages, err := d.chain(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	tenant, begun := "", c.now()
+	tenant, begun := "", d.now()
 	if r != nil {
 		s.Record, tenant, begun = viewRecord(*r), r.Tenant, r.CreatedAt
 	}
@@ -151,16 +151,16 @@ func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Rec
 	if tenant == "" {
 		return s, ErrNotFound
 	}
-	if s.Audit, err = c.about(ctx, id, begun); err != nil {
+	if s.Audit, err = d.about(ctx, id, begun); err != nil {
 		return s, err
 	}
-	loss, err := c.Loss(ctx)
+	loss, err := d.Loss(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.Next = c.next(r, messages, loss.RefuseBefore)
-	if c.cfg.Application != nil {
-		if s.Application, err = c.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
+	s.Next = d.next(r, messages, loss.RefuseBefore)
+	if d.cfg.Application != nil {
+		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
 			return s, fmt.Errorf("operator: ask the application: %w", err)
 		}
 	}
@@ -168,20 +168,20 @@ func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Rec
 }
 
 // about is what the audit log has of an operation and its messages, since it was begun by a clock that may be behind.
-func (c *Console) about(ctx context.Context, id idem.OperationID, begun time.Time) ([]Entry, error) {
-	since := c.now().Sub(begun) + time.Minute
-	return c.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
+func (d *Desk) about(ctx context.Context, id idem.OperationID, begun time.Time) ([]Entry, error) {
+	since := d.now().Sub(begun) + time.Minute
+	return d.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
 }
 
 // chain reads the messages of an operation, in order.
-func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]storage.Message, error) {
+func (d *Desk) chain(ctx context.Context, id idem.OperationID) ([]storage.Message, error) {
 	var all []storage.Message
 	for n := 1; ; n++ {
 		next := id.Message(n)
 		if _, _, err := next.Operation(); err != nil {
 			return all, nil
 		}
-		m, err := c.cfg.Store.Message(ctx, next)
+		m, err := d.cfg.Store.Message(ctx, next)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("operator: read message: %w", err)
@@ -194,10 +194,10 @@ func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]storage.Mes
 
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
 // from before lost may be missing.
-func (c *Console) next(r *storage.Record, messages []storage.Message, lost time.Time) []string {
+func (d *Desk) next(r *storage.Record, messages []storage.Message, lost time.Time) []string {
 	var next []string
 	for _, m := range messages {
-		lines := c.nextOfMessage(r, m, lost)
+		lines := d.nextOfMessage(r, m, lost)
 		for i := range lines {
 			if len(messages) > 1 {
 				lines[i] = fmt.Sprintf("%s: %s", m.ID, lines[i])
@@ -211,21 +211,21 @@ func (c *Console) next(r *storage.Record, messages []storage.Message, lost time.
 	case r == nil:
 		return []string{"nothing: it has ended, and its record was removed"}
 	}
-	return c.nextOfRecord(*r)
+	return d.nextOfRecord(*r)
 }
 
-func (c *Console) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []string {
+func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []string {
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
 			return []string{fmt.Sprintf("look: it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
 		}
 		return nil
 	}
-	rules, known := c.cfg.Topics.Protocol(m.Topic)
+	rules, known := d.cfg.Topics.Protocol(m.Topic)
 	if !known {
 		return []string{fmt.Sprintf("nothing here: topic %q is not registered in this release", m.Topic)}
 	}
-	from, untouched := c.cfg.Topics.Absence(m, lost)
+	from, untouched := d.cfg.Topics.Absence(m, lost)
 	absent := from.Format(time.RFC3339)
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed:
@@ -269,13 +269,13 @@ func nextOfDead(m storage.Message, ended bool, absent string) []string {
 	return []string{"redrive: probed where a call is open, else delivered anew under the same key", "resolve: with evidence", fmt.Sprintf("close: nothing happened, from %s on", absent)}
 }
 
-func (c *Console) nextOfRecord(r storage.Record) []string {
+func (d *Desk) nextOfRecord(r storage.Record) []string {
 	switch {
 	case r.State == storage.StateUnknown:
 		return []string{"reconcile: asks its Probe, where it has one", "resolve: with the answer that its handler would have given", "release: where nothing happened, and nothing of it can still arrive"}
-	case r.LeaseDead(c.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
+	case r.LeaseDead(d.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
 		return []string{"sweep: makes it unknown, as its schedule does every minute"}
-	case r.LeaseDead(c.now()):
+	case r.LeaseDead(d.now()):
 		return []string{"nothing: the next request with its key takes it over"}
 	case r.State == storage.StateInProgress && r.Kind == idem.KindWrapped:
 		return []string{fmt.Sprintf("wait: its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}

@@ -36,8 +36,8 @@ func app() idemctl.App {
 	}}
 }
 
-// build makes the console. Its log is stderr's: stdout is the answer's.
-func build(ctx context.Context) (*operator.Console, error) {
+// build makes the desk. Its log is stderr's: stdout is the answer's.
+func build(ctx context.Context) (*operator.Desk, error) {
 	cfg, parts, err := wired(ctx)
 	if err != nil {
 		return nil, err

@@ -35,8 +35,8 @@ const (
 
 // App is what the application brings. Only Build is required.
 type App struct {
-	// Build makes the console, by the environment.
-	Build func(context.Context) (*operator.Console, error)
+	// Build makes the desk, by the environment.
+	Build func(context.Context) (*operator.Desk, error)
 	// Find names the operation that made something of the application's own, such as a payment, by its tenant and its id; ""
 	// where there is none. Without it inspect knows operations, messages and keys.
 	Find func(ctx context.Context, tenant, id string) (idem.OperationID, error)
@@ -71,13 +71,13 @@ type session struct {
 	cli *commands
 }
 
-// console makes the console. What it lacks is in the environment.
-func (s *session) console() (*operator.Console, error) {
-	console, err := s.app.Build(s.ctx)
+// desk makes the desk. What it lacks is in the environment.
+func (s *session) desk() (*operator.Desk, error) {
+	desk, err := s.app.Build(s.ctx)
 	if err != nil {
 		return nil, &usageError{err.Error()}
 	}
-	return console, nil
+	return desk, nil
 }
 
 // Run runs a command line and returns the exit code. Answers go to stdout; why there is none goes to stderr.
