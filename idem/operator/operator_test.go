@@ -363,6 +363,9 @@ func TestListsByQueueAndTenant(t *testing.T) {
 		if err != nil || len(got.Rows) != c.rows || (got.Next != "") != c.more {
 			t.Errorf("%+v: %d rows, next %q, %v", c, len(got.Rows), got.Next, err)
 		}
+		if counted, err := w.desk.Count(t.Context(), c.queue, c.tenant); err != nil || counted.Queue != c.queue || counted.More || counted.N < c.rows || !c.more && counted.N != c.rows {
+			t.Errorf("%+v: counted %+v, %v", c, counted, err)
+		}
 		for _, row := range got.Rows {
 			if c.tenant != "" && row.Tenant != c.tenant || (row.Message == nil) == (row.Record == nil) {
 				t.Errorf("%+v: %+v", c, row)
