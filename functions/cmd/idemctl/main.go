@@ -30,7 +30,7 @@ import (
 func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
-	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Commands: []idemctl.Command{
+	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
 		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
 	}}

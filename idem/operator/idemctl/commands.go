@@ -18,7 +18,7 @@ import (
 type commands struct {
 	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to answer: ${enum}."`
 	EnvFile string        `name:"env-file" type:"existingfile" help:"KEY=value lines for what the environment does not say, as .local/run.env."`
-	Within  time.Duration `default:"2m" help:"Give up after that long."`
+	Within  time.Duration `default:"2m" help:"Give up after that long; the console does not."`
 
 	Inspect   inspect   `cmd:"" help:"Tell the whole story of an operation: record, messages, application, provider, audit log, and what may be done."`
 	List      list      `cmd:"" help:"List what is stuck, unknown or dead."`
@@ -32,6 +32,7 @@ type commands struct {
 	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show, or set, before when keys execute nothing."`
 	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
 	Audit     audit     `cmd:"" help:"Show what operators have changed."`
+	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until an interrupt. It prints the address."`
 }
 
 // environment reads the file of variables; what is set already stays.

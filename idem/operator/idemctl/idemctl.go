@@ -17,6 +17,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/console"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
@@ -46,6 +47,9 @@ type App struct {
 	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
 	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.
 	Drift func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
+	// Console completes what `idemctl console` is made with: About, Drift, times. Desk, Find and Actor are there already.
+	// Default: nothing is added.
+	Console func(*console.Config) error
 	// Commands are the application's own. Default: none.
 	Commands []Command
 }
@@ -66,9 +70,12 @@ func Main(app App) int {
 // session is one command line on its way.
 type session struct {
 	ctx context.Context
-	app App
-	out io.Writer
-	cli *commands
+	// until ends with the process, and not with the command line's patience.
+	until context.Context
+	app   App
+	out   io.Writer
+	errs  io.Writer
+	cli   *commands
 }
 
 // desk makes the desk. What it lacks is in the environment.
@@ -102,10 +109,11 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		fmt.Fprintln(stderr, "idemctl:", err)
 		return ExitUsage
 	}
+	until := ctx
 	ctx, cancel := context.WithTimeout(ctx, cli.Within)
 	defer cancel()
 	if err = cli.environment(); err == nil {
-		s := &session{ctx: ctx, app: app, out: stdout, cli: &cli}
+		s := &session{ctx: ctx, until: until, app: app, out: stdout, errs: stderr, cli: &cli}
 		err = command.Run(s, &Desk{s})
 	}
 	if err != nil {
