@@ -22,6 +22,7 @@ var (
 	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2"}
 	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0"}
 	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2"}
+	AxeTool           = Tool{Name: "axe-core", Version: "4.14.1"}
 )
 
 // stamp is the file whose presence says that a tool's folder is complete.

@@ -45,7 +45,14 @@ func TestOnlyThisMachinesOwnPagesAreAnswered(t *testing.T) {
 
 		"a form of another site": {http.MethodPost, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
 		"a form of another port": {http.MethodPost, func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:9999") }, http.StatusForbidden},
-		"a form of no origin":    {http.MethodPost, func(r *http.Request) { r.Header.Set("Origin", "null") }, http.StatusForbidden},
+		"a form of no origin": {http.MethodPost, func(r *http.Request) {
+			r.Header.Set("Origin", "null")
+			r.Header.Del("Sec-Fetch-Site")
+		}, http.StatusForbidden},
+		"a form of no origin, of another site": {http.MethodPost, func(r *http.Request) {
+			r.Header.Set("Origin", "null")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		}, http.StatusForbidden},
 		"a form that says nothing of where it is from": {http.MethodPost, func(r *http.Request) {
 			r.Header.Del("Origin")
 			r.Header.Del("Sec-Fetch-Site")
@@ -84,6 +91,23 @@ func TestOnlyThisMachinesOwnPagesAreAnswered(t *testing.T) {
 				t.Errorf("%d, want %d\n%s", res.Code, c.want, res.Body)
 			}
 		})
+	}
+}
+
+// Browsers that say in one way only that a form is from the console's page are believed: one that sends no referrer says that
+// the origin is null, and older ones do not tell the site.
+func TestFormsOfTheConsolesOwnPages(t *testing.T) {
+	w := newWorld(t)
+	b := w.served()
+	for name, as := range map[string]func(http.Header){
+		"no referrer": func(h http.Header) { h.Set("Origin", "null") }, "no origin": func(h http.Header) { h.Del("Origin") },
+		"no site": func(h http.Header) { h.Del("Sec-Fetch-Site") },
+	} {
+		r := b.request(http.MethodPost, "/key", url.Values{"csrf": {b.csrf}, "tenant": {"acme"}, "key": {"none"}})
+		as(r.Header)
+		if res := b.do(r); res.Code != http.StatusNotFound { // there is no such operation
+			t.Errorf("%s: %d\n%s", name, res.Code, res.Body)
+		}
 	}
 }
 

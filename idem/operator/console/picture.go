@@ -49,7 +49,9 @@ type gap struct {
 // The picture's measures, in pixels.
 const (
 	labelWidth   = 96
-	columnWidth  = 72
+	columnMin    = 72
+	columnMax    = 110
+	columnsWidth = 880
 	laneHeight   = 46
 	headHeight   = 34
 	barHeight    = 12
@@ -73,6 +75,7 @@ func draw(t timeline) picture {
 		}
 		return i
 	}
+	columnWidth := min(max(columnsWidth/len(moments), columnMin), columnMax)
 	x := func(i int) int { return labelWidth + columnWidth/2 + i*columnWidth }
 	y := func(lane int) int { return headHeight + lane*laneHeight + laneHeight/2 }
 	p := picture{
@@ -89,7 +92,7 @@ func draw(t timeline) picture {
 	taken := map[[2]int]int{} // how many dots stand in a place already
 	for i, m := range t.Marks {
 		place := [2]int{column(m.At), m.Lane}
-		shift := taken[place] * dotRadius
+		shift := taken[place] * (2*dotRadius + 2)
 		taken[place]++
 		p.Dots = append(p.Dots, dot{x(place[0]) + shift, y(m.Lane), y(m.Lane) + textDrop, i + 1, m.Tone, m.Planned, m.Title})
 	}

@@ -27,14 +27,16 @@ func asset(name, kind string) http.Handler {
 }
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"at": func(t time.Time) string {
-		if t.IsZero() {
-			return "not recorded"
+	"at": func(t time.Time) string { return instant(t, "not recorded") },
+	// still is a time that is to come where the end is not there yet.
+	"still": func(t time.Time, ended bool) string {
+		if ended {
+			return instant(t, "not recorded")
 		}
-		return t.UTC().Format("2006-01-02 15:04:05.000") + " UTC"
+		return instant(t, "not yet")
 	},
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
-	"or": func(text string) string {
+	"some": func(text string) string {
 		if text == "" {
 			return "none"
 		}
@@ -66,6 +68,14 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":       func(a, b int) int { return a + b },
 	"sweepLink": func() string { return changeLink(url.Values{"action": {"sweep"}, "subject": {everything}}) },
 }).ParseFS(files, "page/*.html"))
+
+// instant is a time, or what there is instead of one.
+func instant(t time.Time, none string) string {
+	if t.IsZero() {
+		return none
+	}
+	return t.UTC().Format("2006-01-02 15:04:05.000") + " UTC"
+}
 
 // frame is what every page has around what it shows.
 type frame struct {

@@ -16,13 +16,13 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		case storage.MessageDead:
 			return at + " is dead: it was given up, or its evidence could not be settled. Nothing moves it but an operator.", bad
 		case storage.MessageUnknown:
-			return at + " is unknown: its call may have happened" + since(m.OpenSince, now) + ". It is never called again; evidence decides.", bad
+			return at + " is unknown" + since(m.OpenSince, now) + ": its call may have happened. It is asked about, and not called again, until evidence decides.", bad
 		case storage.MessageEvidenced:
 			return at + " keeps the provider's answer, which is to be settled. The provider is not called again.", waiting
 		case storage.MessageClaimed:
 			return at + " is claimed by a worker.", waiting
 		case storage.MessagePending:
-			return at + " is waiting for a worker" + since(m.CreatedAt, now) + ".", waiting
+			return at + " waits for a worker" + since(m.CreatedAt, now) + ".", waiting
 		}
 	}
 	if s.Record == nil {
@@ -30,11 +30,11 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	}
 	switch r := s.Record; r.State {
 	case storage.StateUnknown:
-		return "Its handler may have done what it was asked for" + since(r.CreatedAt, now) + ". Its key executes nothing until that is decided.", bad
+		return "It is unknown" + since(r.CreatedAt, now) + ": its handler may have done what it was asked for. Its key executes nothing until that is decided.", bad
 	case storage.StateInProgress:
-		return "An execution holds it" + since(r.CreatedAt, now) + ".", waiting
+		return "An execution has held it" + since(r.CreatedAt, now) + ".", waiting
 	case storage.StatePending:
-		return "It has no final answer yet" + since(r.CreatedAt, now) + ".", waiting
+		return "It has had no final answer" + since(r.CreatedAt, now) + ".", waiting
 	case storage.StateFailed:
 		return fmt.Sprintf("It has failed. Every retry gets the stored answer, status %d.", r.ResponseStatus), bad
 	case storage.StateFailedRetryable:
@@ -48,5 +48,5 @@ func since(at, now time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return ", for " + span(now.Sub(at))
+	return " for " + span(now.Sub(at))
 }

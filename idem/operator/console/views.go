@@ -149,8 +149,8 @@ type operationPage struct {
 // offer is a step that a person may take, and where.
 type offer struct {
 	operator.Step
-	// Link is the page of the change; "" where the step is none.
-	Link string
+	// Link is the page of the change, and Label what its button says; "" where the step is none.
+	Link, Label string
 }
 
 func (c *Console) operation(w http.ResponseWriter, r *http.Request) error {
@@ -179,7 +179,8 @@ func (c *Console) pageOf(story operator.Story) operationPage {
 	seen := seenOf(story)
 	for _, step := range story.Steps {
 		o := offer{Step: step}
-		if _, known := actionOf(step.Action, step.Subject); known && c.writes() {
+		if of, known := actionOf(step.Action, step.Subject); known && c.writes() {
+			o.Label = of.Label
 			o.Link = changeLink(url.Values{"action": {step.Action}, "subject": {step.Subject}, "seen": {string(seen[step.Subject])}})
 		}
 		page.Offers = append(page.Offers, o)
