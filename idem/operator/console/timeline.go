@@ -131,13 +131,17 @@ func recordEnd(r *operator.RecordView) string {
 func (t *timeline) message(m operator.MessageView, lane int) {
 	t.add(m.CreatedAt, lane, plain, "Message committed", m.Topic)
 	t.add(m.FirstClaimedAt, lane, plain, "First claimed by a worker", "")
-	t.add(m.OpenSince, lane, bad, "Call sent whose outcome is not known", "the provider may have executed it from here on")
+	if m.State.Final() {
+		t.add(m.OpenSince, lane, plain, "Call sent", "the first that was open when the message ended")
+	} else {
+		t.add(m.OpenSince, lane, bad, "Call sent whose outcome is not known", "the provider may have executed it from here on")
+	}
 	t.add(m.ClearedAt, lane, plain, "Proven that the provider had nothing", "")
 	t.add(m.RedrivenAt, lane, person, "Started again by an operator", "")
 	t.add(m.DoneAt, lane, toneOfMessage(m.State), "Message "+string(m.State), m.Reference)
 	switch m.State {
 	case storage.MessagePending:
-		t.add(m.NextAttemptAt, lane, waiting, "Next attempt", "")
+		t.add(m.NextAttemptAt, lane, waiting, "Attempt due", "")
 	case storage.MessageClaimed:
 		t.add(m.LeaseUntil, lane, waiting, "Claim ends", "")
 	}
@@ -151,9 +155,9 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	name := t.Lanes[lane]
 	switch {
 	case m.Attempts > 1:
-		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d calls were counted; the times of the single calls are not recorded.", name, m.Attempts))
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d calls without a definite answer were counted; their single times are not recorded.", name, m.Attempts))
 	case m.Attempts == 1 && m.OpenSince.IsZero():
-		t.Missing = append(t.Missing, name+": when the call was made is not recorded.")
+		t.Missing = append(t.Missing, name+": when the call was made that gave no definite answer is not recorded.")
 	case m.Attempts == 0 && m.FirstClaimedAt.IsZero() && !m.State.Final():
 		t.Missing = append(t.Missing, name+": no claim and no call is recorded.")
 	}
