@@ -277,3 +277,18 @@ func TestAChangeThatFailsMayHaveBeenMade(t *testing.T) {
 		t.Errorf("the message is %s", got)
 	}
 }
+
+// A browser that goes away in the middle of a change does not end it.
+func TestAChangeDoesNotEndWithItsBrowser(t *testing.T) {
+	w := newWorld(t)
+	b, id, form := resolvable(w)
+	plan := b.post(http.StatusSeeOther, "/change", form)
+	ctx, leave := context.WithCancel(t.Context())
+	w.store.On(faulty.Message, 2, faulty.Before(leave))
+	b.do(b.request(http.MethodPost, plan, url.Values{"csrf": {b.csrf}}).WithContext(ctx))
+	b.shows(b.get(http.StatusOK, plan), "Done: delivered")
+	if got := w.messageState(id.Message(1)); got != storage.MessageDelivered || ctx.Err() == nil {
+		t.Errorf("the message is %s, %v", got, ctx.Err())
+	}
+	w.logged(operator.EntryDone)
+}
