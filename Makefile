@@ -10,7 +10,7 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ help: ## list the targets
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
 
-run: stack ## bring the stack up, tell its story, follow the logs (Ctrl-C leaves it up): [RAW=1]
+run: stack ## bring the stack up, tell its story, serve the operator's console, follow the logs (Ctrl-C leaves the stack up): [RAW=1]
 	@$(STACK) run $(if $(RAW),--raw)
 
 up: stack ## bring the stack up, or up to date; variables in .local/run.env
@@ -82,6 +82,9 @@ openapi: ## hold functions/api/openapi.yaml against OpenAPI's schema and the app
 
 idemctl: $(if $(STAGE),stack) ## the operator's command on the running stack, or on a deployed stage: [STAGE=prod] ARGS="list unknown", ARGS="inspect op_…" (docs/operator.md)
 	@$(IDEMCTL) $(ARGS)
+
+console: $(if $(STAGE),stack) ## the operator's console, a page on this machine, on the running stack or on a stage: [STAGE=prod] [WRITE=1] [ARGS="--port 8080 --open"]
+	@$(IDEMCTL) console $(if $(WRITE),--write) $(ARGS)
 
 drift: $(if $(STAGE),stack) ## compare keys, messages, payments and the provider's objects on the running stack, or on a stage: [STAGE=prod] ARGS="--from …"
 	@$(IDEMCTL) drift $(ARGS)

@@ -69,7 +69,8 @@ var mayImport = map[string][]string{
 	"idem/operator":                 {"idem", "idem/outbox", "idem/storage"},
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
-	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/outbox"},
+	"idem/operator/console":         {"idem", "idem/operator", "idem/outbox", "idem/storage"},
+	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/operator/console", "idem/outbox"},
 
 	"idem/dynamo/dynamotest/wirefault": {},
 }
@@ -141,7 +142,7 @@ func TestLibraryRequiresNothingOfOpenTelemetry(t *testing.T) {
 }
 
 // withoutAWS are packages whose users see no AWS module in their builds.
-var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./client", "./function", "./webhook", "./operator", "./idemtest", "./storetest/faulty", "./storetest/sequences"}
+var withoutAWS = []string{".", "./storage", "./memstore", "./middleware", "./outbox", "./client", "./function", "./webhook", "./operator", "./operator/console", "./idemtest", "./storetest/faulty", "./storetest/sequences"}
 
 func TestUsersOfTheMemoryStoreSeeNoAWSModule(t *testing.T) {
 	arguments := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, withoutAWS...)

@@ -21,7 +21,7 @@ type Change struct {
 	Actor string
 	// Reason is why: 1..500 characters, none of them a control character.
 	Reason string
-	// Seen is what the actor saw, as [Console.Inspect] tells it. It is not demanded of what only asks or offers again.
+	// Seen is what the actor saw, as [Desk.Inspect] tells it. It is not demanded of what only asks or offers again.
 	Seen Seen
 	// DryRun says what would be done, judges what was seen, and changes nothing.
 	DryRun bool
@@ -91,7 +91,7 @@ type action struct {
 }
 
 // carry writes the intent, acts, and writes what came of it.
-func (c *Console) carry(ctx context.Context, ch Change, a action) (Result, error) {
+func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 	result := Result{Action: a.name, Subject: a.subject, DryRun: ch.DryRun}
 	if err := ch.validate(); err != nil {
 		return result, err
@@ -100,7 +100,7 @@ func (c *Console) carry(ctx context.Context, ch Change, a action) (Result, error
 		result.State, result.Outcome = EntryIntended, a.would
 		return result, a.judged(ctx)
 	}
-	e, err := c.begin(ctx, ch, a)
+	e, err := d.begin(ctx, ch, a)
 	if err != nil {
 		return result, err
 	}
@@ -112,9 +112,9 @@ func (c *Console) carry(ctx context.Context, ch Change, a action) (Result, error
 	if result.State = stateOf(cause); cause != nil {
 		result.Outcome = cause.Error()
 	}
-	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, c.now()
+	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, d.now()
 	// What was done must be told, whoever has stopped waiting.
-	if err := c.cfg.Audit.End(context.WithoutCancel(ctx), e); err != nil {
+	if err := d.cfg.Audit.End(context.WithoutCancel(ctx), e); err != nil {
 		return result, errors.Join(cause, &UnloggedError{e.ID, err})
 	}
 	return result, cause
@@ -127,16 +127,16 @@ func (a action) judged(ctx context.Context) error {
 	return a.judge(ctx)
 }
 
-func (c *Console) begin(ctx context.Context, ch Change, a action) (Entry, error) {
+func (d *Desk) begin(ctx context.Context, ch Change, a action) (Entry, error) {
 	raw := make([]byte, 16)
-	if _, err := io.ReadFull(c.cfg.Random, raw); err != nil {
+	if _, err := io.ReadFull(d.cfg.Random, raw); err != nil {
 		return Entry{}, fmt.Errorf("operator: read randomness: %w", err)
 	}
 	e := Entry{
-		ID: "au_" + hex.EncodeToString(raw), At: c.now(), Actor: strings.TrimSpace(ch.Actor), Action: a.name, Subject: a.subject,
+		ID: "au_" + hex.EncodeToString(raw), At: d.now(), Actor: strings.TrimSpace(ch.Actor), Action: a.name, Subject: a.subject,
 		Tenant: a.tenant, Reason: strings.TrimSpace(ch.Reason), Seen: string(ch.Seen), State: EntryIntended,
 	}
-	if err := c.cfg.Audit.Begin(ctx, e); err != nil {
+	if err := d.cfg.Audit.Begin(ctx, e); err != nil {
 		return e, fmt.Errorf("operator: the audit log can't be written, so nothing was changed: %w", err)
 	}
 	return e, nil

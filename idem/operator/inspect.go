@@ -28,6 +28,8 @@ type Story struct {
 	Audit []Entry `json:"audit"`
 	// Next says what may be done, or what is being waited for.
 	Next []string `json:"next"`
+	// Steps are the same for a program.
+	Steps []Step `json:"-"`
 }
 
 // RecordView is a record as a person sees it.
@@ -74,8 +76,12 @@ type MessageView struct {
 	Sealed bool `json:"sealed,omitempty"`
 
 	CreatedAt time.Time `json:"created_at"`
+	// FirstClaimedAt is when a worker first had it.
+	FirstClaimedAt time.Time `json:"first_claimed_at,omitzero"`
 	// OpenSince is when the first call was allowed whose outcome is not known.
-	OpenSince     time.Time `json:"open_since,omitzero"`
+	OpenSince time.Time `json:"open_since,omitzero"`
+	// ClearedAt is when it was last proven that the provider has nothing.
+	ClearedAt     time.Time `json:"cleared_at,omitzero"`
 	LeaseUntil    time.Time `json:"lease_until,omitzero"`
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
 	RedrivenAt    time.Time `json:"redriven_at,omitzero"`
@@ -86,7 +92,8 @@ type MessageView struct {
 func viewMessage(m storage.Message) MessageView {
 	return MessageView{
 		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, Attempts: m.Attempts, LastOutcome: m.LastOutcome,
-		Reference: m.Reference, Kept: keptBy(m), Died: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt, OpenSince: m.OpenSince,
+		Reference: m.Reference, Kept: keptBy(m), Died: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
+		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
 		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
 	}
 }
@@ -102,43 +109,43 @@ func keptBy(m storage.Message) (kept []string) {
 }
 
 // Inspect tells the story of an operation, by its id or that of one of its messages; by a scope, see
-// [Console.InspectScope]. [ErrNotFound] where nothing is left of it.
-func (c *Console) Inspect(ctx context.Context, id string) (Story, error) {
+// [Desk.InspectScope]. [ErrNotFound] where nothing is left of it.
+func (d *Desk) Inspect(ctx context.Context, id string) (Story, error) {
 	operation := idem.OperationID(id)
 	if of, _, err := idem.MessageID(id).Operation(); err == nil {
 		operation = of
 	}
-	r, err := c.record(ctx, operation)
+	r, err := d.record(ctx, operation)
 	if err != nil {
 		return Story{}, err
 	}
-	return c.story(ctx, operation, r)
+	return d.story(ctx, operation, r)
 }
 
-// InspectScope is [Console.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
+// InspectScope is [Desk.Inspect] for the present incarnation of a scope. The engine must have the Config.ScopeSecret of
 // those that execute; with another one it returns [idem.ErrScopeSecret], inside an [*idem.UnavailableError].
-func (c *Console) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
-	key, err := c.cfg.Engine.RecordKey(ctx, scope)
+func (d *Desk) InspectScope(ctx context.Context, scope idem.Scope) (Story, error) {
+	key, err := d.cfg.Engine.RecordKey(ctx, scope)
 	if err != nil {
 		return Story{}, err
 	}
-	r, err := c.cfg.Store.Get(ctx, key)
+	r, err := d.cfg.Store.Get(ctx, key)
 	switch {
 	case err != nil:
 		return Story{}, fmt.Errorf("operator: read record: %w", err)
 	case r == nil:
 		return Story{}, ErrNotFound
 	}
-	return c.story(ctx, r.OperationID, r)
+	return d.story(ctx, r.OperationID, r)
 }
 
-func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Record) (Story, error) {
+func (d *Desk) story(ctx context.Context, id idem.OperationID, r *storage.Record) (Story, error) {
 	s := Story{Operation: id, Messages: []MessageView{}}
-	messages, err := c.chain(ctx, id)
+	messages, err := d.chain(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	tenant, begun := "", c.now()
+	tenant, begun := "", d.now()
 	if r != nil {
 		s.Record, tenant, begun = viewRecord(*r), r.Tenant, r.CreatedAt
 	}
@@ -151,16 +158,17 @@ func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Rec
 	if tenant == "" {
 		return s, ErrNotFound
 	}
-	if s.Audit, err = c.about(ctx, id, begun); err != nil {
+	if s.Audit, err = d.about(ctx, id, begun); err != nil {
 		return s, err
 	}
-	loss, err := c.Loss(ctx)
+	loss, err := d.Loss(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.Next = c.next(r, messages, loss.RefuseBefore)
-	if c.cfg.Application != nil {
-		if s.Application, err = c.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
+	s.Steps = d.next(id, r, messages, loss.RefuseBefore)
+	s.Next = lines(id, s.Steps, len(messages))
+	if d.cfg.Application != nil {
+		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
 			return s, fmt.Errorf("operator: ask the application: %w", err)
 		}
 	}
@@ -168,20 +176,20 @@ func (c *Console) story(ctx context.Context, id idem.OperationID, r *storage.Rec
 }
 
 // about is what the audit log has of an operation and its messages, since it was begun by a clock that may be behind.
-func (c *Console) about(ctx context.Context, id idem.OperationID, begun time.Time) ([]Entry, error) {
-	since := c.now().Sub(begun) + time.Minute
-	return c.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
+func (d *Desk) about(ctx context.Context, id idem.OperationID, begun time.Time) ([]Entry, error) {
+	since := d.now().Sub(begun) + time.Minute
+	return d.Entries(ctx, min(max(since, time.Minute), SinceMax), string(id), ListMax)
 }
 
 // chain reads the messages of an operation, in order.
-func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]storage.Message, error) {
+func (d *Desk) chain(ctx context.Context, id idem.OperationID) ([]storage.Message, error) {
 	var all []storage.Message
 	for n := 1; ; n++ {
 		next := id.Message(n)
 		if _, _, err := next.Operation(); err != nil {
 			return all, nil
 		}
-		m, err := c.cfg.Store.Message(ctx, next)
+		m, err := d.cfg.Store.Message(ctx, next)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("operator: read message: %w", err)
@@ -192,56 +200,86 @@ func (c *Console) chain(ctx context.Context, id idem.OperationID) ([]storage.Mes
 	}
 }
 
+// Step is what a person may do next, or is waiting for.
+type Step struct {
+	// Subject is the operation, or the message, that it is about.
+	Subject string
+	// Action is a change at the desk, as its entry in the audit log names it: "resolve", "close". Else it is "wait", "look" or
+	// "nothing".
+	Action string
+	// Why says more of it, in one line.
+	Why string
+}
+
+func step(action, format string, args ...any) Step {
+	return Step{Action: action, Why: fmt.Sprintf(format, args...)}
+}
+
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
 // from before lost may be missing.
-func (c *Console) next(r *storage.Record, messages []storage.Message, lost time.Time) []string {
-	var next []string
+func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.Message, lost time.Time) []Step {
+	var next []Step
 	for _, m := range messages {
-		lines := c.nextOfMessage(r, m, lost)
-		for i := range lines {
-			if len(messages) > 1 {
-				lines[i] = fmt.Sprintf("%s: %s", m.ID, lines[i])
-			}
+		for _, s := range d.nextOfMessage(r, m, lost) {
+			s.Subject = string(m.ID)
+			next = append(next, s)
 		}
-		next = append(next, lines...)
 	}
 	switch {
 	case len(next) > 0:
 		return next
 	case r == nil:
-		return []string{"nothing: it has ended, and its record was removed"}
+		next = []Step{{Action: "nothing", Why: "it has ended, and its record was removed"}}
+	default:
+		next = d.nextOfRecord(*r)
 	}
-	return c.nextOfRecord(*r)
+	for i := range next {
+		next[i].Subject = string(id)
+	}
+	return next
 }
 
-func (c *Console) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []string {
+// lines are the steps as text. They name the message where there are several.
+func lines(id idem.OperationID, steps []Step, messages int) []string {
+	var lines []string
+	for _, s := range steps {
+		line := s.Action + ": " + s.Why
+		if messages > 1 && s.Subject != string(id) {
+			line = s.Subject + ": " + line
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Time) []Step {
 	if m.State.Final() {
 		if kept := keptBy(m); len(kept) > 0 {
-			return []string{fmt.Sprintf("look: it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
+			return []Step{step("look", "it is %s, and the provider said %s: what the client was told stands", m.State, strings.Join(kept, " and "))}
 		}
 		return nil
 	}
-	rules, known := c.cfg.Topics.Protocol(m.Topic)
+	rules, known := d.cfg.Topics.Protocol(m.Topic)
 	if !known {
-		return []string{fmt.Sprintf("nothing here: topic %q is not registered in this release", m.Topic)}
+		return []Step{step("nothing", "topic %q is not registered in this release", m.Topic)}
 	}
-	from, untouched := c.cfg.Topics.Absence(m, lost)
+	from, untouched := d.cfg.Topics.Absence(m, lost)
 	absent := from.Format(time.RFC3339)
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed:
-		next := []string{fmt.Sprintf("wait: a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339))}
+		next := []Step{step("wait", "a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339))}
 		if untouched {
-			next = append(next, "close: nobody has begun it, so it can be cancelled")
+			next = append(next, step("close", "nobody has begun it, so it can be cancelled"))
 		}
 		return next
 	case storage.MessageEvidenced:
-		return []string{fmt.Sprintf("wait: its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m).Format(time.RFC3339))}
+		return []Step{step("wait", "its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m).Format(time.RFC3339))}
 	case storage.MessageUnknown:
-		var next []string
+		var next []Step
 		if rules.Probed {
-			next = append(next, fmt.Sprintf("reconcile: asks the provider now; finding nothing proves something from %s on", absent))
+			next = append(next, step("reconcile", "asks the provider now; finding nothing proves something from %s on", absent))
 		}
-		return append(next, "resolve: with evidence from the provider's own books", fmt.Sprintf("close: nothing happened and nobody shall execute it, from %s on", absent))
+		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "nothing happened and nobody shall execute it, from %s on", absent))
 	case storage.MessageDead:
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	}
@@ -249,42 +287,42 @@ func (c *Console) nextOfMessage(r *storage.Record, m storage.Message, lost time.
 }
 
 // nextOfDead says what may be done about a dead message, whose operation may have ended.
-func nextOfDead(m storage.Message, ended bool, absent string) []string {
+func nextOfDead(m storage.Message, ended bool, absent string) []Step {
 	kept := keptBy(m)
 	switch {
 	case len(kept) > 1:
-		return []string{"resolve: the provider has said both delivered and declined; find out which is true"}
+		return []Step{step("resolve", "the provider has said both delivered and declined; find out which is true")}
 	case ended:
-		return []string{"close: its operation has its final answer; this only takes it from the queue"}
+		return []Step{step("close", "its operation has its final answer; this only takes it from the queue")}
 	case m.KeptDelivered != nil:
-		return []string{"redrive: settles the evidence that it keeps; find out first why that failed"}
+		return []Step{step("redrive", "settles the evidence that it keeps; find out first why that failed")}
 	case m.KeptDeclined != nil:
-		return []string{
-			"redrive: settles the decline that it keeps; refused where that may be about one attempt of several",
-			"resolve: with evidence from the provider's own books",
+		return []Step{
+			step("redrive", "settles the decline that it keeps; refused where that may be about one attempt of several"),
+			step("resolve", "with evidence from the provider's own books"),
 		}
 	case m.Undoes:
-		return []string{"redrive: what it undoes stands still; delivered anew, or probed where a call is open", "resolve: with evidence that it was undone", fmt.Sprintf("close: what it was to undo stands, and the operation fails, from %s on", absent)}
+		return []Step{step("redrive", "what it undoes stands still; delivered anew, or probed where a call is open"), step("resolve", "with evidence that it was undone"), step("close", "what it was to undo stands, and the operation fails, from %s on", absent)}
 	}
-	return []string{"redrive: probed where a call is open, else delivered anew under the same key", "resolve: with evidence", fmt.Sprintf("close: nothing happened, from %s on", absent)}
+	return []Step{step("redrive", "probed where a call is open, else delivered anew under the same key"), step("resolve", "with evidence"), step("close", "nothing happened, from %s on", absent)}
 }
 
-func (c *Console) nextOfRecord(r storage.Record) []string {
+func (d *Desk) nextOfRecord(r storage.Record) []Step {
 	switch {
 	case r.State == storage.StateUnknown:
-		return []string{"reconcile: asks its Probe, where it has one", "resolve: with the answer that its handler would have given", "release: where nothing happened, and nothing of it can still arrive"}
-	case r.LeaseDead(c.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
-		return []string{"sweep: makes it unknown, as its schedule does every minute"}
-	case r.LeaseDead(c.now()):
-		return []string{"nothing: the next request with its key takes it over"}
+		return []Step{step("reconcile", "asks its Probe, where it has one"), step("resolve", "with the answer that its handler would have given"), step("release", "where nothing happened, and nothing of it can still arrive")}
+	case r.LeaseDead(d.now()) && r.Kind == idem.KindWrapped && !r.SafeToRunAgain:
+		return []Step{step("sweep", "makes it unknown, as its schedule does every minute")}
+	case r.LeaseDead(d.now()):
+		return []Step{step("nothing", "the next request with its key takes it over")}
 	case r.State == storage.StateInProgress && r.Kind == idem.KindWrapped:
-		return []string{fmt.Sprintf("wait: its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}
+		return []Step{step("wait", "its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}
 	case r.State == storage.StateInProgress:
-		return []string{fmt.Sprintf("wait until %s, or release: fences its holder off", r.LeaseUntil.Format(time.RFC3339))}
+		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil.Format(time.RFC3339)), step("release", "fences its holder off")}
 	case r.State == storage.StateFailedRetryable:
-		return []string{"nothing: the next request with its key executes"}
+		return []Step{step("nothing", "the next request with its key executes")}
 	case r.State == storage.StateCompleted && (r.RecordOnly || r.SafeToRunAgain):
-		return []string{"nothing: it has ended; cache-bust where its answer is wrong and nothing else was written"}
+		return []Step{step("nothing", "it has ended"), step("cache-bust", "where its answer is wrong, and nothing else was written")}
 	}
-	return []string{"nothing: it has ended"}
+	return []Step{step("nothing", "it has ended")}
 }

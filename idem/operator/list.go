@@ -53,15 +53,35 @@ var always = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // empty, or another list's Next. What stayed where it was is shown once; what came or moved meanwhile may be missing, or be
 // shown again. It costs what stands there, not what the tables hold: a listing of the sparse indexes, and a strong read of
 // each row shown.
-func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit int, after string) (List, error) {
+func (d *Desk) List(ctx context.Context, queue Queue, tenant string, limit int, after string) (List, error) {
 	if limit < 1 || limit > ListMax {
 		return List{}, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
 	}
+	return d.walk(ctx, queue, after, listing{desk: d, tenant: tenant, limit: limit, list: List{Rows: []Listed{}}})
+}
+
+// Count is how many stand in a queue.
+type Count struct {
+	Queue Queue `json:"queue"`
+	N     int   `json:"n"`
+	// More says that there are more than were counted.
+	More bool `json:"more,omitempty"`
+}
+
+// Count counts what stands in a queue, of one tenant or, where that is empty, of all; at most [ListMax]. It reads the sparse
+// indexes alone, which may be behind the rows by a second.
+func (d *Desk) Count(ctx context.Context, queue Queue, tenant string) (Count, error) {
+	l, err := d.walk(ctx, queue, "", listing{desk: d, tenant: tenant, limit: ListMax, count: true})
+	return Count{Queue: queue, N: len(l.Rows), More: l.Next != ""}, err
+}
+
+// walk goes through a queue, from after on.
+func (d *Desk) walk(ctx context.Context, queue Queue, after string, l listing) (List, error) {
 	places := map[Queue]struct {
 		messages, records string
 		until             time.Time
 	}{
-		QueueStuck:   {storage.QueueOffer, storage.QueueLease, c.now()},
+		QueueStuck:   {storage.QueueOffer, storage.QueueLease, d.now()},
 		QueueUnknown: {storage.QueueUnknown, storage.QueueUnknown, always},
 		QueueDead:    {storage.QueueDead, "", always},
 	}
@@ -69,11 +89,11 @@ func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit in
 	if !ok {
 		return List{}, &InvalidError{"queue", fmt.Sprintf("must be one of %v", Queues())}
 	}
-	begin, err := positionIn(after, queue, c.cfg.Store.Shards())
+	begin, err := positionIn(after, queue, d.cfg.Store.Shards())
 	if err != nil {
 		return List{}, err
 	}
-	l := listing{console: c, tenant: tenant, limit: limit, here: begin, list: List{Rows: []Listed{}}}
+	l.here = begin
 	if !l.here.Records {
 		err = l.messages(ctx, place.messages, place.until)
 	}
@@ -87,22 +107,28 @@ func (c *Console) List(ctx context.Context, queue Queue, tenant string, limit in
 }
 
 type listing struct {
-	console *Console
-	tenant  string
-	limit   int
-	here    position
-	list    List
+	desk   *Desk
+	tenant string
+	limit  int
+	// count says that nothing is read but the index.
+	count bool
+	here  position
+	list  List
 }
 
 const listPage = 100
 
 func (l *listing) messages(ctx context.Context, queue string, until time.Time) error {
-	store := l.console.cfg.Store
+	store := l.desk.cfg.Store
 	list := func(shard int, cursor string) ([]storage.MessageRef, string, error) {
 		return store.QueuedMessages(ctx, queue, shard, until, listPage, cursor)
 	}
 	of := func(ref storage.MessageRef) entrant { return entrant{ref.At, string(ref.ID), ref.Tenant} }
 	return pages(l, list, of, func(ref storage.MessageRef) error {
+		if l.count {
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At})
+			return nil
+		}
 		m, err := store.Message(ctx, ref.ID)
 		if err != nil || m == nil {
 			return err
@@ -116,12 +142,16 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 }
 
 func (l *listing) records(ctx context.Context, queue string, until time.Time) error {
-	store := l.console.cfg.Store
+	store := l.desk.cfg.Store
 	list := func(shard int, cursor string) ([]storage.RecordRef, string, error) {
 		return store.QueuedRecords(ctx, queue, shard, until, listPage, cursor)
 	}
 	of := func(ref storage.RecordRef) entrant { return entrant{ref.At, string(ref.OperationID), ref.Tenant} }
 	return pages(l, list, of, func(ref storage.RecordRef) error {
+		if l.count {
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At})
+			return nil
+		}
 		r, err := store.Get(ctx, ref.Key)
 		if err != nil || r == nil {
 			return err
@@ -141,7 +171,7 @@ type entrant struct {
 
 // pages goes through the shards of a queue from where the list is, and shows what is the tenant's, until there is no room.
 func pages[Ref any](l *listing, list func(shard int, cursor string) ([]Ref, string, error), of func(Ref) entrant, show func(Ref) error) error {
-	for shards := l.console.cfg.Store.Shards(); l.here.Shard < shards; {
+	for shards := l.desk.cfg.Store.Shards(); l.here.Shard < shards; {
 		refs, next, err := list(l.here.Shard, l.here.Page)
 		if err != nil {
 			return fmt.Errorf("operator: list shard %d: %w", l.here.Shard, err)
@@ -171,15 +201,15 @@ func pages[Ref any](l *listing, list func(shard int, cursor string) ([]Ref, stri
 const SinceMax = 365 * 24 * time.Hour
 
 // Entries returns what the audit log has of the time since, newest first; only what is about subjects that begin so.
-func (c *Console) Entries(ctx context.Context, since time.Duration, subject string, limit int) ([]Entry, error) {
+func (d *Desk) Entries(ctx context.Context, since time.Duration, subject string, limit int) ([]Entry, error) {
 	switch {
 	case limit < 1 || limit > ListMax:
 		return nil, &InvalidError{"limit", fmt.Sprintf("must be 1..%d", ListMax)}
 	case since <= 0 || since > SinceMax:
 		return nil, &InvalidError{"since", fmt.Sprintf("must be above 0 and at most %v", SinceMax)}
 	}
-	to := c.now().Add(time.Minute) // another operator's clock may be ahead
-	entries, err := c.cfg.Audit.Entries(ctx, to.Add(-since-time.Minute), to, subject, limit)
+	to := d.now().Add(time.Minute) // another operator's clock may be ahead
+	entries, err := d.cfg.Audit.Entries(ctx, to.Add(-since-time.Minute), to, subject, limit)
 	if err != nil {
 		return nil, fmt.Errorf("operator: read the audit log: %w", err)
 	}

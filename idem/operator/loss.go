@@ -20,8 +20,8 @@ var ErrNotLater = errors.New("operator: refuse-before moves to a later instant o
 const lossAheadMax = 5 * time.Minute
 
 // Loss reads until when data may have been lost.
-func (c *Console) Loss(ctx context.Context) (Loss, error) {
-	at, err := c.cfg.Store.RefuseBefore(ctx)
+func (d *Desk) Loss(ctx context.Context) (Loss, error) {
+	at, err := d.cfg.Store.RefuseBefore(ctx)
 	if err != nil {
 		return Loss{}, fmt.Errorf("operator: read RefuseBefore: %w", err)
 	}
@@ -31,13 +31,13 @@ func (c *Console) Loss(ctx context.Context) (Loss, error) {
 // RefuseBefore says to every instance that data from before the instant may have been lost: nothing executes for keys that
 // are not proven younger, and messages that were created before may have been called. Nothing moves it back: an earlier
 // instant is [ErrNotLater], and one more than 5 minutes ahead an [*InvalidError].
-func (c *Console) RefuseBefore(ctx context.Context, at time.Time, ch Change) (Result, error) {
+func (d *Desk) RefuseBefore(ctx context.Context, at time.Time, ch Change) (Result, error) {
 	at = at.UTC()
-	return c.carry(ctx, ch, action{
+	return d.carry(ctx, ch, action{
 		name: "refuse-before", subject: "all", would: fmt.Sprintf("execute nothing for keys that are not proven younger than %s", at.Format(time.RFC3339Nano)),
-		judge: func(ctx context.Context) error { return c.settable(ctx, at) },
+		judge: func(ctx context.Context) error { return d.settable(ctx, at) },
 		act: func(ctx context.Context) (string, error) {
-			kept, err := c.cfg.Store.SetRefuseBefore(ctx, at)
+			kept, err := d.cfg.Store.SetRefuseBefore(ctx, at)
 			if err != nil {
 				return "", fmt.Errorf("operator: set RefuseBefore: %w", err)
 			}
@@ -47,11 +47,11 @@ func (c *Console) RefuseBefore(ctx context.Context, at time.Time, ch Change) (Re
 }
 
 // settable says why an instant can't be set.
-func (c *Console) settable(ctx context.Context, at time.Time) error {
-	if most := c.now().Add(lossAheadMax); at.After(most) {
+func (d *Desk) settable(ctx context.Context, at time.Time) error {
+	if most := d.now().Add(lossAheadMax); at.After(most) {
 		return &InvalidError{"refuse-before", fmt.Sprintf("must be at most %v ahead, %s: nothing moves it back", lossAheadMax, most.Format(time.RFC3339))}
 	}
-	loss, err := c.Loss(ctx)
+	loss, err := d.Loss(ctx)
 	if err == nil && at.Before(loss.RefuseBefore) {
 		err = fmt.Errorf("%w: %s stands", ErrNotLater, loss.RefuseBefore.Format(time.RFC3339Nano))
 	}

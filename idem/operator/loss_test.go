@@ -19,11 +19,11 @@ func TestAnOperatorsRedriveHeedsTheRow(t *testing.T) {
 		want := storage.MessagePending
 		if lost {
 			want = storage.MessageUnknown
-			if _, err := w.console.RefuseBefore(t.Context(), noon.Add(time.Minute), because("")); err != nil {
+			if _, err := w.desk.RefuseBefore(t.Context(), noon.Add(time.Minute), because("")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if result, err := w.console.Redrive(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil || result.Outcome != string(want) {
+		if result, err := w.desk.Redrive(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil || result.Outcome != string(want) {
 			t.Errorf("lost %v: %+v, %v; want %s", lost, result, err, want)
 		}
 	}
@@ -34,15 +34,15 @@ func TestRefuseBeforeMovesToALaterInstantOnly(t *testing.T) {
 	w := newWorld(t)
 	at := noon.Add(-time.Hour)
 	for range 2 {
-		if result, err := w.console.RefuseBefore(t.Context(), at, because("")); err != nil || result.State != operator.EntryDone {
+		if result, err := w.desk.RefuseBefore(t.Context(), at, because("")); err != nil || result.State != operator.EntryDone {
 			t.Fatalf("%+v, %v", result, err)
 		}
 	}
-	result, err := w.console.RefuseBefore(t.Context(), at.Add(-time.Second), because(""))
+	result, err := w.desk.RefuseBefore(t.Context(), at.Add(-time.Second), because(""))
 	if !errors.Is(err, operator.ErrNotLater) || !operator.Refused(err) || result.State != operator.EntryRefused {
 		t.Errorf("earlier: %+v, %v", result, err)
 	}
-	if loss, err := w.console.Loss(t.Context()); err != nil || !loss.RefuseBefore.Equal(at) {
+	if loss, err := w.desk.Loss(t.Context()); err != nil || !loss.RefuseBefore.Equal(at) {
 		t.Errorf("%+v, %v", loss, err)
 	}
 	if n := len(w.audit.entries); n != 3 {
@@ -62,10 +62,10 @@ func TestTheStoryOfARestoredMessageHeedsTheRow(t *testing.T) {
 		w := newWorld(t)
 		m := w.message("acme", c.change)
 		w.now = noon.Add(time.Minute)
-		if _, err := w.console.RefuseBefore(t.Context(), w.now, because("")); err != nil {
+		if _, err := w.desk.RefuseBefore(t.Context(), w.now, because("")); err != nil {
 			t.Fatal(err)
 		}
-		story, err := w.console.Inspect(t.Context(), string(m.OperationID))
+		story, err := w.desk.Inspect(t.Context(), string(m.OperationID))
 		next := strings.Join(story.Next, "\n")
 		for _, want := range c.want {
 			if err != nil || !strings.Contains(next, want) || strings.Contains(next, "nobody has begun it") {

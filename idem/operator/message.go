@@ -16,10 +16,10 @@ var ErrUnsettled = errors.New("operator: the evidence could not be settled: the 
 
 // Resolve ends a message that is unknown, evidenced or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
 // worker would have.
-func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
+func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
 	would := fmt.Sprintf("settle it as %s", evidence.Name())
-	return c.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
-		decision, err := c.operator.Settle(ctx, id, seen, evidence)
+	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+		decision, err := d.operator.Settle(ctx, id, seen, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
 			err = ErrUnsettled
 		}
@@ -28,16 +28,16 @@ func (c *Console) Resolve(ctx context.Context, id idem.MessageID, evidence outbo
 }
 
 // Close cancels a message of which nothing happened, and fails its operation.
-func (c *Console) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return c.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
-		return string(storage.MessageCancelled), c.closer.Close(ctx, id, seen)
+func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
+	return d.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+		return string(storage.MessageCancelled), d.closer.Close(ctx, id, seen)
 	})
 }
 
 // Redrive starts a dead message anew.
-func (c *Console) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return c.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
-		state, err := c.operator.Redrive(ctx, id, seen)
+func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
+	return d.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+		state, err := d.operator.Redrive(ctx, id, seen)
 		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
 		}
@@ -47,15 +47,15 @@ func (c *Console) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Re
 
 // ReconcileMessage asks the provider now about a message that is unknown. It needs nothing seen: it decides nothing that the
 // reconciler would not.
-func (c *Console) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	m, err := c.message(ctx, id)
+func (d *Desk) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
+	m, err := d.message(ctx, id)
 	if err != nil {
 		return Result{Action: "reconcile", Subject: string(id)}, err
 	}
-	return c.carry(ctx, ch, action{
+	return d.carry(ctx, ch, action{
 		name: "reconcile", subject: string(id), tenant: m.Tenant, would: "ask the provider about it",
 		act: func(ctx context.Context) (string, error) {
-			decision, err := c.runner.ReconcileMessage(ctx, id)
+			decision, err := d.runner.ReconcileMessage(ctx, id)
 			return string(decision), err
 		},
 	})
@@ -63,8 +63,8 @@ func (c *Console) ReconcileMessage(ctx context.Context, id idem.MessageID, ch Ch
 
 // RedriveLetter is what a copy in the dead-letter queue asks for: the message is redriven as it stands, and one that is not
 // dead any more needs nothing.
-func (c *Console) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch Change) error {
-	m, err := c.cfg.Store.Message(ctx, letter.Message)
+func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch Change) error {
+	m, err := d.cfg.Store.Message(ctx, letter.Message)
 	switch {
 	case err != nil:
 		return fmt.Errorf("operator: read message: %w", err)
@@ -72,19 +72,19 @@ func (c *Console) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, c
 		return nil
 	}
 	ch.Seen = SeenMessage(*m)
-	_, err = c.Redrive(ctx, letter.Message, ch)
+	_, err = d.Redrive(ctx, letter.Message, ch)
 	return err
 }
 
 // onMessage changes a message that is as the actor saw it.
-func (c *Console) onMessage(
+func (d *Desk) onMessage(
 	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, storage.Revision) (string, error),
 ) (Result, error) {
-	m, err := c.message(ctx, id)
+	m, err := d.message(ctx, id)
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
-	return c.carry(ctx, ch, action{
+	return d.carry(ctx, ch, action{
 		name: name, subject: string(id), tenant: m.Tenant, would: would,
 		judge: func(context.Context) error {
 			if now := SeenMessage(m); now != ch.Seen {
@@ -96,11 +96,11 @@ func (c *Console) onMessage(
 	})
 }
 
-func (c *Console) message(ctx context.Context, id idem.MessageID) (storage.Message, error) {
+func (d *Desk) message(ctx context.Context, id idem.MessageID) (storage.Message, error) {
 	if _, _, err := id.Operation(); err != nil {
 		return storage.Message{}, &InvalidError{"message", "must be an operation's id, a dot and the message's number"}
 	}
-	m, err := c.cfg.Store.Message(ctx, id)
+	m, err := d.cfg.Store.Message(ctx, id)
 	switch {
 	case err != nil:
 		return storage.Message{}, fmt.Errorf("operator: read message: %w", err)

@@ -28,33 +28,33 @@ func changes() map[string]func(*world) (do func(operator.Change) (operator.Resul
 		"resolve": func(w *world) (made, operator.Seen, string) {
 			m := w.message("acme", unknown)
 			return func(ch operator.Change) (operator.Result, error) {
-				return w.console.Resolve(w.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, ch)
+				return w.desk.Resolve(w.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, ch)
 			}, operator.SeenMessage(m), "delivered"
 		},
 		"close": func(w *world) (made, operator.Seen, string) {
 			m := w.message("acme", unknown)
-			return func(ch operator.Change) (operator.Result, error) { return w.console.Close(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "cancelled"
+			return func(ch operator.Change) (operator.Result, error) { return w.desk.Close(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "cancelled"
 		},
 		"redrive": func(w *world) (made, operator.Seen, string) {
 			m := w.message("acme", dead)
-			return func(ch operator.Change) (operator.Result, error) { return w.console.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "unknown"
+			return func(ch operator.Change) (operator.Result, error) { return w.desk.Redrive(w.Context(), m.ID, ch) }, operator.SeenMessage(m), "unknown"
 		},
 		"resolve a record": func(w *world) (made, operator.Seen, string) {
 			r := w.record(idem.KindWrapped, storage.StateUnknown)
 			return func(ch operator.Change) (operator.Result, error) {
-				return w.console.ResolveRecord(w.Context(), r.OperationID, idem.Response{Status: 201}, ch)
+				return w.desk.ResolveRecord(w.Context(), r.OperationID, idem.Response{Status: 201}, ch)
 			}, operator.SeenRecord(r), "completed"
 		},
 		"release": func(w *world) (made, operator.Seen, string) {
 			r := w.record(idem.KindAtomic, storage.StateInProgress)
 			return func(ch operator.Change) (operator.Result, error) {
-				return w.console.Release(w.Context(), r.OperationID, ch)
+				return w.desk.Release(w.Context(), r.OperationID, ch)
 			}, operator.SeenRecord(r), "failed_retryable"
 		},
 		"cache-bust": func(w *world) (made, operator.Seen, string) {
 			r := w.record(idem.KindAtomic, storage.StateCompleted)
 			return func(ch operator.Change) (operator.Result, error) {
-				return w.console.CacheBust(w.Context(), r.OperationID, ch)
+				return w.desk.CacheBust(w.Context(), r.OperationID, ch)
 			}, operator.SeenRecord(r), "failed_retryable"
 		},
 	}
@@ -148,7 +148,7 @@ func TestIntentIsWrittenFirst(t *testing.T) {
 	m := w.message("acme", unknown)
 	w.now = noon.Add(time.Hour)
 	w.audit.failEnd = errors.New("throttled")
-	got, err := w.console.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
+	got, err := w.desk.Resolve(t.Context(), m.ID, outbox.Delivered{Reference: "ch_1"}, because(operator.SeenMessage(m)))
 	var unlogged *operator.UnloggedError
 	if !errors.As(err, &unlogged) || unlogged.Entry != got.Entry || got.State != operator.EntryDone {
 		t.Errorf("%+v, %v", got, err)
@@ -165,19 +165,19 @@ func TestContractRefuses(t *testing.T) {
 	w.now = noon.Add(-time.Second)
 	for name, try := range map[string]func() (operator.Result, error){
 		"close before absence can be proven": func() (operator.Result, error) {
-			return w.console.Close(t.Context(), early.ID, because(operator.SeenMessage(early)))
+			return w.desk.Close(t.Context(), early.ID, because(operator.SeenMessage(early)))
 		},
 		"redrive what is not dead": func() (operator.Result, error) {
-			return w.console.Redrive(t.Context(), early.ID, because(operator.SeenMessage(early)))
+			return w.desk.Redrive(t.Context(), early.ID, because(operator.SeenMessage(early)))
 		},
 		"release a live wrapped lease": func() (operator.Result, error) {
-			return w.console.Release(t.Context(), live.OperationID, because(operator.SeenRecord(live)))
+			return w.desk.Release(t.Context(), live.OperationID, because(operator.SeenRecord(live)))
 		},
 		"a message that is not there": func() (operator.Result, error) {
-			return w.console.Close(t.Context(), early.OperationID.Message(7), because("dead.1.00000000"))
+			return w.desk.Close(t.Context(), early.OperationID.Message(7), because("dead.1.00000000"))
 		},
 		"no message's id": func() (operator.Result, error) {
-			return w.console.Close(t.Context(), "op_17", because("dead.1.00000000"))
+			return w.desk.Close(t.Context(), "op_17", because("dead.1.00000000"))
 		},
 	} {
 		if got, err := try(); !operator.Refused(err) {
@@ -195,13 +195,13 @@ func TestReconcileAndSweepNow(t *testing.T) {
 	w.now = noon.Add(time.Hour)
 	w.finding = outbox.Found{Outcome: outbox.Declined{Reference: "ch_no"}}
 	w.wrapped = outbox.Executed{Response: idem.Response{Status: 201}}
-	if got, err := w.console.ReconcileMessage(t.Context(), m.ID, because("")); err != nil || got.Outcome != string(outbox.DecisionSettled) {
+	if got, err := w.desk.ReconcileMessage(t.Context(), m.ID, because("")); err != nil || got.Outcome != string(outbox.DecisionSettled) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := w.console.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(outbox.DecisionCompleted) {
+	if got, err := w.desk.ReconcileRecord(t.Context(), r.OperationID, because("")); err != nil || got.Outcome != string(outbox.DecisionCompleted) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"offered":1`) {
+	if got, err := w.desk.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"offered":1`) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if w.stateOf(m.ID) != storage.MessageDeclined || w.recordState(r.Key) != storage.StateCompleted || len(w.queue.Take()) != 1 || w.stateOf(stuck.ID) != storage.MessagePending {
@@ -217,10 +217,10 @@ func TestRedriveLetter(t *testing.T) {
 	w := newWorld(t)
 	m, done := w.message("acme", dead), w.message("acme", func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon })
 	for range 2 {
-		w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
-		w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
+		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.ID}, because("")))
+		w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: done.ID}, because("")))
 	}
-	w.ok(w.console.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.OperationID.Message(9)}, because("")))
+	w.ok(w.desk.RedriveLetter(t.Context(), outbox.DeadLetter{Message: m.OperationID.Message(9)}, because("")))
 	if len(w.audit.entries) != 1 || w.stateOf(m.ID) != storage.MessageUnknown {
 		t.Errorf("message %s, log %+v", w.stateOf(m.ID), w.audit.entries)
 	}
@@ -258,7 +258,7 @@ func TestStoryOfEachSituation(t *testing.T) {
 			w := newWorld(t)
 			id := c.prepare(w)
 			w.now = noon.Add(time.Minute)
-			story, err := w.console.Inspect(t.Context(), string(id))
+			story, err := w.desk.Inspect(t.Context(), string(id))
 			if err != nil || story.Operation != id || story.Record == nil || !strings.Contains(strings.Join(story.Next, "\n"), c.next) {
 				t.Fatalf("%+v, %v, want %q next", story, err, c.next)
 			}
@@ -289,7 +289,7 @@ func TestStoryJudgesEveryMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			all := w.messages("acme", c.first, delivered)
-			story, err := w.console.Inspect(t.Context(), string(all[0].OperationID))
+			story, err := w.desk.Inspect(t.Context(), string(all[0].OperationID))
 			if want := string(all[0].ID) + ": " + c.next; err != nil || len(story.Next) == 0 || !strings.HasPrefix(story.Next[0], want) {
 				t.Errorf("%q, %v, want %q", story.Next, err, want)
 			}
@@ -312,27 +312,27 @@ func TestStoryBelongsToItsNames(t *testing.T) {
 	w := newWorld(t)
 	m := w.message("acme", unknown)
 	w.now = noon.Add(time.Hour)
-	if _, err := w.console.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil {
+	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); err != nil {
 		t.Fatal(err)
 	}
 	record, err := w.store.Get(t.Context(), m.RecordKey)
 	w.ok(err)
 	for _, id := range []string{string(m.OperationID), string(m.ID)} {
-		story, err := w.console.Inspect(t.Context(), id)
+		story, err := w.desk.Inspect(t.Context(), id)
 		if err != nil || len(story.Messages) != 1 || story.Messages[0].State != storage.MessageCancelled || len(story.Audit) != 1 || story.Audit[0].Action != "close" {
 			t.Errorf("%s: %+v, %v", id, story, err)
 		}
 	}
 	scope := idem.Scope{Tenant: "acme", Operation: "payments.create", Key: string(record.Owner)}
-	if story, err := w.console.InspectScope(t.Context(), scope); err != nil || story.Operation != m.OperationID {
+	if story, err := w.desk.InspectScope(t.Context(), scope); err != nil || story.Operation != m.OperationID {
 		t.Errorf("by key: %+v, %v", story, err)
 	}
 	scope.Tenant = "other"
-	if _, err := w.console.InspectScope(t.Context(), scope); !errors.Is(err, operator.ErrNotFound) {
+	if _, err := w.desk.InspectScope(t.Context(), scope); !errors.Is(err, operator.ErrNotFound) {
 		t.Errorf("another tenant's: %v", err)
 	}
 	for _, id := range []string{"", "op_17", string(m.OperationID)[:60]} {
-		if _, err := w.console.Inspect(t.Context(), id); !operator.Refused(err) {
+		if _, err := w.desk.Inspect(t.Context(), id); !operator.Refused(err) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -359,9 +359,12 @@ func TestListsByQueueAndTenant(t *testing.T) {
 		{operator.QueueUnknown, "", 100, 7, false}, {operator.QueueUnknown, "acme", 100, 4, false}, {operator.QueueUnknown, "bolt", 2, 2, true},
 		{operator.QueueDead, "", 100, 3, false}, {operator.QueueDead, "bolt", 100, 0, false}, {operator.QueueStuck, "", 100, 2, false},
 	} {
-		got, err := w.console.List(t.Context(), c.queue, c.tenant, c.limit, "")
+		got, err := w.desk.List(t.Context(), c.queue, c.tenant, c.limit, "")
 		if err != nil || len(got.Rows) != c.rows || (got.Next != "") != c.more {
 			t.Errorf("%+v: %d rows, next %q, %v", c, len(got.Rows), got.Next, err)
+		}
+		if counted, err := w.desk.Count(t.Context(), c.queue, c.tenant); err != nil || counted.Queue != c.queue || counted.More || counted.N < c.rows || !c.more && counted.N != c.rows {
+			t.Errorf("%+v: counted %+v, %v", c, counted, err)
 		}
 		for _, row := range got.Rows {
 			if c.tenant != "" && row.Tenant != c.tenant || (row.Message == nil) == (row.Record == nil) {
@@ -378,7 +381,7 @@ func TestListsByQueueAndTenant(t *testing.T) {
 		{operator.QueueDead, 1, base64.RawURLEncoding.EncodeToString([]byte(`{"q":"dead","s":-1}`))},
 		{operator.QueueDead, 1, base64.RawURLEncoding.EncodeToString([]byte(`{"q":"unknown"}`))},
 	} {
-		if _, err := w.console.List(t.Context(), bad.queue, "", bad.limit, bad.after); !operator.Refused(err) {
+		if _, err := w.desk.List(t.Context(), bad.queue, "", bad.limit, bad.after); !operator.Refused(err) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -419,7 +422,7 @@ func listInParts(t *testing.T, queue operator.Queue, tenant string, limit int) {
 	}
 	w.now = noon.Add(time.Hour) // what is dead may be closed
 	for after := ""; ; {
-		got, err := w.console.List(t.Context(), queue, tenant, limit, after)
+		got, err := w.desk.List(t.Context(), queue, tenant, limit, after)
 		w.ok(err)
 		for i, row := range got.Rows {
 			if row.Message == nil {
@@ -428,7 +431,7 @@ func listInParts(t *testing.T, queue operator.Queue, tenant string, limit int) {
 			}
 			shown = append(shown, string(row.Message.ID))
 			if queue == operator.QueueDead && i%2 == 0 { // it leaves the list
-				_, err := w.console.Close(t.Context(), row.Message.ID, because(row.Message.Seen))
+				_, err := w.desk.Close(t.Context(), row.Message.ID, because(row.Message.Seen))
 				w.ok(err)
 			}
 		}
@@ -467,7 +470,7 @@ func (w *world) everything() string {
 		b.Write(raw)
 	}
 	for _, queue := range operator.Queues() {
-		l, err := w.console.List(context.Background(), queue, "", 1000, "")
+		l, err := w.desk.List(context.Background(), queue, "", 1000, "")
 		w.ok(err)
 		raw, err := json.Marshal(l)
 		w.ok(err)

@@ -11,27 +11,27 @@ import (
 )
 
 // ResolveRecord completes a wrapped operation whose outcome is unknown, with the answer that its handler would have given.
-func (c *Console) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
+func (d *Desk) ResolveRecord(ctx context.Context, id idem.OperationID, response idem.Response, ch Change) (Result, error) {
 	would := fmt.Sprintf("complete it with status %d", response.Status)
-	return c.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
-		next, err := c.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
+	return d.onRecord(ctx, "resolve", id, would, ch, func(ctx context.Context, r storage.Record) (string, error) {
+		next, err := d.cfg.Engine.Resolve(ctx, r.Tenant, id, r.Revision, response)
 		return string(next.State), admitted("resolved", r, err)
 	})
 }
 
 // Release makes a record's key executable again: of a wrapped operation that is unknown and of which nothing happened, or of
 // any other that is held, whose holder is fenced off.
-func (c *Console) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	return c.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
-		next, err := c.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
+func (d *Desk) Release(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
+	return d.onRecord(ctx, "release", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
+		next, err := d.cfg.Engine.Free(ctx, r.Tenant, id, r.Revision, "released: "+ch.Reason)
 		return string(next.State), admitted("released", r, err)
 	})
 }
 
 // CacheBust makes a completed record not answer any more, where nothing else came of its execution.
-func (c *Console) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	return c.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
-		return string(storage.StateFailedRetryable), admitted("busted", r, c.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
+func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
+	return d.onRecord(ctx, "cache-bust", id, "let the next request with its key execute", ch, func(ctx context.Context, r storage.Record) (string, error) {
+		return string(storage.StateFailedRetryable), admitted("busted", r, d.cfg.Engine.CacheBust(ctx, r.Tenant, id, ch.Reason))
 	})
 }
 
@@ -45,26 +45,26 @@ func admitted(changed string, r storage.Record, err error) error {
 }
 
 // ReconcileRecord asks now what became of a wrapped operation that is unknown.
-func (c *Console) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
-	r, err := c.found(ctx, id)
+func (d *Desk) ReconcileRecord(ctx context.Context, id idem.OperationID, ch Change) (Result, error) {
+	r, err := d.found(ctx, id)
 	if err != nil {
 		return Result{Action: "reconcile", Subject: string(id)}, err
 	}
-	return c.carry(ctx, ch, action{
+	return d.carry(ctx, ch, action{
 		name: "reconcile", subject: string(id), tenant: r.Tenant, would: "ask what became of it",
 		act: func(ctx context.Context) (string, error) {
-			decision, err := c.runner.ReconcileRecord(ctx, r.Tenant, id)
+			decision, err := d.runner.ReconcileRecord(ctx, r.Tenant, id)
 			return string(decision), err
 		},
 	})
 }
 
 // Sweep looks now at everything that is due, as the schedule does every minute.
-func (c *Console) Sweep(ctx context.Context, ch Change) (Result, error) {
-	return c.carry(ctx, ch, action{
+func (d *Desk) Sweep(ctx context.Context, ch Change) (Result, error) {
+	return d.carry(ctx, ch, action{
 		name: "sweep", subject: "all", would: "offer, cancel and park what is due",
 		act: func(ctx context.Context) (string, error) {
-			did, err := c.runner.Sweep(ctx)
+			did, err := d.runner.Sweep(ctx)
 			if err != nil {
 				return "", err
 			}
@@ -75,14 +75,14 @@ func (c *Console) Sweep(ctx context.Context, ch Change) (Result, error) {
 }
 
 // onRecord changes a record that is as the actor saw it.
-func (c *Console) onRecord(
+func (d *Desk) onRecord(
 	ctx context.Context, name string, id idem.OperationID, would string, ch Change, act func(context.Context, storage.Record) (string, error),
 ) (Result, error) {
-	r, err := c.found(ctx, id)
+	r, err := d.found(ctx, id)
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
-	return c.carry(ctx, ch, action{
+	return d.carry(ctx, ch, action{
 		name: name, subject: string(id), tenant: r.Tenant, would: would,
 		judge: func(context.Context) error {
 			if now := SeenRecord(r); now != ch.Seen {
@@ -94,8 +94,8 @@ func (c *Console) onRecord(
 	})
 }
 
-func (c *Console) found(ctx context.Context, id idem.OperationID) (storage.Record, error) {
-	r, err := c.record(ctx, id)
+func (d *Desk) found(ctx context.Context, id idem.OperationID) (storage.Record, error) {
+	r, err := d.record(ctx, id)
 	switch {
 	case err != nil:
 		return storage.Record{}, err

@@ -23,13 +23,13 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 	before := w.everything()
 	for name, try := range map[string]func() (operator.Result, error){
 		"resolve": func() (operator.Result, error) {
-			return w.console.Resolve(t.Context(), parked.ID, outbox.Delivered{}, because(operator.SeenMessage(parked)))
+			return w.desk.Resolve(t.Context(), parked.ID, outbox.Delivered{}, because(operator.SeenMessage(parked)))
 		},
 		"redrive": func() (operator.Result, error) {
-			return w.console.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried)))
+			return w.desk.Redrive(t.Context(), buried.ID, because(operator.SeenMessage(buried)))
 		},
 		"reconcile": func() (operator.Result, error) {
-			return w.console.ReconcileMessage(t.Context(), parked.ID, because(""))
+			return w.desk.ReconcileMessage(t.Context(), parked.ID, because(""))
 		},
 	} {
 		if got, err := try(); !errors.Is(err, operator.ErrSealed) || got.State != operator.EntryRefused {
@@ -37,10 +37,10 @@ func TestWhatIsSealedIsLeftAlone(t *testing.T) {
 		}
 	}
 	var refusal *outbox.RefusalError
-	if _, err := w.console.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked))); !errors.As(err, &refusal) {
+	if _, err := w.desk.Close(t.Context(), parked.ID, because(operator.SeenMessage(parked))); !errors.As(err, &refusal) {
 		t.Errorf("close: %v, want a refusal", err)
 	}
-	if got, err := w.console.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":2`) {
+	if got, err := w.desk.Sweep(t.Context(), because("")); err != nil || !strings.Contains(got.Outcome, `"errors":2`) {
 		t.Errorf("sweep: %+v, %v", got, err)
 	}
 	if after := w.everything(); after != before || w.stateOf(waiting.ID) != storage.MessagePending {

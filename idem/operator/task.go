@@ -17,9 +17,9 @@ type Task struct {
 }
 
 // Do carries out a change of the application's own.
-func (c *Console) Do(ctx context.Context, t Task, ch Change) (Result, error) {
+func (d *Desk) Do(ctx context.Context, t Task, ch Change) (Result, error) {
 	if t.Name == "" || t.Subject == "" || t.Act == nil {
 		return Result{}, &InvalidError{"task", "must have a name, a subject and an act"}
 	}
-	return c.carry(ctx, ch, action{name: t.Name, subject: t.Subject, tenant: t.Tenant, would: t.Would, judge: t.Judge, act: t.Act})
+	return d.carry(ctx, ch, action{name: t.Name, subject: t.Subject, tenant: t.Tenant, would: t.Would, judge: t.Judge, act: t.Act})
 }

@@ -23,11 +23,11 @@ func TestTaskIsCarriedOutAsEveryChange(t *testing.T) {
 		},
 	}
 	ch := operator.Change{Actor: "ada", Reason: "ticket 1", DryRun: true}
-	if r, err := w.console.Do(t.Context(), task, ch); err != nil || r.Outcome != task.Would || !r.DryRun || ran != 0 || len(w.audit.entries) != 0 {
+	if r, err := w.desk.Do(t.Context(), task, ch); err != nil || r.Outcome != task.Would || !r.DryRun || ran != 0 || len(w.audit.entries) != 0 {
 		t.Errorf("dry run: %+v, %v, ran %d times", r, err, ran)
 	}
 	ch.DryRun = false
-	if r, err := w.console.Do(t.Context(), task, ch); err != nil || r.Outcome != "5" || r.State != operator.EntryDone || ran != 1 {
+	if r, err := w.desk.Do(t.Context(), task, ch); err != nil || r.Outcome != "5" || r.State != operator.EntryDone || ran != 1 {
 		t.Errorf("%+v, %v, ran %d times", r, err, ran)
 	}
 	if e := w.audit.entries[0]; e.Action != task.Name || e.Subject != task.Subject || e.Tenant != task.Tenant || e.Reason != ch.Reason || e.State != operator.EntryDone {
@@ -35,12 +35,12 @@ func TestTaskIsCarriedOutAsEveryChange(t *testing.T) {
 	}
 
 	task.Judge = func(context.Context) error { return operator.ErrNotFound }
-	if r, err := w.console.Do(t.Context(), task, ch); !operator.Refused(err) || r.State != operator.EntryRefused || ran != 1 {
+	if r, err := w.desk.Do(t.Context(), task, ch); !operator.Refused(err) || r.State != operator.EntryRefused || ran != 1 {
 		t.Errorf("judged: %+v, %v, ran %d times", r, err, ran)
 	}
 	w.audit.failBegin = errors.New("the log is down")
 	task.Judge = nil
-	if _, err := w.console.Do(t.Context(), task, ch); err == nil || ran != 1 {
+	if _, err := w.desk.Do(t.Context(), task, ch); err == nil || ran != 1 {
 		t.Errorf("without a log: %v, ran %d times", err, ran)
 	}
 }
@@ -52,7 +52,7 @@ func TestTaskNeedsWhatItsEntrySays(t *testing.T) {
 		"no name": {Subject: "s", Act: act}, "no subject": {Name: "n", Act: act}, "no act": {Name: "n", Subject: "s"},
 	} {
 		var invalid *operator.InvalidError
-		if _, err := w.console.Do(t.Context(), task, operator.Change{Actor: "ada", Reason: "r"}); !errors.As(err, &invalid) || len(w.audit.entries) != 0 {
+		if _, err := w.desk.Do(t.Context(), task, operator.Change{Actor: "ada", Reason: "r"}); !errors.As(err, &invalid) || len(w.audit.entries) != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

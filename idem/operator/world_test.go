@@ -60,13 +60,13 @@ func (l *auditLog) Entries(_ context.Context, from, to time.Time, subject string
 
 type world struct {
 	*testing.T
-	now     time.Time
-	store   *memstore.Store
-	engine  *idem.Engine
-	queue   *memqueue.Queue
-	audit   *auditLog
-	console *operator.Console
-	mint    storage.IDGenerator
+	now    time.Time
+	store  *memstore.Store
+	engine *idem.Engine
+	queue  *memqueue.Queue
+	audit  *auditLog
+	desk   *operator.Desk
+	mint   storage.IDGenerator
 	// finding is what the provider's look-up, and the wrapped operation's, finds.
 	finding outbox.Finding
 	wrapped outbox.Finding
@@ -91,7 +91,7 @@ func newWorld(t *testing.T) *world {
 		Keys: outbox.Keys{Honoured: true, Retention: time.Hour},
 	})
 	w.ok(err)
-	w.console, err = operator.New(operator.Config{
+	w.desk, err = operator.New(operator.Config{
 		Store: w.store, Engine: w.engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return w.wrapped }},
 		Application: func(_ context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {

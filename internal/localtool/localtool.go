@@ -23,6 +23,7 @@ var (
 	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0"}
 	SAMTranslatorTool = Tool{Name: "aws-sam-translator", Version: "1.115.0"}
 	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2"}
+	AxeTool           = Tool{Name: "axe-core", Version: "4.14.1"}
 )
 
 // stamp is the file whose presence says that a tool's folder is complete.

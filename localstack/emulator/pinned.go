@@ -132,6 +132,17 @@ func StaticcheckTool() Tool {
 	}
 }
 
+// AxeTool looks for what keeps people from using a page: a script that a test runs in its browser. It is
+// node_modules/axe-core/axe.min.js below the tool's folder.
+func AxeTool() Tool {
+	return Tool{
+		Tool: localtool.AxeTool, Check: RequireNode,
+		Install: func(ctx context.Context, directory string) error {
+			return npmInstall(ctx, directory, "axe-core@"+localtool.AxeTool.Version)
+		},
+	}
+}
+
 // TypeScriptTool is the compiler that checks and builds the TypeScript client, with the types of the oldest Node that runs
 // it. The compiler is node_modules/typescript/bin/tsc below the tool's folder.
 func TypeScriptTool() Tool {

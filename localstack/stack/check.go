@@ -107,7 +107,7 @@ func (c *Check) prepare(ctx context.Context) error {
 // vet and staticcheck.
 func (c *Check) lint(ctx context.Context) error {
 	staticcheck := filepath.Join(emulator.StaticcheckTool().Directory(c.Root), "staticcheck")
-	everything := append([]string{"-tags", "e2e,prove"}, packages(modules...)...)
+	everything := append([]string{"-tags", "e2e,prove,browser"}, packages(modules...)...)
 	python := filepath.Join(emulator.MinistackTool().Directory(c.Root), "venv", "bin", "python")
 	steps := []struct {
 		name string
@@ -195,7 +195,7 @@ func (c *Check) unit(ctx context.Context) error {
 	})
 	return errors.Join(err, c.Out.Step("the application, crashing at every call", func() error {
 		return c.count(goTest(ctx, c.Root, nil, "-run", crashes, "./functions/internal/payments"))
-	}))
+	}), c.console(ctx))
 }
 
 // crashes is a test of a hundred thousand runs, each in one goroutine: the race detector would find nothing there, and take

@@ -30,15 +30,15 @@ import (
 func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
-	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Commands: []idemctl.Command{
+	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
 		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
 		{Name: "missing", Help: "Make operations again after a loss that only the provider knows of.", Grammar: &missing{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
 	}}
 }
 
-// build makes the console. Its log is stderr's: stdout is the answer's.
-func build(ctx context.Context) (*operator.Console, error) {
+// build makes the desk. Its log is stderr's: stdout is the answer's.
+func build(ctx context.Context) (*operator.Desk, error) {
 	cfg, parts, err := wired(ctx)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 type commands struct {
 	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to answer: ${enum}."`
 	EnvFile string        `name:"env-file" type:"existingfile" help:"KEY=value lines for what the environment does not say, as .local/run.env."`
-	Within  time.Duration `default:"2m" help:"Give up after that long."`
+	Within  time.Duration `default:"2m" help:"Give up after that long; the console does not."`
 
 	Inspect   inspect   `cmd:"" help:"Tell the whole story of an operation: record, messages, application, provider, audit log, and what may be done."`
 	List      list      `cmd:"" help:"List what is stuck, unknown or dead."`
@@ -32,6 +32,7 @@ type commands struct {
 	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show, or set, before when keys execute nothing."`
 	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
 	Audit     audit     `cmd:"" help:"Show what operators have changed."`
+	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until an interrupt. It prints the address."`
 }
 
 // environment reads the file of variables; what is set already stays.
@@ -110,23 +111,23 @@ func (i *inspect) Run(s *session) error {
 	case !byKey && i.Tenant != "" && s.app.Find == nil:
 		return &usageError{"this application finds nothing by ids of its own: inspect needs an operation's or a message's, without --tenant"}
 	}
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	story, err := i.story(s, console)
+	story, err := i.story(s, desk)
 	if err != nil {
 		return err
 	}
 	return s.show(story, func(t *table) { t.story(story) })
 }
 
-func (i *inspect) story(s *session, console *operator.Console) (operator.Story, error) {
+func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error) {
 	switch {
 	case i.Key != "":
-		return console.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
+		return desk.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
 	case i.Tenant == "":
-		return console.Inspect(s.ctx, i.ID)
+		return desk.Inspect(s.ctx, i.ID)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
@@ -135,7 +136,7 @@ func (i *inspect) story(s *session, console *operator.Console) (operator.Story, 
 	case id == "":
 		return operator.Story{}, operator.ErrNotFound
 	}
-	return console.Inspect(s.ctx, string(id))
+	return desk.Inspect(s.ctx, string(id))
 }
 
 type list struct {
@@ -147,11 +148,11 @@ type list struct {
 
 // Run implements the command.
 func (l *list) Run(s *session) error {
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	rows, err := console.List(s.ctx, l.Queue, l.Tenant, l.Limit, l.After)
+	rows, err := desk.List(s.ctx, l.Queue, l.Tenant, l.Limit, l.After)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (r *resolve) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
@@ -196,9 +197,9 @@ func (r *resolve) Run(s *session) error {
 		if len(body) > 0 {
 			response.Header = []idem.Field{{Name: "Content-Type", Value: r.Type}}
 		}
-		return s.changed(console.ResolveRecord(s.ctx, idem.OperationID(r.ID), response, r.asked()))
+		return s.changed(desk.ResolveRecord(s.ctx, idem.OperationID(r.ID), response, r.asked()))
 	}
-	return s.changed(console.Resolve(s.ctx, id, r.outcome(evidence), r.asked()))
+	return s.changed(desk.Resolve(s.ctx, id, r.outcome(evidence), r.asked()))
 }
 
 func (r *resolve) outcome(evidence []byte) outbox.Outcome {
@@ -223,44 +224,44 @@ type closing struct{ fenced }
 
 // Run implements the command.
 func (c *closing) Run(s *session) error {
-	return s.onMessage(c.fenced, (*operator.Console).Close)
+	return s.onMessage(c.fenced, (*operator.Desk).Close)
 }
 
 type release struct{ fenced }
 
 // Run implements the command.
-func (r *release) Run(s *session) error { return s.onRecord(r.fenced, (*operator.Console).Release) }
+func (r *release) Run(s *session) error { return s.onRecord(r.fenced, (*operator.Desk).Release) }
 
 type cacheBust struct{ fenced }
 
 // Run implements the command.
-func (c *cacheBust) Run(s *session) error { return s.onRecord(c.fenced, (*operator.Console).CacheBust) }
+func (c *cacheBust) Run(s *session) error { return s.onRecord(c.fenced, (*operator.Desk).CacheBust) }
 
 func (s *session) onMessage(
-	f fenced, act func(*operator.Console, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
+	f fenced, act func(*operator.Desk, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
 ) error {
 	id, isMessage := f.message()
 	if !isMessage {
 		return &usageError{"it needs the id of a message: <operation>.<n>"}
 	}
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(act(console, s.ctx, id, f.asked()))
+	return s.changed(act(desk, s.ctx, id, f.asked()))
 }
 
 func (s *session) onRecord(
-	f fenced, act func(*operator.Console, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
+	f fenced, act func(*operator.Desk, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
 ) error {
 	if _, isMessage := f.message(); isMessage {
 		return &usageError{"it needs the id of an operation, without a message's number"}
 	}
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(act(console, s.ctx, idem.OperationID(f.ID), f.asked()))
+	return s.changed(act(desk, s.ctx, idem.OperationID(f.ID), f.asked()))
 }
 
 type redrive struct {
@@ -281,7 +282,7 @@ func (r *redrive) Run(s *session) error {
 	case r.Seen == "":
 		return &usageError{"redrive needs --seen"}
 	}
-	return s.onMessage(fenced{r.ID, r.Seen, r.change}, (*operator.Console).Redrive)
+	return s.onMessage(fenced{r.ID, r.Seen, r.change}, (*operator.Desk).Redrive)
 }
 
 // letters redrives what the dead-letter queue tells of; each message has its entry in the audit log.
@@ -289,14 +290,14 @@ func (r *redrive) letters(s *session) error {
 	if s.app.Letters == nil {
 		return &usageError{"this application has no dead-letter queue"}
 	}
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
 	var each func(context.Context, outbox.DeadLetter) error
 	if r.Write {
 		each = func(ctx context.Context, letter outbox.DeadLetter) error {
-			return console.RedriveLetter(ctx, letter, r.change.change(""))
+			return desk.RedriveLetter(ctx, letter, r.change.change(""))
 		}
 	}
 	report, err := s.app.Letters(s.ctx, r.Max, each)
@@ -313,25 +314,25 @@ type reconcile struct {
 
 // Run implements the command.
 func (r *reconcile) Run(s *session) error {
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
 	if id, isMessage := messageIn(r.ID); isMessage {
-		return s.changed(console.ReconcileMessage(s.ctx, id, r.change.change("")))
+		return s.changed(desk.ReconcileMessage(s.ctx, id, r.change.change("")))
 	}
-	return s.changed(console.ReconcileRecord(s.ctx, idem.OperationID(r.ID), r.change.change("")))
+	return s.changed(desk.ReconcileRecord(s.ctx, idem.OperationID(r.ID), r.change.change("")))
 }
 
 type sweep struct{ change }
 
 // Run implements the command.
 func (w *sweep) Run(s *session) error {
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(console.Sweep(s.ctx, w.change.change("")))
+	return s.changed(desk.Sweep(s.ctx, w.change.change("")))
 }
 
 type loss struct {
@@ -343,11 +344,11 @@ type showLoss struct{}
 
 // Run implements the command.
 func (*showLoss) Run(s *session) error {
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	loss, err := console.Loss(s.ctx)
+	loss, err := desk.Loss(s.ctx)
 	if err != nil {
 		return err
 	}
@@ -361,11 +362,11 @@ type setLoss struct {
 
 // Run implements the command.
 func (l *setLoss) Run(s *session) error {
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(console.RefuseBefore(s.ctx, l.At, l.change.change("")))
+	return s.changed(desk.RefuseBefore(s.ctx, l.At, l.change.change("")))
 }
 
 type drift struct {
@@ -394,11 +395,11 @@ type audit struct {
 
 // Run implements the command.
 func (a *audit) Run(s *session) error {
-	console, err := s.console()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	entries, err := console.Entries(s.ctx, a.Since, a.Subject, a.Limit)
+	entries, err := desk.Entries(s.ctx, a.Since, a.Subject, a.Limit)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/console"
 	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
@@ -35,8 +36,8 @@ const (
 
 // App is what the application brings. Only Build is required.
 type App struct {
-	// Build makes the console, by the environment.
-	Build func(context.Context) (*operator.Console, error)
+	// Build makes the desk, by the environment.
+	Build func(context.Context) (*operator.Desk, error)
 	// Find names the operation that made something of the application's own, such as a payment, by its tenant and its id; ""
 	// where there is none. Without it inspect knows operations, messages and keys.
 	Find func(ctx context.Context, tenant, id string) (idem.OperationID, error)
@@ -46,6 +47,9 @@ type App struct {
 	Letters func(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error)
 	// Drift compares a window, writes its report, and says whether nothing drifts. Without it there is no `drift`.
 	Drift func(ctx context.Context, w Window, asJSON bool, out io.Writer) (clean bool, err error)
+	// Console completes what `idemctl console` is made with: About, Drift, times. Desk, Find and Actor are there already.
+	// Default: nothing is added.
+	Console func(*console.Config) error
 	// Commands are the application's own. Default: none.
 	Commands []Command
 }
@@ -66,24 +70,27 @@ func Main(app App) int {
 // session is one command line on its way.
 type session struct {
 	ctx context.Context
-	app App
-	out io.Writer
-	cli *commands
-	// built is the console, once it was asked for.
-	built *operator.Console
+	// until ends with the process, and not with the command line's patience.
+	until context.Context
+	app   App
+	out   io.Writer
+	errs  io.Writer
+	cli   *commands
+	// built is the desk, once it was asked for.
+	built *operator.Desk
 }
 
-// console makes the console, once. What it lacks is in the environment.
-func (s *session) console() (*operator.Console, error) {
+// desk makes the desk, once. What it lacks is in the environment.
+func (s *session) desk() (*operator.Desk, error) {
 	if s.built != nil {
 		return s.built, nil
 	}
-	console, err := s.app.Build(s.ctx)
+	desk, err := s.app.Build(s.ctx)
 	if err != nil {
 		return nil, &usageError{err.Error()}
 	}
-	s.built = console
-	return console, nil
+	s.built = desk
+	return desk, nil
 }
 
 // Run runs a command line and returns the exit code. Answers go to stdout; why there is none goes to stderr.
@@ -108,10 +115,11 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		fmt.Fprintln(stderr, "idemctl:", err)
 		return ExitUsage
 	}
+	until := ctx
 	ctx, cancel := context.WithTimeout(ctx, cli.Within)
 	defer cancel()
 	if err = cli.environment(); err == nil {
-		s := &session{ctx: ctx, app: app, out: stdout, cli: &cli}
+		s := &session{ctx: ctx, until: until, app: app, out: stdout, errs: stderr, cli: &cli}
 		err = command.Run(s, &Desk{s})
 	}
 	if err != nil {

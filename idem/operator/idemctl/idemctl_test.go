@@ -126,9 +126,9 @@ func TestWrapped(t *testing.T) {
 // seenIn is what inspect shows of it: a person copies it.
 func seenIn(w *world, id string) string {
 	w.Helper()
-	console, err := w.app.Build(w.Context())
+	desk, err := w.app.Build(w.Context())
 	w.ok(err)
-	story, err := console.Inspect(w.Context(), id)
+	story, err := desk.Inspect(w.Context(), id)
 	w.ok(err)
 	if strings.Contains(id, ".") {
 		return string(story.Messages[0].Seen)
@@ -221,7 +221,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("%q: %s", args, errs)
 		}
 	}
-	w.app.Build = func(context.Context) (*operator.Console, error) { return nil, errors.New("no OUTBOX_TABLE") }
+	w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, errors.New("no OUTBOX_TABLE") }
 	w.types(idemctl.ExitUsage, "inspect", id)
 }
 

@@ -24,7 +24,7 @@ type Reasoned struct {
 	Write  bool   `help:"Do it. Without it nothing is changed, and what would be done is said."`
 }
 
-// Change is what [operator.Console.Do] takes.
+// Change is what [operator.Desk.Do] takes.
 func (r Reasoned) Change() operator.Change {
 	return operator.Change{Actor: r.Actor, Reason: r.Reason, DryRun: !r.Write}
 }
@@ -32,19 +32,19 @@ func (r Reasoned) Change() operator.Change {
 // ErrDiffers says that what a command has looked at is not as it must be. The answer says in what; the exit code is [ExitRefused].
 var ErrDiffers = errors.New("idemctl: it is not as it must be")
 
-// Desk is what a command of the application's own works with.
+// Desk is the operator's desk as a command of the application's own sees it.
 type Desk struct{ s *session }
 
 // Context ends with the command line's patience.
 func (d *Desk) Context() context.Context { return d.s.ctx }
 
-// Do carries a task out at the application's console.
+// Do carries a task out at the application's desk.
 func (d *Desk) Do(t operator.Task, ch operator.Change) (operator.Result, error) {
-	console, err := d.s.console()
+	desk, err := d.s.desk()
 	if err != nil {
 		return operator.Result{}, err
 	}
-	return console.Do(d.s.ctx, t, ch)
+	return desk.Do(d.s.ctx, t, ch)
 }
 
 // Unfinished says whether an error leaves nothing to show: not where a change was made and only its entry could not be ended.

@@ -54,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	w.ok(err)
 	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, topic("payments.charges", nothing), topic("payments.legacy", nil))
 	w.ok(err)
-	console, err := operator.New(operator.Config{
+	desk, err := operator.New(operator.Config{
 		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: memlog.New(),
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 		Now: clock, Random: w.mint.Random,
 	})
 	w.ok(err)
-	w.app = idemctl.App{Build: func(context.Context) (*operator.Console, error) { return console, nil }}
+	w.app = idemctl.App{Build: func(context.Context) (*operator.Desk, error) { return desk, nil }}
 	return w
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/idem-go/idem-aws/localstack/progress"
 	"github.com/idem-go/idem-aws/localstack/rehearsal"
 	"github.com/idem-go/idem-aws/localstack/stack"
@@ -20,7 +22,7 @@ type runCommand struct {
 	Raw    bool `help:"Print log lines as they were logged."`
 }
 
-// Run ends without an error on Ctrl-C while it follows the logs.
+// Run ends without an error on Ctrl-C while it follows the logs. The operator's console is served meanwhile.
 func (c runCommand) Run(s call) error {
 	opened, err := s.stack()
 	if err != nil {
@@ -32,7 +34,18 @@ func (c runCommand) Run(s call) error {
 	if err := opened.Story(s.ctx); err != nil || c.NoLogs {
 		return err
 	}
-	return opened.Logs(s.ctx, c.Raw)
+	ctx, cancel := context.WithCancel(s.ctx)
+	var console errgroup.Group
+	console.Go(func() error {
+		err := opened.Console(ctx)
+		if err != nil && ctx.Err() == nil { // the logs are worth following without it
+			s.out.Line("console: %v", err)
+		}
+		return nil
+	})
+	err = opened.Logs(s.ctx, c.Raw)
+	cancel()
+	return errors.Join(err, console.Wait())
 }
 
 type upCommand struct{}

@@ -14,13 +14,13 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Store is what a console reads. dynamo.Store and its decorators implement it.
+// Store is what a desk reads. dynamo.Store and its decorators implement it.
 type Store interface {
 	storage.Store
 	outbox.Store
 }
 
-// Config is what a console works with. Store, Engine, Topics, WakeUps, DeadLetters and Audit are required.
+// Config is what a desk works with. Store, Engine, Topics, WakeUps, DeadLetters and Audit are required.
 type Config struct {
 	Store       Store
 	Engine      *idem.Engine
@@ -38,12 +38,12 @@ type Config struct {
 	// Random is a cryptographic source of randomness, for the entries' ids. Default crypto/rand.Reader.
 	Random io.Reader
 	// Logger gets a line for each change, and what could not be written into the audit log. Default slog.Default(), as it is when
-	// the console is made; slog.New(slog.DiscardHandler) silences it.
+	// the desk is made; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }
 
-// Console is an operator's desk. It is safe for concurrent use.
-type Console struct {
+// Desk is an operator's desk. It is safe for concurrent use.
+type Desk struct {
 	cfg      Config
 	operator *outbox.Operator
 	closer   *outbox.Operator
@@ -51,8 +51,8 @@ type Console struct {
 	mint     storage.IDGenerator
 }
 
-// New returns a console, or an [*idem.ConfigError].
-func New(cfg Config) (*Console, error) {
+// New returns a desk, or an [*idem.ConfigError].
+func New(cfg Config) (*Desk, error) {
 	if cfg.Store == nil || cfg.Engine == nil || cfg.Audit == nil {
 		return nil, &idem.ConfigError{Field: "Config.Store, Config.Engine, Config.Audit", Value: nil, Rule: "must be given"}
 	}
@@ -65,21 +65,21 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	c := &Console{cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}
+	d := &Desk{cfg: cfg, mint: storage.IDGenerator{Random: cfg.Random}}
 	open := opened{cfg.Store}
 	var err error
-	if c.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+	if d.operator, err = outbox.NewOperator(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
-	if c.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
+	if d.closer, err = outbox.NewOperator(cfg.Store, cfg.Topics, cfg.WakeUps, cfg.DeadLetters); err != nil {
 		return nil, err
 	}
 	worker, err := outbox.NewWorker(open, cfg.Topics, cfg.WakeUps, cfg.DeadLetters)
 	if err != nil {
 		return nil, err
 	}
-	c.runner, err = outbox.NewRunner(worker, cfg.Engine, cfg.Probes)
-	return c, err
+	d.runner, err = outbox.NewRunner(worker, cfg.Engine, cfg.Probes)
+	return d, err
 }
 
 // ErrSealed: the message is encrypted, and this desk has no key that opens it. It is left alone.
@@ -97,15 +97,15 @@ func (o opened) Message(ctx context.Context, id idem.MessageID) (*storage.Messag
 	return m, err
 }
 
-func (c *Console) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Millisecond) }
+func (d *Desk) now() time.Time { return d.cfg.Now().UTC().Truncate(time.Millisecond) }
 
 // record reads the record of this incarnation; nil where there is none any more.
-func (c *Console) record(ctx context.Context, id idem.OperationID) (*storage.Record, error) {
+func (d *Desk) record(ctx context.Context, id idem.OperationID) (*storage.Record, error) {
 	key, err := id.RecordKey()
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.cfg.Store.Get(ctx, key)
+	r, err := d.cfg.Store.Get(ctx, key)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("operator: read record: %w", err)

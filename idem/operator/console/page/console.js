@@ -1,0 +1,46 @@
+// Keeps the parts of a page that are marked data-live up to date, by reading the page again. What may be done (data-fence) is
+// never replaced: a person decides about what they saw, and is told when that is not there any more.
+(() => {
+  "use strict";
+  const every = 5000, within = 8000, stopAfter = 30 * 60 * 1000;
+  const begun = Date.now();
+  const note = document.getElementById("live-note");
+  let failures = 0;
+  const say = (text) => { if (note && note.textContent !== text) note.textContent = text; };
+  const again = () => setTimeout(refresh, Math.min(every * 2 ** failures, 60000));
+
+  async function refresh() {
+    if (Date.now() - begun > stopAfter) return say("Live updates have ended.");
+    if (document.hidden) return again();
+    try {
+      const answer = await fetch(location.href, { redirect: "error", cache: "no-store", signal: AbortSignal.timeout(within) });
+      if (!answer.ok) throw new Error(answer.status);
+      swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      failures = 0;
+      say("Live.");
+    } catch {
+      failures++;
+      say("Live updates fail: this page may be out of date.");
+    }
+    again();
+  }
+
+  function swap(fresh) {
+    for (const old of document.querySelectorAll("[data-live]")) {
+      const next = fresh.getElementById(old.id);
+      if (!next || next.innerHTML === old.innerHTML || old.contains(document.activeElement)) continue;
+      if (old.querySelector("details[open]")) next.querySelector("details")?.setAttribute("open", "");
+      const scrolled = old.querySelector(".scroll")?.scrollLeft;
+      old.replaceWith(next);
+      if (scrolled) next.querySelector(".scroll").scrollLeft = scrolled;
+    }
+    const fence = document.querySelector("[data-fence]"), now = fresh.querySelector("[data-fence]");
+    if (fence && now && fence.dataset.fence !== now.dataset.fence) {
+      document.getElementById("changed").hidden = false;
+      fence.classList.add("outdated");
+    }
+  }
+
+  say("Live.");
+  again();
+})();

@@ -1,0 +1,162 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/operator"
+)
+
+// plan is a change that was asked for, tried without writing, and shown. It is made at most once, however often its form comes.
+type plan struct {
+	id    string
+	of    action
+	asked asked
+	at    time.Time
+	by    *session
+
+	mu sync.Mutex
+	// made says that it was begun; with result and err of how it ended.
+	made   bool
+	result operator.Result
+	err    error
+}
+
+// plans are the changes of this console's life, the latest of them.
+type plans struct {
+	mu   sync.Mutex
+	byID map[string]*plan
+	// order has the oldest first.
+	order []string
+}
+
+func (p *plans) add(one *plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byID == nil {
+		p.byID = map[string]*plan{}
+	}
+	if len(p.order) >= plansMax {
+		delete(p.byID, p.order[0])
+		p.order = p.order[1:]
+	}
+	p.byID[one.id] = one
+	p.order = append(p.order, one.id)
+}
+
+// of returns the plan that the browser was shown; nil where there is none any more.
+func (p *plans) of(id string, by *session) *plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.byID[id]; one != nil && one.by == by {
+		return one
+	}
+	return nil
+}
+
+// change is who changes it, why, and about what they saw.
+func (c *Console) change(a asked, of action, dry bool) operator.Change {
+	ch := operator.Change{Actor: c.cfg.Actor, Reason: a.Reason, Seen: a.Seen, DryRun: dry}
+	if of.Unfenced {
+		ch.Seen = ""
+	}
+	return ch
+}
+
+// planChange tries a change without writing, and shows what it would do.
+func (c *Console) planChange(w http.ResponseWriter, r *http.Request) error {
+	a, err := askedIn(r.PostForm)
+	if err != nil {
+		return err
+	}
+	of, known := actionOf(a.Action, a.Subject)
+	if !known {
+		return &operator.InvalidError{Field: "change", Rule: "is not one that can be made there"}
+	}
+	if err := a.judged(of); err != nil {
+		return err
+	}
+	if _, err := of.make(r.Context(), c.cfg.Desk, a, c.change(a, of, true)); err != nil {
+		return err
+	}
+	id, err := c.mint()
+	if err != nil {
+		return err
+	}
+	c.plans.add(&plan{id: id, of: of, asked: a, at: c.now(), by: sessionOf(r)})
+	http.Redirect(w, r, "/plan/"+id, http.StatusSeeOther)
+	return nil
+}
+
+var errNoPlan = &pageError{http.StatusNotFound, "This change is not known here: it was planned by another browser, too long ago, or before the console started again. The audit log has what was made."}
+
+// planPage is a plan as its page shows it.
+type planPage struct {
+	ID          string
+	Of          action
+	Asked       asked
+	Will, Not   []string
+	Operation   string
+	Actor       string
+	Made, Again bool
+	Result      operator.Result
+	Failed      string
+	Stale       *operator.StaleError
+	// Unlogged says that it was made, and that the audit log could not be told.
+	Unlogged bool
+}
+
+func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
+	p := c.plans.of(r.PathValue("id"), sessionOf(r))
+	if p == nil {
+		return errNoPlan
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	page := planPage{
+		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of), Not: p.asked.not(p.of), Operation: operationOf(p.asked.Subject),
+		Actor: c.cfg.Actor, Made: p.made, Again: r.URL.Query().Has("again"), Result: p.result, Stale: staleOf(p.err),
+	}
+	title, status := "Confirm: "+p.of.Label, http.StatusOK
+	if p.made {
+		title = "Done: " + p.of.Label
+	}
+	if p.err != nil {
+		status, title = statusOf(p.err)
+		page.Failed = sentence(p.err.Error())
+		var unlogged *operator.UnloggedError
+		page.Unlogged = errors.As(p.err, &unlogged)
+	}
+	c.render(w, r, status, "plan", title, page)
+	return nil
+}
+
+// makeChange makes a planned change, once. Whoever sends the form again is shown what came of it. A browser that goes does
+// not end it.
+func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
+	p := c.plans.of(r.PathValue("id"), sessionOf(r))
+	if p == nil {
+		c.fail(w, r, errNoPlan)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	address := "/plan/" + url.PathEscape(p.id)
+	switch {
+	case p.made:
+		address += "?again=1"
+	case c.now().Sub(p.at) > planAge:
+		c.fail(w, r, &pageError{http.StatusConflict, "This change was planned too long ago. Nothing was changed: look at the operation again."})
+		return
+	default:
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.cfg.ChangeWithin)
+		defer cancel()
+		p.made = true
+		p.result, p.err = p.of.make(ctx, c.cfg.Desk, p.asked, c.change(p.asked, p.of, false))
+	}
+	http.Redirect(w, r, address, http.StatusSeeOther)
+}

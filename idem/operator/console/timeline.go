@@ -1,0 +1,220 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Tone is how a mark or a state is coloured; what it says never hangs on that alone.
+type tone string
+
+const (
+	plain   tone = "plain"
+	good    tone = "good"
+	waiting tone = "waiting"
+	bad     tone = "bad"
+	person  tone = "person"
+)
+
+// mark is one moment of an operation that is stored.
+type mark struct {
+	At   time.Time
+	Lane int
+	// Title says what it was, and Detail what else is known of it.
+	Title, Detail string
+	Tone          tone
+	// Planned says that it is still to come.
+	Planned bool
+}
+
+// bar is a span of time on a lane; one that is open has not ended.
+type bar struct {
+	From, To time.Time
+	Lane     int
+	Title    string
+	Tone     tone
+	Open     bool
+}
+
+// timeline is what is stored of an operation's times. Nothing in it is guessed: what nobody has written is in Missing.
+type timeline struct {
+	Lanes []string
+	Marks []mark
+	Bars  []bar
+	// Missing says what is not recorded.
+	Missing []string
+	Now     time.Time
+}
+
+// The first lanes; the messages' are between them and the last two, which are the provider's and the operators'.
+const laneRecord = 0
+
+// timelineOf draws up the timeline of a story. A time that is zero is not there.
+func timelineOf(s operator.Story, facts Facts, now time.Time) timeline {
+	t := timeline{Lanes: []string{"Record"}, Now: now}
+	t.record(s.Record)
+	for i, m := range s.Messages {
+		t.Lanes = append(t.Lanes, fmt.Sprintf("Message %d", i+1))
+		t.message(m, i+1)
+	}
+	if len(facts.Objects) > 0 {
+		t.Lanes = append(t.Lanes, "Provider")
+		t.provider(facts.Objects, len(t.Lanes)-1)
+	}
+	if len(s.Audit) > 0 {
+		t.Lanes = append(t.Lanes, "Operators")
+		t.operators(s.Audit, len(t.Lanes)-1)
+	}
+	if len(s.Messages) > 0 {
+		t.Missing = append(t.Missing,
+			"When the stream, the queue or a sweep woke a worker, and what a webhook or a probe said that changed nothing: not recorded.",
+			"Who settled a message, a worker, the sweep, the reconciler or a webhook: not recorded. The log has it.")
+	}
+	slices.SortStableFunc(t.Marks, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Lane, b.Lane)) })
+	for i := range t.Marks {
+		t.Marks[i].Planned = t.Marks[i].At.After(now)
+	}
+	return t
+}
+
+func (t *timeline) add(at time.Time, lane int, tone tone, title, detail string) {
+	if !at.IsZero() {
+		t.Marks = append(t.Marks, mark{At: at, Lane: lane, Title: title, Detail: detail, Tone: tone})
+	}
+}
+
+func (t *timeline) record(r *operator.RecordView) {
+	if r == nil {
+		t.Missing = append(t.Missing, "The record was removed when it had expired: when the request came and when it was answered is not recorded any more.")
+		return
+	}
+	began := "Request executed"
+	if r.Kind == idem.KindAtomic || r.Kind == idem.KindWrapped {
+		began = "Key reserved"
+	}
+	t.add(r.CreatedAt, laneRecord, plain, began, fmt.Sprintf("%s, %s", r.Operation, r.Kind))
+	t.add(r.DoneAt, laneRecord, toneOfRecord(r.State), "Final answer stored", recordEnd(r))
+	t.add(r.ExpiresAt, laneRecord, plain, "Record expires", "until then every retry gets the stored answer")
+	switch r.State {
+	case storage.StateInProgress:
+		t.add(r.LeaseUntil, laneRecord, waiting, "Lease ends", "")
+		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "held by an execution", Tone: waiting, Open: true})
+	case storage.StatePending, storage.StateUnknown:
+		t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: t.Now, Lane: laneRecord, Title: "no final answer yet", Tone: waiting, Open: true})
+	case storage.StateCompleted, storage.StateFailed:
+		if !r.DoneAt.IsZero() {
+			t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: r.DoneAt, Lane: laneRecord, Title: "until the final answer", Tone: plain})
+		}
+	}
+	if r.DoneAt.IsZero() && r.State.Final() {
+		t.Missing = append(t.Missing, "When the final answer was stored: not recorded.")
+	}
+	if r.Attempts > 1 {
+		t.Missing = append(t.Missing, fmt.Sprintf("The handler has executed %d times; when the earlier ones were is not recorded.", r.Attempts))
+	}
+	t.Missing = append(t.Missing, "Retries of the client that were answered from the record: not recorded.")
+}
+
+func recordEnd(r *operator.RecordView) string {
+	if r.ResponseStatus == 0 {
+		return string(r.State)
+	}
+	return fmt.Sprintf("%s, status %d", r.State, r.ResponseStatus)
+}
+
+func (t *timeline) message(m operator.MessageView, lane int) {
+	t.add(m.CreatedAt, lane, plain, "Message committed", m.Topic)
+	t.add(m.FirstClaimedAt, lane, plain, "First claimed by a worker", "")
+	if m.State.Final() {
+		t.add(m.OpenSince, lane, plain, "Call sent", "the first that was open when the message ended")
+	} else {
+		t.add(m.OpenSince, lane, bad, "Call sent whose outcome is not known", "the provider may have executed it from here on")
+	}
+	t.add(m.ClearedAt, lane, plain, "Proven that the provider had nothing", "")
+	t.add(m.RedrivenAt, lane, person, "Started again by an operator", "")
+	t.add(m.DoneAt, lane, toneOfMessage(m.State), "Message "+string(m.State), m.Reference)
+	switch m.State {
+	case storage.MessagePending:
+		t.add(m.NextAttemptAt, lane, waiting, "Attempt due", "")
+	case storage.MessageClaimed:
+		t.add(m.LeaseUntil, lane, waiting, "Claim ends", "")
+	}
+	open := bar{From: m.CreatedAt, To: m.DoneAt, Lane: lane, Title: string(m.State), Tone: toneOfMessage(m.State)}
+	if !m.State.Final() {
+		open.To, open.Open = t.Now, true
+	}
+	if !open.To.IsZero() {
+		t.Bars = append(t.Bars, open)
+	}
+	name := t.Lanes[lane]
+	switch {
+	case m.Attempts > 1:
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d calls without a definite answer were counted; their single times are not recorded.", name, m.Attempts))
+	case m.Attempts == 1 && m.OpenSince.IsZero():
+		t.Missing = append(t.Missing, name+": when the call was made that gave no definite answer is not recorded.")
+	case m.Attempts == 0 && m.FirstClaimedAt.IsZero() && !m.State.Final():
+		t.Missing = append(t.Missing, name+": no claim and no call is recorded.")
+	}
+	if m.Died > 0 {
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d claims ended without a word; when is not recorded.", name, m.Died))
+	}
+	if m.State.Final() && m.DoneAt.IsZero() {
+		t.Missing = append(t.Missing, name+": when it ended is not recorded.")
+	}
+}
+
+func (t *timeline) provider(objects []Object, lane int) {
+	for _, o := range objects {
+		if o.At.IsZero() {
+			t.Missing = append(t.Missing, "The provider does not say when it made "+o.Reference+".")
+		}
+		t.add(o.At, lane, toneOfOutcome(o.Outcome), "Provider made "+o.Reference, o.Outcome)
+	}
+}
+
+func (t *timeline) operators(entries []operator.Entry, lane int) {
+	for _, e := range entries {
+		tone := person
+		if e.State == operator.EntryFailed || e.State == operator.EntryIntended {
+			tone = bad
+		}
+		t.add(e.At, lane, tone, fmt.Sprintf("%s by %s: %s", e.Action, e.Actor, e.State), e.Reason)
+	}
+}
+
+func toneOfMessage(s storage.MessageState) tone {
+	switch s {
+	case storage.MessageDelivered:
+		return good
+	case storage.MessageUnknown, storage.MessageDead:
+		return bad
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced:
+		return waiting
+	}
+	return plain
+}
+
+func toneOfRecord(s storage.State) tone {
+	switch s {
+	case storage.StateCompleted:
+		return good
+	case storage.StateUnknown, storage.StateFailed:
+		return bad
+	case storage.StateInProgress, storage.StatePending:
+		return waiting
+	}
+	return plain
+}
+
+func toneOfOutcome(outcome string) tone {
+	if outcome == string(storage.MessageDelivered) {
+		return good
+	}
+	return plain
+}

@@ -1,0 +1,135 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// story is a chain of two messages: one that ended, and one that is unknown, about which an operator did something.
+func story() (operator.Story, Facts) {
+	return operator.Story{
+			Record: &operator.RecordView{State: storage.StatePending, Kind: idem.KindDeferred, Operation: "payouts.create", CreatedAt: noon},
+			Messages: []operator.MessageView{
+				{State: storage.MessageDelivered, Topic: "screenings", Reference: "scr_1", CreatedAt: noon, FirstClaimedAt: noon, OpenSince: noon, DoneAt: noon.Add(time.Second)},
+				{State: storage.MessageUnknown, Topic: "payouts", Attempts: 3, Died: 1, CreatedAt: noon.Add(time.Second), FirstClaimedAt: noon.Add(2 * time.Second), OpenSince: noon.Add(2 * time.Second)},
+			},
+			Audit: []operator.Entry{{At: noon.Add(time.Minute), Actor: "ada", Action: "close", State: operator.EntryRefused, Reason: "ticket 17"}},
+		}, Facts{Objects: []Object{
+			{Reference: "scr_1", Outcome: "delivered", At: noon.Add(time.Millisecond)}, {Reference: "po_1"},
+		}}
+}
+
+// Every time that is stored is a mark on its lane, in order; what is not stored has no mark, and is listed.
+func TestTimelineHasWhatIsStoredAndNothingElse(t *testing.T) {
+	s, facts := story()
+	got := timelineOf(s, facts, noon.Add(time.Hour))
+	var marks []string
+	for _, m := range got.Marks {
+		marks = append(marks, got.Lanes[m.Lane]+" "+m.At.Sub(noon).String()+" "+m.Title)
+	}
+	want := []string{
+		"Record 0s Request executed", "Message 1 0s Message committed", "Message 1 0s First claimed by a worker", "Message 1 0s Call sent",
+		"Provider 1ms Provider made scr_1", "Message 1 1s Message delivered", "Message 2 1s Message committed", "Message 2 2s First claimed by a worker",
+		"Message 2 2s Call sent whose outcome is not known", "Operators 1m0s close by ada: refused",
+	}
+	if !slices.Equal(marks, want) {
+		t.Errorf("marks\n%s\nwant\n%s", strings.Join(marks, "\n"), strings.Join(want, "\n"))
+	}
+	missing := strings.Join(got.Missing, "\n")
+	for _, text := range []string{
+		"Message 2: 3 calls without a definite answer", "Message 2: 1 claims ended without a word", "The provider does not say when it made po_1", "woke a worker", "Who settled a message",
+	} {
+		if !strings.Contains(missing, text) {
+			t.Errorf("no %q in\n%s", text, missing)
+		}
+	}
+	for _, bare := range []operator.Story{
+		{Messages: []operator.MessageView{{State: storage.MessageDelivered}}}, {Record: &operator.RecordView{State: storage.StateCompleted}},
+	} {
+		if got := timelineOf(bare, Facts{}, noon); len(got.Marks) != 0 || !strings.Contains(strings.Join(got.Missing, "\n"), "not recorded") {
+			t.Errorf("times out of nothing: %+v", got)
+		}
+	}
+}
+
+func TestTimelineTellsWhatIsToCome(t *testing.T) {
+	s := operator.Story{
+		Record:   &operator.RecordView{State: storage.StateInProgress, Kind: idem.KindWrapped, CreatedAt: noon, LeaseUntil: noon.Add(time.Minute)},
+		Messages: []operator.MessageView{{State: storage.MessagePending, CreatedAt: noon, NextAttemptAt: noon.Add(time.Hour)}, {State: storage.MessageClaimed, CreatedAt: noon, LeaseUntil: noon.Add(time.Second)}},
+	}
+	for _, m := range timelineOf(s, Facts{}, noon.Add(2*time.Second)).Marks {
+		if want := m.Title == "Lease ends" || m.Title == "Attempt due"; m.Planned != want {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// Whatever lies on top of each other in time stays apart in the picture, and within it.
+func TestPicture(t *testing.T) {
+	s, facts := story()
+	line := timelineOf(s, facts, noon.Add(time.Hour))
+	p := draw(line)
+	if len(p.Dots) != len(line.Marks) || len(p.Lanes) != len(line.Lanes) || len(p.Lines) != 3 {
+		t.Fatalf("%+v", p)
+	}
+	places := map[[2]int]bool{}
+	for i, d := range p.Dots {
+		if d.N != i+1 || places[[2]int{d.X, d.Y}] || d.X < labelWidth || d.X > p.Width || d.Y > p.Height {
+			t.Errorf("dot %+v", d)
+		}
+		places[[2]int{d.X, d.Y}] = true
+		if i > 0 && line.Marks[i].At.After(line.Marks[i-1].At) && d.X <= p.Dots[i-1].X && d.Y == p.Dots[i-1].Y {
+			t.Errorf("dot %+v is not after %+v", d, p.Dots[i-1])
+		}
+	}
+	for _, l := range p.Lines {
+		if l.X < labelWidth || l.Width < 1 || l.X+l.Width > p.Width {
+			t.Errorf("line %+v", l)
+		}
+	}
+	if got := p.Gaps[0].Text + " " + p.Gaps[len(p.Gaps)-1].Text; got != "+1 ms +59 min" {
+		t.Errorf("gaps %q", got)
+	}
+	if empty := draw(timeline{Now: noon}); empty.Width <= 0 || len(empty.Dots) != 0 {
+		t.Errorf("%+v", empty)
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 999 * time.Millisecond: "999 ms", 1500 * time.Millisecond: "1.5 s", 59 * time.Second: "59 s", 90 * time.Second: "1 min 30 s",
+		time.Hour: "1 h", 25 * time.Hour: "1 d 1 h", 49*time.Hour + time.Minute: "2 d 1 h", -2 * time.Second: "-2.0 s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%s is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// How it stands is said in a sentence, of what keeps it first.
+func TestSummaries(t *testing.T) {
+	message := func(state storage.MessageState) operator.Story {
+		return operator.Story{Messages: []operator.MessageView{{State: storage.MessageDelivered}, {State: state, Topic: "t", CreatedAt: noon, OpenSince: noon}}}
+	}
+	record := func(state storage.State) operator.Story {
+		return operator.Story{Record: &operator.RecordView{State: state, CreatedAt: noon, ResponseStatus: 201}}
+	}
+	for want, s := range map[string]operator.Story{
+		"is dead": message(storage.MessageDead), "is unknown for 1 min: its call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
+		"is claimed": message(storage.MessageClaimed), "waits for a worker for 1 min": message(storage.MessagePending), "its record was removed": {},
+		"It is unknown for 1 min: its handler": record(storage.StateUnknown), "An execution has held it for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
+		"It has failed. Every retry gets the stored answer, status 201": record(storage.StateFailed), "Nothing happened": record(storage.StateFailedRetryable), "It is completed": record(storage.StateCompleted),
+	} {
+		if got, tone := summary(s, noon.Add(time.Minute)); !strings.Contains(got, want) || tone == "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/console"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// The overview counts what stands in each queue, and shows the first of it.
+func TestOverview(t *testing.T) {
+	w := newWorld(t)
+	b := w.served()
+	b.shows(b.get(http.StatusOK, "/"), "nothing", "None.")
+	for range 7 {
+		w.operation(deferred, unknown)
+	}
+	w.operation(wrapped)
+	w.operation(deferred, dead)
+	w.advance(90 * time.Second)
+	_, err := w.store.SetRefuseBefore(t.Context(), noon)
+	w.ok(err)
+	page := b.get(http.StatusOK, "/")
+	b.shows(page, `<span class="number">8</span> unknown`, `<span class="number">1</span> dead`, `<span class="number">0</span> stuck`, "1 min 30 s", "After a loss of data")
+	if n := strings.Count(page, `class="state bad">unknown`); n != 5 {
+		t.Errorf("%d rows of unknown:\n%s", n, page)
+	}
+}
+
+// A queue is paged: every entry is on one page, none is on two.
+func TestQueuesArePaged(t *testing.T) {
+	w := newWorld(t)
+	want := map[string]bool{}
+	for range 60 {
+		want[string(w.operation(deferred, unknown).Message(1))] = true
+	}
+	b := w.served()
+	seen, path := map[string]bool{}, "/queue/unknown"
+	for n := 0; ; n++ {
+		page := b.get(http.StatusOK, path)
+		b.shows(page, "<strong>60</strong>")
+		for id := range want {
+			if strings.Contains(page, ">"+id+"<") {
+				if seen[id] {
+					t.Errorf("%s is shown twice", id)
+				}
+				seen[id] = true
+			}
+		}
+		if n == 2 {
+			if strings.Contains(page, ">More<") {
+				t.Error("there are more than three pages")
+			}
+			break
+		}
+		path = "/queue/unknown?" + b.link(page, "/queue/unknown?after=").Encode()
+	}
+	if len(seen) != len(want) {
+		t.Errorf("%d of %d are shown", len(seen), len(want))
+	}
+	b.shows(b.get(http.StatusOK, "/queue/unknown?tenant=bolt"), "Nothing stands here", "<strong>0</strong>")
+	b.shows(b.get(http.StatusOK, "/queue/dead"), "Nothing stands here")
+	b.get(http.StatusNotFound, "/queue/other")
+	b.get(http.StatusBadRequest, "/queue/unknown?after=nonsense")
+}
+
+// An operation's page has its picture, what is not recorded, its record, messages, the provider's objects, and what was done.
+func TestOperationPage(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, delivered, unknown)
+	w.known = told{
+		Name: "payment pay_1", Fields: []console.Field{{Name: "Amount", Value: "1999 EUR"}},
+		Objects: []console.Object{
+			{Message: id.Message(1), Reference: "ch_1", Outcome: "delivered", At: noon.Add(1500 * time.Millisecond), Fields: []console.Field{{Name: "Status", Value: "succeeded"}}},
+			{Message: id.Message(2), Reference: "ch_2", Outcome: "delivered"},
+		},
+		Unasked: map[idem.MessageID]string{id.Message(2): "no route"},
+	}
+	w.advance(time.Hour)
+	b := w.served()
+	page := b.get(http.StatusOK, "/operation/"+string(id))
+	b.shows(page, "<svg", string(id), "Message 2 of 2 (payments.charges) is unknown for 59 min 59 s", "59 min 59 s", "pay_1", "1999 EUR", "ch_1", "ch_2", "could not be asked: no route",
+		"Call sent whose outcome is not known", "Provider made ch_1", "The provider does not say when it made ch_2", "not recorded", "Message delivered", "12:00:01.500 UTC",
+		"Who settled a message", "resolve")
+	// What the provider shows settles the message that is open, with its reference, and not the one that has ended.
+	form := b.link(page, "/change?action=resolve&amp;outcome=delivered")
+	if form.Get("subject") != string(id.Message(2)) || form.Get("reference") != "ch_2" || strings.Count(page, "Resolve with this as evidence") != 1 {
+		t.Errorf("%v", form)
+	}
+	if by := b.get(http.StatusOK, "/operation/"+string(id.Message(2))); !strings.Contains(by, string(id)) {
+		t.Error("not found by its message")
+	}
+	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(wrapped))), "its handler may have done what it was asked for")
+	w.known = nil
+	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(completed, delivered))), "It is completed", "The application tells the console nothing", "Final answer stored", "Record expires", "still to come")
+	b.get(http.StatusBadRequest, "/operation/nonsense")
+	b.get(http.StatusNotFound, "/operation/"+string(id[:len(id)-4])+"AAAA")
+}
+
+// An operation is found by its id, a message's, the begin of an id that stands in a queue or the log, the application's own id,
+// and the client's key; the key is nowhere afterwards.
+func TestFind(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, unknown)
+	key := idem.Scope{Tenant: tenant, Operation: "payments.create", Key: secret}
+	byKey := w.operation(func(r *storage.Record) { completed(r); r.Key = key.RecordKey() }, delivered)
+	w.cfg.Find = func(_ context.Context, of, name string) (idem.OperationID, error) {
+		switch {
+		case name == "pay_down":
+			return "", errors.New("down")
+		case of == tenant && name == "pay_1":
+			return byKey, nil
+		}
+		return "", nil
+	}
+	b := w.served()
+	page := func(id idem.OperationID) string { return "/operation/" + string(id) }
+	for query, want := range map[string]string{
+		string(id): page(id), string(id.Message(1)): page(id), "  " + string(id) + " ": page(id), string(id)[:20]: page(id),
+		string(byKey): page(byKey),
+	} {
+		res := b.do(b.request(http.MethodGet, "/find?"+url.Values{"id": {query}}.Encode(), nil))
+		if res.Code != http.StatusSeeOther || res.Header().Get("Location") != want {
+			t.Errorf("%q: %d %s, want %s", query, res.Code, res.Header().Get("Location"), want)
+		}
+	}
+	if res := b.do(b.request(http.MethodGet, "/find?id=pay_1&tenant=acme", nil)); res.Header().Get("Location") != page(byKey) {
+		t.Errorf("%d %s", res.Code, res.Body)
+	}
+	b.shows(b.get(http.StatusNotFound, "/find?id=pay_1&tenant=bolt"), "Nothing is known under pay_1 of bolt")
+	b.get(http.StatusNotFound, "/find?id="+string(byKey)[:20]) // it stands in no queue, and nobody has changed it
+	b.get(http.StatusNotFound, "/find?id=op_")
+	b.get(http.StatusBadGateway, "/find?id=pay_down&tenant=acme")
+	b.shows(b.get(http.StatusOK, "/find"), "By the client")
+
+	form := url.Values{"tenant": {tenant}, "operation": {"payments.create"}, "key": {secret}}
+	if to := b.post(http.StatusSeeOther, "/key", form); to != page(byKey) {
+		t.Errorf("leads to %s", to)
+	}
+	form.Set("key", secret+"?")
+	b.post(http.StatusNotFound, "/key", form)
+	form.Del("tenant")
+	b.post(http.StatusBadRequest, "/key", form)
+	b.get(http.StatusNotFound, "/key?key=order-17") // a key in an address would be in the browser's history
+}
+
+func TestAuditLog(t *testing.T) {
+	w := newWorld(t)
+	b := w.served()
+	b.shows(b.get(http.StatusOK, "/audit"), "Nothing was changed")
+	for i := range 120 {
+		w.ok(w.log.Begin(t.Context(), operator.Entry{ID: fmt.Sprint("au_", i), At: noon, Actor: "bob", Action: "close", Subject: fmt.Sprint("subject-", i), Reason: "why", State: operator.EntryIntended}))
+	}
+	page := b.get(http.StatusOK, "/audit")
+	b.shows(page, "bob", "intended", "The newest 100 are shown")
+	if n := strings.Count(page, "subject-"); n != 100 {
+		t.Errorf("%d entries", n)
+	}
+	if page = b.get(http.StatusOK, "/audit?subject=subject-7&since=24h0m0s"); strings.Count(page, "close subject-7") != 11 {
+		t.Error(page)
+	}
+	b.get(http.StatusBadRequest, "/audit?since=long")
+	b.get(http.StatusBadRequest, "/audit?since=99999h")
+}
+
+// A comparison is made on request, once at a time, and its last result stays.
+func TestDrift(t *testing.T) {
+	w := newWorld(t)
+	asked, answer := make(chan string), make(chan error)
+	w.cfg.Drift = func(ctx context.Context, tenant string) (console.Drift, error) {
+		asked <- tenant
+		d := console.Drift{Fields: []console.Field{{Name: "Compared", Value: "3 rows"}}}
+		for i := range 250 {
+			d.Findings = append(d.Findings, console.Finding{Kind: "missing_here", Tenant: "acme", Entry: fmt.Sprint("pay_", i), Sides: []string{"payment absent", "provider charge ch_1"}})
+		}
+		return d, <-answer
+	}
+	b := w.served()
+	b.shows(b.get(http.StatusOK, "/drift"), "None was asked for yet")
+	b.post(http.StatusSeeOther, "/drift", url.Values{"tenant": {"acme"}})
+	if got := <-asked; got != "acme" {
+		t.Errorf("asked about %q", got)
+	}
+	b.post(http.StatusSeeOther, "/drift", url.Values{}) // under way: nothing is begun
+	b.shows(b.get(http.StatusOK, "/drift"), "Comparing since")
+	answer <- nil
+	page := b.until("/drift", "Of acme, begun")
+	b.shows(page, "There is drift", "missing_here", "3 rows", "50 more are not shown", "/find?id=pay_1&amp;tenant=acme")
+	b.post(http.StatusSeeOther, "/drift", url.Values{})
+	<-asked
+	answer <- errors.New("the provider is down")
+	b.shows(b.until("/drift", "The comparison failed"), "the provider is down")
+
+	w.cfg.Drift = nil
+	b = w.served()
+	b.get(http.StatusNotFound, "/drift")
+}
+
+// until reads a page until it has the text: what it waits for goes on without a request.
+func (b *browser) until(path, text string) string {
+	b.w.Helper()
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+		if page := b.get(http.StatusOK, path); strings.Contains(page, text) {
+			return page
+		}
+	}
+	b.w.Fatalf("%s never shows %q", path, text)
+	return ""
+}
+
+// Whatever text stands in a field, it is text on the page.
+func TestHostileValuesAreText(t *testing.T) {
+	const evil = `"'><script>alert(1)</script><img src=x onerror=alert(2)>{{.}}`
+	w := newWorld(t)
+	w.cfg.About, w.cfg.Actor = evil, "ada"+evil
+	id := w.operation(func(r *storage.Record) {
+		wrapped(r)
+		r.State, r.Kind, r.Tenant, r.Operation, r.LastError = storage.StatePending, idem.KindDeferred, evil, evil, evil
+	}, func(m *storage.Message) {
+		unknown(m)
+		m.Tenant, m.Topic, m.Reference, m.LastOutcome = evil, evil, evil, evil
+	})
+	record := w.operation(func(r *storage.Record) { wrapped(r); r.Tenant, r.Operation, r.LastError = evil, evil, evil })
+	w.known = told{
+		Name: evil, Fields: []console.Field{{Name: evil, Value: evil}}, Unasked: map[idem.MessageID]string{idem.MessageID(evil): evil},
+		Objects: []console.Object{{Message: id.Message(1), Reference: evil, Outcome: evil, Fields: []console.Field{{Name: evil, Value: evil}}}},
+	}
+	w.cfg.Find = func(context.Context, string, string) (idem.OperationID, error) { return "", errors.New(evil) }
+	w.cfg.Drift = func(context.Context, string) (console.Drift, error) {
+		return console.Drift{Fields: []console.Field{{Name: evil, Value: evil}}, Findings: []console.Finding{{Kind: evil, Tenant: evil, Entry: evil, Sides: []string{evil}}}}, errors.New(evil)
+	}
+	w.ok(w.log.Begin(t.Context(), operator.Entry{ID: evil, At: noon, Actor: evil, Action: evil, Subject: string(id) + evil, Tenant: evil, Reason: evil, Seen: evil, State: operator.EntryState(evil), Outcome: evil}))
+	b := w.served()
+	b.post(http.StatusSeeOther, "/drift", url.Values{"tenant": {evil}})
+	form := b.offered(record, "release")
+	form.Set("reason", evil)
+	plan := b.post(http.StatusSeeOther, "/change", form)
+	q := url.QueryEscape(evil)
+	pages := map[string]string{
+		"/": "", "/queue/unknown": "", "/operation/" + string(id): "", "/operation/" + string(record): "", "/audit": "", "/audit?subject=" + q: "",
+		"/queue/unknown?tenant=" + q: "", "/find?id=" + q: "", "/find?id=" + q + "&tenant=" + q: "", plan: "", "/queue/" + url.PathEscape(evil): "",
+		"/operation/" + url.PathEscape(evil): "", "/change?" + form.Encode() + "&reference=" + q + "&outcome=" + q: "", "/audit?since=" + q: "",
+	}
+	for path := range pages {
+		pages[path] = b.do(b.request(http.MethodGet, path, nil)).Body.String()
+	}
+	pages["/drift"] = b.until("/drift", "The comparison failed")
+	form.Set("seen", evil)
+	pages["stale"] = b.post(http.StatusConflict, "/change", form)
+	b.post(http.StatusSeeOther, plan, url.Values{})
+	pages["made"] = b.do(b.request(http.MethodGet, plan, nil)).Body.String()
+	for path, page := range pages {
+		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") || strings.Contains(page, `"'>`) {
+			t.Errorf("%s has the text as markup:\n%s", path, page)
+		}
+	}
+	for _, path := range []string{"/", "/operation/" + string(id), "/operation/" + string(record), "/drift", "/audit", "stale", plan} {
+		if !strings.Contains(pages[path], "&lt;script&gt;alert(1)") {
+			t.Errorf("%s does not show the text:\n%s", path, pages[path])
+		}
+	}
+}
+
+// A store that is down, or does not answer in time, is said to be; nothing is shown as if it were empty.
+func TestWhatCannotBeReadIsNotShownAsEmpty(t *testing.T) {
+	w := newWorld(t)
+	id := w.operation(deferred, unknown)
+	w.cfg.Within = 50 * time.Millisecond
+	b := w.served()
+	w.store.All(faulty.Refuse(errors.New("the table is gone")))
+	for _, path := range []string{"/", "/queue/unknown", "/operation/" + string(id), "/find?id=" + string(id)[:20]} {
+		b.shows(b.get(http.StatusBadGateway, path), "the table is gone", "It could not be read")
+	}
+	w.store.Clear()
+	w.store.All(func(ctx context.Context, _ func(context.Context) error) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	b.shows(b.get(http.StatusGatewayTimeout, "/operation/"+string(id)), "It took too long")
+	// As many as may ask at once are waiting: the next one is told so, and does not join them.
+	held, release := make(chan struct{}, 8), make(chan struct{})
+	w.store.Clear()
+	w.store.All(func(context.Context, func(context.Context) error) error {
+		held <- struct{}{}
+		<-release
+		return errors.New("late")
+	})
+	done := make(chan struct{})
+	for range 8 {
+		go func() {
+			b.do(b.request(http.MethodGet, "/operation/"+string(id), nil))
+			done <- struct{}{}
+		}()
+	}
+	for range 8 {
+		<-held
+	}
+	b.shows(b.get(http.StatusServiceUnavailable, "/operation/"+string(id)), "Too many pages")
+	close(release)
+	for range 8 {
+		<-done
+	}
+}
