@@ -353,3 +353,20 @@ func TestLatenciesCountInNanosecondsInJSON(t *testing.T) {
 		t.Errorf("%v", p.Traffic.Worker)
 	}
 }
+
+// What is not read needs 0 units, and not -0, which both outputs would print.
+func TestNothingNeedsZeroUnits(t *testing.T) {
+	p, text := planned(t, "--rate", "100")
+	nothing := 0
+	for _, q := range p.Quotas {
+		if q.Needed == 0 {
+			nothing++
+		}
+		if math.Signbit(q.Needed) {
+			t.Errorf("%s needs %v", q.Name, q.Needed)
+		}
+	}
+	if nothing == 0 || strings.Contains(text, " -0") {
+		t.Errorf("%d quotas of which nothing is needed:\n%s", nothing, text)
+	}
+}

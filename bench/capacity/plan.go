@@ -392,7 +392,7 @@ func costs(p Plan) []Cost {
 	return all
 }
 
-// whole rounds up, but not what only binary fractions make more than whole.
-func whole(n float64) float64 { return math.Ceil(n - 1e-6) }
+// whole rounds up what is not negative, but not what only binary fractions make more than whole.
+func whole(n float64) float64 { return max(0, math.Ceil(n-1e-6)) } // of 0 the last part alone is -0
 
 func atLeastOne(n float64) float64 { return max(1, whole(n)) }

@@ -49,7 +49,7 @@ func (a arguments) run(ctx context.Context) error {
 		return err
 	}
 	defer endpoint.Stop()
-	l, err := fill(ctx, endpoint.URL, a.Rows, !a.Removed, func(done int) { printer.Line("%9d of %d rows", done, a.Rows) })
+	l, err := fill(ctx, endpoint.URL, "ledger", a.Rows, !a.Removed, func(done int) { printer.Line("%9d of %d rows", done, a.Rows) })
 	if err != nil {
 		return err
 	}
