@@ -33,6 +33,7 @@ func app() idemctl.App {
 	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Commands: []idemctl.Command{
 		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
+		{Name: "account", Help: "Have an account collect what is transferred to it.", Grammar: &accounts{}},
 	}}
 }
 

@@ -52,7 +52,7 @@ func onMemstore(t *testing.T, clock *idemtest.Clock) backend {
 
 var prefixes atomic.Int64
 
-func onDynamoDB(t *testing.T, emulator string) backend {
+func onDynamoDB(t testing.TB, emulator string) backend {
 	t.Helper()
 	client := dynamotest.Client(dynamotest.Endpoint(t, emulator))
 	prefix := "payments-" + strconv.FormatInt(prefixes.Add(1), 10)
