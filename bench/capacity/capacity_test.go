@@ -147,7 +147,7 @@ func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
 		}
 		return names
 	}
-	p, text := planned(t, "--rate", "100")
+	p, text := planned(t, "--rate", "100", "--outbox", "streams") // whose worker reads no message
 	if len(raised(p)) != 0 || !strings.Contains(text, "carries this rate") {
 		t.Errorf("100/s: %q\n%s", raised(p), text)
 	}
@@ -407,5 +407,22 @@ func TestLatenciesCountInNanosecondsInJSON(t *testing.T) {
 	p, _ := planned(t, "--worker-latency", "250ms")
 	if p.Traffic.Worker != 250*time.Millisecond {
 		t.Errorf("%v", p.Traffic.Worker)
+	}
+}
+
+// What is not read needs 0 units, and not -0, which both outputs would print.
+func TestNothingNeedsZeroUnits(t *testing.T) {
+	p, text := planned(t, "--rate", "100", "--outbox", "streams") // whose worker reads no message
+	nothing := 0
+	for _, q := range p.Quotas {
+		if q.Needed == 0 {
+			nothing++
+		}
+		if math.Signbit(q.Needed) {
+			t.Errorf("%s needs %v", q.Name, q.Needed)
+		}
+	}
+	if nothing == 0 || strings.Contains(text, " -0") {
+		t.Errorf("%d quotas of which nothing is needed:\n%s", nothing, text)
 	}
 }

@@ -485,7 +485,7 @@ func capacityUnits(p Plan) (units struct{ writes, reads float64 }) {
 	return units
 }
 
-// whole rounds up, but not what only binary fractions make more than whole.
-func whole(n float64) float64 { return max(0, math.Ceil(n-1e-6)) }
+// whole rounds up what is not negative, but not what only binary fractions make more than whole.
+func whole(n float64) float64 { return max(0, math.Ceil(n-1e-6)) } // of 0 the last part alone is -0
 
 func atLeastOne(n float64) float64 { return max(1, whole(n)) }

@@ -6,9 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -175,4 +178,56 @@ func TestSweepFillsTheQueue(t *testing.T) {
 		t.Errorf("%d wake-ups", len(sent))
 	}
 	a.Want(t, storage.MessagePending, storage.StatePending, payments.StatusPending, 0)
+}
+
+// collecting opens an account that collects, with a transfer to it that was made so long ago.
+func collecting(t *testing.T, s *lambdatest.Stage, ago time.Duration) payments.Table {
+	t.Helper()
+	s.Account(t, lambdatest.Tenant, "acct_c", 7)
+	accounts := payments.Table{Client: s.Client, Name: s.Payments}
+	if err := accounts.Collect(t.Context(), lambdatest.Tenant, "acct_c", 1, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	written, err := payments.Items(s.Payments, 1)(payments.InsertTransfer{Transfer: payments.Transfer{
+		Tenant: lambdatest.Tenant, ID: "tr_1", From: "acct_1", To: "acct_c", Amount: 500, Currency: "EUR", CreatedAt: time.Now().Add(-ago), Partition: 1,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Put(t, s.Payments, written.Put.Item)
+	return accounts
+}
+
+// ADR 0047: the run of shard 0 folds, once; the others don't.
+func TestSweepFoldsCollectingAccounts(t *testing.T) {
+	s := lambdatest.New(t)
+	accounts := collecting(t, s, 0)
+	for _, run := range []struct {
+		shard   int
+		balance int64
+	}{{1, 7}, {0, 507}, {0, 507}} {
+		if _, err := swept(t, run.shard); err != nil {
+			t.Error(err)
+		}
+		if a, err := accounts.Account(t.Context(), lambdatest.Tenant, "acct_c"); err != nil || a.Balance != run.balance {
+			t.Errorf("shard %d leaves %+v, %v, want a balance of %d", run.shard, a, err, run.balance)
+		}
+	}
+}
+
+// An account that can't be folded fails the invocation, whose errors have an alarm, and keeps nothing from being swept.
+func TestSweepFailsWhereFoldingFails(t *testing.T) {
+	s := lambdatest.New(t)
+	collecting(t, s, time.Hour)
+	s.Put(t, s.Payments, map[string]types.AttributeValue{ // another currency than the transfer's
+		"pk": &types.AttributeValueMemberS{Value: "account#" + lambdatest.Tenant + "/acct_c"}, "lh": &types.AttributeValueMemberS{Value: table.Collecting},
+		"ca": &types.AttributeValueMemberN{Value: "1"}, "col": &types.AttributeValueMemberN{Value: "1"},
+		"tn": &types.AttributeValueMemberS{Value: lambdatest.Tenant}, "id": &types.AttributeValueMemberS{Value: "acct_c"},
+		"cur": &types.AttributeValueMemberS{Value: "USD"}, "bal": &types.AttributeValueMemberN{Value: "7"},
+	})
+	s.Accept(t, time.Minute)
+	did, err := swept(t)
+	if err == nil || did != (outbox.Report{Messages: outbox.Counts{Offered: 1}}) {
+		t.Errorf("%+v, %v, want one offered and an error", did, err)
+	}
 }

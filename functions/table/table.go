@@ -9,7 +9,8 @@ const (
 	// Key is the table's partition key: "<kind>#<tenant>/<id>".
 	Key = "pk"
 	// Hour is the partition key of the ledger index: "<UTC hour>#<shard>". Payments, refunds and payouts have it from their
-	// first write on, and nothing else has.
+	// first write on. A collecting account has [Collecting] instead, and a transfer to one "to#<tenant>/<account>#<partition>"
+	// until it is folded into the account's balance.
 	Hour = "lh"
 	// CreatedAt is its sort key, in epoch ms.
 	CreatedAt = "ca"
@@ -17,10 +18,13 @@ const (
 
 // Payments is the table of payments, refunds, payouts, transfers and accounts. Its index shows what was made
 // when, for the drift job: keys only, which never change, so that it costs one write of 1 KB for each row and none
-// for what becomes of it.
+// for what becomes of it. It also shows what is to be folded into the balances of collecting accounts.
 func Payments() schema.Table {
 	return schema.Table{Key: Key, Index: schema.Index{Name: "ledger", Partition: Hour, Sort: CreatedAt}}
 }
+
+// Collecting is the partition of the ledger index that lists the collecting accounts.
+const Collecting = "collecting"
 
 // LedgerShards is how many partitions an hour of the ledger index has by default: each takes 1,000 rows a second.
 const LedgerShards = 4

@@ -105,3 +105,21 @@ func (s *Store) PutRow(key string, row []byte) {
 	}
 	s.rows[key] = bytes.Clone(row)
 }
+
+// WriteRows applies writes outside any operation, all or none, as an application's own job does: a
+// [*storage.WriteFailedError] names those whose conditions failed.
+func (s *Store) WriteRows(writes ...Write) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := make([]item, len(writes))
+	for i, w := range writes {
+		items[i] = writeRow{Position: i, Key: w.Key, write: w}
+	}
+	if err := s.judge(items); err != nil {
+		return err
+	}
+	for _, i := range items {
+		i.apply(s)
+	}
+	return nil
+}

@@ -19,7 +19,7 @@ func (p parts) addOperators(stack awscdk.Stack, audit *idemconstruct.Audit) {
 		statements      []awsiam.PolicyStatement
 	}{
 		{"OperatorRead", "idemctl: inspect, list, audit, drift and apikey list. Changes nothing.", p.operatorReads(audit)},
-		{"OperatorChange", "idemctl --write, beside OperatorRead: resolve, close, release, redrive, reconcile, sweep, refuse-before set.", p.operatorChanges(audit)},
+		{"OperatorChange", "idemctl --write, beside OperatorRead: resolve, close, release, redrive, reconcile, sweep, refuse-before set, account collect.", p.operatorChanges(audit)},
 		{"OperatorKeys", "idemctl apikey create and revoke.", p.operatorMakesKeys(audit)},
 	} {
 		made := awsiam.NewManagedPolicy(stack, jsii.String(policy.id), &awsiam.ManagedPolicyProps{

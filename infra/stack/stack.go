@@ -245,9 +245,9 @@ func (p parts) api() function {
 	if p.config.CORSOrigins != "" {
 		environment["CORS_ORIGINS"] = jsii.String(p.config.CORSOrigins)
 	}
-	own := []awsiam.PolicyStatement{idemconstruct.Allow([]string{
+	own := append([]awsiam.PolicyStatement{idemconstruct.Allow([]string{
 		"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem",
-	}, p.payments.TableArn())}
+	}, p.payments.TableArn())}, p.readIncoming()...)
 	if p.config.Auth == Function {
 		environment["API_KEYS_TABLE"] = p.apiKeys.TableName()
 		own = append(own, p.authenticate()...)
@@ -301,7 +301,7 @@ func (p parts) worker() function {
 // sweep looks at imported tables when it starts: nothing else has seen whether they have the right shape.
 func (p parts) sweep() function {
 	environment := p.deliverEnvironment()
-	statements := slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements())
+	statements := slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements(), p.readIncoming())
 	if p.config.WakeUpsMax != 0 {
 		statements = append(statements, p.queues.OfferStatements()...)
 	}
@@ -325,6 +325,15 @@ func (p parts) reconcile() function {
 		name: "reconcile", id: "Reconcile", description: "Asks the provider what became of unknown messages", memoryMiB: 256,
 		timeout: reconcileTimeout, environment: environment, once: true, network: p.network,
 		statements: slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements()),
+	}
+}
+
+// readIncoming is what those need who read which transfers wait for collecting accounts: the api to tell of them, the sweep to fold
+// them.
+func (p parts) readIncoming() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		idemconstruct.Allow([]string{"dynamodb:BatchGetItem"}, p.payments.TableArn()),
+		idemconstruct.Allow([]string{"dynamodb:Query"}, idemconstruct.Within(p.payments.TableArn(), "/index/"+table.Payments().Index.Name)),
 	}
 }
 

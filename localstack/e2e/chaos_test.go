@@ -79,6 +79,9 @@ func newLoop(t *testing.T) *loop {
 				balance = 0
 			}
 			openFor(t, tenant, pocket(i), balance)
+			if i == collectingPocket {
+				haveCollect(t, tenant, accountName(pocket(i)), 2)
+			}
 		}
 	}
 	for i, r := range plan.Requests {
@@ -86,6 +89,9 @@ func newLoop(t *testing.T) *loop {
 	}
 	return l
 }
+
+// collectingPocket is the account whose transfers wait until a sweep folds them, while sweeps are killed too.
+const collectingPocket = 1
 
 // pocket names an account of a tenant; both tenants have the same.
 func pocket(i int) string { return fmt.Sprintf("loop-%d", i) }

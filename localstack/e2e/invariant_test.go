@@ -161,7 +161,7 @@ func ended(record item, messages map[string]item) bool {
 }
 
 // money is conserved: each seeded account and each of this run's holds what it began with and what its transfers moved,
-// less what its payouts have taken and not given back (I6).
+// less what its payouts have taken and not given back (I6). What waits for a collecting account is not in its balance yet.
 func (l leftovers) money() (broken []string) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -176,7 +176,7 @@ func (l leftovers) money() (broken []string) {
 		if transferred || strings.HasPrefix(key, payoutKeys) && kept(it) {
 			moved[prefix+text(it, attributeFrom)] -= number(it, attributeAmount)
 		}
-		if transferred {
+		if _, waits := it[attributeWaits]; transferred && !waits {
 			moved[prefix+text(it, attributeTo)] += number(it, attributeAmount)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -57,6 +58,7 @@ const (
 	attributeAmount   = "amt"
 	attributeCurrency = "cur"
 	attributeBalance  = "bal"
+	attributeWaits    = "lh" // of a transfer: it is not folded into the receiver's balance yet
 	attributeProvider = "prv"
 	attributeRefunded = "rfd"
 	attributePayment  = "pay"
@@ -155,6 +157,21 @@ func openFor(t *testing.T, tenant, name string, balance int64) string {
 	})
 	must(t, err)
 	return id
+}
+
+// haveCollect makes an account that is open collect, as idemctl account collect does.
+func haveCollect(t *testing.T, tenant, id string, partitions int) {
+	t.Helper()
+	_, err := deployed.tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName:        aws.String(deployed.table("PAYMENTS")),
+		Key:              item{attributeKey: &types.AttributeValueMemberS{Value: accountKeys + tenant + "/" + id}},
+		UpdateExpression: aws.String("SET col = :n, lh = :collecting, ca = :at"), ConditionExpression: aws.String("attribute_exists(bal)"),
+		ExpressionAttributeValues: item{
+			":n": &types.AttributeValueMemberN{Value: strconv.Itoa(partitions)}, ":collecting": &types.AttributeValueMemberS{Value: "collecting"},
+			":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+		},
+	})
+	must(t, err)
 }
 
 // transfersFrom are the transfers that left an account of tenant A.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTransferMovesMoneyOnceAndReplays(t *testing.T) { // payments-api.md: POST /v1/transfers, atomic
@@ -85,4 +86,29 @@ func TestBalanceHoldsUnderConcurrentTransfers(t *testing.T) { // I6; the balance
 	if left, arrived := balance(t, from), balance(t, to); left != 0 || arrived != affordable*10 {
 		t.Errorf("balances %d and %d, want 0 and %d", left, arrived, affordable*10)
 	}
+}
+
+func TestTransfersToACollectingAccountAreFolded(t *testing.T) { // payments-api.md: Collecting accounts
+	t.Parallel()
+	const transfers, amount = 12, 10
+	from, to := open(t, "collect-from", transfers*amount), open(t, "collect-to", 5)
+	haveCollect(t, "tenant-a", to, 2)
+	requests := make([]request, transfers)
+	for i := range requests {
+		requests[i] = move(fmt.Sprintf("collect-%d", i), from, to, amount)
+	}
+	for _, got := range together(t, requests, deployed.tenantA.resolve) {
+		got.is(t, http.StatusCreated)
+	}
+	eventually(t, 3*time.Minute, func() string { // the sweep runs once a minute
+		if got := balance(t, to); got != 5+transfers*amount {
+			return fmt.Sprintf("the balance is %d, want %d", got, 5+transfers*amount)
+		}
+		return ""
+	})
+	got := decode[struct{ Incoming struct{ Transfers int } }](t, deployed.tenantA.get(t, "/v1/accounts/"+to).is(t, http.StatusOK))
+	if left := balance(t, from); left != 0 || got.Incoming.Transfers != 0 {
+		t.Errorf("%d left and %+v", left, got)
+	}
+	deployed.tenantA.do(t, move("collect-out", to, from, 5+transfers*amount)).is(t, http.StatusCreated)
 }

@@ -24,7 +24,6 @@ import (
 const (
 	tenant    = "tenant"
 	operation = "payments.create"
-	prefix    = "ledger"
 	batchMax  = 25 // what BatchWriteItem takes at once
 	writers   = 4
 )
@@ -36,6 +35,8 @@ var hour = time.Date(2101, 2, 3, 10, 0, 0, 0, time.UTC)
 type ledger struct {
 	client *dynamodb.Client
 	tables dynamotest.Tables
+	// prefix is that of the tables' names.
+	prefix string
 	// keys are those of the charges, by row.
 	keys []idem.MessageID
 	// whole says that the rows have their messages and records.
@@ -65,16 +66,19 @@ func (l *ledger) store(caught **dynamodb.PutItemInput) (*dynamo.Store, error) {
 	return dynamo.New(client, dynamo.Config{IdempotencyTable: l.tables.Idempotency, OutboxTable: l.tables.Outbox})
 }
 
-// fill makes the tables and writes so many rows.
-func fill(ctx context.Context, url string, rows int, whole bool, told func(done int)) (*ledger, error) {
+func (l *ledger) payments() string { return l.prefix + "-payments" }
+func (l *ledger) drift() string    { return l.prefix + "-drift" }
+
+// fill makes tables, whose names begin with the prefix, and writes so many rows.
+func fill(ctx context.Context, url, prefix string, rows int, whole bool, told func(done int)) (*ledger, error) {
 	l := &ledger{
 		client: dynamotest.Client(url), keys: make([]idem.MessageID, rows), whole: whole,
-		tables: dynamotest.Tables{Idempotency: prefix + "-idempotency", Outbox: prefix + "-outbox"},
+		prefix: prefix, tables: dynamotest.Tables{Idempotency: prefix + "-idempotency", Outbox: prefix + "-outbox"},
 	}
 	outbox := schema.Outbox()
 	outbox.StreamNewImage = false // nobody reads it here
 	for name, shape := range map[string]schema.Table{
-		l.tables.Idempotency: schema.Idempotency(), l.tables.Outbox: outbox, prefix + "-payments": table.Payments(), prefix + "-drift": table.Drift(),
+		l.tables.Idempotency: schema.Idempotency(), l.tables.Outbox: outbox, l.payments(): table.Payments(), l.drift(): table.Drift(),
 	} {
 		if err := dynamotest.CreateTable(ctx, l.client, name, shape); err != nil {
 			return nil, err
@@ -126,7 +130,7 @@ func (l *ledger) row(ctx context.Context, store *dynamo.Store, mint storage.IDGe
 	}
 	pk, _ := payments.EntryOf(payments.EntryPayment, tenant, id)
 	p.ID = strings.TrimPrefix(pk, "payment#"+tenant+"/")
-	written, err := payments.Items(prefix+"-payments", table.LedgerShards)(payments.InsertPayment{Payment: p})
+	written, err := payments.Items(l.payments(), table.LedgerShards)(payments.InsertPayment{Payment: p})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 // charged, each with its message and its record, spread over one hour, and has as many workers as the hour has pieces compare it. It
 // prints calls, units, time and memory, and fails where anything is compared twice, or not at all, or drifts.
 //
-//	go run ./functions/cmd/ledgerbench                  # 100,000 rows: minutes, most of them to fill the tables
+//	go run ./functions/cmd/ledgerbench                  # 100,000 rows: minutes, most of them to fill the tables; 1,000,000 take 2.7 GB
 //	go run ./functions/cmd/ledgerbench --removed        # rows two days old, whose messages and records TTL has removed
 //
 // It is here, and not in bench, because it measures what is internal to the functions.
@@ -49,7 +49,7 @@ func (a arguments) run(ctx context.Context) error {
 		return err
 	}
 	defer endpoint.Stop()
-	l, err := fill(ctx, endpoint.URL, a.Rows, !a.Removed, func(done int) { printer.Line("%9d of %d rows", done, a.Rows) })
+	l, err := fill(ctx, endpoint.URL, "ledger", a.Rows, !a.Removed, func(done int) { printer.Line("%9d of %d rows", done, a.Rows) })
 	if err != nil {
 		return err
 	}

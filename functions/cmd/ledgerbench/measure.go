@@ -61,30 +61,11 @@ func (l *ledger) measure(ctx context.Context, parts int) (figures, error) {
 	provider := httptest.NewServer(l)
 	defer provider.Close()
 	count := &counter{calls: map[string]int{}}
-	client := dynamodb.New(l.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: count}) })
-	now := hour.Add(50 * time.Hour)
-	if l.whole {
-		now = hour.Add(90 * time.Minute)
-	}
-	clock := func() time.Time { return now }
-	job, err := drift.New(drift.Config{
-		Client: client, IdempotencyTable: l.tables.Idempotency, OutboxTable: l.tables.Outbox, PaymentsTable: prefix + "-payments",
-		ProviderURL: provider.URL, Now: clock,
-	})
+	worker, err := l.worker(provider.URL, count)
 	if err != nil {
 		return figures{}, err
 	}
-	worker, err := hourly.NewWorker(hourly.Config{
-		Job: job, Client: client, Table: prefix + "-drift", Now: clock, Send: func(context.Context, []hourly.Piece) error { return nil },
-	})
-	if err != nil {
-		return figures{}, err
-	}
-	found := figures{rows: len(l.keys), parts: parts}
-	pass := hourly.Pass{Hour: hour}
-	if !l.whole {
-		pass.After = hourly.Passes[len(hourly.Passes)-1]
-	}
+	found, pass := figures{rows: len(l.keys), parts: parts}, l.pass()
 	stop := found.watchHeap()
 	began := time.Now()
 	working, working1 := errgroup.WithContext(ctx)
@@ -107,6 +88,31 @@ func (l *ledger) measure(ctx context.Context, parts int) (figures, error) {
 	}
 	found.calls, found.writes = count.calls, count.writes
 	return found, l.collect(ctx, pass, &found)
+}
+
+// pass is the one over the hour that meets rows such as these.
+func (l *ledger) pass() hourly.Pass {
+	if l.whole {
+		return hourly.Pass{Hour: hour}
+	}
+	return hourly.Pass{Hour: hour, After: hourly.Passes[len(hourly.Passes)-1]}
+}
+
+// worker is the drift function's, when the pass is due.
+func (l *ledger) worker(providerURL string, transport http.RoundTripper) (*hourly.Worker, error) {
+	client := dynamodb.New(l.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = sdkhttp.BufferedBody(&http.Client{Transport: transport}) })
+	now := hour.Add(time.Duration(l.pass().After)*time.Hour + 90*time.Minute)
+	clock := func() time.Time { return now }
+	job, err := drift.New(drift.Config{
+		Client: client, IdempotencyTable: l.tables.Idempotency, OutboxTable: l.tables.Outbox, PaymentsTable: l.payments(),
+		ProviderURL: providerURL, Now: clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return hourly.NewWorker(hourly.Config{
+		Job: job, Client: client, Table: l.drift(), Now: clock, Send: func(context.Context, []hourly.Piece) error { return nil },
+	})
 }
 
 // watchHeap keeps the largest heap, until the function that it returns is called.
@@ -132,11 +138,12 @@ func (f *figures) watchHeap() func() {
 	return func() { close(stop); <-stopped }
 }
 
-// collect adds up the reports of the pieces. It is an error that the hour is not compared exactly once, or that anything drifts.
+// collect adds up the reports of the pieces. It is an error that the hour is not compared exactly once, or that anything drifts:
+// each piece has to have compared its own span, so that what one compares twice hides nothing that another one leaves out.
 func (l *ledger) collect(ctx context.Context, pass hourly.Pass, found *figures) error {
 	for part := range found.parts {
 		out, err := l.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName:      aws.String(prefix + "-drift"),
+			TableName:      aws.String(l.drift()),
 			Key:            map[string]types.AttributeValue{table.DriftKey: &types.AttributeValueMemberS{Value: fmt.Sprintf("piece/%v/%d", pass, part)}},
 			ConsistentRead: aws.Bool(true),
 		})
@@ -150,6 +157,9 @@ func (l *ledger) collect(ctx context.Context, pass hourly.Pass, found *figures) 
 		var report drift.Report
 		if err := json.Unmarshal([]byte(text.Value), &report); err != nil {
 			return err
+		}
+		if own := (hourly.Piece{Pass: pass, Part: part, Of: found.parts}).Window(); !report.Window.From.Equal(own.From) || !report.Window.To.Equal(own.To) {
+			return fmt.Errorf("piece %d has compared %v to %v instead of %v to %v", part, report.Window.From, report.Window.To, own.From, own.To)
 		}
 		if part == 0 {
 			found.report = report

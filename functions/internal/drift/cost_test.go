@@ -31,6 +31,7 @@ func TestTheIndexCostsOneWritePerRow(t *testing.T) {
 		{"a payout", payments.InsertPayout{Payout: payments.Payout{Tenant: tenantA, ID: "po_1", Status: payments.StatusPending, From: "acct_1", Amount: 1, Currency: "EUR", Destination: "iban", CreatedAt: at}}, 1, 1},
 		{"its end", payments.FinishPayout{Tenant: tenantA, ID: "po_1", Status: payments.StatusSucceeded, ProviderReference: "po_x"}, 1, 0},
 		{"a transfer", payments.InsertTransfer{Transfer: payments.Transfer{Tenant: tenantA, ID: "tr_1", From: "acct_1", To: "acct_2", Amount: 1, Currency: "EUR", CreatedAt: at}}, 1, 0},
+		{"a transfer to a collecting account", payments.InsertTransfer{Transfer: payments.Transfer{Tenant: tenantA, ID: "tr_2", From: "acct_1", To: "acct_2", Amount: 1, Currency: "EUR", CreatedAt: at, Partition: 1}}, 1, 1},
 		{"a debit", payments.Debit{Tenant: tenantA, Account: "acct_1", Amount: 1, Currency: "EUR"}, 1, 0},
 	} {
 		translated, err := payments.Items(w.payments, table.LedgerShards)(c.write)

@@ -83,6 +83,8 @@ type request struct {
 	by         finisher
 	// paidOut is what the provider answers to a payout; nil where it pays out.
 	paidOut outbox.Outcome
+	// partitions are those of the account that is transferred to, where it collects.
+	partitions int
 }
 
 // finisher is who goes on after the first process: the client with its retries, the platform with its wake-ups and sweep
@@ -106,7 +108,7 @@ func newAccident(r request, landAt int) *accident {
 	}
 	a.rows, a.queue = payments.Rows{Store: a.inner}, memqueue.New(a.clock.Now)
 	a.rows.Open(payments.Account{Tenant: tenantA, ID: "acct_1", Currency: "EUR", Balance: seedBalance})
-	a.rows.Open(payments.Account{Tenant: tenantA, ID: "acct_2", Currency: "EUR"})
+	a.rows.Open(payments.Account{Tenant: tenantA, ID: "acct_2", Currency: "EUR", Partitions: r.partitions})
 	a.paid()
 	return a
 }
@@ -205,6 +207,45 @@ func (c cutLedger) Account(ctx context.Context, tenant, id string) (*payments.Ac
 	return readRow(ctx, c.l, func() (*payments.Account, error) { return c.l.rows.Account(ctx, tenant, id) })
 }
 
+func (c cutLedger) Incoming(ctx context.Context, a payments.Account, partition, limit int) (found []payments.Transfer, err error) {
+	err = c.l.through(ctx, func(context.Context) error {
+		found, err = c.l.rows.Incoming(ctx, a, partition, limit)
+		return err
+	})
+	return found, err
+}
+
+// cutCollections are the collecting accounts as the process folds them. A process that dies folds nothing more.
+type cutCollections struct{ l *life }
+
+func (c cutCollections) Collecting(ctx context.Context) (all []payments.Account, err error) {
+	err = c.through(ctx, func() error {
+		all, err = c.l.rows.Collecting(ctx)
+		return err
+	})
+	return all, err
+}
+
+func (c cutCollections) Incoming(ctx context.Context, a payments.Account, partition, limit int) (found []payments.Transfer, err error) {
+	err = c.through(ctx, func() error {
+		found, err = c.l.rows.Incoming(ctx, a, partition, limit)
+		return err
+	})
+	return found, err
+}
+
+func (c cutCollections) Fold(ctx context.Context, a payments.Account, transfers []payments.Transfer, at time.Time) error {
+	return c.through(ctx, func() error { return c.l.rows.Fold(ctx, a, transfers, at) })
+}
+
+// through turns the death of the process into an error: its accounts are folded on goroutines of their own, which no part of a test
+// can recover.
+func (c cutCollections) through(ctx context.Context, run func() error) (err error) {
+	err = errCut
+	mortal(func() { err = c.l.through(ctx, func(context.Context) error { return run() }) })
+	return err
+}
+
 func readRow[T any](ctx context.Context, l *life, read func() (*T, error)) (*T, error) {
 	var row *T
 	err := l.through(ctx, func(context.Context) (err error) {
@@ -297,5 +338,14 @@ func (l *life) serve() {
 	mortal(func() { _, _ = l.runner.Sweep(ctx) })
 	for _, id := range l.queue.Take() {
 		mortal(func() { _ = l.worker.Deliver(ctx, id) })
+	}
+	l.fold()
+}
+
+// fold does what the scheduled sweep does beside sweeping.
+func (l *life) fold() {
+	if !l.dead {
+		folder := payments.Folder{Collections: cutCollections{l}, Now: l.clock.Now, Pause: l.clock.Pause}
+		_, _ = folder.Run(context.Background()) // its trouble is what this is about
 	}
 }

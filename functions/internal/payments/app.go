@@ -175,5 +175,9 @@ func (r reader) getAccount(ctx context.Context, req *middleware.Request) (idem.R
 	if a == nil {
 		return notFound("account").Response(), nil
 	}
-	return idem.JSON(http.StatusOK, accountView{ID: a.ID, Currency: a.Currency, Balance: a.Balance})
+	view := accountView{ID: a.ID, Currency: a.Currency, Balance: a.Balance}
+	if view.Incoming, err = r.incoming(ctx, *a); err != nil {
+		return idem.Response{}, err
+	}
+	return idem.JSON(http.StatusOK, view)
 }

@@ -22,6 +22,8 @@ import (
 type backend struct {
 	store  faulty.Inner
 	ledger payments.Ledger
+	// collections is what is folded.
+	collections payments.Collections
 	// open puts an account there, as a seed does.
 	open func(context.Context, payments.Account) error
 }
@@ -42,7 +44,7 @@ func onMemstore(t *testing.T, clock *idemtest.Clock) backend {
 		t.Fatal(err)
 	}
 	rows := payments.Rows{Store: store}
-	return backend{store: store, ledger: rows, open: func(_ context.Context, a payments.Account) error {
+	return backend{store: store, ledger: rows, collections: rows, open: func(_ context.Context, a payments.Account) error {
 		rows.Open(a)
 		return nil
 	}}
@@ -50,7 +52,7 @@ func onMemstore(t *testing.T, clock *idemtest.Clock) backend {
 
 var prefixes atomic.Int64
 
-func onDynamoDB(t *testing.T, emulator string) backend {
+func onDynamoDB(t testing.TB, emulator string) backend {
 	t.Helper()
 	client := dynamotest.Client(dynamotest.Endpoint(t, emulator))
 	prefix := "payments-" + strconv.FormatInt(prefixes.Add(1), 10)
@@ -68,9 +70,13 @@ func onDynamoDB(t *testing.T, emulator string) backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return backend{store: store, ledger: payments.Table{Client: client, Name: table}, open: func(ctx context.Context, a payments.Account) error {
+	ledger := payments.Table{Client: client, Name: table}
+	return backend{store: store, ledger: ledger, collections: ledger, open: func(ctx context.Context, a payments.Account) error {
 		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: accountItem(a)})
-		return err
+		if err != nil || !a.Collects() {
+			return err
+		}
+		return ledger.Collect(ctx, a.Tenant, a.ID, a.Partitions, noon)
 	}}
 }
 

@@ -48,20 +48,21 @@ func TestCrashAtEveryCall(t *testing.T) {
 // crashing are the requests whose processes crash. Payouts that the provider does not make are compensated.
 func crashing() map[string]request {
 	all := map[string]request{
-		"transfer":       {"/v1/transfers", transfer("acct_1", "acct_2", 500), byBoth, nil},
-		"payment":        {"/v1/payments", order("card_ok"), byBoth, nil},
-		"legacy payment": {"/v1/payments", order("legacy_card"), byBoth, nil},
-		"refund":         {"/v1/payments/pay_1/refunds", `{"amount":500}`, byBoth, nil},
+		"transfer":       {"/v1/transfers", transfer("acct_1", "acct_2", 500), byBoth, nil, 0},
+		"collected":      {"/v1/transfers", transfer("acct_1", "acct_2", 500), byBoth, nil, 2},
+		"payment":        {"/v1/payments", order("card_ok"), byBoth, nil, 0},
+		"legacy payment": {"/v1/payments", order("legacy_card"), byBoth, nil, 0},
+		"refund":         {"/v1/payments/pay_1/refunds", `{"amount":500}`, byBoth, nil, 0},
 	}
 	declined, refused := outbox.Declined{Reference: "po_1"}, outbox.Refused{Cause: errors.New("refused")}
 	for by, who := range map[finisher]string{byBoth: "", byClient: ", by retries", byPlatform: ", client gone"} {
-		all["payout"+who] = request{"/v1/payouts", send("iban_ok", 500), by, nil}
-		all["payout refused"+who] = request{"/v1/payouts", send("iban_ok", 500), by, refused}
-		all["legacy payout"+who] = request{"/v1/payouts", send("legacy_iban", 500), by, nil}
+		all["payout"+who] = request{"/v1/payouts", send("iban_ok", 500), by, nil, 0}
+		all["payout refused"+who] = request{"/v1/payouts", send("iban_ok", 500), by, refused, 0}
+		all["legacy payout"+who] = request{"/v1/payouts", send("legacy_iban", 500), by, nil, 0}
 	}
-	all["payout declined"] = request{"/v1/payouts", send("iban_ok", 500), byBoth, declined}
-	all["legacy payout declined"] = request{"/v1/payouts", send("legacy_iban", 500), byBoth, declined}
-	all["legacy payout refused"] = request{"/v1/payouts", send("legacy_iban", 500), byBoth, refused}
+	all["payout declined"] = request{"/v1/payouts", send("iban_ok", 500), byBoth, declined, 0}
+	all["legacy payout declined"] = request{"/v1/payouts", send("legacy_iban", 500), byBoth, declined, 0}
+	all["legacy payout refused"] = request{"/v1/payouts", send("legacy_iban", 500), byBoth, refused, 0}
 	return all
 }
 
@@ -112,6 +113,7 @@ func (a *accident) run(cuts []cut, gap time.Duration) (calls []int, err error) {
 		l.serve()
 		l.post()
 	}
+	l.fold() // what the client's last request moved
 	return calls, a.check()
 }
 

@@ -87,7 +87,7 @@ func createRefund(ctx context.Context, ledger Ledger, tx *idem.Tx, payment strin
 // createPayout takes the funds off the account and commits that with the payout, the message that screens its
 // destination, and the 202.
 func createPayout(ctx context.Context, ledger Ledger, tx *idem.Tx, req payoutRequest) (idem.Response, error) {
-	if err := holds(ctx, ledger, tx.Tenant(), "from", req.from, req.currency); err != nil {
+	if _, err := holds(ctx, ledger, tx.Tenant(), "from", req.from, req.currency); err != nil {
 		return idem.Response{}, err
 	}
 	p := Payout{
@@ -107,36 +107,41 @@ func accept(operation idem.OperationID, view acceptedView) (idem.Response, error
 	return idem.JSON(http.StatusAccepted, view)
 }
 
-// createTransfer is a double entry: both accounts and the transfer in one transaction, the balance as its condition.
+// createTransfer is a double entry: both accounts and the transfer in one transaction, the balance as its condition. A
+// collecting account is credited by the transfer alone.
 func createTransfer(ctx context.Context, ledger Ledger, tx *idem.Tx, req transferRequest) (idem.Response, error) {
-	for _, end := range []struct{ member, id string }{{"from", req.from}, {"to", req.to}} {
-		if err := holds(ctx, ledger, tx.Tenant(), end.member, end.id, req.currency); err != nil {
-			return idem.Response{}, err
-		}
+	if _, err := holds(ctx, ledger, tx.Tenant(), "from", req.from, req.currency); err != nil {
+		return idem.Response{}, err
+	}
+	to, err := holds(ctx, ledger, tx.Tenant(), "to", req.to, req.currency)
+	if err != nil {
+		return idem.Response{}, err
 	}
 	t := Transfer{
 		Tenant: tx.Tenant(), ID: entityID("tr_", tx.OperationID()), From: req.from, To: req.to, Amount: req.amount,
 		Currency: req.currency, CreatedAt: tx.Now(),
 	}
-	tx.Write(
-		Debit{Tenant: t.Tenant, Account: t.From, Amount: t.Amount, Currency: t.Currency},
-		Credit{Tenant: t.Tenant, Account: t.To, Amount: t.Amount, Currency: t.Currency},
-		InsertTransfer{t},
-	)
+	tx.Write(Debit{Tenant: t.Tenant, Account: t.From, Amount: t.Amount, Currency: t.Currency})
+	if to.Collects() { // the transfer itself is the credit, until it is folded: nothing that others write too is written
+		t.Partition = to.partitionOf(t.ID)
+	} else {
+		tx.Write(Credit{Tenant: t.Tenant, Account: t.To, Amount: t.Amount, Currency: t.Currency})
+	}
+	tx.Write(InsertTransfer{t})
 	return idem.JSON(http.StatusCreated, viewTransfer(t))
 }
 
-// holds reads an account only to tell a missing one, or one of another currency, from a poor one. Its error is the
-// business answer.
-func holds(ctx context.Context, ledger Ledger, tenant, member, id, currency string) error {
+// holds reads an account for what a condition can't tell: whether it is missing, holds another currency, or collects. None of
+// these ends: an account is never removed, and goes on collecting. Its error is the business answer.
+func holds(ctx context.Context, ledger Ledger, tenant, member, id, currency string) (*Account, error) {
 	account, err := ledger.Account(ctx, tenant, id)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case account == nil:
-		return reject(accountNotFound(member))
+		return nil, reject(accountNotFound(member))
 	case account.Currency != currency:
-		return reject(currencyMismatch(member))
+		return nil, reject(currencyMismatch(member))
 	}
-	return nil
+	return account, nil
 }

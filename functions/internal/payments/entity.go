@@ -71,8 +71,15 @@ type Account struct {
 	Tenant   string
 	ID       string
 	Currency string
-	Balance  int64
+	// Balance is what can be spent.
+	Balance int64
+	// Partitions is over how many partitions of the ledger index the transfers to a collecting account are spread that wait to be
+	// folded into its balance ([Folder]). 0: the account collects nothing, and each transfer changes the balance itself.
+	Partitions int
 }
+
+// Collects says that transfers to the account wait to be folded into its balance.
+func (a Account) Collects() bool { return a.Partitions > 0 }
 
 // Transfer moved money between two accounts of a tenant.
 type Transfer struct {
@@ -83,6 +90,8 @@ type Transfer struct {
 	Amount    int64
 	Currency  string
 	CreatedAt time.Time
+	// Partition is that of the receiver's incoming transfers that this one waits in, from 1. 0: the receiver's balance has it.
+	Partition int
 }
 
 // The prefixes of the ids.

@@ -98,8 +98,13 @@ func LedgerPartition(at time.Time, shard int) string {
 
 // entered adds to a new row what the ledger index needs beside the time that the row has.
 func entered(it item, pk string, at time.Time, shards int) item {
+	it[table.Hour] = str(LedgerPartition(at, spread(pk, shards)))
+	return it
+}
+
+// spread picks one of so many partitions for a row, from 0, always the same.
+func spread(pk string, partitions int) int {
 	h := fnv.New32a()
 	h.Write([]byte(pk))
-	it[table.Hour] = str(LedgerPartition(at, int(h.Sum32()%uint32(shards))))
-	return it
+	return int(h.Sum32() % uint32(partitions))
 }

@@ -30,6 +30,8 @@ const (
 	attrMessage     = "msg"
 	attrFrom        = "frm"
 	attrTo          = "to"
+	attrPartitions  = "col"           // only of a collecting account
+	attrFoldedAt    = "fol"           // epoch ms; only of a transfer to a collecting account
 	attrCreatedAt   = table.CreatedAt // epoch ms
 )
 
@@ -164,10 +166,14 @@ func payoutItem(p Payout, ledgerShards int) item {
 }
 
 func transferItem(t Transfer) item {
-	return item{
+	it := item{
 		attrKey: str(transferKey(t.Tenant, t.ID)), attrTenant: str(t.Tenant), attrID: str(t.ID), attrFrom: str(t.From), attrTo: str(t.To),
 		attrAmount: num(t.Amount), attrCurrency: str(t.Currency), attrCreatedAt: num(t.CreatedAt.UnixMilli()),
 	}
+	if t.Partition > 0 {
+		it[table.Hour] = str(incomingPartition(t.Tenant, t.To, t.Partition))
+	}
+	return it
 }
 
 // decoder reads attributes and keeps the first error.
@@ -238,5 +244,22 @@ func decodePayout(it item) (*Payout, error) {
 func decodeAccount(it item) (*Account, error) {
 	d := &decoder{item: it}
 	a := &Account{Tenant: d.str(attrTenant), ID: d.str(attrID), Currency: d.str(attrCurrency), Balance: d.num(attrBalance)}
+	if a.Partitions = int(d.numOrZero(attrPartitions)); a.Partitions < 0 || a.Partitions > PartitionsMax {
+		d.fail(attrPartitions)
+	}
 	return a, d.err
+}
+
+func decodeTransfer(it item) (*Transfer, error) {
+	d := &decoder{item: it}
+	t := &Transfer{
+		Tenant: d.str(attrTenant), ID: d.str(attrID), From: d.str(attrFrom), To: d.str(attrTo), Amount: d.num(attrAmount),
+		Currency: d.str(attrCurrency), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
+	}
+	if waits := d.str(table.Hour); waits != "" {
+		if t.Partition = partitionIn(waits); waits != incomingPartition(t.Tenant, t.To, t.Partition) {
+			d.fail(table.Hour)
+		}
+	}
+	return t, d.err
 }

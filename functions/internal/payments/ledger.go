@@ -20,6 +20,9 @@ type Ledger interface {
 	Payment(ctx context.Context, tenant, id string) (*Payment, error)
 	Payout(ctx context.Context, tenant, id string) (*Payout, error)
 	Account(ctx context.Context, tenant, id string) (*Account, error)
+	// Incoming reads transfers that wait in a partition of a collecting account, from 1: at most so many, the oldest first. One that
+	// was committed within the last moments may be missing, and is there later; one that is folded never is.
+	Incoming(ctx context.Context, a Account, partition, limit int) ([]Transfer, error)
 }
 
 // Table is the Ledger on DynamoDB.

@@ -65,6 +65,30 @@ func (r reader) account(ctx context.Context, tenant, id string) (*Account, error
 	return r.ledger.Account(ctx, tenant, id)
 }
 
+// incomingMax is how many incoming transfers are read to tell of them: each is a read unit.
+const incomingMax = 100
+
+// incoming is what waits for an account's balance; nil where it does not collect. The account was read before: a transfer that is
+// folded meanwhile is counted in neither, and none is counted in both.
+func (r reader) incoming(ctx context.Context, a Account) (*incomingView, error) {
+	if !a.Collects() {
+		return nil, nil
+	}
+	view := &incomingView{}
+	for partition := 1; partition <= a.Partitions && !view.More; partition++ {
+		left := incomingMax - view.Transfers
+		found, err := r.ledger.Incoming(ctx, a, partition, left+1)
+		if err != nil {
+			return nil, err
+		}
+		view.More = len(found) > left
+		for _, t := range found[:min(len(found), left)] {
+			view.Amount, view.Transfers = view.Amount+t.Amount, view.Transfers+1
+		}
+	}
+	return view, nil
+}
+
 // errChain: a record waits for a message that is not there.
 var errChain = errors.New("payments: the operation's chain of messages is broken")
 

@@ -1,8 +1,12 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -27,6 +31,65 @@ func (r Rows) Payout(_ context.Context, tenant, id string) (*Payout, error) {
 func (r Rows) Account(_ context.Context, tenant, id string) (*Account, error) {
 	return decodeRow[Account](r.Store.Row(accountKey(tenant, id)))
 }
+
+// Incoming implements [Ledger].
+func (r Rows) Incoming(_ context.Context, a Account, partition, limit int) ([]Transfer, error) {
+	var found []Transfer
+	for key, row := range r.Store.Rows() {
+		if !strings.HasPrefix(key, transferKey(a.Tenant, "")) {
+			continue
+		}
+		t, err := decodeRow[Transfer](row)
+		if err != nil {
+			return nil, err
+		}
+		if t.To == a.ID && t.Partition == partition {
+			found = append(found, *t)
+		}
+	}
+	slices.SortFunc(found, func(a, b Transfer) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	return found[:min(len(found), limit)], nil
+}
+
+// Collecting implements [Collections].
+func (r Rows) Collecting(context.Context) ([]Account, error) {
+	var found []Account
+	for key, row := range r.Store.Rows() {
+		if !strings.HasPrefix(key, "account#") {
+			continue
+		}
+		a, err := decodeRow[Account](row)
+		if err != nil {
+			return nil, err
+		}
+		if a.Collects() {
+			found = append(found, *a)
+		}
+	}
+	slices.SortFunc(found, func(a, b Account) int { return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.ID, b.ID)) })
+	return found, nil
+}
+
+// Fold implements [Collections].
+func (r Rows) Fold(_ context.Context, a Account, transfers []Transfer, _ time.Time) error {
+	writes := make([]memstore.Write, 0, len(transfers)+1)
+	var sum int64
+	for _, t := range transfers {
+		sum += t.Amount
+		writes = append(writes, changeRow(transferKey(t.Tenant, t.ID), nothingDeclared{},
+			func(row *Transfer) bool { return row.Partition == t.Partition },
+			func(row *Transfer) { row.Partition = 0 }))
+	}
+	return r.Store.WriteRows(append(writes, changeRow(accountKey(a.Tenant, a.ID), nothingDeclared{},
+		func(row *Account) bool { return row.Currency == a.Currency && row.Collects() },
+		func(row *Account) { row.Balance += sum }))...)
+}
+
+// nothingDeclared is for rows that no handler writes: nobody is answered.
+type nothingDeclared struct{}
+
+// IfConditionFails implements [idem.Write].
+func (nothingDeclared) IfConditionFails() idem.Failure { return idem.Failure{} }
 
 // Open puts an account there, as a test's seed does.
 func (r Rows) Open(a Account) { r.Store.PutRow(accountKey(a.Tenant, a.ID), encodeRow(a)) }

@@ -1,10 +1,12 @@
 package payments_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +74,7 @@ func drawWrites(t *rapid.T, tenant string) []idem.Write {
 		case 6, 7:
 			writes = append(writes, payments.InsertTransfer{Transfer: payments.Transfer{
 				Tenant: tenant, ID: fmt.Sprintf("tr_%d", kind), From: "acct_1", To: "acct_2", Amount: drawnAmount.Draw(t, "amount"), Currency: "EUR", CreatedAt: noon,
+				Partition: rapid.IntRange(0, 1).Draw(t, "partition"),
 			}})
 		case 8, 9:
 			writes = append(writes, drawPayoutWrite(t, tenant, fmt.Sprintf("po_%d", kind)))
@@ -172,6 +175,12 @@ func rows(ctx context.Context, t *rapid.T, b backend, tenant string) []any {
 		}
 		all = append(all, a)
 	}
+	waits, err := b.ledger.Incoming(ctx, payments.Account{Tenant: tenant, ID: "acct_2"}, 1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(waits, func(a, b payments.Transfer) int { return cmp.Compare(a.ID, b.ID) }) // all are of one moment
+	all = append(all, len(waits), waits)
 	for _, id := range []string{"pay_4", "pay_5"} {
 		p, err := b.ledger.Payment(ctx, tenant, id)
 		if err != nil {

@@ -100,5 +100,16 @@ func viewTransfer(t Transfer) transferView {
 type accountView struct {
 	ID       string `json:"id"`
 	Currency string `json:"currency"`
-	Balance  int64  `json:"balance"`
+	// Balance is what can be spent. Incoming is not in it.
+	Balance int64 `json:"balance"`
+	// Incoming is nil but for a collecting account.
+	Incoming *incomingView `json:"incoming,omitempty"`
+}
+
+// incomingView are the transfers to an account that are not folded into its balance yet.
+type incomingView struct {
+	Amount    int64 `json:"amount"`
+	Transfers int   `json:"transfers"`
+	// More says that there are more than were read.
+	More bool `json:"more"`
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+)
+
+// accounts are the commands about accounts.
+type accounts struct {
+	Collect collect `cmd:"" help:"Make an account collect: transfers to it wait, and are folded into its balance. This can't be undone."`
+}
+
+type collect struct {
+	Account    string `arg:"" help:"Id of the account."`
+	Tenant     string `required:"" help:"Whose it is."`
+	Partitions int    `required:"" help:"Over how many partitions what waits is spread: the most transfers a second, divided by 500. It may be raised later, and never lowered."`
+	idemctl.Reasoned
+}
+
+// Validate judges the command line.
+func (c *collect) Validate() error {
+	switch {
+	case c.Partitions < 1 || c.Partitions > payments.PartitionsMax:
+		return fmt.Errorf("--partitions must be 1 to %d", payments.PartitionsMax)
+	case !tenantForm.MatchString(c.Tenant):
+		return fmt.Errorf("--tenant must have 1..64 letters, digits, dots, dashes and underscores")
+	}
+	return nil
+}
+
+// Run implements the command.
+func (c *collect) Run(d *idemctl.Desk) error {
+	cfg, err := config.Read[config.Payments]()
+	if err != nil {
+		return err
+	}
+	aws, err := config.AWS(d.Context())
+	if err != nil {
+		return err
+	}
+	table := payments.Table{Client: dynamodb.NewFromConfig(aws), Name: cfg.PaymentsTable}
+	found, err := table.Account(d.Context(), c.Tenant, c.Account)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return operator.ErrNotFound
+	case found.Partitions > c.Partitions:
+		return &operator.InvalidError{Field: "--partitions", Rule: fmt.Sprintf("must not be lower: the account collects in %d partitions, and never in fewer", found.Partitions)}
+	}
+	result, err := d.Do(operator.Task{
+		Name: "account collect", Subject: c.Account, Tenant: c.Tenant,
+		Would: fmt.Sprintf("have %s collect in %d partitions; it has %d", c.Account, c.Partitions, found.Partitions),
+		Act: func(ctx context.Context) (string, error) {
+			return "collects", table.Collect(ctx, c.Tenant, c.Account, c.Partitions, time.Now())
+		},
+	}, c.Change())
+	if idemctl.Unfinished(err) {
+		return err
+	}
+	return d.Show(result, result.Outcome)
+}

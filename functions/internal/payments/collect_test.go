@@ -1,0 +1,367 @@
+package payments_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	shape "github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// collecting opens acct_c, which collects in so many partitions.
+func (w *world) collecting(partitions int) {
+	w.Helper()
+	w.open(payments.Account{Tenant: tenantA, ID: "acct_c", Currency: "EUR", Partitions: partitions})
+}
+
+func (w *world) folder() payments.Folder {
+	return payments.Folder{Collections: w.backend.collections, Now: w.clock.Now, Pause: w.clock.Pause}
+}
+
+// folds demands that a run folds so many transfers, and leaves none.
+func (w *world) folds(n int) {
+	w.Helper()
+	if did, err := w.folder().Run(w.Context()); err != nil || did != (payments.Folded{Accounts: 1, Transfers: n}) {
+		w.Errorf("%+v, %v, want %d folded", did, err, n)
+	}
+}
+
+// has demands what GET /v1/accounts/acct_c says.
+func (w *world) has(balance, incoming int64, transfers int, more bool) {
+	w.Helper()
+	want := fmt.Sprintf(`{"id":"acct_c","currency":"EUR","balance":%d,"incoming":{"amount":%d,"transfers":%d,"more":%t}}`, balance, incoming, transfers, more)
+	if got := w.get(tenantA, "/v1/accounts/acct_c").want(200); got.body != want {
+		w.Errorf("%s, want %s", got.body, want)
+	}
+}
+
+// docs/payments-api.md "Collecting accounts": a transfer to one waits, can't be spent before it is folded, and is folded once.
+func TestTransferToACollectingAccountWaits(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.collecting(2)
+		w.has(0, 0, 0, false)
+		first := w.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_c", 500)).want(201, "Idempotency-Status: executed")
+		w.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_c", 500)).want(201, "Idempotent-Replayed: true").same(first)
+		w.post(tenantA, "/v1/transfers", "k2", transfer("acct_1", "acct_c", 30)).want(201)
+		w.has(0, 530, 2, false)
+		w.post(tenantA, "/v1/transfers", "early", transfer("acct_c", "acct_2", 1)).problem(402, "insufficient_funds")
+		w.folds(2)
+		w.has(530, 0, 0, false)
+		w.folds(0)
+		w.has(530, 0, 0, false)
+		w.post(tenantA, "/v1/transfers", "too much", transfer("acct_c", "acct_2", 531)).problem(402, "insufficient_funds")
+		w.post(tenantA, "/v1/transfers", "all", transfer("acct_c", "acct_2", 530)).want(201)
+		w.balances(tenantA, seedBalance-530, 530)
+		w.has(0, 0, 0, false)
+	})
+}
+
+// A payout from a collecting account takes from the balance, and what is given back is in the balance at once.
+func TestPayoutFromACollectingAccount(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.collecting(1)
+		w.post(tenantA, "/v1/transfers", "in", transfer("acct_1", "acct_c", 500)).want(201)
+		body := `{"from":"acct_c","amount":500,"currency":"EUR","destination":"iban_no"}`
+		w.post(tenantA, "/v1/payouts", "early", body).problem(402, "insufficient_funds")
+		w.folds(1)
+		w.faults(provider.Rule{On: provider.Payout, Destination: "iban_no", Fault: provider.Decline})
+		w.post(tenantA, "/v1/payouts", "declined", body).problem(402, "payout_declined")
+		w.has(500, 0, 0, false)
+	})
+}
+
+// docs/design.md I6: transfers, debits and folds side by side; nothing is lost, counted twice or overdrawn.
+func TestFoldsBesideTransfersConserveMoney(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.collecting(3)
+		w.post(tenantA, "/v1/transfers", "begin", transfer("acct_1", "acct_c", 50)).want(201)
+		w.folds(1)
+		var stop, folding sync.WaitGroup
+		done := make(chan struct{})
+		for range 2 {
+			folding.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						_, _ = w.folder().Run(w.Context()) // two of them come in each other's way
+					}
+				}
+			})
+		}
+		const each = 40
+		var mu sync.Mutex
+		var moved int64
+		for n := range each {
+			stop.Go(func() {
+				w.post(tenantA, "/v1/transfers", fmt.Sprint("in", n), transfer("acct_1", "acct_c", int64(n+1))).want(201)
+			})
+			stop.Go(func() {
+				got := w.post(tenantA, "/v1/transfers", fmt.Sprint("out", n), transfer("acct_c", "acct_2", 60))
+				if got.status != 201 && got.status != 402 {
+					w.Errorf("%d %s", got.status, got.body)
+				}
+				if got.status == 201 {
+					mu.Lock()
+					defer mu.Unlock()
+					moved += 60
+				}
+			})
+		}
+		stop.Wait()
+		close(done)
+		folding.Wait()
+		if _, err := w.folder().Run(w.Context()); err != nil {
+			w.Error(err)
+		}
+		const sum = 50 + each*(each+1)/2
+		w.has(sum-moved, 0, 0, false)
+		w.balances(tenantA, seedBalance-sum, moved)
+	})
+}
+
+// What is told of is bounded; what is folded is all of it, and each page is one transaction.
+func TestFoldOfMoreThanATransactionTakes(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.collecting(1)
+		const n = 2*payments.FoldMax + 5
+		w.simultaneously(n, func(i int) answer {
+			return w.post(tenantA, "/v1/transfers", fmt.Sprint(i), transfer("acct_1", "acct_c", 2))
+		})
+		w.has(0, 200, 100, true)
+		w.folds(n)
+		w.has(2*n, 0, 0, false)
+	})
+}
+
+// A run that has no time stops, the next one goes on; it fails only once something has waited for too long.
+func TestFoldWithoutTimeLeavesTheRest(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.collecting(2)
+		w.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_c", 5)).want(201)
+		short := func() (payments.Folded, error) {
+			ctx, cancel := context.WithDeadline(w.Context(), w.clock.Now().Add(time.Second))
+			defer cancel()
+			return w.folder().Run(ctx)
+		}
+		if did, err := short(); err != nil || did != (payments.Folded{Accounts: 1, Left: true}) {
+			w.Errorf("%+v, %v, want what is left and no error", did, err)
+		}
+		w.clock.Advance(16 * time.Minute)
+		if did, err := short(); err == nil || !did.Left {
+			w.Errorf("%+v, no error although a transfer waits since a quarter of an hour", did)
+		}
+		w.has(0, 5, 1, false)
+		w.folds(1)
+		w.has(5, 0, 0, false)
+		if did, err := short(); err != nil || did.Transfers != 0 {
+			w.Errorf("%+v, %v with nothing to do", did, err)
+		}
+	})
+}
+
+// collected is a table with an account that collects, the transfers that wait for it, and a client whose replies can be lost.
+type collected struct {
+	*testing.T
+	table  payments.Table
+	faults *wirefault.Transport
+}
+
+func newCollected(t *testing.T, amounts ...int64) collected {
+	t.Helper()
+	url := dynamotest.Endpoint(t, dynamotest.Names()[0])
+	name := "collected-" + strconv.FormatInt(prefixes.Add(1), 10)
+	c := collected{T: t, faults: &wirefault.Transport{}}
+	c.table = payments.Table{Name: name, Client: dynamotest.Client(url, func(o *dynamodb.Options) {
+		o.HTTPClient, o.Retryer = &http.Client{Transport: c.faults}, aws.NopRetryer{}
+	})}
+	client := dynamotest.Client(url)
+	if err := dynamotest.CreateTable(t.Context(), client, name, shape.Payments()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: accountItem(payments.Account{
+		Tenant: tenantA, ID: "acct_c", Currency: "EUR", Balance: 7,
+	})}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.table.Collect(t.Context(), tenantA, "acct_c", 1, noon); err != nil {
+		t.Fatal(err)
+	}
+	for i, amount := range amounts {
+		put, err := payments.Items(name, 4)(payments.InsertTransfer{Transfer: payments.Transfer{
+			Tenant: tenantA, ID: fmt.Sprint("tr_", i), From: "acct_1", To: "acct_c", Amount: amount, Currency: "EUR", CreatedAt: noon, Partition: 1,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: put.Put.Item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func (c collected) run() (payments.Folded, error) {
+	nap := func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return payments.Folder{Collections: c.table, Now: func() time.Time { return noon }, Pause: nap}.Run(c.Context())
+}
+
+func (c collected) holds(balance int64) {
+	c.Helper()
+	a, err := c.table.Account(c.Context(), tenantA, "acct_c")
+	if err != nil || a.Balance != balance {
+		c.Errorf("%+v, %v, want a balance of %d", a, err, balance)
+	}
+}
+
+// A fold whose reply is lost, and whose next tries are throttled, lost or in conflict, counts once: in that run or the next one.
+func TestFoldWithLostRepliesCountsOnce(t *testing.T) {
+	throttled, conflict := wirefault.Throttle("ThrottlingException"), wirefault.At(0, 3, "TransactionConflict").Fault()
+	for name, faults := range map[string][]wirefault.Fault{
+		"lost reply":                         {wirefault.LoseReply},
+		"lost reply, then throttled":         {wirefault.LoseReply, throttled, throttled},
+		"lost request, then lost reply":      {wirefault.LoseRequest, wirefault.LoseReply, throttled},
+		"conflict, cut reply, then conflict": {conflict, wirefault.CutReply, conflict},
+		"every reply of a run":               {wirefault.LoseReply, wirefault.LoseReply, wirefault.LoseReply, wirefault.LoseReply, wirefault.LoseReply},
+		"no try of a run arrives":            {throttled, conflict, wirefault.LoseRequest, throttled, wirefault.LoseRequest, wirefault.LoseReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCollected(t, 100, 20)
+			c.faults.Inject("TransactWriteItems", faults...)
+			_, _ = c.run()                        // it may fail
+			c.faults.Inject("TransactWriteItems") // no more
+			if did, err := c.run(); err != nil || did.Left {
+				t.Errorf("%+v, %v", did, err)
+			}
+			c.holds(127)
+		})
+	}
+}
+
+// A try that arrives after a later one has folded the same transfers changes nothing.
+func TestFoldThatArrivesLateCountsOnce(t *testing.T) {
+	c := newCollected(t, 100, 20)
+	a := payments.Account{Tenant: tenantA, ID: "acct_c", Currency: "EUR"}
+	waits, err := c.table.Incoming(t.Context(), a, 1, 99)
+	if err != nil || len(waits) != 2 {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	if err := c.table.Fold(t.Context(), a, waits[:1], noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.table.Fold(t.Context(), a, waits, noon); err == nil {
+		t.Error("one of the two is folded already, and all the same both are")
+	}
+	c.holds(107)
+	if did, err := c.run(); err != nil || did.Transfers != 1 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	c.holds(127)
+}
+
+// stale answers every Query as the first one was, as an index does that is behind.
+type stale struct {
+	next  http.RoundTripper
+	first []byte
+}
+
+func (s *stale) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := s.next.RoundTrip(r)
+	if err != nil || r.Header.Get("X-Amz-Target") != "DynamoDB_20120810.Query" {
+		return res, err
+	}
+	body, err := io.ReadAll(res.Body)
+	if s.first == nil {
+		s.first = body
+	}
+	res.Header.Del("X-Amz-Crc32")
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(s.first)), int64(len(s.first))
+	return res, errors.Join(err, res.Body.Close())
+}
+
+// The index is read eventually consistent: what it still lists is not folded again.
+func TestFoldOfWhatAStaleIndexLists(t *testing.T) {
+	c := newCollected(t, 100, 20)
+	behind := c.table
+	behind.Client = dynamodb.New(c.table.Client.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = &http.Client{Transport: &stale{next: http.DefaultTransport}}
+	})
+	a := payments.Account{Tenant: tenantA, ID: "acct_c", Currency: "EUR"}
+	if waits, err := behind.Incoming(t.Context(), a, 1, 99); err != nil || len(waits) != 2 {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	if did, err := c.run(); err != nil || did.Transfers != 2 {
+		t.Fatalf("%+v, %v", did, err)
+	}
+	if waits, err := behind.Incoming(t.Context(), a, 1, 99); err != nil || len(waits) != 0 {
+		t.Errorf("%+v, %v, want none that waits", waits, err)
+	}
+	c.holds(127)
+}
+
+// An account collects in more partitions, never in fewer, and keeps what it has.
+func TestCollectRaisesOnly(t *testing.T) {
+	c := newCollected(t, 100)
+	if err := c.table.Collect(t.Context(), tenantA, "acct_c", 4, noon); err != nil {
+		t.Error(err)
+	}
+	for _, refused := range []struct {
+		account    string
+		partitions int
+	}{{"acct_c", 3}, {"acct_none", 1}, {"acct_c", 0}, {"acct_c", payments.PartitionsMax + 1}} {
+		if err := c.table.Collect(t.Context(), tenantA, refused.account, refused.partitions, noon); err == nil {
+			t.Errorf("%+v: no error", refused)
+		}
+	}
+	if all, err := c.table.Collecting(t.Context()); err != nil || len(all) != 1 || all[0].Partitions != 4 || all[0].Balance != 7 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if did, err := c.run(); err != nil || did.Transfers != 1 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	c.holds(107)
+}
+
+// While the table does not answer nothing is folded, and the run says so.
+func TestFoldWhileTheTableIsDown(t *testing.T) {
+	c := newCollected(t, 100)
+	c.faults.Inject("Query", wirefault.LoseRequest)
+	var unavailable *idem.UnavailableError
+	if did, err := c.run(); !errors.As(err, &unavailable) {
+		t.Errorf("%+v, %v", did, err)
+	}
+	c.holds(7)
+}
+
+// An account that can't be read keeps no other one from being folded, and the run fails.
+func TestFoldBesideAMalformedAccount(t *testing.T) {
+	c := newCollected(t, 100)
+	broken := accountItem(payments.Account{Tenant: tenantA, ID: "acct_broken", Currency: "EUR"})
+	broken["lh"], broken["ca"] = &types.AttributeValueMemberS{Value: shape.Collecting}, &types.AttributeValueMemberN{Value: "1"}
+	broken["col"] = &types.AttributeValueMemberN{Value: "-1"}
+	if _, err := c.table.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &c.table.Name, Item: broken}); err != nil {
+		t.Fatal(err)
+	}
+	if did, err := c.run(); err == nil || did.Transfers != 1 {
+		t.Errorf("%+v, %v, want one folded and an error", did, err)
+	}
+	c.holds(107)
+}
