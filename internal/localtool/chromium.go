@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoChromium says that no browser was found for the tests that need one.
-var ErrNoChromium = errors.New("Chromium is needed (not found; CHROMIUM names it where it has another name)")
+var ErrNoChromium = errors.New("a Chromium is needed (not found; CHROMIUM names one that is elsewhere)")
 
 // Chromium is the path of a Chromium or Chrome. The variable CHROMIUM names one to try first. It returns [ErrNoChromium] where
 // there is none.

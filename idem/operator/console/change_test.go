@@ -281,14 +281,21 @@ func TestAChangeThatFailsMayHaveBeenMade(t *testing.T) {
 // A browser that goes away in the middle of a change does not end it.
 func TestAChangeDoesNotEndWithItsBrowser(t *testing.T) {
 	w := newWorld(t)
-	b, id, form := resolvable(w)
-	plan := b.post(http.StatusSeeOther, "/change", form)
+	id := w.operation(wrapped)
+	b := w.served()
+	plan := b.post(http.StatusSeeOther, "/change", b.offered(id, "release"))
 	ctx, leave := context.WithCancel(t.Context())
-	w.store.On(faulty.Message, 2, faulty.Before(leave))
+	w.store.On(faulty.Update, 1, func(ctx context.Context, run func(context.Context) error) error {
+		leave()
+		if err := ctx.Err(); err != nil {
+			return err // as a store over the wire does
+		}
+		return run(ctx)
+	})
 	b.do(b.request(http.MethodPost, plan, url.Values{"csrf": {b.csrf}}).WithContext(ctx))
-	b.shows(b.get(http.StatusOK, plan), "Done: delivered")
-	if got := w.messageState(id.Message(1)); got != storage.MessageDelivered || ctx.Err() == nil {
-		t.Errorf("the message is %s, %v", got, ctx.Err())
+	b.shows(b.get(http.StatusOK, plan), "Done: failed_retryable")
+	if ctx.Err() == nil {
+		t.Error("the browser has not gone")
 	}
 	w.logged(operator.EntryDone)
 }

@@ -69,7 +69,7 @@ func TestQueuesArePaged(t *testing.T) {
 		t.Errorf("%d of %d are shown", len(seen), len(want))
 	}
 	b.shows(b.get(http.StatusOK, "/queue/unknown?tenant=bolt"), "Nothing stands here", "<strong>0</strong>")
-	b.shows(b.get(http.StatusOK, "/queue/dead"), "Nothing stands here")
+	b.shows(b.get(http.StatusOK, "/queue/dead"), "Nothing stands here", `<a href="/queue/dead" aria-current="page">`)
 	b.get(http.StatusNotFound, "/queue/other")
 	b.get(http.StatusBadRequest, "/queue/unknown?after=nonsense")
 }
