@@ -416,7 +416,7 @@ func play(t *testing.T, c *clients.Client, all []scenario) {
 			t.Fatal(err)
 		}
 		for _, tr := range trials {
-			t.Run(tr.Name, func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/send %d", tr.Name, n+1), func(t *testing.T) {
 				got, ok := results[tr.Name]
 				if !ok {
 					t.Fatal("the client says nothing")
