@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,14 +58,15 @@ func TestTheTypeScriptPackageKeepsTheSharedRules(t *testing.T) {
 	c := built(t, clients.TypeScript)
 	t.Run("package", func(t *testing.T) {
 		t.Parallel()
-		passes(t, c.Directory, "node", "--test", ".")
+		passes(t, c.Directory, "node", "--test", "client.test.mjs")
 		tool, err := localtool.TypeScriptTool.Find()
 		if err != nil {
 			t.Fatal(err)
 		}
+		examples(t, c, filepath.Join("typescript", "README.md"), "ts")
 		// A consumer that is strict, and has the types of browsers only.
 		passes(t, c.Directory, "node", filepath.Join(tool, "node_modules", "typescript", "bin", "tsc"), "--noEmit", "--strict",
-			"--exactOptionalPropertyTypes", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", "NodeNext", "--types", "", "consumer.ts")
+			"--exactOptionalPropertyTypes", "--target", "ES2022", "--lib", "ES2022,DOM", "--module", "NodeNext", "--types", "", "consumer.ts", "example1.ts")
 	})
 	keeps(t, c)
 }
@@ -79,12 +82,29 @@ func TestThePythonPackageKeepsTheSharedRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		examples(t, c, filepath.Join("python", "README.md"), "py")
 		// The installed package, by its own types, as a strict consumer sees it.
 		passes(t, c.Directory, filepath.Join(tool, "venv", "bin", "mypy"), "--strict", "--python-executable", python, "--cache-dir",
-			filepath.Join(tool, "mypy-cache"), "-p", "idem_client", "-m", "driver", "-m", "consumer")
+			filepath.Join(tool, "mypy-cache"), "-p", "idem_client", "-m", "driver", "-m", "consumer", "-m", "test_transport", "-m", "example1", "-m", "example2")
 	})
 	keeps(t, c)
 	t.Run("asynchronous", func(t *testing.T) { playAll(t, c.Async()) })
+}
+
+var blocks = regexp.MustCompile("(?s)```(ts|python)\n(.*?)```")
+
+// examples writes the examples of a README into a project, as example1, example2 and so on.
+func examples(t *testing.T, c *clients.Client, readme, suffix string) {
+	t.Helper()
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range blocks.FindAllSubmatch(text, -1) {
+		if err := os.WriteFile(filepath.Join(c.Directory, fmt.Sprintf("example%d.%s", i+1, suffix)), block[2], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // passes runs a program that must succeed.

@@ -117,7 +117,6 @@ type arrival struct {
 // server does what the script says, and keeps what arrived.
 type server struct {
 	*httptest.Server
-	path string
 
 	mu       sync.Mutex
 	script   []reaction

@@ -171,7 +171,7 @@ class Ends(unittest.TestCase):
     def test_settings_that_can_not_be_are_refused(self) -> None:
         for settings in ({"attempts_max": 0}, {"elapsed_max": -1.0}, {"backoff_base": 30.0}, {"key_age_max": 60.0}, {"syntax": "loose"}, {"base_url": "https://api.example/"}, {"base_url": "/v1"}):
             with self.assertRaises(idem_client.ConfigError) as refused:
-                Config(**settings)  # type: ignore[arg-type]
+                Config(**settings)
             self.assertIn(next(iter(settings)), str(refused.exception))
 
 

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -41,6 +42,10 @@ test("nothing but the file journal imports from Node", async () => {
   for (const name of (await readdir(dist)).filter((file) => file.endsWith(".js"))) {
     assert.equal(imports.test(await readFile(join(dist, name), "utf8")), name === "file-journal.js", name);
   }
+});
+
+test("a CommonJS module of a newer Node may require it", { skip: !process.features.require_module && "this Node has no require of ES modules" }, () => {
+  assert.equal(createRequire(import.meta.url)("@idem-go/client").Client, Client);
 });
 
 test("the tarball has what is imported, its types, README and license, and no dependency", async () => {
