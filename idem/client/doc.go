@@ -18,7 +18,8 @@
 // With a server that honours the key that is safe; still, requests with a body are sent so that it
 // can't happen, and where it can, without a body, [GaveUpError] and the log count what was written, not what was asked for.
 //
-// The same rules in TypeScript, to copy from: typescript/README.md.
+// The folders typescript and python have clients with the same rules, as an npm package and for httpx. All three are held to
+// scenarios.json, and share the format of the journal's files.
 //
 // http.Client.Timeout replaces errors by its own, without the key. Bound a request by its context, or by Config.
 package client

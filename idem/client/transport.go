@@ -113,6 +113,7 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 		return a.response(s.shown()), true, nil
 	}
 	a.discard()
+	a.problem.Status = s.status // also where Idempotency-Status said it, and there is no problem document
 	switch verdict {
 	case verdictMismatch:
 		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem}

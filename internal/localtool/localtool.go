@@ -20,6 +20,7 @@ var (
 	DynamoDBLocalTool = Tool{Name: DynamoDBLocal, Version: "2.5.2"}
 	MinistackTool     = Tool{Name: Ministack, Version: "1.5.33"}
 	TypeScriptTool    = Tool{Name: "typescript", Version: "7.0.2"}
+	PythonClientTool  = Tool{Name: "python-client", Version: "httpx0.28.1-mypy2.4.1"}
 	CfnLintTool       = Tool{Name: "cfn-lint", Version: "1.58.0"}
 	SAMTranslatorTool = Tool{Name: "aws-sam-translator", Version: "1.115.0"}
 	CDKNagTool        = Tool{Name: "cdk-nag", Version: "3.0.2"}

@@ -19,6 +19,9 @@ var schemathesisRequirements []byte
 //go:embed cfn-lint-requirements.txt
 var cfnLintRequirements []byte
 
+//go:embed python-client-requirements.txt
+var pythonClientRequirements []byte
+
 //go:embed cdknag/package.json cdknag/package-lock.json
 var cdkNagPackage embed.FS
 
@@ -151,6 +154,28 @@ func TypeScriptTool() Tool {
 		Tool: localtool.TypeScriptTool, Check: RequireNode,
 		Install: func(ctx context.Context, directory string) error {
 			return npmInstall(ctx, directory, "typescript@"+localtool.TypeScriptTool.Version, "@types/node@"+nodeTypes)
+		},
+	}
+}
+
+// pythonClientMinor is what the Python client asks for: Python 3.10 or newer.
+const pythonClientMinor = 10
+
+// PythonClientTool builds and checks the Python client: hatchling and mypy in a virtual environment, and below wheels what the
+// built package needs, for an environment that has nothing but it. It is locked as schemathesis is, for Python 3.10.
+func PythonClientTool() Tool {
+	return Tool{
+		Tool: localtool.PythonClientTool,
+		Check: func(ctx context.Context) error {
+			_, err := Python(ctx, pythonClientMinor)
+			return err
+		},
+		Install: func(ctx context.Context, directory string) error {
+			if err := hashedEnvironment(ctx, directory, pythonClientMinor, pythonClientRequirements); err != nil {
+				return err
+			}
+			return Run(ctx, directory, nil, filepath.Join(directory, "venv", "bin", "python"), "-m", "pip", "download", "--quiet",
+				"--disable-pip-version-check", "--require-hashes", "-r", "requirements.txt", "-d", "wheels")
 		},
 	}
 }

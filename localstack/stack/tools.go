@@ -18,7 +18,7 @@ func InstallTools(ctx context.Context, root string, out *progress.Printer) error
 	}
 	tools := []emulator.Tool{
 		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool(),
-		emulator.CfnLintTool(), emulator.CDKNagTool(), emulator.SAMTranslatorTool(), emulator.AxeTool(),
+		emulator.PythonClientTool(), emulator.CfnLintTool(), emulator.CDKNagTool(), emulator.SAMTranslatorTool(), emulator.AxeTool(),
 	}
 	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), localstackhost.Tool()} {
 		missing := missingFor(ctx, root, optional)

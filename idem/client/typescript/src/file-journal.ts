@@ -2,14 +2,13 @@ import { createHash, randomUUID } from "node:crypto";
 import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { Entry, Journal } from "./key.ts";
-
-const entriesMaxDefault = 4096;
+import { JournalError } from "./errors.ts";
+import { checkEntriesMax, entriesMaxDefault, full, type Begun, type Entry, type Journal } from "./journal.ts";
 
 /**
  * A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as far
  * as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold operation ids
- * and keys in the clear.
+ * and keys in the clear, in the format that the clients in Go and Python have, too.
  */
 export class FileJournal implements Journal {
   readonly #directory: string;
@@ -22,6 +21,7 @@ export class FileJournal implements Journal {
 
   /** Opens the journal, for at most that many operations at once. */
   static async open(directory: string, entriesMax = entriesMaxDefault): Promise<FileJournal> {
+    checkEntriesMax(entriesMax);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const journal = new FileJournal(directory, entriesMax);
     await journal.#sync();
@@ -29,12 +29,12 @@ export class FileJournal implements Journal {
   }
 
   /** A file that can't be read is an error: a new key might execute again what the old one did. */
-  async begin(operation: string, fresh: Entry): Promise<{ entry: Entry; resumed: boolean }> {
+  async begin(operation: string, fresh: Entry): Promise<Begun> {
     const kept = await this.#read(operation);
     if (kept) return { entry: kept, resumed: true };
     if (await this.#write(operation, fresh)) return { entry: fresh, resumed: false };
     const faster = await this.#read(operation); // another process was faster
-    if (!faster) throw new Error("journal: the operation was ended while it began");
+    if (!faster) throw new JournalError("journal_unreadable", "the operation was ended while it began");
     return { entry: faster, resumed: true };
   }
 
@@ -51,18 +51,15 @@ export class FileJournal implements Journal {
   async #read(operation: string): Promise<Entry | undefined> {
     const raw = await readFile(this.#path(operation), "utf8").catch(unless("ENOENT"));
     if (raw === undefined) return undefined;
-    const kept = JSON.parse(raw) as { operation?: unknown; key?: unknown; first_sent?: unknown };
-    const firstSent = typeof kept.first_sent === "string" ? Date.parse(kept.first_sent) : NaN;
-    if (kept.operation !== operation || typeof kept.key !== "string" || Number.isNaN(firstSent)) {
-      throw new Error("journal: a file is not the operation's entry");
-    }
+    const kept = parse(raw);
+    if (kept?.operation !== operation) throw new JournalError("journal_unreadable", "a file is not the operation's entry");
     await this.#sync(); // the one who wrote it may not have got to this: what is used must be durable
-    return { key: kept.key, firstSent };
+    return kept.entry;
   }
 
   /** Written and synced beside, then linked into place: a rename would overwrite another process's entry. */
   async #write(operation: string, entry: Entry): Promise<boolean> {
-    if ((await readdir(this.#directory)).length >= this.#entriesMax) throw new Error("journal: it is full");
+    if ((await readdir(this.#directory)).length >= this.#entriesMax) throw full(this.#entriesMax);
     const beside = join(this.#directory, `begin-${randomUUID()}`);
     const file = await open(beside, "wx", 0o600);
     try {
@@ -85,6 +82,18 @@ export class FileJournal implements Journal {
     } finally {
       await directory.close();
     }
+  }
+}
+
+/** Reads a file's content; undefined where it is no entry. */
+function parse(raw: string): { operation: string; entry: Entry } | undefined {
+  try {
+    const kept = JSON.parse(raw) as { operation?: unknown; key?: unknown; first_sent?: unknown } | null;
+    const firstSent = typeof kept?.first_sent === "string" ? Date.parse(kept.first_sent) : NaN;
+    if (typeof kept?.operation !== "string" || typeof kept.key !== "string" || kept.key === "" || Number.isNaN(firstSent)) return undefined;
+    return { operation: kept.operation, entry: { key: kept.key, firstSent } };
+  } catch {
+    return undefined; // half a file, or another's
   }
 }
 

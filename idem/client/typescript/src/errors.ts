@@ -1,3 +1,8 @@
+/** What an error is, for code to branch on. The Python client has the same codes. */
+export type ErrorCode =
+  | "key_mismatch" | "outcome_unknown" | "key_expired" | "gave_up"
+  | "key_refused" | "config_invalid" | "answer_too_long" | "journal_full" | "journal_unreadable";
+
 /** The code of a problem (RFC 9457) where it looks like one; errors hold nothing else of an answer's body. */
 export function plainCode(code: unknown): string {
   return typeof code === "string" && /^[a-z0-9_.]{1,64}$/.test(code) ? code : "";
@@ -6,6 +11,7 @@ export function plainCode(code: unknown): string {
 /** What every end without an answer says. Neither its message nor what inspecting it prints has the key in it. */
 export abstract class IdempotencyError extends Error {
   readonly #key: string;
+  abstract readonly code: ErrorCode;
   /**
    * Whether the operation may have happened or may yet happen. Asking again with the key is then safe, and the only safe
    * thing to do.
@@ -14,7 +20,6 @@ export abstract class IdempotencyError extends Error {
 
   constructor(key: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
     this.#key = key;
   }
 
@@ -26,19 +31,24 @@ export abstract class IdempotencyError extends Error {
 
 /** The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now. */
 export class MismatchError extends IdempotencyError {
+  override readonly name = "MismatchError";
+  readonly code = "key_mismatch";
   readonly unknown = false;
   readonly status: number;
-  readonly code: string;
+  /** The code of the server's problem document, "" where it has none. */
+  readonly problemCode: string;
 
-  constructor(key: string, status: number, code: string) {
-    super(key, `the key was used before with another request (${status} ${code})`);
+  constructor(key: string, status: number, problemCode: string) {
+    super(key, `the key was used before with another request (${status} ${problemCode})`);
     this.status = status;
-    this.code = code;
+    this.problemCode = problemCode;
   }
 }
 
 /** The server does not know whether the operation happened, and is finding out. It never executes it again by this key. */
 export class OutcomeUnknownError extends IdempotencyError {
+  override readonly name = "OutcomeUnknownError";
+  readonly code = "outcome_unknown";
   readonly unknown = true;
   /** When to ask again; 0 where the server names no time. */
   readonly retryAfterMs: number;
@@ -54,6 +64,8 @@ export class OutcomeUnknownError extends IdempotencyError {
  * key that is too old and was not sent. Only the resource itself tells what happened; the same key might execute anew.
  */
 export class ExpiredError extends IdempotencyError {
+  override readonly name = "ExpiredError";
+  readonly code = "key_expired";
   readonly unknown = false;
   /** The server's; 0 where the key was not sent. */
   readonly status: number;
@@ -78,11 +90,15 @@ export interface Last {
 
 /** The client stopped asking before there was an answer. Ask again with the error's key. */
 export class GaveUpError extends IdempotencyError {
+  override readonly name = "GaveUpError";
+  readonly code = "gave_up";
   readonly unknown = true;
   readonly reason: Reason;
   readonly attempts: number;
+  /** The status of the last answer, 0 where there was none. */
   readonly status: number;
-  readonly code: string;
+  /** The code of the last answer's problem document, "" where it has none. */
+  readonly problemCode: string;
   readonly retryAfterMs: number;
 
   constructor(key: string, reason: Reason, attempts: number, last: Last) {
@@ -90,15 +106,44 @@ export class GaveUpError extends IdempotencyError {
     this.reason = reason;
     this.attempts = attempts;
     this.status = last.status;
-    this.code = last.code;
+    this.problemCode = last.code;
     this.retryAfterMs = last.retryAfterMs;
   }
 }
 
 /** The request was not sent because of its key, which the error does not name. */
 export class KeyError extends Error {
+  override readonly name = "KeyError";
+  readonly code = "key_refused" satisfies ErrorCode;
+
   constructor(rule: string, options?: ErrorOptions) {
     super(`not sent: ${rule}`, options);
-    this.name = "KeyError";
+  }
+}
+
+/** An option that can't be; the message names it, its value and the rule. */
+export class ConfigError extends RangeError {
+  override readonly name = "ConfigError";
+  readonly code = "config_invalid" satisfies ErrorCode;
+}
+
+/** An answer of more bytes than the client may hold. Asking again would not make it shorter. It is a GaveUpError's cause. */
+export class AnswerTooLongError extends Error {
+  override readonly name = "AnswerTooLongError";
+  readonly code = "answer_too_long" satisfies ErrorCode;
+
+  constructor(bytesMax: number) {
+    super(`the answer has more than ${bytesMax} bytes`);
+  }
+}
+
+/** A journal that keeps as many operations as it may, or a file of it that is not an entry. It is a KeyError's cause. */
+export class JournalError extends Error {
+  override readonly name = "JournalError";
+  readonly code: "journal_full" | "journal_unreadable";
+
+  constructor(code: "journal_full" | "journal_unreadable", message: string, options?: ErrorOptions) {
+    super(`journal: ${message}`, options);
+    this.code = code;
   }
 }

@@ -2,9 +2,12 @@
 // TypeScript without dependencies: fetch, and nothing else that is not in every runtime. Use it only for such APIs:
 // elsewhere a second request may be a second execution.
 
-import { AnswerTooLongError, judge, read, respond, retried, type Answer } from "./answer.ts";
-import { ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, type Last, type Reason } from "./errors.ts";
-import { keyLine, mintKey, type Journal } from "./key.ts";
+import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
+import {
+  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, type Last, type Reason,
+} from "./errors.ts";
+import type { Begun, Entry, Journal } from "./journal.ts";
+import { keyLine, mintKey, type Syntax } from "./key.ts";
 import { Pace, pause, retryAfter, type Limits } from "./pace.ts";
 
 /** A client's configuration. Times are in milliseconds. */
@@ -13,6 +16,13 @@ export interface Options extends Limits {
   readonly baseURL?: string;
   /** Keeps the keys of named operations across restarts. Default: there are no named operations. */
   readonly journal?: Journal;
+  /** How keys are written. Default "structured". */
+  readonly syntax: Syntax;
+  /**
+   * Sends Idempotency-First-Sent where the client knows that time: for minted and journalled keys. A server refuses a time in
+   * the future, so the clocks must agree to a second or so. Default false.
+   */
+  readonly sendFirstSent: boolean;
   /** How long after its first use a journalled key is sent again; keep it below the server's retention. Default 23 h. */
   readonly keyAgeMaxMs: number;
   /** Bounds one attempt, until its answer is read. Default 35 s, which is longer than API Gateway waits. */
@@ -29,6 +39,7 @@ export interface Options extends Limits {
 }
 
 const defaults: Options = {
+  syntax: "structured", sendFirstSent: false,
   keyAgeMaxMs: 23 * 3600_000, attemptsMax: 8, elapsedMaxMs: 120_000, attemptTimeoutMs: 35_000, backoffBaseMs: 200,
   backoffMaxMs: 20_000, retryAfterMaxMs: 60_000, awaitMaxMs: 300_000, answerBytesMax: 8 << 20,
   fetch: (...request) => fetch(...request), now: Date.now, random: Math.random, pause,
@@ -56,11 +67,13 @@ interface Operation {
   readonly resumed: boolean;
 }
 
+const operationBytesMax = 256;
+
 export class Client {
   readonly #options: Options;
   readonly #sent = new WeakMap<Response, Operation>();
 
-  /** Throws a RangeError that names the option, its value and the rule. */
+  /** Throws a ConfigError that names the option, its value and the rule. */
   constructor(options: Partial<Options> = {}) {
     this.#options = { ...defaults, ...options };
     validate(this.#options);
@@ -101,21 +114,35 @@ export class Client {
   async #begin(url: URL, whole: RequestInit, given: string | undefined, name: string | undefined): Promise<Operation> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("the URL must be http or https");
     const now = this.#options.now();
-    let entry = { key: given ?? mintKey(now), firstSent: now };
-    let resumed = false;
-    const line = keyLine(entry.key); // what can't be sent is not journalled
+    const fresh = { key: given ?? mintKey(now), firstSent: now };
+    keyLine(fresh.key, this.#options.syntax); // what can't be sent is not journalled
     const headers = new Headers(whole.headers);
     if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header");
     new Request(url, whole); // throws for what fetch would refuse
-    if (name !== undefined) {
-      ({ entry, resumed } = await this.#journal().begin(name, entry));
-      if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
-      if (resumed && now - entry.firstSent > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
+    const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh);
+    if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
+    if (resumed && now - entry.firstSent > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
+    headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax));
+    // When a key of the caller's own was first used is not known, but to the journal.
+    if (this.#options.sendFirstSent && (given === undefined || name !== undefined) && !headers.has("Idempotency-First-Sent")) {
+      headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
-    headers.set("Idempotency-Key", name === undefined ? line : keyLine(entry.key));
     return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed };
   }
 
+  /** Asks the journal for the operation's key. */
+  async #resume(name: string, fresh: Entry): Promise<Begun> {
+    const bytes = new TextEncoder().encode(name).byteLength;
+    if (bytes === 0 || bytes > operationBytesMax) throw new KeyError(`an operation is named by 1 to ${operationBytesMax} bytes`);
+    const journal = this.#journal();
+    try {
+      return await journal.begin(name, fresh);
+    } catch (cause) {
+      throw new KeyError("the journal has no key for the operation", { cause });
+    }
+  }
+
+  /** Asks until there is an answer. */
   async #run(op: Operation): Promise<Response> {
     const pace = new Pace(this.#options, this.#options.now, this.#options.random);
     for (;;) {
@@ -126,7 +153,10 @@ export class Client {
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || (verdict === "refused" && first)) return this.#handOver(op, answer);
+        if (verdict === "answer" || (verdict === "refused" && first)) {
+          if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
+          return this.#handOver(op, answer);
+        }
         if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code);
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
@@ -144,13 +174,20 @@ export class Client {
 
   /** Asks once and reads the answer, all within attemptTimeoutMs. */
   async #ask(url: URL, init: RequestInit, signal: AbortSignal | undefined): Promise<{ answer?: Answer; last: Last }> {
-    const timeout = AbortSignal.timeout(this.#options.attemptTimeoutMs);
+    // AbortSignal.timeout would let a process of Node end while it waits, and AbortSignal.any needs a newer one.
+    const bound = new AbortController();
+    const timer = setTimeout(() => bound.abort(new Error(`no answer within ${this.#options.attemptTimeoutMs} ms`)), this.#options.attemptTimeoutMs);
+    const canceled = () => bound.abort(signal?.reason);
+    if (signal?.aborted) canceled();
+    signal?.addEventListener("abort", canceled, { once: true });
     try {
-      const bounded = { ...init, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
-      const answer = await read(await this.#options.fetch(url, bounded), this.#options.answerBytesMax);
+      const answer = await read(await this.#options.fetch(url, { ...init, signal: bound.signal }), this.#options.answerBytesMax);
       return { answer, last: { status: answer.status, code: answer.code, retryAfterMs: retryAfter(answer.headers, this.#options.now()) } };
     } catch (cause) {
       return { last: { status: 0, code: "", retryAfterMs: 0, cause } };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", canceled);
     }
   }
 
@@ -207,14 +244,15 @@ export class Client {
 
 function validate(options: Options): void {
   for (const [name, value] of Object.entries(options)) {
-    if (typeof value === "number" && !(value > 0)) throw new RangeError(`Options.${name} = ${value}: must be positive`);
+    if (typeof value === "number" && !(value > 0)) throw new ConfigError(`Options.${name} = ${value}: must be positive`);
   }
-  const { backoffBaseMs, backoffMaxMs, elapsedMaxMs, attemptTimeoutMs, keyAgeMaxMs, baseURL } = options;
-  if (backoffMaxMs < backoffBaseMs) throw new RangeError(`Options.backoffMaxMs = ${backoffMaxMs}: must be at least backoffBaseMs = ${backoffBaseMs}`);
+  const { backoffBaseMs, backoffMaxMs, elapsedMaxMs, attemptTimeoutMs, keyAgeMaxMs, baseURL, syntax } = options;
+  if (syntax !== "structured" && syntax !== "opaque") throw new ConfigError(`Options.syntax = ${String(syntax)}: must be structured or opaque`);
+  if (backoffMaxMs < backoffBaseMs) throw new ConfigError(`Options.backoffMaxMs = ${backoffMaxMs}: must be at least backoffBaseMs = ${backoffBaseMs}`);
   if (keyAgeMaxMs <= elapsedMaxMs + attemptTimeoutMs) {
-    throw new RangeError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
+    throw new ConfigError(`Options.keyAgeMaxMs = ${keyAgeMaxMs}: must be longer than elapsedMaxMs + attemptTimeoutMs = ${elapsedMaxMs + attemptTimeoutMs}`);
   }
-  if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new RangeError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
+  if (baseURL !== undefined && (!URL.canParse(baseURL) || baseURL.endsWith("/"))) throw new ConfigError(`Options.baseURL = ${baseURL}: must be a URL without a slash at its end`);
 }
 
 /** The request's headers without those about its body, its key or the form of its answer. */
@@ -235,6 +273,7 @@ function parseStatus(body: Uint8Array): { state: string; final?: Omit<Answer, "c
     };
     if (typeof state !== "string" || state === "") return undefined;
     if (!response || (state !== "completed" && state !== "failed")) return { state };
+    if (!isStatus(response.status)) return undefined;
     const bytes = response.body_encoding === "base64" ? Uint8Array.from(atob(response.body), (c) => c.charCodeAt(0)) : new TextEncoder().encode(response.body);
     return { state, final: { status: response.status, statusText: "", headers: new Headers(response.headers), body: bytes } };
   } catch {

@@ -1,4 +1,4 @@
-import { plainCode } from "./errors.ts";
+import { AnswerTooLongError, plainCode } from "./errors.ts";
 
 /** An answer that was read to its end. */
 export interface Answer {
@@ -8,14 +8,6 @@ export interface Answer {
   readonly body: Uint8Array<ArrayBuffer>;
   /** The code of a problem document, else "". */
   readonly code: string;
-}
-
-/** An answer of more bytes than the client may hold. Asking again would not make it shorter. */
-export class AnswerTooLongError extends Error {
-  constructor(bytesMax: number) {
-    super(`the answer has more than ${bytesMax} bytes`);
-    this.name = "AnswerTooLongError";
-  }
 }
 
 /** Reads an answer to its end; one that is torn is rejected as the lost answer that it is. */
@@ -53,7 +45,12 @@ async function readBody(response: Response, bytesMax: number): Promise<Uint8Arra
   return body;
 }
 
-const bodyless = [101, 103, 204, 205, 304];
+const bodyless = [204, 205, 304];
+
+/** Whether a response can be made with the status. */
+export function isStatus(status: unknown): status is number {
+  return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 599;
+}
 
 /** Makes a response of an answer, for the caller. */
 export function respond(a: Omit<Answer, "code">): Response {

@@ -42,7 +42,12 @@ export class Pace {
   }
 }
 
-const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+// The three forms of RFC 9110 section 5.6.7; the last two are obsolete, and are to be read all the same.
+const httpDate = /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]+day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT)$/;
+const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
+
+/** What a longer Retry-After is read as. */
+const retryAfterMaxMs = 2 ** 31 * 1000;
 
 /**
  * Reads Retry-After, seconds or an HTTP date (RFC 9110 section 10.2.3), in milliseconds from now: 0 where it is absent,
@@ -50,9 +55,9 @@ const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2
  */
 export function retryAfter(headers: Headers, now: number): number {
   const value = (headers.get("Retry-After") ?? "").trim();
-  if (/^\d+$/.test(value)) return Number(value) * 1000;
-  if (httpDate.test(value)) return Math.max(0, Date.parse(value) - now);
-  return 0;
+  if (/^\d+$/.test(value)) return Math.min(Number(value) * 1000, retryAfterMaxMs);
+  const at = httpDate.test(value) ? Date.parse(value.replaceAll("-", " ")) : asctime.test(value) ? Date.parse(`${value} GMT`) : NaN;
+  return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - now), retryAfterMaxMs);
 }
 
 /** Waits, or rejects with the signal's reason. */

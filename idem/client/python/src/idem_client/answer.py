@@ -1,0 +1,101 @@
+"""What an answer means for the operation: docs/semantics.md "On the wire", read from the client's side."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import httpx
+
+from .errors import plain_code
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that was read to its end."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes = field(repr=False)
+    """As it came, which may be compressed."""
+    extensions: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def response(self, request: httpx.Request) -> httpx.Response:
+        """The answer as it came, for the caller."""
+        return httpx.Response(self.status, headers=self.headers, stream=httpx.ByteStream(self.body), request=request, extensions=self.extensions)
+
+    def content(self) -> bytes | None:
+        """The body, decompressed; None where that fails."""
+        response = httpx.Response(self.status, headers=self.headers, stream=httpx.ByteStream(self.body))
+        try:
+            return response.read()
+        except httpx.DecodingError:
+            return None
+
+    def problem_code(self) -> str:
+        """The code of a problem document, else ""."""
+        if not re.match(r"application/problem\+json *(;|$)", self.headers.get("Content-Type", ""), re.IGNORECASE):
+            return ""
+        document = parse(self.content())
+        return plain_code(document.get("code")) if document else ""
+
+
+def parse(body: bytes | None) -> dict[str, Any] | None:
+    """Reads a JSON object; None where it is none."""
+    try:
+        document = json.loads(body or b"")
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused"]
+"""`refused` is 401 or 403: they come before the key is looked at."""
+
+RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""The statuses after which the same key is safe and may help. A 5xx other than these won't change."""
+
+
+def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
+    kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
+    if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires"):
+        return "answer"  # stored, whatever it says: asking again gets the same
+    if kept in ("unprotected", "ignored") or code == "idempotency_response_too_large":
+        return "answer"  # the key protects nothing there, or asking again gets the same
+    if status in RETRIED:
+        return "again"
+    if status == 409 and (code in ("idempotency_key_in_progress", "idempotency_key_in_use") or kept == "in_progress"):
+        return "again"
+    if status == 409 and (code == "idempotency_outcome_unknown" or kept == "unknown"):
+        return "unknown"
+    if status in (400, 422) and (code in ("idempotency_key_reused_with_different_payload", "idempotency_error") or kept == "mismatch"):
+        return "mismatch"
+    if status in (410, 412) and code == "idempotency_key_expired":
+        return "expired"
+    return "refused" if status in (401, 403) else "answer"
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of an operation (docs/payments-api.md); without `final` it is not final yet."""
+
+    state: str
+    final: Answer | None
+
+
+def status_of(answer: Answer) -> Status | None:
+    """Reads what the Location of a 202 answers; None where that is no status."""
+    document = parse(answer.content()) or {}
+    state, kept = document.get("state"), document.get("response")
+    if not isinstance(state, str) or not state:
+        return None
+    if not kept or state not in ("completed", "failed"):
+        return Status(state, None)
+    try:
+        body = base64.b64decode(kept["body"], validate=True) if kept.get("body_encoding") == "base64" else kept["body"].encode()
+        return Status(state, Answer(int(kept["status"]), httpx.Headers(kept.get("headers") or {}), body))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,112 @@
+"""The settings of a transport, and when it asks again."""
+
+from __future__ import annotations
+
+import random as _random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from .errors import ConfigError, Reason
+from .journal import Journal
+from .key import Syntax
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Times are in seconds, sizes in bytes."""
+
+    journal: Journal | None = None
+    """Keeps the keys of named operations across restarts. Default: there are no named operations."""
+    base_url: str | None = None
+    """Where the API begins: the Location of a 202 is a path below it. Default: it is resolved against the request's URL."""
+    syntax: Syntax = "structured"
+    """How keys are written."""
+    send_first_sent: bool = False
+    """Sends Idempotency-First-Sent where the client knows that time: for minted and journalled keys. A server refuses a
+    time in the future, so the clocks must agree to a second or so."""
+    key_age_max: float = 23 * 3600.0
+    """How long after its first use a journalled key is sent again; keep it below the server's retention."""
+    attempts_max: int = 8
+    """Bounds how often a request is tried."""
+    elapsed_max: float = 120.0
+    """Bounds the time after which no further attempt begins."""
+    attempt_timeout: float = 35.0
+    """Bounds one attempt, which is longer than API Gateway waits by default. A shorter timeout of httpx stays as it is."""
+    backoff_base: float = 0.2
+    """With backoff_max it bounds the pause after the n-th attempt, which is drawn from [0, min(backoff_max,
+    backoff_base * 2 ** (n - 1))]. A server's Retry-After is honoured exactly instead."""
+    backoff_max: float = 20.0
+    retry_after_max: float = 60.0
+    """The longest Retry-After that is waited for; a longer one ends in a GaveUpError at once."""
+    await_max: float = 300.0
+    """Bounds await_final."""
+    body_bytes_max: int = 256 << 10
+    """Bounds the bodies that are streams, and so kept for another attempt."""
+    answer_bytes_max: int = 8 << 20
+    """Bounds an answer's body."""
+    now: Callable[[], float] = field(default=time.time, repr=False)
+    random: Callable[[], float] = field(default=_random.random, repr=False)
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not value > 0:
+                raise ConfigError(f"{setting.name} = {value}: must be positive")
+        if self.backoff_max < self.backoff_base:
+            raise ConfigError(f"backoff_max = {self.backoff_max}: must be at least backoff_base = {self.backoff_base}")
+        busy = self.elapsed_max + self.attempt_timeout
+        if self.key_age_max <= busy:
+            raise ConfigError(f"key_age_max = {self.key_age_max}: must be longer than elapsed_max + attempt_timeout = {busy}")
+        if self.syntax not in ("structured", "opaque"):
+            raise ConfigError(f"syntax = {self.syntax}: must be structured or opaque")
+        if self.base_url is not None and not re.fullmatch(r"https?://[^/?#]+(/[^?#]*[^/?#])?", self.base_url):
+            raise ConfigError(f"base_url = {self.base_url}: must be an absolute URL without query and without a slash at its end")
+
+
+class Pace:
+    """One operation's attempts."""
+
+    def __init__(self, config: Config, attempts_max: float, elapsed_max: float) -> None:
+        self.attempts = 0
+        self._config = config
+        self._attempts_max = attempts_max
+        self._elapsed_max = elapsed_max
+        self._started = config.now()
+
+    def next(self, retry_after: float) -> float | Reason:
+        """How long to pause before the next attempt, or why there is none: a pause that would end too late is not begun."""
+        c = self._config
+        if self.attempts >= self._attempts_max:
+            return "attempts"
+        if retry_after > c.retry_after_max:
+            return "retry_after"
+        # The exponent is bounded: await_final may ask so often that a float could not hold the power.
+        ceiling = min(c.backoff_max, c.backoff_base * 2.0 ** min(max(0, self.attempts - 1), 64))
+        pause = retry_after if retry_after > 0 else c.random() * ceiling
+        return "elapsed" if c.now() - self._started + pause > self._elapsed_max else pause
+
+
+_RETRY_AFTER_MAX = float(2**31)  # what a longer one is read as
+
+
+def retry_after_of(headers: httpx.Headers, now: float) -> float:
+    """Reads Retry-After, seconds or an HTTP date (RFC 9110 section 10.2.3), in seconds from now: 0 where it is absent,
+    malformed or no longer ahead."""
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]+", value):
+        return float(value) if len(value) <= 10 and float(value) < _RETRY_AFTER_MAX else _RETRY_AFTER_MAX
+    if not re.match(r"[A-Z][a-z]{2}", value):
+        return 0.0
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return 0.0
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=timezone.utc)
+    return min(max(0.0, at.timestamp() - now), _RETRY_AFTER_MAX)

@@ -1,0 +1,131 @@
+"""What a request ends with where there is no answer. Each error has a `code` that never changes, for code to branch on."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal
+
+Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused"]
+"""Why the client stopped asking. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
+
+_CODE = re.compile(r"[a-z0-9_.]{1,64}")
+
+
+def plain_code(code: object) -> str:
+    """The code of a problem (RFC 9457) where it looks like one; errors and logs hold nothing else of an answer's body."""
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+class IdempotencyError(Exception):
+    """What every end without an answer says. Neither its text nor its repr has the key in it."""
+
+    code: ClassVar[str]
+    unknown: ClassVar[bool]
+    """Whether the operation may have happened or may yet happen. Asking again with the key is then safe, and the only
+    safe thing to do."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self._key = key
+
+    @property
+    def key(self) -> str:
+        """The key that the request was, or would have been, sent with."""
+        return self._key
+
+
+class MismatchError(IdempotencyError):
+    """The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now."""
+
+    code = "key_mismatch"
+    unknown = False
+
+    def __init__(self, key: str, status: int, problem_code: str) -> None:
+        super().__init__(key, f"the key was used before with another request ({status} {problem_code})")
+        self.status = status
+        self.problem_code = problem_code
+
+
+class OutcomeUnknownError(IdempotencyError):
+    """The server does not know whether the operation happened, and is finding out. It never executes it again by this key."""
+
+    code = "outcome_unknown"
+    unknown = True
+
+    def __init__(self, key: str, retry_after: float) -> None:
+        super().__init__(key, f"the server does not know the outcome yet; ask again after {retry_after:g} s")
+        self.retry_after = retry_after
+        """When to ask again, in seconds; 0 where the server names no time."""
+
+
+class ExpiredError(IdempotencyError):
+    """The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a
+    journalled key that is too old and was not sent. Only the resource itself tells what happened; the same key might
+    execute anew."""
+
+    code = "key_expired"
+    unknown = False
+
+    def __init__(self, key: str, status: int) -> None:
+        super().__init__(key, f"the record of the key is gone ({status})" if status else "the key is too old: its record may be gone")
+        self.status = status
+        """The server's; 0 where the key was not sent."""
+
+
+class GaveUpError(IdempotencyError):
+    """The client stopped asking before there was an answer. Ask again with the error's key. Its `__cause__` is the last
+    attempt's error, if it had one."""
+
+    code = "gave_up"
+    unknown = True
+
+    def __init__(self, key: str, reason: Reason, attempts: int, status: int, problem_code: str, retry_after: float) -> None:
+        last = f"; last answer {status} {problem_code}" if status else ""
+        super().__init__(key, f"outcome unknown after {attempts} attempts: {reason}{last}")
+        self.reason: Reason = reason
+        self.attempts = attempts
+        self.status = status
+        """The last answer's; 0 where there was none."""
+        self.problem_code = problem_code
+        self.retry_after = retry_after
+        """What the last answer asked for, in seconds; 0 where it didn't."""
+
+
+class NotSentError(ValueError):
+    """The request was not sent."""
+
+    code: ClassVar[str]
+
+
+class KeyRefusedError(NotSentError):
+    """The request was not sent because of its key, which the error does not name."""
+
+    code = "key_refused"
+
+
+class BodyRefusedError(NotSentError):
+    """The request was not sent: its body is a stream that is too long to be kept for a second time."""
+
+    code = "body_refused"
+
+
+class ConfigError(ValueError):
+    """A setting that can't be; the text names it, its value and the rule."""
+
+    code = "config_invalid"
+
+
+class AnswerTooLongError(Exception):
+    """An answer of more bytes than the client may hold. Asking again would not make it shorter. It is a cause of
+    `GaveUpError`."""
+
+    code = "answer_too_long"
+
+
+class JournalError(Exception):
+    """A journal that keeps as many operations as it may (`journal_full`), or a file of it that is not an entry
+    (`journal_unreadable`). It is a cause of `KeyRefusedError`."""
+
+    def __init__(self, code: Literal["journal_full", "journal_unreadable"], message: str) -> None:
+        super().__init__(f"journal: {message}")
+        self.code = code

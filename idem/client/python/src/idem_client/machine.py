@@ -1,0 +1,278 @@
+"""The rules, without I/O: generators that say what to do next, and are told what came of it. The transports do it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+import ssl
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+import httpx
+
+from .answer import RETRIED, Answer, judge, status_of
+from .config import Config, Pace, retry_after_of
+from .errors import AnswerTooLongError, BodyRefusedError, ExpiredError, GaveUpError, KeyRefusedError, MismatchError, OutcomeUnknownError, Reason
+from .journal import Entry
+from .key import key_of, line_of, mint
+
+log = logging.getLogger("idem_client")
+
+KEY, OPERATION, WITHOUT_KEY = "idem_key", "idem_operation", "idem_without_key"
+"""The extensions of a httpx.Request that say what its key is."""
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Ask the journal for the operation's entry."""
+
+    operation: str
+    fresh: Entry
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Send the request once, and read its answer."""
+
+    request: httpx.Request
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What was to be done failed."""
+
+    cause: Exception
+
+
+Step = Begin | Ask | Pause
+Reply = Answer | Lost | tuple[Entry, bool] | None
+Machine = Generator[Step, Reply, httpx.Response]
+
+_OPERATION_BYTES_MAX = 256
+
+
+@dataclass
+class _Operation:
+    """What every attempt has in common, and what the last one came to."""
+
+    config: Config
+    request: httpx.Request
+    key: str
+    pace: Pace
+    resumed: bool = False
+    status: int = 0
+    code: str = ""
+    retry_after: float = 0.0
+    cause: Exception | None = field(default=None, repr=False)
+
+    def note(self, reply: Reply) -> Answer | None:
+        """Keeps what an attempt came to, and returns its answer if there is one."""
+        self.status, self.code, self.retry_after, self.cause = 0, "", 0.0, None
+        if isinstance(reply, Answer):
+            self.status, self.code = reply.status, reply.problem_code()
+            self.retry_after = retry_after_of(reply.headers, self.config.now())
+            return reply
+        assert isinstance(reply, Lost)
+        self.cause = reply.cause
+        return None
+
+    @property
+    def first(self) -> bool:
+        return self.pace.attempts == 1 and not self.resumed
+
+    def gave_up(self, reason: Reason, cause: Exception | None = None) -> GaveUpError:
+        error = GaveUpError(self.key, reason, self.pace.attempts, self.status, self.code, self.retry_after)
+        error.__cause__ = cause or self.cause
+        self.tell(logging.WARNING, "no answer: %s", reason)
+        return error
+
+    def tell(self, level: int, message: str, detail: object) -> None:
+        """Logs no body, key or token: of the key its hash, of an error its type."""
+        hashed = hashlib.sha256(self.key.encode()).hexdigest()[:16]
+        error = type(self.cause).__name__ if self.cause else ""
+        log.log(level, message + " (key #%s, attempt %d, status %d %s%s)", detail, hashed, self.pace.attempts, self.status, self.code, error)
+
+
+def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
+    """Sends a POST or PATCH until it has an answer, with one key."""
+    key, entry, resumed = yield from _begin(config, request)
+    op = _Operation(config, request, key, Pace(config, config.attempts_max, config.elapsed_max), resumed)
+    # Kept in the request, so that a redirect, another round of authentication and await_final have the same key.
+    request.extensions = {**request.extensions, KEY: key}
+    headers = _headers(config, request, key, entry, len(body))
+    while True:
+        op.pace.attempts += 1
+        again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
+        answer = op.note((yield Ask(again)))
+        if answer is not None:
+            response = _judged(op, answer)
+            if response is not None:
+                return response
+        elif op.cause is not None and never_sent(op.cause) and op.first:
+            raise op.cause
+        elif op.cause is not None and permanent(op.cause):
+            raise op.gave_up("permanent")
+        yield from _pause(op)
+
+
+def _pause(op: _Operation) -> Generator[Step, Reply, None]:
+    wait = op.pace.next(op.retry_after)
+    if isinstance(wait, str):
+        raise op.gave_up(wait)
+    op.tell(logging.INFO, "asking again after %.3f s", wait)
+    yield Pause(wait)
+
+
+def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
+    """The response for the caller, or None where the request is to be tried again."""
+    verdict = judge(answer.status, answer.headers, op.code)
+    if verdict == "answer" or (verdict == "refused" and op.first):
+        return answer.response(op.request)
+    if verdict == "mismatch":
+        raise MismatchError(op.key, op.status, op.code)
+    if verdict == "unknown":
+        raise OutcomeUnknownError(op.key, op.retry_after)
+    if verdict == "expired":
+        raise ExpiredError(op.key, op.status)
+    if verdict == "refused":
+        raise op.gave_up("refused")
+    return None
+
+
+def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[str, Entry | None, bool]]:
+    """Finds or makes the key. The entry is None where it is not known when the key was first used."""
+    given = _given(config, request)
+    now = config.now()
+    fresh = Entry(mint(now) if given is None else given, now)
+    line_of(fresh.key, config.syntax)  # what can't be sent is not journalled
+    name = request.extensions.get(OPERATION)
+    if name is None:
+        return fresh.key, fresh if given is None else None, False
+    if config.journal is None:
+        raise KeyRefusedError("not sent: a named operation needs a journal")
+    if not isinstance(name, str) or not 1 <= len(name.encode(errors="replace")) <= _OPERATION_BYTES_MAX:
+        raise KeyRefusedError(f"not sent: an operation is named by 1 to {_OPERATION_BYTES_MAX} bytes")
+    reply = yield Begin(name, fresh)
+    if isinstance(reply, Lost):
+        raise KeyRefusedError("not sent: the journal has no key for the operation") from reply.cause
+    assert isinstance(reply, tuple)
+    entry, resumed = reply
+    if given is not None and entry.key != given:
+        raise KeyRefusedError("not sent: the journal has another key for the operation")
+    if resumed and now - entry.first_sent > config.key_age_max:
+        raise ExpiredError(entry.key, 0)
+    return entry.key, entry, resumed
+
+
+def _given(config: Config, request: httpx.Request) -> str | None:
+    in_header = key_of(request.headers.get_list("Idempotency-Key"), config.syntax)
+    in_extensions = request.extensions.get(KEY)
+    if in_extensions is not None and not isinstance(in_extensions, str):
+        raise KeyRefusedError("not sent: a key is a string")
+    if in_header is not None and in_extensions is not None and in_header != in_extensions:
+        raise KeyRefusedError("not sent: the header and the extensions have different keys")
+    return in_extensions if in_header is None else in_header
+
+
+def _headers(config: Config, request: httpx.Request, key: str, entry: Entry | None, length: int) -> httpx.Headers:
+    headers = httpx.Headers(request.headers)
+    headers["Idempotency-Key"] = line_of(key, config.syntax)
+    if config.send_first_sent and entry is not None and "Idempotency-First-Sent" not in headers:
+        headers["Idempotency-First-Sent"] = datetime.fromtimestamp(entry.first_sent, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if headers.pop("Transfer-Encoding", None) is not None:
+        headers["Content-Length"] = str(length)  # a stream that is kept now
+    return headers
+
+
+def never_sent(cause: BaseException) -> bool:
+    """Whether an attempt failed before anything was sent, in a way that another one would, too."""
+    seen: set[int] = set()
+    link: BaseException | None = cause
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        if isinstance(link, (ssl.SSLCertVerificationError, httpx.UnsupportedProtocol)):
+            return True
+        link = link.__cause__ or link.__context__
+    return False
+
+
+def permanent(cause: BaseException) -> bool:
+    """Whether asking again can't help."""
+    return never_sent(cause) or isinstance(cause, (AnswerTooLongError, httpx.LocalProtocolError))
+
+
+_NOT_ASKED = re.compile(r"(content-|idempotency-|if-).*|accept-encoding|expect|prefer|range|transfer-encoding", re.IGNORECASE)
+
+
+def follow(config: Config, accepted: httpx.Response) -> Machine:
+    """Asks the Location of a 202 until the operation is final."""
+    request = accepted.request
+    op = _Operation(config, request, request.extensions.get(KEY, ""), Pace(config, math.inf, config.await_max))
+    op.status, op.retry_after = accepted.status_code, retry_after_of(accepted.headers, config.now())
+    location = _location(config, accepted)
+    if location is None:
+        raise op.gave_up("permanent", ValueError("the 202 has no Location on the API's own origin"))
+    # The headers that were about the request's body, key or form of answer are left out.
+    headers = httpx.Headers([(name, value) for name, value in request.headers.multi_items() if not _NOT_ASKED.fullmatch(name)])
+    extensions = {name: value for name, value in request.extensions.items() if name in ("timeout", "sni_hostname")}
+    state = ""
+    while True:
+        try:
+            yield from _pause(op)
+        except GaveUpError:
+            if state == "unknown":
+                raise OutcomeUnknownError(op.key, op.retry_after) from None
+            raise
+        op.pace.attempts += 1
+        answer = op.note((yield Ask(httpx.Request("GET", location, headers=headers, extensions=extensions))))
+        if answer is None:
+            if op.cause is not None and permanent(op.cause):
+                raise op.gave_up("permanent")
+            continue
+        if op.status in RETRIED:
+            continue
+        if op.status in (404, 410):
+            raise ExpiredError(op.key, op.status)
+        status = status_of(answer) if op.status == 200 else None
+        if status is None:
+            raise op.gave_up("permanent", ValueError("the Location answers with something else than an operation's status"))
+        if status.final is not None:
+            return status.final.response(request)
+        state = status.state
+
+
+def _location(config: Config, accepted: httpx.Response) -> httpx.URL | None:
+    """Where the operation's status is. The request's credentials go nowhere else."""
+    value = accepted.headers.get("Location", "")
+    if not value:
+        return None
+    if config.base_url is not None and value.startswith("/") and not value.startswith("//"):
+        value = config.base_url + value
+    asked = accepted.request.url
+    try:
+        url = asked.join(value)
+    except httpx.InvalidURL:
+        return None
+    return url if (url.scheme, url.host, url.port) == (asked.scheme, asked.host, asked.port) else None
+
+
+def declared(request: httpx.Request, most: int) -> None:
+    """Refuses a stream that says that it is too long."""
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > most:
+        raise too_long(most)
+
+
+def too_long(most: int) -> BodyRefusedError:
+    """The error of a stream that is too long."""
+    return BodyRefusedError(f"not sent: the body is a stream of more than {most} bytes")

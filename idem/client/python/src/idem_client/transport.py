@@ -1,0 +1,241 @@
+"""Transports for httpx: they give every POST and PATCH a key, and ask with it until there is an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx
+
+from .answer import Answer
+from .config import Config
+from .errors import AnswerTooLongError, BodyRefusedError, KeyRefusedError
+from .machine import KEY, OPERATION, WITHOUT_KEY, Begin, Lost, Machine, Pause, Reply, declared, follow, send, too_long
+
+
+def operation(name: str) -> dict[str, Any]:
+    """The `extensions` of a request that is the caller's operation of that name, such as "order-17/charge": the same name
+    has the same key, after a restart too, until `done`."""
+    return {OPERATION: name}
+
+
+def with_key(key: str) -> dict[str, Any]:
+    """The `extensions` of a request that is sent with this key."""
+    return {KEY: key}
+
+
+def without_key() -> dict[str, Any]:
+    """The `extensions` of a request that is sent as it is, once: for endpoints that do not honour keys."""
+    return {WITHOUT_KEY: True}
+
+
+def key_of(response: httpx.Response) -> str | None:
+    """The key that the response's request was sent with."""
+    key = response.request.extensions.get(KEY)
+    return key if isinstance(key, str) else None
+
+
+def _keyed(request: httpx.Request) -> bool:
+    return request.method in ("POST", "PATCH") and not request.extensions.get(WITHOUT_KEY)
+
+
+def _bounded(request: httpx.Request, seconds: float) -> None:
+    """Bounds each of httpx's waits; a shorter bound of the caller's stays."""
+    asked: dict[str, float | None] = request.extensions.get("timeout") or {}
+    bounds = {name: min(asked.get(name) or seconds, seconds) for name in ("connect", "read", "write", "pool")}
+    request.extensions = {**request.extensions, "timeout": bounds}
+
+
+class IdempotencyTransport(httpx.BaseTransport):
+    """For `httpx.Client(transport=...)`. Safe for use by several threads."""
+
+    def __init__(self, config: Config | None = None, base: httpx.BaseTransport | None = None, *, pause: Callable[[float], None] = time.sleep) -> None:
+        """`base` makes the requests, and must not repeat them by itself. Default: httpx.HTTPTransport()."""
+        self._config = config or Config()
+        self._base = base or httpx.HTTPTransport()
+        self._pause = pause
+
+    def __enter__(self) -> IdempotencyTransport:
+        self._base.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None = None, error: BaseException | None = None, trace: TracebackType | None = None) -> None:
+        self._base.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """Closes the transport below."""
+        self._base.close()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Sends a POST or PATCH until it has an answer, and anything else as it is. Raises an IdempotencyError where there
+        is no answer, and a NotSentError or httpx's own error where nothing was sent."""
+        if not _keyed(request):
+            return self._base.handle_request(request)
+        return self._drive(send(self._config, request, self._body(request)))
+
+    def await_final(self, accepted: httpx.Response) -> httpx.Response:
+        """Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the
+        request would get it; any other response as it is. It asks with the request's headers, and only on the same
+        origin. Raises an OutcomeUnknownError, an ExpiredError or a GaveUpError; after all but the second, sending the
+        request again with the same key says as much as the Location does."""
+        if accepted.status_code != 202:
+            return accepted
+        final = self._drive(follow(self._config, accepted))
+        final.read()
+        return final
+
+    def done(self, name: str) -> None:
+        """Ends a named operation, once its answer is kept where a restart finds it: the name then begins a new one."""
+        if self._config.journal is None:
+            raise KeyRefusedError("a named operation needs a journal")
+        self._config.journal.done(name)
+
+    def _drive(self, machine: Machine) -> httpx.Response:
+        reply: Reply = None
+        while True:
+            try:
+                step = machine.send(reply)
+            except StopIteration as end:
+                response: httpx.Response = end.value
+                return response
+            if isinstance(step, Pause):
+                self._pause(step.seconds)
+                reply = None
+                continue
+            try:
+                reply = self._begin(step) if isinstance(step, Begin) else self._ask(step.request)
+            except Exception as cause:  # whatever it is: what was sent may have happened
+                reply = Lost(cause)
+
+    def _begin(self, step: Begin) -> Reply:
+        assert self._config.journal is not None
+        return self._config.journal.begin(step.operation, step.fresh)
+
+    def _ask(self, request: httpx.Request) -> Answer:
+        _bounded(request, self._config.attempt_timeout)
+        until = time.monotonic() + self._config.attempt_timeout
+        response = self._base.handle_request(request)
+        try:
+            body = bytearray()
+            assert isinstance(response.stream, httpx.SyncByteStream)
+            for chunk in response.stream:
+                body += chunk
+                if len(body) > self._config.answer_bytes_max:
+                    raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+                if time.monotonic() > until:
+                    raise httpx.ReadTimeout(f"no whole answer within {self._config.attempt_timeout} s")
+        finally:
+            response.close()
+        return Answer(response.status_code, response.headers, bytes(body), response.extensions)
+
+    def _body(self, request: httpx.Request) -> bytes:
+        try:
+            return request.content
+        except httpx.RequestNotRead:
+            declared(request, self._config.body_bytes_max)
+        if not isinstance(request.stream, httpx.SyncByteStream):
+            raise BodyRefusedError("not sent: the body is an asynchronous stream")
+        body = bytearray()
+        for chunk in request.stream:
+            body += chunk
+            if len(body) > self._config.body_bytes_max:
+                raise too_long(self._config.body_bytes_max)
+        return bytes(body)
+
+
+class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
+    """For `httpx.AsyncClient(transport=...)`, on asyncio and trio. The journal is called in a thread. A cancellation stays
+    one, after which the operation may have happened: name operations whose task may be cancelled."""
+
+    def __init__(
+        self, config: Config | None = None, base: httpx.AsyncBaseTransport | None = None, *, pause: Callable[[float], Awaitable[None]] = anyio.sleep
+    ) -> None:
+        """`base` makes the requests, and must not repeat them by itself. Default: httpx.AsyncHTTPTransport()."""
+        self._config = config or Config()
+        self._base = base or httpx.AsyncHTTPTransport()
+        self._pause = pause
+
+    async def __aenter__(self) -> AsyncIdempotencyTransport:
+        await self._base.__aenter__()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None = None, error: BaseException | None = None, trace: TracebackType | None = None) -> None:
+        await self._base.__aexit__(kind, error, trace)
+
+    async def aclose(self) -> None:
+        """Closes the transport below."""
+        await self._base.aclose()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """As IdempotencyTransport.handle_request."""
+        if not _keyed(request):
+            return await self._base.handle_async_request(request)
+        return await self._drive(send(self._config, request, await self._body(request)))
+
+    async def await_final(self, accepted: httpx.Response) -> httpx.Response:
+        """As IdempotencyTransport.await_final."""
+        if accepted.status_code != 202:
+            return accepted
+        final = await self._drive(follow(self._config, accepted))
+        await final.aread()
+        return final
+
+    async def done(self, name: str) -> None:
+        """As IdempotencyTransport.done."""
+        if self._config.journal is None:
+            raise KeyRefusedError("a named operation needs a journal")
+        await anyio.to_thread.run_sync(self._config.journal.done, name)
+
+    async def _drive(self, machine: Machine) -> httpx.Response:
+        reply: Reply = None
+        while True:
+            try:
+                step = machine.send(reply)
+            except StopIteration as end:
+                response: httpx.Response = end.value
+                return response
+            if isinstance(step, Pause):
+                await self._pause(step.seconds)
+                reply = None
+                continue
+            try:
+                reply = await self._begin(step) if isinstance(step, Begin) else await self._ask(step.request)
+            except Exception as cause:  # whatever it is: what was sent may have happened
+                reply = Lost(cause)
+
+    async def _begin(self, step: Begin) -> Reply:
+        assert self._config.journal is not None
+        return await anyio.to_thread.run_sync(self._config.journal.begin, step.operation, step.fresh)
+
+    async def _ask(self, request: httpx.Request) -> Answer:
+        _bounded(request, self._config.attempt_timeout)
+        with anyio.fail_after(self._config.attempt_timeout):
+            response = await self._base.handle_async_request(request)
+            try:
+                body = bytearray()
+                assert isinstance(response.stream, httpx.AsyncByteStream)
+                async for chunk in response.stream:
+                    body += chunk
+                    if len(body) > self._config.answer_bytes_max:
+                        raise AnswerTooLongError(f"the answer has more than {self._config.answer_bytes_max} bytes")
+            finally:
+                await response.aclose()
+        return Answer(response.status_code, response.headers, bytes(body), response.extensions)
+
+    async def _body(self, request: httpx.Request) -> bytes:
+        try:
+            return request.content
+        except httpx.RequestNotRead:
+            declared(request, self._config.body_bytes_max)
+        if not isinstance(request.stream, httpx.AsyncByteStream):
+            raise BodyRefusedError("not sent: the body is a synchronous stream")
+        body = bytearray()
+        async for chunk in request.stream:
+            body += chunk
+            if len(body) > self._config.body_bytes_max:
+                raise too_long(self._config.body_bytes_max)
+        return bytes(body)

@@ -1,0 +1,293 @@
+"""What the scenarios don't show: streams, cancellation, redirects, journals. Run where the built wheel is installed."""
+
+import asyncio
+import gzip
+import json
+import logging
+import os
+import re
+import tempfile
+import threading
+import unittest
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+
+import idem_client
+from idem_client import Config, Entry, FileJournal, IdempotencyTransport, MemoryJournal
+
+URL = "https://api.example/v1/payments"
+Reply = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]
+
+
+class Answering(httpx.BaseTransport):
+    """Answers with what the list has next, and keeps what it was asked."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = list(replies)
+        self.asked: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        self.asked.append(request)
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply(request) if callable(reply) else reply
+
+    @property
+    def keys(self) -> list[str | None]:
+        return [request.headers.get("Idempotency-Key") for request in self.asked]
+
+
+def client(base: Answering, follow_redirects: bool = False, **settings: object) -> httpx.Client:
+    transport = IdempotencyTransport(Config(**settings), base, pause=lambda _: None)  # type: ignore[arg-type]
+    return httpx.Client(transport=transport, follow_redirects=follow_redirects)
+
+
+class Bodies(unittest.TestCase):
+    def test_a_stream_is_kept_and_sent_again_as_bytes(self) -> None:
+        base = Answering(httpx.Response(503), httpx.Response(201))
+
+        def parts() -> Iterator[bytes]:
+            yield b"one"
+            yield b"two"
+
+        client(base).post(URL, content=parts())
+        self.assertEqual([request.content for request in base.asked], [b"onetwo"] * 2)
+        self.assertEqual([(r.headers.get("Content-Length"), r.headers.get("Transfer-Encoding")) for r in base.asked], [("6", None)] * 2)
+
+    def test_a_form_with_a_file_is_the_same_in_each_attempt(self) -> None:
+        base = Answering(httpx.Response(503), httpx.Response(201))
+        client(base).post(URL, files={"file": b"content"})
+        self.assertEqual(base.asked[0].content, base.asked[1].content)
+        self.assertIn(b"content", base.asked[0].content)
+
+    def test_a_stream_that_is_too_long_is_refused_and_nothing_is_sent(self) -> None:
+        base = Answering()
+        for headers in ({}, {"Content-Length": "11"}):
+            with self.assertRaises(idem_client.BodyRefusedError) as refused:
+                client(base, body_bytes_max=10).post(URL, content=iter([b"12345", b"678901"]), headers=headers)
+            self.assertEqual(refused.exception.code, "body_refused")
+        self.assertEqual(base.asked, [])
+
+    def test_an_answer_of_too_many_bytes_is_not_asked_for_again(self) -> None:
+        base = Answering(httpx.Response(201, content=b"x" * 11))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base, answer_bytes_max=10).post(URL)
+        self.assertEqual(ended.exception.reason, "permanent")
+        self.assertIsInstance(ended.exception.__cause__, idem_client.AnswerTooLongError)
+
+    def test_a_compressed_answer_is_read_by_the_rules_and_handed_over_whole(self) -> None:
+        problem = gzip.compress(json.dumps({"code": "idempotency_key_in_progress"}).encode())
+        headers = {"Content-Type": "application/problem+json", "Content-Encoding": "gzip"}
+        base = Answering(
+            httpx.Response(409, headers=headers, stream=httpx.ByteStream(problem)),
+            httpx.Response(201, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(gzip.compress(b"paid"))),
+        )
+        self.assertEqual(client(base).post(URL).text, "paid")
+        self.assertEqual(len(base.asked), 2)
+
+
+class Keys(unittest.TestCase):
+    def test_a_redirect_that_is_followed_keeps_the_key(self) -> None:
+        base = Answering(httpx.Response(307, headers={"Location": "/v2/payments"}), httpx.Response(201))
+        answer = client(base, follow_redirects=True).post(URL, json={})
+        self.assertEqual(len(set(base.keys)), 1)
+        self.assertEqual(base.keys[1], f'"{idem_client.key_of(answer)}"')
+
+    def test_the_same_request_sent_again_has_the_same_key_and_another_has_not(self) -> None:
+        base = Answering(httpx.Response(201), httpx.Response(201), httpx.Response(201))
+        http = client(base)
+        request = http.build_request("POST", URL, json={})
+        http.send(request)
+        http.send(request)
+        http.post(URL, json={})
+        self.assertEqual(base.keys[0], base.keys[1])
+        self.assertNotEqual(base.keys[1], base.keys[2])
+
+    def test_a_key_in_the_header_is_read_as_a_server_reads_it(self) -> None:
+        for line, key in {"order-17": "order-17", '"order-17"': "order-17", '"a\\"b\\\\c"': 'a"b\\c'}.items():
+            answer = client(Answering(httpx.Response(201))).post(URL, headers={"Idempotency-Key": line})
+            self.assertEqual(idem_client.key_of(answer), key)
+        for line in ("", "a,b", 'a"b', '"a', '"a" b', '"a";b=1', '"\\x"'):
+            with self.assertRaises(idem_client.KeyRefusedError):
+                client(Answering()).post(URL, headers={"Idempotency-Key": line})
+        with self.assertRaises(idem_client.KeyRefusedError):
+            client(Answering()).post(URL, headers={"Idempotency-Key": "a"}, extensions=idem_client.with_key("b"))
+
+    def test_without_a_key_a_request_is_sent_once_as_it_is(self) -> None:
+        base = Answering(httpx.Response(503))
+        self.assertEqual(client(base).post(URL, extensions=idem_client.without_key()).status_code, 503)
+        self.assertEqual(base.keys, [None])
+
+    def test_a_minted_key_is_a_uuid7_that_carries_the_time(self) -> None:
+        key = uuid.UUID(idem_client.key_of(client(Answering(httpx.Response(201)), now=lambda: 1795262400.25).post(URL)))
+        self.assertEqual((key.version, key.variant, key.int >> 80), (7, uuid.RFC_4122, 1795262400250))
+
+    def test_neither_an_error_nor_the_log_shows_the_key_or_a_body(self) -> None:
+        problem = {"code": "idempotency_key_reused_with_different_payload", "title": "secret-title"}
+        base = Answering(httpx.Response(503, text="secret-body"), httpx.Response(422, json=problem, headers={"Content-Type": "application/problem+json"}))
+        with self.assertLogs("idem_client", logging.DEBUG) as logs, self.assertRaises(idem_client.MismatchError) as ended:
+            client(base).post(URL, content=b"secret-request", extensions=idem_client.with_key("secret-key"))
+        self.assertEqual(ended.exception.key, "secret-key")
+        self.assertNotIn("secret", f"{ended.exception} {ended.exception!r} {logs.output}")
+
+
+class Ends(unittest.TestCase):
+    def test_what_httpx_can_not_send_is_its_own_error(self) -> None:
+        error = httpx.UnsupportedProtocol("no such scheme")
+        base = Answering(error)
+        with self.assertRaises(httpx.UnsupportedProtocol):
+            client(base).post(URL)
+        self.assertEqual(len(base.asked), 1)
+
+    def test_an_unexpected_error_below_is_no_failure_of_the_operation(self) -> None:
+        base = Answering(RuntimeError("a proxy of one's own"), httpx.Response(201))
+        self.assertEqual(client(base).post(URL).status_code, 201)
+        self.assertEqual(base.keys[0], base.keys[1])
+
+    def test_the_last_error_is_the_cause(self) -> None:
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(Answering(httpx.ReadError("cut")), attempts_max=1).post(URL)
+        self.assertIsInstance(ended.exception.__cause__, httpx.ReadError)
+        self.assertTrue(ended.exception.unknown)
+
+    def test_a_dripping_answer_is_bounded(self) -> None:
+        gone = threading.Event()
+
+        class Dripping(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                while not gone.wait(0.02):
+                    yield b"."
+
+        base = Answering(httpx.Response(201, stream=Dripping()), httpx.Response(201, text="paid"))
+        self.assertEqual(client(base, attempt_timeout=0.1).post(URL).text, "paid")
+        gone.set()
+
+    def test_settings_that_can_not_be_are_refused(self) -> None:
+        for settings in ({"attempts_max": 0}, {"elapsed_max": -1.0}, {"backoff_base": 30.0}, {"key_age_max": 60.0}, {"syntax": "loose"}, {"base_url": "https://api.example/"}, {"base_url": "/v1"}):
+            with self.assertRaises(idem_client.ConfigError) as refused:
+                Config(**settings)
+            self.assertIn(next(iter(settings)), str(refused.exception))
+
+
+class Cancellation(unittest.IsolatedAsyncioTestCase):
+    async def test_a_cancelled_task_stays_cancelled_and_the_journal_has_the_key(self) -> None:
+        reached = asyncio.Event()
+
+        class Hanging(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                self.line = request.headers["Idempotency-Key"]
+                reached.set()
+                await asyncio.sleep(3600)
+                raise AssertionError
+
+        base, journal = Hanging(), MemoryJournal()
+        http = httpx.AsyncClient(transport=idem_client.AsyncIdempotencyTransport(Config(journal=journal), base))
+        task = asyncio.create_task(http.post(URL, extensions=idem_client.operation("order-17")))
+        await reached.wait()
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        kept, resumed = journal.begin("order-17", Entry("another", 0.0))
+        self.assertEqual((f'"{kept.key}"', resumed), (base.line, True))
+
+    async def test_an_asynchronous_stream_is_kept_and_a_long_one_refused(self) -> None:
+        asked: list[bytes] = []
+
+        class Base(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                asked.append(await request.aread())
+                return httpx.Response(201 if len(asked) == 2 else 503)
+
+        async def parts() -> AsyncIterator[bytes]:
+            yield b"one"
+            yield b"two"
+
+        async def no_time(_: float) -> None:
+            return None
+
+        for most, settled in ((6, True), (5, False)):
+            transport = idem_client.AsyncIdempotencyTransport(Config(body_bytes_max=most), Base(), pause=no_time)
+            async with httpx.AsyncClient(transport=transport) as http:
+                if settled:
+                    self.assertEqual((await http.post(URL, content=parts())).status_code, 201)
+                else:
+                    with self.assertRaises(idem_client.BodyRefusedError):
+                        await http.post(URL, content=parts())
+        self.assertEqual(asked, [b"onetwo"] * 2)
+
+    async def test_the_asynchronous_client_sends_by_base_url(self) -> None:
+        asked: list[httpx.Request] = []
+
+        class Base(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                asked.append(request)
+                final = {"state": "completed", "response": {"status": 201, "headers": {}, "body": "paid"}}
+                return httpx.Response(202, headers={"Location": "/v1/operations/1", "Retry-After": "1"}) if len(asked) == 1 else httpx.Response(200, json=final)
+
+        async with idem_client.AsyncClient("https://api.example/prod", Config(journal=MemoryJournal()), headers={"Authorization": "Bearer t"}, base=Base()) as api:
+            accepted = await api.post("/v1/payments", json={}, operation="order-17")
+            self.assertEqual((await api.await_final(accepted)).text, "paid")
+            await api.done("order-17")
+        self.assertEqual([str(r.url) for r in asked], ["https://api.example/prod/v1/payments", "https://api.example/prod/v1/operations/1"])
+        self.assertEqual(asked[1].headers["Authorization"], "Bearer t")
+
+
+class Journals(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name)
+
+    def test_the_first_entry_stays_until_it_is_done(self) -> None:
+        entry = Entry("k1", 1795262400.007)
+        for journal in (MemoryJournal(), FileJournal(self.path)):
+            self.assertEqual(journal.begin("a/../b", entry), (entry, False))
+            kept, resumed = journal.begin("a/../b", Entry("k2", 1.0))
+            self.assertEqual((kept.key, resumed), ("k1", True))
+            self.assertAlmostEqual(kept.first_sent, entry.first_sent, delta=0.002)
+            journal.done("a/../b")
+            journal.done("a/../b")
+            self.assertEqual(journal.begin("a/../b", Entry("k3", 1.0))[0].key, "k3")
+
+    def test_of_many_callers_at_once_all_get_the_same_key(self) -> None:
+        for journal in (MemoryJournal(), FileJournal(self.path)):
+            with ThreadPoolExecutor(16) as pool:
+                begun = list(pool.map(lambda n: journal.begin("a", Entry(f"k{n}", 1.0)), range(32)))
+            self.assertEqual(len({entry.key for entry, _ in begun}), 1)
+            self.assertEqual([resumed for _, resumed in begun].count(False), 1)
+
+    def test_a_full_one_refuses_the_request_and_nothing_is_sent(self) -> None:
+        for journal in (MemoryJournal(1), FileJournal(self.path, 1)):
+            journal.begin("a", Entry("k", 1.0))
+            base = Answering()
+            with self.assertRaises(idem_client.KeyRefusedError) as refused:
+                client(base, journal=journal).post(URL, extensions=idem_client.operation("b"))
+            cause = refused.exception.__cause__
+            self.assertTrue(isinstance(cause, idem_client.JournalError) and cause.code == "journal_full")
+            self.assertEqual(base.asked, [])
+
+    def test_a_file_that_is_no_entry_is_an_error(self) -> None:
+        journal = FileJournal(self.path)
+        journal.begin("a", Entry("k", 1.0))
+        [file] = self.path.iterdir()
+        for content in ("", "{", "null", "[]", '{"operation":"b","key":"k","first_sent":"2026-11-21T12:00:00Z"}', '{"operation":"a","key":"k","first_sent":7}'):
+            file.write_text(content)
+            with self.assertRaises(idem_client.JournalError) as refused:
+                journal.begin("a", Entry("k2", 1.0))
+            self.assertEqual(refused.exception.code, "journal_unreadable")
+
+    def test_files_are_for_their_owner_alone(self) -> None:
+        FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))
+        [file] = (self.path / "keys").iterdir()
+        self.assertEqual((os.stat(file).st_mode & 0o777, os.stat(self.path / "keys").st_mode & 0o777), (0o600, 0o700))
+        self.assertRegex(file.name, re.compile(r"^[0-9a-f]{64}\.json$"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+import { ConfigError, JournalError } from "./errors.ts";
+
+/** What a journal keeps of an operation. */
+export interface Entry {
+  /** The operation's key, without quotes. */
+  readonly key: string;
+  /** When the key was first used, in milliseconds since 1970. */
+  readonly firstSent: number;
+}
+
+/** What a journal says of an operation: resumed means that it had the entry already. */
+export interface Begun {
+  readonly entry: Entry;
+  readonly resumed: boolean;
+}
+
+/**
+ * Keeps the keys of named operations from before their first request until the caller is done with the answer. FileJournal
+ * survives the process; one in the caller's database is best, in the transaction that decides on the operation.
+ */
+export interface Journal {
+  /**
+   * Returns the operation's entry: the one that is there already (resumed), or else the fresh one, kept durably before it
+   * returns. Of several callers at once, in several processes too, all get the same. Rejecting means that nothing is sent.
+   */
+  begin(operation: string, fresh: Entry): Promise<Begun>;
+  /** Forgets an operation, durably. One that is not there is no error. */
+  done(operation: string): Promise<void>;
+}
+
+/** How many operations a journal keeps unless told otherwise. It never forgets one by itself. */
+export const entriesMaxDefault = 4096;
+
+/** Refuses a bound that is none. */
+export function checkEntriesMax(entriesMax: number): void {
+  if (!Number.isInteger(entriesMax) || entriesMax < 1) throw new ConfigError(`entriesMax = ${entriesMax}: must be a positive integer`);
+}
+
+/** The error of a journal that has no room. */
+export function full(entriesMax: number): JournalError {
+  return new JournalError("journal_full", `it keeps ${entriesMax} operations already`);
+}
+
+/** A journal for the life of the process, or of the page. */
+export class MemoryJournal implements Journal {
+  readonly #entries = new Map<string, Entry>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax = entriesMaxDefault) {
+    checkEntriesMax(entriesMax);
+    this.#entriesMax = entriesMax;
+  }
+
+  async begin(operation: string, fresh: Entry): Promise<Begun> {
+    const kept = this.#entries.get(operation);
+    if (kept) return { entry: kept, resumed: true };
+    if (this.#entries.size >= this.#entriesMax) throw full(this.#entriesMax);
+    this.#entries.set(operation, fresh);
+    return { entry: fresh, resumed: false };
+  }
+
+  async done(operation: string): Promise<void> {
+    this.#entries.delete(operation);
+  }
+}

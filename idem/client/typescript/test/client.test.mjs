@@ -1,0 +1,190 @@
+// What the scenarios don't show: the package as Node and a browser load it, cancellation, journals, and what a fetch of the
+// caller's own gives. Run in a project that has the packed package installed.
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
+
+import * as everything from "@idem-go/client";
+import { AnswerTooLongError, Client, ConfigError, GaveUpError, JournalError, KeyError, MemoryJournal, MismatchError, mintKey } from "@idem-go/client";
+import { FileJournal } from "@idem-go/client/file-journal";
+
+const url = "https://api.example/v1/payments";
+const post = { method: "POST", body: "{}" };
+const silent = { pause: async () => {}, backoffBaseMs: 1 };
+
+/** A fetch that answers with what the list has next, and keeps what it was asked. */
+function answering(...answers) {
+  const asked = [];
+  const fetch = async (to, init) => {
+    asked.push({ to: String(to), init, key: new Headers(init.headers).get("Idempotency-Key") });
+    const next = answers.shift();
+    if (next instanceof Error) throw next;
+    return typeof next === "function" ? next(init) : next;
+  };
+  return { fetch, asked };
+}
+
+async function directory(t) {
+  const path = await mkdtemp(join(tmpdir(), "journal-"));
+  t.after(() => rm(path, { recursive: true }));
+  return path;
+}
+
+test("nothing but the file journal imports from Node", async () => {
+  const dist = fileURLToPath(new URL(".", import.meta.resolve("@idem-go/client")));
+  const imports = /from "node:|require\(|\bprocess\.|\bBuffer\b/;
+  for (const name of (await readdir(dist)).filter((file) => file.endsWith(".js"))) {
+    assert.equal(imports.test(await readFile(join(dist, name), "utf8")), name === "file-journal.js", name);
+  }
+});
+
+test("a CommonJS module of a newer Node may require it", { skip: !process.features.require_module && "this Node has no require of ES modules" }, () => {
+  assert.equal(createRequire(import.meta.url)("@idem-go/client").Client, Client);
+});
+
+test("the tarball has what is imported, its types, README and license, and no dependency", async () => {
+  const root = fileURLToPath(new URL("..", import.meta.resolve("@idem-go/client")));
+  const modules = ["answer", "client", "errors", "file-journal", "index", "journal", "key", "pace"];
+  assert.deepEqual((await readdir(root)).sort(), ["LICENSE", "README.md", "dist", "package.json"]);
+  assert.deepEqual((await readdir(join(root, "dist"))).sort(), modules.flatMap((name) => [`${name}.d.ts`, `${name}.js`]).sort());
+  assert.equal(JSON.parse(await readFile(join(root, "package.json"), "utf8")).dependencies, undefined);
+  assert.deepEqual(Object.keys(everything).sort(), [
+    "AnswerTooLongError", "Client", "ConfigError", "ExpiredError", "GaveUpError", "IdempotencyError", "JournalError", "KeyError",
+    "MemoryJournal", "MismatchError", "OutcomeUnknownError", "mintKey",
+  ]);
+});
+
+test("a signal that is aborted before anything is sent is the caller's reason, and nothing is sent", async () => {
+  const { fetch, asked } = answering();
+  const reason = new Error("changed my mind");
+  await assert.rejects(new Client({ fetch }).fetch(url, { ...post, signal: AbortSignal.abort(reason) }), (error) => error === reason);
+  assert.equal(asked.length, 0);
+});
+
+test("a signal that is aborted meanwhile leaves the outcome unknown, with the key to ask again by", async () => {
+  const abort = new AbortController();
+  const hang = (init) => new Promise((_, reject) => init.signal.addEventListener("abort", () => reject(init.signal.reason)));
+  const { fetch, asked } = answering(hang);
+  const sent = new Client({ fetch }).fetch(url, { ...post, signal: abort.signal });
+  setTimeout(() => abort.abort(new Error("closed the page")), 20);
+  const error = await sent.catch((e) => e);
+  assert.ok(error instanceof GaveUpError && error.unknown && error.reason === "canceled" && error.cause.message === "closed the page");
+  assert.equal(asked[0].key, `"${error.key}"`);
+});
+
+test("an attempt is bounded while its answer is read, too", async () => {
+  const never = () => new Response(new ReadableStream({ start: (stream) => stream.enqueue(new Uint8Array(3)) }));
+  const dripping = (init) => {
+    const response = never();
+    const reader = response.body.getReader();
+    init.signal.addEventListener("abort", () => reader.cancel());
+    return new Response(new ReadableStream({ pull: (to) => reader.read().then(({ value, done }) => (done ? to.error(init.signal.reason) : to.enqueue(value))) }));
+  };
+  const { fetch, asked } = answering(dripping, new Response("paid"));
+  const answer = await new Client({ fetch, ...silent, attemptTimeoutMs: 30 }).fetch(url, post);
+  assert.equal(await answer.text(), "paid");
+  assert.equal(asked[0].key, asked[1].key);
+});
+
+test("an answer of too many bytes is not asked for again, and its outcome is unknown", async () => {
+  const { fetch, asked } = answering(new Response("x".repeat(11)));
+  const error = await new Client({ fetch, answerBytesMax: 10 }).fetch(url, post).catch((e) => e);
+  assert.ok(error instanceof GaveUpError && error.reason === "permanent" && error.cause instanceof AnswerTooLongError);
+  assert.equal(asked.length, 1);
+});
+
+test("a redirect that a browser hides leaves the outcome unknown", async () => {
+  const hidden = Object.defineProperties(new Response(null), { status: { value: 0 }, type: { value: "opaqueredirect" } });
+  const error = await new Client(answering(hidden)).fetch(url, post).catch((e) => e);
+  assert.ok(error instanceof GaveUpError && error.unknown && error.reason === "permanent", inspect(error));
+});
+
+test("a server's certificate that is refused is the platform's error: nothing was sent", async () => {
+  const refused = new TypeError("fetch failed", { cause: Object.assign(new Error("expired"), { code: "CERT_HAS_EXPIRED" }) });
+  const { fetch, asked } = answering(refused);
+  await assert.rejects(new Client({ fetch }).fetch(url, post), (error) => error === refused);
+  assert.equal(asked.length, 1);
+});
+
+test("neither an error's text nor what inspecting it prints has the key", async () => {
+  const problem = { status: 422, headers: { "Content-Type": "application/problem+json" } };
+  const mismatch = new Response('{"code":"idempotency_key_reused_with_different_payload","title":"secret-title"}', problem);
+  const error = await new Client(answering(mismatch)).fetch(url, { ...post, key: "secret-key" }).catch((e) => e);
+  assert.ok(error instanceof MismatchError && error.key === "secret-key" && error.code === "key_mismatch");
+  assert.doesNotMatch(inspect(error, { showHidden: true }) + JSON.stringify(error) + error.stack, /secret/);
+});
+
+test("a body of bytes is the one that was given, also where the caller writes over it", async () => {
+  const body = new TextEncoder().encode("one");
+  const bodies = [];
+  const keep = (answer) => async (init) => {
+    bodies.push(await new Response(init.body).text());
+    body.set(new TextEncoder().encode("two"));
+    return answer;
+  };
+  const { fetch } = answering(keep(new Response(null, { status: 503 })), keep(new Response("paid")));
+  await new Client({ fetch, ...silent }).fetch(url, { method: "POST", body });
+  assert.deepEqual(bodies, ["one", "one"]);
+});
+
+test("what fetch would refuse is refused before the journal has it", async () => {
+  const journal = new MemoryJournal(1);
+  const client = new Client({ ...answering(), journal });
+  await assert.rejects(client.fetch(url, { ...post, operation: "a", headers: { X: "line\nline" } }), TypeError);
+  await assert.rejects(client.fetch("ftp://api.example", { ...post, operation: "a" }), TypeError);
+  await assert.rejects(client.fetch(url, { ...post, operation: "a", headers: { "Idempotency-Key": "k" } }), KeyError);
+  assert.equal((await journal.begin("b", { key: "k", firstSent: 0 })).resumed, false);
+});
+
+for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => new MemoryJournal(most), FileJournal: (path, most) => FileJournal.open(path, most) })) {
+  test(`${name}: the first entry stays until it is done`, async (t) => {
+    const journal = await open(await directory(t));
+    const entry = { key: "k1", firstSent: Date.UTC(2026, 10, 21, 12, 0, 0, 7) };
+    assert.deepEqual(await journal.begin("a/../b", entry), { entry, resumed: false });
+    assert.deepEqual(await journal.begin("a/../b", { key: "k2", firstSent: 1 }), { entry, resumed: true });
+    await journal.done("a/../b");
+    await journal.done("a/../b");
+    assert.equal((await journal.begin("a/../b", { key: "k3", firstSent: 1 })).entry.key, "k3");
+  });
+
+  test(`${name}: of many callers at once all get the same key`, async (t) => {
+    const journal = await open(await directory(t));
+    const begun = await Promise.all(Array.from({ length: 20 }, (_, n) => journal.begin("a", { key: `k${n}`, firstSent: n })));
+    assert.equal(new Set(begun.map(({ entry }) => entry.key)).size, 1);
+    assert.equal(begun.filter(({ resumed }) => !resumed).length, 1);
+  });
+
+  test(`${name}: a full one refuses the request, which is not sent`, async (t) => {
+    const journal = await open(await directory(t), 1);
+    await journal.begin("a", { key: "k", firstSent: 1 });
+    const { fetch, asked } = answering();
+    const error = await new Client({ fetch, journal }).fetch(url, { ...post, operation: "b" }).catch((e) => e);
+    assert.ok(error instanceof KeyError && error.cause instanceof JournalError && error.cause.code === "journal_full");
+    assert.equal(asked.length, 0);
+    await assert.rejects(open(await directory(t), 0), ConfigError);
+  });
+}
+
+test("FileJournal: a file that is cut short, or another operation's, is an error", async (t) => {
+  const path = await directory(t);
+  const journal = await FileJournal.open(path);
+  await journal.begin("a", { key: "k", firstSent: 1 });
+  const [file] = await readdir(path);
+  for (const content of ["", "{", "null", '{"operation":"b","key":"k","first_sent":"2026-11-21T12:00:00Z"}', '{"operation":"a","key":"","first_sent":"2026-11-21T12:00:00Z"}']) {
+    await writeFile(join(path, file), content);
+    await assert.rejects(journal.begin("a", { key: "k2", firstSent: 1 }), { name: "JournalError", code: "journal_unreadable" });
+  }
+});
+
+test("a minted key is a UUIDv7 that carries the time", () => {
+  const key = mintKey(Date.UTC(2026, 10, 21));
+  assert.match(key, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(parseInt(key.replaceAll("-", "").slice(0, 12), 16), Date.UTC(2026, 10, 21));
+  assert.notEqual(mintKey(1), mintKey(1));
+});
