@@ -35,6 +35,7 @@ type arguments struct {
 	Diff      diffCommand      `cmd:"" help:"Show what deploying a stage would change."`
 	Destroy   destroyCommand   `cmd:"" help:"Remove a stage's stack from AWS."`
 	Idemctl   idemctlCommand   `cmd:"" help:"Run the operator's command on a deployed stage."`
+	Docs      docsCommand      `cmd:"" help:"Build the documentation site and check it."`
 }
 
 // local are the options that every local stack has.
