@@ -165,7 +165,7 @@ func checkJSON(_ string, b Block) string {
 
 var (
 	makeCall   = regexp.MustCompile(`(?m)^\s*make ([a-z][a-z0-9-]*)`)
-	goPackage  = regexp.MustCompile(`\bgo (?:run|test|build|vet) (?:-[a-z]+(?:=\S+)? )*(\./[a-zA-Z0-9_/.-]+)`)
+	goPackage  = regexp.MustCompile(`(?m)^\s*(?:[A-Z0-9_]+=\S+ )*go (?:run|test|build|vet) (?:-[a-z]+(?:=\S+)? )*(\./[a-zA-Z0-9_/.-]+)`)
 	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*## `)
 )
 

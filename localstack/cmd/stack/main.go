@@ -36,6 +36,7 @@ type arguments struct {
 	Destroy   destroyCommand   `cmd:"" help:"Remove a stage's stack from AWS."`
 	Idemctl   idemctlCommand   `cmd:"" help:"Run the operator's command on a deployed stage."`
 	Docs      docsCommand      `cmd:"" help:"Build the documentation site and check it."`
+	Dynamodb  dynamodbCommand  `cmd:"" help:"Start an emulator of DynamoDB with the tables of an application, until Ctrl-C."`
 }
 
 // local are the options that every local stack has.
