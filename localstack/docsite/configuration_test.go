@@ -21,13 +21,14 @@ const configurationProse = `# Configuration
 This page is generated from the comments of the code, and a test fails as soon as they differ.
 
 - [In Go](#in-go): the fields of each package's Config. Zero means the default.
-- [Variables of an application's functions](#variables-of-an-applications-functions): what the construct, the SAM template
-  and the Terraform module set, and package lambdaapp reads. Set none of them by hand.
-- [Variables of the payments application](#variables-of-the-payments-application): what its CDK app sets. Choose by the
-  contexts of [infra](../../infra/README.md).
+- [Variables of an application's functions](#variables-of-an-applications-functions): what the
+  construct, the SAM template and the Terraform module set, and package lambdaapp reads. Set none of
+  them by hand.
+- [Variables of the payments application](#variables-of-the-payments-application): what its CDK app
+  sets. Choose by the contexts of [infra](../../infra/README.md).
 
-Durations are written as Go writes them: ` + "`28s`, `5m`, `24h`" + `. A variable that is missing or malformed ends the start with
-an error that names it.
+Durations are written as Go writes them: ` + "`28s`, `5m`, `24h`" + `. A variable that is missing or
+malformed ends the start with an error that names it.
 `
 
 // configured are the types that an application fills in, by the folder of their package.
