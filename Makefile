@@ -10,7 +10,7 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,15 @@ bench: ## costs by path of a request, start times of the functions
 
 capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, dollars: RATE=10000 (default 1000) [ARGS="--outbox sqs --output json"]
 	@go run ./bench/capacity --rate="$(or $(RATE),1000)" $(ARGS)
+
+dynamodb: stack ## start an emulator of DynamoDB with the tables of an application, until Ctrl-C: [PREFIX=shop TABLES=shop-orders]; variables in .local/dynamodb.env
+	@$(STACK) dynamodb --prefix "$(or $(PREFIX),shop)" $(if $(TABLES),--table "$(TABLES)")
+
+docs: stack ## build the documentation site into .local/site and check it
+	@$(STACK) docs
+
+docs-serve: stack ## show the documentation site on 127.0.0.1, built again when a page changes (Ctrl-C ends it)
+	@$(STACK) docs --serve
 
 fmt: ## format the Go code
 	@go fmt work

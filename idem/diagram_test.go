@@ -44,7 +44,7 @@ const statesProse = "# States\n" +
 	"that can arise, and each arrow is a write that they made. A test fails as soon as this page says\n" +
 	"anything else. After a change write it anew:\n" +
 	"\n" +
-	"```sh\n" +
+	"<!-- not run: it rewrites this page -->\n```sh\n" +
 	"go test ./idem -run TestStateDiagrams -update\n" +
 	"```\n" +
 	"\n" +

@@ -19,7 +19,8 @@ type Operation struct {
 	// however often the operation is renamed. Scopes, fingerprints and records use it, so that releases before and after
 	// the rename share every key, also while both run. Logs and the audit show Name.
 	RenamedFrom string
-	Kind        Kind
+	// Kind says how the handler's work is committed, and what a crash leaves. Required, except for wrapped handlers.
+	Kind Kind
 	// Policy is the contract with the clients.
 	Policy Policy
 	// ReadFirst reads the record before anything else. A replay then costs a read (a fifth of a write's price) instead of

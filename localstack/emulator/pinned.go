@@ -1,9 +1,15 @@
 package emulator
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -21,6 +27,9 @@ var cfnLintRequirements []byte
 
 //go:embed python-client-requirements.txt
 var pythonClientRequirements []byte
+
+//go:embed mkdocs-requirements.txt
+var mkdocsRequirements []byte
 
 //go:embed cdknag/package.json cdknag/package-lock.json
 var cdkNagPackage embed.FS
@@ -99,6 +108,37 @@ func CfnLintTool() Tool {
 		},
 		Install: func(ctx context.Context, directory string) error {
 			return hashedEnvironment(ctx, directory, cfnLintPythonMinor, cfnLintRequirements)
+		},
+	}
+}
+
+// mkdocsPythonMinor is what the theme's metadata ask for: Python 3.11 or newer.
+const mkdocsPythonMinor = 11
+
+// The JavaScript that draws the diagrams of the documentation site. The package has a hundred dependencies, which its
+// bundle contains already, so it is packed and not installed.
+const (
+	mermaidPackage = "mermaid@11.17.2"
+	mermaidSHA256  = "6ad2f42c3fc26bbf9e45cbb6d11898972573ea52b33a5f4ff51952899f950ffd"
+)
+
+// MkDocsTool builds the documentation site: MkDocs with the theme Material. The program is venv/bin/mkdocs below the tool's
+// folder, and mermaid.min.js beside venv draws diagrams. It is locked as schemathesis is. MkDocs 1.x and Material end in May
+// 2027; mkdocs.yml also builds with Zensical, their successor.
+func MkDocsTool() Tool {
+	return Tool{
+		Tool: localtool.Tool{Name: "mkdocs", Version: "1.6.1-material-9.8.1-mermaid-11.17.2"},
+		Check: func(ctx context.Context) error {
+			if _, err := Python(ctx, mkdocsPythonMinor); err != nil {
+				return err
+			}
+			return RequireNode(ctx)
+		},
+		Install: func(ctx context.Context, directory string) error {
+			if err := npmFile(ctx, directory, mermaidPackage, mermaidSHA256, "package/dist/mermaid.min.js"); err != nil {
+				return err
+			}
+			return hashedEnvironment(ctx, directory, mkdocsPythonMinor, mkdocsRequirements)
 		},
 	}
 }
@@ -186,6 +226,55 @@ func npmInstall(ctx context.Context, directory string, pinned ...string) error {
 		return fmt.Errorf("npm packages %v: %w", pinned, err)
 	}
 	return nil
+}
+
+// npmFile downloads an npm package without what it depends on, compares its archive with the hash, and puts one file of it
+// into directory.
+func npmFile(ctx context.Context, directory, pinned, sha256Hex, name string) error {
+	scratch, err := os.MkdirTemp(directory, "npm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	if err := Run(ctx, scratch, nil, "npm", "pack", "--silent", pinned); err != nil {
+		return fmt.Errorf("npm package %s: %w", pinned, err)
+	}
+	packed, err := filepath.Glob(filepath.Join(scratch, "*.tgz"))
+	if err != nil {
+		return err
+	}
+	if len(packed) != 1 {
+		return fmt.Errorf("npm package %s: npm pack wrote %d archives", pinned, len(packed))
+	}
+	archive, err := os.ReadFile(packed[0])
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(archive); hex.EncodeToString(sum[:]) != sha256Hex {
+		return fmt.Errorf("npm package %s: its SHA-256 is %x, want %s", pinned, sum, sha256Hex)
+	}
+	content, err := fileOfArchive(archive, name)
+	if err != nil {
+		return fmt.Errorf("npm package %s: %w", pinned, err)
+	}
+	return os.WriteFile(filepath.Join(directory, filepath.Base(name)), content, 0o644)
+}
+
+// fileOfArchive is one file of a compressed tar archive.
+func fileOfArchive(archive []byte, name string) ([]byte, error) {
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	for files := tar.NewReader(unzipped); ; {
+		entry, err := files.Next()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err) // io.EOF: there is no such file
+		}
+		if entry.Name == name {
+			return io.ReadAll(files)
+		}
+	}
 }
 
 // VirtualEnvironment makes a Python virtual environment in directory/venv and installs packages (arguments of pip

@@ -186,7 +186,12 @@ func (c *Check) unit(ctx context.Context) error {
 	} else {
 		c.leftOut = append(c.leftOut, "store tests on DynamoDB Local (they need Java 17 and Maven)")
 	}
-	arguments := append([]string{"-skip", crashes}, packages(unitModules()...)...)
+	others := crashes
+	if !emulator.MkDocsTool().Installed(c.Root) {
+		c.leftOut = append(c.leftOut, "the documentation site (it needs Python 3.11)")
+		others += "|^TestSite"
+	}
+	arguments := append([]string{"-skip", others}, packages(unitModules()...)...)
 	if exec.CommandContext(ctx, "gcc", "--version").Run() == nil {
 		arguments = append([]string{"-race"}, arguments...)
 	}

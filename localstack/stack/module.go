@@ -14,9 +14,9 @@ var modules = []string{".", "bench", "docs/examples", "functions", "idem/telemet
 // collectorModule is a module that go.work does not join: its hundred dependencies would choose versions for the others.
 const collectorModule = "localstack/collector"
 
-// outsideModules are tidied and vetted by themselves: the collector, and the example of a team's own stack, which is built as
+// outsideModules are tidied and vetted by themselves: the collector, and the examples of stacks of a team's own, which are built as
 // a module outside of the checkout would be.
-var outsideModules = []string{collectorModule, "docs/examples/ownstack"}
+var outsideModules = []string{collectorModule, "docs/examples/ownstack", "docs/examples/start/lambda"}
 
 // unitModules are all but the CDK app.
 func unitModules() []string {

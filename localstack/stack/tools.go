@@ -20,7 +20,7 @@ func InstallTools(ctx context.Context, root string, out *progress.Printer) error
 		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool(),
 		emulator.PythonClientTool(), emulator.CfnLintTool(), emulator.CDKNagTool(), emulator.SAMTranslatorTool(), emulator.AxeTool(),
 	}
-	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), localstackhost.Tool()} {
+	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), emulator.MkDocsTool(), localstackhost.Tool()} {
 		missing := missingFor(ctx, root, optional)
 		if missing != nil {
 			out.Line("           %s %s left out: %v", optional.Name, optional.Version, missing)

@@ -4,7 +4,7 @@ package environment
 
 // Variables that every function has.
 const (
-	// Function says which function of the application the process is: one of the roles below.
+	// Function says which function of the application the process is: its role, such as "api" or "worker".
 	Function = "IDEM_FUNCTION"
 	// IdempotencyTable and OutboxTable are names of tables as package schema has them.
 	IdempotencyTable = "IDEMPOTENCY_TABLE"

@@ -35,6 +35,8 @@ type arguments struct {
 	Diff      diffCommand      `cmd:"" help:"Show what deploying a stage would change."`
 	Destroy   destroyCommand   `cmd:"" help:"Remove a stage's stack from AWS."`
 	Idemctl   idemctlCommand   `cmd:"" help:"Run the operator's command on a deployed stage."`
+	Docs      docsCommand      `cmd:"" help:"Build the documentation site and check it."`
+	Dynamodb  dynamodbCommand  `cmd:"" help:"Start an emulator of DynamoDB with the tables of an application, until Ctrl-C."`
 }
 
 // local are the options that every local stack has.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+)
+
+var (
+	documentedLine = regexp.MustCompile(`(?m)^\s*(?:idemctl (.+)|make idemctl .*ARGS="([^"]+)".*)$`)
+	comment        = regexp.MustCompile(`\s+#.*$`)
+	word           = regexp.MustCompile(`(?:[^\s"]|"[^"]*")+`)
+)
+
+// commandsIn are the command lines of idemctl in a document, each in its words.
+func commandsIn(text string) [][]string {
+	var lines [][]string
+	for _, found := range documentedLine.FindAllStringSubmatch(text, -1) {
+		line := comment.ReplaceAllString(found[1]+found[2], "")
+		var args []string
+		for _, part := range word.FindAllString(line, -1) {
+			if part == "…" { // whatever the reader fills in; only times have a form
+				part = "2026-11-21T09:00:00Z"
+			}
+			args = append(args, strings.ReplaceAll(part, `"`, ""))
+		}
+		lines = append(lines, args)
+	}
+	return lines
+}
+
+// refusedLine is what idemctl says about a command line that it does not know; "" where it knows command and flags. Nothing is run.
+func refusedLine(t *testing.T, args []string) string {
+	t.Helper()
+	var said bytes.Buffer
+	if idemctl.Run(t.Context(), app(), append(args, "--help"), &said, &said) == idemctl.ExitOK {
+		return ""
+	}
+	return said.String()
+}
+
+// The commands and flags of the runbooks exist.
+func TestDocumentedCommandLinesAreKnown(t *testing.T) {
+	count := 0
+	for _, name := range []string{"README.md", "docs/operator.md", "docs/recovery.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range commandsIn(string(text)) {
+			count++
+			if why := refusedLine(t, args); why != "" {
+				t.Errorf("%s: idemctl %s: %s", name, strings.Join(args, " "), why)
+			}
+		}
+	}
+	if count < 40 {
+		t.Errorf("%d command lines were found", count)
+	}
+}
+
+func TestUnknownCommandLinesAreFound(t *testing.T) {
+	text := "idemctl lst unknown\nidemctl list unknown --tennant a   # a comment\nmake idemctl STAGE=prod ARGS=\"resolv op_…\"\nidemctl list unknown --tenant a\n"
+	var wrong int
+	for _, args := range commandsIn(text) {
+		if refusedLine(t, args) != "" {
+			wrong++
+		}
+	}
+	if wrong != 3 {
+		t.Errorf("%d of the command lines were refused, want 3", wrong)
+	}
+}

@@ -1,0 +1,4 @@
+// Package docsite builds the documentation site of docs/ with MkDocs, and judges what MkDocs does not: links and anchors, on
+// GitHub and in the site; that the site loads nothing from elsewhere; and that every block of Go, shell and JSON in the
+// documents is compiled, run or parsed. CONTRIBUTING.md says how to write pages.
+package docsite

@@ -1,0 +1,96 @@
+package docsite
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
+)
+
+// Every session of the documents but "lambda" runs as a reader would run it. Package e2e runs "lambda", on a stack.
+func TestDocumentsHaveCommandsThatWork(t *testing.T) {
+	t.Parallel()
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, d := range documents(t, root) {
+		if !checkedFolder(d.Name) {
+			continue
+		}
+		sessions, err := d.Sessions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sessions {
+			if s.Name == "lambda" {
+				continue
+			}
+			ran++
+			t.Run(d.Name+" "+s.Name, func(t *testing.T) {
+				address, file := freeAddress(t), filepath.Join(t.TempDir(), "dynamodb.env")
+				in := Shell{
+					Directory: root, Environment: []string{"LISTEN=" + address, "DYNAMODB_ENV=" + file},
+					Replace: strings.NewReplacer("127.0.0.1:8080", address, ".local/dynamodb.env", file),
+				}
+				if err := s.Run(t.Context(), in); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if ran < 2 {
+		t.Errorf("%d sessions ran", ran)
+	}
+}
+
+// freeAddress is an address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestSessionDefectsAreFound(t *testing.T) {
+	t.Parallel()
+	const commands, output = "<!-- run: s -->\n```sh\n", "<!-- output: s -->\n```text\n"
+	const behind = "<!-- run: s, in another terminal -->\n```sh\n"
+	cases := map[string]struct{ text, want string }{
+		"what is printed":            {commands + "echo one; echo two\n```\n" + output + "one\ntwo\n```", ""},
+		"parts of lines":             {commands + "echo one two three\n```\n" + output + "one … three\n```", ""},
+		"lines left out":             {commands + "seq 9\n```\n" + output + "1\n…\n9\n```", ""},
+		"variables of before":        {commands + "x=7\n```\n" + commands + "echo $x\n```\n" + output + "7\n```", ""},
+		"what has a placeholder":     {commands + "echo PLACE\n```\n" + output + "PLACE\n```", ""},
+		"commands that go on":        {behind + "echo ready >ready; echo ready; sleep 600\n```\n" + output + "ready\n```\n" + commands + "cat ready\n```", ""},
+		"commands that fail":         {commands + "echo one\nfalse\n```", "a.md:2: the commands failed: exit status 1\none"},
+		"that fail in a pipe":        {commands + "false | true\n```", "a.md:2: the commands failed"},
+		"the second ones fail":       {commands + "true\n```\n" + commands + "false\n```", "a.md:6: the commands failed"},
+		"a variable that is not set": {commands + "echo $none\n```", "a.md:2: the commands failed"},
+		"something else is printed":  {commands + "echo one\n```\n" + output + "two\n```", "a.md:6: the commands did not print \"two\", but\none"},
+		"a line in between":          {commands + "seq 3\n```\n" + output + "1\n3\n```", "a.md:6: the commands did not print \"3\""},
+		"in another order":           {commands + "seq 3\n```\n" + output + "3\n…\n1\n```", "a.md:6: the commands did not print \"1\""},
+		"a part of a line":           {commands + "echo one\n```\n" + output + "on\n```", "a.md:6: the commands did not print \"on\""},
+		"they end at once":           {behind + "echo oh\n```\n" + output + "ready\n```", "a.md:6: the commands did not print \"ready\", but\noh"},
+		"output of nothing":          {output + "one\n```", "a.md:2: output of commands that nobody runs"},
+		"output twice":               {commands + "echo one\n```\n" + output + "one\n```\n" + output + "one\n```", "a.md:10: a second output of the same commands"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sessions, err := Document{"a.md", c.text}.Sessions()
+			for _, s := range sessions {
+				err = s.Run(t.Context(), Shell{Directory: t.TempDir(), Replace: strings.NewReplacer("PLACE", "here")})
+			}
+			if c.want == "" && (err != nil || len(sessions) != 1) || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
