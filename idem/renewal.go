@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/internal/translation"
@@ -15,8 +14,10 @@ import (
 // machine meanwhile, from one renewal to the next, so that a handler that is done before the first one costs none.
 type renewal struct {
 	x *execution
-	// mu is held by whoever drives the machine. It is the timer's until ended is closed, and the caller's from then on.
-	mu    sync.Mutex
+	// turn is taken by whoever drives the machine, also while a renewal is sent: a channel, because tests in a synctest bubble
+	// go on while somebody waits for one, and do not for a mutex. It is the timer's until ended is closed, and the caller's
+	// from then on.
+	turn  chan struct{}
 	ended chan struct{}
 	// stop stops the timer.
 	stop func() bool
@@ -26,10 +27,10 @@ type renewal struct {
 
 // serveLeased runs the handler and renews its lease meanwhile.
 func (x *execution) serveLeased(ctx context.Context, a protocol.Action, serve func() (Response, error)) protocol.Input {
-	r := &renewal{x: x, ended: make(chan struct{})}
-	r.mu.Lock()
+	r := &renewal{x: x, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	r.take()
 	r.wakeAt(ctx, a.Wake)
-	r.mu.Unlock()
+	r.give()
 	returned := false
 	defer func() {
 		if !returned { // runtime.Goexit: the caller's goroutine is over, and what it held is settled by another
@@ -42,11 +43,14 @@ func (x *execution) serveLeased(ctx context.Context, a protocol.Action, serve fu
 	return r.end(ctx, response, err)
 }
 
+func (r *renewal) take() { r.turn <- struct{}{} }
+func (r *renewal) give() { <-r.turn }
+
 // end takes the machine back. It waits for a renewal that was sent: its reply says until when the lease lasts.
 func (r *renewal) end(ctx context.Context, response Response, err error) protocol.Input {
 	close(r.ended)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.take()
+	defer r.give()
 	r.stop()
 	return r.x.handled(ctx, response, err)
 }
@@ -68,8 +72,8 @@ func (r *renewal) wakeAt(ctx context.Context, at protocol.Instant) {
 
 // wake drives the machine until it waits again, or the handler has ended.
 func (r *renewal) wake(ctx context.Context, at protocol.Instant) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.take()
+	defer r.give()
 	x, in := r.x, protocol.Input{What: protocol.Woke}
 	for !r.over() { // or the machine is the caller's
 		x.clock = max(x.clock, at)

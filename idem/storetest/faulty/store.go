@@ -56,8 +56,11 @@ type Store struct {
 	mu     sync.Mutex
 	counts map[Call]int
 	rules  []rule
-	all    []Fault
+	all    []Around
 }
+
+// Around gives each call of a name its fault.
+type Around func(call Call) Fault
 
 // rule is a fault for the call with that number, counted from the beginning.
 type rule struct {
@@ -80,10 +83,13 @@ func (s *Store) On(call Call, n int, fault Fault) {
 
 // All gives every call from now on the fault, outside those that On gave: a store that is down, or a process that was
 // killed and reaches it no more.
-func (s *Store) All(fault Fault) {
+func (s *Store) All(fault Fault) { s.Each(func(Call) Fault { return fault }) }
+
+// Each is as All, with a fault that may differ from call to call. It is asked before every call, concurrently.
+func (s *Store) Each(around Around) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, fault)
+	s.all = append(s.all, around)
 }
 
 // Clear takes all faults away that have not begun.
@@ -104,13 +110,17 @@ func (s *Store) Count(call Call) int {
 func (s *Store) call(ctx context.Context, call Call, run func(context.Context) error) error {
 	s.mu.Lock()
 	s.counts[call]++
-	faults := slices.Clone(s.all)
+	all := slices.Clone(s.all)
+	var faults []Fault
 	for _, r := range s.rules {
 		if r.call == call && r.number == s.counts[call] {
 			faults = append(faults, r.fault)
 		}
 	}
 	s.mu.Unlock()
+	for _, around := range slices.Backward(all) {
+		faults = slices.Insert(faults, 0, around(call))
+	}
 	for _, fault := range slices.Backward(faults) {
 		within := run
 		run = func(ctx context.Context) error { return fault(ctx, within) }

@@ -1,0 +1,11 @@
+// Package sim simulates all of idem that runs: engines, workers, sweeps, reconcilers and inline delivery of many processes, with their
+// clients, over one store and one provider, in a time of its own. Each story follows from a seed, and the same seed is the same story.
+//
+// Requests to the store and to the provider are refused, lost, late, or have no reply; processes die or freeze; clocks differ; wake-ups
+// are lost, late and doubled; clients hang up, ask twice at once, and give up. After each call that has landed the invariants I1 to I9
+// of docs/design.md are judged, by the rows, by the provider's books, and by what the clients were told.
+//
+// A story that breaks one is shrunk to the faults that it needs, and told.
+//
+//	go test ./idem/sim -run TestReplay -v -sim.seed 1702
+package sim

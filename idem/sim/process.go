@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// process is one process of the application: all that a function or a container links, over a network that fails. A process
+// that dies stands still in whatever it does, for ever.
+type process struct {
+	*world
+	name string
+	// skew is what its clock shows beyond the story's.
+	skew   time.Duration
+	dead   atomic.Bool
+	frozen atomic.Int64 // until when, in the story's time
+
+	store    *faulty.Store
+	engine   *idem.Engine
+	worker   *outbox.Worker
+	inline   *outbox.Inline
+	operator *outbox.Operator
+	runner   *outbox.Runner
+	routes   map[string]*idem.Registered
+}
+
+var silent = slog.New(slog.DiscardHandler)
+
+// start starts a process. Those of one role share the role's name, and a number.
+func (w *world) start(role string) *process {
+	p := &process{world: w, name: w.numbered(role), store: faulty.New(w.memory), routes: map[string]*idem.Registered{}}
+	p.skew = w.between(p.name+" clock", -w.mood.skew, w.mood.skew+1)
+	p.store.Each(func(call faulty.Call) faulty.Fault {
+		return func(ctx context.Context, run func(context.Context) error) error { return p.call(ctx, call, run) }
+	})
+	w.must(p.link())
+	return p
+}
+
+func (p *process) now() time.Time { return time.Now().Add(p.skew) }
+
+// link makes the parts of the process.
+func (p *process) link() (err error) {
+	random := p.random(p.name)
+	if p.engine, err = idem.New(p.store, idem.Config{Now: p.now, Random: random, Logger: silent, KillsAtDeadline: p.mood.kills}); err != nil {
+		return err
+	}
+	topics, err := outbox.NewTopics(outbox.Config{Now: p.now, Random: random, Logger: silent, SweepConcurrency: 1}, p.topics()...)
+	if err != nil {
+		return err
+	}
+	if p.worker, err = outbox.NewWorker(p.store, topics, p, p); err != nil {
+		return err
+	}
+	if p.operator, err = outbox.NewOperator(p.store, topics, p, p); err != nil {
+		return err
+	}
+	if p.inline, err = outbox.NewInline(p.worker); err != nil {
+		return err
+	}
+	if p.runner, err = outbox.NewRunner(p.worker, p.engine, map[string]outbox.Probe{string(wrappedProbed): p.probeWrapped}); err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		operation := kind.operation()
+		if kind.inline() {
+			operation.Inline = p.inline
+		}
+		if p.routes[string(kind)], err = p.engine.Register(operation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Schedule implements outbox.WakeUps: the wake-up may be lost, doubled or late.
+func (p *process) Schedule(_ context.Context, _ string, id idem.MessageID, delay time.Duration) error {
+	if !p.dead.Load() {
+		p.wakeUp(id, delay)
+	}
+	return nil
+}
+
+// Bury implements outbox.DeadLetters; the story's operator looks for himself.
+func (p *process) Bury(context.Context, outbox.DeadLetter) error {
+	if p.fault(p.numbered("dead letter"), p.mood.store, 1) != nothingWrong {
+		return errNoReply
+	}
+	return nil
+}
+
+// die kills the process.
+func (p *process) die() { p.dead.Store(true) }
+
+// freeze stops everything that the process does for a while.
+func (p *process) freeze(d time.Duration) { p.frozen.Store(time.Now().Add(d).UnixNano()) }
+
+// thaw waits for as long as the process is frozen.
+func (p *process) thaw() {
+	for until := p.frozen.Load(); until > time.Now().UnixNano(); until = p.frozen.Load() {
+		time.Sleep(time.Duration(until - time.Now().UnixNano()))
+	}
+}
+
+// answer is what a client was told.
+type answer struct {
+	result *idem.Result
+	err    error
+}
+
+// final says whether every later answer must be the same.
+func (a answer) final() bool {
+	return a.err == nil && a.result.State.Final() && a.result.Response.Status != 0
+}
+
+// accepted says whether the answer is the 202 that stands until the final one.
+func (a answer) accepted() bool {
+	return a.err == nil && a.result.State == storage.StatePending && a.result.Response.Status != 0
+}
+
+// errNoAnswer is what a client has that gave up waiting, or whose connection broke.
+var errNoAnswer = errors.New("sim: no answer")
+
+// serve is a request. Where the platform kills at a deadline the process dies with it.
+func (p *process) serve(k *key, who string, patience time.Duration) answer {
+	w := p.world
+	ctx, cancel := context.WithCancel(acting(context.Background(), who))
+	limit := w.between(who+" time-out", 5*time.Second, 30*time.Second)
+	if w.mood.kills || w.oneOf(who+" has a deadline", 2) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, limit)
+	}
+	got := make(chan answer, 1)
+	w.go_(func() {
+		defer cancel()
+		var a answer
+		a.result, a.err = p.routes[string(k.kind)].Do(ctx, k.request(), k.handler(p))
+		if !p.dead.Load() {
+			got <- a
+		}
+	})
+	if w.mood.kills {
+		w.go_(func() {
+			select {
+			case <-time.After(limit):
+				p.die()
+			case <-w.end:
+			}
+		})
+	}
+	select {
+	case a := <-got:
+		return a
+	case <-time.After(patience):
+		if !w.mood.kills && w.oneOf(who+" hangs up", 2) == 0 {
+			cancel() // as a server does whose client hangs up
+		}
+		return answer{err: errNoAnswer}
+	}
+}

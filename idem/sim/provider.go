@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// provider is where effects are made: what its books say is the truth that the story is judged by.
+type provider struct {
+	mu sync.Mutex
+	// made are the effects by downstream key, each as often as it was made.
+	made map[string]int
+	// first is when a downstream key was first seen.
+	first map[string]time.Time
+}
+
+// keysKept is how long the provider remembers keys, where it honours them.
+const keysKept = 24 * time.Hour
+
+// has says how often the effect was made.
+func (b *provider) has(id string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.made[id]
+}
+
+// charge makes an effect, unless its key is honoured and known.
+func (b *provider) charge(id string, honoured bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first, known := b.first[id]
+	if !known {
+		b.first[id] = time.Now()
+	}
+	if !known || !honoured || time.Since(first) > keysKept {
+		b.made[id]++
+	}
+}
+
+// What can go wrong with one call to the provider.
+const (
+	callUnsent = 1 + iota
+	callThrottled
+	callNeverArrives
+	callHasNoReply
+	callIsLate
+	callRefused
+	callersProcessDies
+	calledAfterFreeze
+	answeredIntoFreeze
+	providerFaults = answeredIntoFreeze
+)
+
+var callFaultNames = [...]string{
+	"", "is not sent", "is answered with 429", "never arrives", "has no reply", "arrives late", "is refused", "is made as its process dies",
+	"is sent after a freeze", "is answered into a freeze",
+}
+
+var errProvider = errors.New("sim: the provider gave no answer")
+
+// ask is one call to the provider. effect is made once the request has arrived; what is declined makes none.
+func (p *process) ask(ctx context.Context, name string, declined bool, effect func()) outbox.Outcome {
+	w := p.world
+	if w.over.Load() {
+		return outbox.Ambiguous{Cause: errProvider}
+	}
+	name = w.numbered(actor(ctx, p.name) + " calls " + name)
+	p.thaw()
+	if p.dead.Load() {
+		_ = p.stay(ctx, nil)
+		return outbox.Ambiguous{Cause: errProvider}
+	}
+	wrong := nothingWrong
+	if way := w.fault(name, w.mood.provider, len(w.mood.callFaults)); way > 0 {
+		wrong = w.mood.callFaults[way-1]
+	}
+	w.say("%s%s", name, spaced(callFaultNames[wrong]))
+	if wrong == calledAfterFreeze {
+		p.freeze(w.between(name+" freeze", time.Second, w.freezeMax()))
+		p.thaw()
+	}
+	if ctx.Err() != nil || wrong == callUnsent { // the last check before the wire
+		return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
+	}
+	arrive := func(after time.Duration) {
+		time.Sleep(after)
+		_ = w.land(name, func() error {
+			if !declined {
+				effect()
+			}
+			return nil
+		})
+	}
+	way := w.between(name+" there", 5*time.Millisecond, 900*time.Millisecond)
+	ambiguous := outbox.Ambiguous{Cause: errProvider}
+	switch wrong {
+	case callThrottled:
+		return outbox.NotExecuted{Cause: errProvider}
+	case callRefused:
+		return outbox.Refused{Cause: errProvider}
+	case callNeverArrives:
+		_ = p.wait(ctx, name)
+		return ambiguous
+	case callIsLate, callersProcessDies:
+		w.go_(func() { arrive(w.between(name+" late", 2*time.Second, longestRequest)) })
+		if wrong == callersProcessDies {
+			p.die()
+			_ = p.stay(ctx, nil)
+			return ambiguous
+		}
+		_ = p.wait(ctx, name)
+		return ambiguous
+	case callHasNoReply:
+		arrive(way)
+		_ = p.wait(ctx, name)
+		return ambiguous
+	}
+	landed := make(chan struct{})
+	w.go_(func() { arrive(way); close(landed) })
+	select {
+	case <-landed:
+	case <-ctx.Done():
+		return ambiguous
+	}
+	if wrong == answeredIntoFreeze {
+		p.freeze(w.between(name+" freeze", time.Second, w.freezeMax()))
+	}
+	time.Sleep(w.between(name+" back", time.Millisecond, 300*time.Millisecond))
+	p.thaw()
+	if p.dead.Load() {
+		_ = p.stay(ctx, nil)
+	}
+	if declined {
+		return outbox.Declined{Reference: "declined", Evidence: []byte(`{"declined":true}`)}
+	}
+	return outbox.Delivered{Reference: name, Evidence: []byte(`{"made":true}`)}
+}
+
+// longestRequest is how long a request may be on its way. Shorter than what the configuration says by a margin for nothing.
+const longestRequest = 59 * time.Second
+
+func spaced(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " and " + text
+}
+
+// look is one look into the provider's books.
+func (p *process) look(ctx context.Context, name string) bool {
+	w := p.world
+	if w.over.Load() {
+		return true
+	}
+	name = w.numbered(actor(ctx, p.name) + " asks about " + name)
+	p.thaw()
+	if p.dead.Load() {
+		_ = p.stay(ctx, nil)
+	}
+	if w.fault(name, w.mood.provider, 1) != 0 {
+		_ = p.wait(ctx, name)
+		return false
+	}
+	time.Sleep(w.between(name, 5*time.Millisecond, 900*time.Millisecond))
+	return ctx.Err() == nil
+}
+
+// topics are those of the story: with keys, with a look-up, and with neither.
+func (p *process) topics() []outbox.Topic {
+	topic := func(name string, honoured, probed bool) outbox.Topic {
+		t := outbox.Topic{
+			Name: name, Settle: p.settle, AgeMax: 6 * time.Hour, AbandonAfter: 2 * time.Hour, UnknownMax: 12 * time.Hour,
+			Call: func(ctx context.Context, m storage.Message) outbox.Outcome {
+				return p.ask(ctx, name+" of "+string(m.Payload), p.declines(name, m), func() {
+					p.provider.charge(string(m.ID), honoured)
+					p.effected(m)
+				})
+			},
+		}
+		if honoured {
+			t.Keys = outbox.Keys{Honoured: true, Retention: keysKept}
+		}
+		if probed {
+			t.Probe = func(ctx context.Context, m storage.Message) outbox.Finding { return p.probe(ctx, name, m) }
+		}
+		return t
+	}
+	return []outbox.Topic{
+		topic(withKeys, true, true), topic(withLookUp, false, true), topic(withNothing, false, false),
+		topic(first, true, true), topic(second, true, true), topic(undo, true, true),
+	}
+}
+
+// Topics of the story.
+const (
+	withKeys    = "sim.keys"
+	withLookUp  = "sim.lookup"
+	withNothing = "sim.nothing"
+	first       = "sim.first"  // of a chain
+	second      = "sim.second" // and what follows
+	undo        = "sim.undo"   // undoes the first
+)
+
+// declines says whether the provider declines what the message asks for. What undoes is never declined.
+func (w *world) declines(topic string, m storage.Message) bool {
+	return topic != undo && w.fault("provider declines "+topic+" of "+string(m.Payload), w.mood.declines, 1) != 0
+}
+
+// probe looks a message's effect up.
+func (p *process) probe(ctx context.Context, topic string, m storage.Message) outbox.Finding {
+	switch known := p.look(ctx, topic+" of "+string(m.Payload)); {
+	case !known:
+		return outbox.Unclear{Cause: errProvider}
+	case p.provider.has(string(m.ID)) > 0:
+		return outbox.Found{Outcome: outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)}}
+	default:
+		return outbox.Absent{}
+	}
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Story is how a seed's story went.
+type Story struct {
+	Seed uint64
+	// Steps are calls that reached the store or the provider.
+	Steps int
+	// Faults are the names of what went wrong.
+	Faults []string
+	// Broken are the invariants that do not hold, in the order in which they broke.
+	Broken []string
+	// Lines are what happened, if they were asked for.
+	Lines []string
+}
+
+// tell plays the story of a seed. Where only is not nil nothing goes wrong but what it names.
+func tell(t *testing.T, seed uint64, only []string, lines bool) (story Story) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(beginning))
+		w := newWorld(t, seed, only, lines)
+		w.play()
+		story = Story{Seed: seed, Steps: int(w.steps.Load()), Faults: w.happened(), Broken: w.wrong, Lines: w.lines}
+	})
+	return story
+}
+
+// play lets everybody act, until nothing can happen any more but by a person.
+func (w *world) play() {
+	w.go_(w.deliverWakeUps)
+	for _, k := range w.keys {
+		for n := range 1 + w.oneOf("clients of "+k.name, 2) {
+			w.go_(func() { w.client(k, n+1) })
+		}
+	}
+	w.scheduled()
+	w.judgeEnd()
+	w.over.Store(true)
+	close(w.end)
+	w.background.Wait()
+}
+
+// client sends the requests of one key, from once until it has its final answer or gives up.
+func (w *world) client(k *key, n int) {
+	name := fmt.Sprintf("client %d of %s", n, k.name)
+	time.Sleep(w.between(name+" begins", 0, []time.Duration{100 * time.Millisecond, 20 * time.Second}[w.oneOf("clients of "+k.name+" begin", 2)]))
+	for try := 1; try <= 12 && !w.over.Load(); try++ {
+		who := fmt.Sprintf("%s, try %d", name, try)
+		p := w.start("api")
+		afterFinal := w.asked(k)
+		w.say("%s asks %s", who, p.name)
+		a := p.serve(k, who, w.between(who+" patience", time.Second, 35*time.Second))
+		if w.over.Load() {
+			return
+		}
+		w.answered(k, who, afterFinal, a)
+		if a.final() && w.oneOf(who+" asks again", 3) != 0 || w.fault(who+" gives up", 50, 1) != nothingWrong {
+			return
+		}
+		time.Sleep(w.between(who+" pause", 50*time.Millisecond, time.Duration(try)*w.mood.hurry))
+	}
+}
+
+// A story lasts this long, and what runs every minute at its beginning runs every hour at its end.
+const storyLasts = 40 * time.Hour
+
+// operatorsLooks is how often the operator looks at what waits for him.
+const operatorsLooks = 2
+
+// scheduled runs what the platform runs by a schedule, and the native TTL; and in the end the operator looks.
+func (w *world) scheduled() {
+	period, looks := w.mood.period, 0
+	for round := 1; time.Since(beginning) < storyLasts; round++ {
+		name := fmt.Sprintf("round %d", round)
+		time.Sleep(w.between(name, period, period+period/4))
+		w.go_(func() { w.run("sweep", name, (*outbox.Runner).Sweep) })
+		if w.fault(name+" reconciles beside itself", w.mood.wakeUps, 1) != nothingWrong {
+			w.go_(func() { w.run("second reconcile", name, (*outbox.Runner).Reconcile) })
+		}
+		w.run("reconcile", name, (*outbox.Runner).Reconcile)
+		w.expire()
+		if time.Since(beginning) > 15*time.Minute {
+			period = min(period*3/2, time.Hour)
+			switch {
+			case !w.ended() || !w.quiet():
+			case looks == operatorsLooks || w.oneOf("there is an operator", 2) == 0:
+				return
+			default:
+				looks++
+				w.operator(looks)
+			}
+		}
+	}
+}
+
+// run is one run of the sweep or the reconciler. What failed is done by the next.
+func (w *world) run(what, round string, work func(*outbox.Runner, context.Context, ...int) (outbox.Report, error)) {
+	time.Sleep(w.between(what+" of "+round, 0, 5*time.Second))
+	_ = w.invoke(what, what+" of "+round, func(ctx context.Context, p *process) error {
+		_, err := work(p.runner, ctx)
+		return err
+	})
+}
+
+// quiet says whether the clients are gone.
+func (w *world) quiet() bool { return time.Since(beginning) > 3*time.Hour }
+
+// expire lets the native TTL remove what it may.
+func (w *world) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.memory.Expire(time.Now())
+}
+
+// wakeUp is a hint to the worker: a stream record, which has the message as it was inserted, or a queue message.
+type wakeUp struct {
+	id    idem.MessageID
+	seen  *storage.Message
+	after time.Duration
+	try   int
+	name  string
+}
+
+// stream is what the stream shows of a message that was inserted. Called with the lock held.
+func (w *world) stream(m storage.Message) {
+	name := w.numbered("stream record of " + string(m.Payload) + " to " + m.Topic)
+	w.hint(wakeUp{id: m.ID, seen: &m, name: name, try: 1})
+}
+
+// wakeUp is what the queue does with a wake-up.
+func (w *world) wakeUp(id idem.MessageID, delay time.Duration) {
+	w.hint(wakeUp{id: id, after: delay, name: w.numbered("wake-up of " + w.ofMessage(id)), try: 1})
+}
+
+// ofMessage names a message by its key and topic, because ids differ where stories do.
+func (w *world) ofMessage(id idem.MessageID) string {
+	if m, err := w.memory.Message(context.Background(), id); err == nil && m != nil {
+		return string(m.Payload) + " to " + m.Topic
+	}
+	return "nobody"
+}
+
+// hint delivers a wake-up, or loses it, or doubles it, or lets it be late.
+func (w *world) hint(hint wakeUp) {
+	wrong := w.fault(hint.name, w.mood.wakeUps, 3)
+	late := w.between(hint.name, time.Millisecond, 2*time.Second)
+	switch wrong {
+	case 1:
+		return
+	case 2:
+		late = w.between(hint.name+" late", time.Second, 20*time.Minute)
+	case 3:
+		twin := hint
+		twin.name += " again"
+		twin.after += w.between(twin.name, time.Millisecond, time.Minute)
+		w.queue <- twin
+	}
+	hint.after += late
+	w.queue <- hint
+}
+
+// deliverWakeUps gives each hint to a worker when its time has come.
+func (w *world) deliverWakeUps() {
+	for {
+		select {
+		case hint := <-w.queue:
+			w.go_(func() { w.deliver(hint) })
+		case <-w.end:
+			return
+		}
+	}
+}
+
+// deliver is one invocation of the worker. What fails comes again a few times, as streams and queues do.
+func (w *world) deliver(hint wakeUp) {
+	select {
+	case <-time.After(hint.after):
+	case <-w.end:
+		return
+	}
+	name := fmt.Sprintf("%s, try %d", hint.name, hint.try)
+	err := w.invoke("worker", name, func(ctx context.Context, p *process) error {
+		if hint.seen != nil {
+			return p.worker.DeliverSeen(ctx, *hint.seen)
+		}
+		return p.worker.Deliver(ctx, hint.id)
+	})
+	if err == nil || hint.try == 4 || w.over.Load() {
+		return
+	}
+	hint.try++
+	hint.after = w.between(name+" again", time.Second, time.Minute)
+	w.deliver(hint)
+}
