@@ -73,13 +73,14 @@ var mayImport = map[string][]string{
 	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/operator/console", "idem/outbox"},
 
 	"idem/dynamo/dynamotest/wirefault": {},
+	"idem/sim":                         {"idem", "idem/canonical", "idem/memstore", "idem/outbox", "idem/storage", "idem/storetest/faulty"},
 }
 
 // mayUseAWS lists the packages that may import AWS modules; the core and its logic stay free of them.
 var mayUseAWS = []string{"idem/quota/dynamoquota", "idem/dynamo", "idem/dynamo/dynamotest", "idem/awslambda", "idem/lambdaapp", "idem/outbox/sqsqueue", "idem/operator/auditlog", "idem/sdkhttp", "idem/seal/awskms", "idem/seal/tablekeys"}
 
 // testSupport lists the packages that only tests use.
-var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/storetest/sequences", "idem/idemtest", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault"}
+var testSupport = []string{"idem/protocol/check", "idem/storetest", "idem/storetest/sequences", "idem/idemtest", "idem/sim", "idem/dynamo/dynamotest", "idem/dynamo/dynamotest/wirefault"}
 
 // standsInForTime lists the packages that take the place of a part of package time, and need its clock for that.
 var standsInForTime = []string{"idem/internal/timers"}

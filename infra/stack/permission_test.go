@@ -84,6 +84,9 @@ var streamed = []string{
 	"dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
 }
 
+// collect is what whoever reads or folds transfers may that wait for a collecting account.
+var collect = []string{"dynamodb:BatchGetItem on Payments.Arn", "dynamodb:Query on Payments.Arn/index/ledger"}
+
 // authenticate is what whoever looks API keys up may: of a key, only the time of its last use is written.
 var authenticate = []string{
 	"dynamodb:GetItem on ApiKeys.Arn",
@@ -151,6 +154,7 @@ func allowed(variant string) map[string][]string {
 			}
 		}
 	}
+	add(collect, "Api", "Sweep")
 	if !webhooks(variant) {
 		delete(all, "Webhook")
 	}
