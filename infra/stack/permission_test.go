@@ -17,7 +17,7 @@ var permissions = map[string][]string{
 		"dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on TablesOutbox.Arn",
 		"sqs:SendMessage on QueuesWakeUps.Arn",
 		"sqs:SendMessage on QueuesDeadLetter.Arn",
-		"dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on Payments.Arn",
+		"dynamodb:BatchGetItem dynamodb:ConditionCheckItem dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on Payments.Arn",
 		"logs:CreateLogStream logs:PutLogEvents on ApiLogs.Arn",
 	},
 	"Authorizer": {
@@ -83,9 +83,6 @@ var streamed = []string{
 	"dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator on TablesOutbox.StreamArn",
 	"dynamodb:ListStreams on TablesOutbox.Arn/stream/*",
 }
-
-// collect is what whoever reads or folds transfers may that wait for a collecting account.
-var collect = []string{"dynamodb:BatchGetItem on Payments.Arn", "dynamodb:Query on Payments.Arn/index/ledger"}
 
 // authenticate is what whoever looks API keys up may: of a key, only the time of its last use is written.
 var authenticate = []string{
@@ -154,7 +151,8 @@ func allowed(variant string) map[string][]string {
 			}
 		}
 	}
-	add(collect, "Api", "Sweep")
+	add([]string{"dynamodb:Query on Payments.Arn/index/ledger"}, "Api", "Sweep") // transfers that wait for a collecting account
+	add([]string{"dynamodb:BatchGetItem on Payments.Arn"}, "Sweep")
 	if !webhooks(variant) {
 		delete(all, "Webhook")
 	}
