@@ -19,8 +19,4 @@ func (r *Rules) Has(rule Rule) bool { return r[rule/64]&(1<<(rule%64)) != 0 }
 // switches is what [Config] has in the checker's build.
 type switches struct{ Off Rules }
 
-// Planted are rules that are removed everywhere, whatever a configuration says: for simulations of what runs the machines. It must
-// not change while anything runs.
-var Planted Rules
-
-func (s *switches) off(r Rule) bool { return s.Off.Has(r) || Planted.Has(r) }
+func (s *switches) off(r Rule) bool { return s.Off.Has(r) }

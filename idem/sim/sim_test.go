@@ -10,7 +10,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("sim.seed", 0, "the first seed of TestStories, and the one of TestReplay")
-	stories   = flag.Uint64("sim.stories", 500, "how many stories TestStories plays")
+	stories   = flag.Uint64("sim.stories", 300, "how many stories TestStories plays")
 	only      = flag.String("sim.only", "", "the faults that happen in TestReplay, separated by |; all, if it is empty")
 )
 
