@@ -395,7 +395,11 @@ func TestALostRecordWhoseRowIsThereDoesNotAskForFunds(t *testing.T) {
 		w.ok(err)
 		w.lose()
 		w.open(payments.Account{Tenant: tenantA, ID: "acct_1", Currency: "EUR", Balance: 100})
-		send, err := w.store.Prepare(storage.Commit{Record: other, Now: w.clock.Now(), Writes: []idem.Write{payments.InsertPayout{Payout: *row}}, Token: "row"})
+		token, err := storage.IDGenerator{Random: rand.Reader}.Revision()
+		w.ok(err)
+		send, err := w.store.Prepare(storage.Commit{
+			Record: other, Now: w.clock.Now(), Writes: []idem.Write{payments.InsertPayout{Payout: *row}}, Token: string(token),
+		})
 		w.ok(err)
 		w.ok(send(w.Context()))
 		_, err = w.restorer().Restore(w.Context(), payout, objects, told)
