@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +33,10 @@ type restoreMissing struct {
 	From      time.Time          `required:"" help:"Compare from this instant on, RFC 3339: that of the restore."`
 	To        time.Time          `required:"" help:"Until this instant, RFC 3339."`
 	Operation []idem.OperationID `help:"Only this operation; may be repeated. It may also be one whose record waits for a message that is not there. Default: everything that is missing."`
-	Told      string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over."`
+	Told      string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over, and counted where they name an operation."`
 	Tenant    string             `help:"Whose the operations are that the file does not name."`
 	Account   string             `help:"Which account payouts were taken from that the file does not name."`
-	Finish    bool               `help:"Also what moves money that has not moved yet: payouts of which only the screening was made, and records of which the provider has nothing."`
+	Finish    bool               `help:"Also what moves money that has not moved yet: payouts of which only the screening was made, whether their record is there or not, and records of which the provider has nothing. A payout whose hold was released is never made again."`
 	idemctl.Reasoned
 }
 
@@ -72,9 +74,12 @@ const codeTrouble = "trouble"
 
 // Run implements the command: it compares, tries each operation by itself, and shows what came of all of them.
 func (r *restoreMissing) Run(d *idemctl.Desk) error {
-	known, err := r.known()
+	known, unread, err := r.known()
 	if err != nil {
 		return err
+	}
+	if unread > 0 {
+		d.Note(fmt.Sprintf("--told: lines that name an operation and were passed over, because they are no JSON object with operation_id and tenant: %d", unread))
 	}
 	restorer, provider, err := restoring(d.Context())
 	if err != nil {
@@ -86,24 +91,10 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 	}
 	answer := []restored{}
 	left, trouble := more > 0, error(nil)
-	asked := slices.Clone(r.Operation)
-	try := func(operation idem.OperationID, objects []payments.Shown) {
-		asked = slices.DeleteFunc(asked, func(id idem.OperationID) bool { return id == operation })
-		did, err := r.one(d, restorer, known, operation, objects)
+	for _, one := range r.wanted(d.Context(), provider, all) {
+		did, err := r.one(d, restorer, known, one)
 		left, trouble = left || did.Code != "", errors.Join(trouble, err)
 		answer = append(answer, did)
-	}
-	for _, objects := range all {
-		if operation, _, _ := objects[0].Key.Operation(); len(r.Operation) == 0 || slices.Contains(r.Operation, operation) {
-			try(operation, objects)
-		}
-	}
-	for _, operation := range slices.Clone(asked) { // a record may wait for its message without any object of the provider
-		objects, err := anythingOf(d.Context(), provider, operation)
-		if err != nil {
-			return err
-		}
-		try(operation, objects)
 	}
 	if more > 0 {
 		answer = append(answer, restored{Code: "more", Rule: fmt.Sprintf("%d more objects are missing than one report lists: repeat the command, with a shorter window where none of these goes away", more)})
@@ -115,6 +106,22 @@ func (r *restoreMissing) Run(d *idemctl.Desk) error {
 		return idemctl.ErrDiffers
 	}
 	return trouble
+}
+
+// wanted are the operations that the command line asks for: all that are lost, or those that it names. A record may wait for its message
+// without any object of the provider, so what is named is looked up where it is not among the lost ones.
+func (r *restoreMissing) wanted(ctx context.Context, provider *payments.Provider, all []gone) []gone {
+	if len(r.Operation) == 0 {
+		return all
+	}
+	wanted := slices.DeleteFunc(slices.Clone(all), func(g gone) bool { return !slices.Contains(r.Operation, g.operation) })
+	for _, operation := range r.Operation {
+		if !slices.ContainsFunc(wanted, func(g gone) bool { return g.operation == operation }) {
+			objects, err := anythingOf(ctx, provider, operation)
+			wanted = append(wanted, gone{operation, objects, err})
+		}
+	}
+	return wanted
 }
 
 func rowsOf(all []restored, write bool) (rows [][]string) {
@@ -143,46 +150,76 @@ func anythingOf(ctx context.Context, provider *payments.Provider, operation idem
 	return all, nil
 }
 
-// known reads what a person says of operations.
-func (r *restoreMissing) known() (map[idem.OperationID]payments.Told, error) {
-	known := map[idem.OperationID]payments.Told{}
+// known reads what a person says of operations. unread is how many lines name an operation and say nothing that could be read.
+func (r *restoreMissing) known() (known map[idem.OperationID]payments.Told, unread int, err error) {
+	known = map[idem.OperationID]payments.Told{}
 	if r.Told == "" {
-		return known, nil
+		return known, 0, nil
 	}
 	file, err := os.Open(r.Told)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
-		var line struct {
-			Operation idem.OperationID `json:"operation_id"`
-			Tenant    string           `json:"tenant"`
-			Account   string           `json:"account"`
-		}
-		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Operation == "" || line.Tenant == "" {
+		operation, says, ok := toldBy(lines.Bytes())
+		if !ok {
+			if namesOperation(lines.Bytes()) {
+				unread++
+			}
 			continue
 		}
-		was, ok := known[line.Operation]
-		if ok && was.Tenant != line.Tenant {
-			return nil, &operator.InvalidError{Field: "--told", Rule: fmt.Sprintf("line %d gives %s another tenant than a line before it", n, line.Operation)}
+		was, member := known[operation], ""
+		switch {
+		case was.Tenant != "" && was.Tenant != says.Tenant:
+			member = "tenant"
+		case was.Account != "" && says.Account != "" && was.Account != says.Account:
+			member = "account"
 		}
-		if line.Account != "" {
-			was.Account = line.Account
+		if member != "" {
+			return nil, 0, &operator.InvalidError{Field: "--told", Rule: fmt.Sprintf("line %d gives %s another %s than a line before it", n, operation, member)}
 		}
-		was.Tenant = line.Tenant
-		known[line.Operation] = was
+		says.Account = cmp.Or(says.Account, was.Account)
+		known[operation] = says
 	}
-	return known, lines.Err()
+	return known, unread, lines.Err()
+}
+
+// toldBy is what a line says of an operation; ok is false where it says nothing that counts.
+func toldBy(raw []byte) (operation idem.OperationID, says payments.Told, ok bool) {
+	var line struct {
+		Operation idem.OperationID `json:"operation_id"`
+		Tenant    string           `json:"tenant"`
+		Account   string           `json:"account"`
+	}
+	if json.Unmarshal(raw, &line) != nil || line.Tenant == "" {
+		return "", payments.Told{}, false
+	}
+	_, err := line.Operation.RecordKey()
+	return line.Operation, payments.Told{Tenant: line.Tenant, Account: line.Account}, err == nil
+}
+
+// operationForm finds what looks like an operation id in a line.
+var operationForm = regexp.MustCompile(`op_[0-9A-Za-z_-]+`)
+
+func namesOperation(line []byte) bool {
+	return slices.ContainsFunc(operationForm.FindAll(line, -1), func(id []byte) bool {
+		_, err := idem.OperationID(id).RecordKey()
+		return err == nil
+	})
 }
 
 // one makes one operation again. Its error is one that repeating the command may not meet again; what is left to a person is none.
-func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known map[idem.OperationID]payments.Told, operation idem.OperationID, objects []payments.Shown) (restored, error) {
+func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known map[idem.OperationID]payments.Told, lost gone) (restored, error) {
+	operation, objects := lost.operation, lost.objects
 	did := restored{Operation: operation, Objects: []string{}}
 	for _, o := range objects {
 		did.Objects, did.Amount, did.Currency = append(did.Objects, o.ID), o.Amount, o.Currency
+	}
+	if lost.trouble != nil {
+		return did.left(lost.trouble)
 	}
 	made, err := payments.Made(objects)
 	did.Kind, did.ID = string(made.Kind), made.ID
@@ -248,9 +285,17 @@ func restoring(ctx context.Context) (payments.Restorer, *payments.Provider, erro
 	}, parts.Provider, nil
 }
 
-// lost are the operations of which the drift job says that no row accounts for their objects, each with all that the provider shows under
-// its keys, oldest first: a payment comes before its refunds. more is how many objects are missing and not listed.
-func lost(ctx context.Context, w drift.Window, provider *payments.Provider) (all [][]payments.Shown, more int, err error) {
+// gone is an operation of which something is missing, with all that the provider shows under its keys. operation is empty where the key is
+// none of ours, or not known. trouble is why it can't be tried now.
+type gone struct {
+	operation idem.OperationID
+	objects   []payments.Shown
+	trouble   error
+}
+
+// lost are the operations of which the drift job says that no row accounts for their objects, oldest first: a payment comes before its
+// refunds. more is how many objects are missing and not listed.
+func lost(ctx context.Context, w drift.Window, provider *payments.Provider) (all []gone, more int, err error) {
 	cfg, err := config.Read[config.Drift]()
 	if err != nil {
 		return nil, 0, err
@@ -263,32 +308,39 @@ func lost(ctx context.Context, w drift.Window, provider *payments.Provider) (all
 	if err != nil {
 		return nil, 0, err
 	}
-	more = report.DriftCount() - len(report.Drifts)
-	seen := map[idem.OperationID]bool{}
 	for _, d := range report.Drifts {
 		if d.Kind != drift.MissingHere || d.Entry != "" {
 			continue
 		}
 		side := d.Sides[len(d.Sides)-1]
-		object, err := provider.Shown(ctx, strings.TrimPrefix(side.What, "provider "), side.ID)
+		kind := strings.TrimPrefix(side.What, "provider ")
+		object, err := provider.Shown(ctx, kind, side.ID)
 		if err != nil {
-			return nil, 0, err
-		}
-		operation, _, err := object.Key.Operation()
-		if err != nil {
-			all = append(all, []payments.Shown{object})
+			all = append(all, gone{objects: []payments.Shown{{ID: side.ID, Kind: kind, Amount: side.Amount, Currency: side.Currency}}, trouble: err})
 			continue
 		}
-		if seen[operation] {
-			continue
-		}
-		seen[operation] = true
-		objects, err := provider.MadeBy(ctx, operation, object.Kind)
-		if err != nil {
-			return nil, 0, err
-		}
-		all = append(all, objects)
+		all = join(ctx, provider, all, object)
 	}
-	slices.SortStableFunc(all, func(a, b []payments.Shown) int { return a[0].CreatedAt.Compare(b[0].CreatedAt) })
-	return all, more, nil
+	slices.SortStableFunc(all, func(a, b gone) int { return a.objects[0].CreatedAt.Compare(b.objects[0].CreatedAt) })
+	return all, report.DriftCount() - len(report.Drifts), nil
+}
+
+// join adds an object with all of its operation, unless that is there. The object is there itself: where the provider's listing does not
+// show it, the listing is behind, and may lack others that decide what is made again.
+func join(ctx context.Context, provider *payments.Provider, all []gone, object payments.Shown) []gone {
+	operation, _, err := object.Key.Operation()
+	if err != nil {
+		return append(all, gone{objects: []payments.Shown{object}})
+	}
+	i := slices.IndexFunc(all, func(g gone) bool { return g.operation == operation })
+	if i < 0 {
+		objects, err := provider.MadeBy(ctx, operation, object.Kind)
+		i, all = len(all), append(all, gone{operation, objects, err})
+	}
+	g := &all[i]
+	if !slices.ContainsFunc(g.objects, func(o payments.Shown) bool { return o.ID == object.ID }) {
+		g.objects = append(g.objects, object)
+		g.trouble = cmp.Or(g.trouble, fmt.Errorf("the provider does not list %s %s under its key yet", object.Kind, object.ID))
+	}
+	return all
 }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,9 +143,82 @@ func TestMissingOperationsThatAreRefused(t *testing.T) {
 	contradicts := filepath.Join(t.TempDir(), "told")
 	d.ok(os.WriteFile(contradicts, []byte(`{"operation_id":"`+string(payout)+`","tenant":"a"}`+"\n"+`{"operation_id":"`+string(payout)+`","tenant":"b"}`), 0o600))
 	window := []string{"missing", "restore", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z", "--reason", "ticket 17"}
-	for _, wrong := range [][]string{{"--told", contradicts}, {"--operation", "op_1"}, {"--tenant", "a b"}} {
+	accounts := filepath.Join(t.TempDir(), "told")
+	d.ok(os.WriteFile(accounts, []byte(`{"operation_id":"`+string(payout)+`","tenant":"a","account":"acct_1"}`+"\n"+`{"operation_id":"`+string(payout)+`","tenant":"a"}`+"\n"+`{"operation_id":"`+string(payout)+`","tenant":"a","account":"acct_2"}`), 0o600))
+	for _, wrong := range [][]string{{"--told", contradicts}, {"--told", accounts}, {"--operation", "op_1"}, {"--tenant", "a b"}} {
 		d.exits(idemctl.ExitUsage, append(window, wrong...)...)
 	}
+}
+
+// A line of --told that names an operation and can't be read is counted on stderr: its operation would be made again for --tenant.
+func TestToldLinesThatArePassedOverAreCounted(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", accountBalance)
+	payout := d.payOut("out-17")
+	d.lose()
+	told := filepath.Join(t.TempDir(), "told")
+	lines := fmt.Sprintf("{\"operation_id\":%q,\"tenant\":\"a\"\n{\"operation_id\":%q,\"account\":\"acct_1\"}\nsettled %s\nop_1 is none\n\n", payout, payout, payout.Message(1))
+	d.ok(os.WriteFile(told, []byte(lines), 0o600))
+	now := time.Now()
+	_, errs := d.exits(idemctl.ExitOK, "missing", "restore", "--from", now.Add(-time.Hour).UTC().Format(time.RFC3339), "--to", now.Add(time.Hour).UTC().Format(time.RFC3339),
+		"--reason", "ticket 17", "--told", told, "--tenant", lambdatest.Tenant, "--account", "acct_1")
+	if !strings.Contains(errs, "passed over") || !strings.HasSuffix(errs, ": 3\n") {
+		t.Errorf("told %q", errs)
+	}
+}
+
+// An operation of which the provider can't show everything now is trouble by itself, to be tried again, and the others are made again: an
+// object that its listing does not show yet, one that is gone by its id, and a listing that fails.
+func TestMissingOperationsThatTheProviderCanNotShow(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoils func(r *http.Request, key, charge string) bool
+		status int
+		body   string
+		// known says that the trouble names the operation.
+		known bool
+	}{
+		"listed later": {func(r *http.Request, key, _ string) bool { return r.URL.Query().Get("key") == key }, http.StatusOK, "[]", true},
+		"not listed":   {func(r *http.Request, key, _ string) bool { return r.URL.Query().Get("key") == key }, http.StatusBadGateway, "", true},
+		"gone":         {func(r *http.Request, _, charge string) bool { return strings.HasSuffix(r.URL.Path, "/"+charge) }, http.StatusNotFound, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("DRIFT_GRACE", "1ms")
+			d := newDesk(t)
+			hidden, shown := d.pay("order-17", "card_ok"), d.pay("order-18", "card_ok")
+			d.deliver(hidden.Message(1))
+			charge := d.Charges(t)[0].ID
+			d.deliver(shown.Message(1))
+			d.lose()
+			d.behind(func(r *http.Request) bool { return c.spoils(r, string(hidden.Message(1)), charge) }, c.status, c.body)
+			did := map[idem.OperationID]restored{}
+			for _, m := range d.restores(idemctl.ExitTrouble, "--tenant", lambdatest.Tenant, "--write") {
+				did[m.Operation] = m
+			}
+			trouble := did[map[bool]idem.OperationID{true: hidden}[c.known]]
+			if len(did) != 2 || did[shown].Did != "restored" || trouble.Code != codeTrouble || trouble.Rule == "" || !slices.Equal(trouble.Objects, []string{charge}) {
+				t.Errorf("%+v", did)
+			}
+		})
+	}
+}
+
+// behind puts a proxy before the provider that answers some requests itself.
+func (d *desk) behind(spoils func(*http.Request) bool, status int, body string) {
+	d.Helper()
+	target, err := url.Parse(d.Provider.URL)
+	d.ok(err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && spoils(r) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	d.Cleanup(server.Close)
+	d.Setenv("PROVIDER_URL", server.URL)
 }
 
 // A record that waits for a message which a loss has torn from it is named by its operation, and made whole by what it says itself.

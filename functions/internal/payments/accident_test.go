@@ -199,6 +199,10 @@ func (c cutLedger) Payment(ctx context.Context, tenant, id string) (*payments.Pa
 	return readRow(ctx, c.l, func() (*payments.Payment, error) { return c.l.rows.Payment(ctx, tenant, id) })
 }
 
+func (c cutLedger) Refund(ctx context.Context, tenant, id string) (*payments.Refund, error) {
+	return readRow(ctx, c.l, func() (*payments.Refund, error) { return c.l.rows.Refund(ctx, tenant, id) })
+}
+
 func (c cutLedger) Payout(ctx context.Context, tenant, id string) (*payments.Payout, error) {
 	return readRow(ctx, c.l, func() (*payments.Payout, error) { return c.l.rows.Payout(ctx, tenant, id) })
 }

@@ -231,6 +231,16 @@ func decodePayment(it item) (*Payment, error) {
 	return p, d.err
 }
 
+func decodeRefund(it item) (*Refund, error) {
+	d := &decoder{item: it}
+	r := &Refund{
+		Tenant: d.str(attrTenant), ID: d.str(attrID), Payment: d.str(attrPayment), Status: Status(d.str(attrStatus)), Amount: d.num(attrAmount),
+		Currency: d.str(attrCurrency), ProviderReference: d.str(attrProvider), Message: idem.MessageID(d.str(attrMessage)),
+		CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
+	}
+	return r, d.err
+}
+
 func decodePayout(it item) (*Payout, error) {
 	d := &decoder{item: it}
 	p := &Payout{

@@ -18,6 +18,7 @@ const retryRead = 2 * time.Second
 // [*idem.UnavailableError].
 type Ledger interface {
 	Payment(ctx context.Context, tenant, id string) (*Payment, error)
+	Refund(ctx context.Context, tenant, id string) (*Refund, error)
 	Payout(ctx context.Context, tenant, id string) (*Payout, error)
 	Account(ctx context.Context, tenant, id string) (*Account, error)
 	// Incoming reads transfers that wait in a partition of a collecting account, from 1: at most so many, the oldest first. One that
@@ -38,6 +39,15 @@ func (t Table) Payment(ctx context.Context, tenant, id string) (*Payment, error)
 		return nil, err
 	}
 	return decodePayment(it)
+}
+
+// Refund implements [Ledger].
+func (t Table) Refund(ctx context.Context, tenant, id string) (*Refund, error) {
+	it, err := t.get(ctx, refundKey(tenant, id))
+	if it == nil || err != nil {
+		return nil, err
+	}
+	return decodeRefund(it)
 }
 
 // Payout implements [Ledger].

@@ -63,6 +63,7 @@ const (
 	CodeDiffersFromSelf = "objects_differ"
 	CodeNothingMade     = "nothing_made"
 	CodeTenantDiffers   = "tenant_differs"
+	CodeAccountDiffers  = "account_differs"
 )
 
 // byPosition are a lost operation's objects of one position in its chain.
@@ -185,8 +186,6 @@ func (r Restorer) Judge(ctx context.Context, operation idem.OperationID, objects
 // errThere: nothing of the operation is missing.
 var errThere = errors.New("payments: the operation is there")
 
-const thereAlready = "there already"
-
 // prepare is the transaction that makes the operation again: from its own record, where a loss has torn its transaction, and from the
 // provider's objects, where nothing is left of it. Its error is errThere where nothing is missing.
 func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (storage.Commit, error) {
@@ -201,19 +200,19 @@ func (r Restorer) prepare(ctx context.Context, operation idem.OperationID, objec
 	if stored == nil {
 		return r.fromObjects(ctx, objects, told)
 	}
-	if stored.OperationID == operation && stored.State == storage.StatePending {
-		message, err := r.Messages.Message(ctx, operation.Message(1))
-		if err != nil {
-			return storage.Commit{}, fmt.Errorf("payments: read message: %w", err)
-		}
-		if message == nil {
-			return r.fromRecord(ctx, *stored, objects, told)
-		}
-	}
 	if stored.OperationID != operation && stored.KeyFree(r.Now()) {
 		return r.fromObjects(ctx, objects, told)
 	}
-	if _, err := r.there(ctx, operation, *stored); err != nil {
+	if stored.OperationID == operation {
+		torn, err := r.torn(ctx, *stored)
+		if err != nil {
+			return storage.Commit{}, err
+		}
+		if torn {
+			return r.fromRecord(ctx, *stored, objects, told)
+		}
+	}
+	if _, err := r.there(ctx, operation, *stored, told); err != nil {
 		return storage.Commit{}, err
 	}
 	return storage.Commit{}, errThere
@@ -231,9 +230,9 @@ func (r Restorer) before(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// fromObjects is the transaction that the client's request committed, with the provider's time for its own. The message counts as called,
-// because it is from before RefuseBefore: the worker asks the provider again only under the same key, and only while the provider
-// recognises that, and looks it up otherwise. So what the provider has is what settles it.
+// fromObjects is the transaction that the client's request committed, with the provider's time for its own. The message counts as called:
+// the worker asks the provider again only under the same key, and only while the provider recognises that, and looks it up otherwise. So
+// what the provider has is what settles it.
 func (r Restorer) fromObjects(ctx context.Context, objects []Shown, told Told) (storage.Commit, error) {
 	lost, err := Made(objects)
 	if err != nil {
@@ -263,8 +262,8 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 		if told.Account == "" {
 			return begun{}, asked{}, &ByHandError{CodeAccountUnknown, "say which account it was taken from: the provider does not know"}
 		}
-		if o.Status == StatusSucceeded && len(byPosition(objects, 2)) == 0 && !told.Finish {
-			return begun{}, asked{}, &ByHandError{CodeOnlyScreened, "only its screening was made: made again it is paid out now (--finish); otherwise have the provider release the hold"}
+		if err := wantsFinish(lost, objects, told); err != nil {
+			return begun{}, asked{}, err
 		}
 		b, err := beginPayout(Payout{
 			Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, From: told.Account, Amount: o.Amount, Currency: o.Currency,
@@ -284,6 +283,14 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 		body["reference"] = o.Reference
 	}
 	return b, asked{operationPayments, "/v1/payments", []string{}, body}, err
+}
+
+// wantsFinish refuses a payout that was screened and not paid out, unless it is to be paid out now.
+func wantsFinish(lost Lost, objects []Shown, told Told) error {
+	if lost.Kind != EntryPayout || lost.First.Status == StatusDeclined || len(byPosition(objects, 2)) > 0 || told.Finish {
+		return nil
+	}
+	return &ByHandError{CodeOnlyScreened, "only its screening was made: made again it is paid out now (--finish); otherwise have the provider release the hold"}
 }
 
 // refund finds the payment by its charge: the payment's row must be there, and have succeeded.
@@ -341,7 +348,8 @@ func (r Restorer) commit(lost Lost, tenant string, at time.Time, b begun, reques
 	}, b, nil), nil
 }
 
-// with is the transaction of a pending record, its first message and its rows.
+// with is the transaction of a pending record, its first message and its rows. The message says itself that it may have been called since it
+// was created. The protocol takes that for granted of what is older than RefuseBefore, but that row may be gone when the worker looks.
 func (r Restorer) with(record storage.Record, b begun, fence *storage.Fence) storage.Commit {
 	now := r.Now().UTC().Truncate(time.Millisecond)
 	return storage.Commit{
@@ -349,7 +357,7 @@ func (r Restorer) with(record storage.Record, b begun, fence *storage.Fence) sto
 		Messages: []storage.Message{{
 			ID: record.OperationID.Message(1), Index: 1, OperationID: record.OperationID, RecordKey: record.Key, Tenant: record.Tenant,
 			Topic: b.topic, Payload: b.payload, State: storage.MessagePending, Revision: record.Revision, CreatedAt: record.CreatedAt,
-			NextAttemptAt: now, SweepAt: now.Add(sweepGrace), RedrivenAt: now, Retention: record.Retention, Expiry: record.Expiry,
+			OpenSince: record.CreatedAt, NextAttemptAt: now, SweepAt: now.Add(sweepGrace), RedrivenAt: now, Retention: record.Retention, Expiry: record.Expiry,
 			SchemaVersion: storage.SchemaVersion,
 		}},
 		Now: now, Writes: b.writes, Token: string(record.Revision),
@@ -358,92 +366,3 @@ func (r Restorer) with(record storage.Record, b begun, fence *storage.Fence) sto
 
 // sendMax is how often the transaction is sent, always the same bytes under the same token.
 const sendMax = 4
-
-// Restore makes an operation again, and says what it was: "restored", or "there already". Whoever repeats it changes nothing more. Where
-// nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out.
-func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {
-	c, err := r.prepare(ctx, operation, objects, told)
-	if errors.Is(err, errThere) {
-		return thereAlready, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	send, err := r.Store.Prepare(c)
-	if err != nil {
-		return "", err
-	}
-	var unknown error // once a reply was lost, what a later try says of itself proves nothing about the first
-	for try := 1; ; try++ {
-		err = send(ctx)
-		if lost := (*storage.OutcomeUnknownError)(nil); errors.As(err, &lost) {
-			unknown = err
-		}
-		again := errors.Is(err, storage.ErrContention) || unknown != nil && err == unknown
-		if !again || try == sendMax || r.Pause(ctx, time.Duration(try)*100*time.Millisecond) != nil {
-			break
-		}
-	}
-	return r.came(ctx, c, err, unknown)
-}
-
-// came says what came of the transaction.
-func (r Restorer) came(ctx context.Context, c storage.Commit, err, unknown error) (string, error) {
-	var (
-		record *storage.RecordConflictError
-		write  *storage.WriteFailedError
-	)
-	switch {
-	case err == nil:
-		return "restored", nil
-	case errors.As(err, &record) && record.Existing != nil:
-		return r.there(ctx, c.Record.OperationID, *record.Existing)
-	case errors.As(err, &record), errors.As(err, new(*storage.MessageConflictError)):
-		return "", &ByHandError{CodePartlyThere, "its message is there without its record: inspect it"}
-	case errors.As(err, &write) && unknown == nil && len(write.Unjudged) == 0 && !write.OwnUnjudged:
-		return "", r.refusedBy(c.Writes[write.Indexes[0]])
-	}
-	if stored, failed := r.Store.Get(ctx, c.Record.Key); failed == nil && stored != nil {
-		return r.there(ctx, c.Record.OperationID, *stored)
-	}
-	if unknown != nil {
-		return "", unknown
-	}
-	return "", err
-}
-
-// there says what the key's record is where there is one: another operation's, or this one's with its row. A record without its row is a
-// transaction that a loss has torn.
-func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored storage.Record) (string, error) {
-	if stored.OperationID != operation {
-		return "", &ByHandError{CodeKeyUsedAgain, fmt.Sprintf("its client has sent its key again since, and operation %s was executed: give back one of the two at the provider", stored.OperationID)}
-	}
-	found := true
-	switch stored.Operation {
-	case operationPayments:
-		row, err := r.Ledger.Payment(ctx, stored.Tenant, entityID(paymentPrefix, operation))
-		if found = row != nil; err != nil {
-			return "", err
-		}
-	case operationPayouts:
-		row, err := r.Ledger.Payout(ctx, stored.Tenant, entityID(payoutPrefix, operation))
-		if found = row != nil; err != nil {
-			return "", err
-		}
-	}
-	if !found {
-		return "", &ByHandError{CodePartlyThere, "its record is there without its row: inspect it"}
-	}
-	return thereAlready, nil
-}
-
-// refusedBy says what a failed condition of a write means.
-func (r Restorer) refusedBy(w idem.Write) error {
-	switch w := w.(type) {
-	case Debit:
-		return &ByHandError{CodeFundsShort, fmt.Sprintf("account %s does not hold %d %s: it must have what it had before the payout", w.Account, w.Amount, w.Currency)}
-	case ReserveRefund:
-		return &ByHandError{CodeFundsShort, fmt.Sprintf("payment %s has less left to refund than %d", w.Payment, w.Amount)}
-	}
-	return &ByHandError{CodePartlyThere, "its row is there without its record: inspect it"}
-}

@@ -81,6 +81,25 @@ func (w *world) restores(operation idem.OperationID, want string) {
 	w.finishes()
 }
 
+// recordOf is an operation's record as an earlier instant of the table holds it.
+func (w *world) recordOf(operation idem.OperationID) storage.Record {
+	w.Helper()
+	key, err := operation.RecordKey()
+	w.ok(err)
+	stored, err := w.store.Get(w.Context(), key)
+	w.ok(err)
+	return *stored
+}
+
+// tears loses everything but a record.
+func (w *world) tears(torn storage.Record) {
+	w.Helper()
+	w.lose()
+	w.faults()
+	w.ok(w.store.Insert(w.Context(), torn, w.clock.Now()))
+	w.store.Clear()
+}
+
 // finishes lets everything come to its end: each message is asked about once it can be proven that nothing is under way.
 func (w *world) finishes() {
 	w.Helper()
@@ -315,6 +334,82 @@ func TestALostOperationOfWhichNobodyKnows(t *testing.T) {
 	})
 }
 
+// What was lost stays open whatever becomes of RefuseBefore: the administrator may delete the row between the command and the worker. A key
+// that the provider has forgotten is asked about.
+func TestALostOperationCountsAsCalledWithoutRefuseBefore(t *testing.T) {
+	for _, source := range []string{"card_ok", "legacy_card"} {
+		t.Run(source, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", source)
+				w.deliver(a.Operation)
+				objects := w.shown(a.Operation)
+				w.clock.Advance(time.Second)
+				w.backend = w.anew() // which has no row of the loss
+				r := w.restorer()
+				at := w.clock.Now()
+				w.clock.Advance(25 * time.Hour)
+				w.serve(options{})
+				r.Store = lostUpTo{w.store, at}
+				r.Messages = w.store
+				if got, err := r.Restore(w.Context(), a.Operation, objects, told); err != nil || got != "restored" {
+					w.Fatalf("%q, %v", got, err)
+				}
+				w.finishes()
+				w.charged(1)
+				w.again("k", source).want(201)
+			})
+		})
+	}
+}
+
+// lostUpTo is a store whose row of the loss is there while the command looks.
+type lostUpTo struct {
+	storage.Store
+	at time.Time
+}
+
+func (l lostUpTo) RefuseBefore(context.Context) (time.Time, error) { return l.at, nil }
+
+// Whoever says another tenant, or another account, than the operation was made again with is told so, and not "there already".
+func TestALostOperationThatIsThereOfAnother(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.payOut("k", "iban_ok").want(201)
+		payout := w.screened()
+		w.lose()
+		w.restores(payout, "restored")
+		w.byHand(w.shown(payout), payments.Told{Tenant: tenantB, Account: "acct_1"}, payments.CodeTenantDiffers)
+		w.byHand(w.shown(payout), payments.Told{Tenant: tenantA, Account: "acct_2"}, payments.CodeAccountDiffers)
+		w.restores(payout, "there already")
+	})
+}
+
+// A row that is there without its record says so, although its account was debited before and holds too little for a second time.
+func TestALostRecordWhoseRowIsThereDoesNotAskForFunds(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.payOut("k", "iban_ok").want(201)
+		payout, objects := w.screened(), w.shown(w.screened())
+		other := w.recordOf(w.pay("k2", "card_ok").Operation)
+		made, err := payments.Made(objects)
+		w.ok(err)
+		row, err := w.backend.ledger.Payout(w.Context(), tenantA, made.ID)
+		w.ok(err)
+		w.lose()
+		w.open(payments.Account{Tenant: tenantA, ID: "acct_1", Currency: "EUR", Balance: 100})
+		token, err := storage.IDGenerator{Random: rand.Reader}.Revision()
+		w.ok(err)
+		send, err := w.store.Prepare(storage.Commit{
+			Record: other, Now: w.clock.Now(), Writes: []idem.Write{payments.InsertPayout{Payout: *row}}, Token: string(token),
+		})
+		w.ok(err)
+		w.ok(send(w.Context()))
+		_, err = w.restorer().Restore(w.Context(), payout, objects, told)
+		var refused *payments.ByHandError
+		if !errors.As(err, &refused) || refused.Code != payments.CodePartlyThere {
+			w.Errorf("%v; want %s", err, payments.CodePartlyThere)
+		}
+	})
+}
+
 // A client whose key claims to be younger than it is executes again: what was lost is left to a person.
 func TestALostOperationWhoseKeyWasUsedAgain(t *testing.T) {
 	onBoth(t, func(w *world) {
@@ -325,6 +420,36 @@ func TestALostOperationWhoseKeyWasUsedAgain(t *testing.T) {
 		w.post(tenantA, "/v1/payments", "k", order("card_ok"), "Idempotency-First-Sent: "+w.clock.Now().Format(time.RFC3339)).want(202)
 		w.byHand(w.shown(a.Operation), told, payments.CodeKeyUsedAgain)
 	})
+}
+
+// What became of the operation that has the key now is said as it is: only one that has an answer may have executed anything.
+func TestALostOperationsKeyIsUsedAgainInAnyState(t *testing.T) {
+	for state, says := range map[storage.State]string{
+		storage.StatePending: "is pending: come back", storage.StateInProgress: "is in_progress: come back", storage.StateUnknown: "is unknown: come back",
+		storage.StateCompleted: "was executed or declined", storage.StateFailed: "has failed: inspect it. The key is free at 2101-",
+		storage.StateFailedRetryable: "did nothing. The key is free at 2101-",
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				a := w.pay("k", "card_ok")
+				w.deliver(a.Operation)
+				other, objects := w.recordOf(a.Operation), w.shown(a.Operation)
+				w.lose()
+				now := w.clock.Now()
+				other.State, other.OperationID = state, a.Operation[:len(a.Operation)-22]+"AAAAAAAAAAAAAAAAAAAAAA"
+				other.FreeAt, other.ExpiresAt, other.DoneAt, other.LeaseUntil = time.Time{}, time.Time{}, time.Time{}, now.Add(time.Minute)
+				if state.Final() || state == storage.StateFailedRetryable {
+					other.DoneAt, other.FreeAt, other.ExpiresAt = now, now.Add(24*time.Hour), now.Add(24*time.Hour)
+				}
+				w.ok(w.store.Insert(w.Context(), other, now))
+				_, err := w.restorer().Restore(w.Context(), a.Operation, objects, told)
+				var refused *payments.ByHandError
+				if !errors.As(err, &refused) || refused.Code != payments.CodeKeyUsedAgain || !strings.Contains(refused.Rule, says) {
+					w.Errorf("%v; want %q", err, says)
+				}
+			})
+		})
+	}
 }
 
 // What can't be made again says why, and nothing is written.
@@ -419,4 +544,196 @@ func TestATornOperationIsMadeWhole(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Made whole again a torn payout moves no money that had not moved: its hold was released and its client told so, or only its screening
+// was made and nobody said --finish. What the provider shows must be what the 202 says, once.
+func TestATornPayoutIsJudgedAsALostOne(t *testing.T) {
+	screeningOnly := provider.Rule{On: provider.Screening, Fault: provider.ErrorAfter, Times: 1}
+	for name, c := range map[string]struct {
+		end    bool // the payout is refused, and its hold is released
+		change func([]payments.Shown) []payments.Shown
+		told   payments.Told
+		code   string
+	}{
+		"released":               {end: true, code: payments.CodeHoldReleased},
+		"released, with finish":  {end: true, told: payments.Told{Finish: true}, code: payments.CodeHoldReleased},
+		"only screened":          {code: payments.CodeOnlyScreened},
+		"made twice":             {change: func(o []payments.Shown) []payments.Shown { return append(o, o[0]) }, code: payments.CodeMadeTwice},
+		"another amount":         {change: changedTo(func(o *payments.Shown) { o.Amount++ }), code: payments.CodeDiffersFromSelf},
+		"another currency":       {change: changedTo(func(o *payments.Shown) { o.Currency = "USD" }), code: payments.CodeDiffersFromSelf},
+		"another destination":    {change: changedTo(func(o *payments.Shown) { o.Destination = "iban_2" }), code: payments.CodeDiffersFromSelf},
+		"only a second position": {change: changedTo(func(o *payments.Shown) { o.Key = o.Key[:len(o.Key)-1] + "2" }), code: payments.CodeNoScreening},
+		"another account":        {told: payments.Told{Account: "acct_2"}, code: payments.CodeAccountDiffers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(w *world) {
+				w.faults(screeningOnly, provider.Rule{On: provider.Payout, Fault: provider.Refuse, Times: 1})
+				w.payOut("k", "iban_ok").want(202)
+				payout := w.screened()
+				torn := w.recordOf(payout)
+				if c.end {
+					w.finishes()
+					w.payOut("k", "iban_ok").want(502)
+				}
+				w.tears(torn)
+				objects := w.shown(payout)
+				if c.change != nil {
+					objects = c.change(objects)
+				}
+				w.leftTo(payout, objects, c.told, c.code)
+				w.finishes()
+				if n := len(w.payouts()); n != 0 {
+					w.Errorf("%d payouts", n)
+				}
+			})
+		})
+	}
+}
+
+func changedTo(change func(*payments.Shown)) func([]payments.Shown) []payments.Shown {
+	return func(objects []payments.Shown) []payments.Shown {
+		for i := range objects {
+			change(&objects[i])
+		}
+		return objects
+	}
+}
+
+// --finish pays a torn payout out of which only the screening was made, once.
+func TestATornPayoutIsFinishedWhereThatIsSaid(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(provider.Rule{On: provider.Screening, Fault: provider.ErrorAfter, Times: 1})
+		w.payOut("k", "iban_ok").want(202)
+		payout := w.screened()
+		w.tears(w.recordOf(payout))
+		if got, err := w.restorer().Restore(w.Context(), payout, w.shown(payout), payments.Told{Finish: true}); err != nil || got != "restored" {
+			w.Fatalf("%q, %v", got, err)
+		}
+		w.finishes()
+		w.payOut("k", "iban_ok").want(201)
+		w.made(1, 1, 500)
+	})
+}
+
+// A payment and a refund are compared with their 202, too.
+func TestATornOperationDiffersFromWhatWasMade(t *testing.T) {
+	onBoth(t, func(w *world) {
+		p := w.paid("k", "card_ok")
+		payment, _, err := idem.MessageID(w.charges()[0].Key).Operation()
+		w.ok(err)
+		paid := w.pay("k2", "card_ok")
+		var r accepted
+		w.giveBack("r", p.ID, 500).want(202).decode(&r)
+		tornPayment, tornRefund := w.recordOf(paid.Operation), w.recordOf(r.Operation)
+		w.deliver(paid.Operation)
+		w.deliver(r.Operation)
+		w.lose()
+		w.restores(payment, "restored")
+		w.ok(w.store.Insert(w.Context(), tornPayment, w.clock.Now()))
+		w.ok(w.store.Insert(w.Context(), tornRefund, w.clock.Now()))
+		for _, change := range []func(*payments.Shown){
+			func(o *payments.Shown) { o.Amount-- }, func(o *payments.Shown) { o.Source = "card_2" }, func(o *payments.Shown) { o.Reference = "another" },
+		} {
+			w.leftTo(paid.Operation, changedTo(change)(w.shown(paid.Operation)), told, payments.CodeDiffersFromSelf)
+		}
+		for _, change := range []func(*payments.Shown){func(o *payments.Shown) { o.Amount-- }, func(o *payments.Shown) { o.Charge = "ch_2" }} {
+			w.leftTo(r.Operation, changedTo(change)(w.shown(r.Operation)), told, payments.CodeDiffersFromSelf)
+		}
+		w.restores(paid.Operation, "restored")
+		w.restores(r.Operation, "restored")
+		w.refunded(p.ID, 500)
+	})
+}
+
+// A torn operation's record was there before, so it proves nothing of the transaction: throttled it is trouble, and where a reply was lost
+// nobody knows. Neither is a refusal, because what was lost may still be applied; and neither is "there already". The revision that the
+// transaction gives the record proves that it was applied.
+func TestATornOperationWhateverTheReplies(t *testing.T) {
+	throttled := faulty.Refuse(&storage.ContentionError{Throttled: true})
+	isContention := func(err error) bool { return errors.Is(err, storage.ErrContention) }
+	isUnknown := func(err error) bool { return errors.As(err, new(*storage.OutcomeUnknownError)) }
+	for name, c := range map[string]struct {
+		first faulty.Fault
+		want  func(error) bool
+		made  bool
+	}{
+		"throttled": {throttled, isContention, false}, "request lost": {faulty.LoseRequest(), isUnknown, false}, "reply lost": {faulty.LoseReply(), nil, true},
+	} {
+		for _, kind := range []string{"payment", "refund", "payout"} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				onBoth(t, func(w *world) {
+					operation := w.torn(kind)
+					w.store.On(faulty.Commit, 1, c.first)
+					for n := 2; n <= 4; n++ {
+						w.store.On(faulty.Commit, n, throttled)
+					}
+					got, err := w.restorer().Restore(w.Context(), operation, w.shown(operation), told)
+					switch {
+					case c.made && (err != nil || got != "restored"):
+						w.Errorf("%q, %v; want restored", got, err)
+					case !c.made && (got != "" || !c.want(err) || errors.As(err, new(*payments.ByHandError))):
+						w.Errorf("%q, %v", got, err)
+					}
+					w.store.Clear()
+					want := map[bool]string{true: "there already", false: "restored"}
+					w.restores(operation, want[c.made])
+					w.restores(operation, "there already")
+				})
+			})
+		}
+	}
+}
+
+// torn is an operation of a kind of which only the record is left here, and which the provider has executed.
+func (w *world) torn(kind string) idem.OperationID {
+	w.Helper()
+	switch kind {
+	case "payout":
+		w.faults(provider.Rule{On: provider.Payout, Fault: provider.ErrorAfter, Times: 1})
+		w.payOut("k", "iban_ok").want(202)
+		w.tears(w.recordOf(w.screened()))
+		return w.screened()
+	case "refund":
+		p := w.paid("k", "card_ok")
+		payment, _, err := idem.MessageID(w.charges()[0].Key).Operation()
+		w.ok(err)
+		var r accepted
+		w.giveBack("r", p.ID, 500).want(202).decode(&r)
+		torn := w.recordOf(r.Operation)
+		w.deliver(r.Operation)
+		w.lose()
+		w.restores(payment, "restored")
+		w.ok(w.store.Insert(w.Context(), torn, w.clock.Now()))
+		w.store.Clear()
+		return r.Operation
+	}
+	a := w.pay("k", "card_ok")
+	torn := w.recordOf(a.Operation)
+	w.deliver(a.Operation)
+	w.tears(torn)
+	return a.Operation
+}
+
+// A final record whose row is gone is not "there already", whatever kind it is of.
+func TestALostRowOfAFinalRecordIsLeftToAPerson(t *testing.T) {
+	onBoth(t, func(w *world) {
+		p := w.paid("k", "card_ok")
+		payment, _, err := idem.MessageID(w.charges()[0].Key).Operation()
+		w.ok(err)
+		var r accepted
+		w.giveBack("r", p.ID, 500).want(202).decode(&r)
+		w.deliver(r.Operation)
+		w.payOut("o", "iban_ok").want(201)
+		all := []idem.OperationID{payment, r.Operation, w.screened()}
+		var final []storage.Record
+		for _, operation := range all {
+			final = append(final, w.recordOf(operation))
+		}
+		w.lose()
+		for i, operation := range all {
+			w.ok(w.store.Insert(w.Context(), final[i], w.clock.Now()))
+			w.leftTo(operation, w.shown(operation), told, payments.CodePartlyThere)
+		}
+	})
 }

@@ -22,6 +22,11 @@ func (r Rows) Payment(_ context.Context, tenant, id string) (*Payment, error) {
 	return decodeRow[Payment](r.Store.Row(paymentKey(tenant, id)))
 }
 
+// Refund implements [Ledger].
+func (r Rows) Refund(_ context.Context, tenant, id string) (*Refund, error) {
+	return decodeRow[Refund](r.Store.Row(refundKey(tenant, id)))
+}
+
 // Payout implements [Ledger].
 func (r Rows) Payout(_ context.Context, tenant, id string) (*Payout, error) {
 	return decodeRow[Payout](r.Store.Row(payoutKey(tenant, id)))

@@ -7,34 +7,29 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // fromRecord is the transaction that gives a pending record its message and its row back, which a loss has torn from it. The record's own
-// 202 says what the client asked for, and which row was made: nobody has to say anything.
-//
-// The message counts as called, as that of any record from before RefuseBefore. Where the provider has nothing of the operation it is
-// executed now, so this has to be asked for.
+// 202 says what the client asked for, and which row was made: nobody has to say anything. What the provider shows is judged as that of an
+// operation without a record, and must be what the 202 says.
 func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects []Shown, told Told) (storage.Commit, error) {
-	if told.Tenant != "" && told.Tenant != stored.Tenant {
-		return storage.Commit{}, &ByHandError{CodeTenantDiffers, fmt.Sprintf("its record is of tenant %s", stored.Tenant)}
+	if err := told.ofTenant(stored.Tenant); err != nil {
+		return storage.Commit{}, err
 	}
 	if err := r.before(ctx, stored.CreatedAt); err != nil {
 		return storage.Commit{}, err
 	}
-	if unmade := len(byPosition(objects, 1)) == 0; unmade && !told.Finish {
-		return storage.Commit{}, &ByHandError{CodeNothingMade, "it was accepted, and the provider has nothing of it: made again it is executed now (--finish)"}
-	}
-	loaded, err := r.Store.LoadResponse(ctx, stored)
+	loaded, accepted, err := r.accepted(ctx, stored)
 	if err != nil {
-		return storage.Commit{}, fmt.Errorf("payments: read the 202: %w", err)
-	}
-	var accepted acceptedView
-	if err := json.Unmarshal(loaded.Response.Body, &accepted); err != nil || accepted.Operation != stored.OperationID {
-		return storage.Commit{}, &ByHandError{CodePartlyThere, "its record waits for a message that is not there, and its 202 does not say what was asked for: inspect it"}
+		return storage.Commit{}, err
 	}
 	b, err := r.beginAs(ctx, stored, accepted)
 	if err != nil {
+		return storage.Commit{}, err
+	}
+	if err := b.judge(stored.OperationID, objects, told); err != nil {
 		return storage.Commit{}, err
 	}
 	if loaded.Revision, err = r.Mint.Revision(); err != nil {
@@ -43,6 +38,60 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 	loaded.Sealed = false // it is sealed anew where responses are
 	fence := storage.FenceOf(stored)
 	return r.with(loaded, b, &fence), nil
+}
+
+// accepted is the record with its 202, and what that says.
+func (r Restorer) accepted(ctx context.Context, stored storage.Record) (loaded storage.Record, accepted acceptedView, err error) {
+	if loaded, err = r.Store.LoadResponse(ctx, stored); err != nil {
+		return loaded, accepted, fmt.Errorf("payments: read the 202: %w", err)
+	}
+	if err := json.Unmarshal(loaded.Response.Body, &accepted); err != nil || accepted.Operation != stored.OperationID {
+		return loaded, accepted, &ByHandError{CodePartlyThere, "its record waits for a message that is not there, and its 202 does not say what was asked for: inspect it"}
+	}
+	return loaded, accepted, nil
+}
+
+// judge refuses what must not be made whole by what the provider shows. Money that has not moved moves only where that is asked for: where
+// the provider has nothing, and where a payout was only screened.
+func (b begun) judge(operation idem.OperationID, objects []Shown, told Told) error {
+	if b.view.Payout != nil {
+		if err := told.ofAccount(b.view.Payout.From); err != nil {
+			return err
+		}
+	}
+	if len(objects) == 0 {
+		if told.Finish {
+			return nil
+		}
+		return &ByHandError{CodeNothingMade, "it was accepted, and the provider has nothing of it: made again it is executed now (--finish)"}
+	}
+	lost, err := Made(objects)
+	if err != nil {
+		return err
+	}
+	same, err := b.made(lost)
+	switch {
+	case err != nil:
+		return err
+	case !same || lost.Operation != operation:
+		return &ByHandError{CodeDiffersFromSelf, "what the provider made is not what its 202 says: ask the provider which is true"}
+	}
+	return wantsFinish(lost, objects, told)
+}
+
+// made says whether the provider's first object is what the operation asks it for.
+func (b begun) made(lost Lost) (bool, error) {
+	o := lost.First
+	switch v := b.view; {
+	case v.Payment != nil:
+		p := v.Payment
+		return lost.ID == p.ID && o.Amount == p.Amount && o.Currency == p.Currency && o.Source == p.Source && o.Reference == p.Reference, nil
+	case v.Payout != nil:
+		p := v.Payout
+		return lost.ID == p.ID && o.Amount == p.Amount && o.Currency == p.Currency && o.Destination == p.Destination, nil
+	}
+	ordered, err := decodePayload[refund](b.payload)
+	return lost.ID == ordered.Refund && o.Amount == ordered.Amount && o.Currency == ordered.Currency && o.Charge == ordered.Charge, err
 }
 
 // beginAs is what the operation committed beside its record, by its 202.

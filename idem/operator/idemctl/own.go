@@ -3,6 +3,7 @@ package idemctl
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/alecthomas/kong"
 
@@ -70,6 +71,9 @@ func (d *Desk) Rows(answer any, header []string, rows [][]string) error {
 		}
 	})
 }
+
+// Note says something beside the answer, on stderr: a line.
+func (d *Desk) Note(line string) { fmt.Fprintln(d.s.errs, "idemctl:", line) }
 
 // options give the parser the application's own commands.
 func (a App) options() []kong.Option {

@@ -1,0 +1,209 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// The outcomes of Restore.
+const (
+	madeAgain    = "restored"
+	thereAlready = "there already"
+)
+
+// Restore makes an operation again, and says what it was: "restored", or "there already". Whoever repeats it changes nothing more. Where
+// nobody knows whether the transaction has happened the error is a [*storage.OutcomeUnknownError], and repeating it finds out. With a
+// [*ByHandError] it is certain that nothing was changed.
+func (r Restorer) Restore(ctx context.Context, operation idem.OperationID, objects []Shown, told Told) (string, error) {
+	c, err := r.prepare(ctx, operation, objects, told)
+	if errors.Is(err, errThere) {
+		return thereAlready, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	send, err := r.Store.Prepare(c)
+	if err != nil {
+		return "", err
+	}
+	err, unknown := r.send(ctx, send)
+	switch {
+	case err == nil:
+		return madeAgain, nil
+	case unknown != nil:
+		return r.found(ctx, c, told, unknown)
+	}
+	return r.refused(ctx, c, told, err)
+}
+
+// send sends a transaction until it is answered. err is what the last try said, and unknown that the reply of one was lost: what a later
+// try says of itself proves nothing about that one, which may still be applied.
+func (r Restorer) send(ctx context.Context, send func(context.Context) error) (err, unknown error) {
+	for try := 1; ; try++ {
+		err = send(ctx)
+		lost := errors.As(err, new(*storage.OutcomeUnknownError))
+		if lost {
+			unknown = err
+		}
+		again := lost || errors.Is(err, storage.ErrContention)
+		if !again || try == sendMax || r.Pause(ctx, time.Duration(try)*100*time.Millisecond) != nil {
+			return err, unknown
+		}
+	}
+}
+
+// refused says why a transaction was not applied of which every try was answered.
+func (r Restorer) refused(ctx context.Context, c storage.Commit, told Told, err error) (string, error) {
+	var (
+		record *storage.RecordConflictError
+		write  *storage.WriteFailedError
+	)
+	switch {
+	case errors.As(err, &record) && record.Existing != nil:
+		return r.there(ctx, c.Record.OperationID, *record.Existing, told)
+	case errors.As(err, new(*storage.MessageConflictError)):
+		return "", &ByHandError{CodePartlyThere, "its message is there without its record: inspect it"}
+	case errors.As(err, &write) && len(write.Unjudged) == 0 && !write.OwnUnjudged:
+		return "", refusedBy(c.Writes, write.Indexes)
+	}
+	return r.found(ctx, c, told, err)
+}
+
+// found looks for the operation after tries that don't say what became of it: somebody may have made it again, or a try whose reply was
+// lost. Its own revision on the record proves the latter. A record alone proves nothing, because a torn operation's was there before.
+// Where nothing is proven the answer is the trouble, never a refusal: a lost try may still be applied.
+func (r Restorer) found(ctx context.Context, c storage.Commit, told Told, trouble error) (string, error) {
+	stored, err := r.Store.Get(ctx, c.Record.Key)
+	if err != nil || stored == nil {
+		return "", trouble
+	}
+	if stored.OperationID == c.Record.OperationID && stored.Revision == c.Record.Revision {
+		return madeAgain, nil
+	}
+	outcome, err := r.there(ctx, c.Record.OperationID, *stored, told)
+	if err != nil {
+		return "", trouble
+	}
+	return outcome, nil
+}
+
+// torn says whether the record waits for a first message that is not there. A message is never removed before its record is final.
+func (r Restorer) torn(ctx context.Context, stored storage.Record) (bool, error) {
+	if stored.State != storage.StatePending {
+		return false, nil
+	}
+	message, err := r.Messages.Message(ctx, stored.OperationID.Message(1))
+	if err != nil {
+		return false, fmt.Errorf("payments: read message: %w", err)
+	}
+	return message == nil, nil
+}
+
+// there says what the key's record is where there is one: another operation's, or this one's with its message and its row. A record
+// without them is a transaction that a loss has torn. What a person says of the operation must be what is stored.
+func (r Restorer) there(ctx context.Context, operation idem.OperationID, stored storage.Record, told Told) (string, error) {
+	if stored.OperationID != operation {
+		return "", usedAgain(stored)
+	}
+	if err := told.ofTenant(stored.Tenant); err != nil {
+		return "", err
+	}
+	torn, err := r.torn(ctx, stored)
+	switch {
+	case err != nil:
+		return "", err
+	case torn:
+		return "", &ByHandError{CodePartlyThere, "its record waits for a message that is not there: inspect it"}
+	}
+	if err := r.rowThere(ctx, stored, told); err != nil {
+		return "", err
+	}
+	return thereAlready, nil
+}
+
+// rowThere refuses an operation whose row is missing, or is of another account than a person says.
+func (r Restorer) rowThere(ctx context.Context, stored storage.Record, told Told) (err error) {
+	found := true
+	switch tenant, operation := stored.Tenant, stored.OperationID; stored.Operation {
+	case operationPayments:
+		var row *Payment
+		row, err = r.Ledger.Payment(ctx, tenant, entityID(paymentPrefix, operation))
+		found = row != nil
+	case operationRefunds:
+		var row *Refund
+		row, err = r.Ledger.Refund(ctx, tenant, entityID(refundPrefix, operation))
+		found = row != nil
+	case operationPayouts:
+		var row *Payout
+		row, err = r.Ledger.Payout(ctx, tenant, entityID(payoutPrefix, operation))
+		if found = row != nil; found && err == nil {
+			return told.ofAccount(row.From)
+		}
+	}
+	if err == nil && !found {
+		err = &ByHandError{CodePartlyThere, "its record is there without its row: inspect it"}
+	}
+	return err
+}
+
+// ofTenant refuses an operation of another tenant than was said.
+func (t Told) ofTenant(tenant string) error {
+	if t.Tenant == "" || t.Tenant == tenant {
+		return nil
+	}
+	return &ByHandError{CodeTenantDiffers, fmt.Sprintf("its record is of tenant %s", tenant)}
+}
+
+// ofAccount refuses a payout from another account than was said.
+func (t Told) ofAccount(account string) error {
+	if t.Account == "" || t.Account == account {
+		return nil
+	}
+	return &ByHandError{CodeAccountDiffers, fmt.Sprintf("it was taken from account %s", account)}
+}
+
+// usedAgain says what became of the operation that holds the key now.
+func usedAgain(stored storage.Record) error {
+	var rule string
+	switch stored.State {
+	case storage.StateCompleted:
+		rule = "was executed or declined: inspect it, and where the provider made both give back one of the two there"
+	case storage.StateFailed:
+		rule = "has failed: inspect it" + freeAgain(stored)
+	case storage.StateFailedRetryable:
+		rule = "did nothing" + freeAgain(stored) + ", unless the client executes it before"
+	default:
+		rule = fmt.Sprintf("is %s: come back when it has ended", stored.State)
+	}
+	return &ByHandError{CodeKeyUsedAgain, fmt.Sprintf("its client has sent its key again since, and operation %s %s", stored.OperationID, rule)}
+}
+
+// freeAgain is when another operation may have the key.
+func freeAgain(stored storage.Record) string {
+	if stored.FreeAt.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(". The key is free at %s: come back then", instant(stored.FreeAt))
+}
+
+// refusedBy says what the failed conditions of writes mean. A row that is there comes first: where it is, its account was debited before,
+// and holds too little for a second time.
+func refusedBy(writes []idem.Write, failed []int) error {
+	var short error
+	for _, i := range failed {
+		switch w := writes[i].(type) {
+		case Debit:
+			short = &ByHandError{CodeFundsShort, fmt.Sprintf("account %s does not hold %d %s: it must have what it had before the payout", w.Account, w.Amount, w.Currency)}
+		case ReserveRefund:
+			short = &ByHandError{CodeFundsShort, fmt.Sprintf("payment %s has less left to refund than %d", w.Payment, w.Amount)}
+		default:
+			return &ByHandError{CodePartlyThere, "its row is there without its record, or without its message: inspect it"}
+		}
+	}
+	return short
+}
