@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -218,10 +221,12 @@ func newCollected(t *testing.T, amounts ...int64) collected {
 	return c
 }
 
-func (c collected) run() (payments.Folded, error) {
+func (c collected) folder() payments.Folder {
 	nap := func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return payments.Folder{Collections: c.table, Now: func() time.Time { return noon }, Pause: nap}.Run(c.Context())
+	return payments.Folder{Collections: c.table, Now: func() time.Time { return noon }, Pause: nap}
 }
+
+func (c collected) run() (payments.Folded, error) { return c.folder().Run(c.Context()) }
 
 func (c collected) holds(balance int64) {
 	c.Helper()
@@ -364,4 +369,124 @@ func TestFoldBesideAMalformedAccount(t *testing.T) {
 		t.Errorf("%+v, %v, want one folded and an error", did, err)
 	}
 	c.holds(107)
+}
+
+// waits puts a transfer to acct_c into the table as somebody's hand has left it.
+func (c collected) waits(each payments.Transfer, change func(map[string]types.AttributeValue)) {
+	c.Helper()
+	each.Tenant, each.From, each.To, each.Partition = tenantA, "acct_1", "acct_c", 1
+	put, err := payments.Items(c.table.Name, 4)(payments.InsertTransfer{Transfer: each})
+	if err != nil {
+		c.Fatal(err)
+	}
+	if change != nil {
+		change(put.Put.Item)
+	}
+	if _, err := c.table.Client.PutItem(c.Context(), &dynamodb.PutItemInput{TableName: &c.table.Name, Item: put.Put.Item}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// docs/payments-api.md "Collecting accounts": a row that can't be folded keeps none behind it from being folded, and the run says it.
+func TestFoldPassesOverWhatCannotBeFolded(t *testing.T) {
+	for name, change := range map[string]func(map[string]types.AttributeValue){
+		"another currency":   func(it map[string]types.AttributeValue) { it["cur"] = &types.AttributeValueMemberS{Value: "USD"} },
+		"an amount of text":  func(it map[string]types.AttributeValue) { it["amt"] = &types.AttributeValueMemberS{Value: "1"} },
+		"an amount below 1":  func(it map[string]types.AttributeValue) { it["amt"] = &types.AttributeValueMemberN{Value: "-1"} },
+		"another row's id":   func(it map[string]types.AttributeValue) { it["id"] = &types.AttributeValueMemberS{Value: "tr_0"} },
+		"another receiver":   func(it map[string]types.AttributeValue) { it["to"] = &types.AttributeValueMemberS{Value: "acct_2"} },
+		"no time in the row": func(it map[string]types.AttributeValue) { it["ca"] = &types.AttributeValueMemberN{Value: "0.5"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCollected(t, 100, 20)
+			c.waits(payments.Transfer{ID: "tr_bad", Amount: 1, Currency: "EUR", CreatedAt: noon.Add(-time.Hour)}, change)
+			for _, folded := range []int{2, 0} {
+				if did, err := c.run(); err == nil || did.Transfers != folded {
+					t.Errorf("%+v, %v, want %d folded, and an error about the row", did, err, folded)
+				}
+			}
+			c.holds(127)
+		})
+	}
+}
+
+// More rows than a transaction takes that can't be folded keep no other one from being folded.
+func TestFoldReadsPastAPageThatCannotBeFolded(t *testing.T) {
+	c := newCollected(t, 100, 20)
+	for i := range payments.FoldMax + 2 {
+		c.waits(payments.Transfer{ID: fmt.Sprint("tr_bad", i), Amount: 1, Currency: "USD", CreatedAt: noon.Add(-time.Hour)}, nil)
+	}
+	if did, err := c.run(); err == nil || did.Transfers != 2 {
+		t.Errorf("%+v, %v, want two folded and an error", did, err)
+	}
+	c.holds(127)
+}
+
+// What can't be folded is not told of as incoming, and does not keep the account from being read.
+func TestAccountBesideATransferThatCannotBeFolded(t *testing.T) {
+	t.Parallel()
+	clock := idemtest.NewClock(noon)
+	w := &world{T: t, clock: clock, backend: onMemstore(t, clock)}
+	w.start(options{})
+	w.collecting(1)
+	store := w.backend.ledger.(payments.Rows).Store
+	store.PutRow("transfer#"+tenantA+"/tr_usd", []byte(`{"Tenant":"tenant-a","ID":"tr_usd","To":"acct_c","Amount":1,"Currency":"USD","Partition":1}`))
+	store.PutRow("transfer#"+tenantA+"/tr_torn", []byte(`{"Tenant":`))
+	w.post(tenantA, "/v1/transfers", "in", transfer("acct_1", "acct_c", 500)).want(201)
+	w.has(0, 500, 1, false)
+	if did, err := w.folder().Run(t.Context()); err == nil || did.Transfers != 1 {
+		t.Errorf("%+v, %v, want one folded and an error", did, err)
+	}
+	w.has(500, 0, 0, false)
+}
+
+// A run whose folds are all in conflict ends while there is time to answer, and still finds out whether something is late.
+func TestFoldKeepsItsReserve(t *testing.T) {
+	c := newCollected(t)
+	c.waits(payments.Transfer{ID: "tr_late", Amount: 1, Currency: "EUR", CreatedAt: time.Now().Add(-time.Hour)}, nil)
+	conflict := wirefault.At(0, 2, "TransactionConflict").Fault()
+	c.faults.Inject("TransactWriteItems", slices.Repeat([]wirefault.Fault{conflict}, 100)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond) // half a second more than the reserve
+	defer cancel()
+	folder := c.folder()
+	folder.Now, folder.Pause = time.Now, idem.Pause
+	did, err := folder.Run(ctx)
+	deadline, _ := ctx.Deadline()
+	if left := time.Until(deadline); left < time.Second || !did.Left || err == nil || !strings.Contains(err.Error(), "folding is behind") {
+		t.Errorf("%v of the reserve of 2 s are left: %+v, %v", left, did, err)
+	}
+}
+
+// smaller answers folds of more than one transfer with a conflict, as debits of the account do that come at every moment.
+type smaller struct {
+	payments.Collections
+	most int
+}
+
+func (s smaller) Fold(ctx context.Context, a payments.Account, transfers []payments.Transfer, at time.Time) error {
+	if len(transfers) > s.most {
+		return errors.New("conflict")
+	}
+	return s.Collections.Fold(ctx, a, transfers, at)
+}
+
+// ADR 0047: a fold that is in conflict is tried again with half of its transfers, and there is a pause after each fold for debits.
+func TestFoldInConflictIsHalved(t *testing.T) {
+	amounts := make([]int64, 30)
+	for i := range amounts {
+		amounts[i] = 2
+	}
+	c := newCollected(t, amounts...)
+	folder := c.folder()
+	folder.Collections = smaller{c.table, 9}
+	pauses := 0
+	folder.Pause = func(ctx context.Context, _ time.Duration) error { pauses++; return ctx.Err() }
+	if did, err := folder.Run(t.Context()); err != nil || did.Left || did.Transfers != 30 {
+		t.Errorf("%+v, %v, want all folded", did, err)
+	}
+	if pauses < 30/9 {
+		t.Errorf("%d pauses, want one after each fold", pauses)
+	}
+	c.holds(67)
 }
