@@ -205,9 +205,9 @@ func (t Table) Fold(ctx context.Context, a Account, transfers []Transfer, at tim
 	}
 	items = append(items, types.TransactWriteItem{Update: &types.Update{
 		TableName: &t.Name, Key: key(accountKey(a.Tenant, a.ID)),
-		UpdateExpression:          aws.String("SET bal = bal + :sum"),
+		UpdateExpression:          aws.String("SET bal = bal + :sum ADD " + attrFoldedSum + " :sum, " + attrFoldedCount + " :count"),
 		ConditionExpression:       aws.String("cur = :currency AND attribute_exists(" + attrPartitions + ")"),
-		ExpressionAttributeValues: item{":sum": num(sum), ":currency": str(a.Currency)},
+		ExpressionAttributeValues: item{":sum": num(sum), ":count": num(int64(len(transfers))), ":currency": str(a.Currency)},
 	}})
 	if _, err := t.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}); err != nil {
 		return fmt.Errorf("payments: fold %d transfers to %s: %w", len(transfers), a.ID, err)
@@ -223,15 +223,16 @@ func (t Table) Collect(ctx context.Context, tenant, id string, partitions int, a
 	}
 	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.Name, Key: key(accountKey(tenant, id)),
-		UpdateExpression:          aws.String("SET " + attrPartitions + " = :n, " + table.Hour + " = :collecting, " + attrCreatedAt + " = :at"),
+		UpdateExpression: aws.String("SET " + attrPartitions + " = :n, " + table.Hour + " = :collecting, " + attrCreatedAt + " = :at, " +
+			attrComparedTo + " = if_not_exists(" + attrComparedTo + ", :at)"),
 		ConditionExpression:       aws.String("attribute_exists(bal) AND (attribute_not_exists(" + attrPartitions + ") OR " + attrPartitions + " <= :n)"),
 		ExpressionAttributeValues: item{":n": num(int64(partitions)), ":collecting": str(table.Collecting), ":at": num(at.UnixMilli())},
 	})
 	if as := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &as) {
-		return fmt.Errorf("%w: %s of %s", errNotCollected, id, tenant)
+		return fmt.Errorf("%w: %s of %s", ErrNotCollected, id, tenant)
 	}
 	return err
 }
 
-// errNotCollected: Collect found no account, or one with more partitions.
-var errNotCollected = errors.New("payments: there is no such account, or it collects in more partitions already")
+// ErrNotCollected: Collect found no account, or one with more partitions. Nothing was changed.
+var ErrNotCollected = errors.New("payments: there is no such account, or it collects in more partitions already")

@@ -34,7 +34,7 @@ func (w *world) collecting(partitions int) {
 }
 
 func (w *world) folder() payments.Folder {
-	return payments.Folder{Collections: w.backend.collections, Now: w.clock.Now, Pause: w.clock.Pause}
+	return payments.Folder{Collections: w.backend.collections, RefuseBefore: w.store.RefuseBefore, Now: w.clock.Now, Pause: w.clock.Pause}
 }
 
 // folds demands that a run folds so many transfers, and leaves none.
@@ -185,7 +185,10 @@ type collected struct {
 	*testing.T
 	table  payments.Table
 	faults *wirefault.Transport
+	lost   time.Time // RefuseBefore
 }
+
+func (c collected) refuseBefore(context.Context) (time.Time, error) { return c.lost, nil }
 
 func newCollected(t *testing.T, amounts ...int64) collected {
 	t.Helper()
@@ -223,7 +226,7 @@ func newCollected(t *testing.T, amounts ...int64) collected {
 
 func (c collected) folder() payments.Folder {
 	nap := func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return payments.Folder{Collections: c.table, Now: func() time.Time { return noon }, Pause: nap}
+	return payments.Folder{Collections: c.table, RefuseBefore: c.refuseBefore, Now: func() time.Time { return noon }, Pause: nap}
 }
 
 func (c collected) run() (payments.Folded, error) { return c.folder().Run(c.Context()) }
@@ -489,4 +492,156 @@ func TestFoldInConflictIsHalved(t *testing.T) {
 		t.Errorf("%d pauses, want one after each fold", pauses)
 	}
 	c.holds(67)
+}
+
+// torn is a table as a restore may leave it: one of its folds was applied in part.
+func torn(t *testing.T, tear func(c collected, bal, sum, count int64)) collected {
+	t.Helper()
+	c := newCollected(t, 100, 20, 3)
+	a, err := c.table.Account(t.Context(), tenantA, "acct_c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, err := c.table.Incoming(t.Context(), *a, 1, 99)
+	if err != nil || len(waits) != 3 {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	if err := c.table.Fold(t.Context(), *a, waits[:1], noon); err != nil { // one that is whole
+		t.Fatal(err)
+	}
+	tear(c, 20, 20, 1)
+	c.lost = noon.Add(time.Hour)
+	return c
+}
+
+// balanceOnly is a fold of tr_1 of which only the account's part is there.
+func balanceOnly(c collected, bal, sum, count int64) {
+	c.update("account#"+tenantA+"/acct_c", "SET bal = bal + :bal ADD fsm :sum, fct :count", map[string]int64{":bal": bal, ":sum": sum, ":count": count})
+}
+
+// rowOnly is a fold of tr_1 of which only the transfer's part is there.
+func rowOnly(c collected, _, _, _ int64) {
+	c.update("transfer#"+tenantA+"/tr_1", "SET fol = :at REMOVE lh", map[string]int64{":at": noon.UnixMilli()})
+}
+
+func (c collected) update(pk, expression string, numbers map[string]int64) {
+	c.Helper()
+	values := map[string]types.AttributeValue{}
+	for name, n := range numbers {
+		values[name] = &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	if _, err := c.table.Client.UpdateItem(c.Context(), &dynamodb.UpdateItemInput{
+		TableName: &c.table.Name, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}},
+		UpdateExpression: &expression, ExpressionAttributeValues: values,
+	}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// compared is what an operator does: reads the account, adds up its folded transfers, and has the two agree.
+func (c collected) compared() (payments.Account, payments.Total, error) {
+	c.Helper()
+	a, err := c.table.Account(c.Context(), tenantA, "acct_c")
+	if err != nil {
+		c.Fatal(err)
+	}
+	rows, err := c.table.FoldedRows(c.Context(), *a)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return *a, rows, c.table.Compared(c.Context(), *a, rows, c.lost)
+}
+
+// docs/recovery.md "Collecting accounts": a fold of which a restore brought back a part creates no money and loses none. Nothing is
+// folded before the account was compared.
+func TestFoldThatARestoreHasTornIsHeldAndCorrected(t *testing.T) {
+	for name, tear := range map[string]func(collected, int64, int64, int64){
+		"balance without its transfers": balanceOnly, "transfers without the balance": rowOnly, "whole": func(collected, int64, int64, int64) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := torn(t, tear)
+			if did, err := c.run(); err == nil || !strings.Contains(err.Error(), "held") || did != (payments.Folded{Accounts: 1, Left: true}) {
+				t.Errorf("%+v, %v, want folding to be held", did, err)
+			}
+			for range 2 { // who repeats it changes nothing
+				if _, _, err := c.compared(); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := c.run(); err != nil {
+				t.Error(err)
+			}
+			c.holds(7 + 100 + 20 + 3)
+			if a, rows, _ := c.compared(); a.Folded != rows || rows != (payments.Total{Transfers: 3, Amount: 123}) {
+				t.Errorf("the account has folded %+v, and its transfers are %+v", a.Folded, rows)
+			}
+			c.lost = c.lost.Add(time.Hour) // another loss
+			if _, err := c.run(); err == nil {
+				t.Error("folded after another loss without a comparison")
+			}
+		})
+	}
+}
+
+// A comparison whose reply is lost, and whose next try is throttled or late, is applied once.
+func TestComparisonWithLostRepliesCountsOnce(t *testing.T) {
+	throttled := wirefault.Throttle("ThrottlingException")
+	for name, faults := range map[string][]wirefault.Fault{
+		"lost reply":                 {wirefault.LoseReply},
+		"lost reply, then throttled": {wirefault.LoseReply, throttled, throttled},
+		"throttled, then lost reply": {throttled, wirefault.LoseReply},
+		"lost request":               {wirefault.LoseRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := torn(t, balanceOnly)
+			seen, rows, tries := payments.Account{}, payments.Total{}, 0
+			c.faults.Inject("UpdateItem", faults...)
+			for err := errors.New("not yet"); err != nil; tries++ {
+				var a payments.Account
+				if a, rows, err = c.compared(); tries == 0 {
+					seen = a
+				}
+			}
+			if err := c.table.Compared(t.Context(), seen, rows, c.lost); err != nil { // the first try, late
+				t.Error(err)
+			}
+			c.holds(107)
+		})
+	}
+}
+
+// What was folded too much and is spent can't be taken off: the account stays held. So does one that was written meanwhile.
+func TestComparisonThatDoesNotFitChangesNothing(t *testing.T) {
+	c := torn(t, balanceOnly)
+	a, err := c.table.Account(t.Context(), tenantA, "acct_c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := payments.Total{Transfers: 1, Amount: 100}
+	meanwhile := *a
+	meanwhile.Folded.Transfers--
+	if err := c.table.Compared(t.Context(), meanwhile, rows, c.lost); !errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want a refusal: another total was read", err)
+	}
+	c.update("account#"+tenantA+"/acct_c", "SET bal = :left", map[string]int64{":left": 19})
+	if _, _, err := c.compared(); !errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want a refusal: the balance is lower than what is too much", err)
+	}
+	c.holds(19)
+	if did, err := c.run(); err == nil {
+		t.Errorf("%+v, want folding to be held", did)
+	}
+}
+
+// While nobody can say whether anything was lost, nothing is folded.
+func TestFoldWithoutRefuseBeforeIsHeld(t *testing.T) {
+	c := newCollected(t, 100)
+	folder, down := c.folder(), errors.New("LOST_RECORDS is set, and nobody has said up to when")
+	folder.RefuseBefore = func(context.Context) (time.Time, error) { return time.Time{}, down }
+	if did, err := folder.Run(t.Context()); !errors.Is(err, down) || !did.Left || did.Transfers != 0 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	c.holds(7)
 }

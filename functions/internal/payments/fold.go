@@ -25,6 +25,8 @@ type Collections interface {
 // goes on where the last one ended, however that ended, and two runs at once fold nothing twice.
 type Folder struct {
 	Collections Collections
+	// RefuseBefore says up to when data may have been lost, as [storage.Loss] does.
+	RefuseBefore func(context.Context) (time.Time, error)
 	// Now is the clock. Pause waits, or returns the context's error.
 	Now   func() time.Time
 	Pause func(context.Context, time.Duration) error
@@ -35,7 +37,7 @@ type Folded struct {
 	// Accounts are those that collect, Transfers what was folded into them.
 	Accounts  int `json:"accounts"`
 	Transfers int `json:"transfers"`
-	// Left says that something waits still: the run's time was over.
+	// Left says that something may wait still: the run's time was over, a fold has failed, or folding is held.
 	Left bool `json:"left"`
 }
 
@@ -58,6 +60,9 @@ const (
 // errFoldLate: the runs of a quarter of an hour were not enough, or have failed.
 var errFoldLate = errors.New("payments: folding is behind")
 
+// errFoldHeld: a restored table may hold a part of a fold, which would create or lose money.
+var errFoldHeld = errors.New("payments: folding is held since data was lost, until idemctl account compare has compared")
+
 // Run folds what waits, and stops while there is time to answer. One account's trouble does not keep the others from being folded,
 // nor does a transfer that can't be folded. Both are errors, and so is it that a transfer is left that has waited for a quarter of an
 // hour.
@@ -69,6 +74,11 @@ func (f Folder) Run(ctx context.Context) (Folded, error) {
 	if len(accounts) == 0 {
 		return did, unread
 	}
+	lost, err := f.RefuseBefore(folding)
+	if err != nil { // nobody knows whether anything was lost
+		did.Left = true
+		return did, errors.Join(unread, fmt.Errorf("payments: fold: %w", err))
+	}
 	// Where time does not suffice for all, each minute begins with another one.
 	first := int(f.Now().Unix()/60) % len(accounts)
 	accounts = append(slices.Clone(accounts[first:]), accounts[:first]...)
@@ -76,6 +86,10 @@ func (f Folder) Run(ctx context.Context) (Folded, error) {
 	var group errgroup.Group
 	group.SetLimit(foldsAtOnce)
 	for i, a := range accounts {
+		if lost.After(a.ComparedTo) {
+			each[i].Left, failed[i] = true, fmt.Errorf("%w: %s of %s", errFoldHeld, a.ID, a.Tenant)
+			continue
+		}
 		group.Go(func() error {
 			run := accountRun{Folder: f, account: a, size: FoldMax, failed: make([]error, a.Partitions)}
 			open := run.fold(folding)

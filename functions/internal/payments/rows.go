@@ -86,7 +86,10 @@ func (r Rows) Fold(_ context.Context, a Account, transfers []Transfer, _ time.Ti
 	}
 	return r.Store.WriteRows(append(writes, changeRow(accountKey(a.Tenant, a.ID), nothingDeclared{},
 		func(row *Account) bool { return row.Currency == a.Currency && row.Collects() },
-		func(row *Account) { row.Balance += sum }))...)
+		func(row *Account) {
+			row.Balance += sum
+			row.Folded.Transfers, row.Folded.Amount = row.Folded.Transfers+int64(len(transfers)), row.Folded.Amount+sum
+		}))...)
 }
 
 // nothingDeclared is for rows that no handler writes: nobody is answered.
