@@ -50,8 +50,11 @@ func (c *compareAccount) Run(d *idemctl.Desk) error {
 		return err
 	case found == nil || !found.Collects():
 		return operator.ErrNotFound
+	case lost.IsZero():
+		return fmt.Errorf("%w: no loss of data was declared (idemctl refuse-before set)", operator.ErrRefused)
 	case !lost.After(found.ComparedTo):
-		return d.Show(comparison{Account: c.Account, Tenant: c.Tenant, Folded: found.Folded}, "folding is not held: the account was compared after the last loss of data, or collects since then")
+		return d.Show(comparison{Account: c.Account, Tenant: c.Tenant, Folded: found.Folded},
+			"folding is not held: the account was compared after the last loss of data, or collects since then")
 	}
 	rows, err := table.FoldedRows(d.Context(), *found)
 	if err != nil {

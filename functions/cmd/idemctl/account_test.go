@@ -71,8 +71,8 @@ func TestAccountCompare(t *testing.T) {
 			t.Errorf("%+v, %v, want a balance of %d", a, err, balance)
 		}
 	}
-	if out, _ := compare(idemctl.ExitOK, "--write"); !strings.Contains(out, "not held") {
-		t.Errorf("%s without a loss of data", out)
+	if _, errs := compare(idemctl.ExitRefused, "--write"); !strings.Contains(errs, "no loss of data was declared") {
+		t.Errorf("%s without a loss of data", errs)
 	}
 	d.exits(idemctl.ExitOK, "refuse-before", "set", time.Now().Add(time.Minute).UTC().Format(time.RFC3339), "--reason", "ticket 1", "--write")
 	if _, errs := compare(idemctl.ExitRefused, "--write"); !strings.Contains(errs, "--correct") || !strings.Contains(errs, "-500") {
