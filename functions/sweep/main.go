@@ -40,7 +40,9 @@ func handler(ctx context.Context, cfg config.Worker) (lambdaapp.Scheduled, error
 	if err != nil {
 		return nil, err
 	}
-	folder := payments.Folder{Collections: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, Now: time.Now, Pause: idem.Pause}
+	folder := payments.Folder{
+		Collections: payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}, RefuseBefore: parts.Store.RefuseBefore, Now: time.Now, Pause: idem.Pause,
+	}
 	return parts.Tracing.Scheduled(folding(lambdaapp.Sweep(runner, parts.Logger), folder, parts.Logger)), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -229,5 +230,25 @@ func TestSweepFailsWhereFoldingFails(t *testing.T) {
 	did, err := swept(t)
 	if err == nil || did != (outbox.Report{Messages: outbox.Counts{Offered: 1}}) {
 		t.Errorf("%+v, %v, want one offered and an error", did, err)
+	}
+}
+
+// docs/recovery.md "Collecting accounts": once a loss of data was declared nothing is folded before the account was compared, and the
+// invocation fails, whose errors have an alarm.
+func TestSweepHoldsFoldingAfterALoss(t *testing.T) {
+	s := lambdatest.New(t)
+	accounts := collecting(t, s, 0)
+	store, err := dynamo.New(s.Client, dynamo.Config{IdempotencyTable: s.Idempotency, OutboxTable: s.Outbox})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.SetRefuseBefore(t.Context(), time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := swept(t, 0); err == nil || !strings.Contains(err.Error(), "held") {
+		t.Errorf("%v, want folding to be held", err)
+	}
+	if a, err := accounts.Account(t.Context(), lambdatest.Tenant, "acct_c"); err != nil || a.Balance != 7 {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

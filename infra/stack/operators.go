@@ -19,7 +19,7 @@ func (p parts) addOperators(stack awscdk.Stack, audit *idemconstruct.Audit) {
 		statements      []awsiam.PolicyStatement
 	}{
 		{"OperatorRead", "idemctl: inspect, list, audit, drift and apikey list. Changes nothing.", p.operatorReads(audit)},
-		{"OperatorChange", "idemctl --write, beside OperatorRead: resolve, close, release, redrive, reconcile, sweep, refuse-before set, account collect.", p.operatorChanges(audit)},
+		{"OperatorChange", "idemctl --write, beside OperatorRead: resolve, close, release, redrive, reconcile, sweep, refuse-before set, account collect and compare.", p.operatorChanges(audit)},
 		{"OperatorKeys", "idemctl apikey create and revoke.", p.operatorMakesKeys(audit)},
 	} {
 		made := awsiam.NewManagedPolicy(stack, jsii.String(policy.id), &awsiam.ManagedPolicyProps{
@@ -33,7 +33,8 @@ func (p parts) addOperators(stack awscdk.Stack, audit *idemconstruct.Audit) {
 func (p parts) operatorReads(audit *idemconstruct.Audit) []awsiam.PolicyStatement {
 	index := idemconstruct.Within(p.payments.TableArn(), "/index/"+table.Payments().Index.Name)
 	return slices.Concat(audit.OperatorReadStatements(p.tables), []awsiam.PolicyStatement{
-		idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem"}, p.payments.TableArn()),
+		// Scan is for account compare, which adds up transfers that no index lists any more.
+		idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan"}, p.payments.TableArn()),
 		idemconstruct.Allow([]string{"dynamodb:Query"}, index),
 		idemconstruct.Allow([]string{"dynamodb:Scan"}, p.apiKeys.TableArn()),
 	}, p.operatorSecrets())

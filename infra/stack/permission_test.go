@@ -113,7 +113,7 @@ var operatorMay = map[string][]string{
 		"dynamodb:BatchGetItem dynamodb:GetItem on TablesOutbox.Arn",
 		"dynamodb:BatchGetItem dynamodb:GetItem on AuditTable.Arn",
 		"dynamodb:Query on AuditTable.Arn/index/days",
-		"dynamodb:BatchGetItem dynamodb:GetItem on Payments.Arn",
+		"dynamodb:BatchGetItem dynamodb:GetItem dynamodb:Scan on Payments.Arn",
 		"dynamodb:Query on Payments.Arn/index/ledger",
 		"dynamodb:Scan on ApiKeys.Arn",
 	},

@@ -165,7 +165,7 @@ func haveCollect(t *testing.T, tenant, id string, partitions int) {
 	_, err := deployed.tables.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName:        aws.String(deployed.table("PAYMENTS")),
 		Key:              item{attributeKey: &types.AttributeValueMemberS{Value: accountKeys + tenant + "/" + id}},
-		UpdateExpression: aws.String("SET col = :n, lh = :collecting, ca = :at"), ConditionExpression: aws.String("attribute_exists(bal)"),
+		UpdateExpression: aws.String("SET col = :n, lh = :collecting, ca = :at, cmp = :at"), ConditionExpression: aws.String("attribute_exists(bal)"),
 		ExpressionAttributeValues: item{
 			":n": &types.AttributeValueMemberN{Value: strconv.Itoa(partitions)}, ":collecting": &types.AttributeValueMemberS{Value: "collecting"},
 			":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 
 // accounts are the commands about accounts.
 type accounts struct {
-	Collect collect `cmd:"" help:"Make an account collect: transfers to it wait, and are folded into its balance. This can't be undone."`
+	Collect collect        `cmd:"" help:"Make an account collect: transfers to it wait, and are folded into its balance. This can't be undone."`
+	Compare compareAccount `cmd:"" help:"After a loss of data: compare what was folded into an account's balance with its transfers, and have it folded again."`
 }
 
 type collect struct {
@@ -27,11 +29,15 @@ type collect struct {
 
 // Validate judges the command line.
 func (c *collect) Validate() error {
-	switch {
-	case c.Partitions < 1 || c.Partitions > payments.PartitionsMax:
+	if c.Partitions < 1 || c.Partitions > payments.PartitionsMax {
 		return fmt.Errorf("--partitions must be 1 to %d", payments.PartitionsMax)
-	case !tenantForm.MatchString(c.Tenant):
-		return fmt.Errorf("--tenant must have 1..64 letters, digits, dots, dashes and underscores")
+	}
+	return checkTenant(c.Tenant)
+}
+
+func checkTenant(tenant string) error {
+	if !tenantForm.MatchString(tenant) {
+		return errors.New("--tenant must have 1..64 letters, digits, dots, dashes and underscores")
 	}
 	return nil
 }
@@ -60,11 +66,19 @@ func (c *collect) Run(d *idemctl.Desk) error {
 		Name: "account collect", Subject: c.Account, Tenant: c.Tenant,
 		Would: fmt.Sprintf("have %s collect in %d partitions; it has %d", c.Account, c.Partitions, found.Partitions),
 		Act: func(ctx context.Context) (string, error) {
-			return "collects", table.Collect(ctx, c.Tenant, c.Account, c.Partitions, time.Now())
+			return "collects", refusedAccount(table.Collect(ctx, c.Tenant, c.Account, c.Partitions, time.Now()))
 		},
 	}, c.Change())
 	if idemctl.Unfinished(err) {
 		return err
 	}
 	return d.Show(result, result.Outcome)
+}
+
+// refusedAccount says to the audit log that nothing was changed, where a condition on the account was not fulfilled.
+func refusedAccount(err error) error {
+	if errors.Is(err, payments.ErrNotCollected) || errors.Is(err, payments.ErrNotCompared) {
+		return fmt.Errorf("%w: %w", operator.ErrRefused, err)
+	}
+	return err
 }

@@ -34,7 +34,7 @@ func app() idemctl.App {
 		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
 		{Name: "missing", Help: "Make operations again after a loss that only the provider knows of.", Grammar: &missing{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
-		{Name: "account", Help: "Have an account collect what is transferred to it.", Grammar: &accounts{}},
+		{Name: "account", Help: "Have an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
 	}}
 }
 

@@ -242,6 +242,15 @@ func (c cutCollections) Fold(ctx context.Context, a payments.Account, transfers 
 	return c.through(ctx, func() error { return c.l.rows.Fold(ctx, a, transfers, at) })
 }
 
+// RefuseBefore is the store's, which the process reads before it folds.
+func (c cutCollections) RefuseBefore(ctx context.Context) (at time.Time, err error) {
+	err = c.through(ctx, func() error {
+		at, err = c.l.inner.RefuseBefore(ctx)
+		return err
+	})
+	return at, err
+}
+
 // through turns the death of the process into an error: its accounts are folded on goroutines of their own, which no part of a test
 // can recover.
 func (c cutCollections) through(ctx context.Context, run func() error) (err error) {
@@ -349,7 +358,7 @@ func (l *life) serve() {
 // fold does what the scheduled sweep does beside sweeping.
 func (l *life) fold() {
 	if !l.dead {
-		folder := payments.Folder{Collections: cutCollections{l}, Now: l.clock.Now, Pause: l.clock.Pause}
+		folder := payments.Folder{Collections: cutCollections{l}, RefuseBefore: cutCollections{l}.RefuseBefore, Now: l.clock.Now, Pause: l.clock.Pause}
 		_, _ = folder.Run(context.Background()) // its trouble is what this is about
 	}
 }

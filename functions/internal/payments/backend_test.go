@@ -45,6 +45,9 @@ func onMemstore(t *testing.T, clock *idemtest.Clock) backend {
 	}
 	rows := payments.Rows{Store: store}
 	return backend{store: store, ledger: rows, collections: rows, open: func(_ context.Context, a payments.Account) error {
+		if a.Collects() {
+			a.ComparedTo = noon
+		}
 		rows.Open(a)
 		return nil
 	}}

@@ -46,30 +46,71 @@ func partitionIn(name string) int {
 func (a Account) partitionOf(transfer string) int { return 1 + spread(transfer, a.Partitions) }
 
 // Incoming implements [Ledger]. The index says which transfers wait, and their rows are read strongly, because the index may be
-// behind.
+// behind. It reads past what does not wait any more and past what can't be folded, in pages that grow with what it has passed over.
 func (t Table) Incoming(ctx context.Context, a Account, partition, limit int) ([]Transfer, error) {
 	name := incomingPartition(a.Tenant, a.ID, partition)
 	var found []Transfer
+	var unfoldable error
 	var after item
-	for len(found) < limit {
-		page, err := t.listed(ctx, name, after, limit-len(found))
+	for passed := 0; len(found) < limit; {
+		page, err := t.listed(ctx, name, after, max(limit-len(found), passed))
 		if err != nil {
 			return nil, err
 		}
-		rows, err := t.transfers(ctx, page.Items)
+		rows, err := t.rows(ctx, page.Items)
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range rows {
-			if row.Partition == partition { // else it is folded, and the index is behind
-				found = append(found, row)
+		before := len(found)
+		for _, listed := range page.Items {
+			row, err := a.incoming(listed, rows, partition)
+			if err != nil {
+				unfoldable = err // the last one stands for all
+			} else if row != nil {
+				found = append(found, *row)
 			}
 		}
+		passed += len(page.Items) - (len(found) - before)
 		if after = page.LastEvaluatedKey; after == nil {
 			break
 		}
 	}
-	return found, nil
+	return found[:min(len(found), limit)], unfoldable
+}
+
+// incoming is the transfer that the index lists in a partition of the account; nil where it is folded, and the index is behind.
+func (a Account) incoming(listed item, rows map[string]item, partition int) (*Transfer, error) {
+	d := decoder{item: listed}
+	pk := d.str(attrKey)
+	row, ok := rows[pk]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is listed, and not there", ErrUnfoldable, pk)
+	}
+	transfer, err := decodeTransfer(row)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnfoldable, pk, err)
+	}
+	if transfer.Partition != partition {
+		return nil, nil
+	}
+	if pk != transferKey(transfer.Tenant, transfer.ID) {
+		return nil, fmt.Errorf("%w: %s says that it is another row", ErrUnfoldable, pk)
+	}
+	return transfer, a.admits(*transfer)
+}
+
+// ErrUnfoldable: a row has been changed by hand, or is damaged, so that its transfer can't be added to the balance.
+var ErrUnfoldable = errors.New("payments: a transfer can't be folded")
+
+// admits says whether a transfer can be added to the balance.
+func (a Account) admits(t Transfer) error {
+	switch {
+	case t.Currency != a.Currency:
+		return fmt.Errorf("%w: %s is in %s, and the account in %s", ErrUnfoldable, t.ID, t.Currency, a.Currency)
+	case t.Amount < 1 || t.Amount > AmountMax:
+		return fmt.Errorf("%w: %s has an amount of %d", ErrUnfoldable, t.ID, t.Amount)
+	}
+	return nil
 }
 
 // Collecting implements [Collections].
@@ -119,11 +160,8 @@ func (t Table) listed(ctx context.Context, partition string, after item, limit i
 // batchGetMax is DynamoDB's bound on a BatchGetItem.
 const batchGetMax = 100
 
-// transfers reads listed rows strongly, in the order of the list.
-func (t Table) transfers(ctx context.Context, listed []item) ([]Transfer, error) {
-	if len(listed) == 0 {
-		return nil, nil
-	}
+// rows reads listed rows strongly, by their keys.
+func (t Table) rows(ctx context.Context, listed []item) (map[string]item, error) {
 	rows := make(map[string]item, len(listed))
 	left := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
 	for _, it := range listed {
@@ -143,20 +181,7 @@ func (t Table) transfers(ctx context.Context, listed []item) ([]Transfer, error)
 		}
 		left.Keys = out.UnprocessedKeys[t.Name].Keys
 	}
-	found := make([]Transfer, 0, len(listed))
-	for _, it := range listed {
-		d := decoder{item: it}
-		row, ok := rows[d.str(attrKey)]
-		if !ok {
-			return nil, fmt.Errorf("payments: %s is listed, and not there", d.str(attrKey))
-		}
-		transfer, err := decodeTransfer(row)
-		if err != nil {
-			return nil, fmt.Errorf("%w of %s", err, d.str(attrKey))
-		}
-		found = append(found, *transfer)
-	}
-	return found, nil
+	return rows, nil
 }
 
 // batchTries is how often the rest of a batch is asked for. The SDK has paused before, where the whole batch was throttled.
@@ -180,9 +205,9 @@ func (t Table) Fold(ctx context.Context, a Account, transfers []Transfer, at tim
 	}
 	items = append(items, types.TransactWriteItem{Update: &types.Update{
 		TableName: &t.Name, Key: key(accountKey(a.Tenant, a.ID)),
-		UpdateExpression:          aws.String("SET bal = bal + :sum"),
+		UpdateExpression:          aws.String("SET bal = bal + :sum ADD " + attrFoldedSum + " :sum, " + attrFoldedCount + " :count"),
 		ConditionExpression:       aws.String("cur = :currency AND attribute_exists(" + attrPartitions + ")"),
-		ExpressionAttributeValues: item{":sum": num(sum), ":currency": str(a.Currency)},
+		ExpressionAttributeValues: item{":sum": num(sum), ":count": num(int64(len(transfers))), ":currency": str(a.Currency)},
 	}})
 	if _, err := t.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}); err != nil {
 		return fmt.Errorf("payments: fold %d transfers to %s: %w", len(transfers), a.ID, err)
@@ -198,15 +223,16 @@ func (t Table) Collect(ctx context.Context, tenant, id string, partitions int, a
 	}
 	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.Name, Key: key(accountKey(tenant, id)),
-		UpdateExpression:          aws.String("SET " + attrPartitions + " = :n, " + table.Hour + " = :collecting, " + attrCreatedAt + " = :at"),
+		UpdateExpression: aws.String("SET " + attrPartitions + " = :n, " + table.Hour + " = :collecting, " + attrCreatedAt + " = :at, " +
+			attrComparedTo + " = if_not_exists(" + attrComparedTo + ", :at)"),
 		ConditionExpression:       aws.String("attribute_exists(bal) AND (attribute_not_exists(" + attrPartitions + ") OR " + attrPartitions + " <= :n)"),
 		ExpressionAttributeValues: item{":n": num(int64(partitions)), ":collecting": str(table.Collecting), ":at": num(at.UnixMilli())},
 	})
 	if as := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &as) {
-		return fmt.Errorf("%w: %s of %s", errNotCollected, id, tenant)
+		return fmt.Errorf("%w: %s of %s", ErrNotCollected, id, tenant)
 	}
 	return err
 }
 
-// errNotCollected: Collect found no account, or one with more partitions.
-var errNotCollected = errors.New("payments: there is no such account, or it collects in more partitions already")
+// ErrNotCollected: Collect found no account, or one with more partitions. Nothing was changed.
+var ErrNotCollected = errors.New("payments: there is no such account, or it collects in more partitions already")

@@ -67,7 +67,7 @@ func transferTo(b *testing.B, partitions int) {
 	transferred := b.Elapsed()
 	b.ReportMetric(float64(b.N)/transferred.Seconds(), "transfers/s")
 	if partitions > 0 {
-		if did, err := (payments.Folder{Collections: on.collections, Now: clock.Now, Pause: clock.Pause}).Run(b.Context()); err != nil || did.Transfers != b.N {
+		if did, err := (payments.Folder{Collections: on.collections, RefuseBefore: on.store.RefuseBefore, Now: clock.Now, Pause: clock.Pause}).Run(b.Context()); err != nil || did.Transfers != b.N {
 			b.Errorf("%+v, %v, want %d folded", did, err, b.N)
 		}
 		b.ReportMetric(float64(b.N)/(b.Elapsed()-transferred).Seconds(), "folded/s")

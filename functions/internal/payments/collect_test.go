@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
+	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -31,7 +34,7 @@ func (w *world) collecting(partitions int) {
 }
 
 func (w *world) folder() payments.Folder {
-	return payments.Folder{Collections: w.backend.collections, Now: w.clock.Now, Pause: w.clock.Pause}
+	return payments.Folder{Collections: w.backend.collections, RefuseBefore: w.store.RefuseBefore, Now: w.clock.Now, Pause: w.clock.Pause}
 }
 
 // folds demands that a run folds so many transfers, and leaves none.
@@ -143,7 +146,11 @@ func TestFoldOfMoreThanATransactionTakes(t *testing.T) {
 		w.collecting(1)
 		const n = 2*payments.FoldMax + 5
 		w.simultaneously(n, func(i int) answer {
-			return w.post(tenantA, "/v1/transfers", fmt.Sprint(i), transfer("acct_1", "acct_c", 2))
+			for { // the payer is one item: a transfer may be told to come again
+				if got := w.post(tenantA, "/v1/transfers", fmt.Sprint(i), transfer("acct_1", "acct_c", 2)); got.status != http.StatusServiceUnavailable {
+					return got.want(201)
+				}
+			}
 		})
 		w.has(0, 200, 100, true)
 		w.folds(n)
@@ -182,7 +189,10 @@ type collected struct {
 	*testing.T
 	table  payments.Table
 	faults *wirefault.Transport
+	lost   time.Time // RefuseBefore
 }
+
+func (c collected) refuseBefore(context.Context) (time.Time, error) { return c.lost, nil }
 
 func newCollected(t *testing.T, amounts ...int64) collected {
 	t.Helper()
@@ -218,10 +228,12 @@ func newCollected(t *testing.T, amounts ...int64) collected {
 	return c
 }
 
-func (c collected) run() (payments.Folded, error) {
+func (c collected) folder() payments.Folder {
 	nap := func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	return payments.Folder{Collections: c.table, Now: func() time.Time { return noon }, Pause: nap}.Run(c.Context())
+	return payments.Folder{Collections: c.table, RefuseBefore: c.refuseBefore, Now: func() time.Time { return noon }, Pause: nap}
 }
+
+func (c collected) run() (payments.Folded, error) { return c.folder().Run(c.Context()) }
 
 func (c collected) holds(balance int64) {
 	c.Helper()
@@ -364,4 +376,276 @@ func TestFoldBesideAMalformedAccount(t *testing.T) {
 		t.Errorf("%+v, %v, want one folded and an error", did, err)
 	}
 	c.holds(107)
+}
+
+// waits puts a transfer to acct_c into the table as somebody's hand has left it.
+func (c collected) waits(each payments.Transfer, change func(map[string]types.AttributeValue)) {
+	c.Helper()
+	each.Tenant, each.From, each.To, each.Partition = tenantA, "acct_1", "acct_c", 1
+	put, err := payments.Items(c.table.Name, 4)(payments.InsertTransfer{Transfer: each})
+	if err != nil {
+		c.Fatal(err)
+	}
+	if change != nil {
+		change(put.Put.Item)
+	}
+	if _, err := c.table.Client.PutItem(c.Context(), &dynamodb.PutItemInput{TableName: &c.table.Name, Item: put.Put.Item}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// docs/payments-api.md "Collecting accounts": a row that can't be folded keeps none behind it from being folded, and the run says it.
+func TestFoldPassesOverWhatCannotBeFolded(t *testing.T) {
+	for name, change := range map[string]func(map[string]types.AttributeValue){
+		"another currency":   func(it map[string]types.AttributeValue) { it["cur"] = &types.AttributeValueMemberS{Value: "USD"} },
+		"an amount of text":  func(it map[string]types.AttributeValue) { it["amt"] = &types.AttributeValueMemberS{Value: "1"} },
+		"an amount below 1":  func(it map[string]types.AttributeValue) { it["amt"] = &types.AttributeValueMemberN{Value: "-1"} },
+		"another row's id":   func(it map[string]types.AttributeValue) { it["id"] = &types.AttributeValueMemberS{Value: "tr_0"} },
+		"another receiver":   func(it map[string]types.AttributeValue) { it["to"] = &types.AttributeValueMemberS{Value: "acct_2"} },
+		"no time in the row": func(it map[string]types.AttributeValue) { it["ca"] = &types.AttributeValueMemberN{Value: "0.5"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCollected(t, 100, 20)
+			c.waits(payments.Transfer{ID: "tr_bad", Amount: 1, Currency: "EUR", CreatedAt: noon.Add(-time.Hour)}, change)
+			for _, folded := range []int{2, 0} {
+				if did, err := c.run(); err == nil || did.Transfers != folded {
+					t.Errorf("%+v, %v, want %d folded, and an error about the row", did, err, folded)
+				}
+			}
+			c.holds(127)
+		})
+	}
+}
+
+// More rows than a transaction takes that can't be folded keep no other one from being folded.
+func TestFoldReadsPastAPageThatCannotBeFolded(t *testing.T) {
+	c := newCollected(t, 100, 20)
+	for i := range payments.FoldMax + 2 {
+		c.waits(payments.Transfer{ID: fmt.Sprint("tr_bad", i), Amount: 1, Currency: "USD", CreatedAt: noon.Add(-time.Hour)}, nil)
+	}
+	if did, err := c.run(); err == nil || did.Transfers != 2 {
+		t.Errorf("%+v, %v, want two folded and an error", did, err)
+	}
+	c.holds(127)
+}
+
+// What can't be folded is not told of as incoming, and does not keep the account from being read.
+func TestAccountBesideATransferThatCannotBeFolded(t *testing.T) {
+	t.Parallel()
+	clock := idemtest.NewClock(noon)
+	w := &world{T: t, clock: clock, backend: onMemstore(t, clock)}
+	w.start(options{})
+	w.collecting(1)
+	store := w.backend.ledger.(payments.Rows).Store
+	store.PutRow("transfer#"+tenantA+"/tr_usd", []byte(`{"Tenant":"tenant-a","ID":"tr_usd","To":"acct_c","Amount":1,"Currency":"USD","Partition":1}`))
+	store.PutRow("transfer#"+tenantA+"/tr_torn", []byte(`{"Tenant":`))
+	w.post(tenantA, "/v1/transfers", "in", transfer("acct_1", "acct_c", 500)).want(201)
+	w.has(0, 500, 1, false)
+	if did, err := w.folder().Run(t.Context()); err == nil || did.Transfers != 1 {
+		t.Errorf("%+v, %v, want one folded and an error", did, err)
+	}
+	w.has(500, 0, 0, false)
+}
+
+// A run whose folds are all in conflict ends while there is time to answer, and still finds out whether something is late.
+func TestFoldKeepsItsReserve(t *testing.T) {
+	c := newCollected(t)
+	c.waits(payments.Transfer{ID: "tr_late", Amount: 1, Currency: "EUR", CreatedAt: time.Now().Add(-time.Hour)}, nil)
+	conflict := wirefault.At(0, 2, "TransactionConflict").Fault()
+	c.faults.Inject("TransactWriteItems", slices.Repeat([]wirefault.Fault{conflict}, 100)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond) // half a second more than the reserve
+	defer cancel()
+	folder := c.folder()
+	folder.Now, folder.Pause = time.Now, idem.Pause
+	did, err := folder.Run(ctx)
+	deadline, _ := ctx.Deadline()
+	if left := time.Until(deadline); left < time.Second || !did.Left || err == nil || !strings.Contains(err.Error(), "folding is behind") {
+		t.Errorf("%v of the reserve of 2 s are left: %+v, %v", left, did, err)
+	}
+}
+
+// smaller answers folds of more than one transfer with a conflict, as debits of the account do that come at every moment.
+type smaller struct {
+	payments.Collections
+	most int
+}
+
+func (s smaller) Fold(ctx context.Context, a payments.Account, transfers []payments.Transfer, at time.Time) error {
+	if len(transfers) > s.most {
+		return errors.New("conflict")
+	}
+	return s.Collections.Fold(ctx, a, transfers, at)
+}
+
+// ADR 0047: a fold that is in conflict is tried again with half of its transfers, and there is a pause after each fold for debits.
+func TestFoldInConflictIsHalved(t *testing.T) {
+	amounts := make([]int64, 30)
+	for i := range amounts {
+		amounts[i] = 2
+	}
+	c := newCollected(t, amounts...)
+	folder := c.folder()
+	folder.Collections = smaller{c.table, 9}
+	pauses := 0
+	folder.Pause = func(ctx context.Context, _ time.Duration) error { pauses++; return ctx.Err() }
+	if did, err := folder.Run(t.Context()); err != nil || did.Left || did.Transfers != 30 {
+		t.Errorf("%+v, %v, want all folded", did, err)
+	}
+	if pauses < 30/9 {
+		t.Errorf("%d pauses, want one after each fold", pauses)
+	}
+	c.holds(67)
+}
+
+// torn is a table as a restore may leave it: one of its folds was applied in part.
+func torn(t *testing.T, tear func(c collected, bal, sum, count int64)) collected {
+	t.Helper()
+	c := newCollected(t, 100, 20, 3)
+	a, err := c.table.Account(t.Context(), tenantA, "acct_c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, err := c.table.Incoming(t.Context(), *a, 1, 99)
+	if err != nil || len(waits) != 3 {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	if err := c.table.Fold(t.Context(), *a, waits[:1], noon); err != nil { // one that is whole
+		t.Fatal(err)
+	}
+	tear(c, 20, 20, 1)
+	c.lost = noon.Add(time.Hour)
+	return c
+}
+
+// balanceOnly is a fold of tr_1 of which only the account's part is there.
+func balanceOnly(c collected, bal, sum, count int64) {
+	c.update("account#"+tenantA+"/acct_c", "SET bal = bal + :bal ADD fsm :sum, fct :count", map[string]int64{":bal": bal, ":sum": sum, ":count": count})
+}
+
+// rowOnly is a fold of tr_1 of which only the transfer's part is there.
+func rowOnly(c collected, _, _, _ int64) {
+	c.update("transfer#"+tenantA+"/tr_1", "SET fol = :at REMOVE lh", map[string]int64{":at": noon.UnixMilli()})
+}
+
+func (c collected) update(pk, expression string, numbers map[string]int64) {
+	c.Helper()
+	values := map[string]types.AttributeValue{}
+	for name, n := range numbers {
+		values[name] = &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	if _, err := c.table.Client.UpdateItem(c.Context(), &dynamodb.UpdateItemInput{
+		TableName: &c.table.Name, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}},
+		UpdateExpression: &expression, ExpressionAttributeValues: values,
+	}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// compared is what an operator does: reads the account, adds up its folded transfers, and has the two agree.
+func (c collected) compared() (payments.Account, payments.Total, error) {
+	c.Helper()
+	a, err := c.table.Account(c.Context(), tenantA, "acct_c")
+	if err != nil {
+		c.Fatal(err)
+	}
+	rows, err := c.table.FoldedRows(c.Context(), *a)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return *a, rows, c.table.Compared(c.Context(), *a, rows, c.lost)
+}
+
+// docs/recovery.md "Collecting accounts": a fold of which a restore brought back a part creates no money and loses none. Nothing is
+// folded before the account was compared.
+func TestFoldThatARestoreHasTornIsHeldAndCorrected(t *testing.T) {
+	for name, tear := range map[string]func(collected, int64, int64, int64){
+		"balance without its transfers": balanceOnly, "transfers without the balance": rowOnly, "whole": func(collected, int64, int64, int64) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := torn(t, tear)
+			if did, err := c.run(); err == nil || !strings.Contains(err.Error(), "held") || did != (payments.Folded{Accounts: 1, Left: true}) {
+				t.Errorf("%+v, %v, want folding to be held", did, err)
+			}
+			for range 2 { // who repeats it changes nothing
+				if _, _, err := c.compared(); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := c.run(); err != nil {
+				t.Error(err)
+			}
+			c.holds(7 + 100 + 20 + 3)
+			if a, rows, _ := c.compared(); a.Folded != rows || rows != (payments.Total{Transfers: 3, Amount: 123}) {
+				t.Errorf("the account has folded %+v, and its transfers are %+v", a.Folded, rows)
+			}
+			c.lost = c.lost.Add(time.Hour) // another loss
+			if _, err := c.run(); err == nil {
+				t.Error("folded after another loss without a comparison")
+			}
+		})
+	}
+}
+
+// A comparison whose reply is lost, and whose next try is throttled or late, is applied once.
+func TestComparisonWithLostRepliesCountsOnce(t *testing.T) {
+	throttled := wirefault.Throttle("ThrottlingException")
+	for name, faults := range map[string][]wirefault.Fault{
+		"lost reply":                 {wirefault.LoseReply},
+		"lost reply, then throttled": {wirefault.LoseReply, throttled, throttled},
+		"throttled, then lost reply": {throttled, wirefault.LoseReply},
+		"lost request":               {wirefault.LoseRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := torn(t, balanceOnly)
+			seen, rows, tries := payments.Account{}, payments.Total{}, 0
+			c.faults.Inject("UpdateItem", faults...)
+			for err := errors.New("not yet"); err != nil; tries++ {
+				var a payments.Account
+				if a, rows, err = c.compared(); tries == 0 {
+					seen = a
+				}
+			}
+			if err := c.table.Compared(t.Context(), seen, rows, c.lost); err != nil { // the first try, late
+				t.Error(err)
+			}
+			c.holds(107)
+		})
+	}
+}
+
+// What was folded too much and is spent can't be taken off: the account stays held. So does one that was written meanwhile.
+func TestComparisonThatDoesNotFitChangesNothing(t *testing.T) {
+	c := torn(t, balanceOnly)
+	a, err := c.table.Account(t.Context(), tenantA, "acct_c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := payments.Total{Transfers: 1, Amount: 100}
+	meanwhile := *a
+	meanwhile.Folded.Transfers--
+	if err := c.table.Compared(t.Context(), meanwhile, rows, c.lost); !errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want a refusal: another total was read", err)
+	}
+	c.update("account#"+tenantA+"/acct_c", "SET bal = :left", map[string]int64{":left": 19})
+	if _, _, err := c.compared(); !errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want a refusal: the balance is lower than what is too much", err)
+	}
+	c.holds(19)
+	if did, err := c.run(); err == nil {
+		t.Errorf("%+v, want folding to be held", did)
+	}
+}
+
+// While nobody can say whether anything was lost, nothing is folded.
+func TestFoldWithoutRefuseBeforeIsHeld(t *testing.T) {
+	c := newCollected(t, 100)
+	folder, down := c.folder(), errors.New("LOST_RECORDS is set, and nobody has said up to when")
+	folder.RefuseBefore = func(context.Context) (time.Time, error) { return time.Time{}, down }
+	if did, err := folder.Run(t.Context()); !errors.Is(err, down) || !did.Left || did.Transfers != 0 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	c.holds(7)
 }

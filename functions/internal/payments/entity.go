@@ -76,6 +76,17 @@ type Account struct {
 	// Partitions is over how many partitions of the ledger index the transfers to a collecting account are spread that wait to be
 	// folded into its balance ([Folder]). 0: the account collects nothing, and each transfer changes the balance itself.
 	Partitions int
+	// Folded is all that was ever folded into the balance, in the same writes: what its transfers must add up to that are marked so.
+	Folded Total
+	// ComparedTo is the RefuseBefore of the last loss of data after which Folded was compared with the transfers. Nothing is folded
+	// after a later one. First it is the time at which the account began to collect; the zero time where it does not.
+	ComparedTo time.Time
+}
+
+// Total is a number of transfers and the sum of their amounts.
+type Total struct {
+	Transfers int64 `json:"transfers"`
+	Amount    int64 `json:"amount"`
 }
 
 // Collects says that transfers to the account wait to be folded into its balance.

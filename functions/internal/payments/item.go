@@ -30,8 +30,11 @@ const (
 	attrMessage     = "msg"
 	attrFrom        = "frm"
 	attrTo          = "to"
-	attrPartitions  = "col"           // only of a collecting account
-	attrFoldedAt    = "fol"           // epoch ms; only of a transfer to a collecting account
+	attrPartitions  = "col" // only of a collecting account
+	attrFoldedAt    = "fol" // epoch ms; only of a transfer to a collecting account
+	attrFoldedSum   = "fsm" // absent before the first fold, as is the count
+	attrFoldedCount = "fct"
+	attrComparedTo  = "cmp"           // epoch ms; only of a collecting account
 	attrCreatedAt   = table.CreatedAt // epoch ms
 )
 
@@ -256,6 +259,10 @@ func decodeAccount(it item) (*Account, error) {
 	a := &Account{Tenant: d.str(attrTenant), ID: d.str(attrID), Currency: d.str(attrCurrency), Balance: d.num(attrBalance)}
 	if a.Partitions = int(d.numOrZero(attrPartitions)); a.Partitions < 0 || a.Partitions > PartitionsMax {
 		d.fail(attrPartitions)
+	}
+	a.Folded = Total{Transfers: d.numOrZero(attrFoldedCount), Amount: d.numOrZero(attrFoldedSum)}
+	if ms := d.numOrZero(attrComparedTo); ms != 0 {
+		a.ComparedTo = time.UnixMilli(ms).UTC()
 	}
 	return a, d.err
 }

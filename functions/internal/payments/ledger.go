@@ -22,7 +22,8 @@ type Ledger interface {
 	Payout(ctx context.Context, tenant, id string) (*Payout, error)
 	Account(ctx context.Context, tenant, id string) (*Account, error)
 	// Incoming reads transfers that wait in a partition of a collecting account, from 1: at most so many, the oldest first. One that
-	// was committed within the last moments may be missing, and is there later; one that is folded never is.
+	// was committed within the last moments may be missing, and is there later; one that is folded never is. With an error that is
+	// [ErrUnfoldable] it returns the transfers beside one that can't be folded.
 	Incoming(ctx context.Context, a Account, partition, limit int) ([]Transfer, error)
 }
 

@@ -40,20 +40,24 @@ func (r Rows) Account(_ context.Context, tenant, id string) (*Account, error) {
 // Incoming implements [Ledger].
 func (r Rows) Incoming(_ context.Context, a Account, partition, limit int) ([]Transfer, error) {
 	var found []Transfer
+	var unfoldable error
 	for key, row := range r.Store.Rows() {
 		if !strings.HasPrefix(key, transferKey(a.Tenant, "")) {
 			continue
 		}
 		t, err := decodeRow[Transfer](row)
 		if err != nil {
-			return nil, err
-		}
-		if t.To == a.ID && t.Partition == partition {
-			found = append(found, *t)
+			unfoldable = fmt.Errorf("%w: %s: %w", ErrUnfoldable, key, err)
+		} else if t.To == a.ID && t.Partition == partition {
+			if err := a.admits(*t); err != nil {
+				unfoldable = err
+			} else {
+				found = append(found, *t)
+			}
 		}
 	}
 	slices.SortFunc(found, func(a, b Transfer) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
-	return found[:min(len(found), limit)], nil
+	return found[:min(len(found), limit)], unfoldable
 }
 
 // Collecting implements [Collections].
@@ -87,7 +91,10 @@ func (r Rows) Fold(_ context.Context, a Account, transfers []Transfer, _ time.Ti
 	}
 	return r.Store.WriteRows(append(writes, changeRow(accountKey(a.Tenant, a.ID), nothingDeclared{},
 		func(row *Account) bool { return row.Currency == a.Currency && row.Collects() },
-		func(row *Account) { row.Balance += sum }))...)
+		func(row *Account) {
+			row.Balance += sum
+			row.Folded.Transfers, row.Folded.Amount = row.Folded.Transfers+int64(len(transfers)), row.Folded.Amount+sum
+		}))...)
 }
 
 // nothingDeclared is for rows that no handler writes: nobody is answered.

@@ -175,8 +175,8 @@ func rows(ctx context.Context, t *rapid.T, b backend, tenant string) []any {
 		}
 		all = append(all, a)
 	}
-	waits, err := b.ledger.Incoming(ctx, payments.Account{Tenant: tenant, ID: "acct_2"}, 1, 100)
-	if err != nil {
+	waits, err := b.ledger.Incoming(ctx, payments.Account{Tenant: tenant, ID: "acct_2", Currency: "EUR"}, 1, 100)
+	if err != nil && !errors.Is(err, payments.ErrUnfoldable) {
 		t.Fatal(err)
 	}
 	slices.SortFunc(waits, func(a, b payments.Transfer) int { return cmp.Compare(a.ID, b.ID) }) // all are of one moment
