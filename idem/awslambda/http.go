@@ -36,7 +36,7 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 			return in.encode(cfg.problem(http.StatusBadRequest, "request_invalid", "Invalid request",
 				"The request body is not UTF-8, or has the character U+FFFD, which stands for bytes that are not."))
 		}
-		r, err := in.request(ctx)
+		r, err := in.request(trace.Watch(ctx)) // the request's span has ended when its panic arrives here
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,6 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 // serve runs the handler and returns what it wrote, or a 500 where it panicked.
 func serve(cfg Config, handler http.Handler, r *http.Request) (w *responseWriter) {
 	w = newResponseWriter()
-	r = r.WithContext(trace.Watch(r.Context())) // the request's span has ended when its panic arrives here
 	defer func() {
 		p := recover()
 		if p == nil {

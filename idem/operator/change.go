@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -80,6 +81,9 @@ func (e *UnloggedError) Error() string {
 // Unwrap returns the cause.
 func (e *UnloggedError) Unwrap() error { return e.Cause }
 
+// AuditWithin is how long the write may take that tells the audit log of a change that has ended.
+const AuditWithin = 10 * time.Second
+
 // action is one change that was asked for.
 type action struct {
 	name, subject, tenant string
@@ -114,7 +118,9 @@ func (d *Desk) carry(ctx context.Context, ch Change, a action) (Result, error) {
 	}
 	e.State, e.Outcome, e.DoneAt = result.State, result.Outcome, d.now()
 	// What was done must be told, whoever has stopped waiting.
-	if err := d.cfg.Audit.End(context.WithoutCancel(ctx), e); err != nil {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), AuditWithin)
+	defer cancel()
+	if err := d.cfg.Audit.End(last, e); err != nil {
 		return result, errors.Join(cause, &UnloggedError{e.ID, err})
 	}
 	return result, cause

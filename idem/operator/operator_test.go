@@ -87,6 +87,25 @@ func TestEachChange(t *testing.T) {
 	}
 }
 
+// Nobody who has stopped waiting keeps the outcome from the log; and a log that hangs ends.
+func TestTheOutcomeIsLoggedWithinABound(t *testing.T) {
+	w := newWorld(t)
+	r := w.record(idem.KindAtomic, storage.StateInProgress)
+	var left time.Duration
+	w.audit.onEnd = func(ctx context.Context) {
+		until, bounded := ctx.Deadline()
+		if left = time.Until(until); !bounded || ctx.Err() != nil {
+			t.Errorf("bounded %t, %v", bounded, ctx.Err())
+		}
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	w.audit.onBegin = leave
+	_, _ = w.desk.Release(ctx, r.OperationID, because(operator.SeenRecord(r))) // it may be made or not
+	if len(w.audit.entries) != 1 || left <= 0 || left > operator.AuditWithin {
+		t.Errorf("%s left; entries %+v", left, w.audit.entries)
+	}
+}
+
 // A dry run judges what was seen, says what would be done, and writes nothing, not even to the log.
 func TestDryRunChangesNothing(t *testing.T) {
 	for name, prepare := range changes() {

@@ -26,6 +26,9 @@ const topicName = "payments.charges"
 type auditLog struct {
 	entries            []operator.Entry
 	failBegin, failEnd error
+	onBegin            func()
+	// onEnd is told the context of each End.
+	onEnd func(context.Context)
 }
 
 func (l *auditLog) Begin(_ context.Context, e operator.Entry) error {
@@ -33,10 +36,16 @@ func (l *auditLog) Begin(_ context.Context, e operator.Entry) error {
 		return l.failBegin
 	}
 	l.entries = append(l.entries, e)
+	if l.onBegin != nil {
+		l.onBegin()
+	}
 	return nil
 }
 
-func (l *auditLog) End(_ context.Context, e operator.Entry) error {
+func (l *auditLog) End(ctx context.Context, e operator.Entry) error {
+	if l.onEnd != nil {
+		l.onEnd(ctx)
+	}
 	if l.failEnd != nil {
 		return l.failEnd
 	}

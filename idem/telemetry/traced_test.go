@@ -75,6 +75,7 @@ func TestLinesNameTheirTrace(t *testing.T) {
 			ctx, _ = trace.BeginBatch(ctx, newTracer(), "batch")
 			return trace.About(ctx, trace.Parse("00-"+traceTwo+"-"+spanTwo+"-01", ""))
 		}, traceTwo, spanTwo},
+		"about what names no position":  {func(ctx context.Context) context.Context { return trace.About(ctx, "short") }, nil, nil},
 		"about nothing that was traced": {func(ctx context.Context) context.Context { return trace.About(ctx, "") }, nil, nil},
 	} {
 		for _, message := range []string{"outbox.delivered", "swept"} {

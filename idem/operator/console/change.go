@@ -22,7 +22,9 @@ type action struct {
 	// Settles says that the change needs evidence, and Answers that it needs an answer.
 	Settles, Answers bool
 	// Unfenced says that the change decides nothing that the system would not decide by itself.
-	Unfenced  bool
+	Unfenced bool
+	// Glances says that what was seen is compared before the change, and not demanded by its write.
+	Glances   bool
 	will, not []string
 	make      func(context.Context, *operator.Desk, asked, operator.Change) (operator.Result, error)
 }
@@ -57,12 +59,15 @@ var (
 			Label: "Close: nothing happened",
 			will: []string{
 				"The message is cancelled, and nobody executes it any more.",
-				"Its operation fails with operation_closed: every retry of the client gets that answer.",
-				"What the application had reserved for it is given back, in the same transaction.",
+				"If it is the first of its operation, the operation fails with operation_closed: every retry of the client gets that answer. What the application books for it, such as giving back what was reserved, is written in the same transaction.",
+				"If it is a later one, the application may send a message that undoes the earlier steps: a worker then calls the provider, retries get the 202 until that has ended, and what was reserved stays so until then. The operation fails with the application's own answer. If the application sends none, it fails with operation_closed at once.",
+				"If it was to undo an earlier step, that step stands: the operation fails with operation_closed, or the close is refused where the application does not admit that.",
+				"If the operation has its final answer already, that answer stays, and nothing is booked. If the operation was complete without the message, its answer stays too, and the application books that the message was not executed, unless it did so when the message was given up.",
+				"If nobody can open the message any more, the application books nothing for it.",
 			},
 			not: []string{
-				"The provider is not called. If it did execute the call after all, it has it, and the books here do not.",
-				"The client's key does not become free: a new try needs a new key.",
+				"The provider is not called for this message. If it did execute the call after all, it has it, and the books here do not.",
+				"The client's key does not become free: until the record has expired, a new try needs a new key.",
 			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.Close(ctx, a.message(), ch)
@@ -71,10 +76,14 @@ var (
 		"redrive": {
 			Label: "Redrive: start it again",
 			will: []string{
-				"Evidence that the message keeps is settled. Where it keeps none and a call is open, the provider is asked what became of it.",
-				"Otherwise the message is delivered again, under the same key at the provider.",
+				"If the message keeps evidence, that is settled. Where that fails, it stays as it is and keeps the evidence.",
+				"If it keeps none and a call is open, it becomes unknown: the reconciler asks the provider at its next run, where the provider can be asked. If it is proven that nothing happened, a worker executes the message.",
+				"If it keeps none and no call is open, it is delivered again, under the same key at the provider.",
 			},
-			not: []string{"Nothing is executed twice: the provider knows the key, or the message is only probed."},
+			not: []string{
+				"A call that may have happened is not repeated by this: first it has to be proven that nothing came of it.",
+				"It is refused where the operation has its final answer, and for a decline that may be about one attempt of several.",
+			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.Redrive(ctx, a.message(), ch)
 			},
@@ -82,10 +91,14 @@ var (
 		"reconcile": {
 			Label: "Reconcile: ask the provider", Unfenced: true,
 			will: []string{
-				"The provider is asked now what became of the call, as the reconciler asks it by its schedule.",
-				"What it says is settled: delivered, declined, or, where enough time has passed, that nothing happened.",
+				"If the message is unknown, the provider is asked now what became of the call, as the reconciler asks it by its schedule. What it says is settled: delivered or declined.",
+				"If it is proven that nothing happened, the message is offered again, and a worker executes it.",
+				"If the provider could not tell for as long as the topic admits, the message is dead, and an operator must decide.",
+				"If the message keeps evidence that waits to be settled, that is settled, and nobody is asked.",
 			},
-			not: []string{"Nothing is executed at the provider. If it cannot tell, the message stays as it is."},
+			not: []string{
+				"This does not execute anything at the provider by itself. If the provider cannot tell, or it is too early for a proof, the message stays unknown, and is asked about again later.",
+			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.ReconcileMessage(ctx, a.message(), ch)
 			},
@@ -94,38 +107,52 @@ var (
 	ofRecords = map[string]action{
 		"resolve": {
 			Label: "Resolve with an answer", Answers: true,
-			will: []string{"The operation is completed. Every retry of the client gets the answer below, from now on and until its record expires."},
-			not:  []string{"The handler does not run, and no row of the application is written."},
+			will: []string{
+				"The operation is completed. Every retry of the client gets the answer that you gave, for as long as its record answers.",
+			},
+			not: []string{
+				"The handler is not run, and no row of the application is written. A handler that still runs is not stopped: what it writes by itself stays.",
+			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.ResolveRecord(ctx, a.operation(), a.answer(), ch)
 			},
 		},
 		"release": {
 			Label: "Release: let it execute again",
-			will:  []string{"The next request with the client's key executes. A holder that still runs is fenced off, and can store nothing."},
+			will: []string{
+				"The next request with the client's key executes. A holder that still runs is fenced off: it can store no answer, and commit nothing through the engine.",
+			},
 			not: []string{
 				"Nothing executes now: the client, or its retry, has to come.",
-				"It is not checked that nothing happened. If the handler did do what it was asked for, the next request does it a second time.",
+				"It is not checked that nothing happened. If the handler of a wrapped operation did do what it was asked for, or still does it, the next request does it a second time: what it writes by itself is not fenced.",
 			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.Release(ctx, a.operation(), ch)
 			},
 		},
 		"cache-bust": {
-			Label: "Cache-bust: forget the answer",
+			Label: "Cache-bust: forget the answer", Glances: true,
 			will: []string{
-				"The stored answer is not given any more. The next request with the key executes, once no cache can hold the old answer.",
-				"Until then, about a minute, the key answers 409.",
+				"The stored answer is not given any more. The next request with the key executes, once no cache can hold the old answer. Until then, usually about a minute, the key answers 409; where nothing is cached, it executes at once.",
+				"An answer that has expired already stays as it is.",
 			},
-			not: []string{"Nothing else that was written is undone: it is refused where anything was."},
+			not: []string{
+				"Nothing that was written is undone. It is refused where executing again could do something twice: where the commit wrote more than the record, or a handler that writes by itself is not declared safe to run again. It is refused, too, where the answer lives as long as its resource.",
+				"What you saw is compared when you confirm. A write in the moment between that and the change is not noticed where the answer is still of the same execution, such as one that has prolonged it.",
+			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.CacheBust(ctx, a.operation(), ch)
 			},
 		},
 		"reconcile": {
 			Label: "Reconcile: ask what became of it", Unfenced: true,
-			will: []string{"The operation's Probe is asked now what became of it, as the reconciler asks it by its schedule. What it finds is stored."},
-			not:  []string{"The handler does not run. If the Probe cannot tell, or there is none, the record stays as it is."},
+			will: []string{
+				"The operation's Probe is asked now what became of it, as the reconciler asks it by its schedule. If it was executed, the answer that the Probe gives is stored, and retries get it.",
+				"If it is proven that nothing happened, the key is free: the next request with it executes.",
+			},
+			not: []string{
+				"The handler does not run now. If the Probe cannot tell, if it is too early for a proof, or if there is no Probe, the record stays unknown.",
+			},
 			make: func(ctx context.Context, d *operator.Desk, a asked, ch operator.Change) (operator.Result, error) {
 				return d.ReconcileRecord(ctx, a.operation(), ch)
 			},
@@ -134,8 +161,13 @@ var (
 	ofAll = map[string]action{
 		"sweep": {
 			Label: "Sweep now", Unfenced: true,
-			will: []string{"Everything that is due is processed now, as the schedule does every minute: due messages are offered to workers, operations whose holder died are marked, abandoned ones end."},
-			not:  []string{"Nothing is decided that the schedule would not decide by itself."},
+			will: []string{
+				"What is due is looked at now, as the schedule does every minute: due messages are offered to workers, who may call the provider; kept evidence is settled; operations whose holder died become unknown; abandoned messages end.",
+				"It stops after as long as a change may take here, and after as many entries as one run may read. What is left is the next run's.",
+			},
+			not: []string{
+				"Nothing is decided that the schedule would not decide by itself.",
+			},
 			make: func(ctx context.Context, d *operator.Desk, _ asked, ch operator.Change) (operator.Result, error) {
 				return d.Sweep(ctx, ch)
 			},
@@ -186,7 +218,11 @@ func (a asked) will(of action) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("The message is settled as %s%s, as its worker would have settled it.", a.Outcome, named),
-		"What the application books for that is written in the same transaction. The operation gets its final answer, or its next message.",
+		"What the application books for that is written in the same transaction. The operation gets its final answer, or its next message, which a worker executes. The answer of an operation that was complete without the message stays.",
+		"If that cannot be written, or contradicts what the message keeps, nothing is settled: the message keeps what you gave, and is dead, or evidenced until the sweep settles it.",
+	}
+	if a.Outcome == string(storage.MessageDeclined) {
+		lines = append(lines, "If the message was to undo an earlier step, a decline settles nothing: what it was to undo stands, and the message keeps the decline and is dead.")
 	}
 	if len(a.Evidence) > 0 {
 		lines = append(lines, fmt.Sprintf("The settlement reads the evidence that you gave: %d bytes. If they contradict it, nothing is settled and the message keeps them.", len(a.Evidence)))
@@ -199,7 +235,7 @@ func (a asked) not(of action) []string {
 		return of.not
 	}
 	return []string{
-		"The provider is not called, and it is not checked that it says the same: that is your evidence.",
+		"The provider is not called for this message, and it is not checked that it says the same: that is your evidence.",
 		"It cannot be taken back here. A settlement that is wrong has to be put right in the books.",
 	}
 }
@@ -239,7 +275,7 @@ func askedIn(values url.Values) (asked, error) {
 	a := asked{
 		Action: values.Get("action"), Subject: values.Get("subject"), Seen: operator.Seen(values.Get("seen")), Reason: strings.TrimSpace(values.Get("reason")),
 		Outcome: values.Get("outcome"), Reference: strings.TrimSpace(values.Get("reference")),
-		Evidence: []byte(values.Get("evidence")), Body: []byte(values.Get("body")), Type: strings.TrimSpace(values.Get("type")),
+		Evidence: typed(values.Get("evidence")), Body: typed(values.Get("body")), Type: strings.TrimSpace(values.Get("type")),
 	}
 	if text := values.Get("status"); text != "" {
 		status, err := strconv.Atoi(text)
@@ -250,6 +286,9 @@ func askedIn(values url.Values) (asked, error) {
 	}
 	return a, nil
 }
+
+// typed is what was typed into a field of several lines: browsers send each end of a line as CR LF, whatever it was.
+func typed(text string) []byte { return []byte(strings.ReplaceAll(text, "\r\n", "\n")) }
 
 // judged says what a change lacks that its form asks for.
 func (a asked) judged(of action) error {

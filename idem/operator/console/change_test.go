@@ -133,7 +133,7 @@ func TestEveryOfferIsMadeByTheDesk(t *testing.T) {
 	}{
 		"decline":            {"resolve", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{"outcome": {"declined"}}, "settled as declined", operator.EntryDone},
 		"reconcile":          {"reconcile", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "asked now what became", operator.EntryDone},
-		"redrive":            {"redrive", func(w *world) idem.OperationID { return w.operation(deferred, both) }, url.Values{}, "Evidence that the message keeps is settled", operator.EntryDone},
+		"redrive":            {"redrive", func(w *world) idem.OperationID { return w.operation(deferred, both) }, url.Values{}, "If the message keeps evidence, that is settled", operator.EntryDone},
 		"close":              {"close", func(w *world) idem.OperationID { return w.operation(deferred, pending) }, url.Values{}, "fails with operation_closed", operator.EntryDone},
 		"close too early":    {"close", func(w *world) idem.OperationID { return w.operation(deferred, unknown) }, url.Values{}, "fails with operation_closed", operator.EntryRefused},
 		"resolve a record":   {"resolve", func(w *world) idem.OperationID { return w.operation(wrapped) }, url.Values{"status": {"201"}, "body": {secret}, "type": {"text/plain"}}, "a body of 9 bytes, text/plain", operator.EntryDone},
@@ -172,7 +172,7 @@ func TestSweepFromThePage(t *testing.T) {
 	b.get(http.StatusOK, "/change?"+form.Encode())
 	form.Set("reason", "ticket 17")
 	plan := b.post(http.StatusSeeOther, "/change", form)
-	b.shows(b.get(http.StatusOK, plan), "Everything that is due is processed now")
+	b.shows(b.get(http.StatusOK, plan), "What is due is looked at now")
 	b.post(http.StatusSeeOther, plan, url.Values{})
 	b.shows(b.get(http.StatusOK, plan), "offered", "Back to the overview")
 	w.logged(operator.EntryDone)

@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -19,11 +21,12 @@ type plan struct {
 	at    time.Time
 	by    *session
 
-	mu sync.Mutex
-	// made says that it was begun; with result and err of how it ended.
-	made   bool
-	result operator.Result
-	err    error
+	// turn is had by who makes it, mu guards what came of it: a page need not wait for the end.
+	turn, mu sync.Mutex
+	// begun says that it was begun, made that it has ended, with result and err.
+	begun, made bool
+	result      operator.Result
+	err         error
 }
 
 // plans are the changes of this console's life, the latest of them.
@@ -106,6 +109,8 @@ type planPage struct {
 	Result      operator.Result
 	Failed      string
 	Stale       *operator.StaleError
+	// Broke says that it panicked.
+	Broke bool
 	// Unlogged says that it was made, and that the audit log could not be told.
 	Unlogged bool
 }
@@ -117,6 +122,9 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.begun && !p.made {
+		return &pageError{http.StatusServiceUnavailable, "This change is being made. Load the page again to see what came of it."}
+	}
 	page := planPage{
 		ID: p.id, Of: p.of, Asked: p.asked, Will: p.asked.will(p.of), Not: p.asked.not(p.of), Operation: operationOf(p.asked.Subject),
 		Actor: c.cfg.Actor, Made: p.made, Again: r.URL.Query().Has("again"), Result: p.result, Stale: staleOf(p.err),
@@ -127,6 +135,7 @@ func (c *Console) showPlan(w http.ResponseWriter, r *http.Request) error {
 	}
 	if p.err != nil {
 		status, title = statusOf(p.err)
+		page.Broke = errors.Is(p.err, errBroke)
 		page.Failed = sentence(p.err.Error())
 		var unlogged *operator.UnloggedError
 		page.Unlogged = errors.As(p.err, &unlogged)
@@ -143,11 +152,11 @@ func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, errNoPlan)
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	address := "/plan/" + url.PathEscape(p.id)
 	switch {
-	case p.made:
+	case p.begun: // who has the turn alone writes it
 		address += "?again=1"
 	case c.now().Sub(p.at) > planAge:
 		c.fail(w, r, &pageError{http.StatusConflict, "This change was planned too long ago. Nothing was changed: look at the operation again."})
@@ -155,8 +164,33 @@ func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 	default:
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.cfg.ChangeWithin)
 		defer cancel()
-		p.made = true
-		p.result, p.err = p.of.make(ctx, c.cfg.Desk, p.asked, c.change(p.asked, p.of, false))
+		p.begin()
+		p.end(c.made(ctx, p))
 	}
 	http.Redirect(w, r, address, http.StatusSeeOther)
+}
+
+func (p *plan) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun = true
+}
+
+func (p *plan) end(result operator.Result, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made, p.result, p.err = true, result, err
+}
+
+var errBroke = errors.New("console: the change panicked")
+
+// made makes the change at the desk. After a panic nobody knows how far it came.
+func (c *Console) made(ctx context.Context, p *plan) (result operator.Result, err error) {
+	defer func() {
+		if broke := recover(); broke != nil {
+			c.cfg.Logger.ErrorContext(ctx, "console.panicked", "action", p.of.Name, "subject", p.asked.Subject, "error", fmt.Sprint(broke), "stack", string(debug.Stack()))
+			err = errBroke
+		}
+	}()
+	return p.of.make(ctx, c.cfg.Desk, p.asked, c.change(p.asked, p.of, false))
 }

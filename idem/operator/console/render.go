@@ -2,7 +2,9 @@ package console
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -42,6 +44,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 		}
 		return text
 	},
+	"sha256":        func(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw)) },
 	"span":          span,
 	"operationOf":   operationOf,
 	"operationLink": func(id string) string { return "/operation/" + url.PathEscape(id) },

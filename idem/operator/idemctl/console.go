@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
@@ -67,11 +68,18 @@ func (p *page) serve(s *session, served *console.Console, listener net.Listener)
 		return errors.Join(err, listener.Close())
 	}
 	if p.Open {
-		remove, err := browse(s.ctx, answer.Address)
-		defer remove()
-		if err != nil { // the address is printed
-			fmt.Fprintln(s.errs, "idemctl: the browser could not be opened:", err)
-		}
+		ctx, cancel := context.WithCancel(s.ctx)
+		var opening sync.WaitGroup
+		defer opening.Wait()
+		defer cancel()
+		opening.Go(func() { // some openers end with the browser, which waits for the page
+			remove, err := browse(ctx, answer.Address)
+			defer remove()
+			if err != nil && ctx.Err() == nil { // the address is printed
+				fmt.Fprintln(s.errs, "idemctl: the browser could not be opened:", err)
+			}
+			<-ctx.Done() // the browser may read the file after its opener has ended
+		})
 	}
 	return served.Serve(s.ctx, listener)
 }

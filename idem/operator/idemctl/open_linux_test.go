@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
@@ -15,11 +16,17 @@ import (
 func TestConsoleOpensTheBrowser(t *testing.T) {
 	w := newWorld(t)
 	folder := t.TempDir()
-	script := "#!/bin/sh\nprintf '%s' \"$1\" > " + folder + "/asked.new\nstat -c %a \"$1\" > " + folder + "/mode\ncp \"$1\" " + folder + "/page\nmv " + folder + "/asked.new " + folder + "/asked\n"
+	// The opener waits for the page, as one does that ends with its browser.
+	served, done := filepath.Join(folder, "served"), filepath.Join(folder, "done")
+	w.ok(errors.Join(syscall.Mkfifo(served, 0o600), syscall.Mkfifo(done, 0o600)))
+	script := "#!/bin/sh\nread word < " + served + "\nprintf '%s' \"$1\" > " + folder + "/asked.new\nstat -c %a \"$1\" > " + folder + "/mode\ncp \"$1\" " + folder + "/page\nmv " + folder + "/asked.new " + folder + "/asked\necho done > " + done + "\n"
 	w.ok(os.WriteFile(filepath.Join(folder, "xdg-open"), []byte(script), 0o755))
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 	line, end := w.serving("--open")
-	jarOf(t, strings.TrimPrefix(line, "console: ")) // it is served once the browser was asked
+	jarOf(t, strings.TrimPrefix(line, "console: "))
+	w.ok(os.WriteFile(served, []byte("it is\n"), 0o600))
+	_, err := os.ReadFile(done)
+	w.ok(err)
 	asked, err := os.ReadFile(filepath.Join(folder, "asked"))
 	w.ok(err)
 	page, err := os.ReadFile(filepath.Join(folder, "page"))

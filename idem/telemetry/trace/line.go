@@ -24,7 +24,7 @@ type aboutKey struct{}
 // About returns a context for what is logged about something that was made at a position, and for which no span begins: that a
 // message of last week is dead still. It returns ctx as it is where the position is none.
 func About(ctx context.Context, made Context) context.Context {
-	if made == "" {
+	if len(made) < parentBytes {
 		return ctx
 	}
 	return context.WithValue(ctx, aboutKey{}, made)
