@@ -97,15 +97,19 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 		return op, err // what can't be sent is not journalled
 	}
 	now := t.cfg.Now()
-	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, Entry{Key: op.key, FirstSent: now})
+	fresh := Entry{Key: op.key, FirstSent: op.firstSent}
+	if given {
+		fresh.GivenAt = now // it may be older: a time of first use would be a false proof that it is not
+	}
+	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, fresh)
 	if err != nil {
 		return op, &KeyError{Rule: "the journal has no key for the operation", Cause: err}
 	}
 	if given && entry.Key != op.key {
 		return op, &KeyError{Rule: "the journal has another key for the operation"}
 	}
-	if age := now.Sub(entry.FirstSent); resumed && age > t.cfg.KeyAgeMax {
-		return op, &ExpiredError{Key: entry.Key, Age: age}
+	if seen := entry.seen(); resumed && !seen.IsZero() && now.Sub(seen) > t.cfg.KeyAgeMax {
+		return op, &ExpiredError{Key: entry.Key, Age: now.Sub(seen)}
 	}
 	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed}, nil
 }

@@ -19,11 +19,14 @@ export interface Options extends Limits {
   /** How keys are written. Default "structured". */
   readonly syntax: Syntax;
   /**
-   * Sends Idempotency-First-Sent where the client knows that time: for minted and journalled keys. A server refuses a time in
-   * the future, so the clocks must agree to a second or so. Default false.
+   * Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no key
+   * that was given. A server refuses a time in the future, so the clocks must agree to a second or so. Default false.
    */
   readonly sendFirstSent: boolean;
-  /** How long after its first use a journalled key is sent again; keep it below the server's retention. Default 23 h. */
+  /**
+   * How long after its first use a journalled key is sent again; keep it below the server's retention. The age of a given key
+   * counts from when the journal got it, and may be more. Default 23 h.
+   */
   readonly keyAgeMaxMs: number;
   /** Bounds one attempt, until its answer is read. Default 35 s, which is longer than API Gateway waits. */
   readonly attemptTimeoutMs: number;
@@ -114,17 +117,18 @@ export class Client {
   async #begin(url: URL, whole: RequestInit, given: string | undefined, name: string | undefined): Promise<Operation> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("the URL must be http or https");
     const now = this.#options.now();
-    const fresh = { key: given ?? mintKey(now), firstSent: now };
+    // A given key may be older: a time of first use would be a false proof that it is not.
+    const fresh: Entry = given === undefined ? { key: mintKey(now), firstSent: now } : { key: given, givenAt: now };
     keyLine(fresh.key, this.#options.syntax); // what can't be sent is not journalled
     const headers = new Headers(whole.headers);
     if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header");
     new Request(url, whole); // throws for what fetch would refuse
     const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh);
     if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
-    if (resumed && now - entry.firstSent > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
+    const seen = entry.firstSent ?? entry.givenAt;
+    if (resumed && seen !== undefined && now - seen > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
     headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax));
-    // When a key of the caller's own was first used is not known, but to the journal.
-    if (this.#options.sendFirstSent && (given === undefined || name !== undefined) && !headers.has("Idempotency-First-Sent")) {
+    if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
     return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed };

@@ -28,10 +28,11 @@ class Config:
     syntax: Syntax = "structured"
     """How keys are written."""
     send_first_sent: bool = False
-    """Sends Idempotency-First-Sent where the client knows that time: for minted and journalled keys. A server refuses a
-    time in the future, so the clocks must agree to a second or so."""
+    """Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no
+    key that was given. A server refuses a time in the future, so the clocks must agree to a second or so."""
     key_age_max: float = 23 * 3600.0
-    """How long after its first use a journalled key is sent again; keep it below the server's retention."""
+    """How long after its first use a journalled key is sent again; keep it below the server's retention. The age of a given
+    key counts from when the journal got it, and may be more."""
     attempts_max: int = 8
     """Bounds how often a request is tried."""
     elapsed_max: float = 120.0
