@@ -77,6 +77,9 @@ const (
 	ReasonPermanent  Reason = "trying again can't help"
 	// ReasonRefused: 401 or 403, which come before the key is looked at and say nothing about the attempts before.
 	ReasonRefused Reason = "the credentials were refused after an earlier attempt"
+	// ReasonUnproven: an answer that nothing marks as one about the key, such as the 404 of a route that is gone, the 413 of
+	// a gateway or the redirect of a login page. It says nothing about the attempts before.
+	ReasonUnproven Reason = "the answer is not marked as one about the key, after an earlier attempt"
 )
 
 // GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its key.

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -236,6 +236,29 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
             await api.done("order-17")
         self.assertEqual([str(r.url) for r in asked], ["https://api.example/prod/v1/payments", "https://api.example/prod/v1/operations/1"])
         self.assertEqual(asked[1].headers["Authorization"], "Bearer t")
+
+
+class Challenge(httpx.Auth):
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        response = yield request
+        if response.status_code == 401:
+            request.headers["Authorization"] = "Bearer fresh"
+            yield request
+
+
+class Authentication(unittest.TestCase):
+    def test_a_second_401_of_an_auth_flow_is_an_answer_where_nothing_can_have_happened(self) -> None:
+        for named in ({}, idem_client.operation("order-17/charge")):
+            base = Answering(httpx.Response(401), httpx.Response(401))
+            answer = client(base, journal=MemoryJournal()).post(URL, extensions=named, auth=Challenge())
+            self.assertEqual(answer.status_code, 401)
+            self.assertEqual(len(set(base.keys)), 1)
+
+    def test_a_401_of_an_auth_flow_after_an_attempt_that_may_have_happened_is_unknown(self) -> None:
+        base = Answering(httpx.Response(401), httpx.ReadError("lost"), httpx.Response(401))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base).post(URL, auth=Challenge())
+        self.assertEqual(ended.exception.reason, "refused")
 
 
 class Journals(unittest.TestCase):

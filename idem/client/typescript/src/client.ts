@@ -51,7 +51,9 @@ const defaults: Options = {
 /**
  * A request as fetch takes it, with a body that can be sent twice: no stream, and no form, whose boundary is another each
  * time. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
- * restart too, until `done`. Without it the key is the one given, or a new one.
+ * restart too, until `done`. Without it the key is the one given, or a new one. A given key counts as one that was used
+ * before, since it may be that of an error: an answer that does not come from behind the key, such as a 401, then ends in a
+ * GaveUpError.
  */
 export interface Send extends Omit<RequestInit, "body" | "signal"> {
   readonly body?: string | Uint8Array;
@@ -66,7 +68,7 @@ interface Operation {
   readonly init: RequestInit;
   readonly signal: AbortSignal | undefined;
   readonly key: string;
-  /** The key was used before, perhaps by another process. */
+  /** The key was used before, or may have been, perhaps by another process. */
   readonly resumed: boolean;
 }
 
@@ -131,7 +133,7 @@ export class Client {
     if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
-    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed };
+    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed: resumed || given !== undefined };
   }
 
   /** Asks the journal for the operation's key. */
@@ -157,14 +159,14 @@ export class Client {
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || (verdict === "refused" && first)) {
+        if (verdict === "answer" || (first && (verdict === "refused" || verdict === "unproven"))) {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
           return this.#handOver(op, answer);
         }
         if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code);
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
-        if (verdict === "refused") throw gaveUp("refused");
+        if (verdict === "refused" || verdict === "unproven") throw gaveUp(verdict);
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
         if (neverSent(last.cause) && first) throw last.cause;

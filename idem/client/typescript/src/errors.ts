@@ -76,8 +76,11 @@ export class ExpiredError extends IdempotencyError {
   }
 }
 
-/** Why the client stopped asking. */
-export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused";
+/**
+ * Why the client stopped asking. "refused" is a 401 or 403 after an attempt that may have happened; "unproven" is another
+ * answer then that nothing marks as one about the key, such as the 404 of a route that is gone or the redirect of a login page.
+ */
+export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused" | "unproven";
 
 /** What the last attempt came to. */
 export interface Last {

@@ -21,7 +21,7 @@ from .key import key_of, line_of, mint
 
 log = logging.getLogger("idem_client")
 
-KEY, OPERATION, WITHOUT_KEY = "idem_key", "idem_operation", "idem_without_key"
+KEY, OPERATION, WITHOUT_KEY, NOTHING = "idem_key", "idem_operation", "idem_without_key", "idem_nothing_happened"
 """The extensions of a httpx.Request that say what its key is."""
 
 
@@ -108,7 +108,7 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     entry, resumed = yield from _begin(config, request)
     op = _Operation(config, request, entry.key, Pace(config, config.attempts_max, config.elapsed_max), resumed)
     # Kept in the request, so that a redirect, another round of authentication and await_final have the same key.
-    request.extensions = {**request.extensions, KEY: entry.key}
+    request.extensions = {**request.extensions, KEY: entry.key, NOTHING: None}
     headers = _headers(config, request, entry, len(body))
     while True:
         op.pace.attempts += 1
@@ -136,7 +136,10 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
 def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
-    if verdict == "answer" or (verdict == "refused" and op.first):
+    nothing = op.first and verdict in ("refused", "unproven")
+    if verdict == "answer" or nothing:
+        # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
+        op.request.extensions = {**op.request.extensions, NOTHING: op.key if nothing else None}
         return answer.response(op.request)
     if verdict == "mismatch":
         raise MismatchError(op.key, op.status, op.code)
@@ -144,21 +147,22 @@ def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
         raise OutcomeUnknownError(op.key, op.retry_after)
     if verdict == "expired":
         raise ExpiredError(op.key, op.status)
-    if verdict == "refused":
-        raise op.gave_up("refused")
+    if verdict == "refused" or verdict == "unproven":
+        raise op.gave_up(verdict)
     return None
 
 
 def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[Entry, bool]]:
-    """Finds or makes the key, and says whether it was used before."""
+    """Finds or makes the key, and says whether it was used before, or may have been."""
     given = _given(config, request)
     now = config.now()
     # A given key may be older: a time of first use would be a false proof that it is not.
     fresh = Entry(mint(now), first_sent=now) if given is None else Entry(given, given_at=now)
     line_of(fresh.key, config.syntax)  # what can't be sent is not journalled
     name = request.extensions.get(OPERATION)
+    nothing = given is not None and request.extensions.get(NOTHING) == given
     if name is None:
-        return fresh, False
+        return fresh, given is not None and not nothing
     if config.journal is None:
         raise KeyRefusedError("not sent: a named operation needs a journal")
     if not isinstance(name, str) or not 1 <= len(name.encode(errors="replace")) <= _OPERATION_BYTES_MAX:
@@ -173,7 +177,7 @@ def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tup
     seen = entry.given_at if entry.first_sent is None else entry.first_sent
     if resumed and seen is not None and now - seen > config.key_age_max:
         raise ExpiredError(entry.key, 0)
-    return entry, resumed
+    return entry, (resumed or given is not None) and not nothing
 
 
 def _given(config: Config, request: httpx.Request) -> str | None:

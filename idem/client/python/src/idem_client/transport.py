@@ -24,7 +24,8 @@ def operation(name: str) -> dict[str, Any]:
 
 
 def with_key(key: str) -> dict[str, Any]:
-    """The `extensions` of a request that is sent with this key."""
+    """The `extensions` of a request that is sent with this key. It counts as one that was used before, since it may be that of
+    an error: an answer that does not come from behind the key, such as a 401, then ends in a GaveUpError."""
     return {KEY: key}
 
 
