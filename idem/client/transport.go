@@ -117,7 +117,7 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	a.problem.Status = s.status // also where Idempotency-Status said it, and there is no problem document
 	switch verdict {
 	case verdictMismatch:
-		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem}
+		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem, Earlier: !s.first()}
 	case verdictUnknown:
 		return nil, true, &OutcomeUnknownError{Key: s.op.key, RetryAfter: s.retryAfter, Problem: a.problem}
 	case verdictExpired:

@@ -163,7 +163,7 @@ export class Client {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
           return this.#handOver(op, answer);
         }
-        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code);
+        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !first);
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
         if (verdict === "refused" || verdict === "unproven") throw gaveUp(verdict);
@@ -206,8 +206,8 @@ export class Client {
   /**
    * Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the request
    * would get it; any other response as it is. It asks with the request's credentials, and only on the same origin. Rejects
-   * with an OutcomeUnknownError, an ExpiredError or a GaveUpError; after all but the second, sending the request again with
-   * the same key says as much as the Location does.
+   * with an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of its own that the
+   * operation is gone. After all but an ExpiredError, sending the request again with the same key says as much as the Location does.
    */
   async await(accepted: Response): Promise<Response> {
     const op = this.#sent.get(accepted);
@@ -231,7 +231,8 @@ export class Client {
         continue;
       }
       if (retried.includes(last.status)) continue;
-      if (last.status === 404 || last.status === 410) throw new ExpiredError(op.key, last.status);
+      // Another 404 may be that of a gateway which does not know the path, while the operation is pending.
+      if (["operation_not_found", "idempotency_key_expired"].includes(last.code)) throw new ExpiredError(op.key, last.status);
       const status = last.status === 200 ? parseStatus(asked.answer.body) : undefined;
       if (!status) throw gaveUp("permanent", new Error("the Location answers with something else than an operation's status"));
       if (status.final) return this.#handOver(op, status.final);

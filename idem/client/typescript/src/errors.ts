@@ -13,8 +13,8 @@ export abstract class IdempotencyError extends Error {
   readonly #key: string;
   abstract readonly code: ErrorCode;
   /**
-   * Whether the operation may have happened or may yet happen. Asking again with the key is then safe, and the only safe
-   * thing to do.
+   * Whether the operation may have happened or may yet happen: no new key may be used then. Asking again with the key is safe,
+   * and the only safe thing to do, but not after an ExpiredError.
    */
   abstract readonly unknown: boolean;
 
@@ -29,17 +29,21 @@ export abstract class IdempotencyError extends Error {
   }
 }
 
-/** The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now. */
+/**
+ * The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now; where `unknown` is true an
+ * earlier attempt with the key may have been.
+ */
 export class MismatchError extends IdempotencyError {
   override readonly name = "MismatchError";
   readonly code = "key_mismatch";
-  readonly unknown = false;
+  readonly unknown: boolean;
   readonly status: number;
   /** The code of the server's problem document, "" where it has none. */
   readonly problemCode: string;
 
-  constructor(key: string, status: number, problemCode: string) {
+  constructor(key: string, status: number, problemCode: string, earlier: boolean) {
     super(key, `the key was used before with another request (${status} ${problemCode})`);
+    this.unknown = earlier;
     this.status = status;
     this.problemCode = problemCode;
   }
@@ -61,12 +65,13 @@ export class OutcomeUnknownError extends IdempotencyError {
 
 /**
  * The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a journalled
- * key that is too old and was not sent. Only the resource itself tells what happened; the same key might execute anew.
+ * key that is too old and was not sent. The operation may have happened, and only the resource itself tells; the same key might
+ * execute anew.
  */
 export class ExpiredError extends IdempotencyError {
   override readonly name = "ExpiredError";
   readonly code = "key_expired";
-  readonly unknown = false;
+  readonly unknown = true;
   /** The server's; 0 where the key was not sent. */
   readonly status: number;
 

@@ -142,7 +142,7 @@ def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
         op.request.extensions = {**op.request.extensions, NOTHING: op.key if nothing else None}
         return answer.response(op.request)
     if verdict == "mismatch":
-        raise MismatchError(op.key, op.status, op.code)
+        raise MismatchError(op.key, op.status, op.code, not op.first)
     if verdict == "unknown":
         raise OutcomeUnknownError(op.key, op.retry_after)
     if verdict == "expired":
@@ -247,7 +247,8 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
             continue
         if op.status in RETRIED:
             continue
-        if op.status in (404, 410):
+        # Another 404 may be that of a gateway which does not know the path, while the operation is pending.
+        if op.code in ("operation_not_found", "idempotency_key_expired"):
             raise ExpiredError(op.key, op.status)
         status = status_of(answer) if op.status == 200 else None
         if status is None:
