@@ -174,6 +174,21 @@ class Ends(unittest.TestCase):
                 Config(**settings)
             self.assertIn(next(iter(settings)), str(refused.exception))
 
+    def test_a_bound_that_is_no_positive_number_is_refused(self) -> None:
+        names = ("key_age_max", "attempts_max", "elapsed_max", "attempt_timeout", "backoff_base", "backoff_max", "retry_after_max", "await_max", "body_bytes_max", "answer_bytes_max")
+        values: tuple[object, ...] = (None, "8", True, float("nan"), float("inf"), 0, -1, [])
+        whole: list[tuple[str, object]] = [("attempts_max", 1.5), ("body_bytes_max", 0.5), ("answer_bytes_max", 0.5)]
+        other: list[tuple[str, object]] = [("send_first_sent", "no"), ("base_url", 7), ("syntax", None)]
+        for name, value in [(name, value) for name in names for value in values] + whole + other:
+            with self.subTest(name=name, value=value), self.assertRaises(idem_client.ConfigError) as refused:
+                Config(**{name: value})  # type: ignore[arg-type]
+            self.assertIn(name, str(refused.exception))
+
+    def test_a_journals_bound_that_is_no_positive_number_is_refused(self) -> None:
+        for value in (None, "8", 0, -1, 1.5, True):
+            with self.subTest(value=value), self.assertRaises(idem_client.ConfigError):
+                MemoryJournal(value)  # type: ignore[arg-type]
+
 
 class Cancellation(unittest.IsolatedAsyncioTestCase):
     async def test_a_cancelled_task_stays_cancelled_and_the_journal_has_the_key(self) -> None:

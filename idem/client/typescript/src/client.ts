@@ -4,7 +4,7 @@
 
 import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
 import {
-  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, type Last, type Reason,
+  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
 } from "./errors.ts";
 import type { Begun, Entry, Journal } from "./journal.ts";
 import { keyLine, mintKey, type Syntax } from "./key.ts";
@@ -80,7 +80,9 @@ export class Client {
 
   /** Throws a ConfigError that names the option, its value and the rule. */
   constructor(options: Partial<Options> = {}) {
-    this.#options = { ...defaults, ...options };
+    // An option that is undefined is one that is not set: it must not hide a bound's default.
+    const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    this.#options = { ...defaults, ...set };
     validate(this.#options);
   }
 
@@ -206,12 +208,13 @@ export class Client {
   /**
    * Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the request
    * would get it; any other response as it is. It asks with the request's credentials, and only on the same origin. Rejects
-   * with an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of its own that the
+   * with a ResponseError for a 202 that is not the one `fetch` returned, such as a clone; with an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of its own that the
    * operation is gone. After all but an ExpiredError, sending the request again with the same key says as much as the Location does.
    */
   async await(accepted: Response): Promise<Response> {
+    if (accepted.status !== 202) return accepted;
     const op = this.#sent.get(accepted);
-    if (accepted.status !== 202 || !op) return accepted;
+    if (!op) throw new ResponseError();
     const pace = new Pace({ ...this.#options, attemptsMax: Infinity, elapsedMaxMs: this.#options.awaitMaxMs }, this.#options.now, this.#options.random);
     let state = "";
     let last: Last = { status: 202, code: "", retryAfterMs: retryAfter(accepted.headers, this.#options.now()) };
@@ -249,10 +252,23 @@ export class Client {
   }
 }
 
+const counts = ["attemptsMax", "answerBytesMax"] as const satisfies readonly (keyof Options)[] as readonly string[];
+const waits = ["attemptTimeoutMs", "backoffMaxMs", "retryAfterMaxMs"] as const satisfies readonly (keyof Options)[] as readonly string[];
+/** A timer that is longer fires at once. */
+const waitMaxMs = 2 ** 31 - 1;
+const bounds = [
+  "attemptsMax", "elapsedMaxMs", "attemptTimeoutMs", "backoffBaseMs", "backoffMaxMs", "retryAfterMaxMs", "awaitMaxMs", "keyAgeMaxMs", "answerBytesMax",
+] as const satisfies readonly (keyof Options)[];
+
 function validate(options: Options): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (typeof value === "number" && !(value > 0)) throw new ConfigError(`Options.${name} = ${value}: must be positive`);
+  for (const name of bounds) {
+    const value: unknown = options[name];
+    const positive = typeof value === "number" && Number.isFinite(value) && value > 0;
+    if (!positive) throw new ConfigError(`Options.${name} = ${String(value)}: must be a positive number`);
+    if (counts.includes(name) && !Number.isInteger(value)) throw new ConfigError(`Options.${name} = ${value}: must be a whole number`);
+    if (waits.includes(name) && value > waitMaxMs) throw new ConfigError(`Options.${name} = ${value}: must be at most ${waitMaxMs}, a timer's longest`);
   }
+  if (typeof options.sendFirstSent !== "boolean") throw new ConfigError(`Options.sendFirstSent = ${String(options.sendFirstSent)}: must be true or false`);
   const { backoffBaseMs, backoffMaxMs, elapsedMaxMs, attemptTimeoutMs, keyAgeMaxMs, baseURL, syntax } = options;
   if (syntax !== "structured" && syntax !== "opaque") throw new ConfigError(`Options.syntax = ${String(syntax)}: must be structured or opaque`);
   if (backoffMaxMs < backoffBaseMs) throw new ConfigError(`Options.backoffMaxMs = ${backoffMaxMs}: must be at least backoffBaseMs = ${backoffBaseMs}`);

@@ -1,7 +1,7 @@
 /** What an error is, for code to branch on. The Python client has the same codes. */
 export type ErrorCode =
   | "key_mismatch" | "outcome_unknown" | "key_expired" | "gave_up"
-  | "key_refused" | "config_invalid" | "answer_too_long" | "journal_full" | "journal_unreadable";
+  | "key_refused" | "config_invalid" | "response_refused" | "answer_too_long" | "journal_full" | "journal_unreadable";
 
 /** The code of a problem (RFC 9457) where it looks like one; errors hold nothing else of an answer's body. */
 export function plainCode(code: unknown): string {
@@ -133,6 +133,19 @@ export class KeyError extends Error {
 export class ConfigError extends RangeError {
   override readonly name = "ConfigError";
   readonly code = "config_invalid" satisfies ErrorCode;
+}
+
+/**
+ * A 202 that the client did not hand over itself: a clone, a wrapped response, or another client's. It does not know which
+ * request it answers. Nothing was asked; the operation is as pending as before.
+ */
+export class ResponseError extends Error {
+  override readonly name = "ResponseError";
+  readonly code = "response_refused" satisfies ErrorCode;
+
+  constructor() {
+    super("the 202 is not a response that this client's fetch returned");
+  }
 }
 
 /** An answer of more bytes than the client may hold. Asking again would not make it shorter. It is a GaveUpError's cause. */

@@ -48,8 +48,8 @@ class Journal(Protocol):
 
 
 def _entries_max(most: int) -> int:
-    if most < 1:
-        raise ConfigError(f"entries_max = {most}: must be positive")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise ConfigError(f"entries_max = {most!r}: must be a positive whole number")
     return most
 
 
