@@ -87,13 +87,16 @@ const (
 	verdictMismatch verdict = "mismatch"
 	verdictUnknown  verdict = "unknown"
 	verdictExpired  verdict = "expired"
-	verdictRefused  verdict = "refused" // before the key was looked at
+	verdictRefused  verdict = "refused"  // before the key was looked at
+	verdictUnproven verdict = "unproven" // nothing shows that it comes from behind the key
 )
 
-// retried are the statuses after which the same key is safe and may help. A 5xx other than these won't change.
+// retried are the statuses after which the same key is safe and may help: those of RFC 9110, and those by which content
+// delivery networks say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request.
 var retried = []int{
 	http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
 	http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599,
 }
 
 // judge is pure: semantics.md "On the wire", read from the client's side.
@@ -105,7 +108,7 @@ func (a *answer) judge() verdict {
 		return verdictAnswer // stored, whatever it says: asking again gets the same
 	case kept == "unprotected" || kept == "ignored":
 		return verdictAnswer // the key protects nothing there
-	case code == header.CodeResponseTooLarge:
+	case code == header.CodeResponseTooLarge || code == header.CodeResponseErased:
 		return verdictAnswer // and would be again
 	case slices.Contains(retried, status):
 		return verdictAgain
@@ -116,14 +119,18 @@ func (a *answer) judge() verdict {
 	switch {
 	case status == http.StatusConflict && inProgress:
 		return verdictAgain
-	case status == http.StatusConflict && unknown:
+	case status == http.StatusConflict && unknown, kept == string(idem.OutcomeUnknown) && status >= http.StatusMultipleChoices:
 		return verdictUnknown
 	case (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) && mismatch:
 		return verdictMismatch
 	case (status == http.StatusGone || status == http.StatusPreconditionFailed) && code == header.CodeKeyExpired:
 		return verdictExpired
+	case kept == string(idem.OutcomeExecuted) || kept == string(idem.OutcomeReplayed):
+		return verdictAnswer // the handler's, for this key
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return verdictRefused
+	case status >= http.StatusMultipleChoices:
+		return verdictUnproven
 	}
 	return verdictAnswer
 }

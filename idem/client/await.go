@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -28,6 +29,10 @@ type operation struct {
 	} `json:"response"`
 }
 
+// codeOperationNotFound is the API's own problem of a status that is not there. Without it a 404 may be that of a gateway which
+// does not know the path, while the operation is pending.
+const codeOperationNotFound = "operation_not_found"
+
 var (
 	errLocation       = errors.New("the 202 has no Location on the API's own host")
 	errStatusDocument = errors.New("the Location answers with something else than an operation's status")
@@ -37,8 +42,8 @@ var (
 // body as a retry of the request would get them. Any other response it returns as it is. It asks with the headers of the
 // 202's request, so with its credentials, and only on the same host; it honours Retry-After, and closes the 202's body.
 //
-// It returns an [*OutcomeUnknownError] where the time ends while the server does not know, an [*ExpiredError] where the
-// operation is gone, and else a [*GaveUpError]. After all of them but the second, sending the request again with the same
+// It returns an [*OutcomeUnknownError] where the time ends while the server does not know, an [*ExpiredError] where the API
+// says in a problem document of its own that the operation is gone, and else a [*GaveUpError]. After all of them but the second, sending the request again with the same
 // key says as much as the Location does: also where the operation stays in progress because its execution was given up.
 func (t *Transport) Await(ctx context.Context, res *http.Response) (*http.Response, error) {
 	if res.StatusCode != http.StatusAccepted {
@@ -109,8 +114,7 @@ func (s *sending) poll(ctx context.Context, location *url.URL) (*http.Response, 
 		s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
 		switch {
 		case slices.Contains(retried, s.status):
-		case s.status == http.StatusNotFound || s.status == http.StatusGone:
-			a.problem.Status = s.status
+		case s.code == codeOperationNotFound || s.code == header.CodeKeyExpired:
 			return nil, &ExpiredError{Key: s.op.key, Problem: a.problem}
 		case s.status != http.StatusOK:
 			return nil, s.giveUp(ReasonPermanent, errStatusDocument)

@@ -153,7 +153,7 @@ func mismatch(t *testing.T, c *clients.Client) {
 		another := keyed(w.task(path), "order-17")
 		another.Body = `{"another":"request"}`
 		w.answered(perform(t, c, another), 201, `{"run":1}`)
-		w.ended(perform(t, c, keyed(w.task(path), "order-17")), "key_mismatch", false)
+		w.ended(perform(t, c, keyed(w.task(path), "order-17")), "key_mismatch", true) // the key was used before
 		w.ran(1)
 		if n := len(w.proxy.arrived()); n != 2 {
 			t.Errorf("%s: %d requests, want 2", path, n)

@@ -12,21 +12,26 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 )
 
-// ErrUnknown is what errors are (errors.Is) after which the operation may have happened or may yet happen. Asking again
-// with the same key is safe, and the only safe thing to do.
+// ErrUnknown is what errors are (errors.Is) after which the operation may have happened or may yet happen: no new key may be
+// used. Asking again with the same key is safe, and the only safe thing to do, but not after an [ExpiredError].
 var ErrUnknown = errors.New("client: the outcome is unknown")
 
 // MismatchError says that the key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now,
-// and asking again changes nothing.
+// and asking again changes nothing. It is [ErrUnknown] where an earlier attempt with the key may have been executed.
 type MismatchError struct {
 	Key     string
 	Problem idem.Problem
+	// Earlier says that there was an attempt before, or that the key was given or journalled before.
+	Earlier bool
 }
 
 // Error shows the key as a hash.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("client: key %s was used before with another request (%d %s)", hash(e.Key), e.Problem.Status, plain(e.Problem.Code))
 }
+
+// Is says that the error is [ErrUnknown], where there was an earlier attempt.
+func (e *MismatchError) Is(target error) bool { return e.Earlier && target == ErrUnknown }
 
 // OutcomeUnknownError says that the server does not know whether the operation happened, and is finding out. It never
 // executes it again under this key; the same request may ask again, not before RetryAfter. It is [ErrUnknown].
@@ -48,7 +53,8 @@ func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrUnknow
 
 // ExpiredError says that the server no longer has, or may no longer have, what became of the key: it answered 410 or 412,
 // or the operation's status is gone, or the journal's key is older than Config.KeyAgeMax, and was not sent. The operation
-// may have happened long ago: only the resource itself tells. It is not [ErrUnknown]: the same key might execute anew.
+// may have happened: only the resource itself tells. It is [ErrUnknown], but asking again is not safe here: the same key might
+// execute anew.
 type ExpiredError struct {
 	Key string
 	// Age is how old the journal's key is; 0 where it was the server that said so.
@@ -65,6 +71,9 @@ func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("client: the record of key %s is gone (%d %s)", hash(e.Key), e.Problem.Status, plain(e.Problem.Code))
 }
 
+// Is says that the error is [ErrUnknown].
+func (e *ExpiredError) Is(target error) bool { return target == ErrUnknown }
+
 // Reason is why the client gave up.
 type Reason string
 
@@ -77,6 +86,9 @@ const (
 	ReasonPermanent  Reason = "trying again can't help"
 	// ReasonRefused: 401 or 403, which come before the key is looked at and say nothing about the attempts before.
 	ReasonRefused Reason = "the credentials were refused after an earlier attempt"
+	// ReasonUnproven: an answer that nothing marks as one about the key, such as the 404 of a route that is gone, the 413 of
+	// a gateway or the redirect of a login page. It says nothing about the attempts before.
+	ReasonUnproven Reason = "the answer is not marked as one about the key, after an earlier attempt"
 )
 
 // GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its key.

@@ -27,7 +27,8 @@ type FileJournal struct {
 type fileEntry struct {
 	Operation string    `json:"operation"`
 	Key       string    `json:"key"`
-	FirstSent time.Time `json:"first_sent"`
+	FirstSent time.Time `json:"first_sent,omitzero"`
+	GivenAt   time.Time `json:"given_at,omitzero"`
 }
 
 // fileBytesMax is more than an operation id and a key of the largest sizes need, escaped.
@@ -107,7 +108,7 @@ func (j *FileJournal) read(operation string) (Entry, error) {
 		return Entry{}, fmt.Errorf("%s is not the operation's entry", filepath.Base(file.Name()))
 	}
 	// The one who wrote it may not have got to this: what is used must be durable.
-	return Entry{Key: kept.Key, FirstSent: kept.FirstSent}, j.sync()
+	return Entry{Key: kept.Key, FirstSent: kept.FirstSent, GivenAt: kept.GivenAt}, j.sync()
 }
 
 // write keeps an entry that is not there yet: written and synced beside, then linked into place. A rename would overwrite
@@ -116,7 +117,7 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 	if err := j.room(); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(fileEntry{Operation: operation, Key: entry.Key, FirstSent: entry.FirstSent.UTC()})
+	raw, err := json.Marshal(fileEntry{Operation: operation, Key: entry.Key, FirstSent: entry.FirstSent.UTC(), GivenAt: entry.GivenAt.UTC()})
 	if err != nil {
 		return err
 	}

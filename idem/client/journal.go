@@ -26,8 +26,19 @@ type Journal interface {
 type Entry struct {
 	// Key is the operation's key, without quotes.
 	Key string
-	// FirstSent is when the key was first used, at a resolution of milliseconds or finer.
+	// FirstSent is when the key was first used, at a resolution of milliseconds or finer; zero where that is not known.
 	FirstSent time.Time
+	// GivenAt is when the journal got a key that the caller gave, whose first use may be earlier: the key is at least that old.
+	// It is zero for a key that the client made.
+	GivenAt time.Time
+}
+
+// seen is the first time at which the key is known to have been there; zero where none is.
+func (e Entry) seen() time.Time {
+	if e.FirstSent.IsZero() {
+		return e.GivenAt
+	}
+	return e.FirstSent
 }
 
 // ErrJournalFull is returned by a journal that keeps as many operations as it may. It never forgets one by itself.

@@ -189,7 +189,7 @@ func TestOldKeysAreNotSent(t *testing.T) {
 	w.clock.advance(time.Millisecond)
 	_, err = w.post(ctx, transport, "/orders", "{}")
 	var expired *client.ExpiredError
-	if !errors.As(err, &expired) || expired.Age != 46*time.Hour+time.Millisecond || errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
+	if !errors.As(err, &expired) || expired.Age != 46*time.Hour+time.Millisecond || !errors.Is(err, client.ErrUnknown) || len(w.proxy.arrived()) != 2 {
 		t.Errorf("%+v: %v", expired, err)
 	}
 	w.ran(1)

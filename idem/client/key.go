@@ -21,7 +21,9 @@ type (
 )
 
 // WithKey gives the key to the request that is made with the context, for the Idempotency-Key header: 1 to 255 bytes,
-// printable ASCII where the syntax is quoted. Use it for one request only; a second one would be taken for a retry.
+// printable ASCII where the syntax is quoted. Use it for one request only; a second one would be taken for a retry. The key
+// counts as one that was used before, since it may be that of an error: an answer that does not come from behind the key, such
+// as a 401, then ends in a [GaveUpError]. [WithOperation] gives a new operation a new key.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyOfContext{}, key)
 }
@@ -39,15 +41,26 @@ func WithoutKey(ctx context.Context) context.Context {
 
 // KeyOf returns the key that the response's request was sent with, and "" where it had none.
 func KeyOf(res *http.Response) string {
-	if res == nil || res.Request == nil {
-		return ""
-	}
-	key, _ := res.Request.Context().Value(sentKey{}).(string)
-	return key
+	return sentWith(res).key
 }
 
-// sentKey marks the request that a response shows.
-type sentKey struct{}
+type (
+	// sentKey marks the request that a response shows.
+	sentKey struct{}
+	// sent is what a response's request was sent with, and whether nothing can have happened by it.
+	sent struct {
+		key     string
+		nothing bool
+	}
+)
+
+func sentWith(res *http.Response) sent {
+	if res == nil || res.Request == nil {
+		return sent{}
+	}
+	with, _ := res.Request.Context().Value(sentKey{}).(sent)
+	return with
+}
 
 // named is an operation and its key, in every attempt the same.
 type named struct {
@@ -56,7 +69,7 @@ type named struct {
 	line string
 	// firstSent is when the key was first used; zero where that is not known.
 	firstSent time.Time
-	// resumed says that the key was used before, perhaps by another process.
+	// resumed says that the key was used before, or may have been, perhaps by another process.
 	resumed bool
 }
 
@@ -67,7 +80,7 @@ func (t *Transport) name(req *http.Request) (named, error) {
 	if err != nil {
 		return named{}, err
 	}
-	op := named{key: key}
+	op := named{key: key, resumed: key != ""}
 	if key == "" {
 		op.firstSent = t.cfg.Now()
 		if op.key, err = t.mint(op.firstSent); err != nil {
@@ -78,6 +91,9 @@ func (t *Transport) name(req *http.Request) (named, error) {
 		if op, err = t.begin(req.Context(), id, op, key != ""); err != nil {
 			return named{}, err
 		}
+	}
+	if from := sentWith(req.Response); from.nothing && from.key == op.key {
+		op.resumed = false // redirected here, and that is all that ever came of the key
 	}
 	op.line, err = t.line(op.key)
 	return op, err
@@ -97,17 +113,21 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 		return op, err // what can't be sent is not journalled
 	}
 	now := t.cfg.Now()
-	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, Entry{Key: op.key, FirstSent: now})
+	fresh := Entry{Key: op.key, FirstSent: op.firstSent}
+	if given {
+		fresh.GivenAt = now // it may be older: a time of first use would be a false proof that it is not
+	}
+	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, fresh)
 	if err != nil {
 		return op, &KeyError{Rule: "the journal has no key for the operation", Cause: err}
 	}
 	if given && entry.Key != op.key {
 		return op, &KeyError{Rule: "the journal has another key for the operation"}
 	}
-	if age := now.Sub(entry.FirstSent); resumed && age > t.cfg.KeyAgeMax {
-		return op, &ExpiredError{Key: entry.Key, Age: age}
+	if seen := entry.seen(); resumed && !seen.IsZero() && now.Sub(seen) > t.cfg.KeyAgeMax {
+		return op, &ExpiredError{Key: entry.Key, Age: now.Sub(seen)}
 	}
-	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed}, nil
+	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed || given}, nil
 }
 
 // given returns the key that the caller gave, "" for none.

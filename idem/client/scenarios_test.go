@@ -39,6 +39,9 @@ type entry struct {
 	Key   string  `json:"key"`
 	AgeMS float64 `json:"age_ms"`
 	Torn  bool    `json:"torn"` // the file is cut short
+	// Given says that AgeMS is the age of a key that a caller gave, and Timeless that the entry has no time at all.
+	Given    bool `json:"given"`
+	Timeless bool `json:"timeless"`
 }
 
 // sent is a request, what the server does with it, and what comes of it.
@@ -237,7 +240,14 @@ func (tr *trial) keep(t *testing.T) {
 		t.Fatal(err)
 	}
 	since := epoch.Add(-time.Duration(tr.Entry.AgeMS * float64(time.Millisecond)))
-	if _, _, err := journal.Begin(t.Context(), *tr.Sends[0].Operation, client.Entry{Key: tr.Entry.Key, FirstSent: since}); err != nil {
+	kept := client.Entry{Key: tr.Entry.Key, FirstSent: since}
+	switch {
+	case tr.Entry.Timeless:
+		kept.FirstSent = time.Time{}
+	case tr.Entry.Given:
+		kept.FirstSent, kept.GivenAt = time.Time{}, since
+	}
+	if _, _, err := journal.Begin(t.Context(), *tr.Sends[0].Operation, kept); err != nil {
 		t.Fatal(err)
 	}
 	if !tr.Entry.Torn {

@@ -109,20 +109,23 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	}
 	s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
 	verdict := a.judge()
-	if verdict == verdictAnswer || verdict == verdictRefused && s.budget.attempts == 1 && !s.op.resumed {
-		return a.response(s.shown()), true, nil
+	nothing := s.first() && (verdict == verdictRefused || verdict == verdictUnproven)
+	if verdict == verdictAnswer || nothing {
+		return a.response(s.shown(nothing)), true, nil
 	}
 	a.discard()
 	a.problem.Status = s.status // also where Idempotency-Status said it, and there is no problem document
 	switch verdict {
 	case verdictMismatch:
-		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem}
+		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem, Earlier: !s.first()}
 	case verdictUnknown:
 		return nil, true, &OutcomeUnknownError{Key: s.op.key, RetryAfter: s.retryAfter, Problem: a.problem}
 	case verdictExpired:
 		return nil, true, &ExpiredError{Key: s.op.key, Problem: a.problem}
 	case verdictRefused:
 		return nil, true, s.giveUp(ReasonRefused, nil)
+	case verdictUnproven:
+		return nil, true, s.giveUp(ReasonUnproven, nil)
 	case verdictAgain, verdictAnswer:
 	}
 	return nil, false, nil
@@ -194,9 +197,12 @@ func (s *stream) Close() error {
 	return err
 }
 
+// first says that this is the only attempt ever made with the key: no earlier one can have happened.
+func (s *sending) first() bool { return s.budget.attempts == 1 && !s.op.resumed }
+
 // impossible ends what can't be sent: nothing is unknown where nothing was tried before.
 func (s *sending) impossible() error {
-	if s.budget.attempts == 1 && !s.op.resumed {
+	if s.first() {
 		return s.cause
 	}
 	return s.giveUp(ReasonPermanent, s.cause)
@@ -209,9 +215,10 @@ func permanent(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &body) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// shown is the request that the response shows: the caller's, with the key that it was sent with.
-func (s *sending) shown() *http.Request {
-	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, s.op.key))
+// shown is the request that the response shows: the caller's, with the key that it was sent with. nothing says that no
+// attempt with the key can have happened.
+func (s *sending) shown(nothing bool) *http.Request {
+	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, sent{s.op.key, nothing}))
 	shown.Header.Set(header.NameKey, s.op.line)
 	shown.Body, shown.GetBody = nil, nil // http.Response: "Request's Body is nil"
 	return shown

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -172,8 +173,8 @@ func TestMismatchIsATypedError(t *testing.T) {
 		if !errors.As(err, &mismatch) || mismatch.Key != "order-17" || mismatch.Problem.Code != want.Code || mismatch.Problem.Status != want.Status {
 			t.Errorf("%s: %v", path, err)
 		}
-		if errors.Is(err, client.ErrUnknown) || len(w.clock.paused()) != 0 {
-			t.Errorf("%s: a mismatch is known, and is not retried", path)
+		if !errors.Is(err, client.ErrUnknown) || len(w.clock.paused()) != 0 {
+			t.Errorf("%s: a mismatch of a key that was used before leaves that use unknown, and is not retried", path)
 		}
 		w.ran(1)
 	}
@@ -291,6 +292,42 @@ func TestWhatNetHTTPRepeatsIsCounted(t *testing.T) {
 				t.Errorf("%+v, %d arrived: %v", gaveUp, len(w.proxy.arrived()), err)
 			}
 			w.ran(1)
+		})
+	}
+}
+
+// A redirect to the first attempt with a new key says that nothing happened, so a 401 there does too; not to a given key.
+func TestAfterARedirectTheFirstAttemptIsTheFirstStill(t *testing.T) {
+	for name, key := range map[string]string{"a new key": "", "a given key": "order-17"} {
+		t.Run(name, func(t *testing.T) {
+			mux := http.NewServeMux()
+			mux.Handle("POST /old", http.RedirectHandler("/new", http.StatusTemporaryRedirect))
+			mux.HandleFunc("POST /new", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+			server := httptest.NewServer(mux)
+			defer server.Close()
+			transport, err := client.New(client.Config{Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, want := t.Context(), 0
+			if key != "" {
+				ctx, want = client.WithKey(ctx, key), http.StatusTemporaryRedirect
+			}
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/old", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := (&http.Client{Transport: transport}).Do(r)
+			var gaveUp *client.GaveUpError
+			switch {
+			case want == 0 && (err != nil || res.StatusCode != http.StatusUnauthorized):
+				t.Errorf("%v, want the 401", err)
+			case want != 0 && (!errors.As(err, &gaveUp) || gaveUp.Status != want || gaveUp.Reason != client.ReasonUnproven):
+				t.Errorf("%v, want it given up after the %d", err, want)
+			}
+			if err == nil {
+				res.Body.Close()
+			}
 		})
 	}
 }

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -174,6 +174,21 @@ class Ends(unittest.TestCase):
                 Config(**settings)
             self.assertIn(next(iter(settings)), str(refused.exception))
 
+    def test_a_bound_that_is_no_positive_number_is_refused(self) -> None:
+        names = ("key_age_max", "attempts_max", "elapsed_max", "attempt_timeout", "backoff_base", "backoff_max", "retry_after_max", "await_max", "body_bytes_max", "answer_bytes_max")
+        values: tuple[object, ...] = (None, "8", True, float("nan"), float("inf"), 0, -1, [])
+        whole: list[tuple[str, object]] = [("attempts_max", 1.5), ("body_bytes_max", 0.5), ("answer_bytes_max", 0.5)]
+        other: list[tuple[str, object]] = [("send_first_sent", "no"), ("base_url", 7), ("syntax", None)]
+        for name, value in [(name, value) for name in names for value in values] + whole + other:
+            with self.subTest(name=name, value=value), self.assertRaises(idem_client.ConfigError) as refused:
+                Config(**{name: value})  # type: ignore[arg-type]
+            self.assertIn(name, str(refused.exception))
+
+    def test_a_journals_bound_that_is_no_positive_number_is_refused(self) -> None:
+        for value in (None, "8", 0, -1, 1.5, True):
+            with self.subTest(value=value), self.assertRaises(idem_client.ConfigError):
+                MemoryJournal(value)  # type: ignore[arg-type]
+
 
 class Cancellation(unittest.IsolatedAsyncioTestCase):
     async def test_a_cancelled_task_stays_cancelled_and_the_journal_has_the_key(self) -> None:
@@ -238,6 +253,29 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(asked[1].headers["Authorization"], "Bearer t")
 
 
+class Challenge(httpx.Auth):
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        response = yield request
+        if response.status_code == 401:
+            request.headers["Authorization"] = "Bearer fresh"
+            yield request
+
+
+class Authentication(unittest.TestCase):
+    def test_a_second_401_of_an_auth_flow_is_an_answer_where_nothing_can_have_happened(self) -> None:
+        for named in ({}, idem_client.operation("order-17/charge")):
+            base = Answering(httpx.Response(401), httpx.Response(401))
+            answer = client(base, journal=MemoryJournal()).post(URL, extensions=named, auth=Challenge())
+            self.assertEqual(answer.status_code, 401)
+            self.assertEqual(len(set(base.keys)), 1)
+
+    def test_a_401_of_an_auth_flow_after_an_attempt_that_may_have_happened_is_unknown(self) -> None:
+        base = Answering(httpx.Response(401), httpx.ReadError("lost"), httpx.Response(401))
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            client(base).post(URL, auth=Challenge())
+        self.assertEqual(ended.exception.reason, "refused")
+
+
 class Journals(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -250,7 +288,7 @@ class Journals(unittest.TestCase):
             self.assertEqual(journal.begin("a/../b", entry), (entry, False))
             kept, resumed = journal.begin("a/../b", Entry("k2", 1.0))
             self.assertEqual((kept.key, resumed), ("k1", True))
-            self.assertAlmostEqual(kept.first_sent, entry.first_sent, delta=0.002)
+            self.assertAlmostEqual(kept.first_sent or 0.0, 1795262400.007, delta=0.002)
             journal.done("a/../b")
             journal.done("a/../b")
             self.assertEqual(journal.begin("a/../b", Entry("k3", 1.0))[0].key, "k3")

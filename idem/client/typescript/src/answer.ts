@@ -57,11 +57,17 @@ export function respond(a: Omit<Answer, "code">): Response {
   return new Response(bodyless.includes(a.status) ? null : a.body, { status: a.status, statusText: a.statusText, headers: a.headers });
 }
 
-/** What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at. */
-export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused";
+/**
+ * What an answer means for the operation. "refused" is 401 or 403: they come before the key is looked at. "unproven" is an
+ * answer that nothing marks as one from behind the key.
+ */
+export type Verdict = "answer" | "again" | "mismatch" | "unknown" | "expired" | "refused" | "unproven";
 
-/** The statuses after which the same key is safe and may help. A 5xx other than these won't change. */
-export const retried = [408, 425, 429, 500, 502, 503, 504];
+/**
+ * The statuses after which the same key is safe and may help: those of RFC 9110, and those by which content delivery networks
+ * say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request.
+ */
+export const retried = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599];
 
 /** Reads docs/semantics.md "On the wire" from the client's side. */
 export function judge({ status, headers, code }: Pick<Answer, "status" | "headers" | "code">): Verdict {
@@ -69,7 +75,7 @@ export function judge({ status, headers, code }: Pick<Answer, "status" | "header
   if (headers.get("Idempotent-Replayed") === "true" || headers.has("Idempotency-Expires")) {
     return "answer"; // stored, whatever it says: asking again gets the same
   }
-  if (kept === "unprotected" || kept === "ignored" || code === "idempotency_response_too_large") {
+  if (["unprotected", "ignored"].includes(kept) || ["idempotency_response_too_large", "idempotency_response_erased"].includes(code)) {
     return "answer"; // the key protects nothing there, or asking again gets the same
   }
   if (retried.includes(status)) {
@@ -79,9 +85,11 @@ export function judge({ status, headers, code }: Pick<Answer, "status" | "header
     if (code === "idempotency_key_in_progress" || code === "idempotency_key_in_use" || kept === "in_progress") return "again";
     if (code === "idempotency_outcome_unknown" || kept === "unknown") return "unknown";
   }
+  if (kept === "unknown" && status >= 300) return "unknown";
   const mismatch = code === "idempotency_key_reused_with_different_payload" || code === "idempotency_error" || kept === "mismatch";
   if ((status === 422 || status === 400) && mismatch) return "mismatch";
   if ((status === 410 || status === 412) && code === "idempotency_key_expired") return "expired";
+  if (kept === "executed" || kept === "replayed") return "answer"; // the handler's, for this key
   if (status === 401 || status === 403) return "refused";
-  return "answer";
+  return status >= 300 ? "unproven" : "answer";
 }

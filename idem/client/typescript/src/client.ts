@@ -4,7 +4,7 @@
 
 import { isStatus, judge, read, respond, retried, type Answer } from "./answer.ts";
 import {
-  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, type Last, type Reason,
+  AnswerTooLongError, ConfigError, ExpiredError, GaveUpError, KeyError, MismatchError, OutcomeUnknownError, ResponseError, type Last, type Reason,
 } from "./errors.ts";
 import type { Begun, Entry, Journal } from "./journal.ts";
 import { keyLine, mintKey, type Syntax } from "./key.ts";
@@ -19,11 +19,14 @@ export interface Options extends Limits {
   /** How keys are written. Default "structured". */
   readonly syntax: Syntax;
   /**
-   * Sends Idempotency-First-Sent where the client knows that time: for minted and journalled keys. A server refuses a time in
-   * the future, so the clocks must agree to a second or so. Default false.
+   * Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no key
+   * that was given. A server refuses a time in the future, so the clocks must agree to a second or so. Default false.
    */
   readonly sendFirstSent: boolean;
-  /** How long after its first use a journalled key is sent again; keep it below the server's retention. Default 23 h. */
+  /**
+   * How long after its first use a journalled key is sent again; keep it below the server's retention. The age of a given key
+   * counts from when the journal got it, and may be more. Default 23 h.
+   */
   readonly keyAgeMaxMs: number;
   /** Bounds one attempt, until its answer is read. Default 35 s, which is longer than API Gateway waits. */
   readonly attemptTimeoutMs: number;
@@ -48,7 +51,9 @@ const defaults: Options = {
 /**
  * A request as fetch takes it, with a body that can be sent twice: no stream, and no form, whose boundary is another each
  * time. The operation is the caller's own id for it, such as "order-17/charge": the same id has the same key, after a
- * restart too, until `done`. Without it the key is the one given, or a new one.
+ * restart too, until `done`. Without it the key is the one given, or a new one. A given key counts as one that was used
+ * before, since it may be that of an error: an answer that does not come from behind the key, such as a 401, then ends in a
+ * GaveUpError.
  */
 export interface Send extends Omit<RequestInit, "body" | "signal"> {
   readonly body?: string | Uint8Array;
@@ -63,7 +68,7 @@ interface Operation {
   readonly init: RequestInit;
   readonly signal: AbortSignal | undefined;
   readonly key: string;
-  /** The key was used before, perhaps by another process. */
+  /** The key was used before, or may have been, perhaps by another process. */
   readonly resumed: boolean;
 }
 
@@ -75,7 +80,9 @@ export class Client {
 
   /** Throws a ConfigError that names the option, its value and the rule. */
   constructor(options: Partial<Options> = {}) {
-    this.#options = { ...defaults, ...options };
+    // An option that is undefined is one that is not set: it must not hide a bound's default.
+    const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    this.#options = { ...defaults, ...set };
     validate(this.#options);
   }
 
@@ -114,20 +121,21 @@ export class Client {
   async #begin(url: URL, whole: RequestInit, given: string | undefined, name: string | undefined): Promise<Operation> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("the URL must be http or https");
     const now = this.#options.now();
-    const fresh = { key: given ?? mintKey(now), firstSent: now };
+    // A given key may be older: a time of first use would be a false proof that it is not.
+    const fresh: Entry = given === undefined ? { key: mintKey(now), firstSent: now } : { key: given, givenAt: now };
     keyLine(fresh.key, this.#options.syntax); // what can't be sent is not journalled
     const headers = new Headers(whole.headers);
     if (headers.has("Idempotency-Key")) throw new KeyError("the key goes into Send.key, not into a header");
     new Request(url, whole); // throws for what fetch would refuse
     const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh);
     if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
-    if (resumed && now - entry.firstSent > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
+    const seen = entry.firstSent ?? entry.givenAt;
+    if (resumed && seen !== undefined && now - seen > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
     headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax));
-    // When a key of the caller's own was first used is not known, but to the journal.
-    if (this.#options.sendFirstSent && (given === undefined || name !== undefined) && !headers.has("Idempotency-First-Sent")) {
+    if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
-    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed };
+    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed: resumed || given !== undefined };
   }
 
   /** Asks the journal for the operation's key. */
@@ -153,14 +161,14 @@ export class Client {
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || (verdict === "refused" && first)) {
+        if (verdict === "answer" || (first && (verdict === "refused" || verdict === "unproven"))) {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
           return this.#handOver(op, answer);
         }
-        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code);
+        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !first);
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
-        if (verdict === "refused") throw gaveUp("refused");
+        if (verdict === "refused" || verdict === "unproven") throw gaveUp(verdict);
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
         if (neverSent(last.cause) && first) throw last.cause;
@@ -200,12 +208,13 @@ export class Client {
   /**
    * Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the request
    * would get it; any other response as it is. It asks with the request's credentials, and only on the same origin. Rejects
-   * with an OutcomeUnknownError, an ExpiredError or a GaveUpError; after all but the second, sending the request again with
-   * the same key says as much as the Location does.
+   * with a ResponseError for a 202 that is not the one `fetch` returned, such as a clone; with an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of its own that the
+   * operation is gone. After all but an ExpiredError, sending the request again with the same key says as much as the Location does.
    */
   async await(accepted: Response): Promise<Response> {
+    if (accepted.status !== 202) return accepted;
     const op = this.#sent.get(accepted);
-    if (accepted.status !== 202 || !op) return accepted;
+    if (!op) throw new ResponseError();
     const pace = new Pace({ ...this.#options, attemptsMax: Infinity, elapsedMaxMs: this.#options.awaitMaxMs }, this.#options.now, this.#options.random);
     let state = "";
     let last: Last = { status: 202, code: "", retryAfterMs: retryAfter(accepted.headers, this.#options.now()) };
@@ -225,7 +234,8 @@ export class Client {
         continue;
       }
       if (retried.includes(last.status)) continue;
-      if (last.status === 404 || last.status === 410) throw new ExpiredError(op.key, last.status);
+      // Another 404 may be that of a gateway which does not know the path, while the operation is pending.
+      if (["operation_not_found", "idempotency_key_expired"].includes(last.code)) throw new ExpiredError(op.key, last.status);
       const status = last.status === 200 ? parseStatus(asked.answer.body) : undefined;
       if (!status) throw gaveUp("permanent", new Error("the Location answers with something else than an operation's status"));
       if (status.final) return this.#handOver(op, status.final);
@@ -242,10 +252,23 @@ export class Client {
   }
 }
 
+const counts = ["attemptsMax", "answerBytesMax"] as const satisfies readonly (keyof Options)[] as readonly string[];
+const waits = ["attemptTimeoutMs", "backoffMaxMs", "retryAfterMaxMs"] as const satisfies readonly (keyof Options)[] as readonly string[];
+/** A timer that is longer fires at once. */
+const waitMaxMs = 2 ** 31 - 1;
+const bounds = [
+  "attemptsMax", "elapsedMaxMs", "attemptTimeoutMs", "backoffBaseMs", "backoffMaxMs", "retryAfterMaxMs", "awaitMaxMs", "keyAgeMaxMs", "answerBytesMax",
+] as const satisfies readonly (keyof Options)[];
+
 function validate(options: Options): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (typeof value === "number" && !(value > 0)) throw new ConfigError(`Options.${name} = ${value}: must be positive`);
+  for (const name of bounds) {
+    const value: unknown = options[name];
+    const positive = typeof value === "number" && Number.isFinite(value) && value > 0;
+    if (!positive) throw new ConfigError(`Options.${name} = ${String(value)}: must be a positive number`);
+    if (counts.includes(name) && !Number.isInteger(value)) throw new ConfigError(`Options.${name} = ${value}: must be a whole number`);
+    if (waits.includes(name) && value > waitMaxMs) throw new ConfigError(`Options.${name} = ${value}: must be at most ${waitMaxMs}, a timer's longest`);
   }
+  if (typeof options.sendFirstSent !== "boolean") throw new ConfigError(`Options.sendFirstSent = ${String(options.sendFirstSent)}: must be true or false`);
   const { backoffBaseMs, backoffMaxMs, elapsedMaxMs, attemptTimeoutMs, keyAgeMaxMs, baseURL, syntax } = options;
   if (syntax !== "structured" && syntax !== "opaque") throw new ConfigError(`Options.syntax = ${String(syntax)}: must be structured or opaque`);
   if (backoffMaxMs < backoffBaseMs) throw new ConfigError(`Options.backoffMaxMs = ${backoffMaxMs}: must be at least backoffBaseMs = ${backoffBaseMs}`);

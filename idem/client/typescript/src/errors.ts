@@ -1,7 +1,7 @@
 /** What an error is, for code to branch on. The Python client has the same codes. */
 export type ErrorCode =
   | "key_mismatch" | "outcome_unknown" | "key_expired" | "gave_up"
-  | "key_refused" | "config_invalid" | "answer_too_long" | "journal_full" | "journal_unreadable";
+  | "key_refused" | "config_invalid" | "response_refused" | "answer_too_long" | "journal_full" | "journal_unreadable";
 
 /** The code of a problem (RFC 9457) where it looks like one; errors hold nothing else of an answer's body. */
 export function plainCode(code: unknown): string {
@@ -13,8 +13,8 @@ export abstract class IdempotencyError extends Error {
   readonly #key: string;
   abstract readonly code: ErrorCode;
   /**
-   * Whether the operation may have happened or may yet happen. Asking again with the key is then safe, and the only safe
-   * thing to do.
+   * Whether the operation may have happened or may yet happen: no new key may be used then. Asking again with the key is safe,
+   * and the only safe thing to do, but not after an ExpiredError.
    */
   abstract readonly unknown: boolean;
 
@@ -29,17 +29,21 @@ export abstract class IdempotencyError extends Error {
   }
 }
 
-/** The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now. */
+/**
+ * The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now; where `unknown` is true an
+ * earlier attempt with the key may have been.
+ */
 export class MismatchError extends IdempotencyError {
   override readonly name = "MismatchError";
   readonly code = "key_mismatch";
-  readonly unknown = false;
+  readonly unknown: boolean;
   readonly status: number;
   /** The code of the server's problem document, "" where it has none. */
   readonly problemCode: string;
 
-  constructor(key: string, status: number, problemCode: string) {
+  constructor(key: string, status: number, problemCode: string, earlier: boolean) {
     super(key, `the key was used before with another request (${status} ${problemCode})`);
+    this.unknown = earlier;
     this.status = status;
     this.problemCode = problemCode;
   }
@@ -61,12 +65,13 @@ export class OutcomeUnknownError extends IdempotencyError {
 
 /**
  * The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a journalled
- * key that is too old and was not sent. Only the resource itself tells what happened; the same key might execute anew.
+ * key that is too old and was not sent. The operation may have happened, and only the resource itself tells; the same key might
+ * execute anew.
  */
 export class ExpiredError extends IdempotencyError {
   override readonly name = "ExpiredError";
   readonly code = "key_expired";
-  readonly unknown = false;
+  readonly unknown = true;
   /** The server's; 0 where the key was not sent. */
   readonly status: number;
 
@@ -76,8 +81,11 @@ export class ExpiredError extends IdempotencyError {
   }
 }
 
-/** Why the client stopped asking. */
-export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused";
+/**
+ * Why the client stopped asking. "refused" is a 401 or 403 after an attempt that may have happened; "unproven" is another
+ * answer then that nothing marks as one about the key, such as the 404 of a route that is gone or the redirect of a login page.
+ */
+export type Reason = "canceled" | "attempts" | "elapsed" | "retry_after" | "permanent" | "refused" | "unproven";
 
 /** What the last attempt came to. */
 export interface Last {
@@ -125,6 +133,19 @@ export class KeyError extends Error {
 export class ConfigError extends RangeError {
   override readonly name = "ConfigError";
   readonly code = "config_invalid" satisfies ErrorCode;
+}
+
+/**
+ * A 202 that the client did not hand over itself: a clone, a wrapped response, or another client's. It does not know which
+ * request it answers. Nothing was asked; the operation is as pending as before.
+ */
+export class ResponseError extends Error {
+  override readonly name = "ResponseError";
+  readonly code = "response_refused" satisfies ErrorCode;
+
+  constructor() {
+    super("the 202 is not a response that this client's fetch returned");
+  }
 }
 
 /** An answer of more bytes than the client may hold. Asking again would not make it shorter. It is a GaveUpError's cause. */

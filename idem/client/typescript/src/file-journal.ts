@@ -63,7 +63,7 @@ export class FileJournal implements Journal {
     const beside = join(this.#directory, `begin-${randomUUID()}`);
     const file = await open(beside, "wx", 0o600);
     try {
-      await file.writeFile(JSON.stringify({ operation, key: entry.key, first_sent: new Date(entry.firstSent).toISOString() }));
+      await file.writeFile(JSON.stringify({ operation, key: entry.key, first_sent: text(entry.firstSent), given_at: text(entry.givenAt) }));
       await file.sync();
       const mine = await link(beside, this.#path(operation)).then(() => true, unless("EEXIST"));
       await this.#sync();
@@ -88,13 +88,25 @@ export class FileJournal implements Journal {
 /** Reads a file's content; undefined where it is no entry. */
 function parse(raw: string): { operation: string; entry: Entry } | undefined {
   try {
-    const kept = JSON.parse(raw) as { operation?: unknown; key?: unknown; first_sent?: unknown } | null;
-    const firstSent = typeof kept?.first_sent === "string" ? Date.parse(kept.first_sent) : NaN;
-    if (typeof kept?.operation !== "string" || typeof kept.key !== "string" || kept.key === "" || Number.isNaN(firstSent)) return undefined;
-    return { operation: kept.operation, entry: { key: kept.key, firstSent } };
+    const kept = JSON.parse(raw) as { operation?: unknown; key?: unknown; first_sent?: unknown; given_at?: unknown } | null;
+    if (typeof kept?.operation !== "string" || typeof kept.key !== "string" || kept.key === "") return undefined;
+    const [firstSent, givenAt] = [kept.first_sent, kept.given_at].map(time);
+    if (Number.isNaN(firstSent) || Number.isNaN(givenAt)) return undefined;
+    const times = { ...(firstSent !== undefined && { firstSent }), ...(givenAt !== undefined && { givenAt }) };
+    return { operation: kept.operation, entry: { key: kept.key, ...times } };
   } catch {
     return undefined; // half a file, or another's
   }
+}
+
+/** Writes a time; one that is not known is left out. */
+function text(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(time).toISOString();
+}
+
+/** Reads a time: undefined where there is none, NaN where it is no time. */
+function time(text: unknown): number | undefined {
+  return text === undefined ? undefined : typeof text === "string" ? Date.parse(text) : NaN;
 }
 
 /** Takes an error of the file system with this code for nothing, and passes any other on. */

@@ -4,8 +4,13 @@ import { ConfigError, JournalError } from "./errors.ts";
 export interface Entry {
   /** The operation's key, without quotes. */
   readonly key: string;
-  /** When the key was first used, in milliseconds since 1970. */
-  readonly firstSent: number;
+  /** When the key was first used, in milliseconds since 1970; absent where that is not known. */
+  readonly firstSent?: number | undefined;
+  /**
+   * When the journal got a key that the caller gave, whose first use may be earlier: the key is at least that old. Absent for a
+   * key that the client made.
+   */
+  readonly givenAt?: number | undefined;
 }
 
 /** What a journal says of an operation: resumed means that it had the entry already. */

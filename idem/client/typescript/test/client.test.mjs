@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 
 import * as everything from "@idem-go/client";
-import { AnswerTooLongError, Client, ConfigError, GaveUpError, JournalError, KeyError, MemoryJournal, MismatchError, mintKey } from "@idem-go/client";
+import { AnswerTooLongError, ResponseError, Client, ConfigError, GaveUpError, JournalError, KeyError, MemoryJournal, MismatchError, mintKey } from "@idem-go/client";
 import { FileJournal } from "@idem-go/client/file-journal";
 
 const url = "https://api.example/v1/payments";
@@ -56,7 +56,7 @@ test("the tarball has what is imported, its types, README and license, and no de
   assert.equal(JSON.parse(await readFile(join(root, "package.json"), "utf8")).dependencies, undefined);
   assert.deepEqual(Object.keys(everything).sort(), [
     "AnswerTooLongError", "Client", "ConfigError", "ExpiredError", "GaveUpError", "IdempotencyError", "JournalError", "KeyError",
-    "MemoryJournal", "MismatchError", "OutcomeUnknownError", "mintKey",
+    "MemoryJournal", "MismatchError", "OutcomeUnknownError", "ResponseError", "mintKey",
   ]);
 });
 
@@ -110,6 +110,40 @@ test("a server's certificate that is refused is the platform's error: nothing wa
   const { fetch, asked } = answering(refused);
   await assert.rejects(new Client({ fetch }).fetch(url, post), (error) => error === refused);
   assert.equal(asked.length, 1);
+});
+
+test("an option that is undefined is not set: its bound stays", async () => {
+  const names = ["attemptsMax", "elapsedMaxMs", "attemptTimeoutMs", "backoffBaseMs", "backoffMaxMs", "retryAfterMaxMs", "awaitMaxMs", "keyAgeMaxMs", "answerBytesMax"];
+  const unset = Object.fromEntries(names.map((name) => [name, undefined]));
+  const { fetch, asked } = answering(...Array.from({ length: 20 }, () => new Response(null, { status: 503 })));
+  const error = await new Client({ ...unset, fetch, pause: async () => {} }).fetch(url, post).catch((e) => e);
+  assert.ok(error instanceof GaveUpError && error.reason === "attempts", inspect(error));
+  assert.equal(asked.length, 8);
+  const journal = new MemoryJournal();
+  await journal.begin("a", { key: "k", firstSent: Date.now() - 90 * 24 * 3600_000 });
+  await assert.rejects(new Client({ ...unset, fetch, journal }).fetch(url, { ...post, operation: "a" }), { code: "key_expired" });
+  assert.equal(asked.length, 8);
+});
+
+test("a bound that is no positive number is refused", () => {
+  for (const name of ["attemptsMax", "elapsedMaxMs", "attemptTimeoutMs", "backoffBaseMs", "backoffMaxMs", "retryAfterMaxMs", "awaitMaxMs", "keyAgeMaxMs", "answerBytesMax"]) {
+    for (const value of [null, "8", NaN, Infinity, 0, -1, true, {}]) {
+      assert.throws(() => new Client({ [name]: value }), (error) => error instanceof ConfigError && error.code === "config_invalid" && error.message.includes(name), `${name} = ${value}`);
+    }
+  }
+  const invalid = [{ attemptsMax: 1.5 }, { answerBytesMax: 0.5 }, { attemptTimeoutMs: 2 ** 31 }, { backoffMaxMs: 2 ** 31 }, { retryAfterMaxMs: 2 ** 31 }, { sendFirstSent: "no" }];
+  for (const options of invalid) assert.throws(() => new Client({ keyAgeMaxMs: 2 ** 33, ...options }), ConfigError, inspect(options));
+});
+
+test("await refuses a 202 that it does not know, and does not take it for final", async () => {
+  const accepted = () => new Response("{}", { status: 202, headers: { Location: "/v1/operations/op_1" } });
+  const client = new Client(answering(accepted()));
+  const answer = await client.fetch(url, post);
+  for (const other of [answer.clone(), accepted()]) {
+    await assert.rejects(client.await(other), (error) => error instanceof ResponseError && error.code === "response_refused");
+  }
+  const declined = new Response(null, { status: 402 });
+  assert.equal(await client.await(declined), declined);
 });
 
 test("neither an error's text nor what inspecting it prints has the key", async () => {

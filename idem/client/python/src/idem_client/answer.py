@@ -52,30 +52,36 @@ def parse(body: bytes | None) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused"]
-"""`refused` is 401 or 403: they come before the key is looked at."""
+Verdict = Literal["answer", "again", "mismatch", "unknown", "expired", "refused", "unproven"]
+"""`refused` is 401 or 403: they come before the key is looked at. `unproven` is an answer that nothing marks as one from
+behind the key."""
 
-RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The statuses after which the same key is safe and may help. A 5xx other than these won't change."""
+RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599})
+"""The statuses after which the same key is safe and may help: those of RFC 9110, and those by which content delivery networks
+say that they had no answer of the server (520 to 527, 529, 530, 598, 599), which may have executed the request."""
 
 
 def judge(status: int, headers: httpx.Headers, code: str) -> Verdict:
     kept = headers.get("Idempotency-Status", "")  # says what the code says, also where the body was replaced
     if headers.get("Idempotent-Replayed") == "true" or headers.get("Idempotency-Expires"):
         return "answer"  # stored, whatever it says: asking again gets the same
-    if kept in ("unprotected", "ignored") or code == "idempotency_response_too_large":
+    if kept in ("unprotected", "ignored") or code in ("idempotency_response_too_large", "idempotency_response_erased"):
         return "answer"  # the key protects nothing there, or asking again gets the same
     if status in RETRIED:
         return "again"
     if status == 409 and (code in ("idempotency_key_in_progress", "idempotency_key_in_use") or kept == "in_progress"):
         return "again"
-    if status == 409 and (code == "idempotency_outcome_unknown" or kept == "unknown"):
+    if (status == 409 and code == "idempotency_outcome_unknown") or (kept == "unknown" and status >= 300):
         return "unknown"
     if status in (400, 422) and (code in ("idempotency_key_reused_with_different_payload", "idempotency_error") or kept == "mismatch"):
         return "mismatch"
     if status in (410, 412) and code == "idempotency_key_expired":
         return "expired"
-    return "refused" if status in (401, 403) else "answer"
+    if kept in ("executed", "replayed"):
+        return "answer"  # the handler's, for this key
+    if status in (401, 403):
+        return "refused"
+    return "unproven" if status >= 300 else "answer"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random as _random
 import re
 import time
@@ -28,10 +29,11 @@ class Config:
     syntax: Syntax = "structured"
     """How keys are written."""
     send_first_sent: bool = False
-    """Sends Idempotency-First-Sent where the client knows that time: for minted and journalled keys. A server refuses a
-    time in the future, so the clocks must agree to a second or so."""
+    """Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no
+    key that was given. A server refuses a time in the future, so the clocks must agree to a second or so."""
     key_age_max: float = 23 * 3600.0
-    """How long after its first use a journalled key is sent again; keep it below the server's retention."""
+    """How long after its first use a journalled key is sent again; keep it below the server's retention. The age of a given
+    key counts from when the journal got it, and may be more."""
     attempts_max: int = 8
     """Bounds how often a request is tried."""
     elapsed_max: float = 120.0
@@ -56,15 +58,25 @@ class Config:
     def __post_init__(self) -> None:
         for setting in fields(self):
             value = getattr(self, setting.name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and not value > 0:
-                raise ConfigError(f"{setting.name} = {value}: must be positive")
+            # Compared with the default's type: None or a string would fail later, or bound nothing.
+            if isinstance(setting.default, bool):
+                if not isinstance(value, bool):
+                    raise ConfigError(f"{setting.name} = {value!r}: must be True or False")
+            elif isinstance(setting.default, int):
+                if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+                    raise ConfigError(f"{setting.name} = {value!r}: must be a positive whole number")
+            elif isinstance(setting.default, float):
+                if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
+                    raise ConfigError(f"{setting.name} = {value!r}: must be a positive number")
         if self.backoff_max < self.backoff_base:
             raise ConfigError(f"backoff_max = {self.backoff_max}: must be at least backoff_base = {self.backoff_base}")
         busy = self.elapsed_max + self.attempt_timeout
         if self.key_age_max <= busy:
             raise ConfigError(f"key_age_max = {self.key_age_max}: must be longer than elapsed_max + attempt_timeout = {busy}")
         if self.syntax not in ("structured", "opaque"):
-            raise ConfigError(f"syntax = {self.syntax}: must be structured or opaque")
+            raise ConfigError(f"syntax = {self.syntax!r}: must be structured or opaque")
+        if self.base_url is not None and not isinstance(self.base_url, str):
+            raise ConfigError(f"base_url = {self.base_url!r}: must be a string")
         if self.base_url is not None and not re.fullmatch(r"https?://[^/?#]+(/[^?#]*[^/?#])?", self.base_url):
             raise ConfigError(f"base_url = {self.base_url}: must be an absolute URL without query and without a slash at its end")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Literal
 
-Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused"]
-"""Why the client stopped asking. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
+Reason = Literal["canceled", "attempts", "elapsed", "retry_after", "permanent", "refused", "unproven"]
+"""Why the client stopped asking. `refused` is a 401 or 403 after an attempt that may have happened; `unproven` is another
+answer then that nothing marks as one about the key, such as the 404 of a route that is gone. `canceled` is the TypeScript client's alone: in Python a cancellation stays one."""
 
 _CODE = re.compile(r"[a-z0-9_.]{1,64}")
 
@@ -20,9 +21,9 @@ class IdempotencyError(Exception):
     """What every end without an answer says. Neither its text nor its repr has the key in it."""
 
     code: ClassVar[str]
-    unknown: ClassVar[bool]
-    """Whether the operation may have happened or may yet happen. Asking again with the key is then safe, and the only
-    safe thing to do."""
+    unknown: bool = True
+    """Whether the operation may have happened or may yet happen: no new key may be used then. Asking again with the key is
+    safe, and the only safe thing to do, but not after an ExpiredError."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -35,13 +36,14 @@ class IdempotencyError(Exception):
 
 
 class MismatchError(IdempotencyError):
-    """The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now."""
+    """The key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now; where `unknown`
+    is true an earlier attempt with the key may have been."""
 
     code = "key_mismatch"
-    unknown = False
 
-    def __init__(self, key: str, status: int, problem_code: str) -> None:
+    def __init__(self, key: str, status: int, problem_code: str, earlier: bool) -> None:
         super().__init__(key, f"the key was used before with another request ({status} {problem_code})")
+        self.unknown = earlier
         self.status = status
         self.problem_code = problem_code
 
@@ -50,7 +52,6 @@ class OutcomeUnknownError(IdempotencyError):
     """The server does not know whether the operation happened, and is finding out. It never executes it again by this key."""
 
     code = "outcome_unknown"
-    unknown = True
 
     def __init__(self, key: str, retry_after: float) -> None:
         super().__init__(key, f"the server does not know the outcome yet; ask again after {retry_after:g} s")
@@ -60,11 +61,10 @@ class OutcomeUnknownError(IdempotencyError):
 
 class ExpiredError(IdempotencyError):
     """The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a
-    journalled key that is too old and was not sent. Only the resource itself tells what happened; the same key might
-    execute anew."""
+    journalled key that is too old and was not sent. The operation may have happened, and only the resource itself tells; the
+    same key might execute anew."""
 
     code = "key_expired"
-    unknown = False
 
     def __init__(self, key: str, status: int) -> None:
         super().__init__(key, f"the record of the key is gone ({status})" if status else "the key is too old: its record may be gone")
@@ -77,7 +77,6 @@ class GaveUpError(IdempotencyError):
     attempt's error, if it had one."""
 
     code = "gave_up"
-    unknown = True
 
     def __init__(self, key: str, reason: Reason, attempts: int, status: int, problem_code: str, retry_after: float) -> None:
         last = f"; last answer {status} {problem_code}" if status else ""

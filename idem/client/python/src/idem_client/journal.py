@@ -24,11 +24,14 @@ class Entry:
 
     key: str
     """The operation's key, without quotes."""
-    first_sent: float
-    """When the key was first used, in seconds since 1970."""
+    first_sent: float | None = None
+    """When the key was first used, in seconds since 1970; None where that is not known."""
+    given_at: float | None = None
+    """When the journal got a key that the caller gave, whose first use may be earlier: the key is at least that old. None for a
+    key that the client made."""
 
     def __repr__(self) -> str:
-        return f"Entry(first_sent={self.first_sent})"  # keys stay out of logs
+        return f"Entry(first_sent={self.first_sent}, given_at={self.given_at})"  # keys stay out of logs
 
 
 class Journal(Protocol):
@@ -45,8 +48,8 @@ class Journal(Protocol):
 
 
 def _entries_max(most: int) -> int:
-    if most < 1:
-        raise ConfigError(f"entries_max = {most}: must be positive")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise ConfigError(f"entries_max = {most!r}: must be a positive whole number")
     return most
 
 
@@ -126,11 +129,11 @@ class FileJournal:
         """Written and synced beside, then linked into place: a rename would overwrite another process's entry."""
         if len(os.listdir(self._directory)) >= self._entries_max:
             raise _full(self._entries_max)
-        sent = datetime.fromtimestamp(entry.first_sent, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        times = {name: _text(time) for name, time in (("first_sent", entry.first_sent), ("given_at", entry.given_at)) if time is not None}
         handle, beside = tempfile.mkstemp(prefix="begin-", dir=self._directory)  # mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"operation": operation, "key": entry.key, "first_sent": sent}, file)
+                json.dump({"operation": operation, "key": entry.key, **times}, file)
                 file.flush()
                 os.fsync(file.fileno())
             try:
@@ -157,9 +160,13 @@ def _parse(raw: bytes, operation: str) -> Entry | None:
         kept = json.loads(raw)
         if kept["operation"] != operation or not isinstance(kept["key"], str) or not kept["key"]:
             return None
-        return Entry(kept["key"], _time(kept["first_sent"]))
+        return Entry(kept["key"], *(_time(kept[name]) if name in kept else None for name in ("first_sent", "given_at")))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None  # half a file, or another's
+
+
+def _text(time: float) -> str:
+    return datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _time(text: str) -> float:

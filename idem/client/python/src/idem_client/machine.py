@@ -21,7 +21,7 @@ from .key import key_of, line_of, mint
 
 log = logging.getLogger("idem_client")
 
-KEY, OPERATION, WITHOUT_KEY = "idem_key", "idem_operation", "idem_without_key"
+KEY, OPERATION, WITHOUT_KEY, NOTHING = "idem_key", "idem_operation", "idem_without_key", "idem_nothing_happened"
 """The extensions of a httpx.Request that say what its key is."""
 
 
@@ -105,11 +105,11 @@ class _Operation:
 
 def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     """Sends a POST or PATCH until it has an answer, with one key."""
-    key, entry, resumed = yield from _begin(config, request)
-    op = _Operation(config, request, key, Pace(config, config.attempts_max, config.elapsed_max), resumed)
+    entry, resumed = yield from _begin(config, request)
+    op = _Operation(config, request, entry.key, Pace(config, config.attempts_max, config.elapsed_max), resumed)
     # Kept in the request, so that a redirect, another round of authentication and await_final have the same key.
-    request.extensions = {**request.extensions, KEY: key}
-    headers = _headers(config, request, key, entry, len(body))
+    request.extensions = {**request.extensions, KEY: entry.key, NOTHING: None}
+    headers = _headers(config, request, entry, len(body))
     while True:
         op.pace.attempts += 1
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
@@ -136,28 +136,33 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
 def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
-    if verdict == "answer" or (verdict == "refused" and op.first):
+    nothing = op.first and verdict in ("refused", "unproven")
+    if verdict == "answer" or nothing:
+        # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
+        op.request.extensions = {**op.request.extensions, NOTHING: op.key if nothing else None}
         return answer.response(op.request)
     if verdict == "mismatch":
-        raise MismatchError(op.key, op.status, op.code)
+        raise MismatchError(op.key, op.status, op.code, not op.first)
     if verdict == "unknown":
         raise OutcomeUnknownError(op.key, op.retry_after)
     if verdict == "expired":
         raise ExpiredError(op.key, op.status)
-    if verdict == "refused":
-        raise op.gave_up("refused")
+    if verdict == "refused" or verdict == "unproven":
+        raise op.gave_up(verdict)
     return None
 
 
-def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[str, Entry | None, bool]]:
-    """Finds or makes the key. The entry is None where it is not known when the key was first used."""
+def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[Entry, bool]]:
+    """Finds or makes the key, and says whether it was used before, or may have been."""
     given = _given(config, request)
     now = config.now()
-    fresh = Entry(mint(now) if given is None else given, now)
+    # A given key may be older: a time of first use would be a false proof that it is not.
+    fresh = Entry(mint(now), first_sent=now) if given is None else Entry(given, given_at=now)
     line_of(fresh.key, config.syntax)  # what can't be sent is not journalled
     name = request.extensions.get(OPERATION)
+    nothing = given is not None and request.extensions.get(NOTHING) == given
     if name is None:
-        return fresh.key, fresh if given is None else None, False
+        return fresh, given is not None and not nothing
     if config.journal is None:
         raise KeyRefusedError("not sent: a named operation needs a journal")
     if not isinstance(name, str) or not 1 <= len(name.encode(errors="replace")) <= _OPERATION_BYTES_MAX:
@@ -169,9 +174,10 @@ def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tup
     entry, resumed = reply
     if given is not None and entry.key != given:
         raise KeyRefusedError("not sent: the journal has another key for the operation")
-    if resumed and now - entry.first_sent > config.key_age_max:
+    seen = entry.given_at if entry.first_sent is None else entry.first_sent
+    if resumed and seen is not None and now - seen > config.key_age_max:
         raise ExpiredError(entry.key, 0)
-    return entry.key, entry, resumed
+    return entry, (resumed or given is not None) and not nothing
 
 
 def _given(config: Config, request: httpx.Request) -> str | None:
@@ -184,10 +190,10 @@ def _given(config: Config, request: httpx.Request) -> str | None:
     return in_extensions if in_header is None else in_header
 
 
-def _headers(config: Config, request: httpx.Request, key: str, entry: Entry | None, length: int) -> httpx.Headers:
+def _headers(config: Config, request: httpx.Request, entry: Entry, length: int) -> httpx.Headers:
     headers = httpx.Headers(request.headers)
-    headers["Idempotency-Key"] = line_of(key, config.syntax)
-    if config.send_first_sent and entry is not None and "Idempotency-First-Sent" not in headers:
+    headers["Idempotency-Key"] = line_of(entry.key, config.syntax)
+    if config.send_first_sent and entry.first_sent is not None and "Idempotency-First-Sent" not in headers:
         headers["Idempotency-First-Sent"] = datetime.fromtimestamp(entry.first_sent, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     if headers.pop("Transfer-Encoding", None) is not None:
         headers["Content-Length"] = str(length)  # a stream that is kept now
@@ -241,7 +247,8 @@ def follow(config: Config, accepted: httpx.Response) -> Machine:
             continue
         if op.status in RETRIED:
             continue
-        if op.status in (404, 410):
+        # Another 404 may be that of a gateway which does not know the path, while the operation is pending.
+        if op.code in ("operation_not_found", "idempotency_key_expired"):
             raise ExpiredError(op.key, op.status)
         status = status_of(answer) if op.status == 200 else None
         if status is None:

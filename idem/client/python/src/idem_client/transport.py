@@ -24,7 +24,8 @@ def operation(name: str) -> dict[str, Any]:
 
 
 def with_key(key: str) -> dict[str, Any]:
-    """The `extensions` of a request that is sent with this key."""
+    """The `extensions` of a request that is sent with this key. It counts as one that was used before, since it may be that of
+    an error: an answer that does not come from behind the key, such as a 401, then ends in a GaveUpError."""
     return {KEY: key}
 
 
@@ -80,8 +81,9 @@ class IdempotencyTransport(httpx.BaseTransport):
     def await_final(self, accepted: httpx.Response) -> httpx.Response:
         """Follows the Location of a 202 until the operation is final, and returns the final response as a retry of the
         request would get it; any other response as it is. It asks with the request's headers, and only on the same
-        origin. Raises an OutcomeUnknownError, an ExpiredError or a GaveUpError; after all but the second, sending the
-        request again with the same key says as much as the Location does."""
+        origin. Raises an OutcomeUnknownError, a GaveUpError, or an ExpiredError where the API says in a problem document of
+        its own that the operation is gone. After all but an ExpiredError, sending the request again with the same key says
+        as much as the Location does."""
         if accepted.status_code != 202:
             return accepted
         final = self._drive(follow(self._config, accepted))
