@@ -192,6 +192,7 @@ func (r *run) payYounger(ctx context.Context) error {
 		return err
 	}
 	s := r.payment(fmt.Sprintf("card_%s_younger", r.id), nil)
+	r.younger = s
 	r.barred = r.barred || r.loses
 	s.firstSent = r.now()
 	for deadline := time.Now().Add(settleWithin); !s.final(); {
@@ -208,7 +209,7 @@ func (r *run) payYounger(ctx context.Context) error {
 // compare has the drift job compare everything, and counts the money.
 func (r *run) compare(ctx context.Context) error {
 	listed, drifted := r.drift(ctx)
-	e := evidence{listed: listed}
+	e := evidence{asked: r.asked(), listed: listed}
 	var (
 		charges []provider.Object
 		err     error

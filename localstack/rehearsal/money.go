@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"text/tabwriter"
 
@@ -13,7 +14,7 @@ import (
 type row struct {
 	ID, Status, Provider string
 	Amount               int64
-	// Intent is what the client meant, once: the payment's source or the payout's destination, each of which has one request.
+	// Intent is what the client asked for, once: the payment's source or the payout's destination, each of which has one request.
 	Intent string
 }
 
@@ -45,13 +46,15 @@ type Money struct {
 
 // evidence is what money is counted by, after everything has come to its end.
 type evidence struct {
+	// asked are the amounts that clients asked for, by intent. They differ, so that one booked or moved for another is seen.
+	asked   map[string]int64
 	objects []provider.Object
 	rows    []row
 	// listed are the objects that the drift job says no row accounts for, by id.
 	listed []string
 }
 
-// count compares the provider's objects with the rows, and returns what is wrong. It is pure.
+// count compares the provider's objects with the rows, and both with what clients asked for, and returns what is wrong. It is pure.
 func (m *Money) count(e evidence) (wrong []string) {
 	moved := map[string]int{}
 	for _, o := range e.objects {
@@ -61,11 +64,20 @@ func (m *Money) count(e evidence) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("money moved twice for %s", intent))
 		}
 		m.Objects, m.Amount = m.Objects+1, m.Amount+o.Amount
-		if n := slices.IndexFunc(e.rows, func(r row) bool { return r.Provider == o.ID }); n >= 0 {
-			if r := e.rows[n]; r.Status != string(provider.Succeeded) || r.Amount != o.Amount || r.Intent != intent {
+		if asked, ok := e.asked[intent]; !ok || asked != o.Amount {
+			wrong = append(wrong, fmt.Sprintf("%s moved %d for %s, and the client asked for %d", o.ID, o.Amount, intent, asked))
+		}
+		of := rowsOf(e.rows, o.ID)
+		for _, r := range of {
+			if r.Status != string(provider.Succeeded) || r.Amount != o.Amount || r.Intent != intent {
 				wrong = append(wrong, fmt.Sprintf("row %+v is about %+v", r, o))
 			}
-			m.Booked += e.rows[n].Amount
+			m.Booked += r.Amount
+		}
+		if len(of) > 1 {
+			wrong = append(wrong, fmt.Sprintf("%s of %d for %s is booked by %d rows", o.ID, o.Amount, intent, len(of)))
+		}
+		if len(of) > 0 {
 			continue
 		}
 		m.Missing, m.MissingAmount = m.Missing+1, m.MissingAmount+o.Amount
@@ -75,13 +87,56 @@ func (m *Money) count(e evidence) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("no row accounts for %s of %d for %s, and it is not listed", o.ID, o.Amount, intent))
 		}
 	}
+	wrong = append(wrong, e.countRows()...)
+	if m.Booked+m.MissingAmount != m.Amount {
+		wrong = append(wrong, fmt.Sprintf("the provider moved %d, rows account for %d, and %d is listed as missing", m.Amount, m.Booked, m.MissingAmount))
+	}
+	return wrong
+}
+
+// rowsOf are the rows that name an object of the provider.
+func rowsOf(rows []row, object string) (of []row) {
+	for _, r := range rows {
+		if r.Provider == object {
+			of = append(of, r)
+		}
+	}
+	return of
+}
+
+// countRows compares the rows with what clients asked for, each of which has one row at most, and with what moved money.
+func (e evidence) countRows() (wrong []string) {
+	perIntent := map[string]int{}
 	for _, r := range e.rows {
+		if perIntent[r.Intent]++; perIntent[r.Intent] == 2 {
+			wrong = append(wrong, fmt.Sprintf("%s has more than one row", r.Intent))
+		}
+		if asked, ok := e.asked[r.Intent]; !ok || asked != r.Amount {
+			wrong = append(wrong, fmt.Sprintf("row %+v is of %d, and the client asked for %d", r, r.Amount, asked))
+		}
 		if r.Status == string(provider.Succeeded) && !slices.ContainsFunc(e.objects, func(o provider.Object) bool { return o.ID == r.Provider }) {
 			wrong = append(wrong, fmt.Sprintf("row %+v succeeded, and the provider has nothing", r))
 		}
 	}
-	if m.Booked+m.MissingAmount != m.Amount {
-		wrong = append(wrong, fmt.Sprintf("the provider moved %d, rows account for %d, and %d is listed as missing", m.Amount, m.Booked, m.MissingAmount))
+	return wrong
+}
+
+// unbooked compares the answers of requests with the rows: each request has one row, and the row succeeded where the answer is 201.
+func unbooked(stories []*story, rows []row) (wrong []string) {
+	for _, s := range stories {
+		var of []row
+		for _, r := range rows {
+			if r.Intent == s.intent {
+				of = append(of, r)
+			}
+		}
+		if len(of) != 1 {
+			wrong = append(wrong, fmt.Sprintf("%s was answered %d %s, and has %d rows", s.intent, s.status, s.code, len(of)))
+			continue
+		}
+		if (of[0].Status == string(provider.Succeeded)) != (s.status == http.StatusCreated) {
+			wrong = append(wrong, fmt.Sprintf("%s was answered %d %s, and its row is %+v", s.intent, s.status, s.code, of[0]))
+		}
 	}
 	return wrong
 }

@@ -19,6 +19,7 @@ import (
 // story is one request of a client: a payment of its own source, or a payout to its own destination, under its own key.
 type story struct {
 	key, path, body, intent string
+	amount                  int64
 	// fault is the provider's for its first call.
 	fault *provider.Rule
 	// firstSent is when the client sent it first; it says so each time.
@@ -27,20 +28,38 @@ type story struct {
 	code      string
 }
 
-const amount = 1999
+// amountLeast is the least amount that a client asks for.
+const amountLeast = 1000
+
+// amount is another one for each request, so that what is moved or booked for another request is seen.
+func (r *run) amount() int64 { return amountLeast + r.amounts.Add(1) }
 
 func (r *run) payment(intent string, fault *provider.Rule) *story {
+	amount := r.amount()
 	return &story{
-		key: intent, path: "/v1/payments", intent: intent, fault: fault,
+		key: intent, path: "/v1/payments", intent: intent, amount: amount, fault: fault,
 		body: fmt.Sprintf(`{"amount":%d,"currency":"EUR","source":%q,"reference":%q}`, amount, intent, intent),
 	}
 }
 
 func (r *run) payout(intent string) *story {
+	amount := r.amount()
 	return &story{
-		key: intent, path: "/v1/payouts", intent: intent,
+		key: intent, path: "/v1/payouts", intent: intent, amount: amount,
 		body: fmt.Sprintf(`{"from":"acct_1","amount":%d,"currency":"EUR","destination":%q}`, amount, intent),
 	}
+}
+
+// asked are the amounts that clients asked for, by intent.
+func (r *run) asked() map[string]int64 {
+	asked := map[string]int64{}
+	for _, s := range r.stories {
+		asked[s.intent] = s.amount
+	}
+	if r.younger != nil {
+		asked[r.younger.intent] = r.younger.amount
+	}
+	return asked
 }
 
 // wave is what clients ask for at one time: payments and payouts, each where keys are honoured and where they are not.

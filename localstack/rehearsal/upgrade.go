@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/idem-go/idem-aws/localstack/emulator"
-	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // step is one step of a rehearsal.
@@ -289,20 +288,13 @@ func (r *run) logged(ctx context.Context, message string) (lines int, err error)
 	return lines, nil
 }
 
-// everyAnswerIsBooked demands a row for each request, and of each that was answered 201 that its money moved.
+// everyAnswerIsBooked demands one row for each request, and of each that was answered 201 that its money moved.
 func (r *run) everyAnswerIsBooked(ctx context.Context) error {
 	rows, err := r.payments(ctx)
 	if err != nil {
 		return err
 	}
-	var wrong []string
-	for _, s := range r.stories {
-		n := slices.IndexFunc(rows, func(w row) bool { return w.Intent == s.intent })
-		if n < 0 || (rows[n].Status == string(provider.Succeeded)) != (s.status == 201) {
-			wrong = append(wrong, fmt.Sprintf("%s was answered %d %s, row %d", s.intent, s.status, s.code, n))
-		}
-	}
-	if wrong != nil {
+	if wrong := unbooked(r.stories, rows); wrong != nil {
 		return errors.New(strings.Join(wrong, "\n"))
 	}
 	return nil
@@ -310,7 +302,7 @@ func (r *run) everyAnswerIsBooked(ctx context.Context) error {
 
 // countRows counts the money without the drift job, which this release can't run over rows that it can't read.
 func (r *run) countRows(ctx context.Context) (err error) {
-	e := evidence{}
+	e := evidence{asked: r.asked()}
 	if e.objects, _, err = r.objects(ctx); err != nil {
 		return err
 	}
