@@ -28,8 +28,9 @@ type Money struct {
 	Amount  int64
 	// LostRows were in the payments table before the loss, and are not any more.
 	LostRows int
-	// Refused are the retries with old keys that were refused, Final those that got their final answer.
-	Refused, Final int
+	// Refused are the requests that were refused, with their old keys, because records may be lost; Final those that have their final
+	// answer; Same the times that an answered one was sent again and told the same, status and body.
+	Refused, Final, Same int
 	// Twice are intents for which the provider moved money more than once.
 	Twice int
 	// Missing are the objects that no row accounts for, MissingAmount what they moved, and Listed those of them that the drift
@@ -144,9 +145,9 @@ func unbooked(stories []*story, rows []row) (wrong []string) {
 // WriteTable writes what rehearsals came to. It returns the writer's error.
 func WriteTable(w io.Writer, all []Money) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "rehearsal\tpayments before\tprovider objects\tlost rows\trefused retries\tfinal answers\tcharged twice\tmissing\tlisted as missing\tmoved\tbooked\tlisted\tmade again\tmissing then\tbooked then\twrapped\t")
+	fmt.Fprintln(t, "rehearsal\tpayments before\tprovider objects\tlost rows\trefused retries\tfinal answers\tanswered the same\tcharged twice\tmissing\tlisted as missing\tmoved\tbooked\tlisted\tmade again\tmissing then\tbooked then\twrapped\t")
 	for _, m := range all {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", m.Name, m.Requests, m.Objects, m.LostRows, m.Refused, m.Final, m.Twice,
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", m.Name, m.Requests, m.Objects, m.LostRows, m.Refused, m.Final, m.Same, m.Twice,
 			m.Missing, m.Listed, m.Amount, m.Booked, m.MissingAmount, m.Again, m.MissingAfter, m.BookedAfter, m.Wrapped)
 	}
 	return t.Flush()

@@ -70,7 +70,7 @@ func TestEveryAnswerHasOneRow(t *testing.T) {
 		"paid, not booked":    {201, []row{declined}, "its row is"},
 		"declined, booked":    {402, []row{paid}, "its row is"},
 	} {
-		wrong := strings.Join(unbooked([]*story{{intent: "a", status: c.status}}, c.rows), "; ")
+		wrong := strings.Join(unbooked([]*story{{intent: "a", answer: answer{status: c.status}}}, c.rows), "; ")
 		if (c.want == "") != (wrong == "") || !strings.Contains(wrong, c.want) {
 			t.Errorf("%s: %q, want %q", name, wrong, c.want)
 		}
