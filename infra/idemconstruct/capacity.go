@@ -90,3 +90,9 @@ func (p Provisioned) Most(tables ...spec.Units) (writes, reads int) {
 	}
 	return writes, reads
 }
+
+// Whole are the write and read units a second that a table grows to together with its index: what DynamoDB's quota of a table counts.
+func (p Provisioned) Whole(of spec.Units) (writes, reads int) {
+	most := func(units int) int { return p.Operations.Capacity(units, p.target()).Max }
+	return most(of.Writes) + most(of.IndexWrites), most(of.Reads) + most(of.IndexReads)
+}

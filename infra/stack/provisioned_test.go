@@ -129,3 +129,30 @@ func TestProvisionedStandsAlone(t *testing.T) {
 		}
 	}
 }
+
+// What the tables could not grow to under the account's quotas is refused, with what each table and all of them take: auto scaling
+// would deploy it.
+func TestProvisionedFitsTheQuotas(t *testing.T) {
+	for _, c := range []struct {
+		context map[string]any
+		want    string
+	}{
+		{map[string]any{"provisioned": "500-2000"}, ""},
+		{map[string]any{"provisioned": "500-3294"}, ""},
+		{map[string]any{"provisioned": "500-3295"}, `80025 in all" is refused; allowed: at most 40000 of a table and 80000 in all, which is accountUnits`},
+		{map[string]any{"provisioned": "500-5000"}, `context provisioned="500-5000: write/read units at the most, with indexes: ` +
+			`records 35715/50001, messages 50001/35715, payments 35715/35715: 121431/121431 in all" is refused`},
+		{map[string]any{"provisioned": "500-5000", "accountUnits": "121431/50001"}, ""},
+		{map[string]any{"provisioned": "500-5000", "accountUnits": "121430/50001"}, "at most 50001 of a table and 121430 in all"},
+		{map[string]any{"provisioned": "500-5000", "accountUnits": "121431/50000"}, "at most 50000 of a table and 121431 in all"},
+		{map[string]any{"provisioned": "500-2000", "provisionedTarget": 35}, "messages 40001/"},
+		{map[string]any{"provisioned": "500-2000", "accountUnits": "many"}, `accountUnits="many" is refused`},
+		{map[string]any{"accountUnits": "80000/40000"}, `accountUnits="80000/40000" is refused; allowed: nothing, unless provisioned has a range`},
+	} {
+		c.context["providerUrl"] = "https://provider.example"
+		_, err := read(onAWS(c.context), nil)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "is refused") != 1) {
+			t.Errorf("%v: %v, want %s", c.context, err, c.want)
+		}
+	}
+}
