@@ -54,7 +54,11 @@ func (r *reader) readProvisioned(config *Config) {
 	// What is no number was refused.
 	low, _ := strconv.Atoi(least)
 	high, _ := strconv.Atoi(most)
-	config.Provisioned = idemconstruct.Provisioned{Operations: spec.Range{Min: low, Max: high}, TargetPercent: target}
+	config.Provisioned = idemconstruct.Provisioned{
+		Operations: spec.Range{Min: low, Max: high}, TargetPercent: target,
+		// The units of a payment have the drift job's reads as an average; its pieces read as fast as they can.
+		ReadBurst: config.DriftParts * spec.CompareRows,
+	}
 	if len(r.refused) > before {
 		return // what follows would be about numbers that are refused
 	}
