@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,22 @@ func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
 	for _, l := range p.Limits { // 190 workers with ten messages a second each
 		if strings.HasPrefix(l.What, "executions of worker") && (l.Enough || l.Carries != 1330 || !strings.Contains(l.Remedy, "concurrency.worker=1010, and another queue")) {
 			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// A remedy for the drift job carries the rate, or says that none does: the stack takes 60 pieces at most.
+func TestDriftRemedyIsOneThatTheStackTakes(t *testing.T) {
+	for rate, want := range map[string]string{
+		"1000":  "deploy with driftParts=11", // 1,000 × 3 / 400 / 0.7
+		"5600":  "deploy with driftParts=60",
+		"5601":  "none: it carries 5,600 at most, with driftParts=60; above, hours are compared late",
+		"10000": "none: it carries 5,600 at most, with driftParts=60; above, hours are compared late",
+	} {
+		p, _ := planned(t, "--rate", rate)
+		n := slices.IndexFunc(p.Limits, func(l Limit) bool { return strings.HasPrefix(l.What, "drift job") })
+		if n < 0 || p.Limits[n].Enough || p.Limits[n].Remedy != want {
+			t.Errorf("%s/s: limit %d of %+v, want %s", rate, n, p.Limits, want)
 		}
 	}
 }

@@ -29,6 +29,8 @@ const (
 	// driftRows is how many rows a second one piece of the drift job compares, and driftPasses how often each row is: four calls to
 	// DynamoDB and one or two to the provider for a hundred rows, one after the other. Assumed.
 	driftRows, driftPasses = 400, 3
+	// driftPartsMax is the most pieces that the stack takes (context driftParts).
+	driftPartsMax = 60
 	// sweepMax is how many messages one call of the sweep reads (outbox.Config.SweepMax): where the worker reads the stream itself.
 	sweepMax = 10_000
 	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue with outbox=sqs.
@@ -294,6 +296,16 @@ func quotas(p Plan) []Quota {
 	return all
 }
 
+// driftRemedy says how many pieces compare the rate, or that the drift job doesn't carry it: more pieces than the stack takes are no remedy.
+func driftRemedy(t Traffic) string {
+	parts := whole(t.Rate * driftPasses / driftRows / t.Utilisation)
+	if parts <= driftPartsMax {
+		return "deploy with driftParts=" + plain(parts)
+	}
+	most := math.Floor(driftPartsMax * driftRows / driftPasses * t.Utilisation)
+	return "none: it carries " + figure(most) + " at most, with driftParts=" + plain(driftPartsMax) + "; above, hours are compared late"
+}
+
 // limits are of what the stack sets itself, and of tables that are new: DynamoDB splits them as they are used, but not before.
 func limits(p Plan) []Limit {
 	t, d := p.Traffic, p.Deployed
@@ -310,7 +322,7 @@ func limits(p Plan) []Limit {
 		},
 		{
 			What: "drift job, pieces at once " + figure(float64(d.DriftParts)), Carries: float64(d.DriftParts) * driftRows / driftPasses,
-			Remedy: "deploy with driftParts=" + plain(math.Ceil(t.Rate*driftPasses/driftRows)) + ", at most 60",
+			Remedy: driftRemedy(t),
 		},
 	}
 	const newPartitions = newTableWrites / partitionWrites

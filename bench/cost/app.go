@@ -53,7 +53,7 @@ type script struct {
 	during func()
 }
 
-// app is an application whose every operation writes one business row of a few bytes.
+// app is an application whose every operation but the wrapped one writes one business row of a few bytes.
 type app struct {
 	raw       *dynamodb.Client
 	meter     *meter.Meter

@@ -9,7 +9,8 @@ import (
 	"github.com/idem-go/idem-aws/bench/price"
 )
 
-var legend = fmt.Sprintf(`Calls to DynamoDB and what they consume, by path of a request. Every operation writes one business row.
+var legend = fmt.Sprintf(`Calls to DynamoDB and what they consume, by path of a request. Every operation but the wrapped one writes
+one business row; what a wrapped handler writes for itself is not counted.
 W and R are write and read units by DynamoDB's documented rules, indexes included; "reported" is what the endpoint said,
 which says nothing of a call that lost a condition. $ is the price of a million, on demand, us-east-1: %g W + %g R.
 "record" is the record's size afterwards, in bytes. conflict: a duplicate while the first one runs; where there is no

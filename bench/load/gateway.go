@@ -51,6 +51,10 @@ func newTraffic(c client) *traffic {
 // provider.
 func (g *gateway) measure(ctx context.Context, requests int, callers []int) (Part, error) {
 	part := Part{Name: "gateway: through API Gateway to the deployed functions"}
+	before, err := g.provider.Charges(ctx)
+	if err != nil {
+		return part, fmt.Errorf("count effects: %w", err)
+	}
 	if code := g.traffic.pay(ctx, 0); code != "" { // the functions' first start
 		part.Wrong = append(part.Wrong, "first payment: "+code)
 	}
@@ -67,7 +71,7 @@ func (g *gateway) measure(ctx context.Context, requests int, callers []int) (Par
 	if err != nil {
 		return part, fmt.Errorf("count effects: %w", err)
 	}
-	made, wrong := effects(charges, g.traffic.sent, g.traffic.accepted)
+	made, wrong := effects(since(before, charges), g.traffic.sent, g.traffic.accepted)
 	part.Wrong = append(part.Wrong, wrong...)
 	part.Notes = []string{fmt.Sprintf("effects: %d keys sent, %d accepted, %d charges at the provider; the last final answer came %s after the last request",
 		len(g.traffic.sent), len(g.traffic.accepted), made, took.Round(time.Second))}

@@ -28,7 +28,9 @@ type deployment struct {
 	queue    *memqueue.Queue
 	worker   *outbox.Worker
 	// effects says how many charges the worker makes of the n-th message.
-	effects  func(n int64) int
+	effects func(n int64) int
+	// astray has what the worker makes beyond one charge made under another reference.
+	astray   bool
 	messages atomic.Int64
 	requests atomic.Int64
 	// refuse is a request that is not served, counted from 1; 0 is none.
@@ -61,7 +63,11 @@ func (d *deployment) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // charge makes the effects of a message.
 func (d *deployment) charge(ctx context.Context, m storage.Message) outbox.Outcome {
 	for i := range d.effects(d.messages.Add(1)) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.provider.URL+"/charges", strings.NewReader(string(m.Payload)))
+		body := string(m.Payload)
+		if d.astray && i > 0 {
+			body = strings.Replace(body, `"reference":"`, `"reference":"astray-`, 1)
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.provider.URL+"/charges", strings.NewReader(body))
 		if err != nil {
 			return outbox.Ambiguous{}
 		}
@@ -138,6 +144,19 @@ func TestADoubledEffectFailsTheRun(t *testing.T) {
 	err := loaded(t, &deployment{effects: func(n int64) int { return 1 + int(n%13/12) }}, time.Minute).err() // the 12th
 	if err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), "2 effects for the key load-") {
 		t.Errorf("got %v, want the one key with 2 effects", err)
+	}
+}
+
+// A second charge under a reference that nobody sent is an effect too many as well; charges from before the run are not.
+func TestAnEffectUnderAnotherReferenceFailsTheRun(t *testing.T) {
+	err := loaded(t, &deployment{effects: func(n int64) int { return 1 + int(n%13/12) }, astray: true}, time.Minute).err() // the 12th
+	if err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), `has the reference "astray-load-`) {
+		t.Errorf("got %v, want the one charge under another reference", err)
+	}
+	there := []provider.Object{{ID: "ch_1", Reference: "of another run"}}
+	made := since(there, append([]provider.Object{{ID: "ch_2", Reference: "load-1"}}, there...))
+	if count, wrong := effects(made, []string{"load-1"}, nil); count != 1 || wrong != nil {
+		t.Errorf("%d charges of the run, %q", count, wrong)
 	}
 }
 

@@ -15,8 +15,18 @@ var (
 	MessageUnits = Units{Writes: 5, Reads: 4, IndexWrites: 2, IndexReads: 1}
 )
 
+// CompareRows is how many rows a second one piece of the drift job compares: it reads each in all three tables, a unit each. Assumed.
+const CompareRows = 400
+
 // Range is from the least to the most of something.
 type Range struct{ Min, Max int }
+
+// AtLeast raises the range to the least that comes in bursts, whatever the rate of operations: so many units a second that take the
+// given share of what there is, in percent.
+func (r Range) AtLeast(burst, percent int) Range {
+	least := (burst*100 + percent - 1) / percent
+	return Range{max(r.Min, least), max(r.Max, least)}
+}
 
 // Capacity are the units a second that so many operations a second take to the given share of what there is, in percent.
 func (r Range) Capacity(units, percent int) Range {

@@ -19,7 +19,19 @@ const paymentsMax = 1_000_000
 
 var provisionedForm = form{
 	regexp.MustCompile(`^(off|[1-9][0-9]{0,6}-[1-9][0-9]{0,6})$`),
-	"payments a second that there is always capacity for, and that capacity grows to: as 500-5000, each 1 to 1000000; off",
+	"payments a second that there is always capacity for, and that capacity grows to: as 500-2000, each 1 to 1000000; off",
+}
+
+// What DynamoDB lets an account provision in a Region unless it asks for more, of write units and of read units each: for a table with
+// its indexes, and for all tables together.
+const (
+	accountUnits = 80_000
+	tableUnits   = 40_000
+)
+
+var accountUnitsForm = form{
+	regexp.MustCompile(`^[1-9][0-9]{0,8}/[1-9][0-9]{0,8}$`),
+	"the account's quotas of provisioned capacity, all tables/a table, as 80000/40000, and only with provisioned",
 }
 
 // readProvisioned reads for how many payments a second the tables of money have capacity that is paid by the hour.
@@ -27,8 +39,12 @@ func (r *reader) readProvisioned(config *Config) {
 	const key, targetKey = "provisioned", "provisionedTarget"
 	before := len(r.refused)
 	target := r.within(targetKey, idemconstruct.TargetPercentDefault, 20, 90)
+	account, table := r.accountUnits()
 	value := r.matching(key, "off", provisionedForm)
 	if value == "off" {
+		if r.lookup(accountUnitsKey) != nil {
+			r.refuse(accountUnitsKey, r.text(accountUnitsKey, ""), "nothing, unless provisioned has a range")
+		}
 		if r.lookup(targetKey) != nil {
 			r.refuse(targetKey, strconv.Itoa(target), "nothing, unless provisioned has a range")
 		}
@@ -38,7 +54,11 @@ func (r *reader) readProvisioned(config *Config) {
 	// What is no number was refused.
 	low, _ := strconv.Atoi(least)
 	high, _ := strconv.Atoi(most)
-	config.Provisioned = idemconstruct.Provisioned{Operations: spec.Range{Min: low, Max: high}, TargetPercent: target}
+	config.Provisioned = idemconstruct.Provisioned{
+		Operations: spec.Range{Min: low, Max: high}, TargetPercent: target,
+		// The units of a payment have the drift job's reads as an average; its pieces read as fast as they can.
+		ReadBurst: config.DriftParts * spec.CompareRows,
+	}
 	if len(r.refused) > before {
 		return // what follows would be about numbers that are refused
 	}
@@ -47,6 +67,40 @@ func (r *reader) readProvisioned(config *Config) {
 		return
 	}
 	r.provisionedAlone(*config, key, value)
+	r.fitsUnits(config.Provisioned, value, account, table)
+}
+
+const accountUnitsKey = "accountUnits"
+
+// accountUnits reads how many units of a kind the account may provision: in all, and for a table with its indexes.
+func (r *reader) accountUnits() (account, table int) {
+	all, one, _ := strings.Cut(r.matching(accountUnitsKey, fmt.Sprintf("%d/%d", accountUnits, tableUnits), accountUnitsForm), "/")
+	// What is no number was refused.
+	account, _ = strconv.Atoi(all)
+	table, _ = strconv.Atoi(one)
+	return account, table
+}
+
+// fitsUnits refuses capacity that the tables could not grow to. Auto scaling does not look at the quotas when it is set up: a new
+// table would deploy, and be throttled at the quota when it has to grow.
+func (r *reader) fitsUnits(p idemconstruct.Provisioned, value string, account, table int) {
+	var (
+		writes, reads int
+		tables        []string
+		fits          = true
+	)
+	for _, of := range []struct {
+		name  string
+		units spec.Units
+	}{{"records", spec.RecordUnits}, {"messages", spec.MessageUnits}, {"payments", paymentUnits}} {
+		w, rd := p.Whole(of.units)
+		writes, reads, fits = writes+w, reads+rd, fits && w <= table && rd <= table
+		tables = append(tables, fmt.Sprintf("%s %d/%d", of.name, w, rd))
+	}
+	if !fits || writes > account || reads > account {
+		r.refuse("provisioned", fmt.Sprintf("%s: write/read units at the most, with indexes: %s: %d/%d in all", value, strings.Join(tables, ", "), writes, reads), fmt.Sprintf(
+			"at most %d of a table and %d in all, which is accountUnits: ask AWS for higher quotas, and say them there", table, account))
+	}
 }
 
 // provisionedAlone refuses what says something else about the same capacity.

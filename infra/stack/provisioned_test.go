@@ -30,7 +30,7 @@ func capacity(t *testing.T, settings any, kind string) string {
 }
 
 // Tables of money and their indexes have capacity for the payments that were asked for, scaled by DynamoDB; the others are on demand.
-// Alarms on throttles stay.
+// Alarms on throttles stay. Four pieces of the drift job read 400 rows a second each, and a read capacity is never below what they take.
 func TestProvisionedTables(t *testing.T) {
 	template := synthesizeContext(t, onAWS(map[string]any{"provisioned": "70-700"}), buildFolder(t))
 	per := func(units int) string {
@@ -45,7 +45,7 @@ func TestProvisionedTables(t *testing.T) {
 		replicaIndex := replica["GlobalSecondaryIndexes"].([]any)[0].(map[string]any)
 		for what, pair := range map[string][2]string{
 			"writes":              {capacity(t, table["WriteProvisionedThroughputSettings"], "Write"), per(want.writes)},
-			"reads":               {capacity(t, replica["ReadProvisionedThroughputSettings"], "Read"), per(want.reads)},
+			"reads":               {capacity(t, replica["ReadProvisionedThroughputSettings"], "Read"), "2286" + strings.TrimPrefix(per(want.reads), fmt.Sprint(100*want.reads))},
 			"writes of the index": {capacity(t, index["WriteProvisionedThroughputSettings"], "Write"), per(want.indexWrites)},
 			"reads of the index":  {capacity(t, replicaIndex["ReadProvisionedThroughputSettings"], "Read"), per(want.indexReads)},
 		} {
@@ -67,6 +67,11 @@ func TestProvisionedTables(t *testing.T) {
 	}
 	template = synthesizeContext(t, onAWS(map[string]any{"provisioned": "70-700", "provisionedTarget": 50}), buildFolder(t))
 	outbox := template.only(t, "AWS::DynamoDB::GlobalTable", "TablesOutbox").Properties
+	template = synthesizeContext(t, onAWS(map[string]any{"provisioned": "70-700", "driftParts": 20}), buildFolder(t))
+	replica := template.only(t, "AWS::DynamoDB::GlobalTable", "Payments").Properties["Replicas"].([]any)[0].(map[string]any)
+	if got := capacity(t, replica["ReadProvisionedThroughputSettings"], "Read"); got != "11429 to 11429 at 70 %, 11429 at first" {
+		t.Errorf("20 pieces: %s", got)
+	}
 	if got := capacity(t, outbox["WriteProvisionedThroughputSettings"], "Write"); got != "700 to 7000 at 50 %, 7000 at first" {
 		t.Errorf("half used: %s", got)
 	}
@@ -124,6 +129,34 @@ func TestProvisionedStandsAlone(t *testing.T) {
 			context["providerUrl"] = "https://provider.example"
 		}
 		_, err := read(context, nil)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "is refused") != 1) {
+			t.Errorf("%v: %v, want %s", c.context, err, c.want)
+		}
+	}
+}
+
+// What the tables could not grow to under the account's quotas is refused, with what each table and all of them take: auto scaling
+// would deploy it.
+func TestProvisionedFitsTheQuotas(t *testing.T) {
+	for _, c := range []struct {
+		context map[string]any
+		want    string
+	}{
+		{map[string]any{"provisioned": "500-2000"}, ""},
+		{map[string]any{"provisioned": "500-3294"}, ""},
+		{map[string]any{"provisioned": "500-3295"}, `80025 in all" is refused; allowed: at most 40000 of a table and 80000 in all, which is accountUnits`},
+		{map[string]any{"provisioned": "500-5000"}, `context provisioned="500-5000: write/read units at the most, with indexes: ` +
+			`records 35715/50001, messages 50001/35715, payments 35715/35715: 121431/121431 in all" is refused`},
+		{map[string]any{"provisioned": "500-5000", "accountUnits": "121431/50001"}, ""},
+		{map[string]any{"provisioned": "500-5000", "accountUnits": "121430/50001"}, "at most 50001 of a table and 121430 in all"},
+		{map[string]any{"provisioned": "500-5000", "accountUnits": "121431/50000"}, "at most 50000 of a table and 121431 in all"},
+		{map[string]any{"provisioned": "500-2000", "provisionedTarget": 35}, "messages 40001/"},
+		{map[string]any{"provisioned": "70-700", "driftParts": 60}, "payments 5000/35286: 17000/105858 in all"},
+		{map[string]any{"provisioned": "500-2000", "accountUnits": "many"}, `accountUnits="many" is refused`},
+		{map[string]any{"accountUnits": "80000/40000"}, `accountUnits="80000/40000" is refused; allowed: nothing, unless provisioned has a range`},
+	} {
+		c.context["providerUrl"] = "https://provider.example"
+		_, err := read(onAWS(c.context), nil)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "is refused") != 1) {
 			t.Errorf("%v: %v, want %s", c.context, err, c.want)
 		}

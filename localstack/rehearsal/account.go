@@ -110,14 +110,14 @@ func (r *run) hasten(ctx context.Context) error {
 
 // after lets the clients send again, with their old keys, until each has its last answer or is refused with nothing left open.
 func (r *run) after(ctx context.Context) error {
+	before := answered(r.stories)
 	if err := r.answers(ctx); err != nil {
 		return err
 	}
-	for _, s := range r.stories {
-		if s.refused() {
-			r.money.Refused++
-		} else {
-			r.money.Final++
+	r.tally()
+	if !r.loses { // where records are lost, a request may be refused that was answered
+		if err := r.answeredTheSame(before); err != nil {
+			return err
 		}
 	}
 	return errors.Join(r.askWrapped(ctx), r.askRevoked(ctx), r.payYounger(ctx))
@@ -129,7 +129,7 @@ func (r *run) answers(ctx context.Context) error {
 		return err
 	}
 	for _, s := range r.stories { // each asks once more, also who had its last answer
-		s.status, s.code = 0, ""
+		s.answer = answer{}
 	}
 	for deadline := time.Now().Add(settleWithin); ; {
 		r.retry(ctx, r.stories)
@@ -192,10 +192,11 @@ func (r *run) payYounger(ctx context.Context) error {
 		return err
 	}
 	s := r.payment(fmt.Sprintf("card_%s_younger", r.id), nil)
+	r.younger = s
 	r.barred = r.barred || r.loses
 	s.firstSent = r.now()
 	for deadline := time.Now().Add(settleWithin); !s.final(); {
-		if s.status, s.code = r.send(ctx, s); s.refused() || time.Now().After(deadline) {
+		if s.take(r.send(ctx, s)); s.refused() || time.Now().After(deadline) {
 			return fmt.Errorf("a payment under a younger key is answered %d %s", s.status, s.code)
 		}
 		if err := pause(ctx, 500*time.Millisecond); err != nil {
@@ -208,7 +209,7 @@ func (r *run) payYounger(ctx context.Context) error {
 // compare has the drift job compare everything, and counts the money.
 func (r *run) compare(ctx context.Context) error {
 	listed, drifted := r.drift(ctx)
-	e := evidence{listed: listed}
+	e := evidence{asked: r.asked(), listed: listed}
 	var (
 		charges []provider.Object
 		err     error
@@ -219,12 +220,7 @@ func (r *run) compare(ctx context.Context) error {
 	if e.rows, err = r.payments(ctx); err != nil {
 		return err
 	}
-	r.money.LostRows = 0
-	for _, was := range r.rows {
-		if !contains(e.rows, was.Intent) {
-			r.money.LostRows++
-		}
-	}
+	r.money.LostRows = lost(r.rows, e.rows)
 	wrong := append(r.money.count(e), r.expected()...)
 	perKey := map[string]int{}
 	for _, o := range charges {

@@ -83,7 +83,7 @@ func (r *run) nothingIsMissing(ctx context.Context) error {
 	if drifted != nil {
 		return drifted
 	}
-	e := evidence{listed: listed}
+	e := evidence{asked: r.asked(), listed: listed}
 	var err error
 	if e.objects, _, err = r.objects(ctx); err != nil {
 		return err

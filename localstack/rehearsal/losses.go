@@ -61,8 +61,8 @@ func (r *run) beginAnew(ctx context.Context) error {
 // executesNothing demands that nothing executes before anybody has said what was lost: who forgets to is not charged twice.
 func (r *run) executesNothing(ctx context.Context) error {
 	s := *r.stories[0]
-	if status, code := r.send(ctx, &s); status != 503 || code != "idempotency_store_unavailable" {
-		return fmt.Errorf("before refuse-before is set, a retry is answered %d %s", status, code)
+	if told := r.send(ctx, &s); told.status != 503 || told.code != "idempotency_store_unavailable" {
+		return fmt.Errorf("before refuse-before is set, a retry is answered %d %s", told.status, told.code)
 	}
 	return nil
 }

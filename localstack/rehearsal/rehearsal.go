@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -34,6 +35,8 @@ type Rehearsals struct {
 
 	// barred says that an earlier rehearsal has lost records on this stack.
 	barred bool
+	// amounts counts the amounts that clients have asked for.
+	amounts atomic.Int64
 }
 
 // loss is one way to lose data, and the runbook for it.
@@ -119,7 +122,8 @@ type run struct {
 	rules     []provider.Rule
 
 	stories []*story
-	rows    []row // of the payments table, just before the loss
+	younger *story // the payment under a key that is younger than the loss
+	rows    []row  // of the payments table, just before the loss
 	process *wrapped
 	others  []*held
 	revoked string            // an API key that was revoked after the moment that data is restored to

@@ -19,28 +19,73 @@ import (
 // story is one request of a client: a payment of its own source, or a payout to its own destination, under its own key.
 type story struct {
 	key, path, body, intent string
+	amount                  int64
 	// fault is the provider's for its first call.
 	fault *provider.Rule
 	// firstSent is when the client sent it first; it says so each time.
 	firstSent time.Time
-	status    int
-	code      string
+	// first is the first final answer, and answer the last one of any kind.
+	first *answer
+	answer
+	// wasRefused says that an answer was refused, whatever the last one is.
+	wasRefused bool
 }
 
-const amount = 1999
+// answer is what a client is told. Status 0 is no answer.
+type answer struct {
+	status     int
+	code, body string
+}
+
+// take keeps an answer.
+func (s *story) take(a answer) {
+	s.answer = a
+	s.wasRefused = s.wasRefused || a.refused()
+	if s.first == nil && a.final() {
+		s.first = &a
+	}
+}
+
+// differs says how a later answer differs from the first final one. It is empty where they are the same, and where there was none.
+func (s *story) differs(a answer) string {
+	if s.first == nil || a.status == s.first.status && a.body == s.first.body {
+		return ""
+	}
+	return fmt.Sprintf("%s was answered %d %q, and is answered %d %q now", s.intent, s.first.status, s.first.body, a.status, a.body)
+}
+
+// amountLeast is the least amount that a client asks for.
+const amountLeast = 1000
+
+// amount is another one for each request, so that what is moved or booked for another request is seen.
+func (r *run) amount() int64 { return amountLeast + r.amounts.Add(1) }
 
 func (r *run) payment(intent string, fault *provider.Rule) *story {
+	amount := r.amount()
 	return &story{
-		key: intent, path: "/v1/payments", intent: intent, fault: fault,
+		key: intent, path: "/v1/payments", intent: intent, amount: amount, fault: fault,
 		body: fmt.Sprintf(`{"amount":%d,"currency":"EUR","source":%q,"reference":%q}`, amount, intent, intent),
 	}
 }
 
 func (r *run) payout(intent string) *story {
+	amount := r.amount()
 	return &story{
-		key: intent, path: "/v1/payouts", intent: intent,
+		key: intent, path: "/v1/payouts", intent: intent, amount: amount,
 		body: fmt.Sprintf(`{"from":"acct_1","amount":%d,"currency":"EUR","destination":%q}`, amount, intent),
 	}
+}
+
+// asked are the amounts that clients asked for, by intent.
+func (r *run) asked() map[string]int64 {
+	asked := map[string]int64{}
+	for _, s := range r.stories {
+		asked[s.intent] = s.amount
+	}
+	if r.younger != nil {
+		asked[r.younger.intent] = r.younger.amount
+	}
+	return asked
 }
 
 // wave is what clients ask for at one time: payments and payouts, each where keys are honoured and where they are not.
@@ -81,7 +126,7 @@ func (r *run) begin(ctx context.Context, stories []*story) (*sync.WaitGroup, err
 	clients := &sync.WaitGroup{}
 	for _, s := range stories {
 		s.firstSent = r.now()
-		clients.Go(func() { s.status, s.code = r.send(ctx, s) })
+		clients.Go(func() { s.take(r.send(ctx, s)) })
 	}
 	return clients, nil
 }
@@ -89,13 +134,13 @@ func (r *run) begin(ctx context.Context, stories []*story) (*sync.WaitGroup, err
 // answerWithin is how long a client waits for an answer.
 const answerWithin = 15 * time.Second
 
-// send sends a story's request under its key, and says when it was first sent. 0 is no answer.
-func (r *run) send(ctx context.Context, s *story) (status int, code string) {
+// send sends a story's request under its key, and says when it was first sent.
+func (r *run) send(ctx context.Context, s *story) answer {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.variables["API_URL"]+s.path, strings.NewReader(s.body))
 	if err != nil {
-		return 0, ""
+		return answer{}
 	}
 	req.Header.Set("Authorization", "Bearer "+r.variables["TENANT_A_TOKEN"])
 	req.Header.Set("Content-Type", "application/json")
@@ -103,27 +148,33 @@ func (r *run) send(ctx context.Context, s *story) (status int, code string) {
 	req.Header.Set(header.NameFirstSent, s.firstSent.UTC().Format(time.RFC3339))
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, ""
+		return answer{}
 	}
 	defer res.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil { // half an answer is none
+		return answer{}
+	}
 	var problem struct {
 		Code string `json:"code"`
 	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil || json.Unmarshal(raw, &problem) != nil {
-		return res.StatusCode, ""
-	}
-	return res.StatusCode, problem.Code
+	_ = json.Unmarshal(raw, &problem) // what is no JSON has no code
+	return answer{status: res.StatusCode, code: problem.Code, body: string(raw)}
 }
 
 // final says that the client has its last answer.
-func (s *story) final() bool {
-	return s.status == http.StatusCreated || s.status == http.StatusPaymentRequired
+func (a answer) final() bool {
+	return a.status == http.StatusCreated || a.status == http.StatusPaymentRequired
 }
 
 // refused says that nothing is executed because records may be lost.
-func (s *story) refused() bool {
-	return s.status == http.StatusServiceUnavailable && s.code == "idempotency_refused_before"
+func (a answer) refused() bool {
+	return a.status == http.StatusServiceUnavailable && a.code == "idempotency_refused_before"
+}
+
+// passing says that the answer is not about the request: there was none, or the service says that it can't answer now.
+func (a answer) passing() bool {
+	return a.status == 0 || a.status == http.StatusTooManyRequests || a.status >= 500
 }
 
 // retriesMax is how many clients send again at once: each request is a process of an emulator's, and hundreds would time out together.
@@ -136,7 +187,7 @@ func (r *run) retry(ctx context.Context, stories []*story) {
 	for _, s := range stories {
 		if !s.final() {
 			clients.Go(func() error {
-				s.status, s.code = r.send(ctx, s)
+				s.take(r.send(ctx, s))
 				return nil
 			})
 		}

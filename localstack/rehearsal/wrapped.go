@@ -85,7 +85,7 @@ func (w *wrapped) do(ctx context.Context, key string, firstSent time.Time, hold 
 // charge charges under the execution's own key: one that executes a second time under another key charges a second time.
 func (w *wrapped) charge(ctx context.Context, key string) (status int, err error) {
 	execution, _ := idem.ExecutionFrom(ctx)
-	body := fmt.Sprintf(`{"amount":%d,"currency":"EUR","source":%q,"reference":"wrapped"}`, amount, key)
+	body := fmt.Sprintf(`{"amount":%d,"currency":"EUR","source":%q,"reference":"wrapped"}`, amountLeast, key)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.provider+"/charges", strings.NewReader(body))
 	if err != nil {
 		return 0, err
