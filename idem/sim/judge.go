@@ -16,12 +16,52 @@ type judge struct {
 	messages map[storage.MessageID]storage.Message
 	// effects are those of each intent: a key, or a step of a key's chain.
 	effects map[string]int
+	// knows are processes that were given the provider's definite answer about a message: that it was made.
+	knows map[storage.MessageID][]*process
+	// told are the messages of whose death an operator was told.
+	told map[storage.MessageID]bool
 }
 
 func newJudge() judge {
 	return judge{
 		records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{}, effects: map[string]int{},
+		knows: map[storage.MessageID][]*process{}, told: map[storage.MessageID]bool{},
 	}
+}
+
+// learnt notes that a process was given a definite answer.
+func (w *world) learnt(id storage.MessageID, p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.judge.knows[id] = append(w.judge.knows[id], p)
+}
+
+// told notes that an operator was told of a message.
+func (w *world) told(id storage.MessageID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.judge.told[id] = true
+}
+
+// served notes which process serves a request, and begun that a handler began.
+func (w *world) served(k *key, p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.servers = append(k.servers, p)
+}
+
+func (w *world) begun(k *key, id storage.OperationID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.began == nil {
+		k.began = map[storage.OperationID]bool{}
+	}
+	k.began[id] = true
+}
+
+// unhurt says whether none of the processes died or froze.
+func unhurt(processes []*process) bool {
+	return !slices.ContainsFunc(processes, func(p *process) bool { return p.dead.Load() || p.hurt.Load() })
 }
 
 // noteMessageEffect counts an effect that the provider has just made, or made again under another key.
@@ -172,8 +212,17 @@ func (w *world) judgeEnd() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look()
+	successes := 0
 	for _, k := range w.keys {
 		w.judgeKey(k)
+		if k.kind == atomic_ || k.kind == optimistic {
+			successes += len(w.memory.Row(k.written()))
+		}
+	}
+	for _, row := range []string{limited, locked} {
+		if n := len(w.memory.Row(row)); n != successes {
+			w.broken("I1: row %s was changed %d times by %d operations", row, n, successes)
+		}
 	}
 }
 
@@ -228,6 +277,8 @@ func (w *world) judgeWrapped(k *key, r storage.Record) {
 		w.broken("I1: %s is free, and was made %d times", k.name, made)
 	case r.State == storage.StateInProgress:
 		w.broken("I9: %s is still in progress", k.name)
+	case r.State == storage.StateUnknown && !k.began[r.OperationID] && unhurt(k.servers):
+		w.broken("I9: %s is unknown, and its handler never began", k.name)
 	case r.State == storage.StateUnknown && k.kind == wrappedProbed:
 		w.broken("I9: %s can be looked up, and is still unknown", k.name)
 	}
@@ -243,6 +294,10 @@ func (w *world) judgeMessage(k *key, m storage.Message) {
 		w.broken("I3: message %s of %s is %s, and was made", short(string(m.ID)), k.name, m.State)
 	case !m.State.Final() && m.State != storage.MessageDead && m.State != storage.MessageUnknown:
 		w.broken("I9: message %s of %s is still %s", short(string(m.ID)), k.name, m.State)
+	case w.untold(m):
+		w.broken("I3: message %s of %s is dead, and nobody was told", short(string(m.ID)), k.name)
+	case !m.State.Final() && m.KeptDelivered == nil && slices.ContainsFunc(w.judge.knows[m.ID], func(p *process) bool { return !p.dead.Load() }):
+		w.broken("I3: message %s of %s is %s, and a process that lived on was told that it was made", short(string(m.ID)), k.name, m.State)
 	case m.State == storage.MessageUnknown && m.Topic != withNothing:
 		w.broken("I9: message %s of %s can be looked up, and is still unknown", short(string(m.ID)), k.name)
 	}
@@ -258,6 +313,12 @@ func (w *world) judgeChain(k *key, r storage.Record) {
 	case r.Response.Status != 201 && (paid != 0 || held != undone):
 		w.broken("I6: %s is %d with %d held, %d paid and %d undone", k.name, r.Response.Status, held, paid, undone)
 	}
+}
+
+// untold says whether a message is dead, and waits for an operator whom nobody has told. What failed with its operation is told of
+// once: its client knows, and nobody has to do anything.
+func (w *world) untold(m storage.Message) bool {
+	return m.State == storage.MessageDead && !w.judge.told[m.ID] && !w.judge.records[m.RecordKey].State.Final()
 }
 
 // messagesOf are the messages of an operation, as they were seen last.
@@ -276,6 +337,9 @@ func (w *world) ended() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.judge.messages {
+		if w.untold(m) {
+			return false
+		}
 		if !m.State.Final() && m.State != storage.MessageDead && (m.State != storage.MessageUnknown || m.Topic != withNothing) {
 			return false
 		}

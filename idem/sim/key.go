@@ -86,6 +86,9 @@ type key struct {
 	under int
 	// final is the answer that was final, accepted the 202 before it.
 	final, accepted *answer
+	// servers are the processes that served it, and began the incarnations whose handler began.
+	servers []*process
+	began   map[idem.OperationID]bool
 	// nothing is set while the last answer said that nothing had happened, and nobody has asked again since.
 	nothing bool
 }
@@ -102,6 +105,25 @@ func add(row string) idem.Write {
 	return memstore.Write{Key: row, Apply: func(before []byte) []byte { return append(before, 'x') }}
 }
 
+// The rows that all keys of a story change: each counts the writes. Of the first only so many succeed, and the second is changed under
+// an optimistic lock.
+const (
+	limited     = "limited"
+	limitedMost = 2
+	locked      = "locked"
+)
+
+// shared are writes that compete with those of others: a rejection where the limit is reached, another run where somebody was faster.
+func (w *world) shared() []idem.Write {
+	seen := len(w.memory.Row(locked))
+	one, another := add(limited).(memstore.Write), add(locked).(memstore.Write)
+	one.Condition = func(row []byte) bool { return len(row) < limitedMost }
+	one.Failure = idem.Reject(idem.NewProblem(409, "limit_reached", "Limit Reached", "There is nothing left."))
+	another.Condition = func(row []byte) bool { return len(row) == seen }
+	another.Failure = idem.Retry()
+	return []idem.Write{one, another}
+}
+
 // written is how often the key's business write happened, settled that of its message's settlement.
 func (k *key) written() string           { return "written " + k.name }
 func settled(m storage.MessageID) string { return "settled " + string(m) }
@@ -111,6 +133,7 @@ func (k *key) handler(p *process) idem.Handler {
 	w := p.world
 	return func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 		run := w.numbered("handler of " + k.name)
+		w.begun(k, tx.OperationID())
 		w.say("%s runs in %s", run, p.name)
 		if k.kind.wrapped() {
 			return k.effect(ctx, p, run)
@@ -120,6 +143,9 @@ func (k *key) handler(p *process) idem.Handler {
 			return idem.Response{Status: 503}, nil
 		}
 		tx.Write(add(k.written()))
+		if k.kind == atomic_ || k.kind == optimistic {
+			tx.Write(w.shared()...)
+		}
 		if topic := k.kind.topic(); topic != "" {
 			tx.Send(topic, []byte(k.name))
 			return idem.JSON(202, map[string]string{"order": k.name, "by": string(tx.OperationID())})
@@ -140,7 +166,7 @@ func (k *key) effect(ctx context.Context, p *process, run string) (idem.Response
 	if err := idem.Leased(ctx); err != nil {
 		return idem.Response{Status: 500}, nil
 	}
-	outcome := p.ask(ctx, k.name, w.declines("", storage.Message{Payload: []byte(k.name)}), func() {
+	outcome := p.ask(ctx, k.name, w.declines("", k.kind == wrappedSafe, storage.Message{Payload: []byte(k.name)}), func() {
 		p.provider.charge(k.downstream(execution.OperationID), k.kind == wrappedSafe)
 		w.noteEffect(k, string(execution.OperationID))
 	})

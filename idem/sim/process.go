@@ -22,6 +22,8 @@ type process struct {
 	skew   time.Duration
 	dead   atomic.Bool
 	frozen atomic.Int64 // until when, in the story's time
+	// hurt says that the process froze once: what it was late for is nobody's fault.
+	hurt atomic.Bool
 
 	store    *faulty.Store
 	engine   *idem.Engine
@@ -89,9 +91,16 @@ func (p *process) Schedule(_ context.Context, _ string, id idem.MessageID, delay
 	return nil
 }
 
-// Bury implements outbox.DeadLetters; the story's operator looks for himself.
-func (p *process) Bury(context.Context, outbox.DeadLetter) error {
-	if p.fault(p.numbered("dead letter"), p.mood.store, 1) != nothingWrong {
+// Bury implements outbox.DeadLetters: the letter may be lost, or arrive without a reply.
+func (p *process) Bury(_ context.Context, letter outbox.DeadLetter) error {
+	if p.dead.Load() {
+		return errNoReply
+	}
+	wrong := p.fault(p.numbered("dead letter"), p.mood.store, 2)
+	if wrong != 1 {
+		p.told(letter.Message)
+	}
+	if wrong != nothingWrong {
 		return errNoReply
 	}
 	return nil
@@ -101,7 +110,10 @@ func (p *process) Bury(context.Context, outbox.DeadLetter) error {
 func (p *process) die() { p.dead.Store(true) }
 
 // freeze stops everything that the process does for a while.
-func (p *process) freeze(d time.Duration) { p.frozen.Store(time.Now().Add(d).UnixNano()) }
+func (p *process) freeze(d time.Duration) {
+	p.hurt.Store(true)
+	p.frozen.Store(time.Now().Add(d).UnixNano())
+}
 
 // thaw waits for as long as the process is frozen.
 func (p *process) thaw() {
@@ -138,6 +150,7 @@ func (p *process) serve(k *key, who string, patience time.Duration) answer {
 		ctx, cancel = context.WithTimeout(ctx, limit)
 	}
 	got := make(chan answer, 1)
+	w.served(k, p)
 	w.go_(func() {
 		defer cancel()
 		var a answer

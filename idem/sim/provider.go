@@ -176,10 +176,14 @@ func (p *process) topics() []outbox.Topic {
 		t := outbox.Topic{
 			Name: name, Settle: p.settle, AgeMax: 6 * time.Hour, AbandonAfter: 2 * time.Hour, UnknownMax: 12 * time.Hour,
 			Call: func(ctx context.Context, m storage.Message) outbox.Outcome {
-				return p.ask(ctx, name+" of "+string(m.Payload), p.declines(name, m), func() {
+				outcome := p.ask(ctx, name+" of "+string(m.Payload), p.declines(name, honoured, m), func() {
 					p.provider.charge(string(m.ID), honoured)
 					p.effected(m)
 				})
+				if _, made := outcome.(outbox.Delivered); made {
+					p.learnt(m.ID, p)
+				}
+				return outcome
 			},
 		}
 		if honoured {
@@ -206,9 +210,14 @@ const (
 	undo        = "sim.undo"   // undoes the first
 )
 
-// declines says whether the provider declines what the message asks for. What undoes is never declined.
-func (w *world) declines(topic string, m storage.Message) bool {
-	return topic != undo && w.fault("provider declines "+topic+" of "+string(m.Payload), w.mood.declines, 1) != 0
+// declines says whether the provider declines what the message asks for. Where it knows keys it says the same each time; elsewhere
+// another call may succeed. What undoes is never declined.
+func (w *world) declines(topic string, honoured bool, m storage.Message) bool {
+	name := "provider declines " + topic + " of " + string(m.Payload)
+	if !honoured {
+		name = w.numbered(name)
+	}
+	return topic != undo && w.fault(name, w.mood.declines, 1) != nothingWrong
 }
 
 // probe looks a message's effect up.
