@@ -2,11 +2,13 @@
 // Idempotency-Key. One operation has one key, whatever is lost on the way: connections, answers, or the client's process.
 //
 // [Transport] gives every POST and PATCH a key, buffers what it would have to send again, and asks again with that same
-// key until there is an answer: after lost connections, after 408, 425, 429, 500, 502, 503 and 504, and after the 409 of a
-// request that is still in progress. Other methods pass through untouched. A stored answer is an answer whatever its
+// key until there is an answer: after lost connections, after 408, 425, 429, 500, 502, 503, 504 and the likes of 524, and
+// after the 409 of a request that is still in progress. After an attempt that may have happened, and for a key that was given,
+// an answer that nothing marks as one about the key ends in a [GaveUpError]. Other methods pass through untouched. A stored answer is an answer whatever its
 // status is, and so is every answer that says the key was not honoured. What must not be tried again ends in an error that
 // says why: [MismatchError], [OutcomeUnknownError], [ExpiredError], and [GaveUpError] where the client stops first. After
-// those that are [ErrUnknown] the operation may have happened, and asking again with the error's key is safe.
+// those that are [ErrUnknown] the operation may have happened, and asking again with the error's key is safe, but not after an
+// [ExpiredError].
 //
 // Use it only for APIs that honour the key: elsewhere a second request may be a second execution. [WithoutKey] exempts
 // a request.
