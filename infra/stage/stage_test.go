@@ -84,7 +84,7 @@ func TestReadNamesFieldValueAndRule(t *testing.T) {
 		{"context.alarmTopic", nil, `context.alarmTopic="null" is refused; allowed: a string`},
 		{"context.alarmTopic", "oncall", `context alarmTopic="oncall" is refused; allowed: an SNS topic's ARN`},
 		{"context.alarmTopic", "arn:aws:sns:eu-west-1:111122223333:oncall", `allowed: a topic in eu-central-1`},
-		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accessLogs, accountConcurrency, alarmTopic, api, apiThrottle, arch, auth, backup,`},
+		{"context.alarmTopc", "none", `context="alarmTopc" is refused; allowed: accessLogs, accountConcurrency, accountUnits, alarmTopic, api, apiThrottle, arch, auth, backup,`},
 		{"context.account", "111122223333", `context.account="\"111122223333\"" is refused; allowed: nothing: account is a field`},
 		{"context.stage", "prod", "the stage's name is the file's"},
 		{"context.local", true, "context.local is refused: it is for a local stack only"},

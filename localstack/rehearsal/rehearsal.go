@@ -188,6 +188,10 @@ const settleWithin = 100 * time.Second
 // before is what happens until the loss: some is settled before the moment to which data can be restored, some is under way then,
 // and some comes after it.
 func (r *run) before(ctx context.Context) error {
+	// One account collects, so that a runbook has to have it folded again.
+	if _, err := r.must(ctx, nil, "account", "collect", "acct_1", "--tenant", "tenant-a", "--partitions", "2", "--reason", reason, "--write"); err != nil {
+		return err
+	}
 	early := r.wave("early")
 	if err := r.done(ctx, early); err != nil {
 		return err
