@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/idem-go/idem-aws/bench/price"
 	"github.com/idem-go/idem-aws/functions/table"
 )
 
@@ -422,79 +421,6 @@ func recovery(t Traffic, d Deployed) Limit {
 		Carries: float64(d.SweepRuns) * sweepMax / 60,
 		Remedy:  "deploy with outbox=sqs: the sweep then offers from the index",
 	}
-}
-
-// Places in Plan.Costs.
-const (
-	writesCost = iota
-	readsCost
-)
-
-// Cost is one line of a month's bill.
-type Cost struct {
-	What string `json:"what"`
-	// Quantity is in the unit that What names.
-	Quantity float64 `json:"quantity"`
-	Dollars  float64 `json:"dollars"`
-}
-
-func costs(p Plan) []Cost {
-	month := func(perSecond float64) float64 { return perSecond * price.MonthSeconds }
-	var writes, reads, invocations, seconds float64
-	for _, of := range p.Paths {
-		writes, reads = writes+month(of.Writes), reads+month(of.Reads)
-	}
-	for _, of := range p.Functions {
-		invocations += month(of.PerSecond)
-		seconds += month(of.Concurrency) * of.MemoryMiB / 1024
-	}
-	requests := month(p.Traffic.requests() + p.Traffic.webhooks())
-	logged := month(p.Traffic.Rate) * p.Traffic.LogBytes / 1e9
-	first := min(requests, price.HTTPRequestsTier)
-	all := []Cost{
-		{"DynamoDB write units", writes, writes / price.Million * price.Writes},
-		{"DynamoDB read units", reads, reads / price.Million * price.Reads},
-		{"Lambda requests", invocations, invocations / price.Million * price.Invocations},
-		{"Lambda GB-seconds, arm64", seconds, seconds * price.GBSecondsARM},
-		{"API Gateway requests, HTTP API", requests, (first*price.HTTPRequests + (requests-first)*price.HTTPRequestsAfterTier) / price.Million},
-		{"CloudWatch Logs, GB taken in", logged, logged * price.LogGB},
-	}
-	if p.Traffic.Outbox == "sqs" {
-		sent := 0.0 // a batch to send, one to receive, one to delete
-		for _, of := range p.Mappings {
-			sent += month(of.PerSecond / of.Batch)
-		}
-		sent += month(p.Mappings[1].PerSecond / p.Mappings[1].Batch)
-		all = append(all, Cost{"SQS requests", sent, sent / price.Million * price.QueueRequests})
-	}
-	return all
-}
-
-// provisioned are the lines of the tables of money and their indexes, with capacity that is used to the utilisation all month.
-// API keys are read on demand all the same.
-func provisioned(p Plan) []Cost {
-	units := capacityUnits(p)
-	keys := p.Paths[authorizerPath].Reads * price.MonthSeconds
-	return []Cost{
-		{"DynamoDB provisioned, write unit hours", units.writes * price.MonthHours, units.writes * price.MonthHours * price.WriteHours},
-		{"DynamoDB provisioned, read unit hours", units.reads * price.MonthHours, units.reads * price.MonthHours * price.ReadHours},
-		{"DynamoDB read units, of API keys", keys, keys / price.Million * price.Reads},
-	}
-}
-
-// capacityUnits are all units that are provisioned, in whole ones for each table and index. The table of API keys is on demand.
-func capacityUnits(p Plan) (units struct{ writes, reads float64 }) {
-	has := func(used float64) float64 { return atLeastOne(used / p.Traffic.Utilisation) }
-	for i, of := range p.Tables {
-		if i == paymentsTable {
-			of.Reads -= p.Paths[authorizerPath].Reads
-		}
-		units.writes, units.reads = units.writes+has(of.Writes), units.reads+has(of.Reads)
-	}
-	for _, of := range p.Indexes { // queried by the runs of sweep and drift job only: a unit, as the least there is
-		units.writes, units.reads = units.writes+has(of.Writes), units.reads+1
-	}
-	return units
 }
 
 // whole rounds up what is not negative, but not what only binary fractions make more than whole.

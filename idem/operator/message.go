@@ -27,9 +27,10 @@ func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.O
 	})
 }
 
-// Close cancels a message of which nothing happened, and fails its operation.
+// Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
+// final answer keeps it.
 func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "close", id, "cancel it, and fail its operation", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+	return d.onMessage(ctx, "close", id, "cancel it; its operation fails, after what undoes earlier steps", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
 		return string(storage.MessageCancelled), d.closer.Close(ctx, id, seen)
 	})
 }

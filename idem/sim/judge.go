@@ -64,13 +64,14 @@ func unhurt(processes []*process) bool {
 	return !slices.ContainsFunc(processes, func(p *process) bool { return p.dead.Load() || p.hurt.Load() })
 }
 
-// noteMessageEffect counts an effect that the provider has just made, or made again under another key.
-func (w *world) noteMessageEffect(m storage.Message) {
+// effected counts an effect that the provider has just made for a message, and has it tell of it. Called with the lock held.
+func (w *world) effected(m storage.Message) {
 	w.judge.effects[m.Topic+" of "+string(m.Payload)] = w.provider.has(string(m.ID))
 	w.judgeEffect(m.Topic + " of " + string(m.Payload))
 	if k := w.key(string(m.Payload)); k.nothing {
 		w.broken("I1: %s has an effect after its client was told that nothing had happened", k.name)
 	}
+	w.webhook(m)
 }
 
 // noteEffect counts what a wrapped handler made.
@@ -215,7 +216,7 @@ func (w *world) judgeEnd() {
 	successes := 0
 	for _, k := range w.keys {
 		w.judgeKey(k)
-		if k.kind == atomic_ || k.kind == optimistic {
+		if k.kind == atomicWrite || k.kind == optimistic {
 			successes += len(w.memory.Row(k.written()))
 		}
 	}

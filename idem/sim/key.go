@@ -18,7 +18,7 @@ import (
 type kind string
 
 const (
-	atomic_         kind = "sim.atomic"
+	atomicWrite     kind = "sim.atomic"
 	optimistic      kind = "sim.optimistic"
 	deferredKeys    kind = "sim.deferred.keys"
 	deferredLookUp  kind = "sim.deferred.lookup"
@@ -34,12 +34,12 @@ const (
 )
 
 var kinds = []kind{
-	atomic_, optimistic, deferredKeys, deferredLookUp, deferredNothing, inlineKeys, inlineNothing, chain, inlineChain,
+	atomicWrite, optimistic, deferredKeys, deferredLookUp, deferredNothing, inlineKeys, inlineNothing, chain, inlineChain,
 	wrappedOperator, wrappedProbed, wrappedReleased, wrappedSafe,
 }
 
 func (k kind) wrapped() bool { return strings.HasPrefix(string(k), "sim.wrapped") }
-func (k kind) leased() bool  { return k.wrapped() || k == atomic_ } // no two of its handlers run at once
+func (k kind) leased() bool  { return k.wrapped() || k == atomicWrite } // no two of its handlers run at once
 func (k kind) inline() bool  { return strings.HasPrefix(string(k), "sim.inline") }
 func (k kind) chained() bool { return strings.HasSuffix(string(k), "chain") }
 
@@ -61,7 +61,7 @@ func (k kind) topic() string {
 func (k kind) operation() idem.Operation {
 	operation := idem.Operation{Name: string(k), Kind: idem.KindDeferred, Policy: idem.IETF()}
 	switch k {
-	case atomic_:
+	case atomicWrite:
 		operation.Kind = idem.KindAtomic
 	case optimistic:
 		operation.Kind = idem.KindOptimistic
@@ -143,7 +143,7 @@ func (k *key) handler(p *process) idem.Handler {
 			return idem.Response{Status: 503}, nil
 		}
 		tx.Write(add(k.written()))
-		if k.kind == atomic_ || k.kind == optimistic {
+		if k.kind == atomicWrite || k.kind == optimistic {
 			tx.Write(w.shared()...)
 		}
 		if topic := k.kind.topic(); topic != "" {

@@ -58,7 +58,7 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 		p.die()
 		return p.stay(ctx, run)
 	case frozenBefore:
-		p.freeze(w.between(name+" freeze", time.Second, w.freezeMax()))
+		p.freezeFor(name)
 		p.thaw()
 	}
 	if ctx.Err() != nil { // the last check before the wire
@@ -81,7 +81,7 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 	case requestLate, diedLate:
 		landing = w.between(name+" late", time.Second, time.Minute)
 		if !reads[call] {
-			w.go_(func() { _ = land() })
+			w.spawn(func() { _ = land() })
 		}
 		if wrong == diedLate {
 			p.die()
@@ -94,7 +94,7 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 		return p.reply(ctx, name, wrong, err, run)
 	}
 	landed := make(chan error, 1)
-	w.go_(func() { landed <- land() })
+	w.spawn(func() { landed <- land() })
 	select {
 	case err := <-landed:
 		return p.reply(ctx, name, wrong, err, run)
@@ -125,7 +125,7 @@ func (p *process) reply(ctx context.Context, name string, wrong int, err error, 
 	case replyLost:
 		return p.wait(ctx, name)
 	case frozenAfter:
-		p.freeze(w.between(name+" freeze", time.Second, w.freezeMax()))
+		p.freezeFor(name)
 	}
 	time.Sleep(w.between(name+" back", time.Millisecond, 40*time.Millisecond))
 	p.thaw()

@@ -17,7 +17,7 @@ func (w *world) webhook(m storage.Message) {
 	if m.Topic == withNothing || w.oneOf(name, 3) != 0 {
 		return
 	}
-	w.go_(func() {
+	w.spawn(func() {
 		for try := 1; try <= 4; try++ {
 			who := fmt.Sprintf("%s, try %d", name, try)
 			select {
@@ -41,7 +41,7 @@ func (w *world) invoke(role, who string, work func(ctx context.Context, p *proce
 	p := w.start(role)
 	ctx, cancel := context.WithTimeout(acting(context.Background(), who), time.Minute)
 	done := make(chan error, 1)
-	w.go_(func() {
+	w.spawn(func() {
 		defer cancel()
 		done <- work(ctx, p)
 	})

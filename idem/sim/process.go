@@ -115,6 +115,11 @@ func (p *process) freeze(d time.Duration) {
 	p.frozen.Store(time.Now().Add(d).UnixNano())
 }
 
+// freezeFor freezes the process for as long as the name of a call decides.
+func (p *process) freezeFor(name string) {
+	p.freeze(p.between(name+" freeze", time.Second, freezeMax))
+}
+
 // thaw waits for as long as the process is frozen.
 func (p *process) thaw() {
 	for until := p.frozen.Load(); until > time.Now().UnixNano(); until = p.frozen.Load() {
@@ -151,7 +156,7 @@ func (p *process) serve(k *key, who string, patience time.Duration) answer {
 	}
 	got := make(chan answer, 1)
 	w.served(k, p)
-	w.go_(func() {
+	w.spawn(func() {
 		defer cancel()
 		var a answer
 		a.result, a.err = p.routes[string(k.kind)].Do(ctx, k.request(), k.handler(p))
@@ -160,7 +165,7 @@ func (p *process) serve(k *key, who string, patience time.Duration) answer {
 		}
 	})
 	if w.mood.kills {
-		w.go_(func() {
+		w.spawn(func() {
 			select {
 			case <-time.After(limit):
 				p.die()

@@ -63,85 +63,110 @@ var callFaultNames = [...]string{
 
 var errProvider = errors.New("sim: the provider gave no answer")
 
+// call is one call to the provider on its way.
+type call struct {
+	*process
+	name string
+	// wrong is what goes wrong with it.
+	wrong int
+	// arrive has the provider judge and execute it.
+	arrive func(after time.Duration)
+}
+
 // ask is one call to the provider. effect is made once the request has arrived; what is declined makes none.
 func (p *process) ask(ctx context.Context, name string, declined bool, effect func()) outbox.Outcome {
 	w := p.world
 	if w.over.Load() {
 		return outbox.Ambiguous{Cause: errProvider}
 	}
-	name = w.numbered(actor(ctx, p.name) + " calls " + name)
+	c := call{process: p, name: w.numbered(actor(ctx, p.name) + " calls " + name), wrong: nothingWrong}
 	p.thaw()
 	if p.dead.Load() {
 		_ = p.stay(ctx, nil)
 		return outbox.Ambiguous{Cause: errProvider}
 	}
-	wrong := nothingWrong
-	if way := w.fault(name, w.mood.provider, len(w.mood.callFaults)); way > 0 {
-		wrong = w.mood.callFaults[way-1]
+	if way := w.fault(c.name, w.mood.provider, len(w.mood.callFaults)); way > 0 {
+		c.wrong = w.mood.callFaults[way-1]
 	}
-	w.say("%s%s", name, spaced(callFaultNames[wrong]))
-	if wrong == calledAfterFreeze {
-		p.freeze(w.between(name+" freeze", time.Second, w.freezeMax()))
-		p.thaw()
-	}
-	if ctx.Err() != nil || wrong == callUnsent { // the last check before the wire
-		return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
-	}
-	arrive := func(after time.Duration) {
+	w.say("%s%s", c.name, spaced(callFaultNames[c.wrong]))
+	c.arrive = func(after time.Duration) {
 		time.Sleep(after)
-		_ = w.land(name, func() error {
+		_ = w.land(c.name, func() error {
 			if !declined {
 				effect()
 			}
 			return nil
 		})
 	}
-	way := w.between(name+" there", 5*time.Millisecond, 900*time.Millisecond)
-	ambiguous := outbox.Ambiguous{Cause: errProvider}
-	switch wrong {
+	if failed := c.leave(ctx); failed != nil {
+		return failed
+	}
+	if declined {
+		return outbox.Declined{Reference: "declined", Evidence: []byte(`{"declined":true}`)}
+	}
+	return outbox.Delivered{Reference: c.name, Evidence: []byte(`{"made":true}`)}
+}
+
+// leave sends the call, and returns what its caller knows where the provider's answer does not arrive; nil where it does.
+func (c call) leave(ctx context.Context) outbox.Outcome {
+	if c.wrong == calledAfterFreeze {
+		c.freezeFor(c.name)
+		c.thaw()
+	}
+	if ctx.Err() != nil || c.wrong == callUnsent { // the last check before the wire
+		return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
+	}
+	way := c.between(c.name+" there", 5*time.Millisecond, 900*time.Millisecond)
+	switch c.wrong {
 	case callThrottled:
 		return outbox.NotExecuted{Cause: errProvider}
 	case callRefused:
 		return outbox.Refused{Cause: errProvider}
 	case callNeverArrives:
-		_ = p.wait(ctx, name)
-		return ambiguous
-	case callIsLate, callersProcessDies:
-		w.go_(func() { arrive(w.between(name+" late", 2*time.Second, longestRequest)) })
-		if wrong == callersProcessDies {
-			p.die()
-			_ = p.stay(ctx, nil)
-			return ambiguous
-		}
-		_ = p.wait(ctx, name)
-		return ambiguous
+		return c.unanswered(ctx)
 	case callHasNoReply:
-		arrive(way)
-		_ = p.wait(ctx, name)
-		return ambiguous
+		c.arrive(way)
+		return c.unanswered(ctx)
+	case callIsLate, callersProcessDies:
+		c.spawn(func() { c.arrive(c.between(c.name+" late", 2*time.Second, longestRequest)) })
+		if c.wrong == callersProcessDies {
+			c.die()
+			_ = c.stay(ctx, nil)
+		}
+		return c.unanswered(ctx)
 	}
+	return c.answered(ctx, way)
+}
+
+// unanswered waits for an answer that does not come.
+func (c call) unanswered(ctx context.Context) outbox.Outcome {
+	if !c.dead.Load() {
+		_ = c.wait(ctx, c.name)
+	}
+	return outbox.Ambiguous{Cause: errProvider}
+}
+
+// answered waits for the answer, which its caller may have no time for.
+func (c call) answered(ctx context.Context, way time.Duration) outbox.Outcome {
 	landed := make(chan struct{})
-	w.go_(func() { arrive(way); close(landed) })
+	c.spawn(func() { c.arrive(way); close(landed) })
 	select {
 	case <-landed:
 	case <-ctx.Done():
-		return ambiguous
+		return outbox.Ambiguous{Cause: errProvider}
 	}
-	if wrong == answeredIntoFreeze {
-		p.freeze(w.between(name+" freeze", time.Second, w.freezeMax()))
+	if c.wrong == answeredIntoFreeze {
+		c.freezeFor(c.name)
 	}
-	time.Sleep(w.between(name+" back", time.Millisecond, 300*time.Millisecond))
-	p.thaw()
-	if p.dead.Load() {
-		_ = p.stay(ctx, nil)
+	time.Sleep(c.between(c.name+" back", time.Millisecond, 300*time.Millisecond))
+	c.thaw()
+	if c.dead.Load() {
+		_ = c.stay(ctx, nil)
 	}
-	if declined {
-		return outbox.Declined{Reference: "declined", Evidence: []byte(`{"declined":true}`)}
-	}
-	return outbox.Delivered{Reference: name, Evidence: []byte(`{"made":true}`)}
+	return nil
 }
 
-// longestRequest is how long a request may be on its way. Shorter than what the configuration says by a margin for nothing.
+// longestRequest is how long a request may be on its way: a second less than Config.LongestRequest, for the way back.
 const longestRequest = 59 * time.Second
 
 func spaced(text string) string {

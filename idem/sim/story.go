@@ -38,10 +38,10 @@ func tell(t *testing.T, seed uint64, only []string, lines bool) (story Story) {
 
 // play lets everybody act, until nothing can happen any more but by a person.
 func (w *world) play() {
-	w.go_(w.deliverWakeUps)
+	w.spawn(w.deliverWakeUps)
 	for _, k := range w.keys {
 		for n := range 1 + w.oneOf("clients of "+k.name, 2) {
-			w.go_(func() { w.client(k, n+1) })
+			w.spawn(func() { w.client(k, n+1) })
 		}
 	}
 	w.scheduled()
@@ -84,9 +84,9 @@ func (w *world) scheduled() {
 	for round := 1; time.Since(beginning) < storyLasts; round++ {
 		name := fmt.Sprintf("round %d", round)
 		time.Sleep(w.between(name, period, period+period/4))
-		w.go_(func() { w.run("sweep", name, (*outbox.Runner).Sweep) })
+		w.spawn(func() { w.run("sweep", name, (*outbox.Runner).Sweep) })
 		if w.fault(name+" reconciles beside itself", w.mood.wakeUps, 1) != nothingWrong {
-			w.go_(func() { w.run("second reconcile", name, (*outbox.Runner).Reconcile) })
+			w.spawn(func() { w.run("second reconcile", name, (*outbox.Runner).Reconcile) })
 		}
 		w.run("reconcile", name, (*outbox.Runner).Reconcile)
 		w.expire()
@@ -175,7 +175,7 @@ func (w *world) deliverWakeUps() {
 	for {
 		select {
 		case hint := <-w.queue:
-			w.go_(func() { w.deliver(hint) })
+			w.spawn(func() { w.deliver(hint) })
 		case <-w.end:
 			return
 		}

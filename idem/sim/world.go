@@ -10,7 +10,6 @@ import (
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
-	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // beginning is when every story begins: after what any emulator's TTL would remove.
@@ -101,8 +100,8 @@ func (w *world) weather(usual int) int {
 	return usual / 2
 }
 
-// freezeMax is the longest freeze: shorter than what the configuration allows for by less than a call takes.
-func (w *world) freezeMax() time.Duration { return 55 * time.Second }
+// freezeMax is the longest freeze: less than Config.FreezeAllowance by what a call takes.
+const freezeMax = 55 * time.Second
 
 // numberOf keys that a story has.
 const numberOfKeys = 3
@@ -131,8 +130,8 @@ func (w *world) must(err error) {
 	}
 }
 
-// go_ starts a goroutine that the story waits for in the end.
-func (w *world) go_(f func()) {
+// spawn starts a goroutine that the story waits for in the end.
+func (w *world) spawn(f func()) {
 	w.background.Add(1)
 	go func() {
 		defer w.background.Done()
@@ -195,10 +194,4 @@ func short(id string) string {
 		id, end = id[:at], id[at:]
 	}
 	return id[:min(6, len(id))] + end
-}
-
-// effected notes that a message had its effect. Called with the lock held.
-func (w *world) effected(m storage.Message) {
-	w.noteMessageEffect(m)
-	w.webhook(m)
 }

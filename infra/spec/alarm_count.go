@@ -60,7 +60,7 @@ var counts = []Count{
 	},
 	{
 		ID: "MessageGone", Metric: metric.OutboxMessageGone, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
-		Description: "The provider answered about a message that is not in the outbox table: rows were lost, or the answer belongs to another deployment.",
+		Description: "The provider answered about a message that is not in the outbox table, or an operation waits for one: rows were lost, or the answer belongs to another deployment.",
 	},
 	{
 		ID: "EvidenceLate", Metric: metric.OutboxEvidenceLate, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
