@@ -12,8 +12,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// ErrNotFound: there is neither a record nor a message of that name. They may have expired, and been removed.
-var ErrNotFound = errors.New("operator: there is no such operation")
+// ErrNotFound: there is neither a record nor a message of that name, nor what else a [Task] is about. They may have expired, and been
+// removed.
+var ErrNotFound = errors.New("operator: nothing of that name is stored")
 
 // Story is everything that is known of an operation: no stored body, no payload, no key.
 type Story struct {
