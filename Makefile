@@ -10,7 +10,7 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,14 +40,20 @@ invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 	@$(STACK) build --arch $(ARCH)
 
-test: stack ## lint, unit, store and infra tests, the protocol explored, end-to-end tests on each emulator
+test: stack ## everything that proves the project: lint, unit, store, race and infra tests, the protocol explored, end-to-end tests on each emulator
 	@$(STACK) test
 
-test-unit: ## tests of the library, functions, localstack, bench and examples, the store's on dynoxide
-	@go test ./... ./bench/... ./docs/examples/... ./functions/... ./localstack/...
+test-fast: stack ## what to run while one writes: gofmt, vet, the tests of the library and the functions without the long ones
+	@$(STACK) test fast
 
-test-store: stack ## unit and store tests, the store's on dynoxide and DynamoDB Local
+test-whole: stack ## everything on everything, for nights and releases: about two hours
+	@$(STACK) test --whole
+
+test-unit: stack ## unit and store tests of every module but infra, the store's on dynoxide and DynamoDB Local
 	@$(STACK) test unit
+
+test-race: stack ## the library's tests with the race detector
+	@$(STACK) test race
 
 test-infra: stack ## tests of the CDK app: assertions, cfn-lint and cdk-nag on its templates
 	@$(STACK) test infra

@@ -311,12 +311,8 @@ func (c *chaos) check(id idem.MessageID) error {
 }
 
 func TestAnySchedule(t *testing.T) {
-	seeds := uint64(600)
-	if testing.Short() {
-		seeds = 200
-	}
 	ends := map[string]int{}
-	for seed := range seeds {
+	for seed := range outbox.Sized[uint64](600, 150) {
 		c := newChaos(t, seed)
 		c.run()
 		for _, id := range c.ids {

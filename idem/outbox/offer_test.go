@@ -340,7 +340,7 @@ func TestAQueueThatIsDownLosesNothing(t *testing.T) {
 // Where the process dies between listing, offering and keeping its place, or the place can't be kept, messages are offered again,
 // and none is skipped.
 func TestASweepThatDiesWhileItOffersSkipsNothing(t *testing.T) {
-	for dies := range 12 {
+	for dies := range outbox.Sized(12, 3) {
 		w, g, ids := backlog(t, 1, 2200, 4000)
 		left := 23 * dies
 		g.before = func() {

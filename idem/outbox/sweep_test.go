@@ -251,7 +251,7 @@ func TestOffersThatFillEveryRunKeepNoReminderFromIt(t *testing.T) {
 		w.ok(err)
 		runner, err := outbox.NewRunner(worker, nil, nil)
 		w.ok(err)
-		for range 2000 {
+		for range outbox.Sized(2000, 600) {
 			w.accept()
 		}
 		w.accept(func(m *storage.Message) { m.State, m.SweepAt = storage.MessageDead, time.Now() })

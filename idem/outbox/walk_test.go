@@ -432,7 +432,7 @@ func (n *noted) wantRun(t *testing.T, ctx context.Context) {
 
 // However little fits into a run that is over in time, and though no run ever comes to the end: everything is looked at.
 func TestAWalkWhoseRunsAreAlwaysTooShortStarvesNothing(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range Sized[uint64](200, 20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			x, total := &index{}, 0

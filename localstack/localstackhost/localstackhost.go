@@ -205,6 +205,7 @@ func Command(directory, state, temporary string, port int) (*exec.Cmd, error) {
 		"DISABLE_EVENTS=1", "SKIP_SSL_CERT_DOWNLOAD=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0", "PYTHONUNBUFFERED=1",
 		"DYNAMODB_IN_MEMORY=1", "PROVIDER_OVERRIDE_DYNAMODB=v2", "PROVIDER_OVERRIDE_DYNAMODBSTREAMS=v2",
 		"CFN_IGNORE_UNSUPPORTED_RESOURCE_TYPES=1", "AWS_EC2_METADATA_DISABLED=true",
+		"JAVA_TOOL_OPTIONS=-XX:+UseSerialGC -XX:TieredStopAtLevel=1", // its DynamoDB lives for minutes: see dynamoDBLocalCommand
 		// A mapping is one thread, which takes one batch and waits for its function. By default it then pauses for a second,
 		// and after empty polls for up to 15.
 		"LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.5", "LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=1",

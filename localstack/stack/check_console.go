@@ -13,7 +13,7 @@ import (
 // console runs the tests of the console that need a browser.
 func (c *Check) console(ctx context.Context) error {
 	if err := c.chromium(ctx); errors.Is(err, localtool.ErrNoChromium) {
-		c.leftOut = append(c.leftOut, "the console in a browser ("+err.Error()+")")
+		c.leaveOut("the console in a browser (" + err.Error() + ")")
 		return nil
 	} else if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -125,6 +126,9 @@ func (a *accident) paid() {
 	a.inner.PutRow(w.Key, w.Apply(nil))
 }
 
+// silent keeps hundreds of thousands of accidents from writing a gigabyte of log lines that nobody reads.
+var silent = slog.New(slog.DiscardHandler)
+
 // begin starts a process.
 func (a *accident) begin(c cut) *life {
 	l := &life{accident: a, cut: c, begun: a.clock.Now()}
@@ -139,7 +143,7 @@ func (a *accident) begin(c cut) *life {
 	for i := range all {
 		all[i].Call = l.call
 	}
-	topics, err := outbox.NewTopics(outbox.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random, SweepConcurrency: 1}, all...)
+	topics, err := outbox.NewTopics(outbox.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random, SweepConcurrency: 1, Logger: silent}, all...)
 	if err != nil {
 		panic(err)
 	}
@@ -149,7 +153,7 @@ func (a *accident) begin(c cut) *life {
 	if l.runner, err = outbox.NewRunner(l.worker, nil, nil); err != nil {
 		panic(err)
 	}
-	if l.api, err = newApp(store, cutLedger{l}, l.worker, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random}); err != nil {
+	if l.api, err = newApp(store, cutLedger{l}, l.worker, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random, Logger: silent}); err != nil {
 		panic(err)
 	}
 	return l

@@ -2,7 +2,6 @@ package payments_test
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,7 +43,7 @@ func transferTo(b *testing.B, partitions int) {
 			b.Fatal(err)
 		}
 	}
-	app, err := newApp(faulty.New(on.store), on.ledger, nil, idem.Config{Now: clock.Now, Pause: clock.Pause, Logger: slog.New(slog.DiscardHandler)})
+	app, err := newApp(faulty.New(on.store), on.ledger, nil, idem.Config{Now: clock.Now, Pause: clock.Pause, Logger: silent})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -133,7 +132,7 @@ func newApp(store *faulty.Store, ledger payments.Ledger, worker *outbox.Worker, 
 	}
 	config := payments.Config{
 		Engine: engine, Ledger: ledger, Messages: store, Identify: identity.Function(callers{}), Retention: 24 * time.Hour, BodyBytesMax: 256 << 10,
-		Logger: slog.New(slog.DiscardHandler),
+		Logger: silent,
 	}
 	if worker != nil {
 		if config.Inline, err = outbox.NewInline(worker); err != nil {

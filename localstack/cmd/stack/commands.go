@@ -122,7 +122,8 @@ func (c buildCommand) Run(s call) error {
 }
 
 type testCommand struct {
-	Parts []stack.Part `arg:"" optional:"" enum:"lint,unit,prove,infra,e2e" help:"Which; all without any."`
+	Parts []stack.Part `arg:"" optional:"" enum:"fast,lint,unit,race,prove,infra,e2e" help:"Which; all but fast without any."`
+	Whole bool         `help:"Everything on everything: the race detector at full size, each store test on DynamoDB Local, each end-to-end test on both emulators, all runbooks. Hours, for nights and releases."`
 }
 
 // Run fails where a check does, and with CI=true where one can't run.
@@ -131,8 +132,12 @@ func (c testCommand) Run(s call) error {
 	if len(parts) == 0 {
 		parts = stack.AllParts()
 	}
-	check := stack.Check{Root: s.root, Strict: stack.Strict(), Out: s.out, Rehearse: func(ctx context.Context, on *stack.Stack) error {
-		return rehearse(ctx, s.root, s.out, on, rehearsal.Short()...)
+	runbooks := rehearsal.Short
+	if c.Whole {
+		runbooks = rehearsal.Names
+	}
+	check := stack.Check{Root: s.root, Strict: stack.Strict(), Whole: c.Whole, Out: s.out, Rehearse: func(ctx context.Context, on *stack.Stack) error {
+		return rehearse(ctx, s.root, s.out, on, runbooks()...)
 	}}
 	return check.Run(s.ctx, parts...)
 }

@@ -1,0 +1,85 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/idem-go/idem-aws/localstack/emulator"
+	"github.com/idem-go/idem-aws/localstack/localstackhost"
+)
+
+// e2e runs the end-to-end tests on each emulator.
+func (c *Check) e2e(ctx context.Context) error {
+	if tests, _ := filepath.Glob(filepath.Join(c.Root, "localstack", "e2e", "*_test.go")); len(tests) == 0 {
+		c.leaveOut("end-to-end tests (there are none in localstack/e2e)")
+		return nil
+	}
+	first := suite{emulator: Ministack, name: "ministack", deploys: true, killLoop: true, rehearse: true}
+	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
+	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs", deploys: c.Whole}
+	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
+		c.leaveOut("end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
+		second.emulator, second.name = Ministack, "ministack-sqs"
+	}
+	return sideBySide(func() error { return c.e2eOn(ctx, first) }, func() error { return c.e2eOn(ctx, second) })
+}
+
+// deployments are the end-to-end tests that build and deploy a stack of a team's own: minutes of compiling, which the emulator
+// that they run on changes little of.
+const deployments = "^Test(StartPageDeploysAndReplays|OwnStackReplaysAndDelivers|SAMTemplateReplaysAndDelivers)$"
+
+// suite is a stack that the end-to-end tests run on.
+type suite struct {
+	emulator   Emulator
+	name       string
+	encryption bool
+	outbox     string
+	// deploys has the tests run that deploy stacks of a team's own beside the application.
+	deploys bool
+	// killLoop has the kill loop run there, too.
+	killLoop bool
+	// rehearse has runbooks rehearsed there at the end.
+	rehearse bool
+}
+
+// e2eOn brings up a stack of its own, beside any that a person runs, tests it and takes it down whatever happened.
+func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
+	state := filepath.Join(".local", "test-"+on.name)
+	s, err := New(Options{
+		Root: c.Root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: on.emulator, FaultProxy: true,
+		Traces: true, Encryption: on.encryption, Outbox: on.outbox,
+		Contexts: map[string]string{"retainTables": strconv.FormatBool(on.rehearse)},
+	}, c.Out)
+	if err != nil {
+		return err
+	}
+	if err := s.Down(ctx); err != nil { // what a killed run may have left
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Down(context.WithoutCancel(ctx))) }()
+	if err := s.Up(ctx); err != nil {
+		return err
+	}
+	others := killLoop
+	if !emulator.SchemathesisTool().Installed(c.Root) {
+		c.leaveOut(fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on.name))
+		others += "|^TestAPIKeepsToItsDocument$"
+	}
+	if !on.deploys {
+		others += "|" + deployments
+	}
+	err = c.Out.Step("end-to-end tests on "+on.name, func() error {
+		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}
+		return c.count(goTest(ctx, c.Root, environment, "-tags", "e2e", "-count=1", "-timeout", "20m", "-skip", others, "./localstack/e2e/..."))
+	})
+	if on.killLoop && ctx.Err() == nil {
+		err = errors.Join(err, c.killLoopOn(ctx, s, on))
+	}
+	if on.rehearse && ctx.Err() == nil {
+		err = errors.Join(err, c.Out.Step("runbooks rehearsed on "+on.name, func() error { return c.Rehearse(ctx, s) }))
+	}
+	return err
+}

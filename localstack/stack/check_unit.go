@@ -1,0 +1,83 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
+	"github.com/idem-go/idem-aws/localstack/emulator"
+)
+
+// crashes is a test of a hundred thousand runs, each in one goroutine: the race detector would find nothing there, and take
+// minutes for it.
+const crashes = "^TestCrashAtEveryCall$"
+
+// hanging are tests of how long one tenant waits beside another: they tell nothing of a store.
+const hanging = "ThatHangAreTheirTenantsAlone$"
+
+// calm is the environment of tests that allocate much and keep little: the collector would take a third of their time.
+var calm = []string{"GOGC=400"}
+
+// storeTests are the packages whose tests the second DynamoDB emulator has something to say about: the contract of the store, of
+// quotas, of sealed records and of the application's own rows.
+var storeTests = []string{"./idem/dynamo", "./idem/seal", "./idem/cache", "./idem/quota/dynamoquota", "./functions/internal/apikey", "./functions/internal/payments"}
+
+// fast is told in the comment of Fast.
+func (c *Check) fast(ctx context.Context) error {
+	own := packages(".", "functions")
+	return errors.Join(
+		c.Out.Step("gofmt", func() error { return c.formatted(ctx) }),
+		c.Out.Step("go vet of the library and the functions", func() error {
+			return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, own...)...)
+		}),
+		c.Out.Step("tests of the library and the functions, in memory and on dynoxide", func() error {
+			return c.count(goTest(ctx, c.Root, calm, append([]string{"-short", "-skip", crashes}, own...)...))
+		}),
+	)
+}
+
+// unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed.
+func (c *Check) unit(ctx context.Context) error {
+	others := crashes
+	if !emulator.MkDocsTool().Installed(c.Root) {
+		c.leaveOut("the documentation site (it needs Python 3.11)")
+		others += "|^TestSite"
+	}
+	err := c.Out.Step("unit and store tests on dynoxide", func() error {
+		return c.count(goTest(ctx, c.Root, calm, append([]string{"-skip", others}, packages(unitModules()...)...)...))
+	})
+	return errors.Join(err, c.dynamoDBLocal(ctx), c.Out.Step("the application, crashing at every call", func() error {
+		return c.count(goTest(ctx, c.Root, calm, "-run", crashes, "./functions/internal/payments"))
+	}), c.console(ctx))
+}
+
+// dynamoDBLocal runs the store's tests on AWS's own emulator.
+func (c *Check) dynamoDBLocal(ctx context.Context) error {
+	if !emulator.DynamoDBLocalTool().Installed(c.Root) {
+		c.leaveOut("store tests on DynamoDB Local (they need Java 17 and Maven)")
+		return nil
+	}
+	tested := storeTests
+	if c.Whole {
+		tested = packages(unitModules()...)
+	}
+	return c.Out.Step("store tests on "+localtool.DynamoDBLocal, func() error {
+		environment := append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...)
+		return c.count(goTest(ctx, c.Root, environment, append([]string{"-skip", crashes + "|" + hanging}, tested...)...))
+	})
+}
+
+// race runs the library's tests with the race detector, the longest of them at a smaller size, because it is ten times as slow.
+// The detector needs a C compiler.
+func (c *Check) race(ctx context.Context) error {
+	if exec.CommandContext(ctx, "gcc", "--version").Run() != nil {
+		c.leaveOut("the race detector (it needs gcc)")
+		return nil
+	}
+	arguments := []string{"-race", "-short", "./idem/..."}
+	if c.Whole {
+		arguments = append([]string{"-race", "-skip", crashes}, packages(unitModules()...)...)
+	}
+	return c.Out.Step("tests with the race detector", func() error { return c.count(goTest(ctx, c.Root, nil, arguments...)) })
+}
