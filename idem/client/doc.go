@@ -15,6 +15,8 @@
 //
 // A [Journal] keeps the keys of named operations ([WithOperation]) across restarts. The caller ends an operation by
 // [Transport.Done] once it has kept the answer; before that a crash loses nothing, since the same key gets the same answer.
+// Several callers may use one operation at once, in several processes too: they have one key, and the server executes one of
+// their requests.
 //
 // net/http's own transport repeats a request by itself when a reused connection breaks, because it carries a key.
 // With a server that honours the key that is safe; still, requests with a body are sent so that it

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,16 +12,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 // FileJournal is a journal in a directory, one file for each operation. It survives the process and, as far as the disk
 // does what fsync asks for, the machine. Several processes on one machine may share a directory; one on a network file
 // system must have hard links and a working fsync. The files hold operation ids and keys in the clear, for their owner
-// alone to read.
+// alone to read. A line break at a file's end says that a second caller has the entry, too.
 type FileJournal struct {
 	dir        string
 	entriesMax int
+	// link is os.Link, unless a test does something before.
+	link func(from, to string) error
 }
 
 // fileEntry is a file's content.
@@ -41,14 +45,21 @@ func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("client: open the journal: %w", err)
-	}
-	j := &FileJournal{dir: dir, entriesMax: most}
-	if err := j.sync(); err != nil {
+	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link}
+	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("client: open the journal: %w", err)
 	}
 	return j, nil
+}
+
+func (j *FileJournal) open() error {
+	if err := makeDurable(j.dir); err != nil {
+		return err
+	}
+	if err := syncDirectory(j.dir); err != nil {
+		return err
+	}
+	return j.clean()
 }
 
 // Begin implements [Journal]. A file that can't be read is an error: a new key might execute again what the old one did.
@@ -56,20 +67,37 @@ func (j *FileJournal) Begin(ctx context.Context, operation string, fresh Entry) 
 	if err := ctx.Err(); err != nil {
 		return Entry{}, false, err
 	}
-	entry, err := j.read(operation)
+	entry, err := j.resume(operation)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = j.write(operation, fresh)
 		if err == nil {
 			return fresh, false, nil
 		}
 		if errors.Is(err, fs.ErrExist) { // another process was faster
-			entry, err = j.read(operation)
+			entry, err = j.resume(operation)
 		}
 	}
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("client: journal: %w", err)
 	}
 	return entry, true, nil
+}
+
+// Alone implements [Journal].
+func (j *FileJournal) Alone(_ context.Context, operation, key string) (bool, error) {
+	file, err := os.Open(j.path(operation))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // another caller has ended it
+	}
+	if err != nil {
+		return false, fmt.Errorf("client: journal: %w", err)
+	}
+	defer file.Close()
+	entry, shared, err := readEntry(file, operation)
+	if err != nil {
+		return false, fmt.Errorf("client: journal: %w", err)
+	}
+	return entry.Key == key && !shared, nil
 }
 
 // Done implements [Journal].
@@ -79,7 +107,7 @@ func (j *FileJournal) Done(_ context.Context, operation string) error {
 		return nil
 	}
 	if err == nil {
-		err = j.sync()
+		err = syncDirectory(j.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("client: journal: %w", err)
@@ -93,22 +121,36 @@ func (j *FileJournal) path(operation string) string {
 	return filepath.Join(j.dir, hex.EncodeToString(sum[:])+".json")
 }
 
-func (j *FileJournal) read(operation string) (Entry, error) {
-	file, err := os.Open(j.path(operation))
+// resume reads an entry that is there, and tells its first caller that there is a second one. The mark is not synced: the
+// first caller does not outlive the machine either.
+func (j *FileJournal) resume(operation string) (Entry, error) {
+	file, err := os.OpenFile(j.path(operation), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return Entry{}, err
 	}
 	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, fileBytesMax))
+	entry, shared, err := readEntry(file, operation)
+	if err == nil && !shared {
+		_, err = file.WriteString("\n")
+	}
 	if err != nil {
 		return Entry{}, err
 	}
+	// The one who wrote it may not have got to this: what is used must be durable.
+	return entry, syncDirectory(j.dir)
+}
+
+// readEntry reads a file's entry, and whether a second caller has it.
+func readEntry(file *os.File, operation string) (Entry, bool, error) {
+	raw, err := io.ReadAll(io.LimitReader(file, fileBytesMax))
+	if err != nil {
+		return Entry{}, false, err
+	}
 	var kept fileEntry
 	if err := json.Unmarshal(raw, &kept); err != nil || kept.Operation != operation || kept.Key == "" {
-		return Entry{}, fmt.Errorf("%s is not the operation's entry", filepath.Base(file.Name()))
+		return Entry{}, false, fmt.Errorf("%s is not the operation's entry", filepath.Base(file.Name()))
 	}
-	// The one who wrote it may not have got to this: what is used must be durable.
-	return Entry{Key: kept.Key, FirstSent: kept.FirstSent, GivenAt: kept.GivenAt}, j.sync()
+	return Entry{Key: kept.Key, FirstSent: kept.FirstSent, GivenAt: kept.GivenAt}, bytes.HasSuffix(raw, []byte("\n")), nil
 }
 
 // write keeps an entry that is not there yet: written and synced beside, then linked into place. A rename would overwrite
@@ -121,7 +163,7 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 	if err != nil {
 		return err
 	}
-	beside, err := os.CreateTemp(j.dir, "begin-*") // mode 0600
+	beside, err := os.CreateTemp(j.dir, besidePrefix+"*") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -133,32 +175,77 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 	if err = errors.Join(err, beside.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(beside.Name(), j.path(operation)); err != nil {
+	if err := j.link(beside.Name(), j.path(operation)); err != nil {
 		return err
 	}
-	return j.sync()
+	return syncDirectory(j.dir)
 }
 
-// room counts what is in the directory, with what a crash may have left half-written.
+// room counts the entries. What a crash left beside them does not count.
 func (j *FileJournal) room() error {
-	dir, err := os.Open(j.dir)
+	files, err := os.ReadDir(j.dir)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(j.entriesMax)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+	entries := 0
+	for _, file := range files {
+		if !strings.HasPrefix(file.Name(), besidePrefix) {
+			entries++
+		}
 	}
-	if len(names) >= j.entriesMax {
+	if entries >= j.entriesMax {
 		return ErrJournalFull
 	}
 	return nil
 }
 
-// sync makes the directory's names durable.
-func (j *FileJournal) sync() error {
-	dir, err := os.Open(j.dir)
+const (
+	// besidePrefix begins the names of files that are not linked into place yet.
+	besidePrefix = "begin-"
+	// besideAgeMax is more than a write takes. A process that was stopped for longer finds its file gone when it links it;
+	// nothing is sent then.
+	besideAgeMax = time.Hour
+)
+
+// clean removes what crashes left beside the entries.
+func (j *FileJournal) clean() error {
+	files, err := os.ReadDir(j.dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if !strings.HasPrefix(file.Name(), besidePrefix) {
+			continue
+		}
+		info, err := file.Info()
+		if err == nil && time.Since(info.ModTime()) > besideAgeMax {
+			err = os.Remove(filepath.Join(j.dir, file.Name()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // its writer, or another process, removed it
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDurable makes a directory and those above it that are missing. Each name is synced in the directory above.
+func makeDurable(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(dir)
+	if err := makeDurable(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDirectory(above)
+}
+
+// syncDirectory makes the directory's names durable.
+func syncDirectory(name string) error {
+	dir, err := os.Open(name)
 	if err != nil {
 		return err
 	}

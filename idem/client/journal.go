@@ -18,6 +18,10 @@ type Journal interface {
 	// returns. Of several callers at once, in several processes too, all get the same entry. resumed says that it was
 	// there already. An error means that the request is not sent; [ErrJournalFull] that no more is kept.
 	Begin(ctx context.Context, operation string, fresh Entry) (entry Entry, resumed bool, err error)
+	// Alone says whether the operation's entry still has the key, and no Begin has returned it as resumed. The caller that
+	// made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,
+	// too. An error counts as a no.
+	Alone(ctx context.Context, operation, key string) (bool, error)
 	// Done forgets an operation, durably. One that is not there is no error.
 	Done(ctx context.Context, operation string) error
 }
@@ -62,7 +66,13 @@ type MemoryJournal struct {
 	entriesMax int
 
 	mu      sync.Mutex
-	entries map[string]Entry
+	entries map[string]memoryEntry
+}
+
+type memoryEntry struct {
+	Entry
+	// shared says that a second caller got it.
+	shared bool
 }
 
 // NewMemoryJournal returns an empty journal for at most that many operations, 0 meaning [EntriesMaxDefault]. It returns an
@@ -72,21 +82,31 @@ func NewMemoryJournal(most int) (*MemoryJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &MemoryJournal{entriesMax: most, entries: make(map[string]Entry)}, nil
+	return &MemoryJournal{entriesMax: most, entries: make(map[string]memoryEntry)}, nil
 }
 
 // Begin implements [Journal].
 func (j *MemoryJournal) Begin(_ context.Context, operation string, fresh Entry) (Entry, bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if entry, ok := j.entries[operation]; ok {
-		return entry, true, nil
+	if kept, ok := j.entries[operation]; ok {
+		kept.shared = true
+		j.entries[operation] = kept
+		return kept.Entry, true, nil
 	}
 	if len(j.entries) >= j.entriesMax {
 		return Entry{}, false, ErrJournalFull
 	}
-	j.entries[operation] = fresh
+	j.entries[operation] = memoryEntry{Entry: fresh}
 	return fresh, false, nil
+}
+
+// Alone implements [Journal].
+func (j *MemoryJournal) Alone(_ context.Context, operation, key string) (bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	kept := j.entries[operation]
+	return kept.Key == key && !kept.shared, nil
 }
 
 // Done implements [Journal].

@@ -224,3 +224,37 @@ func TestJournalContradictions(t *testing.T) {
 	}
 	w.ran(1)
 }
+
+// The first caller learns of a second one, also of one that has ended the operation.
+func TestJournalTellsOfASecondCaller(t *testing.T) {
+	eachJournal(t, 0, func(t *testing.T, again func() client.Journal) {
+		ctx := t.Context()
+		begin := func(key string) {
+			t.Helper()
+			if _, _, err := again().Begin(ctx, "order-17", client.Entry{Key: key}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		alone := func(key string, want bool) {
+			t.Helper()
+			if got, err := again().Alone(ctx, "order-17", key); err != nil || got != want {
+				t.Errorf("alone with %s: %v, %v, want %v", key, got, err, want)
+			}
+		}
+		alone("a", false)
+		begin("a")
+		alone("a", true)
+		alone("b", false)
+		for range 3 {
+			begin("b")
+			alone("a", false)
+		}
+		if err := again().Done(ctx, "order-17"); err != nil {
+			t.Fatal(err)
+		}
+		alone("a", false)
+		begin("c")
+		alone("a", false)
+		alone("c", true)
+	})
+}

@@ -49,7 +49,7 @@ type (
 	sentKey struct{}
 	// sent is what a response's request was sent with, and whether nothing can have happened by it.
 	sent struct {
-		key     string
+		named
 		nothing bool
 	}
 )
@@ -71,6 +71,8 @@ type named struct {
 	firstSent time.Time
 	// resumed says that the key was used before, or may have been, perhaps by another process.
 	resumed bool
+	// journalled is the operation's id in the journal; "" where it is not there.
+	journalled string
 }
 
 // name finds or makes the key of a request: the caller's, the journal's, that of the request which was redirected here, or
@@ -79,6 +81,9 @@ func (t *Transport) name(req *http.Request) (named, error) {
 	key, err := t.given(req)
 	if err != nil {
 		return named{}, err
+	}
+	if from := sentWith(req.Response); from.nothing && from.key == key {
+		return from.named, nil // redirected here, and that is all that ever came of the key
 	}
 	op := named{key: key, resumed: key != ""}
 	if key == "" {
@@ -91,9 +96,6 @@ func (t *Transport) name(req *http.Request) (named, error) {
 		if op, err = t.begin(req.Context(), id, op, key != ""); err != nil {
 			return named{}, err
 		}
-	}
-	if from := sentWith(req.Response); from.nothing && from.key == op.key {
-		op.resumed = false // redirected here, and that is all that ever came of the key
 	}
 	op.line, err = t.line(op.key)
 	return op, err
@@ -127,7 +129,7 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 	if seen := entry.seen(); resumed && !seen.IsZero() && now.Sub(seen) > t.cfg.KeyAgeMax {
 		return op, &ExpiredError{Key: entry.Key, Age: now.Sub(seen)}
 	}
-	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed || given}, nil
+	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed || given, journalled: id}, nil
 }
 
 // given returns the key that the caller gave, "" for none.

@@ -77,6 +77,9 @@ type reaction struct {
 	// Cut ends the connection before an answer, after its head, or after half of its body; Hang never answers.
 	Cut  string `json:"cut"`
 	Hang bool   `json:"hang"`
+	// Meanwhile is a send of another process on the same journal, to a server of its own. It has ended before this reply, and
+	// its operation has the key of this one's unless it is Fresh.
+	Meanwhile *sent `json:"meanwhile"`
 }
 
 // want is the outcome: an answer or an error, all of whose fields must agree but those of an answer that are not set.
@@ -125,6 +128,8 @@ type server struct {
 	script   []reaction
 	arrivals []arrival
 	over     chan struct{}
+	// meanwhile runs another process's send.
+	meanwhile func(sent)
 }
 
 func newServer(t *testing.T) *server {
@@ -158,6 +163,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		w.WriteHeader(http.StatusTeapot)
 		return
+	}
+	if reply.Meanwhile != nil {
+		s.meanwhile(*reply.Meanwhile)
 	}
 	if reply.Hang {
 		select {
@@ -217,11 +225,27 @@ type trial struct {
 	server  *server
 	journal string
 	key     string // of the send before
+	others  []other
 }
 
-func newTrial(t *testing.T, sc scenario) *trial {
+// other is the send of another process, and what became of it.
+type other struct {
+	*trial
+	send sent
+	got  clients.Result
+	err  error
+}
+
+func newTrial(t *testing.T, c *clients.Client, sc scenario) *trial {
 	t.Helper()
 	tr := &trial{scenario: sc, server: newServer(t)}
+	tr.server.meanwhile = func(send sent) {
+		o := other{trial: &trial{scenario: sc, server: newServer(t), journal: tr.journal}, send: send}
+		var results map[string]clients.Result
+		results, o.err = c.Run(t.Context(), o.task(send))
+		o.got = results[sc.Name]
+		tr.others = append(tr.others, o)
+	}
 	tr.Options.BaseURL = strings.ReplaceAll(sc.Options.BaseURL, "{server}", tr.server.URL)
 	if sc.Journal || sc.Entry != nil {
 		tr.journal = t.TempDir()
@@ -306,6 +330,16 @@ func (tr *trial) check(t *testing.T, send sent, got clients.Result) {
 		t.Errorf("the key of the send before: %v, want %v", got.Key == tr.key, !send.Fresh)
 	}
 	tr.key = got.Key
+	for _, o := range tr.others {
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		o.check(t, o.send, o.got)
+		if (o.got.Key == got.Key) == o.send.Fresh {
+			t.Errorf("the key of the other process: %v, want %v", o.got.Key == got.Key, !o.send.Fresh)
+		}
+	}
+	tr.others = nil
 }
 
 // checkArrival demands that every request of an operation is the same.
@@ -412,7 +446,7 @@ func play(t *testing.T, c *clients.Client, all []scenario) {
 	var trials []*trial
 	for _, sc := range all {
 		if len(sc.Only) == 0 || slices.Contains(sc.Only, c.Name) {
-			trials = append(trials, newTrial(t, sc))
+			trials = append(trials, newTrial(t, c, sc))
 		}
 	}
 	for n := 0; len(trials) > 0; n++ {

@@ -85,7 +85,7 @@ func (s *sending) run() (*http.Response, error) {
 			return nil, s.ended(ctx, s.giveUp(ReasonCanceled, ctx.Err()))
 		}
 		if permanent(s.cause) {
-			return nil, s.ended(ctx, s.impossible())
+			return nil, s.ended(ctx, s.impossible(ctx))
 		}
 		pause, reason := s.budget.next(s.retryAfter)
 		if reason != "" {
@@ -109,7 +109,7 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	}
 	s.status, s.code, s.retryAfter = a.res.StatusCode, plain(a.problem.Code), retryAfter(a.res.Header, s.t.cfg.Now())
 	verdict := a.judge()
-	nothing := s.first() && (verdict == verdictRefused || verdict == verdictUnproven)
+	nothing := (verdict == verdictRefused || verdict == verdictUnproven) && s.first(ctx)
 	if verdict == verdictAnswer || nothing {
 		return a.response(s.shown(nothing)), true, nil
 	}
@@ -117,7 +117,7 @@ func (s *sending) once(ctx context.Context) (*http.Response, bool, error) {
 	a.problem.Status = s.status // also where Idempotency-Status said it, and there is no problem document
 	switch verdict {
 	case verdictMismatch:
-		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem, Earlier: !s.first()}
+		return nil, true, &MismatchError{Key: s.op.key, Problem: a.problem, Earlier: !s.first(ctx)}
 	case verdictUnknown:
 		return nil, true, &OutcomeUnknownError{Key: s.op.key, RetryAfter: s.retryAfter, Problem: a.problem}
 	case verdictExpired:
@@ -197,12 +197,25 @@ func (s *stream) Close() error {
 	return err
 }
 
-// first says that this is the only attempt ever made with the key: no earlier one can have happened.
-func (s *sending) first() bool { return s.budget.attempts == 1 && !s.op.resumed }
+// first says that this is the only attempt ever made with the key: no other one can have happened. A second caller of the
+// operation is in the journal before it sends.
+func (s *sending) first(ctx context.Context) bool {
+	if s.budget.attempts != 1 || s.op.resumed {
+		return false
+	}
+	if s.op.journalled == "" {
+		return true
+	}
+	alone, err := s.t.cfg.Journal.Alone(ctx, s.op.journalled, s.op.key)
+	if err != nil {
+		s.log.WarnContext(ctx, "the journal does not say who else has the operation", "error", describe(err))
+	}
+	return err == nil && alone
+}
 
 // impossible ends what can't be sent: nothing is unknown where nothing was tried before.
-func (s *sending) impossible() error {
-	if s.first() {
+func (s *sending) impossible(ctx context.Context) error {
+	if s.first(ctx) {
 		return s.cause
 	}
 	return s.giveUp(ReasonPermanent, s.cause)
@@ -218,7 +231,7 @@ func permanent(err error) bool {
 // shown is the request that the response shows: the caller's, with the key that it was sent with. nothing says that no
 // attempt with the key can have happened.
 func (s *sending) shown(nothing bool) *http.Request {
-	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, sent{s.op.key, nothing}))
+	shown := s.req.Clone(context.WithValue(s.req.Context(), sentKey{}, sent{s.op, nothing}))
 	shown.Header.Set(header.NameKey, s.op.line)
 	shown.Body, shown.GetBody = nil, nil // http.Response: "Request's Body is nil"
 	return shown

@@ -17,7 +17,7 @@ var ErrUnsettled = errors.New("operator: the evidence could not be settled: the 
 // Resolve ends a message that is unknown, evidenced or dead with evidence, which is [outbox.Delivered] or [outbox.Declined], as its
 // worker would have.
 func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.Outcome, ch Change) (Result, error) {
-	would := fmt.Sprintf("settle it as %s", evidence.Name())
+	would := saying(fmt.Sprintf("settle it as %s", evidence.Name()))
 	return d.onMessage(ctx, "resolve", id, would, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
 		decision, err := d.operator.Settle(ctx, id, seen, evidence)
 		if err == nil && decision != outbox.DecisionSettled {
@@ -30,14 +30,30 @@ func (d *Desk) Resolve(ctx context.Context, id idem.MessageID, evidence outbox.O
 // Close cancels a message of which nothing happened. Its operation fails, or first undoes what earlier messages did; one that has its
 // final answer keeps it.
 func (d *Desk) Close(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "close", id, "cancel it; its operation fails, after what undoes earlier steps", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+	return d.onMessage(ctx, "close", id, d.wouldClose, ch, func(ctx context.Context, seen storage.Revision) (string, error) {
 		return string(storage.MessageCancelled), d.closer.Close(ctx, id, seen)
 	})
 }
 
+// wouldClose says what closing a message does to its operation.
+func (d *Desk) wouldClose(ctx context.Context, m storage.Message) (string, error) {
+	r, err := d.record(ctx, m.OperationID)
+	switch {
+	case err != nil:
+		return "", err
+	case m.Detached || r == nil || r.State.Final():
+		return "cancel it, and leave its operation as it is", nil
+	case m.Undoes:
+		return "cancel it; its operation fails, and what it was to undo stands", nil
+	case m.Index > 1:
+		return "cancel it; its operation fails, or first undoes earlier steps if its topic says so", nil
+	}
+	return "cancel it; its operation fails", nil
+}
+
 // Redrive starts a dead message anew.
 func (d *Desk) Redrive(ctx context.Context, id idem.MessageID, ch Change) (Result, error) {
-	return d.onMessage(ctx, "redrive", id, "start it anew", ch, func(ctx context.Context, seen storage.Revision) (string, error) {
+	return d.onMessage(ctx, "redrive", id, saying("start it anew"), ch, func(ctx context.Context, seen storage.Revision) (string, error) {
 		state, err := d.operator.Redrive(ctx, id, seen)
 		if err == nil && (state == storage.MessageDead || state == storage.MessageEvidenced) {
 			err = ErrUnsettled
@@ -77,16 +93,28 @@ func (d *Desk) RedriveLetter(ctx context.Context, letter outbox.DeadLetter, ch C
 	return err
 }
 
+// would says what a change does to a message.
+type would func(context.Context, storage.Message) (string, error)
+
+// saying is for a change that does the same to every message.
+func saying(text string) would {
+	return func(context.Context, storage.Message) (string, error) { return text, nil }
+}
+
 // onMessage changes a message that is as the actor saw it.
 func (d *Desk) onMessage(
-	ctx context.Context, name string, id idem.MessageID, would string, ch Change, act func(context.Context, storage.Revision) (string, error),
+	ctx context.Context, name string, id idem.MessageID, would would, ch Change, act func(context.Context, storage.Revision) (string, error),
 ) (Result, error) {
 	m, err := d.message(ctx, id)
+	var does string
+	if err == nil && ch.DryRun {
+		does, err = would(ctx, m)
+	}
 	if err != nil {
 		return Result{Action: name, Subject: string(id)}, err
 	}
 	return d.carry(ctx, ch, action{
-		name: name, subject: string(id), tenant: m.Tenant, would: would,
+		name: name, subject: string(id), tenant: m.Tenant, would: does,
 		judge: func(context.Context) error {
 			if now := SeenMessage(m); now != ch.Seen {
 				return &StaleError{string(id), ch.Seen, now}

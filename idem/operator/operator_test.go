@@ -497,3 +497,44 @@ func (w *world) everything() string {
 	}
 	return b.String()
 }
+
+// A dry run says what closing does to the operation: that depends on the message's place in its chain.
+func TestDryRunOfCloseIsTrueOfChains(t *testing.T) {
+	delivered := func(m *storage.Message) {
+		m.State, m.DoneAt, m.FirstClaimedAt, m.LastOutcome = storage.MessageDelivered, noon, noon, "delivered"
+	}
+	undoing := func(m *storage.Message) { dead(m); m.Undoes = true }
+	detached := func(m *storage.Message) { dead(m); m.Detached = true }
+	const fails = "cancel it; its operation fails"
+	for name, chain := range map[string]struct {
+		before []func(*storage.Message)
+		last   func(*storage.Message)
+		would  string
+		record storage.State
+	}{
+		"the first message":     {nil, dead, fails, storage.StateFailed},
+		"a later message":       {[]func(*storage.Message){delivered}, dead, fails + ", or first undoes earlier steps if its topic says so", storage.StateFailed},
+		"one that undoes":       {[]func(*storage.Message){delivered}, undoing, fails + ", and what it was to undo stands", storage.StateFailed},
+		"one of no operation's": {nil, detached, "cancel it, and leave its operation as it is", storage.StatePending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			messages := w.messages("acme", append(chain.before, chain.last)...)
+			m := messages[len(messages)-1]
+			w.now = noon.Add(time.Hour)
+			ch := because(operator.SeenMessage(m))
+			ch.DryRun = true
+			said, err := w.desk.Close(t.Context(), m.ID, ch)
+			if err != nil || said.Outcome != chain.would {
+				t.Errorf("%q, %v, want %q", said.Outcome, err, chain.would)
+			}
+			ch.DryRun = false
+			if _, err := w.desk.Close(t.Context(), m.ID, ch); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.recordState(m.RecordKey); got != chain.record {
+				t.Errorf("the record is %s, want %s", got, chain.record)
+			}
+		})
+	}
+}

@@ -11,6 +11,9 @@ class Own:
     def begin(self, operation: str, fresh: idem_client.Entry) -> tuple[idem_client.Entry, bool]:
         return fresh, False
 
+    def alone(self, operation: str, key: str) -> bool:
+        return True
+
     def done(self, operation: str) -> None:
         return None
 

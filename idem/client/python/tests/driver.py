@@ -24,7 +24,7 @@ def config_of(task: dict[str, Any], now: Callable[[], float]) -> idem_client.Con
     if task.get("journal"):
         settings["journal"] = idem_client.FileJournal(task["journal"])
     if task.get("clock_ms"):
-        settings["now"] = now
+        settings["now"] = settings["monotonic"] = now
     return idem_client.Config(**settings)
 
 

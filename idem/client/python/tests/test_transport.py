@@ -6,9 +6,13 @@ import json
 import logging
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 import unittest
+import unittest.mock
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -276,6 +280,25 @@ class Authentication(unittest.TestCase):
         self.assertEqual(ended.exception.reason, "refused")
 
 
+class Clocks(unittest.TestCase):
+    def test_a_jump_of_the_wall_clock_neither_ends_nor_prolongs_an_operation(self) -> None:
+        date, passed = [1795262400.0], [0.0]
+
+        def pays(jump: float, passes: float) -> httpx.Response:
+            def pause(_: float) -> None:
+                date[0] += jump
+                passed[0] += passes
+
+            config = Config(now=lambda: date[0], monotonic=lambda: passed[0], elapsed_max=60.0)
+            base = Answering(httpx.Response(503), httpx.Response(503), httpx.Response(201))
+            return httpx.Client(transport=IdempotencyTransport(config, base, pause=pause)).post(URL)
+
+        self.assertEqual(pays(86400.0, 1.0).status_code, 201)
+        with self.assertRaises(idem_client.GaveUpError) as ended:
+            pays(-86400.0, 61.0)
+        self.assertEqual((ended.exception.reason, ended.exception.attempts), ("elapsed", 2))
+
+
 class Journals(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -319,6 +342,46 @@ class Journals(unittest.TestCase):
             with self.assertRaises(idem_client.JournalError) as refused:
                 journal.begin("a", Entry("k2", 1.0))
             self.assertEqual(refused.exception.code, "journal_unreadable")
+
+    def test_the_first_caller_learns_of_a_second_one(self) -> None:
+        for journal in (MemoryJournal(), FileJournal(self.path)):
+            self.assertFalse(journal.alone("a", "k1"))
+            journal.begin("a", Entry("k1"))
+            self.assertEqual((journal.alone("a", "k1"), journal.alone("a", "k2")), (True, False))
+            for _ in range(3):
+                journal.begin("a", Entry("k2"))
+                self.assertFalse(journal.alone("a", "k1"))
+            journal.done("a")
+            self.assertFalse(journal.alone("a", "k1"))
+            journal.begin("a", Entry("k3"))
+            self.assertEqual((journal.alone("a", "k1"), journal.alone("a", "k3")), (False, True))
+
+    def test_two_processes_get_one_key_between_read_and_link(self) -> None:
+        second = "import idem_client, sys; print(idem_client.FileJournal(sys.argv[1]).begin('a', idem_client.Entry('second'))[0].key)"
+        link = os.link
+
+        def after_the_second(source: str, target: str) -> None:
+            said = subprocess.run([sys.executable, "-I", "-c", second, str(self.path)], check=True, capture_output=True, text=True)
+            self.assertEqual(said.stdout, "second\n")
+            link(source, target)
+
+        journal = FileJournal(self.path)
+        with unittest.mock.patch.object(os, "link", after_the_second):
+            entry, resumed = journal.begin("a", Entry("first"))
+        self.assertEqual((entry.key, resumed, journal.alone("a", "second")), ("second", True, False))
+
+    def test_what_a_crash_left_does_not_fill_the_journal(self) -> None:
+        path = self.path / "made" / "with" / "journal"
+        journal = FileJournal(path, 1)
+        left, live = path / "begin-1", path / "begin-2"
+        left.touch()
+        live.touch()
+        os.utime(left, (0.0, time.time() - 3660.0))
+        self.assertFalse(journal.begin("a", Entry("k"))[1])
+        with self.assertRaises(idem_client.JournalError):
+            journal.begin("b", Entry("k"))
+        FileJournal(path, 1)
+        self.assertEqual((left.exists(), live.exists()), (False, True))
 
     def test_files_are_for_their_owner_alone(self) -> None:
         FileJournal(self.path / "keys").begin("a", Entry("k", 1.0))

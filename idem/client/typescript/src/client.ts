@@ -36,7 +36,10 @@ export interface Options extends Limits {
   readonly answerBytesMax: number;
   /** The platform's, unless a test has others. */
   readonly fetch: typeof fetch;
+  /** The date, in milliseconds since 1970: for keys, the journal and dates in headers. */
   readonly now: () => number;
+  /** Milliseconds that have passed, whatever the date is set to: for elapsedMaxMs and awaitMaxMs. */
+  readonly monotonic: () => number;
   readonly random: () => number;
   readonly pause: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
@@ -45,7 +48,7 @@ const defaults: Options = {
   syntax: "structured", sendFirstSent: false,
   keyAgeMaxMs: 23 * 3600_000, attemptsMax: 8, elapsedMaxMs: 120_000, attemptTimeoutMs: 35_000, backoffBaseMs: 200,
   backoffMaxMs: 20_000, retryAfterMaxMs: 60_000, awaitMaxMs: 300_000, answerBytesMax: 8 << 20,
-  fetch: (...request) => fetch(...request), now: Date.now, random: Math.random, pause,
+  fetch: (...request) => fetch(...request), now: Date.now, monotonic: () => performance.now(), random: Math.random, pause,
 };
 
 /**
@@ -70,6 +73,8 @@ interface Operation {
   readonly key: string;
   /** The key was used before, or may have been, perhaps by another process. */
   readonly resumed: boolean;
+  /** The operation's name in the journal, if it is there. */
+  readonly journalled: string | undefined;
 }
 
 const operationBytesMax = 256;
@@ -135,7 +140,7 @@ export class Client {
     if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
-    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed: resumed || given !== undefined };
+    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed: resumed || given !== undefined, journalled: name };
   }
 
   /** Asks the journal for the operation's key. */
@@ -152,32 +157,40 @@ export class Client {
 
   /** Asks until there is an answer. */
   async #run(op: Operation): Promise<Response> {
-    const pace = new Pace(this.#options, this.#options.now, this.#options.random);
+    const pace = new Pace(this.#options, this.#options.monotonic, this.#options.random);
     for (;;) {
       pace.attempts++;
-      const first = pace.attempts === 1 && !op.resumed;
       const { answer, last } = await this.#ask(op.url, op.init, op.signal);
       const gaveUp = (reason: Reason, cause?: unknown) =>
         new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });
       if (answer) {
         const verdict = judge(answer);
-        if (verdict === "answer" || (first && (verdict === "refused" || verdict === "unproven"))) {
+        if (verdict === "answer" || ((verdict === "refused" || verdict === "unproven") && (await this.#first(op, pace)))) {
           if (!isStatus(answer.status)) throw gaveUp("permanent", new Error("a browser hides the redirect that came, or the status is none"));
           return this.#handOver(op, answer);
         }
-        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !first);
+        if (verdict === "mismatch") throw new MismatchError(op.key, last.status, last.code, !(await this.#first(op, pace)));
         if (verdict === "unknown") throw new OutcomeUnknownError(op.key, last.retryAfterMs);
         if (verdict === "expired") throw new ExpiredError(op.key, last.status);
         if (verdict === "refused" || verdict === "unproven") throw gaveUp(verdict);
       } else {
         if (op.signal?.aborted) throw gaveUp("canceled", op.signal.reason);
-        if (neverSent(last.cause) && first) throw last.cause;
+        if (neverSent(last.cause) && (await this.#first(op, pace))) throw last.cause;
         if (permanent(last.cause)) throw gaveUp("permanent");
       }
       const wait = pace.next(last.retryAfterMs);
       if (typeof wait !== "number") throw gaveUp(wait);
       await this.#options.pause(wait, op.signal).catch((cause: unknown) => Promise.reject(gaveUp("canceled", cause)));
     }
+  }
+
+  /**
+   * Whether this is the only attempt ever made with the key. A second caller of the operation is in the journal before it
+   * sends.
+   */
+  async #first(op: Operation, pace: Pace): Promise<boolean> {
+    if (pace.attempts !== 1 || op.resumed) return false;
+    return op.journalled === undefined || this.#journal().alone(op.journalled, op.key).catch(() => false);
   }
 
   /** Asks once and reads the answer, all within attemptTimeoutMs. */
@@ -215,7 +228,7 @@ export class Client {
     if (accepted.status !== 202) return accepted;
     const op = this.#sent.get(accepted);
     if (!op) throw new ResponseError();
-    const pace = new Pace({ ...this.#options, attemptsMax: Infinity, elapsedMaxMs: this.#options.awaitMaxMs }, this.#options.now, this.#options.random);
+    const pace = new Pace({ ...this.#options, attemptsMax: Infinity, elapsedMaxMs: this.#options.awaitMaxMs }, this.#options.monotonic, this.#options.random);
     let state = "";
     let last: Last = { status: 202, code: "", retryAfterMs: retryAfter(accepted.headers, this.#options.now()) };
     const gaveUp = (reason: Reason, cause?: unknown) => new GaveUpError(op.key, reason, pace.attempts, cause === undefined ? last : { ...last, cause });

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { link, mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 
 import { JournalError } from "./errors.ts";
 import { checkEntriesMax, entriesMaxDefault, full, type Begun, type Entry, type Journal } from "./journal.ts";
@@ -8,7 +9,8 @@ import { checkEntriesMax, entriesMaxDefault, full, type Begun, type Entry, type 
 /**
  * A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as far
  * as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold operation ids
- * and keys in the clear, in the format that the clients in Go and Python have, too.
+ * and keys in the clear, in the format that the clients in Go and Python have, too. A line break at a file's end says that a
+ * second caller has the entry, too.
  */
 export class FileJournal implements Journal {
   readonly #directory: string;
@@ -22,25 +24,32 @@ export class FileJournal implements Journal {
   /** Opens the journal, for at most that many operations at once. */
   static async open(directory: string, entriesMax = entriesMaxDefault): Promise<FileJournal> {
     checkEntriesMax(entriesMax);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const journal = new FileJournal(directory, entriesMax);
-    await journal.#sync();
-    return journal;
+    await makeDurable(resolve(directory));
+    await sync(directory);
+    await clean(directory);
+    return new FileJournal(directory, entriesMax);
   }
 
   /** A file that can't be read is an error: a new key might execute again what the old one did. */
   async begin(operation: string, fresh: Entry): Promise<Begun> {
-    const kept = await this.#read(operation);
+    const kept = await this.#resume(operation);
     if (kept) return { entry: kept, resumed: true };
     if (await this.#write(operation, fresh)) return { entry: fresh, resumed: false };
-    const faster = await this.#read(operation); // another process was faster
+    const faster = await this.#resume(operation); // another process was faster
     if (!faster) throw new JournalError("journal_unreadable", "the operation was ended while it began");
     return { entry: faster, resumed: true };
   }
 
+  async alone(operation: string, key: string): Promise<boolean> {
+    const raw = await readFile(this.#path(operation), "utf8").catch(unless("ENOENT"));
+    if (raw === undefined) return false; // another caller has ended it
+    const kept = parse(raw, operation);
+    return kept.entry.key === key && !kept.shared;
+  }
+
   async done(operation: string): Promise<void> {
     await unlink(this.#path(operation)).catch(unless("ENOENT"));
-    await this.#sync();
+    await sync(this.#directory);
   }
 
   /** Hashed: any id is a file name then. */
@@ -48,52 +57,93 @@ export class FileJournal implements Journal {
     return join(this.#directory, `${createHash("sha256").update(operation).digest("hex")}.json`);
   }
 
-  async #read(operation: string): Promise<Entry | undefined> {
-    const raw = await readFile(this.#path(operation), "utf8").catch(unless("ENOENT"));
-    if (raw === undefined) return undefined;
-    const kept = parse(raw);
-    if (kept?.operation !== operation) throw new JournalError("journal_unreadable", "a file is not the operation's entry");
-    await this.#sync(); // the one who wrote it may not have got to this: what is used must be durable
-    return kept.entry;
+  /**
+   * Reads an entry that is there, and tells its first caller that there is a second one. The mark is not synced: the first
+   * caller does not outlive the machine either.
+   */
+  async #resume(operation: string): Promise<Entry | undefined> {
+    const file = await open(this.#path(operation), constants.O_RDWR | constants.O_APPEND).catch(unless("ENOENT"));
+    if (file === undefined) return undefined;
+    try {
+      const { entry, shared } = parse(await file.readFile("utf8"), operation);
+      if (!shared) await file.write("\n");
+      await sync(this.#directory); // the one who wrote it may not have got to this: what is used must be durable
+      return entry;
+    } finally {
+      await file.close();
+    }
   }
 
   /** Written and synced beside, then linked into place: a rename would overwrite another process's entry. */
   async #write(operation: string, entry: Entry): Promise<boolean> {
-    if ((await readdir(this.#directory)).length >= this.#entriesMax) throw full(this.#entriesMax);
-    const beside = join(this.#directory, `begin-${randomUUID()}`);
+    const entries = (await readdir(this.#directory)).filter((name) => !name.startsWith(besidePrefix)); // what a crash left does not count
+    if (entries.length >= this.#entriesMax) throw full(this.#entriesMax);
+    const beside = join(this.#directory, besidePrefix + randomUUID());
     const file = await open(beside, "wx", 0o600);
     try {
       await file.writeFile(JSON.stringify({ operation, key: entry.key, first_sent: text(entry.firstSent), given_at: text(entry.givenAt) }));
       await file.sync();
       const mine = await link(beside, this.#path(operation)).then(() => true, unless("EEXIST"));
-      await this.#sync();
+      await sync(this.#directory);
       return mine === true;
     } finally {
       await file.close();
-      await unlink(beside);
-    }
-  }
-
-  /** Makes the directory's names durable. */
-  async #sync(): Promise<void> {
-    const directory = await open(this.#directory, "r");
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
+      await unlink(beside).catch(unless("ENOENT")); // another process took it for a crash's
     }
   }
 }
 
-/** Reads a file's content; undefined where it is no entry. */
-function parse(raw: string): { operation: string; entry: Entry } | undefined {
+/** Begins the names of files that are not linked into place yet. */
+const besidePrefix = "begin-";
+/**
+ * More than a write takes. A process that was stopped for longer finds its file gone when it links it; nothing is sent then.
+ */
+const besideAgeMaxMs = 3600_000;
+
+/** Removes what crashes left beside the entries. */
+async function clean(directory: string): Promise<void> {
+  for (const name of (await readdir(directory)).filter((name) => name.startsWith(besidePrefix))) {
+    const beside = join(directory, name);
+    const found = await stat(beside).catch(unless("ENOENT"));
+    if (found && Date.now() - found.mtimeMs > besideAgeMaxMs) await unlink(beside).catch(unless("ENOENT"));
+  }
+}
+
+/** Makes a directory and those above it that are missing. Each name is synced in the directory above. */
+async function makeDurable(directory: string): Promise<void> {
+  if (await stat(directory).catch(unless("ENOENT"))) return;
+  const above = dirname(directory);
+  await makeDurable(above);
+  await mkdir(directory, { mode: 0o700 }).catch(unless("EEXIST"));
+  await sync(above);
+}
+
+/** Makes the directory's names durable. */
+async function sync(name: string): Promise<void> {
+  const directory = await open(name, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** Reads the operation's file: the entry, and whether a second caller has it. */
+function parse(raw: string, operation: string): { entry: Entry; shared: boolean } {
+  const entry = parseEntry(raw, operation);
+  if (!entry) throw new JournalError("journal_unreadable", "a file is not the operation's entry");
+  return { entry, shared: raw.endsWith("\n") };
+}
+
+/** Reads a file's content; undefined where it is not the operation's entry. */
+function parseEntry(raw: string, operation: string): Entry | undefined {
   try {
     const kept = JSON.parse(raw) as { operation?: unknown; key?: unknown; first_sent?: unknown; given_at?: unknown } | null;
-    if (typeof kept?.operation !== "string" || typeof kept.key !== "string" || kept.key === "") return undefined;
+    if (kept?.operation !== operation || typeof kept.key !== "string" || kept.key === "") return undefined;
     const [firstSent, givenAt] = [kept.first_sent, kept.given_at].map(time);
     if (Number.isNaN(firstSent) || Number.isNaN(givenAt)) return undefined;
     const times = { ...(firstSent !== undefined && { firstSent }), ...(givenAt !== undefined && { givenAt }) };
-    return { operation: kept.operation, entry: { key: kept.key, ...times } };
+    return { key: kept.key, ...times };
   } catch {
     return undefined; // half a file, or another's
   }

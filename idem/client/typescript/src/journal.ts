@@ -29,6 +29,12 @@ export interface Journal {
    * returns. Of several callers at once, in several processes too, all get the same. Rejecting means that nothing is sent.
    */
   begin(operation: string, fresh: Entry): Promise<Begun>;
+  /**
+   * Says whether the operation's entry still has the key, and no `begin` has returned it as resumed. The caller that made the
+   * entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key, too. Rejecting
+   * counts as a no.
+   */
+  alone(operation: string, key: string): Promise<boolean>;
   /** Forgets an operation, durably. One that is not there is no error. */
   done(operation: string): Promise<void>;
 }
@@ -48,7 +54,7 @@ export function full(entriesMax: number): JournalError {
 
 /** A journal for the life of the process, or of the page. */
 export class MemoryJournal implements Journal {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, { readonly entry: Entry; shared: boolean }>();
   readonly #entriesMax: number;
 
   constructor(entriesMax = entriesMaxDefault) {
@@ -58,10 +64,18 @@ export class MemoryJournal implements Journal {
 
   async begin(operation: string, fresh: Entry): Promise<Begun> {
     const kept = this.#entries.get(operation);
-    if (kept) return { entry: kept, resumed: true };
+    if (kept) {
+      kept.shared = true;
+      return { entry: kept.entry, resumed: true };
+    }
     if (this.#entries.size >= this.#entriesMax) throw full(this.#entriesMax);
-    this.#entries.set(operation, fresh);
+    this.#entries.set(operation, { entry: fresh, shared: false });
     return { entry: fresh, resumed: false };
+  }
+
+  async alone(operation: string, key: string): Promise<boolean> {
+    const kept = this.#entries.get(operation);
+    return kept?.entry.key === key && !kept.shared;
   }
 
   async done(operation: string): Promise<void> {

@@ -20,15 +20,15 @@ export interface Limits {
 export class Pace {
   attempts = 0;
   readonly #limits: Limits;
-  readonly #now: () => number;
+  readonly #monotonic: () => number;
   readonly #random: () => number;
   readonly #started: number;
 
-  constructor(limits: Limits, now: () => number, random: () => number) {
+  constructor(limits: Limits, monotonic: () => number, random: () => number) {
     this.#limits = limits;
-    this.#now = now;
+    this.#monotonic = monotonic;
     this.#random = random;
-    this.#started = now();
+    this.#started = monotonic();
   }
 
   /** How long to pause before the next attempt, or why there is none: a pause that would end too late is not begun. */
@@ -38,7 +38,7 @@ export class Pace {
     if (retryAfterMs > l.retryAfterMaxMs) return "retry_after";
     const ceiling = Math.min(l.backoffMaxMs, l.backoffBaseMs * 2 ** Math.max(0, this.attempts - 1));
     const pause = retryAfterMs > 0 ? retryAfterMs : this.#random() * ceiling;
-    return this.#now() - this.#started + pause > l.elapsedMaxMs ? "elapsed" : pause;
+    return this.#monotonic() - this.#started + pause > l.elapsedMaxMs ? "elapsed" : pause;
   }
 }
 

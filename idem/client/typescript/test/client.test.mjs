@@ -2,8 +2,9 @@
 // caller's own gives. Run in a project that has the packed package installed.
 
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { spawnSync } from "node:child_process";
+import files, { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { createRequire, syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -194,6 +195,22 @@ for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => ne
     assert.equal(begun.filter(({ resumed }) => !resumed).length, 1);
   });
 
+  test(`${name}: the first caller learns of a second one`, async (t) => {
+    const journal = await open(await directory(t));
+    const alone = (key) => journal.alone("a", key);
+    assert.equal(await alone("k1"), false);
+    await journal.begin("a", { key: "k1" });
+    assert.deepEqual([await alone("k1"), await alone("k2")], [true, false]);
+    for (let n = 0; n < 3; n++) {
+      await journal.begin("a", { key: "k2" });
+      assert.equal(await alone("k1"), false);
+    }
+    await journal.done("a");
+    assert.equal(await alone("k1"), false);
+    await journal.begin("a", { key: "k3" });
+    assert.deepEqual([await alone("k1"), await alone("k3")], [false, true]);
+  });
+
   test(`${name}: a full one refuses the request, which is not sent`, async (t) => {
     const journal = await open(await directory(t), 1);
     await journal.begin("a", { key: "k", firstSent: 1 });
@@ -204,6 +221,50 @@ for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => ne
     await assert.rejects(open(await directory(t), 0), ConfigError);
   });
 }
+
+test("a jump of the wall clock neither ends nor prolongs an operation", async () => {
+  const busy = () => new Response(null, { status: 503 });
+  const pays = (jump, passes) => {
+    let [date, passed] = [Date.UTC(2026, 10, 21), 0];
+    const pause = async () => void ((date += jump), (passed += passes));
+    const { fetch } = answering(busy(), busy(), new Response("paid"));
+    return new Client({ fetch, pause, now: () => date, monotonic: () => passed, elapsedMaxMs: 60_000 }).fetch(url, post);
+  };
+  assert.equal(await (await pays(86400_000, 1000)).text(), "paid");
+  await assert.rejects(pays(-86400_000, 61_000), { reason: "elapsed", attempts: 2 });
+});
+
+test("FileJournal: two processes get one key between read and link", async (t) => {
+  const path = await directory(t);
+  const second = `import { FileJournal } from "@idem-go/client/file-journal";
+    const journal = await FileJournal.open(process.argv[1]);
+    console.log((await journal.begin("a", { key: "second" })).entry.key);`;
+  const link = files.link;
+  const hook = (now) => {
+    files.link = now;
+    syncBuiltinESMExports();
+  };
+  t.after(() => hook(link));
+  const journal = await FileJournal.open(path);
+  hook(async (from, to) => {
+    const said = spawnSync(process.execPath, ["--input-type=module", "--eval", second, path], { encoding: "utf8", cwd: import.meta.dirname });
+    assert.equal(said.stdout, "second\n", said.stderr);
+    return link(from, to);
+  });
+  assert.deepEqual(await journal.begin("a", { key: "first" }), { entry: { key: "second" }, resumed: true });
+  assert.equal(await journal.alone("a", "second"), false);
+});
+
+test("FileJournal: what a crash left does not fill it", async (t) => {
+  const path = join(await directory(t), "made", "with", "journal");
+  const journal = await FileJournal.open(path, 1);
+  for (const name of ["begin-1", "begin-2"]) await writeFile(join(path, name), "");
+  await utimes(join(path, "begin-1"), 0, Date.now() / 1000 - 3660);
+  assert.equal((await journal.begin("a", { key: "k" })).resumed, false);
+  await assert.rejects(journal.begin("b", { key: "k" }), { code: "journal_full" });
+  await FileJournal.open(path, 1);
+  assert.deepEqual((await readdir(path)).filter((name) => name.startsWith("begin-")), ["begin-2"]);
+});
 
 test("FileJournal: a file that is cut short, or another operation's, is an error", async (t) => {
   const path = await directory(t);

@@ -50,7 +50,7 @@ function configure(task) {
   const abort = new AbortController();
   if (task.clock_ms) {
     let now = task.clock_ms;
-    options.now = () => now;
+    options.now = options.monotonic = () => now;
     options.pause = async (ms, signal) => {
       pauses.push(ms);
       now += ms;

@@ -53,6 +53,9 @@ class Config:
     answer_bytes_max: int = 8 << 20
     """Bounds an answer's body."""
     now: Callable[[], float] = field(default=time.time, repr=False)
+    """The date, in seconds since 1970: for keys, the journal and dates in headers."""
+    monotonic: Callable[[], float] = field(default=time.monotonic, repr=False)
+    """Seconds that have passed, whatever the date is set to: for elapsed_max and await_max."""
     random: Callable[[], float] = field(default=_random.random, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +92,7 @@ class Pace:
         self._config = config
         self._attempts_max = attempts_max
         self._elapsed_max = elapsed_max
-        self._started = config.now()
+        self._started = config.monotonic()
 
     def next(self, retry_after: float) -> float | Reason:
         """How long to pause before the next attempt, or why there is none: a pause that would end too late is not begun."""
@@ -101,7 +104,7 @@ class Pace:
         # The exponent is bounded: await_final may ask so often that a float could not hold the power.
         ceiling = min(c.backoff_max, c.backoff_base * 2.0 ** min(max(0, self.attempts - 1), 64))
         pause = retry_after if retry_after > 0 else c.random() * ceiling
-        return "elapsed" if c.now() - self._started + pause > self._elapsed_max else pause
+        return "elapsed" if c.monotonic() - self._started + pause > self._elapsed_max else pause
 
 
 _RETRY_AFTER_MAX = float(2**31)  # what a longer one is read as

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -43,6 +44,11 @@ class Journal(Protocol):
         kept durably before it returns. Of several callers at once, in several processes too, all get the same. Raising
         means that nothing is sent."""
 
+    def alone(self, operation: str, key: str) -> bool:
+        """Says whether the operation's entry still has the key, and no `begin` has returned it as resumed. The caller that
+        made the entry asks before it takes an answer to say that nothing happened: a second caller may have sent the key,
+        too. Raising counts as a no."""
+
     def done(self, operation: str) -> None:
         """Forgets an operation, durably. One that is not there is no error."""
 
@@ -63,6 +69,7 @@ class MemoryJournal:
     def __init__(self, entries_max: int = ENTRIES_MAX_DEFAULT) -> None:
         self._entries_max = _entries_max(entries_max)
         self._entries: dict[str, Entry] = {}
+        self._shared: set[str] = set()  # those that a second caller got
         self._lock = threading.Lock()
 
     def begin(self, operation: str, fresh: Entry) -> tuple[Entry, bool]:
@@ -70,67 +77,98 @@ class MemoryJournal:
         with self._lock:
             kept = self._entries.get(operation)
             if kept is not None:
+                self._shared.add(operation)
                 return kept, True
             if len(self._entries) >= self._entries_max:
                 raise _full(self._entries_max)
             self._entries[operation] = fresh
             return fresh, False
 
+    def alone(self, operation: str, key: str) -> bool:
+        """See `Journal`."""
+        with self._lock:
+            kept = self._entries.get(operation)
+            return kept is not None and kept.key == key and operation not in self._shared
+
     def done(self, operation: str) -> None:
         """See `Journal`."""
         with self._lock:
             self._entries.pop(operation, None)
+            self._shared.discard(operation)
+
+
+_BESIDE_PREFIX = "begin-"
+"""Begins the names of files that are not linked into place yet."""
+
+_BESIDE_AGE_MAX = 3600.0
+"""More than a write takes. A process that was stopped for longer finds its file gone when it links it; nothing is sent
+then."""
 
 
 class FileJournal:
     """A journal in a directory, one file for each operation, for its owner alone to read. It survives the process and, as
     far as the disk does what fsync asks for, the machine; several processes on one machine may share it. Files hold
-    operation ids and keys in the clear, in the format that the clients in Go and TypeScript have, too."""
+    operation ids and keys in the clear, in the format that the clients in Go and TypeScript have, too. A line break at a
+    file's end says that a second caller has the entry, too."""
 
     def __init__(self, directory: str | os.PathLike[str], entries_max: int = ENTRIES_MAX_DEFAULT) -> None:
         self._directory = Path(directory)
         self._entries_max = _entries_max(entries_max)
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._sync()
+        _make_durable(self._directory.absolute())
+        _sync(self._directory)
+        self._clean()
 
     def begin(self, operation: str, fresh: Entry) -> tuple[Entry, bool]:
         """See `Journal`. A file that can't be read is an error: a new key might execute again what the old one did."""
-        kept = self._read(operation)
+        kept = self._resume(operation)
         if kept is not None:
             return kept, True
         if self._write(operation, fresh):
             return fresh, False
-        faster = self._read(operation)  # another process was faster
+        faster = self._resume(operation)  # another process was faster
         if faster is None:
             raise JournalError("journal_unreadable", "the operation was ended while it began")
         return faster, True
 
+    def alone(self, operation: str, key: str) -> bool:
+        """See `Journal`."""
+        try:
+            raw = self._path(operation).read_bytes()
+        except FileNotFoundError:
+            return False  # another caller has ended it
+        entry, shared = _parse(raw, operation)
+        return entry.key == key and not shared
+
     def done(self, operation: str) -> None:
         """See `Journal`."""
         self._path(operation).unlink(missing_ok=True)
-        self._sync()
+        _sync(self._directory)
 
     def _path(self, operation: str) -> Path:
         """Hashed: any id is a file name then."""
         return self._directory / (hashlib.sha256(operation.encode()).hexdigest() + ".json")
 
-    def _read(self, operation: str) -> Entry | None:
+    def _resume(self, operation: str) -> Entry | None:
+        """Reads an entry that is there, and tells its first caller that there is a second one. The mark is not synced: the
+        first caller does not outlive the machine either."""
         try:
-            raw = self._path(operation).read_bytes()
+            handle = os.open(self._path(operation), os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
             return None
-        entry = _parse(raw, operation)
-        if entry is None:
-            raise JournalError("journal_unreadable", "a file is not the operation's entry")
-        self._sync()  # the one who wrote it may not have got to this: what is used must be durable
+        with os.fdopen(handle, "r+b", buffering=0) as file:
+            entry, shared = _parse(file.readall(), operation)
+            if not shared:
+                file.write(b"\n")
+        _sync(self._directory)  # the one who wrote it may not have got to this: what is used must be durable
         return entry
 
     def _write(self, operation: str, entry: Entry) -> bool:
         """Written and synced beside, then linked into place: a rename would overwrite another process's entry."""
-        if len(os.listdir(self._directory)) >= self._entries_max:
+        entries = [name for name in os.listdir(self._directory) if not name.startswith(_BESIDE_PREFIX)]  # what a crash left does not count
+        if len(entries) >= self._entries_max:
             raise _full(self._entries_max)
-        times = {name: _text(time) for name, time in (("first_sent", entry.first_sent), ("given_at", entry.given_at)) if time is not None}
-        handle, beside = tempfile.mkstemp(prefix="begin-", dir=self._directory)  # mode 0600
+        times = {name: _text(at) for name, at in (("first_sent", entry.first_sent), ("given_at", entry.given_at)) if at is not None}
+        handle, beside = tempfile.mkstemp(prefix=_BESIDE_PREFIX, dir=self._directory)  # mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({"operation": operation, "key": entry.key, **times}, file)
@@ -140,21 +178,52 @@ class FileJournal:
                 os.link(beside, self._path(operation))
             except FileExistsError:
                 return False
-            self._sync()
+            _sync(self._directory)
             return True
         finally:
-            os.unlink(beside)
+            Path(beside).unlink(missing_ok=True)  # another process may have taken it for a crash's
 
-    def _sync(self) -> None:
-        """Makes the directory's names durable."""
-        directory = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    def _clean(self) -> None:
+        """Removes what crashes left beside the entries."""
+        for name in os.listdir(self._directory):
+            if not name.startswith(_BESIDE_PREFIX):
+                continue
+            beside = self._directory / name
+            try:
+                old = time.time() - beside.stat().st_mtime > _BESIDE_AGE_MAX
+            except FileNotFoundError:
+                continue
+            if old:
+                beside.unlink(missing_ok=True)
 
 
-def _parse(raw: bytes, operation: str) -> Entry | None:
+def _make_durable(directory: Path) -> None:
+    """Makes a directory and those above it that are missing. Each name is synced in the directory above."""
+    if directory.exists():
+        return
+    _make_durable(directory.parent)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    _sync(directory.parent)
+
+
+def _sync(name: Path) -> None:
+    """Makes the directory's names durable."""
+    directory = os.open(name, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _parse(raw: bytes, operation: str) -> tuple[Entry, bool]:
+    """Reads the operation's file: the entry, and whether a second caller has it."""
+    entry = _parse_entry(raw, operation)
+    if entry is None:
+        raise JournalError("journal_unreadable", "a file is not the operation's entry")
+    return entry, raw.endswith(b"\n")
+
+
+def _parse_entry(raw: bytes, operation: str) -> Entry | None:
     """Reads a file's content; None where it is not the operation's entry."""
     try:
         kept = json.loads(raw)
@@ -165,8 +234,8 @@ def _parse(raw: bytes, operation: str) -> Entry | None:
         return None  # half a file, or another's
 
 
-def _text(time: float) -> str:
-    return datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _text(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _time(text: str) -> float:

@@ -34,6 +34,14 @@ class Begin:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """Ask the journal whether nobody else has the operation's key."""
+
+    operation: str
+    key: str
+
+
+@dataclass(frozen=True)
 class Ask:
     """Send the request once, and read its answer."""
 
@@ -54,8 +62,8 @@ class Lost:
     cause: Exception
 
 
-Step = Begin | Ask | Pause
-Reply = Answer | Lost | tuple[Entry, bool] | None
+Step = Begin | Alone | Ask | Pause
+Reply = Answer | Lost | tuple[Entry, bool] | bool | None
 Machine = Generator[Step, Reply, httpx.Response]
 
 _OPERATION_BYTES_MAX = 256
@@ -70,6 +78,7 @@ class _Operation:
     key: str
     pace: Pace
     resumed: bool = False
+    journalled: str | None = None  # its name in the journal, if it is there
     status: int = 0
     code: str = ""
     retry_after: float = 0.0
@@ -86,9 +95,14 @@ class _Operation:
         self.cause = reply.cause
         return None
 
-    @property
-    def first(self) -> bool:
-        return self.pace.attempts == 1 and not self.resumed
+    def first(self) -> Generator[Step, Reply, bool]:
+        """Whether this is the only attempt ever made with the key. A second caller of the operation is in the journal before
+        it sends."""
+        if self.pace.attempts != 1 or self.resumed:
+            return False
+        if self.journalled is None:
+            return True
+        return (yield Alone(self.journalled, self.key)) is True
 
     def gave_up(self, reason: Reason, cause: Exception | None = None) -> GaveUpError:
         error = GaveUpError(self.key, reason, self.pace.attempts, self.status, self.code, self.retry_after)
@@ -106,7 +120,7 @@ class _Operation:
 def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     """Sends a POST or PATCH until it has an answer, with one key."""
     entry, resumed = yield from _begin(config, request)
-    op = _Operation(config, request, entry.key, Pace(config, config.attempts_max, config.elapsed_max), resumed)
+    op = _Operation(config, request, entry.key, Pace(config, config.attempts_max, config.elapsed_max), resumed, request.extensions.get(OPERATION))
     # Kept in the request, so that a redirect, another round of authentication and await_final have the same key.
     request.extensions = {**request.extensions, KEY: entry.key, NOTHING: None}
     headers = _headers(config, request, entry, len(body))
@@ -115,10 +129,10 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
         answer = op.note((yield Ask(again)))
         if answer is not None:
-            response = _judged(op, answer)
+            response = yield from _judged(op, answer, entry)
             if response is not None:
                 return response
-        elif op.cause is not None and never_sent(op.cause) and op.first:
+        elif op.cause is not None and never_sent(op.cause) and (yield from op.first()):
             raise op.cause
         elif op.cause is not None and permanent(op.cause):
             raise op.gave_up("permanent")
@@ -133,16 +147,16 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
     yield Pause(wait)
 
 
-def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
+def _judged(op: _Operation, answer: Answer, entry: Entry) -> Generator[Step, Reply, httpx.Response | None]:
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
-    nothing = op.first and verdict in ("refused", "unproven")
+    nothing = verdict in ("refused", "unproven") and (yield from op.first())
     if verdict == "answer" or nothing:
         # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
-        op.request.extensions = {**op.request.extensions, NOTHING: op.key if nothing else None}
+        op.request.extensions = {**op.request.extensions, NOTHING: entry if nothing else None}
         return answer.response(op.request)
     if verdict == "mismatch":
-        raise MismatchError(op.key, op.status, op.code, not op.first)
+        raise MismatchError(op.key, op.status, op.code, not (yield from op.first()))
     if verdict == "unknown":
         raise OutcomeUnknownError(op.key, op.retry_after)
     if verdict == "expired":
@@ -155,14 +169,16 @@ def _judged(op: _Operation, answer: Answer) -> httpx.Response | None:
 def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[Entry, bool]]:
     """Finds or makes the key, and says whether it was used before, or may have been."""
     given = _given(config, request)
+    before = request.extensions.get(NOTHING)
+    if isinstance(before, Entry) and before.key == given:
+        return before, False  # another round of the same request, and nothing ever came of the key
     now = config.now()
     # A given key may be older: a time of first use would be a false proof that it is not.
     fresh = Entry(mint(now), first_sent=now) if given is None else Entry(given, given_at=now)
     line_of(fresh.key, config.syntax)  # what can't be sent is not journalled
     name = request.extensions.get(OPERATION)
-    nothing = given is not None and request.extensions.get(NOTHING) == given
     if name is None:
-        return fresh, given is not None and not nothing
+        return fresh, given is not None
     if config.journal is None:
         raise KeyRefusedError("not sent: a named operation needs a journal")
     if not isinstance(name, str) or not 1 <= len(name.encode(errors="replace")) <= _OPERATION_BYTES_MAX:
@@ -177,7 +193,7 @@ def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tup
     seen = entry.given_at if entry.first_sent is None else entry.first_sent
     if resumed and seen is not None and now - seen > config.key_age_max:
         raise ExpiredError(entry.key, 0)
-    return entry, (resumed or given is not None) and not nothing
+    return entry, resumed or given is not None
 
 
 def _given(config: Config, request: httpx.Request) -> str | None:
@@ -198,6 +214,14 @@ def _headers(config: Config, request: httpx.Request, entry: Entry, length: int) 
     if headers.pop("Transfer-Encoding", None) is not None:
         headers["Content-Length"] = str(length)  # a stream that is kept now
     return headers
+
+
+def consult(config: Config, step: Begin | Alone) -> Reply:
+    """Asks the journal."""
+    assert config.journal is not None
+    if isinstance(step, Begin):
+        return config.journal.begin(step.operation, step.fresh)
+    return config.journal.alone(step.operation, step.key)
 
 
 def never_sent(cause: BaseException) -> bool:

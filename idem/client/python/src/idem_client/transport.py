@@ -14,7 +14,7 @@ import httpx
 from .answer import Answer
 from .config import Config
 from .errors import AnswerTooLongError, BodyRefusedError, KeyRefusedError
-from .machine import KEY, OPERATION, WITHOUT_KEY, Begin, Lost, Machine, Pause, Reply, declared, follow, send, too_long
+from .machine import KEY, OPERATION, WITHOUT_KEY, Alone, Ask, Begin, Lost, Machine, Pause, Reply, consult, declared, follow, send, too_long
 
 
 def operation(name: str) -> dict[str, Any]:
@@ -109,13 +109,12 @@ class IdempotencyTransport(httpx.BaseTransport):
                 reply = None
                 continue
             try:
-                reply = self._begin(step) if isinstance(step, Begin) else self._ask(step.request)
+                reply = self._ask(step.request) if isinstance(step, Ask) else self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
-    def _begin(self, step: Begin) -> Reply:
-        assert self._config.journal is not None
-        return self._config.journal.begin(step.operation, step.fresh)
+    def _consult(self, step: Begin | Alone) -> Reply:
+        return consult(self._config, step)
 
     def _ask(self, request: httpx.Request) -> Answer:
         _bounded(request, self._config.attempt_timeout)
@@ -205,13 +204,12 @@ class AsyncIdempotencyTransport(httpx.AsyncBaseTransport):
                 reply = None
                 continue
             try:
-                reply = await self._begin(step) if isinstance(step, Begin) else await self._ask(step.request)
+                reply = await self._ask(step.request) if isinstance(step, Ask) else await self._consult(step)
             except Exception as cause:  # whatever it is: what was sent may have happened
                 reply = Lost(cause)
 
-    async def _begin(self, step: Begin) -> Reply:
-        assert self._config.journal is not None
-        return await anyio.to_thread.run_sync(self._config.journal.begin, step.operation, step.fresh)
+    async def _consult(self, step: Begin | Alone) -> Reply:
+        return await anyio.to_thread.run_sync(consult, self._config, step)
 
     async def _ask(self, request: httpx.Request) -> Answer:
         _bounded(request, self._config.attempt_timeout)

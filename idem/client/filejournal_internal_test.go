@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// journalOfSecond is the variable that makes this test binary a second process: it begins an operation in the journal there.
+const journalOfSecond = "IDEM_TEST_JOURNAL_OF_SECOND"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(journalOfSecond)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	if err := beginSecond(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func beginSecond(dir string) error {
+	j, err := OpenFileJournal(dir, 0)
+	if err != nil {
+		return err
+	}
+	entry, resumed, err := j.Begin(context.Background(), "order-17", Entry{Key: "second"})
+	if err == nil && (resumed || entry.Key != "second") {
+		err = fmt.Errorf("%+v, resumed %v", entry, resumed)
+	}
+	return err
+}
+
+// A process that comes between another's look and its link has begun the operation: both get its key.
+func TestTwoProcessesGetOneKeyBetweenReadAndLink(t *testing.T) {
+	j, err := OpenFileJournal(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.link = func(from, to string) error {
+		second := exec.CommandContext(t.Context(), os.Args[0])
+		second.Env = append(os.Environ(), journalOfSecond+"="+j.dir)
+		if said, err := second.CombinedOutput(); err != nil {
+			t.Errorf("the second process: %v\n%s", err, said)
+		}
+		return os.Link(from, to)
+	}
+	entry, resumed, err := j.Begin(t.Context(), "order-17", Entry{Key: "first"})
+	if err != nil || !resumed || entry.Key != "second" {
+		t.Errorf("%+v, resumed %v, %v", entry, resumed, err)
+	}
+	if alone, err := j.Alone(t.Context(), "order-17", "second"); err != nil || alone {
+		t.Errorf("the second process has it alone: %v, %v", alone, err)
+	}
+}
+
+// What crashes left beside the entries neither fills the journal nor stays; what another process is writing does.
+func TestWhatACrashLeftDoesNotFillTheJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "with", "journal")
+	j, err := OpenFileJournal(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, live := filepath.Join(dir, "begin-1"), filepath.Join(dir, "begin-2")
+	for _, name := range []string{left, live} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(left, time.Time{}, time.Now().Add(-besideAgeMax-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.Begin(t.Context(), "order-17", Entry{Key: "a"}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := j.Begin(t.Context(), "order-18", Entry{Key: "b"}); err == nil {
+		t.Error("a second of one operation")
+	}
+	if _, err := OpenFileJournal(dir, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("what a crash left: %v", err)
+	}
+	if _, err := os.Stat(live); err != nil {
+		t.Errorf("what is being written: %v", err)
+	}
+}
