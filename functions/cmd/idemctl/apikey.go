@@ -27,7 +27,7 @@ type apiKeys struct {
 
 // keyTable is the table that the environment names.
 func keyTable(ctx context.Context) (apikey.Table, error) {
-	cfg, err := config.Read[config.OperatorKeys]()
+	cfg, err := read[config.OperatorKeys]()
 	if err != nil {
 		return apikey.Table{}, err
 	}

@@ -66,8 +66,14 @@ func build(ctx context.Context) (*operator.Desk, error) {
 // caller whose time it takes.
 const keyPatience = 10 * time.Second
 
+// read reads a part of the configuration from the environment.
+func read[T any]() (T, error) {
+	cfg, err := config.Read[T]()
+	return cfg, idemctl.Environment(err)
+}
+
 func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
-	cfg, err := config.Read[config.Operator]()
+	cfg, err := read[config.Operator]()
 	if err != nil {
 		return cfg, delivery.Parts{}, err
 	}
@@ -96,7 +102,7 @@ func letters(ctx context.Context, most int, redrive func(context.Context, outbox
 
 // compare runs the drift job for a window.
 func compare(ctx context.Context, w idemctl.Window, asJSON bool, out io.Writer) (clean bool, err error) {
-	cfg, err := config.Read[config.Drift]()
+	cfg, err := read[config.Drift]()
 	if err != nil {
 		return false, err
 	}

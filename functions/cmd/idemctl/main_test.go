@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -426,4 +427,22 @@ func TestTrouble(t *testing.T) {
 	lambdatest.Unreachable(t)
 	d.exits(idemctl.ExitTrouble, "inspect", string(a.Message.ID))
 	d.exits(idemctl.ExitTrouble, "list", "dead")
+}
+
+// A variable that is missing is told from trouble with a table, whichever command needs it.
+func TestMissingVariablesAreUsage(t *testing.T) {
+	for _, name := range []string{"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "AUDIT_TABLE", "API_KEYS_TABLE", "PROVIDER_URL"} {
+		t.Setenv(name, "")
+	}
+	for _, args := range [][]string{
+		{"list", "dead"}, {"apikey", "list"}, {"drift"}, {"tables", "check"}, {"inspect", "pay_1", "--tenant", "a"},
+		{"redrive", "--dead-letters", "--reason", "r", "--actor", "a"},
+		{"account", "collect", "acct_1", "--tenant", "a", "--partitions", "1", "--reason", "r", "--actor", "a"},
+		{"missing", "restore", "--from", "2026-11-21T09:00:00Z", "--to", "2026-11-21T10:00:00Z", "--reason", "r", "--actor", "a"},
+	} {
+		var out, errs bytes.Buffer
+		if code := idemctl.Run(t.Context(), app(), args, &out, &errs); code != idemctl.ExitUsage || !strings.Contains(errs.String(), "next: Set it in the environment") {
+			t.Errorf("%q exits with %d: %s", args, code, &errs)
+		}
+	}
 }

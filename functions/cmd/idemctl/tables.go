@@ -64,7 +64,7 @@ func (s suffixed) Validate() error {
 
 // opened is a client and the names of the tables, without a suffix.
 func opened(ctx context.Context) (*dynamodb.Client, map[string]string, error) {
-	cfg, err := config.Read[config.Operator]()
+	cfg, err := read[config.Operator]()
 	if err != nil {
 		return nil, nil, err
 	}

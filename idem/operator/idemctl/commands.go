@@ -33,6 +33,8 @@ type commands struct {
 	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
 	Audit     audit     `cmd:"" help:"Show what operators have changed."`
 	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until an interrupt. It prints the address."`
+
+	New newService `cmd:"" help:"Write a new service that uses idem: handler, topic, tests, CDK app, Makefile. It needs no application."`
 }
 
 // environment reads the file of variables; what is set already stays.
@@ -42,7 +44,7 @@ func (c *commands) environment() error {
 	}
 	file, err := os.Open(c.EnvFile)
 	if err != nil {
-		return &usageError{err.Error()}
+		return &usageError{err.Error(), "Give --env-file a file that can be read."}
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -52,7 +54,7 @@ func (c *commands) environment() error {
 			continue
 		}
 		if err := os.Setenv(name, value); err != nil {
-			return &usageError{fmt.Sprintf("%s: %v", c.EnvFile, err)}
+			return &usageError{fmt.Sprintf("%s: %v", c.EnvFile, err), "Each line of the file must be NAME=value."}
 		}
 	}
 	return lines.Err()
@@ -105,11 +107,11 @@ type inspect struct {
 func (i *inspect) Run(s *session) error {
 	switch byKey := i.Key != ""; {
 	case byKey == (i.ID != "") || byKey && i.Tenant == "":
-		return &usageError{"inspect needs an id, or --tenant and --key"}
+		return &usageError{"inspect needs an id, or --tenant and --key.", "Run idemctl inspect op_…, or idemctl inspect --tenant T --operation NAME --key K."}
 	case !byKey && (i.Operation != "" || i.Principal != ""):
-		return &usageError{"--operation and --principal are for --key"}
+		return &usageError{"--operation and --principal are for --key.", "Leave them out, or give the client's key with --key instead of an id."}
 	case !byKey && i.Tenant != "" && s.app.Find == nil:
-		return &usageError{"this application finds nothing by ids of its own: inspect needs an operation's or a message's, without --tenant"}
+		return &usageError{"This application finds nothing by ids of its own.", "Give the id of an operation or of a message, without --tenant."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -174,11 +176,11 @@ func (r *resolve) Run(s *session) error {
 	id, isMessage := r.message()
 	switch {
 	case isMessage && r.Status != 0:
-		return &usageError{"a message is resolved by --delivered or --declined"}
+		return &usageError{"--status is for an operation, and this is the id of a message.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
 	case isMessage && r.Delivered == "" && r.Declined == "":
-		return &usageError{"resolve needs --delivered or --declined"}
+		return &usageError{"resolve needs to know what happened.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
 	case !isMessage && r.Status == 0:
-		return &usageError{"the record of an operation is resolved by --status"}
+		return &usageError{"An operation is resolved by the answer that its handler would have given.", "Give --status N, and --body FILE; or the id of the message: <operation>.<n>."}
 	}
 	evidence, err := contents(r.Evidence)
 	if err != nil {
@@ -215,7 +217,7 @@ func contents(path string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &usageError{err.Error(), "Give a file that can be read."}
 	}
 	return raw, nil
 }
@@ -242,7 +244,7 @@ func (s *session) onMessage(
 ) error {
 	id, isMessage := f.message()
 	if !isMessage {
-		return &usageError{"it needs the id of a message: <operation>.<n>"}
+		return &usageError{f.ID + " is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -255,7 +257,7 @@ func (s *session) onRecord(
 	f fenced, act func(*operator.Desk, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
 ) error {
 	if _, isMessage := f.message(); isMessage {
-		return &usageError{"it needs the id of an operation, without a message's number"}
+		return &usageError{f.ID + " is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -276,11 +278,11 @@ type redrive struct {
 func (r *redrive) Run(s *session) error {
 	switch {
 	case r.DeadLetters == (r.ID != ""):
-		return &usageError{"redrive needs a message, or --dead-letters"}
+		return &usageError{"redrive needs the id of a message, or --dead-letters, and not both.", "Run idemctl list dead to see the messages."}
 	case r.DeadLetters:
 		return r.letters(s)
 	case r.Seen == "":
-		return &usageError{"redrive needs --seen"}
+		return &usageError{"redrive needs --seen: what you saw of the message.", "Run idemctl inspect with its id, look at it, and copy what it shows as seen."}
 	}
 	return s.onMessage(fenced{r.ID, r.Seen, r.change}, (*operator.Desk).Redrive)
 }
@@ -288,7 +290,7 @@ func (r *redrive) Run(s *session) error {
 // letters redrives what the dead-letter queue tells of; each message has its entry in the audit log.
 func (r *redrive) letters(s *session) error {
 	if s.app.Letters == nil {
-		return &usageError{"this application has no dead-letter queue"}
+		return &usageError{"This application has no dead-letter queue.", "Run idemctl list dead, and redrive each message by its id."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -378,7 +380,7 @@ type drift struct {
 // Run implements the command.
 func (d *drift) Run(s *session) error {
 	if s.app.Drift == nil {
-		return &usageError{"this application has no drift job"}
+		return &usageError{"This application has no drift job.", "Set App.Drift where the application makes its idemctl."}
 	}
 	clean, err := s.app.Drift(s.ctx, Window{d.From, d.To, d.Tenant}, s.cli.Output == "json", s.out)
 	if err == nil && !clean {

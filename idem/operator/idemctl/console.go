@@ -45,12 +45,12 @@ func (p *page) Run(s *session) (err error) {
 	}
 	if s.app.Console != nil {
 		if err := s.app.Console(&cfg); err != nil {
-			return &usageError{err.Error()}
+			return Environment(err)
 		}
 	}
 	listener, err := console.Listen(p.Port)
 	if err != nil {
-		return &usageError{err.Error()}
+		return &usageError{err.Error(), "Give another port with --port, or leave it out: then a free one is taken."}
 	}
 	cfg.Address = listener.Addr().String()
 	served, err := console.New(cfg)

@@ -34,9 +34,9 @@ const (
 	ExitTrouble
 )
 
-// App is what the application brings. Only Build is required.
+// App is what the application brings. The zero App is no application: it has the commands that need none, such as new.
 type App struct {
-	// Build makes the desk, by the environment.
+	// Build makes the desk, by the environment. Without it every command that needs a desk says so.
 	Build func(context.Context) (*operator.Desk, error)
 	// Find names the operation that made something of the application's own, such as a payment, by its tenant and its id; ""
 	// where there is none. Without it inspect knows operations, messages and keys.
@@ -85,9 +85,18 @@ func (s *session) desk() (*operator.Desk, error) {
 	if s.built != nil {
 		return s.built, nil
 	}
+	if s.app.Build == nil {
+		return nil, &usageError{
+			"This idemctl is linked with no application, so it knows no tables.",
+			"Run your application's own idemctl; docs/operator.md shows how it is made. Here only new, completion and man work.",
+		}
+	}
 	desk, err := s.app.Build(s.ctx)
-	if err != nil {
-		return nil, &usageError{err.Error()}
+	switch {
+	case err != nil && isTrouble(err):
+		return nil, err
+	case err != nil:
+		return nil, Environment(err)
 	}
 	s.built = desk
 	return desk, nil
@@ -112,7 +121,7 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	case asked:
 		return ExitOK
 	case err != nil:
-		fmt.Fprintln(stderr, "idemctl:", err)
+		complain(stderr, misread(err))
 		return ExitUsage
 	}
 	until := ctx
@@ -122,12 +131,7 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		s := &session{ctx: ctx, until: until, app: app, out: stdout, errs: stderr, cli: &cli}
 		err = command.Run(s, &Desk{s})
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "idemctl:", err)
-	}
-	if invalid := (*operator.InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == operator.FieldActor {
-		fmt.Fprintln(stderr, "Say who you are: --actor NAME, or IDEMCTL_ACTOR=NAME in the environment.")
-	}
+	complain(stderr, err)
 	return exitOf(err)
 }
 
@@ -136,11 +140,6 @@ var ErrLettersLeft = errors.New("letters failed, and stay in the queue")
 
 // errDrift is the command drift's; its report has been written.
 var errDrift = errors.New("there is drift")
-
-// usageError is a command line that kong can't judge.
-type usageError struct{ message string }
-
-func (e *usageError) Error() string { return e.message }
 
 func exitOf(err error) int {
 	var (

@@ -162,7 +162,7 @@ func TestUsage(t *testing.T) {
 		{"redrive", "--dead-letters", ticket, "--write"}, {"drift"}, // which this application has not
 		{"audit", "--since", "9000h"}, {"audit", "--limit", "0"}, {"--env-file", "/no/such/file", "list", "dead"},
 	} {
-		if out, errs := w.types(idemctl.ExitUsage, args...); out != "" || !strings.HasPrefix(errs, "idemctl: ") {
+		if out, errs := w.types(idemctl.ExitUsage, args...); out != "" || !strings.HasPrefix(errs, "idemctl: ") || !strings.Contains(errs, "\nnext: ") {
 			t.Errorf("%q says %q, %q", args, out, errs)
 		}
 	}
@@ -222,7 +222,12 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, errors.New("no OUTBOX_TABLE") }
-	w.types(idemctl.ExitUsage, "inspect", id)
+	if _, errs := w.types(idemctl.ExitUsage, "inspect", id); !strings.Contains(errs, "--env-file") {
+		t.Errorf("%s", errs)
+	}
+	// What makes the desk asks AWS, too: for a secret, for instance.
+	w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, context.DeadlineExceeded }
+	w.types(idemctl.ExitTrouble, "inspect", id)
 }
 
 // What the application made is found by its own id, and the tenant's only.

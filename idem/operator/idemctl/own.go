@@ -33,6 +33,15 @@ func (r Reasoned) Change() operator.Change {
 // ErrDiffers says that what a command has looked at is not as it must be. The answer says in what; the exit code is [ExitRefused].
 var ErrDiffers = errors.New("idemctl: it is not as it must be")
 
+// Environment says that the environment lacks something, or has something that can't be used: nothing was read, and the exit code is
+// [ExitUsage]. A nil error stays nil.
+func Environment(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err.Error(), adviceEnvironment}
+}
+
 // Desk is the operator's desk as a command of the application's own sees it.
 type Desk struct{ s *session }
 
