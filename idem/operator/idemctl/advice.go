@@ -70,12 +70,15 @@ const (
 func advice(err error) string {
 	var (
 		usage    *usageError
+		refused  *refusedError
 		unlogged *operator.UnloggedError
 		invalid  *operator.InvalidError
 	)
 	switch {
 	case errors.As(err, &usage):
 		return usage.do
+	case errors.As(err, &refused):
+		return refused.do
 	case errors.As(err, &unlogged): // whatever else went wrong, nobody wrote down how it ended
 		return "The change may have been made. Run idemctl inspect with the id to see whether it was; its entry in idemctl audit stays intended."
 	case errors.As(err, &invalid):

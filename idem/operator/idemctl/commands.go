@@ -18,6 +18,9 @@ import (
 type commands struct {
 	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to answer: ${enum}."`
 	EnvFile string        `name:"env-file" type:"existingfile" help:"KEY=value lines for what the environment does not say, as .local/run.env."`
+	Color   string        `enum:"auto,always,never" default:"auto" help:"Colour in tables: ${enum}; auto is on a terminal, without NO_COLOR."`
+	UTC     bool          `name:"utc" help:"Times in tables as they are stored, in RFC 3339 and UTC. Default: 3 m ago."`
+	Wide    bool          `help:"Cut and wrap nothing in tables, and print whole ids. Default: tables of at most 100 columns."`
 	Within  time.Duration `default:"2m" help:"Give up after that long; the console does not."`
 
 	Inspect   inspect   `cmd:"" help:"Tell the whole story of an operation: record, messages, application, provider, audit log, and what may be done."`
@@ -71,20 +74,12 @@ func (c change) change(seen operator.Seen) operator.Change {
 
 // fenced is a change of what was seen.
 type fenced struct {
-	ID   string        `arg:"" help:"Id of the operation, or of the message: <operation>.<n>."`
+	ID   string        `arg:"" help:"Id of the operation, or of the message: <operation>.<n>; or the beginning of the operation's, as list shows it."`
 	Seen operator.Seen `required:"" help:"What you saw, as inspect and list show it."`
 	change
 }
 
 func (f fenced) asked() operator.Change { return f.change.change(f.Seen) }
-
-// message says that the id is a message's.
-func (f fenced) message() (idem.MessageID, bool) { return messageIn(f.ID) }
-
-func messageIn(id string) (idem.MessageID, bool) {
-	_, _, err := idem.MessageID(id).Operation()
-	return idem.MessageID(id), err == nil
-}
 
 // changed shows what came of a change.
 func (s *session) changed(result operator.Result, err error) error {
@@ -96,7 +91,7 @@ func (s *session) changed(result operator.Result, err error) error {
 }
 
 type inspect struct {
-	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages; with --tenant of what the application made by it, such as a payment."`
+	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages, or its beginning, as list shows it; with --tenant of what the application made by it, such as a payment."`
 	Tenant    string `help:"With --key or an id of the application's: whose it is."`
 	Operation string `help:"With --key: name of the operation, as payments.create; empty where the policy scopes keys by tenant alone."`
 	Key       string `help:"Instead of an id: the client's key."`
@@ -129,7 +124,11 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	case i.Key != "":
 		return desk.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
 	case i.Tenant == "":
-		return desk.Inspect(s.ctx, i.ID)
+		whole, err := s.whole(i.ID, false)
+		if err != nil {
+			return operator.Story{}, err
+		}
+		return desk.Inspect(s.ctx, whole)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
@@ -173,7 +172,7 @@ type resolve struct {
 
 // Run implements the command.
 func (r *resolve) Run(s *session) error {
-	id, isMessage := r.message()
+	isMessage := namesMessage(r.ID)
 	switch {
 	case isMessage && r.Status != 0:
 		return &usageError{"--status is for an operation, and this is the id of a message.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
@@ -194,14 +193,18 @@ func (r *resolve) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	id, err := s.whole(r.ID, true)
+	if err != nil {
+		return err
+	}
 	if !isMessage {
 		response := idem.Response{Status: r.Status, Body: body}
 		if len(body) > 0 {
 			response.Header = []idem.Field{{Name: "Content-Type", Value: r.Type}}
 		}
-		return s.changed(desk.ResolveRecord(s.ctx, idem.OperationID(r.ID), response, r.asked()))
+		return s.changed(desk.ResolveRecord(s.ctx, idem.OperationID(id), response, r.asked()))
 	}
-	return s.changed(desk.Resolve(s.ctx, id, r.outcome(evidence), r.asked()))
+	return s.changed(desk.Resolve(s.ctx, idem.MessageID(id), r.outcome(evidence), r.asked()))
 }
 
 func (r *resolve) outcome(evidence []byte) outbox.Outcome {
@@ -242,28 +245,35 @@ func (c *cacheBust) Run(s *session) error { return s.onRecord(c.fenced, (*operat
 func (s *session) onMessage(
 	f fenced, act func(*operator.Desk, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
 ) error {
-	id, isMessage := f.message()
-	if !isMessage {
+	if !namesMessage(f.ID) {
 		return &usageError{f.ID + " is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
 	}
 	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(act(desk, s.ctx, id, f.asked()))
+	id, err := s.whole(f.ID, true)
+	if err != nil {
+		return err
+	}
+	return s.changed(act(desk, s.ctx, idem.MessageID(id), f.asked()))
 }
 
 func (s *session) onRecord(
 	f fenced, act func(*operator.Desk, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
 ) error {
-	if _, isMessage := f.message(); isMessage {
+	if namesMessage(f.ID) {
 		return &usageError{f.ID + " is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
 	}
 	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(act(desk, s.ctx, idem.OperationID(f.ID), f.asked()))
+	id, err := s.whole(f.ID, true)
+	if err != nil {
+		return err
+	}
+	return s.changed(act(desk, s.ctx, idem.OperationID(id), f.asked()))
 }
 
 type redrive struct {
@@ -320,10 +330,14 @@ func (r *reconcile) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if id, isMessage := messageIn(r.ID); isMessage {
-		return s.changed(desk.ReconcileMessage(s.ctx, id, r.change.change("")))
+	id, err := s.whole(r.ID, true)
+	if err != nil {
+		return err
 	}
-	return s.changed(desk.ReconcileRecord(s.ctx, idem.OperationID(r.ID), r.change.change("")))
+	if namesMessage(id) {
+		return s.changed(desk.ReconcileMessage(s.ctx, idem.MessageID(id), r.change.change("")))
+	}
+	return s.changed(desk.ReconcileRecord(s.ctx, idem.OperationID(id), r.change.change("")))
 }
 
 type sweep struct{ change }

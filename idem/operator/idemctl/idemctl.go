@@ -52,6 +52,8 @@ type App struct {
 	Console func(*console.Config) error
 	// Commands are the application's own. Default: none.
 	Commands []Command
+	// Now is the clock that tables say "3 m ago" by. Default time.Now.
+	Now func() time.Time
 }
 
 // Window is a span of creation times; a zero time is the application's default.
@@ -146,6 +148,7 @@ func exitOf(err error) int {
 		usage    *usageError
 		invalid  *operator.InvalidError
 		unlogged *operator.UnloggedError
+		refused  *refusedError
 	)
 	switch {
 	case err == nil:
@@ -154,7 +157,7 @@ func exitOf(err error) int {
 		return ExitUsage
 	case errors.As(err, &unlogged):
 		return ExitTrouble
-	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), errors.Is(err, ErrDiffers), operator.Refused(err):
+	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), errors.Is(err, ErrDiffers), errors.As(err, &refused), operator.Refused(err):
 		return ExitRefused
 	}
 	return ExitTrouble

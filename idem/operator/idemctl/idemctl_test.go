@@ -38,6 +38,7 @@ func TestUnknownCharge(t *testing.T) {
 	message := id + ".1"
 	w.now = noon.Add(30 * time.Second)
 	w.types(0, "list", "unknown")
+	w.types(0, "list", "unknown", "--utc", "--wide", "--color", "always")
 	w.types(0, "inspect", message)
 	seen := seenIn(w, message)
 	w.types(1, "close", message, "--seen", seen, ticket, "--write") // too early

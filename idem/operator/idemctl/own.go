@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -75,10 +77,19 @@ func (d *Desk) Show(answer any, lines ...string) error {
 // Rows writes an answer: as JSON, or rows below their header.
 func (d *Desk) Rows(answer any, header []string, rows [][]string) error {
 	return d.s.show(answer, func(t *table) {
-		if t.columns(header, rows); len(rows) == 0 {
+		columns := make([]column, len(header))
+		for i, name := range header {
+			columns[i] = column{name, hasText(rows, i)}
+		}
+		if t.columns(columns, rows); len(rows) == 0 {
 			t.line("nothing")
 		}
 	})
+}
+
+// hasText says whether a column has texts of several words. They may be cut: nobody copies them.
+func hasText(rows [][]string, i int) bool {
+	return slices.ContainsFunc(rows, func(row []string) bool { return strings.Contains(row[i], " ") })
 }
 
 // Note says something beside the answer, on stderr: a line.
