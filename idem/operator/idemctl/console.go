@@ -60,10 +60,13 @@ func (p *page) Run(s *session) (err error) {
 	return p.serve(&lasting, served, listener)
 }
 
+// addressed is the answer to console.
+type addressed struct {
+	Address string `json:"address"`
+}
+
 func (p *page) serve(s *session, served *console.Console, listener net.Listener) error {
-	answer := struct {
-		Address string `json:"address"`
-	}{served.Enter()}
+	answer := addressed{served.Enter()}
 	if err := s.show(answer, func(t *table) { t.line("console: %s", answer.Address) }); err != nil {
 		return errors.Join(err, listener.Close())
 	}

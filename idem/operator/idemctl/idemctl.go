@@ -28,7 +28,7 @@ const (
 	// ExitRefused: the fence or the contract refused it and nothing was changed; or nothing is there, there is drift, or
 	// letters stay in the dead-letter queue.
 	ExitRefused
-	// ExitUsage: the command line, or what it names, can't be used.
+	// ExitUsage: the command line, or what it names, or the environment can't be used; nothing was changed.
 	ExitUsage
 	// ExitTrouble: the store, a queue or the provider could not be asked. The audit log tells what was begun.
 	ExitTrouble
@@ -110,6 +110,9 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		cli   commands
 		asked bool // for help
 	)
+	if app.Now == nil {
+		app.Now = time.Now
+	}
 	parser, err := kong.New(&cli, append(app.options(), kong.Name("idemctl"), kong.Writers(stdout, stderr), kong.Exit(func(int) { asked = true }),
 		kong.Description("Tells the story of operations, lists what is stuck, unknown or dead, and changes it with --write. "+
 			"Exits with 0: done, 1: refused or drift, 2: usage, 3: trouble."),
@@ -131,7 +134,7 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	defer cancel()
 	if err = cli.environment(); err == nil {
 		s := &session{ctx: ctx, until: until, app: app, out: stdout, errs: stderr, cli: &cli}
-		err = command.Run(s, &Desk{s})
+		err = command.Run(s, &Desk{s}, parser)
 	}
 	complain(stderr, err)
 	return exitOf(err)

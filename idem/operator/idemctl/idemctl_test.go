@@ -39,6 +39,7 @@ func TestUnknownCharge(t *testing.T) {
 	w.now = noon.Add(30 * time.Second)
 	w.types(0, "list", "unknown")
 	w.types(0, "list", "unknown", "--utc", "--wide", "--color", "always")
+	w.types(0, "list", "unknown", "--output", "json")
 	w.types(0, "inspect", message)
 	seen := seenIn(w, message)
 	w.types(1, "close", message, "--seen", seen, ticket, "--write") // too early
@@ -94,6 +95,7 @@ func TestBetweenPhases(t *testing.T) {
 	w.types(0, "inspect", id)
 	w.types(0, "list", "stuck")
 	w.types(0, "sweep", ticket)
+	w.types(0, "sweep", ticket, "--output", "json")
 	w.types(0, "sweep", ticket, "--write")
 	w.transcript()
 }
@@ -104,6 +106,7 @@ func TestWrapped(t *testing.T) {
 	id := string(w.operation("acme", wrapped(storage.StateInProgress, "")))
 	w.now = noon.Add(time.Minute)
 	w.types(0, "list", "stuck")
+	w.types(0, "list", "stuck", "--output", "json")
 	w.types(0, "inspect", id)
 	w.types(1, "release", id, "--seen", seenIn(w, id), ticket, "--write") // it was never unknown
 	w.types(0, "sweep", ticket, "--write")

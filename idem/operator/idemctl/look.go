@@ -16,14 +16,7 @@ type look struct {
 }
 
 func (s *session) look() look {
-	return look{now: s.app.now(), utc: s.cli.UTC, wide: s.cli.Wide, colour: coloured(s.cli.Color, s.out)}
-}
-
-func (a App) now() time.Time {
-	if a.Now == nil {
-		return time.Now()
-	}
-	return a.Now()
+	return look{now: s.app.Now(), utc: s.cli.UTC, wide: s.cli.Wide, colour: coloured(s.cli.Color, s.out)}
 }
 
 // coloured says whether there is colour: on a terminal, unless NO_COLOR is set (no-color.org) or the terminal has none.
