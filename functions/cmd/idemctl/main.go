@@ -31,10 +31,10 @@ func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
 	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
-		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
-		{Name: "missing", Help: "Make operations again after a loss that only the provider knows of.", Grammar: &missing{}},
+		{Name: "tables", Help: "Restore the tables, and check that tables have the shape that the code needs.", Grammar: &tables{}},
+		{Name: "missing", Help: "After a loss of data: make operations again that only the provider knows of.", Grammar: &missing{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
-		{Name: "account", Help: "Have an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
+		{Name: "account", Help: "Make an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
 	}}
 }
 

@@ -369,7 +369,7 @@ func TestSweepNow(t *testing.T) {
 		t.Errorf("a dry run sent %+v", sent)
 	}
 	out, _ := d.exits(idemctl.ExitOK, "sweep", "--reason", "ticket 17", "--write")
-	if sent := d.Queues.WakeUps(); len(sent) != 1 || !strings.Contains(out, `"offered":1`) {
+	if sent := d.Queues.WakeUps(); len(sent) != 1 || !strings.Contains(out, "messages offered: 1") {
 		t.Errorf("sent %+v: %s", sent, out)
 	}
 }

@@ -26,7 +26,7 @@ import (
 
 // missing are the commands about what the provider has and the tables lack, after a loss.
 type missing struct {
-	Restore restoreMissing `cmd:"" help:"Make operations again that only the provider knows of: record, message and row, which the worker then settles by what the provider has."`
+	Restore restoreMissing `cmd:"" help:"Make operations again that only the provider knows of: record, message and row. The worker then settles them by what the provider has."`
 }
 
 type restoreMissing struct {

@@ -16,26 +16,26 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to answer: ${enum}."`
-	EnvFile string        `name:"env-file" type:"existingfile" help:"KEY=value lines for what the environment does not say, as .local/run.env."`
+	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to print the answer: ${enum}."`
+	EnvFile string        `name:"env-file" type:"existingfile" help:"File with lines NAME=value, such as .local/run.env, for variables that the environment does not set."`
 	Color   string        `enum:"auto,always,never" default:"auto" help:"Colour in tables: ${enum}; auto is on a terminal, without NO_COLOR."`
-	UTC     bool          `name:"utc" help:"Times in tables as they are stored, in RFC 3339 and UTC. Default: 3 m ago."`
-	Wide    bool          `help:"Cut and wrap nothing in tables, and print whole ids. Default: tables of at most 100 columns."`
-	Within  time.Duration `default:"2m" help:"Give up after that long; the console does not."`
+	UTC     bool          `name:"utc" help:"Print times in RFC 3339 and UTC, instead of as 3 m ago."`
+	Wide    bool          `help:"Print whole ids and texts. By default tables have at most 100 columns."`
+	Within  time.Duration `default:"2m" help:"Give up after this time. The console never does."`
 
-	Inspect   inspect   `cmd:"" help:"Tell the whole story of an operation: record, messages, application, provider, audit log, and what may be done."`
-	List      list      `cmd:"" help:"List what is stuck, unknown or dead."`
-	Resolve   resolve   `cmd:"" help:"End what is unknown or dead with evidence."`
-	Close     closing   `cmd:"" name:"close" help:"Cancel a message of which nothing happened, and fail its operation."`
-	Release   release   `cmd:"" help:"Let the next request with the key execute: nothing happened, or the holder is fenced off."`
-	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Make a completed record not answer any more, where nothing else was written."`
-	Redrive   redrive   `cmd:"" help:"Start a dead message anew, or all that the dead-letter queue tells of."`
-	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of a wrapped operation, that is unknown."`
-	Sweep     sweep     `cmd:"" help:"Look now at everything that is due."`
-	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show, or set, before when keys execute nothing."`
-	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
-	Audit     audit     `cmd:"" help:"Show what operators have changed."`
-	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until an interrupt. It prints the address."`
+	Inspect   inspect   `cmd:"" help:"Show everything about an operation: record, messages, application, provider, audit log, and what you may do."`
+	List      list      `cmd:"" help:"List the messages and operations that are stuck, unknown or dead."`
+	Resolve   resolve   `cmd:"" help:"Settle what is unknown or dead, by evidence that you have."`
+	Close     closing   `cmd:"" name:"close" help:"Cancel a message of which nothing happened. Its operation fails."`
+	Release   release   `cmd:"" help:"Let the next request with the key run the handler, because nothing happened. Whoever still runs it can commit nothing."`
+	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Forget a stored answer that is wrong, where nothing else was written."`
+	Redrive   redrive   `cmd:"" help:"Start a dead message again, or every one that the dead-letter queue names."`
+	Reconcile reconcile `cmd:"" help:"Ask the provider now what became of a message, or of a wrapped operation, that is unknown."`
+	Sweep     sweep     `cmd:"" help:"Process now everything that is due, as the schedule does every minute."`
+	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show or set the time before which keys execute nothing."`
+	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects, and report what differs."`
+	Audit     audit     `cmd:"" help:"Show what operators have changed, newest first."`
+	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until Ctrl-C. It prints the address."`
 
 	New        newService `cmd:"" help:"Write a new service that uses idem: handler, topic, tests, CDK app, Makefile. It needs no application."`
 	Completion completion `cmd:"" help:"Print the completions for a shell."`
@@ -77,7 +77,7 @@ func (c change) change(seen operator.Seen) operator.Change {
 // fenced is a change of what was seen.
 type fenced struct {
 	ID   string        `arg:"" help:"Id of the operation, or of the message: <operation>.<n>; or the beginning of the operation's, as list shows it."`
-	Seen operator.Seen `required:"" help:"What you saw, as inspect and list show it."`
+	Seen operator.Seen `required:"" help:"What you saw of it: what inspect and list show as seen."`
 	change
 }
 
@@ -94,9 +94,9 @@ func (s *session) changed(result operator.Result, err error) error {
 
 type inspect struct {
 	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages, or its beginning, as list shows it; with --tenant of what the application made by it, such as a payment."`
-	Tenant    string `help:"With --key or an id of the application's: whose it is."`
-	Operation string `help:"With --key: name of the operation, as payments.create; empty where the policy scopes keys by tenant alone."`
-	Key       string `help:"Instead of an id: the client's key."`
+	Tenant    string `help:"Whose it is: with --key, or with an id of the application's own, such as a payment's."`
+	Operation string `help:"With --key: the operation's name, such as payments.create. Leave it out where a key is the tenant's for all operations."`
+	Key       string `help:"The client's key, instead of an id."`
 	Principal string `help:"With --key: the principal, where the policy binds keys to one."`
 }
 
@@ -144,9 +144,9 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 
 type list struct {
 	Queue  operator.Queue `arg:"" enum:"stuck,unknown,dead" help:"Which: ${enum}."`
-	Tenant string         `help:"Only this tenant's."`
-	Limit  int            `default:"100" help:"At most so many."`
-	After  string         `help:"Where another list of the queue ended: its next."`
+	Tenant string         `help:"Only what is this tenant's."`
+	Limit  int            `default:"100" help:"At most this many, 1 to 1000."`
+	After  string         `help:"Go on where a list of the queue ended: what it printed last."`
 }
 
 // Run implements the command.
@@ -164,10 +164,10 @@ func (l *list) Run(s *session) error {
 
 type resolve struct {
 	fenced
-	Delivered string `xor:"outcome" help:"The effect happened; the provider's reference of it."`
-	Declined  string `xor:"outcome" help:"The provider said no; its reference, or the word none."`
-	Evidence  string `type:"existingfile" help:"File with what the provider said, byte for byte: what the settlement reads."`
-	Status    int    `xor:"outcome" help:"Of a wrapped operation: the status that its handler would have answered."`
+	Delivered string `xor:"outcome" help:"The effect happened: the provider's reference of it."`
+	Declined  string `xor:"outcome" help:"The provider refused it: its reference, or the word none."`
+	Evidence  string `type:"existingfile" help:"File with the provider's answer, byte for byte. The settlement reads it."`
+	Status    int    `xor:"outcome" help:"For a wrapped operation: the status that its handler would have answered."`
 	Body      string `type:"existingfile" help:"File with the body of that answer."`
 	Type      string `default:"application/json" help:"Content type of that answer."`
 }
@@ -280,9 +280,9 @@ func (s *session) onRecord(
 
 type redrive struct {
 	ID          string        `arg:"" optional:"" help:"Id of a dead message."`
-	Seen        operator.Seen `help:"What you saw, as inspect and list show it. Not for --dead-letters: each message is redriven as it stands."`
-	DeadLetters bool          `name:"dead-letters" help:"Empty the dead-letter queue instead."`
-	Max         int           `default:"100" help:"With --dead-letters: at most so many letters."`
+	Seen        operator.Seen `help:"What you saw of it: what inspect and list show as seen. Not with --dead-letters, which redrives each message as it stands."`
+	DeadLetters bool          `name:"dead-letters" help:"Redrive every message that the dead-letter queue names."`
+	Max         int           `default:"100" help:"With --dead-letters: at most this many letters."`
 	change
 }
 
@@ -354,8 +354,8 @@ func (w *sweep) Run(s *session) error {
 }
 
 type loss struct {
-	Show showLoss `cmd:"" default:"1" help:"Show the instant."`
-	Set  setLoss  `cmd:"" help:"Set it. It moves to a later instant only, and nothing takes it back."`
+	Show showLoss `cmd:"" default:"1" help:"Show the time before which keys execute nothing."`
+	Set  setLoss  `cmd:"" help:"Set the time before which keys execute nothing. It only moves to a later one: nothing takes it back."`
 }
 
 type showLoss struct{}
@@ -374,7 +374,7 @@ func (*showLoss) Run(s *session) error {
 }
 
 type setLoss struct {
-	At time.Time `arg:"" help:"The cut-over and the clocks' difference, RFC 3339: what was written before may be lost."`
+	At time.Time `arg:"" help:"The time of the cut-over plus the difference between the clocks, in RFC 3339. What was written before may be lost."`
 	change
 }
 
@@ -388,9 +388,9 @@ func (l *setLoss) Run(s *session) error {
 }
 
 type drift struct {
-	From   time.Time `help:"Begin of the window, RFC 3339."`
-	To     time.Time `help:"End of the window."`
-	Tenant string    `help:"Only this tenant's."`
+	From   time.Time `help:"Begin of the window, in RFC 3339. Without it, the application chooses."`
+	To     time.Time `help:"End of the window, in RFC 3339."`
+	Tenant string    `help:"Only what is this tenant's."`
 }
 
 // Run implements the command.
@@ -406,9 +406,9 @@ func (d *drift) Run(s *session) error {
 }
 
 type audit struct {
-	Since   time.Duration `default:"168h" help:"So far back."`
-	Subject string        `help:"Only what is about operations, messages or queues whose name begins so."`
-	Limit   int           `default:"100" help:"At most so many."`
+	Since   time.Duration `default:"168h" help:"How far back, in hours, as 168h."`
+	Subject string        `help:"Only entries about an id that begins with this."`
+	Limit   int           `default:"100" help:"At most this many, 1 to 1000."`
 }
 
 // Run implements the command.

@@ -19,10 +19,10 @@ import (
 )
 
 type page struct {
-	Write bool   `help:"Admit changes. Without it the console is read-only."`
+	Write bool   `help:"Allow changes. Without it the console only reads."`
 	Port  int    `default:"0" help:"Port of 127.0.0.1; 0 takes a free one."`
-	Open  bool   `help:"Open it in the browser, too."`
-	Actor string `env:"IDEMCTL_ACTOR,USER" help:"Who you are: changes have it in the audit log."`
+	Open  bool   `help:"Also open it in the browser."`
+	Actor string `env:"IDEMCTL_ACTOR,USER" help:"Who you are. With changes it goes to the audit log."`
 }
 
 // Run implements the command. It ends with an interrupt, and not with the command line's patience.

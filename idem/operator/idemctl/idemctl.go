@@ -90,7 +90,7 @@ func (s *session) desk() (*operator.Desk, error) {
 	if s.app.Build == nil {
 		return nil, &usageError{
 			"This idemctl is linked with no application, so it knows no tables.",
-			"Run your application's own idemctl; docs/operator.md shows how it is made. Here only new, completion and man work.",
+			"Run the idemctl of your application: a main package that calls idemctl.Main with its App. Here only new, completion and man work.",
 		}
 	}
 	desk, err := s.app.Build(s.ctx)
@@ -114,7 +114,7 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		app.Now = time.Now
 	}
 	parser, err := kong.New(&cli, append(app.options(), kong.Name("idemctl"), kong.Writers(stdout, stderr), kong.Exit(func(int) { asked = true }),
-		kong.Description("Tells the story of operations, lists what is stuck, unknown or dead, and changes it with --write. "+
+		kong.Description("Shows operations and messages, lists those that are stuck, unknown or dead, and changes them with --write. "+
 			"Exits with 0: done, 1: refused or drift, 2: usage, 3: trouble."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {

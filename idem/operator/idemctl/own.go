@@ -22,9 +22,9 @@ type Command struct {
 
 // Reasoned is what every change needs. The grammar of a command that changes something embeds it.
 type Reasoned struct {
-	Reason string `required:"" help:"Why: it goes to the audit log."`
-	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are."`
-	Write  bool   `help:"Do it. Without it nothing is changed, and what would be done is said."`
+	Reason string `required:"" help:"Why you make this change, on one line. It goes to the audit log."`
+	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are. It goes to the audit log."`
+	Write  bool   `help:"Make the change. Without it the command only says what it would do."`
 }
 
 // Change is what [operator.Desk.Do] takes.
