@@ -205,3 +205,25 @@ func TestFailureLeavesNothing(t *testing.T) {
 		t.Errorf("left: %v (%v)", entries, err)
 	}
 }
+
+// Targets that lack something say what, and what to run instead, before they build anything.
+func TestMakefileSaysWhatItLacks(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := (scaffold.Service{Module: "orders", Release: "v1.2.3"}).Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"IDEM must be":          {"up"},
+		"ALARM_TOPIC must be":   {"deploy", "WAREHOUSE_URL=https://warehouse.example"},
+		"WAREHOUSE_URL must be": {"deploy", "ALARM_TOPIC=none"},
+	} {
+		command := exec.CommandContext(t.Context(), "make", append([]string{"-C", folder, "CDK=false"}, args...)...)
+		said, err := command.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), want) || !strings.Contains(string(said), "Run: ") {
+			t.Errorf("make %v: %v\n%s", args, err, said)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "build")); !os.IsNotExist(err) {
+		t.Errorf("something was built: %v", err)
+	}
+}
