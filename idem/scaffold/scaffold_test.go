@@ -212,6 +212,9 @@ func TestMakefileSaysWhatItLacks(t *testing.T) {
 	if _, err := (scaffold.Service{Module: "orders", Release: "v1.2.3"}).Write(folder); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"IDEM", "ALARM_TOPIC", "WAREHOUSE_URL"} {
+		t.Setenv(name, "")
+	}
 	for want, args := range map[string][]string{
 		"IDEM must be":          {"up"},
 		"ALARM_TOPIC must be":   {"deploy", "WAREHOUSE_URL=https://warehouse.example"},
