@@ -70,7 +70,9 @@ var mayImport = map[string][]string{
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/console":         {"idem", "idem/operator", "idem/outbox", "idem/storage"},
-	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/operator/console", "idem/outbox"},
+	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage"},
+	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
+	"idem/scaffold":                 {},
 
 	"idem/dynamo/dynamotest/wirefault": {},
 	"idem/sim":                         {"idem", "idem/canonical", "idem/memstore", "idem/outbox", "idem/storage", "idem/storetest/faulty"},

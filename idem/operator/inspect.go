@@ -35,25 +35,26 @@ type Story struct {
 
 // RecordView is a record as a person sees it.
 type RecordView struct {
-	State          storage.State `json:"state"`
-	Tenant         string        `json:"tenant"`
-	Operation      string        `json:"operation"`
-	Kind           idem.Kind     `json:"kind"`
-	Epoch          int64         `json:"epoch"`
-	Attempts       int           `json:"attempts"`
-	ResponseStatus int           `json:"response_status,omitempty"`
-	LastError      string        `json:"last_error,omitempty"`
-	CreatedAt      time.Time     `json:"created_at"`
-	LeaseUntil     time.Time     `json:"lease_until,omitzero"`
-	DoneAt         time.Time     `json:"done_at,omitzero"`
-	ExpiresAt      time.Time     `json:"expires_at,omitzero"`
-	KeyHash        string        `json:"key_hash"`
-	Seen           Seen          `json:"seen"`
+	State     storage.State `json:"state"`
+	Tenant    string        `json:"tenant"`
+	Operation string        `json:"operation"`
+	Kind      idem.Kind     `json:"kind"`
+	Epoch     int64         `json:"epoch"`
+	// Executions counts how often the handler was run for this incarnation.
+	Executions     int       `json:"executions"`
+	ResponseStatus int       `json:"response_status,omitempty"`
+	LastError      string    `json:"last_error,omitempty"`
+	CreatedAt      time.Time `json:"created_at"`
+	LeaseUntil     time.Time `json:"lease_until,omitzero"`
+	DoneAt         time.Time `json:"done_at,omitzero"`
+	ExpiresAt      time.Time `json:"expires_at,omitzero"`
+	KeyHash        string    `json:"key_hash"`
+	Seen           Seen      `json:"seen"`
 }
 
 func viewRecord(r storage.Record) *RecordView {
 	return &RecordView{
-		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Attempts: r.Attempts,
+		State: r.State, Tenant: r.Tenant, Operation: r.Operation, Kind: r.Kind, Epoch: r.Epoch, Executions: r.Attempts,
 		ResponseStatus: r.Response.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, LeaseUntil: r.LeaseUntil,
 		DoneAt: r.DoneAt, ExpiresAt: r.ExpiresAt, KeyHash: string(r.Key), Seen: SeenRecord(r),
 	}
@@ -61,20 +62,22 @@ func viewRecord(r storage.Record) *RecordView {
 
 // MessageView is a message as a person sees it.
 type MessageView struct {
-	ID          idem.MessageID       `json:"id"`
-	State       storage.MessageState `json:"state"`
-	Tenant      string               `json:"tenant"`
-	Topic       string               `json:"topic"`
-	Epoch       int64                `json:"epoch"`
-	Attempts    int                  `json:"attempts"`
-	LastOutcome string               `json:"last_outcome,omitempty"`
-	Reference   string               `json:"reference,omitempty"`
+	ID     idem.MessageID       `json:"id"`
+	State  storage.MessageState `json:"state"`
+	Tenant string               `json:"tenant"`
+	Topic  string               `json:"topic"`
+	Epoch  int64                `json:"epoch"`
+	// UnansweredCalls counts the calls at the provider that ended without a definite answer, since the message was last redriven. One
+	// that was delivered or declined is not counted, nor is a call whose worker died: that is in DiedClaims.
+	UnansweredCalls int    `json:"unanswered_calls"`
+	LastOutcome     string `json:"last_outcome,omitempty"`
+	Reference       string `json:"reference,omitempty"`
 	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
 	Kept []string `json:"kept,omitempty"`
-	// Died counts claims that ended without a word; Attempts counts calls.
-	Died   int  `json:"died,omitempty"`
-	Undoes bool `json:"undoes,omitempty"`
-	Sealed bool `json:"sealed,omitempty"`
+	// DiedClaims counts the claims that ended without a word, since the message was last redriven: their worker may have called.
+	DiedClaims int  `json:"died_claims,omitempty"`
+	Undoes     bool `json:"undoes,omitempty"`
+	Sealed     bool `json:"sealed,omitempty"`
 
 	CreatedAt time.Time `json:"created_at"`
 	// FirstClaimedAt is when a worker first had it.
@@ -92,8 +95,8 @@ type MessageView struct {
 
 func viewMessage(m storage.Message) MessageView {
 	return MessageView{
-		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, Attempts: m.Attempts, LastOutcome: m.LastOutcome,
-		Reference: m.Reference, Kept: keptBy(m), Died: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
+		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, LastOutcome: m.LastOutcome,
+		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
 		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
 		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
 	}

@@ -110,7 +110,7 @@ type listing struct {
 	desk   *Desk
 	tenant string
 	limit  int
-	// count says that nothing is read but the index.
+	// count says that nothing is read but the index: of each row its time and its operation.
 	count bool
 	here  position
 	list  List
@@ -126,7 +126,7 @@ func (l *listing) messages(ctx context.Context, queue string, until time.Time) e
 	of := func(ref storage.MessageRef) entrant { return entrant{ref.At, string(ref.ID), ref.Tenant} }
 	return pages(l, list, of, func(ref storage.MessageRef) error {
 		if l.count {
-			l.list.Rows = append(l.list.Rows, Listed{At: ref.At})
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Operation: operationIn(string(ref.ID))})
 			return nil
 		}
 		m, err := store.Message(ctx, ref.ID)
@@ -149,7 +149,7 @@ func (l *listing) records(ctx context.Context, queue string, until time.Time) er
 	of := func(ref storage.RecordRef) entrant { return entrant{ref.At, string(ref.OperationID), ref.Tenant} }
 	return pages(l, list, of, func(ref storage.RecordRef) error {
 		if l.count {
-			l.list.Rows = append(l.list.Rows, Listed{At: ref.At})
+			l.list.Rows = append(l.list.Rows, Listed{At: ref.At, Operation: ref.OperationID})
 			return nil
 		}
 		r, err := store.Get(ctx, ref.Key)

@@ -39,7 +39,7 @@ func (d *Desk) CacheBust(ctx context.Context, id idem.OperationID, ch Change) (R
 func admitted(changed string, r storage.Record, err error) error {
 	var not *idem.TransitionError
 	if errors.As(err, &not) {
-		return fmt.Errorf("operator: an %s operation that is %s can't be %s: %w", r.Kind, r.State, changed, err)
+		return fmt.Errorf("operator: the %s operation is %s, and can't be %s: %w", r.Kind, r.State, changed, err)
 	}
 	return err
 }

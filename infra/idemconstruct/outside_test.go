@@ -7,14 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/idem-go/idem-aws/idem/scaffold"
 	"github.com/idem-go/idem-aws/infra/lint"
 	"github.com/idem-go/idem-aws/internal/outside"
 )
 
-const exampleModule = "docs/examples/ownstack"
-
-// A team's own CDK app is built as a module outside of this repository.
-func TestAppOutsideTheRepository(t *testing.T) {
+// What `idemctl new` writes is vetted, tested and built as a module outside of this repository, under a name of its own.
+func TestServiceOutsideTheRepository(t *testing.T) {
 	program := buildOutside(t)
 	t.Run("synthesizes what the linter accepts", func(t *testing.T) { synthesizes(t, program) })
 	t.Run("needs an alarm topic", func(t *testing.T) { needsAnAlarmTopic(t, program) })
@@ -42,7 +41,7 @@ func synthesizes(t *testing.T, program string) {
 	if kinds["AWS::CloudWatch::Alarm"] < 40 {
 		t.Errorf("%d alarms, want those of docs/operator.md", kinds["AWS::CloudWatch::Alarm"])
 	}
-	findings, err := lint.CfnLint(t.Context(), t.TempDir(), lint.Templates{"shop": template.document})
+	findings, err := lint.CfnLint(t.Context(), t.TempDir(), lint.Templates{"zebra": template.document})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +55,7 @@ func synthesizes(t *testing.T, program string) {
 // What the team does not choose is refused with the field's name, and nothing is synthesized.
 func needsAnAlarmTopic(t *testing.T, program string) {
 	command := exec.CommandContext(t.Context(), program)
-	command.Env = append(os.Environ(), "SHOP_BUILD="+t.TempDir(), "ALARM_TOPIC=", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+t.TempDir())
+	command.Env = append(os.Environ(), "BUILD="+t.TempDir(), "ALARM_TOPIC=", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+t.TempDir())
 	said, err := command.CombinedOutput()
 	if err == nil || !contains(said, `ApplicationProps.AlarmTopic = "": must be the ARN of an SNS topic`) {
 		t.Errorf("%v: %s", err, said)
@@ -69,8 +68,12 @@ func buildOutside(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := outside.Copy(t.Context(), root, exampleModule, t.TempDir())
-	if err != nil {
+	folder := t.TempDir()
+	if _, err := (scaffold.Service{Module: "example.org/team/zebra", Library: root}).Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	module := outside.At(folder)
+	if err := module.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "cdk")
@@ -87,11 +90,11 @@ func synthesizeOutside(t *testing.T, program string) template {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), program)
-	command.Env = append(os.Environ(), "SHOP_BUILD="+build, "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+folder)
+	command.Env = append(os.Environ(), "BUILD="+build, "ALARM_TOPIC=none", "WAREHOUSE_URL=https://warehouse.example", "CDK_OUTDIR="+folder)
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "shop.template.json"))
+	text, err := os.ReadFile(filepath.Join(folder, "zebra.template.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

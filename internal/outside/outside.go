@@ -44,6 +44,21 @@ func Copy(ctx context.Context, root, module, folder string) (*Module, error) {
 	return m, err
 }
 
+// At is a module that stands in folder already, with what it replaces by absolute paths.
+func At(folder string) *Module { return &Module{folder} }
+
+// Check vets all packages of the module, and runs their tests.
+func (m *Module) Check(ctx context.Context) error {
+	if _, err := m.run(ctx, nil, "vet", "./..."); err != nil {
+		return err
+	}
+	said, err := m.run(ctx, nil, "test", "./...")
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return nil
+}
+
 // Build builds a package of the module into the file output.
 func (m *Module) Build(ctx context.Context, pkg, output string, environment ...string) error {
 	_, err := m.run(ctx, environment, "build", "-o", output, pkg)

@@ -55,12 +55,14 @@ func there(ctx context.Context, t *testing.T, root string) (tests, targets map[s
 			tests[found[1]] = true
 		}
 	}
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range makeTarget.FindAllStringSubmatch(string(makefile), -1) {
-		targets[found[1]] = true
+	for _, folder := range []string{".", "docs/examples/ownstack"} { // the second is what `idemctl new` writes
+		makefile, err := os.ReadFile(filepath.Join(root, folder, "Makefile"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range makeTarget.FindAllStringSubmatch(string(makefile), -1) {
+			targets[found[1]] = true
+		}
 	}
 	return tests, targets
 }

@@ -44,7 +44,7 @@ func checkTenant(tenant string) error {
 
 // Run implements the command.
 func (c *collect) Run(d *idemctl.Desk) error {
-	cfg, err := config.Read[config.Payments]()
+	cfg, err := read[config.Payments]()
 	if err != nil {
 		return err
 	}

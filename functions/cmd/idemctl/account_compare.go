@@ -75,7 +75,7 @@ func (c *compareAccount) Run(d *idemctl.Desk) error {
 
 // folded is the table of accounts, and up to when data may have been lost.
 func folded(ctx context.Context) (payments.Table, time.Time, error) {
-	cfg, err := config.Read[config.Operator]()
+	cfg, err := read[config.Operator]()
 	if err != nil {
 		return payments.Table{}, time.Time{}, err
 	}

@@ -20,14 +20,14 @@ import (
 
 // apiKeys are the commands about API keys.
 type apiKeys struct {
-	Create createKey `cmd:"" help:"Create a key. It is shown once, and kept by nobody but whom you give it to."`
-	Revoke revokeKey `cmd:"" help:"Take a key away, for ever."`
-	List   listKeys  `cmd:"" help:"List the keys; the keys themselves are not known."`
+	Create createKey `cmd:"" help:"Create a key, and show it once. It is stored nowhere."`
+	Revoke revokeKey `cmd:"" help:"Revoke a key for ever."`
+	List   listKeys  `cmd:"" help:"List the keys: names, scopes, last use and ids. The keys themselves are not known."`
 }
 
 // keyTable is the table that the environment names.
 func keyTable(ctx context.Context) (apikey.Table, error) {
-	cfg, err := config.Read[config.OperatorKeys]()
+	cfg, err := read[config.OperatorKeys]()
 	if err != nil {
 		return apikey.Table{}, err
 	}
@@ -37,10 +37,10 @@ func keyTable(ctx context.Context) (apikey.Table, error) {
 
 type createKey struct {
 	Tenant  string         `required:"" help:"Whose it is."`
-	Name    string         `required:"" help:"What the tenant knows it by."`
-	Scopes  []apikey.Scope `help:"What it may be used for, separated by commas. Default: everything."`
-	Expires time.Time      `help:"From when on it is refused, RFC 3339. Default: never."`
-	Test    bool           `help:"It moves no money: begin it with idem_test_."`
+	Name    string         `required:"" help:"The name that the tenant knows it by."`
+	Scopes  []apikey.Scope `help:"What the key may be used for, separated by commas. Default: everything."`
+	Expires time.Time      `help:"When it expires, in RFC 3339. Default: never."`
+	Test    bool           `help:"Create a key that begins with idem_test_, and moves no money."`
 	idemctl.Reasoned
 }
 
@@ -115,7 +115,7 @@ func (c *createKey) key() apikey.Key {
 }
 
 type revokeKey struct {
-	ID string `arg:"" help:"Id of the key, as list shows it; not the key."`
+	ID string `arg:"" help:"Id of the key, as apikey list shows it. Never the key itself."`
 	idemctl.Reasoned
 }
 

@@ -119,7 +119,7 @@ func TestAPIKeyCommandLinesThatAreRefused(t *testing.T) {
 	}
 	d.exits(idemctl.ExitRefused, "apikey", "revoke", token.ID("nobody's"), "--reason", "r", "--write")
 	t.Setenv("API_KEYS_TABLE", "")
-	if _, errs := d.exits(idemctl.ExitTrouble, "apikey", "list"); !strings.Contains(errs, "API_KEYS_TABLE") {
+	if _, errs := d.exits(idemctl.ExitUsage, "apikey", "list"); !strings.Contains(errs, "API_KEYS_TABLE") {
 		t.Error(errs)
 	}
 }

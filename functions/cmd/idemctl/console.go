@@ -102,7 +102,7 @@ func money(amount int64, currency string) string {
 
 // driftOnConsole runs the drift job for its usual window.
 func driftOnConsole(ctx context.Context, tenant string) (console.Drift, error) {
-	cfg, err := config.Read[config.Drift]()
+	cfg, err := read[config.Drift]()
 	if err != nil {
 		return console.Drift{}, err
 	}

@@ -14,6 +14,7 @@ import (
 var (
 	documentedLine = regexp.MustCompile(`(?m)^\s*(?:idemctl (.+)|make idemctl .*ARGS="([^"]+)".*)$`)
 	comment        = regexp.MustCompile(`\s+#.*$`)
+	elsewhere      = regexp.MustCompile(`\s+[>|].*$`) // what the shell does with the answer
 	word           = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
 )
 
@@ -21,7 +22,7 @@ var (
 func commandsIn(text string) [][]string {
 	var lines [][]string
 	for _, found := range documentedLine.FindAllStringSubmatch(text, -1) {
-		line := comment.ReplaceAllString(found[1]+found[2], "")
+		line := elsewhere.ReplaceAllString(comment.ReplaceAllString(found[1]+found[2], ""), "")
 		var args []string
 		for _, part := range word.FindAllString(line, -1) {
 			if part == "…" { // whatever the reader fills in; only times have a form

@@ -92,14 +92,25 @@ func TestWhatCantBeComparedIsTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"no table is named":        func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("PAYMENTS_TABLE", "") },
-		"the grace is no duration": func(t *testing.T, _ *lambdatest.Stage) { t.Setenv("DRIFT_GRACE", "soon") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := lambdatest.New(t)
 			broken(t, s)
 			if _, errs := compares(t, idemctl.ExitTrouble); errs == "" {
 				t.Error("nothing says why")
+			}
+		})
+	}
+}
+
+// A variable that can't be read is told from trouble: nothing was compared.
+func TestWhatCantBeReadIsUsage(t *testing.T) {
+	for name, value := range map[string]string{"PAYMENTS_TABLE": "", "DRIFT_GRACE": "soon"} {
+		t.Run(name, func(t *testing.T) {
+			lambdatest.New(t)
+			t.Setenv(name, value)
+			if _, errs := compares(t, idemctl.ExitUsage); !strings.Contains(errs, name) {
+				t.Errorf("it does not name the variable: %s", errs)
 			}
 		})
 	}

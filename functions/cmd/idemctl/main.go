@@ -31,10 +31,10 @@ func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
 	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
-		{Name: "tables", Help: "Restore tables, and look whether tables have the application's shape.", Grammar: &tables{}},
-		{Name: "missing", Help: "Make operations again after a loss that only the provider knows of.", Grammar: &missing{}},
+		{Name: "tables", Help: "Restore the tables, and check that tables have the shape that the code needs.", Grammar: &tables{}},
+		{Name: "missing", Help: "After a loss of data: make operations again that only the provider knows of.", Grammar: &missing{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
-		{Name: "account", Help: "Have an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
+		{Name: "account", Help: "Make an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
 	}}
 }
 
@@ -66,8 +66,14 @@ func build(ctx context.Context) (*operator.Desk, error) {
 // caller whose time it takes.
 const keyPatience = 10 * time.Second
 
+// read reads a part of the configuration from the environment.
+func read[T any]() (T, error) {
+	cfg, err := config.Read[T]()
+	return cfg, idemctl.Environment(err)
+}
+
 func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
-	cfg, err := config.Read[config.Operator]()
+	cfg, err := read[config.Operator]()
 	if err != nil {
 		return cfg, delivery.Parts{}, err
 	}
@@ -96,7 +102,7 @@ func letters(ctx context.Context, most int, redrive func(context.Context, outbox
 
 // compare runs the drift job for a window.
 func compare(ctx context.Context, w idemctl.Window, asJSON bool, out io.Writer) (clean bool, err error) {
-	cfg, err := config.Read[config.Drift]()
+	cfg, err := read[config.Drift]()
 	if err != nil {
 		return false, err
 	}

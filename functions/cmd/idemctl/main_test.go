@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -209,8 +210,10 @@ func TestUnknownKeylessChargeIsResolvedByEvidence(t *testing.T) {
 	d.deliver(id.Message(1))
 
 	out, _ := d.exits(idemctl.ExitOK, "list", "unknown", "--tenant", lambdatest.Tenant)
-	if !strings.Contains(out, string(id.Message(1))) {
+	if short := shortOf(id.Message(1)); !strings.Contains(out, short) {
 		t.Errorf("not listed:\n%s", out)
+	} else if told, _ := d.exits(idemctl.ExitOK, "inspect", short); !strings.HasPrefix(told, "operation "+string(id)+"\n") {
+		t.Errorf("the short id does not lead to it:\n%s", told)
 	}
 	if out, _ = d.exits(idemctl.ExitOK, "list", "unknown", "--tenant", "tenant-b"); out != "nothing\n" {
 		t.Errorf("another tenant's list:\n%s", out)
@@ -289,7 +292,7 @@ func TestDeadPayment(t *testing.T) {
 	d.faults(provider.Rule{On: provider.Charge, Fault: provider.RateLimit})
 	id := d.pay("order-19", "card_ok")
 	d.deliver(id.Message(1))
-	if out, _ := d.exits(idemctl.ExitOK, "list", "dead"); !strings.Contains(out, string(id.Message(1))) {
+	if out, _ := d.exits(idemctl.ExitOK, "list", "dead"); !strings.Contains(out, shortOf(id.Message(1))) {
 		t.Errorf("not listed:\n%s", out)
 	}
 	s := d.inspect(string(id))
@@ -358,7 +361,7 @@ func TestUnknownRecord(t *testing.T) {
 func TestSweepNow(t *testing.T) {
 	d := newDesk(t)
 	a := d.Accept(t, time.Minute)
-	if out, _ := d.exits(idemctl.ExitOK, "list", "stuck"); !strings.Contains(out, string(a.Message.ID)) {
+	if out, _ := d.exits(idemctl.ExitOK, "list", "stuck"); !strings.Contains(out, shortOf(a.Message.ID)) {
 		t.Errorf("not listed:\n%s", out)
 	}
 	d.exits(idemctl.ExitOK, "sweep", "--reason", "ticket 17")
@@ -366,7 +369,7 @@ func TestSweepNow(t *testing.T) {
 		t.Errorf("a dry run sent %+v", sent)
 	}
 	out, _ := d.exits(idemctl.ExitOK, "sweep", "--reason", "ticket 17", "--write")
-	if sent := d.Queues.WakeUps(); len(sent) != 1 || !strings.Contains(out, `"offered":1`) {
+	if sent := d.Queues.WakeUps(); len(sent) != 1 || !strings.Contains(out, "messages offered: 1") {
 		t.Errorf("sent %+v: %s", sent, out)
 	}
 }
@@ -426,4 +429,28 @@ func TestTrouble(t *testing.T) {
 	lambdatest.Unreachable(t)
 	d.exits(idemctl.ExitTrouble, "inspect", string(a.Message.ID))
 	d.exits(idemctl.ExitTrouble, "list", "dead")
+}
+
+// shortOf is a message's id as lists print it, where no other begins alike.
+func shortOf(id idem.MessageID) string {
+	operation, number, _ := strings.Cut(string(id), ".")
+	return operation[:12] + "." + number
+}
+
+// A variable that is missing is told from trouble with a table, whichever command needs it.
+func TestMissingVariablesAreUsage(t *testing.T) {
+	for _, name := range []string{"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "AUDIT_TABLE", "API_KEYS_TABLE", "PROVIDER_URL"} {
+		t.Setenv(name, "")
+	}
+	for _, args := range [][]string{
+		{"list", "dead"}, {"apikey", "list"}, {"drift"}, {"tables", "check"}, {"inspect", "pay_1", "--tenant", "a"},
+		{"redrive", "--dead-letters", "--reason", "r", "--actor", "a"},
+		{"account", "collect", "acct_1", "--tenant", "a", "--partitions", "1", "--reason", "r", "--actor", "a"},
+		{"missing", "restore", "--from", "2026-11-21T09:00:00Z", "--to", "2026-11-21T10:00:00Z", "--reason", "r", "--actor", "a"},
+	} {
+		var out, errs bytes.Buffer
+		if code := idemctl.Run(t.Context(), app(), args, &out, &errs); code != idemctl.ExitUsage || !strings.Contains(errs.String(), "next: Set it in the environment") {
+			t.Errorf("%q exits with %d: %s", args, code, &errs)
+		}
+	}
 }

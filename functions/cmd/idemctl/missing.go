@@ -26,7 +26,7 @@ import (
 
 // missing are the commands about what the provider has and the tables lack, after a loss.
 type missing struct {
-	Restore restoreMissing `cmd:"" help:"Make operations again that only the provider knows of: record, message and row, which the worker then settles by what the provider has."`
+	Restore restoreMissing `cmd:"" help:"Make operations again that only the provider knows of: record, message and row. The worker then settles them by what the provider has."`
 }
 
 type restoreMissing struct {
@@ -275,7 +275,7 @@ func restoring(ctx context.Context) (payments.Restorer, *payments.Provider, erro
 	if err != nil {
 		return payments.Restorer{}, nil, err
 	}
-	lives, err := config.Read[config.Drift]() // for how long a record answers
+	lives, err := read[config.Drift]() // for how long a record answers
 	if err != nil {
 		return payments.Restorer{}, nil, err
 	}
@@ -296,7 +296,7 @@ type gone struct {
 // lost are the operations of which the drift job says that no row accounts for their objects, oldest first: a payment comes before its
 // refunds. more is how many objects are missing and not listed.
 func lost(ctx context.Context, w drift.Window, provider *payments.Provider) (all []gone, more int, err error) {
-	cfg, err := config.Read[config.Drift]()
+	cfg, err := read[config.Drift]()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -23,7 +23,7 @@ import (
 
 // tables are the commands about the tables of records, messages and payments: what one transaction writes is restored together.
 type tables struct {
-	Check   checkTables   `cmd:"" help:"Compare the tables with their shapes, and print what a stack imports them by."`
+	Check   checkTables   `cmd:"" help:"Compare the tables with what the code needs, and print what a stack imports them by."`
 	Restore restoreTables `cmd:"" help:"Restore the tables to new ones, each named as the one in the environment and a suffix, and prepare them."`
 	Prepare prepareTables `cmd:"" help:"Give tables that were restored or copied what a restore leaves out: time to live, stream, point-in-time recovery, protection from deletion."`
 }
@@ -64,7 +64,7 @@ func (s suffixed) Validate() error {
 
 // opened is a client and the names of the tables, without a suffix.
 func opened(ctx context.Context) (*dynamodb.Client, map[string]string, error) {
-	cfg, err := config.Read[config.Operator]()
+	cfg, err := read[config.Operator]()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,7 +47,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"sha256":        func(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw)) },
 	"span":          span,
 	"operationOf":   operationOf,
-	"operationLink": func(id string) string { return "/operation/" + url.PathEscape(id) },
+	"operationLink": func(id any) string { return "/operation/" + url.PathEscape(fmt.Sprint(id)) },
 	"findLink": func(tenant, id string) string {
 		return "/find?" + url.Values{"tenant": {tenant}, "id": {id}}.Encode()
 	},

@@ -115,8 +115,8 @@ func (t *timeline) record(r *operator.RecordView) {
 	if r.DoneAt.IsZero() && r.State.Final() {
 		t.Missing = append(t.Missing, "When the final answer was stored: not recorded.")
 	}
-	if r.Attempts > 1 {
-		t.Missing = append(t.Missing, fmt.Sprintf("The handler has executed %d times; when the earlier ones were is not recorded.", r.Attempts))
+	if r.Executions > 1 {
+		t.Missing = append(t.Missing, fmt.Sprintf("The handler has executed %d times; when the earlier ones were is not recorded.", r.Executions))
 	}
 	t.Missing = append(t.Missing, "Retries of the client that were answered from the record: not recorded.")
 }
@@ -154,15 +154,15 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	}
 	name := t.Lanes[lane]
 	switch {
-	case m.Attempts > 1:
-		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d calls without a definite answer were counted; their single times are not recorded.", name, m.Attempts))
-	case m.Attempts == 1 && m.OpenSince.IsZero():
+	case m.UnansweredCalls > 1:
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d calls without a definite answer were counted; their single times are not recorded.", name, m.UnansweredCalls))
+	case m.UnansweredCalls == 1 && m.OpenSince.IsZero():
 		t.Missing = append(t.Missing, name+": when the call was made that gave no definite answer is not recorded.")
-	case m.Attempts == 0 && m.FirstClaimedAt.IsZero() && !m.State.Final():
+	case m.UnansweredCalls == 0 && m.FirstClaimedAt.IsZero() && !m.State.Final():
 		t.Missing = append(t.Missing, name+": no claim and no call is recorded.")
 	}
-	if m.Died > 0 {
-		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d claims ended without a word; when is not recorded.", name, m.Died))
+	if m.DiedClaims > 0 {
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d claims ended without a word; when is not recorded.", name, m.DiedClaims))
 	}
 	if m.State.Final() && m.DoneAt.IsZero() {
 		t.Missing = append(t.Missing, name+": when it ended is not recorded.")

@@ -253,13 +253,15 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	page := findPage{Applications: c.cfg.Find != nil, ID: id, Tenant: tenant, Asked: true}
-	var err error
-	if page.Found, err = c.beginning(r.Context(), id); err != nil {
-		return err
-	}
-	if len(page.Found) == 1 {
-		http.Redirect(w, r, "/operation/"+url.PathEscape(page.Found[0]), http.StatusSeeOther)
-		return nil
+	if len(id) >= operator.BeginningMin {
+		found, err := c.cfg.Desk.Beginning(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		if page.Found = found.Operations; len(page.Found) == 1 {
+			http.Redirect(w, r, "/operation/"+url.PathEscape(string(page.Found[0])), http.StatusSeeOther)
+			return nil
+		}
 	}
 	c.render(w, r, http.StatusNotFound, "find", "Find", page)
 	return nil
@@ -270,47 +272,7 @@ type findPage struct {
 	Applications bool
 	ID, Tenant   string
 	Asked        bool
-	Found        []string
-}
-
-// The bounds of a search by the begin of an id.
-const (
-	prefixMin   = 6
-	prefixSince = 30 * 24 * time.Hour
-	prefixRows  = 200
-	prefixFound = 20
-)
-
-// beginning lists the operations whose id begins so, of those that stand in a queue or that operators have changed lately: no
-// table has an index of ids, so that the begin of another one leads nowhere.
-func (c *Console) beginning(ctx context.Context, id string) ([]string, error) {
-	if len(id) < prefixMin {
-		return nil, nil
-	}
-	var found []string
-	add := func(subject string) {
-		of := operationOf(subject)
-		if strings.HasPrefix(of, id) && !slices.Contains(found, of) && len(found) < prefixFound {
-			found = append(found, of)
-		}
-	}
-	for _, queue := range operator.Queues() {
-		list, err := c.cfg.Desk.List(ctx, queue, "", prefixRows, "")
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range list.Rows {
-			add(rowOf(l, c.now()).Operation)
-		}
-	}
-	entries, err := c.cfg.Desk.Entries(ctx, prefixSince, id, prefixRows)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		add(e.Subject)
-	}
-	return found, nil
+	Found        []idem.OperationID
 }
 
 // findKey leads to the operation of a client's key. The key comes in a form, so that no address and no log has it.

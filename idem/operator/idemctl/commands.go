@@ -16,23 +16,30 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to answer: ${enum}."`
-	EnvFile string        `name:"env-file" type:"existingfile" help:"KEY=value lines for what the environment does not say, as .local/run.env."`
-	Within  time.Duration `default:"2m" help:"Give up after that long; the console does not."`
+	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to print the answer: ${enum}."`
+	EnvFile string        `name:"env-file" type:"existingfile" help:"File with lines NAME=value, such as .local/run.env, for variables that the environment does not set."`
+	Color   string        `enum:"auto,always,never" default:"auto" help:"Colour in tables: ${enum}; auto is on a terminal, without NO_COLOR."`
+	UTC     bool          `name:"utc" help:"Print times in RFC 3339 and UTC, instead of as 3 m ago."`
+	Wide    bool          `help:"Print whole ids and texts. By default tables have at most 100 columns."`
+	Within  time.Duration `default:"2m" help:"Give up after this time. The console never does."`
 
-	Inspect   inspect   `cmd:"" help:"Tell the whole story of an operation: record, messages, application, provider, audit log, and what may be done."`
-	List      list      `cmd:"" help:"List what is stuck, unknown or dead."`
-	Resolve   resolve   `cmd:"" help:"End what is unknown or dead with evidence."`
-	Close     closing   `cmd:"" name:"close" help:"Cancel a message of which nothing happened, and fail its operation."`
-	Release   release   `cmd:"" help:"Let the next request with the key execute: nothing happened, or the holder is fenced off."`
-	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Make a completed record not answer any more, where nothing else was written."`
-	Redrive   redrive   `cmd:"" help:"Start a dead message anew, or all that the dead-letter queue tells of."`
-	Reconcile reconcile `cmd:"" help:"Ask now what became of a message, or of a wrapped operation, that is unknown."`
-	Sweep     sweep     `cmd:"" help:"Look now at everything that is due."`
-	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show, or set, before when keys execute nothing."`
-	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects."`
-	Audit     audit     `cmd:"" help:"Show what operators have changed."`
-	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until an interrupt. It prints the address."`
+	Inspect   inspect   `cmd:"" help:"Show everything about an operation: record, messages, application, provider, audit log, and what you may do."`
+	List      list      `cmd:"" help:"List the messages and operations that are stuck, unknown or dead."`
+	Resolve   resolve   `cmd:"" help:"Settle what is unknown or dead, by evidence that you have."`
+	Close     closing   `cmd:"" name:"close" help:"Cancel a message of which nothing happened. Its operation fails."`
+	Release   release   `cmd:"" help:"Let the next request with the key run the handler, because nothing happened. Whoever still runs it can commit nothing."`
+	CacheBust cacheBust `cmd:"" name:"cache-bust" help:"Forget a stored answer that is wrong, where nothing else was written."`
+	Redrive   redrive   `cmd:"" help:"Start a dead message again, or every one that the dead-letter queue names."`
+	Reconcile reconcile `cmd:"" help:"Ask the provider now what became of a message, or of a wrapped operation, that is unknown."`
+	Sweep     sweep     `cmd:"" help:"Process now everything that is due, as the schedule does every minute."`
+	Loss      loss      `cmd:"" name:"refuse-before" help:"After a loss of data: show or set the time before which keys execute nothing."`
+	Drift     drift     `cmd:"" help:"Compare keys, messages, business rows and the provider's objects, and report what differs."`
+	Audit     audit     `cmd:"" help:"Show what operators have changed, newest first."`
+	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until Ctrl-C. It prints the address."`
+
+	New        newService `cmd:"" help:"Write a new service that uses idem: handler, topic, tests, CDK app, Makefile. It needs no application."`
+	Completion completion `cmd:"" help:"Print the completions for a shell."`
+	Man        manual     `cmd:"" help:"Print a manual page, in roff: idemctl man | man -l -"`
 }
 
 // environment reads the file of variables; what is set already stays.
@@ -42,7 +49,7 @@ func (c *commands) environment() error {
 	}
 	file, err := os.Open(c.EnvFile)
 	if err != nil {
-		return &usageError{err.Error()}
+		return &usageError{err.Error(), "Give --env-file a file that can be read."}
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -52,7 +59,7 @@ func (c *commands) environment() error {
 			continue
 		}
 		if err := os.Setenv(name, value); err != nil {
-			return &usageError{fmt.Sprintf("%s: %v", c.EnvFile, err)}
+			return &usageError{fmt.Sprintf("%s: %v", c.EnvFile, err), "Each line of the file must be NAME=value."}
 		}
 	}
 	return lines.Err()
@@ -69,20 +76,12 @@ func (c change) change(seen operator.Seen) operator.Change {
 
 // fenced is a change of what was seen.
 type fenced struct {
-	ID   string        `arg:"" help:"Id of the operation, or of the message: <operation>.<n>."`
-	Seen operator.Seen `required:"" help:"What you saw, as inspect and list show it."`
+	ID   string        `arg:"" help:"Id of the operation, or of the message: <operation>.<n>; or the beginning of the operation's, as list shows it."`
+	Seen operator.Seen `required:"" help:"What you saw of it: what inspect and list show as seen."`
 	change
 }
 
 func (f fenced) asked() operator.Change { return f.change.change(f.Seen) }
-
-// message says that the id is a message's.
-func (f fenced) message() (idem.MessageID, bool) { return messageIn(f.ID) }
-
-func messageIn(id string) (idem.MessageID, bool) {
-	_, _, err := idem.MessageID(id).Operation()
-	return idem.MessageID(id), err == nil
-}
 
 // changed shows what came of a change.
 func (s *session) changed(result operator.Result, err error) error {
@@ -94,10 +93,10 @@ func (s *session) changed(result operator.Result, err error) error {
 }
 
 type inspect struct {
-	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages; with --tenant of what the application made by it, such as a payment."`
-	Tenant    string `help:"With --key or an id of the application's: whose it is."`
-	Operation string `help:"With --key: name of the operation, as payments.create; empty where the policy scopes keys by tenant alone."`
-	Key       string `help:"Instead of an id: the client's key."`
+	ID        string `arg:"" optional:"" help:"Id of the operation, or of one of its messages, or its beginning, as list shows it; with --tenant of what the application made by it, such as a payment."`
+	Tenant    string `help:"Whose it is: with --key, or with an id of the application's own, such as a payment's."`
+	Operation string `help:"With --key: the operation's name, such as payments.create. Leave it out where a key is the tenant's for all operations."`
+	Key       string `help:"The client's key, instead of an id."`
 	Principal string `help:"With --key: the principal, where the policy binds keys to one."`
 }
 
@@ -105,11 +104,11 @@ type inspect struct {
 func (i *inspect) Run(s *session) error {
 	switch byKey := i.Key != ""; {
 	case byKey == (i.ID != "") || byKey && i.Tenant == "":
-		return &usageError{"inspect needs an id, or --tenant and --key"}
+		return &usageError{"inspect needs an id, or --tenant and --key.", "Run idemctl inspect op_…, or idemctl inspect --tenant T --operation NAME --key K."}
 	case !byKey && (i.Operation != "" || i.Principal != ""):
-		return &usageError{"--operation and --principal are for --key"}
+		return &usageError{"--operation and --principal are for --key.", "Leave them out, or give the client's key with --key instead of an id."}
 	case !byKey && i.Tenant != "" && s.app.Find == nil:
-		return &usageError{"this application finds nothing by ids of its own: inspect needs an operation's or a message's, without --tenant"}
+		return &usageError{"This application finds nothing by ids of its own.", "Give the id of an operation or of a message, without --tenant."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -127,7 +126,11 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	case i.Key != "":
 		return desk.InspectScope(s.ctx, idem.Scope{Tenant: i.Tenant, Operation: i.Operation, Key: i.Key, Principal: i.Principal})
 	case i.Tenant == "":
-		return desk.Inspect(s.ctx, i.ID)
+		whole, err := s.whole(i.ID, false)
+		if err != nil {
+			return operator.Story{}, err
+		}
+		return desk.Inspect(s.ctx, whole)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
@@ -141,9 +144,9 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 
 type list struct {
 	Queue  operator.Queue `arg:"" enum:"stuck,unknown,dead" help:"Which: ${enum}."`
-	Tenant string         `help:"Only this tenant's."`
-	Limit  int            `default:"100" help:"At most so many."`
-	After  string         `help:"Where another list of the queue ended: its next."`
+	Tenant string         `help:"Only what is this tenant's."`
+	Limit  int            `default:"100" help:"At most this many, 1 to 1000."`
+	After  string         `help:"Go on where a list of the queue ended: what it printed last."`
 }
 
 // Run implements the command.
@@ -161,24 +164,24 @@ func (l *list) Run(s *session) error {
 
 type resolve struct {
 	fenced
-	Delivered string `xor:"outcome" help:"The effect happened; the provider's reference of it."`
-	Declined  string `xor:"outcome" help:"The provider said no; its reference, or the word none."`
-	Evidence  string `type:"existingfile" help:"File with what the provider said, byte for byte: what the settlement reads."`
-	Status    int    `xor:"outcome" help:"Of a wrapped operation: the status that its handler would have answered."`
+	Delivered string `xor:"outcome" help:"The effect happened: the provider's reference of it."`
+	Declined  string `xor:"outcome" help:"The provider refused it: its reference, or the word none."`
+	Evidence  string `type:"existingfile" help:"File with the provider's answer, byte for byte. The settlement reads it."`
+	Status    int    `xor:"outcome" help:"For a wrapped operation: the status that its handler would have answered."`
 	Body      string `type:"existingfile" help:"File with the body of that answer."`
 	Type      string `default:"application/json" help:"Content type of that answer."`
 }
 
 // Run implements the command.
 func (r *resolve) Run(s *session) error {
-	id, isMessage := r.message()
+	isMessage := namesMessage(r.ID)
 	switch {
 	case isMessage && r.Status != 0:
-		return &usageError{"a message is resolved by --delivered or --declined"}
+		return &usageError{"--status is for an operation, and this is the id of a message.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
 	case isMessage && r.Delivered == "" && r.Declined == "":
-		return &usageError{"resolve needs --delivered or --declined"}
+		return &usageError{"resolve needs to know what happened.", "Give --delivered REFERENCE or --declined REFERENCE, with what the provider's own books say."}
 	case !isMessage && r.Status == 0:
-		return &usageError{"the record of an operation is resolved by --status"}
+		return &usageError{"An operation is resolved by the answer that its handler would have given.", "Give --status N, and --body FILE; or the id of the message: <operation>.<n>."}
 	}
 	evidence, err := contents(r.Evidence)
 	if err != nil {
@@ -192,14 +195,18 @@ func (r *resolve) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	id, err := s.whole(r.ID, true)
+	if err != nil {
+		return err
+	}
 	if !isMessage {
 		response := idem.Response{Status: r.Status, Body: body}
 		if len(body) > 0 {
 			response.Header = []idem.Field{{Name: "Content-Type", Value: r.Type}}
 		}
-		return s.changed(desk.ResolveRecord(s.ctx, idem.OperationID(r.ID), response, r.asked()))
+		return s.changed(desk.ResolveRecord(s.ctx, idem.OperationID(id), response, r.asked()))
 	}
-	return s.changed(desk.Resolve(s.ctx, id, r.outcome(evidence), r.asked()))
+	return s.changed(desk.Resolve(s.ctx, idem.MessageID(id), r.outcome(evidence), r.asked()))
 }
 
 func (r *resolve) outcome(evidence []byte) outbox.Outcome {
@@ -215,7 +222,7 @@ func contents(path string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &usageError{err.Error(), "Give a file that can be read."}
 	}
 	return raw, nil
 }
@@ -240,35 +247,42 @@ func (c *cacheBust) Run(s *session) error { return s.onRecord(c.fenced, (*operat
 func (s *session) onMessage(
 	f fenced, act func(*operator.Desk, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
 ) error {
-	id, isMessage := f.message()
-	if !isMessage {
-		return &usageError{"it needs the id of a message: <operation>.<n>"}
+	if !namesMessage(f.ID) {
+		return &usageError{f.ID + " is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
 	}
 	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(act(desk, s.ctx, id, f.asked()))
+	id, err := s.whole(f.ID, true)
+	if err != nil {
+		return err
+	}
+	return s.changed(act(desk, s.ctx, idem.MessageID(id), f.asked()))
 }
 
 func (s *session) onRecord(
 	f fenced, act func(*operator.Desk, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
 ) error {
-	if _, isMessage := f.message(); isMessage {
-		return &usageError{"it needs the id of an operation, without a message's number"}
+	if namesMessage(f.ID) {
+		return &usageError{f.ID + " is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
 	}
 	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	return s.changed(act(desk, s.ctx, idem.OperationID(f.ID), f.asked()))
+	id, err := s.whole(f.ID, true)
+	if err != nil {
+		return err
+	}
+	return s.changed(act(desk, s.ctx, idem.OperationID(id), f.asked()))
 }
 
 type redrive struct {
 	ID          string        `arg:"" optional:"" help:"Id of a dead message."`
-	Seen        operator.Seen `help:"What you saw, as inspect and list show it. Not for --dead-letters: each message is redriven as it stands."`
-	DeadLetters bool          `name:"dead-letters" help:"Empty the dead-letter queue instead."`
-	Max         int           `default:"100" help:"With --dead-letters: at most so many letters."`
+	Seen        operator.Seen `help:"What you saw of it: what inspect and list show as seen. Not with --dead-letters, which redrives each message as it stands."`
+	DeadLetters bool          `name:"dead-letters" help:"Redrive every message that the dead-letter queue names."`
+	Max         int           `default:"100" help:"With --dead-letters: at most this many letters."`
 	change
 }
 
@@ -276,11 +290,11 @@ type redrive struct {
 func (r *redrive) Run(s *session) error {
 	switch {
 	case r.DeadLetters == (r.ID != ""):
-		return &usageError{"redrive needs a message, or --dead-letters"}
+		return &usageError{"redrive needs the id of a message, or --dead-letters, and not both.", "Run idemctl list dead to see the messages."}
 	case r.DeadLetters:
 		return r.letters(s)
 	case r.Seen == "":
-		return &usageError{"redrive needs --seen"}
+		return &usageError{"redrive needs --seen: what you saw of the message.", "Run idemctl inspect with its id, look at it, and copy what it shows as seen."}
 	}
 	return s.onMessage(fenced{r.ID, r.Seen, r.change}, (*operator.Desk).Redrive)
 }
@@ -288,7 +302,7 @@ func (r *redrive) Run(s *session) error {
 // letters redrives what the dead-letter queue tells of; each message has its entry in the audit log.
 func (r *redrive) letters(s *session) error {
 	if s.app.Letters == nil {
-		return &usageError{"this application has no dead-letter queue"}
+		return &usageError{"This application has no dead-letter queue.", "Run idemctl list dead, and redrive each message by its id."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -318,10 +332,14 @@ func (r *reconcile) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if id, isMessage := messageIn(r.ID); isMessage {
-		return s.changed(desk.ReconcileMessage(s.ctx, id, r.change.change("")))
+	id, err := s.whole(r.ID, true)
+	if err != nil {
+		return err
 	}
-	return s.changed(desk.ReconcileRecord(s.ctx, idem.OperationID(r.ID), r.change.change("")))
+	if namesMessage(id) {
+		return s.changed(desk.ReconcileMessage(s.ctx, idem.MessageID(id), r.change.change("")))
+	}
+	return s.changed(desk.ReconcileRecord(s.ctx, idem.OperationID(id), r.change.change("")))
 }
 
 type sweep struct{ change }
@@ -336,8 +354,8 @@ func (w *sweep) Run(s *session) error {
 }
 
 type loss struct {
-	Show showLoss `cmd:"" default:"1" help:"Show the instant."`
-	Set  setLoss  `cmd:"" help:"Set it. It moves to a later instant only, and nothing takes it back."`
+	Show showLoss `cmd:"" default:"1" help:"Show the time before which keys execute nothing."`
+	Set  setLoss  `cmd:"" help:"Set the time before which keys execute nothing. It only moves to a later one: nothing takes it back."`
 }
 
 type showLoss struct{}
@@ -356,7 +374,7 @@ func (*showLoss) Run(s *session) error {
 }
 
 type setLoss struct {
-	At time.Time `arg:"" help:"The cut-over and the clocks' difference, RFC 3339: what was written before may be lost."`
+	At time.Time `arg:"" help:"The time of the cut-over plus the difference between the clocks, in RFC 3339. What was written before may be lost."`
 	change
 }
 
@@ -370,15 +388,15 @@ func (l *setLoss) Run(s *session) error {
 }
 
 type drift struct {
-	From   time.Time `help:"Begin of the window, RFC 3339."`
-	To     time.Time `help:"End of the window."`
-	Tenant string    `help:"Only this tenant's."`
+	From   time.Time `help:"Begin of the window, in RFC 3339. Without it, the application chooses."`
+	To     time.Time `help:"End of the window, in RFC 3339."`
+	Tenant string    `help:"Only what is this tenant's."`
 }
 
 // Run implements the command.
 func (d *drift) Run(s *session) error {
 	if s.app.Drift == nil {
-		return &usageError{"this application has no drift job"}
+		return &usageError{"This application has no drift job.", "Set App.Drift where the application makes its idemctl."}
 	}
 	clean, err := s.app.Drift(s.ctx, Window{d.From, d.To, d.Tenant}, s.cli.Output == "json", s.out)
 	if err == nil && !clean {
@@ -388,9 +406,9 @@ func (d *drift) Run(s *session) error {
 }
 
 type audit struct {
-	Since   time.Duration `default:"168h" help:"So far back."`
-	Subject string        `help:"Only what is about operations, messages or queues whose name begins so."`
-	Limit   int           `default:"100" help:"At most so many."`
+	Since   time.Duration `default:"168h" help:"How far back, in hours, as 168h."`
+	Subject string        `help:"Only entries about an id that begins with this."`
+	Limit   int           `default:"100" help:"At most this many, 1 to 1000."`
 }
 
 // Run implements the command.

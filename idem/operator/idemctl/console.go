@@ -19,10 +19,10 @@ import (
 )
 
 type page struct {
-	Write bool   `help:"Admit changes. Without it the console is read-only."`
+	Write bool   `help:"Allow changes. Without it the console only reads."`
 	Port  int    `default:"0" help:"Port of 127.0.0.1; 0 takes a free one."`
-	Open  bool   `help:"Open it in the browser, too."`
-	Actor string `env:"IDEMCTL_ACTOR,USER" help:"Who you are: changes have it in the audit log."`
+	Open  bool   `help:"Also open it in the browser."`
+	Actor string `env:"IDEMCTL_ACTOR,USER" help:"Who you are. With changes it goes to the audit log."`
 }
 
 // Run implements the command. It ends with an interrupt, and not with the command line's patience.
@@ -45,12 +45,12 @@ func (p *page) Run(s *session) (err error) {
 	}
 	if s.app.Console != nil {
 		if err := s.app.Console(&cfg); err != nil {
-			return &usageError{err.Error()}
+			return Environment(err)
 		}
 	}
 	listener, err := console.Listen(p.Port)
 	if err != nil {
-		return &usageError{err.Error()}
+		return &usageError{err.Error(), "Give another port with --port, or leave it out: then a free one is taken."}
 	}
 	cfg.Address = listener.Addr().String()
 	served, err := console.New(cfg)
@@ -60,10 +60,13 @@ func (p *page) Run(s *session) (err error) {
 	return p.serve(&lasting, served, listener)
 }
 
+// addressed is the answer to console.
+type addressed struct {
+	Address string `json:"address"`
+}
+
 func (p *page) serve(s *session, served *console.Console, listener net.Listener) error {
-	answer := struct {
-		Address string `json:"address"`
-	}{served.Enter()}
+	answer := addressed{served.Enter()}
 	if err := s.show(answer, func(t *table) { t.line("console: %s", answer.Address) }); err != nil {
 		return errors.Join(err, listener.Close())
 	}

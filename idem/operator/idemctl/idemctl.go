@@ -28,15 +28,15 @@ const (
 	// ExitRefused: the fence or the contract refused it and nothing was changed; or nothing is there, there is drift, or
 	// letters stay in the dead-letter queue.
 	ExitRefused
-	// ExitUsage: the command line, or what it names, can't be used.
+	// ExitUsage: the command line, or what it names, or the environment can't be used; nothing was changed.
 	ExitUsage
 	// ExitTrouble: the store, a queue or the provider could not be asked. The audit log tells what was begun.
 	ExitTrouble
 )
 
-// App is what the application brings. Only Build is required.
+// App is what the application brings. The zero App is no application: it has the commands that need none, such as new.
 type App struct {
-	// Build makes the desk, by the environment.
+	// Build makes the desk, by the environment. Without it every command that needs a desk says so.
 	Build func(context.Context) (*operator.Desk, error)
 	// Find names the operation that made something of the application's own, such as a payment, by its tenant and its id; ""
 	// where there is none. Without it inspect knows operations, messages and keys.
@@ -52,6 +52,8 @@ type App struct {
 	Console func(*console.Config) error
 	// Commands are the application's own. Default: none.
 	Commands []Command
+	// Now is the clock that tables say "3 m ago" by. Default time.Now.
+	Now func() time.Time
 }
 
 // Window is a span of creation times; a zero time is the application's default.
@@ -85,9 +87,18 @@ func (s *session) desk() (*operator.Desk, error) {
 	if s.built != nil {
 		return s.built, nil
 	}
+	if s.app.Build == nil {
+		return nil, &usageError{
+			"This idemctl is linked with no application, so it knows no tables.",
+			"Run the idemctl of your application: a main package that calls idemctl.Main with its App. Here only new, completion and man work.",
+		}
+	}
 	desk, err := s.app.Build(s.ctx)
-	if err != nil {
-		return nil, &usageError{err.Error()}
+	switch {
+	case err != nil && isTrouble(err):
+		return nil, err
+	case err != nil:
+		return nil, Environment(err)
 	}
 	s.built = desk
 	return desk, nil
@@ -99,8 +110,11 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 		cli   commands
 		asked bool // for help
 	)
+	if app.Now == nil {
+		app.Now = time.Now
+	}
 	parser, err := kong.New(&cli, append(app.options(), kong.Name("idemctl"), kong.Writers(stdout, stderr), kong.Exit(func(int) { asked = true }),
-		kong.Description("Tells the story of operations, lists what is stuck, unknown or dead, and changes it with --write. "+
+		kong.Description("Shows operations and messages, lists those that are stuck, unknown or dead, and changes them with --write. "+
 			"Exits with 0: done, 1: refused or drift, 2: usage, 3: trouble."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
@@ -112,7 +126,7 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	case asked:
 		return ExitOK
 	case err != nil:
-		fmt.Fprintln(stderr, "idemctl:", err)
+		complain(stderr, misread(err))
 		return ExitUsage
 	}
 	until := ctx
@@ -120,14 +134,9 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	defer cancel()
 	if err = cli.environment(); err == nil {
 		s := &session{ctx: ctx, until: until, app: app, out: stdout, errs: stderr, cli: &cli}
-		err = command.Run(s, &Desk{s})
+		err = command.Run(s, &Desk{s}, parser)
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "idemctl:", err)
-	}
-	if invalid := (*operator.InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == operator.FieldActor {
-		fmt.Fprintln(stderr, "Say who you are: --actor NAME, or IDEMCTL_ACTOR=NAME in the environment.")
-	}
+	complain(stderr, err)
 	return exitOf(err)
 }
 
@@ -137,16 +146,12 @@ var ErrLettersLeft = errors.New("letters failed, and stay in the queue")
 // errDrift is the command drift's; its report has been written.
 var errDrift = errors.New("there is drift")
 
-// usageError is a command line that kong can't judge.
-type usageError struct{ message string }
-
-func (e *usageError) Error() string { return e.message }
-
 func exitOf(err error) int {
 	var (
 		usage    *usageError
 		invalid  *operator.InvalidError
 		unlogged *operator.UnloggedError
+		refused  *refusedError
 	)
 	switch {
 	case err == nil:
@@ -155,7 +160,7 @@ func exitOf(err error) int {
 		return ExitUsage
 	case errors.As(err, &unlogged):
 		return ExitTrouble
-	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), errors.Is(err, ErrDiffers), operator.Refused(err):
+	case errors.Is(err, errDrift), errors.Is(err, ErrLettersLeft), errors.Is(err, ErrDiffers), errors.As(err, &refused), operator.Refused(err):
 		return ExitRefused
 	}
 	return ExitTrouble

@@ -38,6 +38,8 @@ func TestUnknownCharge(t *testing.T) {
 	message := id + ".1"
 	w.now = noon.Add(30 * time.Second)
 	w.types(0, "list", "unknown")
+	w.types(0, "list", "unknown", "--utc", "--wide", "--color", "always")
+	w.types(0, "list", "unknown", "--output", "json")
 	w.types(0, "inspect", message)
 	seen := seenIn(w, message)
 	w.types(1, "close", message, "--seen", seen, ticket, "--write") // too early
@@ -93,6 +95,7 @@ func TestBetweenPhases(t *testing.T) {
 	w.types(0, "inspect", id)
 	w.types(0, "list", "stuck")
 	w.types(0, "sweep", ticket)
+	w.types(0, "sweep", ticket, "--output", "json")
 	w.types(0, "sweep", ticket, "--write")
 	w.transcript()
 }
@@ -103,6 +106,7 @@ func TestWrapped(t *testing.T) {
 	id := string(w.operation("acme", wrapped(storage.StateInProgress, "")))
 	w.now = noon.Add(time.Minute)
 	w.types(0, "list", "stuck")
+	w.types(0, "list", "stuck", "--output", "json")
 	w.types(0, "inspect", id)
 	w.types(1, "release", id, "--seen", seenIn(w, id), ticket, "--write") // it was never unknown
 	w.types(0, "sweep", ticket, "--write")
@@ -162,7 +166,7 @@ func TestUsage(t *testing.T) {
 		{"redrive", "--dead-letters", ticket, "--write"}, {"drift"}, // which this application has not
 		{"audit", "--since", "9000h"}, {"audit", "--limit", "0"}, {"--env-file", "/no/such/file", "list", "dead"},
 	} {
-		if out, errs := w.types(idemctl.ExitUsage, args...); out != "" || !strings.HasPrefix(errs, "idemctl: ") {
+		if out, errs := w.types(idemctl.ExitUsage, args...); out != "" || !strings.HasPrefix(errs, "idemctl: ") || !strings.Contains(errs, "\nnext: ") {
 			t.Errorf("%q says %q, %q", args, out, errs)
 		}
 	}
@@ -222,7 +226,12 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, errors.New("no OUTBOX_TABLE") }
-	w.types(idemctl.ExitUsage, "inspect", id)
+	if _, errs := w.types(idemctl.ExitUsage, "inspect", id); !strings.Contains(errs, "--env-file") {
+		t.Errorf("%s", errs)
+	}
+	// What makes the desk asks AWS, too: for a secret, for instance.
+	w.app.Build = func(context.Context) (*operator.Desk, error) { return nil, context.DeadlineExceeded }
+	w.types(idemctl.ExitTrouble, "inspect", id)
 }
 
 // What the application made is found by its own id, and the tenant's only.

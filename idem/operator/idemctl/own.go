@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -20,9 +22,9 @@ type Command struct {
 
 // Reasoned is what every change needs. The grammar of a command that changes something embeds it.
 type Reasoned struct {
-	Reason string `required:"" help:"Why: it goes to the audit log."`
-	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are."`
-	Write  bool   `help:"Do it. Without it nothing is changed, and what would be done is said."`
+	Reason string `required:"" help:"Why you make this change, on one line. It goes to the audit log."`
+	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are. It goes to the audit log."`
+	Write  bool   `help:"Make the change. Without it the command only says what it would do."`
 }
 
 // Change is what [operator.Desk.Do] takes.
@@ -32,6 +34,15 @@ func (r Reasoned) Change() operator.Change {
 
 // ErrDiffers says that what a command has looked at is not as it must be. The answer says in what; the exit code is [ExitRefused].
 var ErrDiffers = errors.New("idemctl: it is not as it must be")
+
+// Environment says that the environment lacks something, or has something that can't be used: nothing was read, and the exit code is
+// [ExitUsage]. A nil error stays nil.
+func Environment(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err.Error(), adviceEnvironment}
+}
 
 // Desk is the operator's desk as a command of the application's own sees it.
 type Desk struct{ s *session }
@@ -66,10 +77,19 @@ func (d *Desk) Show(answer any, lines ...string) error {
 // Rows writes an answer: as JSON, or rows below their header.
 func (d *Desk) Rows(answer any, header []string, rows [][]string) error {
 	return d.s.show(answer, func(t *table) {
-		if t.columns(header, rows); len(rows) == 0 {
+		columns := make([]column, len(header))
+		for i, name := range header {
+			columns[i] = column{name, hasText(rows, i)}
+		}
+		if t.columns(columns, rows); len(rows) == 0 {
 			t.line("nothing")
 		}
 	})
+}
+
+// hasText says whether a column has texts of several words. They may be cut: nobody copies them.
+func hasText(rows [][]string, i int) bool {
+	return slices.ContainsFunc(rows, func(row []string) bool { return strings.Contains(row[i], " ") })
 }
 
 // Note says something beside the answer, on stderr: a line.

@@ -4,16 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
-
-	"github.com/idem-go/idem-aws/idem/operator"
+	"unicode/utf8"
 )
 
 // show writes an answer as JSON, or as the table says.
 func (s *session) show(answer any, as func(*table)) error {
-	t := &table{out: s.out}
+	t := &table{out: s.out, look: s.look()}
 	if s.cli.Output == "json" {
 		t.json(answer)
 	} else {
@@ -25,6 +23,7 @@ func (s *session) show(answer any, as func(*table)) error {
 // table writes for people, and keeps the first error.
 type table struct {
 	out io.Writer
+	look
 	err error
 }
 
@@ -43,25 +42,125 @@ func (t *table) line(format string, args ...any) {
 	}
 }
 
+const (
+	// widthMax is how many columns of a terminal a table has at most, without --wide.
+	widthMax = 100
+	// cutMin is what a cut column keeps at least.
+	cutMin = 8
+	gap    = "  "
+)
+
+// column is one of a table.
+type column struct {
+	name string
+	// cut says that its texts may be cut where the table is too wide: they are for reading, and not for copying.
+	cut bool
+}
+
 // columns writes rows below their header; there is nothing to see where there are none.
-func (t *table) columns(header []string, rows [][]string) {
+func (t *table) columns(header []column, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
-		fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	widths := make([]int, len(header))
+	for i, c := range header {
+		widths[i] = utf8.RuneCountInString(c.name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
 	}
-	if err := w.Flush(); t.err == nil {
-		t.err = err
+	if !t.wide {
+		narrow(header, widths)
+	}
+	names := make([]string, len(header))
+	for i, c := range header {
+		names[i] = c.name
+	}
+	t.row(names, widths, func(text string) string { return t.paint(bold, text) })
+	for _, row := range rows {
+		t.row(row, widths, t.hue)
 	}
 }
 
-func at(when time.Time) string {
-	if when.IsZero() {
-		return "-"
+// row writes a row. What is painted has its width already.
+func (t *table) row(cells []string, widths []int, paint func(string) string) {
+	var line strings.Builder
+	for i, text := range cells {
+		text = clip(text, widths[i])
+		line.WriteString(paint(text))
+		if i < len(cells)-1 {
+			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)) + gap)
+		}
 	}
-	return when.UTC().Format(time.RFC3339)
+	t.line("%s", strings.TrimRight(line.String(), " "))
+}
+
+// narrow makes the widest columns that may be cut narrower, until the table fits or nothing is left to cut.
+func narrow(header []column, widths []int) {
+	total := len(gap) * (len(widths) - 1)
+	for _, width := range widths {
+		total += width
+	}
+	for ; total > widthMax; total-- {
+		widest := -1
+		for i, c := range header {
+			if c.cut && widths[i] > cutMin && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// clip is the text in so many columns: what is cut ends with "…".
+func clip(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+// field is a name and what it is.
+type field struct{ name, value string }
+
+// fields writes what is there, one below the other: a line is as long as its value. Long texts wrap without --wide.
+func (t *table) fields(all ...field) {
+	all = slices.DeleteFunc(all, func(f field) bool { return f.value == "" || f.value == "-" })
+	width := 0
+	for _, f := range all {
+		width = max(width, utf8.RuneCountInString(f.name))
+	}
+	for _, f := range all {
+		before := "  " + f.name + strings.Repeat(" ", width-utf8.RuneCountInString(f.name)) + gap
+		lines := []string{f.value}
+		if !t.wide {
+			lines = wrap(f.value, widthMax-utf8.RuneCountInString(before))
+		}
+		t.line("%s%s", before, t.hue(lines[0]))
+		for _, line := range lines[1:] {
+			t.line("%s%s", strings.Repeat(" ", utf8.RuneCountInString(before)), line)
+		}
+	}
+}
+
+// wrap breaks a text between words into lines of a width. A word that is longer stays whole.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 func or(text string) string {
@@ -71,91 +170,10 @@ func or(text string) string {
 	return text
 }
 
-// status is a response's; there is none yet where it is 0.
-func status(code int) string {
-	if code == 0 {
+// number is a count; none is not worth telling.
+func number(n int) string {
+	if n == 0 {
 		return "-"
 	}
-	return fmt.Sprint(code)
-}
-
-func (t *table) result(r operator.Result) {
-	if r.DryRun {
-		t.line("dry run: would %s %s: %s (add --write)", r.Action, r.Subject, r.Outcome)
-		return
-	}
-	t.line("%s %s: %s, %s (audit %s)", r.Action, r.Subject, r.State, r.Outcome, r.Entry)
-}
-
-func (t *table) loss(l operator.Loss) {
-	if l.RefuseBefore.IsZero() {
-		t.line("never set: no key is refused for its age")
-		return
-	}
-	t.line("%s: nothing is executed for keys that are not proven younger", l.RefuseBefore.Format(time.RFC3339Nano))
-}
-
-func (t *table) story(s operator.Story) {
-	t.line("operation %s", s.Operation)
-	if r := s.Record; r != nil {
-		t.columns([]string{"RECORD", "TENANT", "OPERATION", "KIND", "ATTEMPTS", "STATUS", "CREATED", "DONE", "EXPIRES", "SEEN"}, [][]string{{
-			string(r.State), r.Tenant, r.Operation, string(r.Kind), fmt.Sprint(r.Attempts), status(r.ResponseStatus),
-			at(r.CreatedAt), at(r.DoneAt), at(r.ExpiresAt), string(r.Seen),
-		}})
-		if r.LastError != "" {
-			t.line("last error: %s", r.LastError)
-		}
-	} else {
-		t.line("record: removed")
-	}
-	rows := make([][]string, len(s.Messages))
-	for i, m := range s.Messages {
-		rows[i] = messageRow(m)
-	}
-	t.columns(messageHeader, rows)
-	if s.Application != nil {
-		t.line("application")
-		t.json(s.Application)
-	}
-	t.entries(s.Audit)
-	for _, next := range s.Next {
-		t.line("→ %s", next)
-	}
-}
-
-var messageHeader = []string{"MESSAGE", "STATE", "TOPIC", "ATTEMPTS", "LAST OUTCOME", "OPEN SINCE", "LEASE UNTIL", "REFERENCE", "SEEN"}
-
-func messageRow(m operator.MessageView) []string {
-	return []string{
-		string(m.ID), string(m.State), m.Topic, fmt.Sprint(m.Attempts), or(m.LastOutcome), at(m.OpenSince), at(m.LeaseUntil),
-		or(m.Reference), string(m.Seen),
-	}
-}
-
-func (t *table) list(l operator.List) {
-	rows := make([][]string, len(l.Rows))
-	for i, row := range l.Rows {
-		rows[i] = []string{at(row.At), row.Tenant}
-		switch {
-		case row.Message != nil:
-			rows[i] = append(rows[i], string(row.Message.ID), string(row.Message.State), row.Message.Topic, or(row.Message.LastOutcome), string(row.Message.Seen))
-		case row.Record != nil:
-			rows[i] = append(rows[i], string(row.Operation), string(row.Record.State), row.Record.Operation, or(row.Record.LastError), string(row.Record.Seen))
-		}
-	}
-	t.columns([]string{"AT", "TENANT", "ID", "STATE", "TOPIC OR OPERATION", "LAST", "SEEN"}, rows)
-	switch {
-	case l.Next != "":
-		t.line("%d shown; there are more: --after %s", len(rows), l.Next)
-	case len(rows) == 0:
-		t.line("nothing")
-	}
-}
-
-func (t *table) entries(entries []operator.Entry) {
-	rows := make([][]string, len(entries))
-	for i, e := range entries {
-		rows[i] = []string{at(e.At), e.Actor, e.Action, e.Subject, string(e.State), or(e.Outcome), e.Reason}
-	}
-	t.columns([]string{"AUDIT", "ACTOR", "ACTION", "SUBJECT", "STATE", "OUTCOME", "REASON"}, rows)
+	return fmt.Sprint(n)
 }

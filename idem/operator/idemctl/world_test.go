@@ -36,6 +36,7 @@ type world struct {
 	store *faulty.Store
 	queue *memqueue.Queue
 	mint  storage.IDGenerator
+	audit *memlog.Log
 	app   idemctl.App
 	// typed is the transcript so far.
 	typed strings.Builder
@@ -44,7 +45,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Setenv("IDEMCTL_ACTOR", "ada")
-	w := &world{T: t, now: noon, mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{7})}}
+	w := &world{T: t, now: noon, audit: memlog.New(), mint: storage.IDGenerator{Random: rand.NewChaCha8([32]byte{7})}}
 	clock := func() time.Time { return w.now }
 	var err error
 	w.inner, err = memstore.New(memstore.Config{Now: clock, Shards: 1})
@@ -55,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	topics, err := outbox.NewTopics(outbox.Config{Now: clock, Random: w.mint.Random}, topic("payments.charges", nothing), topic("payments.legacy", nil))
 	w.ok(err)
 	desk, err := operator.New(operator.Config{
-		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: memlog.New(),
+		Store: w.store, Engine: engine, Topics: topics, WakeUps: w.queue, DeadLetters: w.queue, Audit: w.audit,
 		Probes: map[string]outbox.Probe{"orders.import": func(context.Context, storage.Record) outbox.Finding { return outbox.Absent{} }},
 		Application: func(context.Context, string, idem.OperationID, []operator.MessageView) (any, error) {
 			return map[string]any{"row": map[string]any{"id": "pay_1", "amount": 1999}}, nil
@@ -63,7 +64,7 @@ func newWorld(t *testing.T) *world {
 		Now: clock, Random: w.mint.Random,
 	})
 	w.ok(err)
-	w.app = idemctl.App{Build: func(context.Context) (*operator.Desk, error) { return desk, nil }}
+	w.app = idemctl.App{Build: func(context.Context) (*operator.Desk, error) { return desk, nil }, Now: clock}
 	return w
 }
 

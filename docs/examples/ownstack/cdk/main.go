@@ -1,9 +1,10 @@
-// Command cdk is the shop's CDK app. It reads from the environment what differs between stages: SHOP_BUILD is the folder of the
-// binary of command function, ALARM_TOPIC the ARN of an SNS topic or "none", WAREHOUSE_URL where shipments are asked for,
-// and EMULATED=true says that the stack goes to an emulator.
+// Command cdk is the CDK app of the service. It reads from the environment what differs between stages: BUILD is the folder of the
+// binary of command function, ALARM_TOPIC the ARN of an SNS topic or "none", WAREHOUSE_URL where shipments are asked for, and
+// EMULATED=true says that the stack goes to an emulator.
 package main
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -20,15 +21,15 @@ func main() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("shop"), nil)
 	// idem: begin
-	shop := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
-		Code:        awslambda.Code_FromAsset(jsii.String(os.Getenv("SHOP_BUILD")), nil),
+	service := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
+		Code:        awslambda.Code_FromAsset(jsii.String(cmp.Or(os.Getenv("BUILD"), "build")), nil),
 		AlarmTopic:  os.Getenv("ALARM_TOPIC"),
 		Environment: map[string]string{"WAREHOUSE_URL": os.Getenv("WAREHOUSE_URL")},
 		Emulated:    os.Getenv("EMULATED") == "true",
 	})
-	shop.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE")
+	service.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE")
 	api := awsapigateway.NewLambdaRestApi(stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
-		Handler: shop.API, CloudWatchRole: jsii.Bool(false), BinaryMediaTypes: jsii.Strings("*/*"),
+		Handler: service.API, CloudWatchRole: jsii.Bool(false), BinaryMediaTypes: jsii.Strings("*/*"),
 	})
 	awscdk.NewCfnOutput(stack, jsii.String("ApiUrl"), &awscdk.CfnOutputProps{Value: api.Url()})
 	// idem: end

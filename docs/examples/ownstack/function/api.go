@@ -3,21 +3,25 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"log"
+	"log/slog"
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
-	"github.com/idem-go/idem-aws/idem/lambdaapp"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
-// routes is the shop's API. POST /orders stores the order, the message that has it shipped, and the answer in one transaction.
-func routes(app *lambdaapp.Application, orders orders) (http.Handler, error) {
-	mw, err := middleware.New(app.Engine, middleware.Config{Identify: identify, Logger: app.Logger})
+// placing is the operation of POST /orders.
+var placing = idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}
+
+// routes is the service's API. POST /orders stores the order, the message that has it shipped, and the answer in one transaction.
+func routes(engine *idem.Engine, logger *slog.Logger, orders orders) (http.Handler, error) {
+	mw, err := middleware.New(engine, middleware.Config{Identify: identify, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
-	create, err := mw.Handle(idem.Operation{Name: "orders.create", Kind: idem.KindAtomic, Policy: idem.IETF()}, middleware.Route{}, orders.create)
+	create, err := mw.Handle(placing, middleware.Route{}, func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+		return orders.place(tx, r.Body)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -29,17 +33,17 @@ func routes(app *lambdaapp.Application, orders orders) (http.Handler, error) {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
-		found, err := orders.find(r.Context(), app.DynamoDB, who.Tenant, r.PathValue("id"))
+		found, err := orders.find(r.Context(), who.Tenant, r.PathValue("id"))
 		switch {
 		case err != nil:
-			log.Printf("get order: %v", err)
+			logger.ErrorContext(r.Context(), "read an order", "error", err)
 			http.Error(w, "internal error", http.StatusInternalServerError)
 		case found == nil:
 			http.NotFound(w, r)
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			if err := json.NewEncoder(w).Encode(found); err != nil {
-				log.Printf("answer: %v", err)
+				logger.WarnContext(r.Context(), "answer", "error", err)
 			}
 		}
 	})
@@ -55,11 +59,13 @@ func identify(r *http.Request) (middleware.Identity, error) {
 	return middleware.Identity{Tenant: name}, nil
 }
 
-func (o orders) create(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+// place is the handler of an atomic operation. It reads the request and decides. What it gives to tx is committed together with its
+// answer, or not at all.
+func (o orders) place(tx *idem.Tx, body []byte) (idem.Response, error) {
 	var wanted struct {
 		Item string `json:"item"`
 	}
-	if err := json.Unmarshal(r.Body, &wanted); err != nil || wanted.Item == "" {
+	if err := json.Unmarshal(body, &wanted); err != nil || wanted.Item == "" {
 		return idem.JSON(http.StatusBadRequest, map[string]string{"error": "an order names an item"})
 	}
 	placed := order{ID: string(tx.OperationID()), Customer: tx.Tenant(), Item: wanted.Item, State: statePlaced}

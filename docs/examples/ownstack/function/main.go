@@ -1,4 +1,4 @@
-// Command function is every Lambda function of the shop: the API that takes orders, and what has the warehouse ship them.
+// Command function is every Lambda function of the service: the API that takes orders, and what has the warehouse ship them.
 package main
 
 import (
@@ -18,9 +18,10 @@ func main() {
 	orders := orders{table: needed("ORDERS_TABLE")}
 	app := must(lambdaapp.New(lambdaapp.Config{
 		AWS:    must(config.LoadDefaultConfig(ctx)),
-		Topics: []outbox.Topic{shipments(orders, needed("WAREHOUSE_URL"))},
+		Topics: []outbox.Topic{must(shipments(orders, needed("WAREHOUSE_URL")))},
 	}))
-	lambda.Start(must(app.Handler(ctx, must(routes(app, orders)))))
+	orders.client = app.DynamoDB
+	lambda.Start(must(app.Handler(ctx, must(routes(app.Engine, app.Logger, orders)))))
 }
 
 // needed is the value of a variable that must be set.

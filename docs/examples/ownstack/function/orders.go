@@ -27,8 +27,11 @@ type order struct {
 	Shipment string `json:"shipment,omitempty"`
 }
 
-// orders is the shop's own table.
-type orders struct{ table string }
+// orders is the service's own table. The client is for reading; writes go through idem.
+type orders struct {
+	table  string
+	client *dynamodb.Client
+}
 
 // insert is a write of the operation's transaction. The id is the operation's, so no other order has it.
 func (o orders) insert(placed order) idem.Write {
@@ -50,8 +53,8 @@ func (o orders) end(id, state, shipment string) idem.Write {
 }
 
 // find returns a customer's order; nil where they have none of this id.
-func (o orders) find(ctx context.Context, client *dynamodb.Client, customer, id string) (*order, error) {
-	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{
+func (o orders) find(ctx context.Context, customer, id string) (*order, error) {
+	out, err := o.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &o.table, Key: map[string]types.AttributeValue{"id": text(id)}, ConsistentRead: aws.Bool(true),
 	})
 	if err != nil || value(out.Item, "customer") != customer {

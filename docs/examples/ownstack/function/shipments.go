@@ -15,8 +15,8 @@ import (
 const topicShipments = "orders.ship"
 
 // shipments has the warehouse ship orders. It remembers a key for a week, so a call is repeated until it is answered.
-func shipments(orders orders, warehouse string) outbox.Topic {
-	client := must(call.New(call.Config{Statuses: map[int]call.Class{
+func shipments(orders orders, warehouse string) (outbox.Topic, error) {
+	client, err := call.New(call.Config{Statuses: map[int]call.Class{
 		http.StatusBadRequest:          call.Refused,
 		http.StatusUnauthorized:        call.NotExecuted,
 		http.StatusForbidden:           call.NotExecuted,
@@ -24,7 +24,7 @@ func shipments(orders orders, warehouse string) outbox.Topic {
 		http.StatusConflict:            call.Unproven,
 		http.StatusUnprocessableEntity: call.Refused,
 		http.StatusTooManyRequests:     call.NotExecuted,
-	}}))
+	}})
 	return outbox.Topic{
 		Name: topicShipments,
 		Keys: outbox.Keys{Honoured: true, Retention: 7 * 24 * time.Hour},
@@ -32,7 +32,7 @@ func shipments(orders orders, warehouse string) outbox.Topic {
 			return client.Post(ctx, call.Request{URL: warehouse + "/shipments", Key: m.ID, Body: m.Payload, Reference: shipmentIn})
 		},
 		Settle: func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) { return settle(orders, m, o) },
-	}
+	}, err
 }
 
 // shipmentIn reads the warehouse's name for a shipment from its answer.

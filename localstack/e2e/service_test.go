@@ -7,17 +7,17 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem/header"
-	"github.com/idem-go/idem-aws/internal/outside"
-	"github.com/idem-go/idem-aws/localstack/progress"
+	"github.com/idem-go/idem-aws/idem/scaffold"
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
@@ -50,14 +50,18 @@ func (w *warehouse) told() (shipments, calls int) {
 	return len(w.shipments), w.calls
 }
 
-// A team's own stack, of a module outside of this repository, is deployed with idemconstruct.NewApplication: a retry through its API
-// Gateway gets the first answer, and the message of the order is delivered once, although the first answer about it is lost.
-func TestOwnStackReplaysAndDelivers(t *testing.T) {
+// What `idemctl new` writes is deployed by its own Makefile: a retry through its API Gateway gets the first answer, and the message of
+// the order is delivered once, although the first answer about it is lost.
+func TestNewServiceReplaysAndDelivers(t *testing.T) {
 	t.Parallel()
 	depot := &warehouse{shipments: map[string]string{}}
 	server := httptest.NewServer(depot)
 	t.Cleanup(server.Close)
-	deployShop(t, server.URL).shipsOnce(t, depot)
+	api, made := deployService(t, server.URL)
+	api.shipsOnce(t, depot)
+	if said := made(t.Context(), "try"); strings.Count(said, "Idempotency-Status: executed") != 1 || strings.Count(said, "Idempotency-Status: replayed") != 1 {
+		t.Errorf("make try says\n%s", said)
+	}
 }
 
 // shipsOnce orders a book twice under one key: the second answer is the first one's, and the warehouse ships one book.
@@ -93,36 +97,45 @@ func (a api) shipsOnce(t *testing.T, depot *warehouse) {
 	}
 }
 
-// deployShop deploys docs/examples/ownstack and returns its API.
-func deployShop(t *testing.T, warehouse string) api {
+// deployService deploys what `idemctl new` writes, by its own Makefile, and returns its API and the Makefile's targets.
+func deployService(t *testing.T, warehouse string) (api, func(ctx context.Context, target string) string) {
 	t.Helper()
+	const name = "zebra"
 	root, err := filepath.Abs("../..")
 	must(t, err)
-	module, err := outside.Copy(t.Context(), root, "docs/examples/ownstack", t.TempDir())
+	folder := t.TempDir()
+	_, err = scaffold.Service{Module: "example.org/team/" + name, Library: root}.Write(folder)
 	must(t, err)
-	built := t.TempDir()
-	program := filepath.Join(built, "cdk")
-	must(t, module.Build(t.Context(), "./cdk", program))
-	must(t, module.Build(t.Context(), "./function", filepath.Join(built, "function", "bootstrap"), "GOOS=linux", "GOARCH="+runtime.GOARCH, "CGO_ENABLED=0"))
+	made := makeIn(t, folder, "WAREHOUSE="+strings.TrimPrefix(warehouse, "http://"))
+	made(t.Context(), "local")
+	t.Cleanup(func() { made(context.WithoutCancel(t.Context()), "down") })
+	text, err := os.ReadFile(filepath.Join(folder, "outputs.json"))
+	must(t, err)
+	var outputs map[string]map[string]string
+	must(t, json.Unmarshal(text, &outputs))
+	url, err := stack.LocalAPI(deployed.variables["AWS_ENDPOINT_URL"], outputs[name]["ApiUrl"])
+	must(t, err)
+	return newAPI(url, ""), made
+}
 
-	local, err := stack.New(stack.Options{
-		Root: root, State: deployed.variables["STACK_STATE"], EnvFile: filepath.Join(built, "unused.env"),
-		Emulator: stack.Emulator(deployed.variables["EMULATOR"]),
-	}, progress.New(io.Discard))
+// makeIn runs targets of a service's Makefile, and returns what they print, on the emulator of the tests, with the CDK of the checkout.
+func makeIn(t *testing.T, folder string, variables ...string) func(ctx context.Context, target string) string {
+	t.Helper()
+	cdk, err := filepath.Abs("../../infra/node_modules/.bin/cdk")
 	must(t, err)
-	shop := stack.Other{Name: "shop", App: program, Environment: []string{
-		"SHOP_BUILD=" + filepath.Join(built, "function"), "ALARM_TOPIC=none", "WAREHOUSE_URL=" + warehouse, "EMULATED=true",
-	}}
-	outputs, err := local.DeployOther(t.Context(), shop)
+	variables = append(variables, "CDK="+cdk, "EMULATOR="+os.Getenv("IDEM_E2E_ENV"))
+	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
 	must(t, err)
-	t.Cleanup(func() {
-		if err := local.DestroyOther(context.WithoutCancel(t.Context()), shop); err != nil {
-			t.Error(err)
+	return func(ctx context.Context, target string) string {
+		t.Helper()
+		command := exec.CommandContext(ctx, "make", append([]string{"-C", folder, target}, variables...)...)
+		command.Env = environment // without any other AWS account's
+		said, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("make %s: %v\n%s", target, err, said)
 		}
-	})
-	url, err := stack.LocalAPI(deployed.variables["AWS_ENDPOINT_URL"], outputs["ApiUrl"])
-	must(t, err)
-	return newAPI(url, "")
+		return string(said)
+	}
 }
 
 // customer sends a request as a customer of the shop.

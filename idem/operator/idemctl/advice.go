@@ -1,0 +1,179 @@
+package idemctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// usageError is a command line, or what it names, that can't be used. Nothing was read.
+type usageError struct {
+	// wrong says what is wrong, and do what to do about it.
+	wrong, do string
+}
+
+func (e *usageError) Error() string { return e.wrong }
+
+// misread is what kong says of a command line.
+func misread(err error) error {
+	help := "idemctl --help"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if command := parse.Context.Selected(); command != nil {
+			help = "idemctl " + command.Path() + " --help"
+		}
+	}
+	return &usageError{err.Error(), "Run " + help + ": it lists what the command takes."}
+}
+
+// complain writes an error for a person: what is wrong, and what to do next.
+func complain(out io.Writer, err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(out, "idemctl:", inWords(err))
+	fmt.Fprintln(out, "next:", advice(err))
+}
+
+// packages are the names that errors of the library begin with. They mean nothing to an operator.
+var packages = regexp.MustCompile(`(^|: |\n)(?:operator|outbox|idem|idemctl|dynamo|storage): `)
+
+// answered is an error that AWS answered.
+type answered interface{ ErrorCode() string }
+
+// isTrouble says whether an error is of what was asked, and not of what the environment says.
+func isTrouble(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, new(answered))
+}
+
+// inWords is an error without the names of packages.
+func inWords(err error) string { return packages.ReplaceAllString(err.Error(), "$1") }
+
+// What to do next, where several errors have the same answer.
+const (
+	adviceEnvironment = "Set it in the environment, or in a file of variables that you give with --env-file. docs/operator.md lists the variables."
+	adviceInspect     = "Nothing was changed. Run idemctl inspect with the id: it shows what is there now and what may be done, and from when."
+	adviceTrouble     = "Run the command again. If it was a change with --write, run idemctl audit first: it shows whether it was made."
+)
+
+// advice is what to do about an error: a sentence or two.
+func advice(err error) string {
+	var (
+		usage    *usageError
+		refused  *refusedError
+		unlogged *operator.UnloggedError
+		invalid  *operator.InvalidError
+	)
+	switch {
+	case errors.As(err, &usage):
+		return usage.do
+	case errors.As(err, &refused):
+		return refused.do
+	case errors.As(err, &unlogged): // whatever else went wrong, nobody wrote down how it ended
+		return "The change may have been made. Run idemctl inspect with the id to see whether it was; its entry in idemctl audit stays intended."
+	case errors.As(err, &invalid):
+		return adviceOnField(invalid.Field)
+	case errors.Is(err, errDrift):
+		return "The report says what differs. docs/operator.md has a runbook for drift."
+	case errors.Is(err, ErrLettersLeft):
+		return "The report says which letters, and why. Deal with that, and run the command again."
+	case errors.Is(err, ErrDiffers):
+		return "The answer says what is left to you."
+	case operator.Refused(err):
+		return adviceOnRefusal(err)
+	}
+	return adviceOnTrouble(err)
+}
+
+// adviceOnField is for a value that can't be used.
+func adviceOnField(field string) string {
+	switch field {
+	case operator.FieldActor:
+		return "Say who you are: --actor NAME, or IDEMCTL_ACTOR=NAME in the environment."
+	case "reason":
+		return "Give --reason \"…\": one line on why, with the ticket. It goes to the audit log."
+	case "after":
+		return "Leave --after out to begin the list anew, or copy what the list before this one ended with."
+	case "refuse-before":
+		return "Give the time of the cut-over. Nothing takes a later time back."
+	}
+	return "Give another value. Run the command with --help to see what it takes."
+}
+
+// adviceOnRefusal is for what the fence, or the contract, did not admit.
+func adviceOnRefusal(err error) string {
+	var (
+		stale    *operator.StaleError
+		record   *storage.RecordConflictError
+		message  *storage.MessageConflictError
+		response *idem.ResponseError
+		bust     *idem.CacheBustError
+	)
+	switch {
+	case errors.As(err, &stale), errors.As(err, &record), errors.As(err, &message):
+		return "Nothing was changed: somebody wrote it after you looked. Run idemctl inspect with the id, and decide again by what it shows."
+	case errors.Is(err, operator.ErrNotFound), errors.Is(err, idem.ErrNotLive):
+		return "Check the id and the tenant, and that --env-file is of the right stage. What has expired is removed; idemctl audit --since 8760h may still name it."
+	case errors.Is(err, storage.ErrOperationID):
+		return "Give a whole id, op_ and 64 characters, or the first characters of one that a list shows."
+	case errors.Is(err, operator.ErrSealed):
+		return "Set KEYS_TABLE and KMS_KEY_ID as the functions have them, and use credentials that may decrypt. If the tenant's key was deleted, nothing opens it."
+	case errors.Is(err, operator.ErrNotLater):
+		return "Nothing was changed, and nothing needs to be: the later instant protects more. Run idemctl refuse-before to see it."
+	case errors.As(err, &response), errors.Is(err, idem.ErrResponseTooLarge):
+		return "Nothing was changed. Give the answer that the handler would have given: --status 200 to 599, and a body that can be stored."
+	case errors.As(err, &bust):
+		return "Nothing was changed. The answer can't be taken back; correct the effect by an operation of its own."
+	case errors.Is(err, operator.ErrRefused):
+		return "Nothing was changed. The message says which rule forbids it."
+	}
+	return adviceInspect
+}
+
+// adviceOnTrouble is for a store, a queue or a provider that could not be asked.
+func adviceOnTrouble(err error) string {
+	var (
+		topic  *outbox.TopicError
+		coded  answered
+		record *idem.UnreadableError
+		row    *outbox.UnreadableError
+	)
+	switch {
+	case errors.Is(err, operator.ErrUnsettled):
+		return "Search the functions' log for the message's id and the word settle, remove the cause, and run idemctl redrive."
+	case errors.Is(err, idem.ErrScopeSecret):
+		return "Give this command the scope secret that the functions have; docs/operator.md lists the variables."
+	case errors.As(err, &topic), errors.As(err, &record), errors.As(err, &row):
+		return "Another release wrote it. Use the idemctl of the release that is deployed."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "It took longer than --within. " + adviceTrouble
+	case errors.Is(err, context.Canceled):
+		return "You have stopped it. If it was a change with --write, run idemctl audit: it shows whether it was made."
+	case errors.As(err, &coded):
+		return adviceOnAWS(coded.ErrorCode())
+	}
+	return adviceTrouble
+}
+
+// adviceOnAWS is for an error of AWS, by its code.
+func adviceOnAWS(code string) string {
+	switch {
+	case strings.Contains(code, "Expired"), strings.Contains(code, "Token"), code == "UnrecognizedClientException", code == "InvalidClientTokenId":
+		return "AWS does not accept your credentials. Sign in again, and run the command again."
+	case strings.Contains(code, "AccessDenied"), strings.Contains(code, "NotAuthorized"):
+		return "Your credentials may not do this. The message names the action: have it added to them, and run the command again."
+	case code == "ResourceNotFoundException", strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
+		return "There is no such table or queue in this account and Region. Check AWS_REGION, your credentials, and that --env-file is of the right stage."
+	}
+	return adviceTrouble
+}

@@ -1,0 +1,76 @@
+package idemctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// awsError is an answer of AWS, as the SDK has it.
+type awsError string
+
+func (e awsError) Error() string     { return "api error " + string(e) }
+func (e awsError) ErrorCode() string { return string(e) }
+
+// Each error says in words what is wrong, and what to do next, and has one exit code.
+func TestErrorsSayWhatToDoNext(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		do   string
+		exit int
+	}{
+		"the command line":        {&usageError{"No.", "Do that."}, "Do that.", ExitUsage},
+		"nobody":                  {&operator.InvalidError{Field: operator.FieldActor, Rule: "must be given"}, "IDEMCTL_ACTOR", ExitUsage},
+		"no reason":               {&operator.InvalidError{Field: "reason", Rule: "must be given"}, "--reason", ExitUsage},
+		"another list":            {&operator.InvalidError{Field: "after", Rule: "must be"}, "--after", ExitUsage},
+		"an instant ahead":        {&operator.InvalidError{Field: "refuse-before", Rule: "must be"}, "cut-over", ExitUsage},
+		"another value":           {&operator.InvalidError{Field: "limit", Rule: "must be"}, "--help", ExitUsage},
+		"written since":           {&operator.StaleError{Subject: "op", Seen: "a", Now: "b"}, "decide again", ExitRefused},
+		"written meanwhile":       {fmt.Errorf("x: %w", &storage.RecordConflictError{}), "decide again", ExitRefused},
+		"a message meanwhile":     {&storage.MessageConflictError{}, "decide again", ExitRefused},
+		"not there":               {operator.ErrNotFound, "right stage", ExitRefused},
+		"not there any more":      {idem.ErrNotLive, "right stage", ExitRefused},
+		"no id":                   {storage.ErrOperationID, "whole id", ExitRefused},
+		"sealed":                  {operator.ErrSealed, "KMS_KEY_ID", ExitRefused},
+		"an earlier instant":      {operator.ErrNotLater, "refuse-before", ExitRefused},
+		"too early":               {&outbox.RefusalError{ID: "op.1", Reason: "too early"}, "from when", ExitRefused},
+		"another state":           {&idem.TransitionError{}, "inspect", ExitRefused},
+		"an answer that stays":    {&idem.CacheBustError{}, "can't be taken back", ExitRefused},
+		"a status":                {&idem.ResponseError{Status: 1}, "--status", ExitRefused},
+		"a rule":                  {fmt.Errorf("%w: spent", operator.ErrRefused), "which rule", ExitRefused},
+		"drift":                   {errDrift, "report", ExitRefused},
+		"letters":                 {ErrLettersLeft, "letters", ExitRefused},
+		"something differs":       {ErrDiffers, "left to you", ExitRefused},
+		"nobody wrote it down":    {errors.Join(operator.ErrNotFound, &operator.UnloggedError{Entry: "au", Cause: errors.New("down")}), "may have been made", ExitTrouble},
+		"evidence":                {operator.ErrUnsettled, "log", ExitTrouble},
+		"another scope secret":    {idem.ErrScopeSecret, "scope secret", ExitTrouble},
+		"another release's topic": {&outbox.TopicError{Topic: "t"}, "Another release", ExitTrouble},
+		"too slow":                {fmt.Errorf("read: %w", context.DeadlineExceeded), "--within", ExitTrouble},
+		"an interrupt":            {context.Canceled, "stopped it", ExitTrouble},
+		"a session that is over":  {awsError("ExpiredTokenException"), "Sign in", ExitTrouble},
+		"no permission":           {awsError("AccessDeniedException"), "may not do this", ExitTrouble},
+		"no table":                {awsError("ResourceNotFoundException"), "AWS_REGION", ExitTrouble},
+		"too much":                {awsError("ThrottlingException"), "idemctl audit", ExitTrouble},
+		"anything else":           {errors.New("down"), "idemctl audit", ExitTrouble},
+	} {
+		var out strings.Builder
+		complain(&out, c.err)
+		lines := strings.SplitN(strings.TrimSpace(out.String()), "\nnext: ", 2)
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "idemctl: ") || !strings.Contains(lines[1], c.do) {
+			t.Errorf("%s: %q, want what to do: %q", name, out.String(), c.do)
+		}
+		if packages.MatchString(strings.TrimPrefix(lines[0], "idemctl: ")) {
+			t.Errorf("%s: it names a package: %q", name, lines[0])
+		}
+		if got := exitOf(c.err); got != c.exit {
+			t.Errorf("%s: exit code %d, want %d", name, got, c.exit)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package idemctl
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/operator"
+)
+
+func (t *table) result(r operator.Result) {
+	if r.DryRun {
+		t.line("dry run: would %s %s: %s", r.Action, r.Subject, r.Outcome)
+		t.line("nothing was changed; add --write to do it")
+		return
+	}
+	t.line("%s %s: %s, %s (audit %s)", r.Action, r.Subject, t.hue(string(r.State)), counted(r.Outcome), r.Entry)
+}
+
+// counted has the outcome of a sweep, which is counts as JSON, in words. Other outcomes stay.
+func counted(outcome string) string {
+	var counts map[string]map[string]int
+	if json.Unmarshal([]byte(outcome), &counts) != nil {
+		return outcome
+	}
+	var words []string
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		for _, did := range slices.Sorted(maps.Keys(counts[what])) {
+			words = append(words, fmt.Sprintf("%s %s: %d", what, did, counts[what][did]))
+		}
+	}
+	if len(words) == 0 {
+		return "nothing was due"
+	}
+	return strings.Join(words, ", ")
+}
+
+func (t *table) loss(l operator.Loss) {
+	if l.RefuseBefore.IsZero() {
+		t.line("never set: no key is refused for its age")
+		return
+	}
+	t.line("%s: nothing is executed for keys that are not proven younger", l.RefuseBefore.Format(time.RFC3339Nano))
+}
+
+func (t *table) story(s operator.Story) {
+	t.line("operation %s", s.Operation)
+	if r := s.Record; r != nil {
+		t.record(*r)
+	} else {
+		t.line("record: removed")
+	}
+	for _, m := range s.Messages {
+		t.message(m)
+	}
+	if s.Application != nil {
+		t.line("application")
+		t.json(s.Application)
+	}
+	t.entries(s.Audit)
+	for _, next := range s.Next {
+		for i, line := range t.sentence(next) {
+			t.line("%s%s", map[bool]string{true: "→ ", false: "  "}[i == 0], line)
+		}
+	}
+}
+
+func (t *table) sentence(text string) []string {
+	if t.wide {
+		return []string{text}
+	}
+	return wrap(text, widthMax-len("→ "))
+}
+
+func (t *table) record(r operator.RecordView) {
+	t.line("%s", t.paint(bold, "record"))
+	t.fields(
+		field{"state", string(r.State)}, field{"tenant", r.Tenant}, field{"operation", r.Operation}, field{"kind", string(r.Kind)},
+		field{"executions", fmt.Sprint(r.Executions)}, field{"status", number(r.ResponseStatus)},
+		field{"created", t.at(r.CreatedAt)}, field{"lease until", t.at(r.LeaseUntil)}, field{"done", t.at(r.DoneAt)}, field{"expires", t.at(r.ExpiresAt)},
+		field{"last error", r.LastError}, field{"seen", string(r.Seen)},
+	)
+}
+
+func (t *table) message(m operator.MessageView) {
+	undoes := ""
+	if m.Undoes {
+		undoes = "an earlier message"
+	}
+	sealed := ""
+	if m.Sealed {
+		sealed = "it can't be opened here"
+	}
+	lease, next := t.at(m.LeaseUntil), t.at(m.NextAttemptAt)
+	if m.State.Final() { // nobody holds it, and nobody comes
+		lease, next = "", ""
+	}
+	t.line("%s %s", t.paint(bold, "message"), m.ID)
+	t.fields(
+		field{"state", string(m.State)}, field{"topic", m.Topic}, field{"undoes", undoes}, field{"sealed", sealed},
+		field{"calls without a definite answer", fmt.Sprint(m.UnansweredCalls)}, field{"claims that ended without a word", number(m.DiedClaims)},
+		field{"last outcome", m.LastOutcome}, field{"reference", m.Reference}, field{"keeps the answer", strings.Join(m.Kept, ", ")},
+		field{"created", t.at(m.CreatedAt)}, field{"first claimed", t.at(m.FirstClaimedAt)}, field{"outcome open since", t.at(m.OpenSince)},
+		field{"proven absent", t.at(m.ClearedAt)}, field{"lease until", lease}, field{"next attempt", next},
+		field{"redriven", t.at(m.RedrivenAt)}, field{"done", t.at(m.DoneAt)}, field{"seen", string(m.Seen)},
+	)
+}
+
+// listed are the cells of a row of a list. Seen begins with the state.
+func (t *table) listed(row operator.Listed, short func(string) string) []string {
+	if m := row.Message; m != nil {
+		return []string{t.at(row.At), row.Tenant, short(string(m.ID)), m.Topic, or(m.LastOutcome), string(m.Seen)}
+	}
+	return []string{t.at(row.At), row.Tenant, short(string(row.Operation)), row.Record.Operation, or(row.Record.LastError), string(row.Record.Seen)}
+}
+
+func (t *table) list(l operator.List) {
+	ids := make([]string, len(l.Rows))
+	for i, row := range l.Rows {
+		if ids[i] = string(row.Operation); row.Message != nil {
+			ids[i] = string(row.Message.ID)
+		}
+	}
+	short := t.shortening(ids)
+	rows := make([][]string, len(l.Rows))
+	for i, row := range l.Rows {
+		rows[i] = t.listed(row, short)
+	}
+	t.columns([]column{{"WHEN", false}, {"TENANT", true}, {"ID", false}, {"TOPIC OR OPERATION", true}, {"LAST", true}, {"SEEN", false}}, rows)
+	switch {
+	case l.Next != "":
+		t.line("%d shown; there are more: --after %s", len(rows), l.Next)
+	case len(rows) == 0:
+		t.line("nothing")
+	}
+}
+
+// shortening shortens ids, but for --wide.
+func (t *table) shortening(ids []string) func(string) string {
+	if t.wide {
+		return func(id string) string { return id }
+	}
+	return shortener(ids)
+}
+
+// outcome is what came of a change. It begins with the subject, whose short id is enough.
+func (t *table) outcome(e operator.Entry, short func(string) string) string {
+	return strings.ReplaceAll(packages.ReplaceAllString(counted(e.Outcome), "$1"), e.Subject, short(e.Subject))
+}
+
+func (t *table) entries(entries []operator.Entry) {
+	subjects := make([]string, len(entries))
+	for i, e := range entries {
+		subjects[i] = e.Subject
+	}
+	short := t.shortening(subjects)
+	rows := make([][]string, len(entries))
+	for i, e := range entries {
+		rows[i] = []string{t.at(e.At), e.Actor, e.Action, short(e.Subject), string(e.State), or(t.outcome(e, short)), e.Reason}
+	}
+	t.columns([]column{{"AUDIT", false}, {"ACTOR", true}, {"ACTION", false}, {"SUBJECT", false}, {"STATE", false}, {"OUTCOME", true}, {"REASON", true}}, rows)
+}

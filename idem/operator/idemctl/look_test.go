@@ -1,0 +1,108 @@
+package idemctl
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+var noonHere = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// Times are told from now, rounded down, and as they are stored on request.
+func TestTimes(t *testing.T) {
+	l := look{now: noonHere}
+	for want, d := range map[string]time.Duration{
+		"now": -999 * time.Millisecond, "1 s ago": -1999 * time.Millisecond, "59 s ago": -59 * time.Second, "1 m ago": -time.Minute,
+		"59 m ago": -59*time.Minute - 59*time.Second, "1 h ago": -time.Hour, "47 h ago": -47 * time.Hour, "2 d ago": -48 * time.Hour,
+		"in 3 m": 3 * time.Minute, "in 2 h": 2 * time.Hour, "in 365 d": 365 * 24 * time.Hour,
+	} {
+		if got := l.at(noonHere.Add(d)); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+	if got := l.at(time.Time{}); got != "-" {
+		t.Errorf("no time: %q", got)
+	}
+	berlin := time.FixedZone("CET", 3600)
+	if got := (look{now: noonHere, utc: true}).at(noonHere.In(berlin)); got != "2026-11-21T12:00:00Z" {
+		t.Errorf("--utc: %q", got)
+	}
+}
+
+// Colour is for a terminal, unless somebody wants otherwise.
+func TestColour(t *testing.T) {
+	null, err := os.Open(os.DevNull) // a device of characters, as a terminal is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	if !coloured("auto", null) || coloured("auto", file) || coloured("auto", &bytes.Buffer{}) || coloured("never", null) || !coloured("always", file) {
+		t.Error("colour does not follow --color and the terminal")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if coloured("auto", null) || !coloured("always", null) {
+		t.Error("colour does not follow NO_COLOR")
+	}
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "dumb")
+	if coloured("auto", null) {
+		t.Error("colour does not follow TERM")
+	}
+}
+
+// escapes are what colour adds to a text.
+var escapes = strings.NewReplacer(plain, "", bold, "", red, "", green, "", yellow, "")
+
+// Colour changes nothing of what a table says.
+func TestColourAddsNothing(t *testing.T) {
+	var colours, words bytes.Buffer
+	for out, colour := range map[*bytes.Buffer]bool{&colours: true, &words: false} {
+		table := &table{out: out, look: look{now: noonHere, colour: colour}}
+		table.columns([]column{{"ID", false}, {"SEEN", false}}, [][]string{{"a", "dead.1.00"}, {"bcd", "delivered.1.00"}, {"e", "pending.1.00"}})
+		table.fields(field{"state", "unknown"}, field{"topic", "orders"})
+	}
+	if got := escapes.Replace(colours.String()); got != words.String() || strings.Contains(got, "\x1b") {
+		t.Errorf("with colour\n%s\nwithout\n%s", got, &words)
+	}
+	for _, painted := range []string{red + "dead.1.00" + plain, green + "delivered.1.00" + plain, yellow + "unknown" + plain} {
+		if !strings.Contains(colours.String(), painted) {
+			t.Errorf("%q is not painted:\n%q", painted, colours.String())
+		}
+	}
+}
+
+// A table has at most 100 columns as long as there is something to cut. What is copied is never cut.
+func TestTablesFit(t *testing.T) {
+	id, long := strings.Repeat("i", 30), strings.Repeat("word ", 40)
+	header := []column{{"ID", false}, {"LAST", true}, {"REASON", true}}
+	rows := [][]string{{id, long, "short ü"}, {id, "x", long}}
+	var narrow, wide bytes.Buffer
+	(&table{out: &narrow}).columns(header, rows)
+	for line := range strings.Lines(narrow.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widthMax {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(narrow.String(), "…") || strings.Count(narrow.String(), id) != 2 {
+		t.Errorf("cut wrongly:\n%s", &narrow)
+	}
+	(&table{out: &wide, look: look{wide: true}}).columns(header, rows)
+	if strings.Contains(wide.String(), "…") || strings.Count(wide.String(), strings.TrimSpace(long)) != 2 {
+		t.Errorf("--wide cuts:\n%s", &wide)
+	}
+	var fields bytes.Buffer
+	(&table{out: &fields}).fields(field{"last error", long}, field{"id", strings.Repeat("i", 200)})
+	if n := strings.Count(fields.String(), "\n"); n < 4 || strings.Count(fields.String(), "word") != 40 {
+		t.Errorf("%d lines:\n%s", n, &fields)
+	}
+}
