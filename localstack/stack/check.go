@@ -200,7 +200,7 @@ func (c *Check) unit(ctx context.Context) error {
 	})
 	return errors.Join(err, c.Out.Step("the application, crashing at every call", func() error {
 		return c.count(goTest(ctx, c.Root, nil, "-run", crashes, "./functions/internal/payments"))
-	}), c.console(ctx))
+	}), c.browser(ctx))
 }
 
 // crashes is a test of a hundred thousand runs, each in one goroutine: the race detector would find nothing there, and take
