@@ -26,6 +26,8 @@ type Block struct {
 	//	<!-- run: memory -->                                a test runs the commands, and those of the same name after them
 	//	<!-- output: memory -->                             what they print
 	//	<!-- not run: why -->                               nobody runs the commands
+	//	<!-- recorded: localstack/e2e/testdata/recorded.http, in-flight duplicate -->
+	//	                                                    a test records this exchange, and compares it with that file
 	Directive, Argument string
 	// Text is what stands between the fences, without their indentation.
 	Text string
@@ -47,7 +49,7 @@ func (e *BlockError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Document
 
 var (
 	fence         = regexp.MustCompile("^( *)```([a-z]*) *$")
-	directive     = regexp.MustCompile(`^ *<!-- (code|run|output|not run|json): (.+?) -->$`)
+	directive     = regexp.MustCompile(`^ *<!-- (code|run|output|not run|json|recorded): (.+?) -->$`)
 	pageDirective = regexp.MustCompile(`(?m)^<!-- not run on this page: (.+?) -->$`)
 )
 
@@ -91,13 +93,14 @@ func checkedFolder(name string) bool {
 // are checked.
 var languages = map[string]func(root string, b Block) string{
 	"go": checkGo, "sh": checkShell, "": checkShell, "json": checkJSON,
-	"text": unchecked, "mermaid": unchecked, "http": unchecked, "yaml": unchecked, "hcl": unchecked,
+	"http": checkHTTP, "text": unchecked, "mermaid": unchecked, "yaml": unchecked, "hcl": unchecked,
 }
 
 func unchecked(string, Block) string { return "" }
 
 // CheckBlocks checks every block of the documents. It returns a *BlockError for each that is wrong: Go that stands in no file which
-// is compiled, commands that nobody runs and nobody says why, names of commands that are not there, and JSON that can't be read.
+// is compiled, commands that nobody runs and nobody says why, names of commands that are not there, exchanges of HTTP that nobody
+// recorded, and JSON that can't be read.
 func CheckBlocks(root string, documents []Document) []error {
 	var wrong []error
 	for _, d := range documents {

@@ -97,7 +97,16 @@ func TestBlockDefectsAreFound(t *testing.T) {
 	write(t, root, "main.go", "package main\n\nfunc main() {\n\tfirst()\n\tsecond()\n\n\tthird()\n}\n")
 	const reason = "<!-- not run: it needs an AWS account -->\n"
 	const code = "<!-- code: main.go -->\n```go\n"
+	const exchange = "<!-- recorded: kept.http, in-flight 409 -->\n```http\n"
+	write(t, root, "kept.http", "=== in-flight 409 ===\nPOST / HTTP/1.1\n\nHTTP/1.1 409 Conflict\n\n")
 	cases := map[string]struct{ text, want string }{
+		"an exchange":                   {exchange + "POST / HTTP/1.1\n\nHTTP/1.1 409 Conflict\n```", ""},
+		"another answer":                {exchange + "POST / HTTP/1.1\n\nHTTP/1.1 200 OK\n```", "docs/a.md:2: the exchange is not the recorded one"},
+		"a part of an exchange":         {exchange + "POST / HTTP/1.1\n```", "docs/a.md:2: the exchange is not the recorded one"},
+		"an exchange of no file":        {"<!-- recorded: none.http, x -->\n```http\n```", "docs/a.md:2: open "},
+		"an exchange without a name":    {"<!-- recorded: kept.http -->\n```http\n```", "docs/a.md:2: an exchange needs"},
+		"an exchange nobody recorded":   {"```http\nGET / HTTP/1.1\n```", "docs/a.md:1: an exchange needs"},
+		"an exchange of another name":   {"<!-- recorded: kept.http, x -->\n```http\n```", `docs/a.md:2: kept.http has no exchange "x"`},
 		"lines of a file":               {code + "first()\nsecond()\n```", ""},
 		"with lines left out":           {code + "func main() {\n    first()\n    // …\n    third()\n}\n```", ""},
 		"commands that a test runs":     {"<!-- run: x -->\n```sh\nmake test\n```", ""},

@@ -49,7 +49,7 @@ func (c *Check) unit(ctx context.Context) error {
 	})
 	return errors.Join(err, c.dynamoDBLocal(ctx), c.Out.Step("the application, crashing at every call", func() error {
 		return c.count(goTest(ctx, c.Root, calm, "-run", crashes, "./functions/internal/payments"))
-	}), c.console(ctx))
+	}), c.browser(ctx))
 }
 
 // dynamoDBLocal runs the store's tests on AWS's own emulator.

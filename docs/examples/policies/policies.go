@@ -1,4 +1,4 @@
-// Package policies has the policies of docs/policies/choose.md.
+// Package policies has the policies that the pages of docs/policies show.
 package policies
 
 import (
@@ -37,4 +37,54 @@ func Introduced() []idem.Policy {
 		optional,                  // protects who sends a key
 		idem.IETF(),               // refuses who sends none
 	}
+}
+
+// PerSession binds a key to the session that sent it: the same key of another session is another key.
+func PerSession() idem.Policy {
+	policy := idem.IETF()
+	policy.Name = "per session"
+	policy.BindPrincipal = true // middleware.Identity.Principal counts, too
+	return policy
+}
+
+// Polled answers a duplicate of a running request 202, with the address of the operation.
+func Polled() idem.Policy {
+	policy := idem.IETF()
+	policy.Name = "polled"
+	policy.InFlight = idem.InFlightAccepted
+	return policy
+}
+
+// Dated takes only keys that say when they were made, and never executes one that is too old. It keeps no tombstones.
+func Dated() idem.Policy {
+	policy := idem.IETF()
+	policy.Name = "dated"
+	policy.KeyTime = idem.KeyTimeUUIDv7
+	policy.KeyTimeRequired = true
+	policy.GoneAfterExpiry = true
+	return policy
+}
+
+// Owned keeps the answer for as long as the order that it is about exists: until [idem.Engine.End] is called for it.
+func Owned() idem.Policy {
+	policy := idem.IETF()
+	policy.Name = "owned"
+	policy.ResourceBacked = true
+	return policy
+}
+
+// Strict takes keys in quotes only.
+func Strict() idem.Policy {
+	policy := idem.IETF()
+	policy.Name = "strict"
+	policy.Syntax = idem.SyntaxStrict
+	return policy
+}
+
+// Long takes no key that is too short to be random.
+func Long() idem.Policy {
+	policy := idem.Stripe()
+	policy.Name = "long"
+	policy.KeyBytesMin = 20
+	return policy
 }

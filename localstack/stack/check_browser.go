@@ -10,16 +10,20 @@ import (
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
-// console runs the tests of the console that need a browser.
-func (c *Check) console(ctx context.Context) error {
+// browser runs the tests that need a browser: those of the console and of the documentation site.
+func (c *Check) browser(ctx context.Context) error {
 	if err := c.chromium(ctx); errors.Is(err, localtool.ErrNoChromium) {
-		c.leaveOut("the console in a browser (" + err.Error() + ")")
+		c.leaveOut("the console and the documentation site in a browser (" + err.Error() + ")")
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return c.Out.Step("the console in a browser", func() error {
-		return c.count(goTest(ctx, c.Root, nil, "-tags", "browser", "-run", "^TestBrowser", "./functions/cmd/idemctl"))
+	packages := []string{"./functions/cmd/idemctl"}
+	if emulator.MkDocsTool().Installed(c.Root) { // where it is not, unit says so
+		packages = append(packages, "./localstack/docsite")
+	}
+	return c.Out.Step("the console and the documentation site in a browser", func() error {
+		return c.count(goTest(ctx, c.Root, nil, append([]string{"-tags", "browser", "-run", "^TestBrowser"}, packages...)...))
 	})
 }
 

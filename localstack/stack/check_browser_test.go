@@ -11,12 +11,12 @@ import (
 )
 
 // A machine without a browser, and without apt, is told in one line what was left out; a strict check fails for such a line.
-func TestConsoleWithoutABrowserIsLeftOut(t *testing.T) {
+func TestWithoutABrowserItsTestsAreLeftOut(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		t.Setenv("PATH", t.TempDir())
 		t.Setenv("CHROMIUM", "")
 		c := Check{Strict: strict}
-		if err := c.console(t.Context()); err != nil || len(c.leftOut) != 1 || !strings.Contains(c.leftOut[0], "a Chromium is needed") || strings.Contains(c.leftOut[0], "\n") {
+		if err := c.browser(t.Context()); err != nil || len(c.leftOut) != 1 || !strings.Contains(c.leftOut[0], "a Chromium is needed") || strings.Contains(c.leftOut[0], "\n") {
 			t.Errorf("strict %t: %v, left out %q", strict, err, c.leftOut)
 		}
 	}
