@@ -29,7 +29,7 @@ func (c *Check) e2e(ctx context.Context) error {
 
 // deployments are the end-to-end tests that build and deploy a stack of a team's own: minutes of compiling, which the emulator
 // that they run on changes little of.
-const deployments = "^Test(StartPageDeploysAndReplays|OwnStackReplaysAndDelivers|SAMTemplateReplaysAndDelivers)$"
+const deployments = "^Test(StartPageDeploysAndReplays|NewServiceReplaysAndDelivers|SAMTemplateReplaysAndDelivers)$"
 
 // suite is a stack that the end-to-end tests run on.
 type suite struct {

@@ -1,0 +1,76 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
+)
+
+// A test that is renamed would silently be run where it is too long, or not at all.
+func TestWhatTheChecksNameExists(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, patterns := range map[string][]string{
+		"functions/internal/payments": {crashes, hanging},
+		"localstack/e2e":              {killLoop, deployments, "^TestAPIKeepsToItsDocument$"},
+	} {
+		var names []string
+		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
+				names = append(names, found[1])
+			}
+		}
+		for _, pattern := range patterns {
+			wanted, matched := 1+strings.Count(pattern, "|"), 0
+			for _, name := range names {
+				if regexp.MustCompile(pattern).MatchString(name) {
+					matched++
+				}
+			}
+			if matched < wanted {
+				t.Errorf("%s names %d tests of %s, want %d", pattern, matched, folder, wanted)
+			}
+		}
+	}
+	for _, folder := range storeTests {
+		output, err := exec.CommandContext(t.Context(), "grep", "-rl", "dynamotest.", filepath.Join(root, folder), "--include=*_test.go").Output()
+		if err != nil || len(output) == 0 {
+			t.Errorf("%s has no test on a DynamoDB endpoint: %v", folder, err)
+		}
+	}
+}
+
+// Parts run to their end after another one failed, and every failure is told.
+func TestEveryPartRunsAfterAFailure(t *testing.T) {
+	first, second := errors.New("first"), errors.New("second")
+	fails := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	err := sideBySide(
+		func() error { return inTurn(t.Context(), fails(first), fails(nil), fails(second)) },
+		func() error { return inTurn(t.Context(), fails(nil)) },
+	)
+	if !errors.Is(err, first) || !errors.Is(err, second) {
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := inTurn(ended, fails(nil), fails(second)); !errors.Is(err, context.Canceled) || errors.Is(err, second) {
+		t.Errorf("%v, want only that it was interrupted", err)
+	}
+}
