@@ -52,14 +52,15 @@ func uncommitted(err error, lost bool) error {
 	return err
 }
 
-// committed gives an error of COMMIT its meaning.
+// committed gives an error of COMMIT its meaning. Whether it left is not asked of pgconn.SafeToRetry: pgx 5.12 says so of a
+// query whose connection was cut while it waited for the answer.
 func committed(err error) error {
 	var refused *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
-	case pgconn.SafeToRetry(err), errors.Is(err, pgx.ErrTxCommitRollback):
-		return uncommitted(err, true) // it did not leave, or it was answered with a rollback
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return err
 	case errors.As(err, &refused) && refused.Severity == "ERROR" && !slices.Contains(undecided, refused.Code):
 		return uncommitted(err, false) // it was refused, by a deferred constraint or a conflict
 	}

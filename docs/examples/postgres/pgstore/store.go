@@ -85,7 +85,11 @@ func (s *Store) atomically(ctx context.Context, do func(tx pgx.Tx) error) error 
 	if err != nil {
 		return uncommitted(err, conn.Conn().IsClosed())
 	}
-	if err := do(tx); err != nil {
+	err = do(tx)
+	if err == nil {
+		err = ctx.Err() // an end that is seen here is known to come before COMMIT
+	}
+	if err != nil {
 		lost := conn.Conn().IsClosed()
 		_ = tx.Rollback(ctx) // a connection that can't roll back is closed, and the server rolls back
 		return uncommitted(err, lost)

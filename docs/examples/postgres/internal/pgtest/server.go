@@ -76,8 +76,8 @@ func execute(t testing.TB, url, sql string) {
 	}
 }
 
-// Pool opens a pool as the store wants it, which is closed when the test ends.
-func Pool(t testing.TB, url string) *pgxpool.Pool {
+// Pool opens a pool as the store wants it, with changes, which is closed when the test ends.
+func Pool(t testing.TB, url string, changes ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -85,6 +85,9 @@ func Pool(t testing.TB, url string) *pgxpool.Pool {
 	}
 	cfg.MaxConns = 16
 	pgstore.Bound(cfg)
+	for _, change := range changes {
+		change(cfg)
+	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
