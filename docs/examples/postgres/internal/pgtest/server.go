@@ -54,26 +54,21 @@ func Server(t testing.TB) *localtool.PostgreSQL {
 	return running
 }
 
-var databases atomic.Int64
+var schemas atomic.Int64
 
-// Database makes a database that no other test has, with the store's tables, and returns its connection string. An address is
-// where to connect, such as a proxy's; "" is the server itself.
-func Database(t testing.TB) func(address string) string {
+// Database makes tables of the store that no other test has, in a schema of their own, and returns how to connect to them. An
+// address is where to connect, such as a proxy's; "" is the server itself.
+func Database(t testing.TB) func(address string) (url string) {
 	t.Helper()
 	running := Server(t)
-	name := "test" + strconv.FormatInt(databases.Add(1), 10)
-	execute(t, running.URL("", "postgres"), "create database "+name)
-	execute(t, running.URL("", name), pgstore.Schema)
-	return func(address string) string { return running.URL(address, name) }
-}
-
-func execute(t testing.TB, url, sql string) {
-	t.Helper()
-	pool := Pool(t, url)
+	schema := "test" + strconv.FormatInt(schemas.Add(1), 10)
+	url := func(address string) string { return running.URL(address, "postgres") + "&search_path=" + schema }
+	pool := Pool(t, url(""))
 	defer pool.Close()
-	if _, err := pool.Exec(t.Context(), sql); err != nil {
+	if _, err := pool.Exec(t.Context(), "create schema "+schema+";"+pgstore.Schema); err != nil {
 		t.Fatal(err)
 	}
+	return url
 }
 
 // Pool opens a pool as the store wants it, with changes, which is closed when the test ends.
