@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -19,7 +20,10 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func TestOnPostgreSQLTheContractHolds(t *testing.T) {
 	pool := pgtest.Pool(t, database(t)(""))
-	storetest.Run(t, func(t *testing.T) storetest.Harness { return harness(t, pool) })
+	newHarness := func(t *testing.T) storetest.Harness { return harness(t, pool) }
+	storetest.Run(t, newHarness)
+	t.Run("removal", func(t *testing.T) { storetest.RunRemoval(t, newHarness) })
+	t.Run("sealed", func(t *testing.T) { storetest.RunSealed(t, newHarness) })
 }
 
 // database is one that also has the table of business rows.
@@ -46,8 +50,9 @@ func newStore(t *testing.T, pool *pgxpool.Pool, cfg pgstore.Config) *pgstore.Sto
 // harness is what package storetest needs of a store: the store, and three ways to touch a business row.
 func harness(t *testing.T, pool *pgxpool.Pool) storetest.Harness {
 	t.Helper()
+	store := newStore(t, pool, pgstore.Config{})
 	return storetest.Harness{
-		Store: newStore(t, pool, pgstore.Config{}),
+		Store: store,
 		InsertRow: func(key string, failure storage.Failure) storage.Write {
 			return pgstore.ExecIf(key, failure, "insert into counters (key, n) values ($1, 1) on conflict do nothing", key)
 		},
@@ -60,6 +65,10 @@ func harness(t *testing.T, pool *pgxpool.Pool) storetest.Harness {
 				return 0, nil
 			}
 			return n, err
+		},
+		Remove: func(ctx context.Context, now time.Time) error {
+			_, err := store.Purge(ctx, now)
+			return err
 		},
 	}
 }
