@@ -191,6 +191,13 @@ func (c *Check) unit(ctx context.Context) error {
 		c.leftOut = append(c.leftOut, "the documentation site (it needs Python 3.11)")
 		others += "|^TestSite"
 	}
+	switch err := c.postgresql(ctx); {
+	case errors.Is(err, localtool.ErrNoPostgreSQL):
+		c.leftOut = append(c.leftOut, "the store on PostgreSQL ("+err.Error()+")")
+		others += "|" + onPostgreSQL
+	case err != nil:
+		return err
+	}
 	arguments := append([]string{"-skip", others}, packages(unitModules()...)...)
 	if exec.CommandContext(ctx, "gcc", "--version").Run() == nil {
 		arguments = append([]string{"-race"}, arguments...)
