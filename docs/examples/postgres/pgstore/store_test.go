@@ -22,8 +22,8 @@ func TestOnPostgreSQLTheContractHolds(t *testing.T) {
 	pool := pgtest.Pool(t, database(t)(""))
 	newHarness := func(t *testing.T) storetest.Harness { return harness(t, pool) }
 	storetest.Run(t, newHarness)
-	t.Run("removal", func(t *testing.T) { storetest.RunRemoval(t, newHarness) })
 	t.Run("sealed", func(t *testing.T) { storetest.RunSealed(t, newHarness) })
+	t.Run("removal", func(t *testing.T) { storetest.RunRemoval(t, newHarness) })
 }
 
 // database is one that also has the table of business rows.
