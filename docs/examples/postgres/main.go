@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"log"
 	"net"
 	"net/http"
@@ -56,11 +57,12 @@ func run(ctx context.Context, database, listen string, cfg idem.Config) error {
 	log.Printf("listening on %s", listener.Addr())
 	go purge(ctx, store)
 	server := &http.Server{Handler: service, ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }) // Serve's error says the same
-	if err := server.Serve(listener); err != http.ErrServerClosed {
+	shut := make(chan error, 1)
+	context.AfterFunc(ctx, func() { shut <- server.Shutdown(context.WithoutCancel(ctx)) })
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return nil
+	return <-shut // requests that were under way are answered
 }
 
 // open connects to the database and makes the tables that are not there yet.

@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -100,5 +99,3 @@ func writesFailed(indexes []int) error {
 	slices.Sort(indexes)
 	return &storage.WriteFailedError{Indexes: indexes}
 }
-
-func contentOf(parts ...any) ([]byte, error) { return json.Marshal(parts) }

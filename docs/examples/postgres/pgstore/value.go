@@ -18,8 +18,8 @@ const (
 )
 
 // value reads a row of idem_values; "" where there is none.
-func (s *Store) value(ctx context.Context, on querier, name string) (value string, err error) {
-	err = on.QueryRow(ctx, "select value from idem_values where name = $1", name).Scan(&value)
+func (s *Store) value(ctx context.Context, name string) (value string, err error) {
+	err = s.pool.QueryRow(ctx, "select value from idem_values where name = $1", name).Scan(&value)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
@@ -33,19 +33,19 @@ func (s *Store) change(ctx context.Context, name, sql string, args ...any) error
 
 // ScopeMark implements storage.Store.
 func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
-	kept, err := s.value(ctx, s.pool, scopeMark)
+	kept, err := s.value(ctx, scopeMark)
 	if err != nil || kept != "" || keep == "" {
 		return kept, err
 	}
 	if err := s.change(ctx, scopeMark, "insert into idem_values (name, value) values ($1, $2) on conflict do nothing", scopeMark, keep); err != nil {
 		return "", err
 	}
-	return s.value(ctx, s.pool, scopeMark) // perhaps another's
+	return s.value(ctx, scopeMark) // perhaps another's
 }
 
 // RefuseBefore implements storage.Loss.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {
-	text, err := s.value(ctx, s.pool, refuseBefore)
+	text, err := s.value(ctx, refuseBefore)
 	if err != nil || text == "" {
 		return time.Time{}, err
 	}
@@ -69,7 +69,7 @@ func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, e
 
 // Place implements outbox.Store.
 func (s *Store) Place(ctx context.Context, name string) (string, error) {
-	return s.value(ctx, s.pool, placePrefix+name)
+	return s.value(ctx, placePrefix+name)
 }
 
 // SetPlace implements outbox.Store.

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -39,7 +40,9 @@ func ExecIf(row string, failure storage.Failure, sql string, args ...any) Write 
 func (w Write) IfConditionFails() storage.Failure { return w.failure }
 
 // MarshalJSON is what a token stands for.
-func (w Write) MarshalJSON() ([]byte, error) { return contentOf(w.row, w.sql, w.args, w.conditional) }
+func (w Write) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{w.row, w.sql, w.args, w.conditional})
+}
 
 // kept are copies of arguments that a caller might change.
 func kept(args []any) []any {
