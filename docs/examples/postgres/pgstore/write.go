@@ -21,7 +21,7 @@ type Write struct {
 	failure     storage.Failure
 }
 
-// Exec makes a business write without a condition. Row names what it writes, such as "orders/17": no two writes of a
+// Exec makes a business write without a condition. The statement must not end the transaction. Row names what it writes, such as "orders/17": no two writes of a
 // transaction may have the same name, so that each condition is judged on the state before the transaction. Writes run in the
 // order of these names, whatever the order in which a handler adds them: so two transfers between the same accounts wait for
 // each other, and do not deadlock.
