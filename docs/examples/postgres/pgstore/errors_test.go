@@ -222,6 +222,16 @@ func TestOnPostgreSQLAWaitForALockEnds(t *testing.T) {
 	}
 }
 
+// The bounds that Bound sets are those of the connections.
+func TestOnPostgreSQLBoundReachesTheServer(t *testing.T) {
+	pool := pgtest.Pool(t, pgtest.Server(t).URL("", "postgres"), pgstore.Bound)
+	var idle, lock string
+	err := pool.QueryRow(t.Context(), "select current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')").Scan(&idle, &lock)
+	if err != nil || idle != "10s" || lock != "4s" {
+		t.Errorf("a transaction may idle for %s and wait for %s (%v), want 10s and 4s", idle, lock, err)
+	}
+}
+
 // A database that cannot be reached, and a time that is over, mean that nothing was sent.
 func TestOnPostgreSQLWhatNeverLeftIsToldSo(t *testing.T) {
 	url := database(t)

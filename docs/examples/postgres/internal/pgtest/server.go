@@ -71,7 +71,8 @@ func Database(t testing.TB) func(address string) (url string) {
 	return url
 }
 
-// Pool opens a pool as the store wants it, with changes, which is closed when the test ends.
+// Pool opens a pool, with changes, which is closed when the test ends. Its waits for locks are long: on a busy machine a test must
+// not be told of contention that it did not make.
 func Pool(t testing.TB, url string, changes ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig(url)
@@ -79,7 +80,7 @@ func Pool(t testing.TB, url string, changes ...func(*pgxpool.Config)) *pgxpool.P
 		t.Fatal(err)
 	}
 	cfg.MaxConns = 16
-	pgstore.Bound(cfg)
+	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "60s"
 	for _, change := range changes {
 		change(cfg)
 	}
