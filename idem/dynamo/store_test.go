@@ -24,9 +24,11 @@ func TestStore(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client := dynamotest.Client(url)
 		tables := createTables(t, client)
-		storetest.Run(t, func(t *testing.T) storetest.Harness {
+		newHarness := func(t *testing.T) storetest.Harness {
 			return harness(client, tables, newStore(t, client, tables, dynamo.Config{Shards: 3}))
-		})
+		}
+		storetest.Run(t, newHarness)
+		t.Run("sealed", func(t *testing.T) { storetest.RunSealed(t, newHarness) })
 	})
 }
 

@@ -28,7 +28,10 @@ func newStore(t *testing.T, cfg memstore.Config) *memstore.Store {
 func TestContract(t *testing.T) {
 	for name, cfg := range map[string]memstore.Config{"defaults": {}, "one shard, all inline": {Shards: 1, InlineBytesMax: 1 << 30}} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) storetest.Harness { return harness(newStore(t, cfg)) })
+			newHarness := func(t *testing.T) storetest.Harness { return harness(newStore(t, cfg)) }
+			storetest.Run(t, newHarness)
+			t.Run("removal", func(t *testing.T) { storetest.RunRemoval(t, newHarness) })
+			t.Run("sealed", func(t *testing.T) { storetest.RunSealed(t, newHarness) })
 		})
 	}
 }
@@ -42,6 +45,10 @@ func harness(store *memstore.Store) storetest.Harness {
 		AddRow: func(key string) storage.Write { return memstore.Write{Key: key, Apply: add(1)} },
 		CountRow: func(_ context.Context, key string) (int, error) {
 			return count(store.Row(key))
+		},
+		Remove: func(_ context.Context, now time.Time) error {
+			store.Expire(now)
+			return nil
 		},
 	}
 }

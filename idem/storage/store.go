@@ -24,8 +24,9 @@ type Store interface {
 	Loss
 	// Get reads a record strongly; nil if there is none. Expired records are returned too.
 	Get(ctx context.Context, key RecordKey) (*Record, error)
-	// LoadResponse returns the record with the body of its response. It reads chunks, and decrypts a sealed response. It
-	// returns [ErrChunksMissing] if chunks are gone, and [ErrErased] if nobody can decrypt the response any more.
+	// LoadResponse returns the record with the body of its response. It reads chunks, and decrypts a sealed response; a store
+	// that does not encrypt refuses a sealed one. It returns [ErrChunksMissing] if chunks are gone, and [ErrErased] if nobody
+	// can decrypt the response any more.
 	LoadResponse(ctx context.Context, r Record) (Record, error)
 	// ScopeMark returns the mark of the secret that the store's records are named under (Config.ScopeSecret), read
 	// strongly. If there is none it stores the given one, unless that is empty. Of two that come at once one is stored,
@@ -44,7 +45,9 @@ type Store interface {
 	// Everything else stays, the revision too. No time at all, and a fence that admits absence, are refused.
 	Postpone(ctx context.Context, r Record, fence Fence) error
 	// Prepare freezes a commit into one transaction and returns what sends it. Sending again sends identical bytes with
-	// the same token, so a lost reply is resolved by sending again.
+	// the same token, so a lost reply is resolved by sending again: a transaction that happened succeeds again and changes
+	// nothing, for at least ten minutes. One that failed is judged again. A token that comes back with another content is
+	// an error.
 	Prepare(c Commit) (send func(context.Context) error, err error)
 }
 
@@ -56,7 +59,8 @@ type Commit struct {
 	Fence *Fence
 	// Now is the time frozen into the transaction's conditions.
 	Now time.Time
-	// Writes are the business writes, in order: a [*WriteFailedError] names positions here.
+	// Writes are the business writes, in order: a [*WriteFailedError] names positions here. No two of them are about the same
+	// row, and record, messages and writes are at most 100 items: both are refused.
 	Writes []Write
 	// Messages are inserted, each if absent.
 	Messages []Message

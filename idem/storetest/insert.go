@@ -20,6 +20,15 @@ var insertTests = []test{
 		e.insert(r)
 		e.wantRecord(r.Key, &r)
 	}},
+	{"times are kept in UTC and in milliseconds, whatever is finer is cut off", func(e *env) {
+		east := time.FixedZone("east", 3600)
+		r := e.reserved()
+		finer := r
+		finer.CreatedAt, finer.LeaseUntil = r.CreatedAt.Add(999_999*time.Nanosecond).In(east), r.LeaseUntil.Add(time.Microsecond).In(east)
+		finer.Retention += time.Microsecond
+		e.insert(finer)
+		e.wantRecord(r.Key, &r)
+	}},
 	{"a lost race returns the stored record with every field", func(e *env) {
 		r := e.insert(e.full())
 		err := e.Store.Insert(e.ctx, e.again(r), base)

@@ -120,6 +120,21 @@ var messageTests = []test{
 		e.ok(e.Store.UpdateMessage(e.ctx, bare, storage.FenceOfMessage(full)))
 		e.wantMessage(m.ID, &bare)
 	}},
+	{"evidence is stored whatever its description is", func(e *env) {
+		for name, text := range ordered(map[string]string{"not UTF-8": "502 \xff\xfe", "a NUL": "502 \x00"}) {
+			e.sub(name, func(e *env) {
+				_, m := e.deferred()
+				kept := delivered(m)
+				kept.State, kept.DoneAt, kept.SweepAt = storage.MessageEvidenced, time.Time{}, base.Add(time.Hour)
+				kept.Reference, kept.LastOutcome = text, text
+				kept.KeptDelivered = &storage.Kept{Reference: text, Evidence: []byte(text)}
+				e.ok(e.Store.PatchMessage(e.ctx, kept, open))
+				if got := e.message(m.ID); got.State != kept.State || got.KeptDelivered == nil || string(got.KeptDelivered.Evidence) != text {
+					e.Errorf("got %+v, want it evidenced", got)
+				}
+			})
+		}
+	}},
 	{"what nothing is known to have happened for loses its open_since, and nothing else of the claim's past", func(e *env) {
 		_, m := e.deferred()
 		held := e.claimed(m)

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -16,6 +18,7 @@ var queueTests = []test{
 		for state, queue := range ordered(map[string]string{
 			string(storage.MessagePending): storage.QueueOffer, string(storage.MessageClaimed): storage.QueueOffer,
 			string(storage.MessageUnknown): storage.QueueUnknown, string(storage.MessageDead): storage.QueueDead,
+			string(storage.MessageEvidenced): storage.QueueOffer,
 		}) {
 			_, m := e.deferred()
 			now := e.claimed(m)
@@ -65,6 +68,24 @@ var queueTests = []test{
 		_, m := e.deferred()
 		e.wantQueued(storage.QueueOffer, m.SweepAt, []storage.MessageRef{ref(m)}, m)
 		e.wantQueued(storage.QueueOffer, m.SweepAt.Add(-time.Millisecond), nil, m)
+	}},
+	{"a message that names no time is due at once", func(e *env) {
+		r := pending(e.reserved())
+		m := message(r, 1)
+		m.SweepAt = time.Time{}
+		e.ok(e.send(storage.Commit{Record: r, Now: base, Messages: []storage.Message{m}, Token: e.token()}))
+		e.wantMessage(m.ID, &m)
+		for found := false; !found; {
+			for shard := range e.Store.Shards() {
+				refs, _, err := e.Store.QueuedMessages(e.ctx, storage.QueueOffer, shard, base, 100, "") // it is before any other test's
+				e.ok(err)
+				found = found || slices.ContainsFunc(refs, func(r storage.MessageRef) bool { return r.ID == m.ID })
+			}
+			if err := idem.Pause(e.ctx, 20*time.Millisecond); err != nil {
+				e.Fatal("it stands in no queue")
+			}
+		}
+		e.ok(e.settle(storage.Settlement{Message: delivered(m), Token: e.token()}))
 	}},
 	{"pages are bounded, oldest first, and miss nothing in any shard", func(e *env) {
 		var messages []storage.Message

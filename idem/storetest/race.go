@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -90,6 +91,22 @@ var raceTests = []test{
 			e.wantRecord(r.Key, &[]storage.Record{done, off}[won])
 			e.wantRow(row, 1-won)
 		}
+	}},
+	{"20 commits that write the same two rows, half of them in the other order: all happen", func(e *env) {
+		one, other := e.rowKey(), e.rowKey()
+		for i, err := range e.together(20, func(i int) error {
+			writes := []storage.Write{e.AddRow(one), e.AddRow(other)}
+			if i%2 == 1 {
+				slices.Reverse(writes)
+			}
+			return e.send(storage.Commit{Record: completed(e.reserved(), "{}"), Now: base, Token: e.token(), Writes: writes})
+		}) {
+			if err != nil {
+				e.Errorf("commit %d: %v", i, err)
+			}
+		}
+		e.wantRow(one, 20)
+		e.wantRow(other, 20)
 	}},
 	{"one commit sent 10 times at once happens once, and every sender is told of the success", func(e *env) {
 		r, row := completed(e.reserved(), "{}"), e.rowKey()

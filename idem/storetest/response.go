@@ -63,6 +63,18 @@ var responseTests = []test{
 		}
 		e.wantRecord(old.Key, &next)
 	}},
+	{"a header's value is any bytes, and is read back byte for byte", func(e *env) {
+		for path, write := range ordered(e.writers()) {
+			r := e.reserved()
+			done := completed(r, "{}")
+			done.Response.Header = []storage.Field{{Name: "X-Latin-1", Value: "caf\xe9"}, {Name: "X-Quoted", Value: "a\"b\\: \t"}, {Name: "X-Empty"}}
+			if err := write(r, done); err != nil {
+				e.Errorf("%s: %v", path, err)
+				continue
+			}
+			e.wantRecord(r.Key, &done)
+		}
+	}},
 	{"a response that can't be stored is refused before anything is written (semantics.md \"idempotency_response_too_large\")", func(e *env) {
 		body := random(tooLarge)
 		for path, write := range ordered(e.writers()) {

@@ -126,6 +126,28 @@ var settleTests = []test{
 			})
 		}
 	}},
+	{"a record that is gone is ended, and is not pending", func(e *env) {
+		for name, ended := range ordered(map[string]bool{"wanted ended": true, "wanted pending": false}) {
+			e.sub(name, func(e *env) {
+				gone := e.reserved()
+				orphan, row := message(gone, 1), e.rowKey()
+				carrier := completed(e.reserved(), "{}")
+				e.ok(e.send(storage.Commit{Record: carrier, Now: base, Token: e.token(), Messages: []storage.Message{orphan}}))
+				err := e.settle(storage.Settlement{
+					Message: delivered(orphan), Token: e.token(), Writes: []storage.Write{e.AddRow(row)},
+					Check: &storage.RecordCheck{Key: gone.Key, OperationID: gone.OperationID, Ended: ended},
+				})
+				if ended {
+					e.ok(err)
+					e.wantRow(row, 1)
+				} else {
+					e.wantRecordConflict(err, nil)
+					e.wantRow(row, 0)
+				}
+				e.wantRecord(gone.Key, nil)
+			})
+		}
+	}},
 	{"the end of a chain lets its earlier messages go, and changes nothing else of them", func(e *env) {
 		r, first := e.deferred()
 		second := message(r, 2)

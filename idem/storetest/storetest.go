@@ -31,6 +31,8 @@ type Harness struct {
 	AddRow func(key string) storage.Write
 	// CountRow reads the row's count strongly; 0 where there is no row.
 	CountRow func(ctx context.Context, key string) (int, error)
+	// Remove removes what may be removed at now. Only RunRemoval calls it.
+	Remove func(ctx context.Context, now time.Time) error
 }
 
 // Run runs the contract as subtests of t. It calls newHarness once for each of them, with the subtest's own t. Harnesses
@@ -59,15 +61,33 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"race", raceTests},
 		{"mark", markTests},
 	} {
-		t.Run(group.name, func(t *testing.T) {
-			for _, test := range group.tests {
-				t.Run(test.name, func(t *testing.T) {
-					harness := newHarness(t)
-					ctx, cancel := context.WithTimeout(t.Context(), testMax)
-					defer cancel()
-					test.run(&env{T: t, Harness: harness, ctx: ctx})
-				})
-			}
+		t.Run(group.name, func(t *testing.T) { runAll(t, group.tests, newHarness) })
+	}
+}
+
+// RunRemoval runs, as Run does, what the contract says of a store that removes rows by a job of its own: Harness.Remove must
+// be given. DynamoDB's native TTL removes by itself, by an attribute that the tests of package dynamo look at. The rows of
+// any other test may go.
+func RunRemoval(t *testing.T, newHarness func(t *testing.T) Harness) {
+	t.Helper()
+	runAll(t, removalTests, newHarness)
+}
+
+// RunSealed runs, as Run does, what package seal demands of the store that it wraps. A store with a decorator that encrypts does
+// not pass it.
+func RunSealed(t *testing.T, newHarness func(t *testing.T) Harness) {
+	t.Helper()
+	runAll(t, sealedTests, newHarness)
+}
+
+func runAll(t *testing.T, tests []test, newHarness func(t *testing.T) Harness) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			harness := newHarness(t)
+			ctx, cancel := context.WithTimeout(t.Context(), testMax)
+			defer cancel()
+			test.run(&env{T: t, Harness: harness, ctx: ctx})
 		})
 	}
 }

@@ -20,12 +20,14 @@ type child struct {
 	exited  chan struct{} // closed when the process is gone and output is complete
 }
 
-// startChild starts command. On Linux the kernel kills the child when the thread that started it ends, so one goroutine
-// keeps that thread to itself until the child is gone.
+// startChild starts command, with the attributes of dieWithParent unless it has its own. On Linux the kernel kills the child
+// when the thread that started it ends, so one goroutine keeps that thread to itself until the child is gone.
 func startChild(command *exec.Cmd) (*child, error) {
 	c := &child{command: command, exited: make(chan struct{})}
 	command.Stdout, command.Stderr = &c.output, &c.output
-	command.SysProcAttr = dieWithParent()
+	if command.SysProcAttr == nil {
+		command.SysProcAttr = dieWithParent()
+	}
 	command.WaitDelay = time.Second
 	started := make(chan error, 1)
 	go func() {
@@ -47,6 +49,19 @@ func startChild(command *exec.Cmd) (*child, error) {
 func (c *child) stop() {
 	_ = c.command.Process.Kill() // an error says that it is gone already
 	<-c.exited
+}
+
+// endWithin bounds the wait for a process to end as it was asked to.
+const endWithin = 5 * time.Second
+
+// end asks the process to end, and kills it if it does not. It may be called more than once.
+func (c *child) end(request os.Signal) {
+	_ = c.command.Process.Signal(request) // an error says that it is gone already
+	select {
+	case <-c.exited:
+	case <-time.After(endWithin):
+		c.stop()
+	}
 }
 
 // readyWithin bounds the wait for an emulator to answer; Java on a busy machine needs the most.

@@ -7,3 +7,13 @@ import "syscall"
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
+
+// runAs makes the child another account's, or this process's where there is none, and has the kernel send it the signal when
+// its starting thread ends.
+func runAs(as *account, atEnd syscall.Signal) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Pdeathsig: atEnd}
+	if as != nil {
+		attributes.Credential = &syscall.Credential{Uid: uint32(as.uid), Gid: uint32(as.gid)}
+	}
+	return attributes
+}

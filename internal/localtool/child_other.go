@@ -8,3 +8,8 @@ import "syscall"
 func dieWithParent() *syscall.SysProcAttr {
 	return nil
 }
+
+// runAs has no counterpart outside Linux: there the child is this process's account's.
+func runAs(*account, syscall.Signal) *syscall.SysProcAttr {
+	return nil
+}

@@ -99,29 +99,38 @@ func findDynoxide() (command, error) {
 // openAttempts is how often a start is tried: between finding a free port and binding it another process may take it.
 const openAttempts = 3
 
-func open(ctx context.Context, name string, command func(port int) *exec.Cmd) (*Endpoint, error) {
+// onFreePort starts something on a free port, and tries another port where it ended by itself.
+func onFreePort(start func(port int) error) error {
 	var last error
 	for range openAttempts {
 		port, err := FreePort()
 		if err != nil {
-			return nil, err
+			return err
 		}
+		if last = start(port); !errors.Is(last, errEndedByItself) {
+			return last
+		}
+	}
+	return last
+}
+
+func open(ctx context.Context, name string, command func(port int) *exec.Cmd) (endpoint *Endpoint, err error) {
+	err = onFreePort(func(port int) error {
 		started := command(port)
 		started.Env = append(childEnvironment(), started.Env...)
 		c, err := startChild(started)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		endpoint := &Endpoint{Name: name, URL: "http://127.0.0.1:" + strconv.Itoa(port), child: c}
-		if last = c.waitReady(ctx, endpoint.probe); last == nil {
-			return endpoint, nil
+		opened := &Endpoint{Name: name, URL: "http://127.0.0.1:" + strconv.Itoa(port), child: c}
+		if err := c.waitReady(ctx, opened.probe); err != nil {
+			c.stop()
+			return err
 		}
-		c.stop()
-		if !errors.Is(last, errEndedByItself) {
-			break
-		}
-	}
-	return nil, last
+		endpoint = opened
+		return nil
+	})
+	return endpoint, err
 }
 
 // Stop ends the emulator and waits until its process is gone. It may be called more than once.

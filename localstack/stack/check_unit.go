@@ -44,6 +44,13 @@ func (c *Check) unit(ctx context.Context) error {
 		c.leaveOut("the documentation site (it needs Python 3.11)")
 		others += "|^TestSite"
 	}
+	switch err := c.postgresql(ctx); {
+	case errors.Is(err, localtool.ErrNoPostgreSQL):
+		c.leaveOut("the store on PostgreSQL (" + err.Error() + ")")
+		others += "|" + onPostgreSQL
+	case err != nil:
+		return err
+	}
 	err := c.Out.Step("unit and store tests on dynoxide", func() error {
 		return c.count(goTest(ctx, c.Root, calm, append([]string{"-skip", others}, packages(unitModules()...)...)...))
 	})
