@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
+	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // browser runs the tests that need a browser: those of the console and of the documentation site.
