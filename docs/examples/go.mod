@@ -44,6 +44,7 @@ require (
 	github.com/go-playground/validator/v10 v10.30.1 // indirect
 	github.com/goccy/go-json v0.10.5 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
+	github.com/idem-go/idem-aws/localstack v0.0.0
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
@@ -69,3 +70,5 @@ require (
 )
 
 replace github.com/idem-go/idem-aws => ../../
+
+replace github.com/idem-go/idem-aws/localstack => ../../localstack
