@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"connectrpc.com/connect"
 	spb "google.golang.org/genproto/googleapis/rpc/status"
@@ -15,9 +16,13 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/rpc"
 )
 
-// protect runs the guard around the procedures that it protects. It knows how to make Connect's typed reply of what is stored: reply
-// is called for each replay.
-func protect(guard *rpc.Guard, replies map[string]reply) connect.UnaryInterceptorFunc {
+// protect runs the guard around the procedures that it protects. replies has the type of each one's reply, which a replay is put into.
+func protect(guard *rpc.Guard, replies map[string]reply) (connect.UnaryInterceptorFunc, error) {
+	for _, procedure := range guard.Procedures() {
+		if replies[procedure] == nil {
+			return nil, fmt.Errorf("%s: its type of reply must be given", procedure)
+		}
+	}
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 			procedure := request.Spec().Procedure
@@ -30,6 +35,7 @@ func protect(guard *rpc.Guard, replies map[string]reply) connect.UnaryIntercepto
 				return nil, connect.NewError(connect.CodeInternal, errors.New("the request is no message of Protocol Buffers"))
 			}
 			call := rpc.Call{Procedure: procedure, Keys: request.Header().Values("Idempotency-Key"), Message: proto.Clone(message)}
+			var made connect.AnyResponse
 			answer := guard.Do(ctx, call, func(ctx context.Context) (proto.Message, error) {
 				// Another run must see the request as it came. A connect.Request has its message behind a pointer, so
 				// it is put back in place.
@@ -39,6 +45,7 @@ func protect(guard *rpc.Guard, replies map[string]reply) connect.UnaryIntercepto
 				if err != nil {
 					return nil, toStatus(err)
 				}
+				made = response
 				return response.Any().(proto.Message), nil
 			})
 			if answer.Status != nil {
@@ -48,13 +55,16 @@ func protect(guard *rpc.Guard, replies map[string]reply) connect.UnaryIntercepto
 				}
 				return nil, failed
 			}
-			response := replies[procedure](answer.Reply)
+			response := made // with the headers of the handler, which are not stored
+			if !answer.Executed {
+				response = replies[procedure](answer.Reply)
+			}
 			for name, value := range answer.Trailer {
 				response.Trailer().Set(name, value)
 			}
 			return response, nil
 		}
-	}
+	}, nil
 }
 
 // reply is a message as the response of its procedure: Connect's handlers take no other type.

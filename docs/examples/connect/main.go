@@ -49,8 +49,12 @@ func newServer(store storage.Store, service shopv1connect.PaymentServiceHandler)
 		return nil, err
 	}
 	replies := map[string]reply{shopv1connect.PaymentServicePayProcedure: replyOf[shopv1.PayResponse]()}
+	protected, err := protect(guard, replies)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	mux.Handle(shopv1connect.NewPaymentServiceHandler(service, connect.WithInterceptors(protect(guard, replies))))
+	mux.Handle(shopv1connect.NewPaymentServiceHandler(service, connect.WithInterceptors(protected)))
 	server := &http.Server{Handler: authenticated(mux), Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)

@@ -11,11 +11,14 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc"
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shoptest"
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shopv1"
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shopv1/shopv1connect"
+	"github.com/idem-go/idem-aws/docs/examples/rpc"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -46,6 +49,29 @@ func TestARetryOverAnotherProtocolIsReplayed(t *testing.T) {
 	first, again := overJSON.Pay(t.Context(), "one", request), overGRPC.Pay(t.Context(), "one", request)
 	if first.Reply.GetPayment() == "" || again.Reply.GetPayment() != first.Reply.GetPayment() || again.Trailer["idempotency-status"] != "replayed" {
 		t.Errorf("got %+v, then %+v", first, again)
+	}
+}
+
+// A replay of a procedure whose type is not known could not be answered.
+func TestAProcedureWithoutATypeOfReplyDoesNotStart(t *testing.T) {
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := rpc.New(engine, rpc.Config{
+		Services:   []protoreflect.ServiceDescriptor{shopv1.File_shop_v1_shop_proto.Services().ByName("PaymentService")},
+		Operations: map[string]idem.Operation{shopv1connect.PaymentServicePayProcedure: {Name: "payments.pay", Kind: idem.KindAtomic, Policy: idem.IETF()}},
+		Tenant:     shoprpc.Customer,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := protect(guard, nil); err == nil || !strings.Contains(err.Error(), shopv1connect.PaymentServicePayProcedure) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -29,6 +29,8 @@ type Call struct {
 type Answer struct {
 	Reply  proto.Message
 	Status *status.Status
+	// Executed says that the reply is that of this call's own run.
+	Executed bool
 	// Trailer says what became of the key.
 	Trailer map[string]string
 }
@@ -120,6 +122,7 @@ func answer(result *idem.Result) Answer {
 	switch result.Outcome {
 	case idem.OutcomeExecuted, idem.OutcomeReplayed:
 		a.Reply, a.Status = decode(result.Response)
+		a.Executed = result.Outcome == idem.OutcomeExecuted
 		if result.Outcome == idem.OutcomeReplayed {
 			a.Trailer[lower(header.NameReplayed)] = "true"
 		}

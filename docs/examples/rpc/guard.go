@@ -103,5 +103,8 @@ func register(engine *idem.Engine, name string, method protoreflect.MethodDescri
 // Protects says whether calls of the procedure need [Guard.Do].
 func (g *Guard) Protects(name string) bool { return g.procedures[name] != nil }
 
+// Procedures are those that it protects, in order.
+func (g *Guard) Procedures() []string { return slices.Sorted(maps.Keys(g.procedures)) }
+
 // Handler serves a call, under a context that [TxFrom] reads.
 type Handler func(ctx context.Context) (proto.Message, error)
