@@ -8,7 +8,7 @@
 //	result, err := charges.Do(ctx, event, func(ctx context.Context, tx *idem.Tx, event []byte) ([]byte, error) { … })
 //
 // [Typed] makes of it a function of Go values, which lambda.Start takes as it is; [Each] makes a handler of records with Go
-// values for awslambda.SQS and awslambda.Stream, and [EachRaw] one of bytes. Package function/jmespath reads keys by JMESPath;
+// values for awslambda.SQS and awslambda.Stream, and [EachRaw] one of bytes; awslambda.Body is the input of a queue message. Package function/jmespath reads keys by JMESPath;
 // it is a package of its own, so that nobody else pays for its module.
 //
 // # Which kind

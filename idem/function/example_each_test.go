@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/function"
@@ -30,8 +28,7 @@ func chargeBatch(engine *idem.Engine) (awslambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := func(m events.SQSMessage) ([]byte, error) { return []byte(m.Body), nil }
-	return awslambda.SQS(function.Each(charges, body, chargeOnce), awslambda.Config{}), nil
+	return awslambda.SQS(function.Each(charges, awslambda.Body, chargeOnce), awslambda.Config{}), nil
 }
 
 // charged is a row for each order.

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idem-go/idem-aws/docs/examples/rpc"
+)
+
+// protect runs the guard around the procedures that it protects.
+func protect(guard *rpc.Guard) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if !guard.Protects(info.FullMethod) {
+			return handler(ctx, request)
+		}
+		message, ok := request.(proto.Message)
+		if !ok {
+			return nil, status.Error(codes.Internal, "the request is no message of Protocol Buffers")
+		}
+		call := rpc.Call{Procedure: info.FullMethod, Keys: metadata.ValueFromIncomingContext(ctx, "idempotency-key"), Message: message}
+		answer := guard.Do(ctx, call, func(ctx context.Context) (proto.Message, error) {
+			// Another run, and the engine after it, must see the request as it came.
+			reply, err := handler(ctx, proto.Clone(message))
+			if err != nil {
+				return nil, err
+			}
+			return reply.(proto.Message), nil
+		})
+		if err := grpc.SetTrailer(ctx, metadata.New(answer.Trailer)); err != nil {
+			return nil, err
+		}
+		if answer.Status != nil {
+			return nil, answer.Status.Err()
+		}
+		return answer.Reply, nil
+	}
+}

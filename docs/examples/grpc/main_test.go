@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc"
+	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shoptest"
+	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shopv1"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+func TestACallRunsOnceForEachKey(t *testing.T) {
+	shoptest.Run(t, func(t *testing.T, store storage.Store, till shoprpc.Till) map[string]shoptest.Client {
+		server, err := newServer(store, payments{Till: till})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		t.Cleanup(func() {
+			server.Stop()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		})
+		return map[string]shoptest.Client{"grpc": newClient(t, listener.Addr().String())}
+	})
+}
+
+func newClient(t *testing.T, address string) shoptest.Client {
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	client := shopv1.NewPaymentServiceClient(connection)
+	pay := func(ctx context.Context, key string, request *shopv1.PayRequest) shoptest.Answer {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", shoptest.Authorization)
+		if key != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "idempotency-key", key)
+		}
+		var trailer metadata.MD
+		reply, err := client.Pay(ctx, request, grpc.Trailer(&trailer))
+		a := shoptest.Answer{Reply: reply, Status: status.Convert(err), Trailer: map[string]string{}}
+		for name := range trailer {
+			a.Trailer[name] = trailer.Get(name)[0]
+		}
+		return a
+	}
+	get := func(ctx context.Context, payment string) (*shopv1.PayResponse, error) {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", shoptest.Authorization)
+		found, err := client.GetPayment(ctx, &shopv1.GetPaymentRequest{Payment: payment})
+		return found.GetPayment(), err
+	}
+	return shoptest.Client{Pay: pay, Get: get}
+}

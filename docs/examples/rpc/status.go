@@ -1,0 +1,120 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Domain is that of the ErrorInfo in each status of this package. Its reason is the code that the HTTP contract has.
+const Domain = "idem"
+
+// problem makes a status with an ErrorInfo, and a RetryInfo where the same call may be sent again.
+func problem(code codes.Code, reason, message string, retryAfter time.Duration) *status.Status {
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: Domain}}
+	if retryAfter > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)})
+	}
+	bare := status.New(code, message)
+	if s, err := bare.WithDetails(details...); err == nil {
+		return s
+	}
+	return bare
+}
+
+// outcome is the status of a call that nothing was executed for. ABORTED is gRPC's word for a conflict with another call, and
+// what HTTP's 409 becomes; UNAVAILABLE would make clients and balancers think that the server is down.
+func outcome(result *idem.Result) *status.Status {
+	switch result.Outcome {
+	case idem.OutcomeInProgress:
+		return problem(codes.Aborted, header.CodeInProgress, "a call with this key is in progress; send it again later", result.RetryAfter)
+	case idem.OutcomeUnknown:
+		return problem(codes.Aborted, header.CodeOutcomeUnknown, "an earlier call with this key may or may not have been executed; it is being resolved", result.RetryAfter)
+	case idem.OutcomeMismatch:
+		return problem(codes.FailedPrecondition, header.CodeKeyReused, "this key was used before, with another request", 0)
+	}
+	return status.New(codes.Internal, "the call failed")
+}
+
+// refusal is the status of an error. What is not the caller's to know stays in the log.
+func refusal(err error) *status.Status {
+	var invalid *header.InvalidError
+	var unavailable *idem.UnavailableError
+	var quota *idem.QuotaError
+	var expired *idem.ExpiredError
+	var before *idem.RefusedBeforeError
+	var handler *idem.HandlerError
+	switch {
+	case errors.Is(err, header.ErrMissing), errors.Is(err, header.ErrEmpty):
+		return problem(codes.InvalidArgument, header.CodeKeyMissing, "the metadata idempotency-key is missing", 0)
+	case errors.As(err, &invalid):
+		return problem(codes.InvalidArgument, header.CodeKeyInvalid, "the metadata idempotency-key is invalid: "+string(invalid.Reason), 0)
+	case errors.As(err, &handler) && errors.Is(err, context.DeadlineExceeded):
+		return status.New(codes.DeadlineExceeded, "the call ran out of time; nothing was executed")
+	case errors.As(err, &handler):
+		return status.New(codes.Internal, "the call failed")
+	case errors.Is(err, idem.ErrNoTime):
+		return problem(codes.DeadlineExceeded, header.CodeNoTime, "the deadline leaves no time; nothing was executed", time.Second)
+	case errors.As(err, &before):
+		return problem(codes.Unavailable, header.CodeRefusedBefore, "the key may have been used before records were lost; nothing was executed", time.Minute)
+	case errors.As(err, &unavailable):
+		return problem(codes.Unavailable, header.CodeStoreUnavailable, "nothing was acknowledged; send the call again with the same key", unavailable.RetryAfter)
+	case errors.As(err, &quota):
+		return problem(codes.ResourceExhausted, header.CodeQuotaExceeded, "the limit of "+quota.Limit+" is used up", quota.RetryAfter)
+	case errors.As(err, &expired):
+		return problem(codes.FailedPrecondition, header.CodeKeyExpired, "the key has expired", 0)
+	case errors.Is(err, storage.ErrErased):
+		return problem(codes.FailedPrecondition, header.CodeResponseErased, "the stored reply was erased", 0)
+	case errors.Is(err, idem.ErrResponseTooLarge):
+		return problem(codes.Internal, header.CodeResponseTooLarge, "the reply is too large to be stored; nothing was committed", 0)
+	case errors.Is(err, canonical.ErrTooLarge):
+		return status.New(codes.ResourceExhausted, "the request is too large")
+	}
+	if s, ok := status.FromError(err); ok {
+		return s
+	}
+	return status.New(codes.Internal, "the call failed")
+}
+
+// httpStatus is what a policy reads of a code: whether an answer like this is stored. A call that was cancelled, or ran out of
+// time, proves nothing.
+func httpStatus(code codes.Code) int {
+	switch code {
+	case codes.OK:
+		return http.StatusOK
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange:
+		return http.StatusBadRequest
+	case codes.Unauthenticated:
+		return http.StatusUnauthorized
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	case codes.NotFound:
+		return http.StatusNotFound
+	case codes.AlreadyExists, codes.Aborted:
+		return http.StatusConflict
+	case codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case codes.Canceled:
+		return http.StatusRequestTimeout
+	case codes.Unimplemented:
+		return http.StatusNotImplemented
+	case codes.Unavailable:
+		return http.StatusServiceUnavailable
+	case codes.DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusInternalServerError
+	}
+}

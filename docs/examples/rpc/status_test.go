@@ -1,0 +1,140 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shopv1"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
+	"github.com/idem-go/idem-aws/idem/header"
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// Each error of the engine has the code that the README's table says, and says when to come again where that helps.
+func TestEachRefusalHasItsCode(t *testing.T) {
+	secret := errors.New("table shop-idempotency, key k-17")
+	for name, c := range map[string]struct {
+		err    error
+		code   codes.Code
+		reason string
+		again  bool
+	}{
+		"no key":             {header.ErrMissing, codes.InvalidArgument, header.CodeKeyMissing, false},
+		"an empty key":       {header.ErrEmpty, codes.InvalidArgument, header.CodeKeyMissing, false},
+		"a malformed key":    {&header.InvalidError{Reason: header.ReasonTooLong}, codes.InvalidArgument, header.CodeKeyInvalid, false},
+		"expired":            {&idem.ExpiredError{}, codes.FailedPrecondition, header.CodeKeyExpired, false},
+		"erased":             {fmt.Errorf("%w: %w", storage.ErrErased, secret), codes.FailedPrecondition, header.CodeResponseErased, false},
+		"no time":            {&idem.UnavailableError{RetryAfter: time.Second, Cause: idem.ErrNoTime}, codes.DeadlineExceeded, header.CodeNoTime, true},
+		"tables unavailable": {&idem.UnavailableError{RetryAfter: time.Second, Cause: secret}, codes.Unavailable, header.CodeStoreUnavailable, true},
+		"quota":              {&idem.QuotaError{Limit: "new keys", RetryAfter: time.Second}, codes.ResourceExhausted, header.CodeQuotaExceeded, true},
+		"reply too large":    {fmt.Errorf("%w: %w", idem.ErrResponseTooLarge, secret), codes.Internal, header.CodeResponseTooLarge, false},
+		"request too large":  {canonical.ErrTooLarge, codes.ResourceExhausted, "", false},
+		"handler":            {&idem.HandlerError{Cause: secret}, codes.Internal, "", false},
+		"handler's time":     {&idem.HandlerError{Cause: context.DeadlineExceeded}, codes.DeadlineExceeded, "", false},
+		"the tenant's error": {status.Error(codes.Unauthenticated, "who are you?"), codes.Unauthenticated, "", false},
+		"anything else":      {secret, codes.Internal, "", false},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, refusal(c.err), c.code, c.reason, c.again) })
+	}
+}
+
+func wants(t *testing.T, s *status.Status, code codes.Code, reason string, again bool) {
+	t.Helper()
+	gotReason, gotAgain := "", false
+	for _, detail := range s.Details() {
+		switch detail := detail.(type) {
+		case *errdetails.ErrorInfo:
+			gotReason = detail.GetReason()
+		case *errdetails.RetryInfo:
+			gotAgain = detail.GetRetryDelay().AsDuration() > 0
+		}
+	}
+	if s.Code() != code || gotReason != reason || gotAgain != again {
+		t.Errorf("got %v %q, again %v; want %v %q, %v", s, gotReason, gotAgain, code, reason, again)
+	}
+	if message := s.Message(); len(message) == 0 || message == "table shop-idempotency, key k-17" {
+		t.Errorf("the message is %q", message)
+	}
+}
+
+const pay = "/shop.v1.PaymentService/Pay"
+
+// A wrapped handler that failed may have had its effect: it is not run again, and the next caller is told so.
+func TestAnUnknownOutcomeIsNotRunAgain(t *testing.T) {
+	guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: idem.KindWrapped, Policy: idem.IETF(), UnknownToOperator: true})
+	runs := 0
+	fails := func(ctx context.Context) (proto.Message, error) {
+		if _, ok := TxFrom(ctx); ok {
+			t.Error("a wrapped handler has a transaction that nobody commits")
+		}
+		runs++
+		return nil, status.Error(codes.Unavailable, "the provider is down")
+	}
+	call := Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}
+	wants(t, guard.Do(t.Context(), call, fails).Status, codes.Unavailable, "", false)
+	wants(t, guard.Do(t.Context(), call, fails).Status, codes.Aborted, header.CodeOutcomeUnknown, true)
+	if runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// A status error commits nothing of what its handler wrote, also where the status is stored.
+func TestAStatusErrorCommitsNoWrites(t *testing.T) {
+	for code, wantRuns := range map[codes.Code]int{codes.FailedPrecondition: 1, codes.Unavailable: 2, codes.Canceled: 2} {
+		t.Run(code.String(), func(t *testing.T) {
+			guard, store := newGuardOn(t, idem.Operation{Name: "payments.pay", Kind: idem.KindAtomic, Policy: idem.IETF()})
+			runs := 0
+			fails := func(ctx context.Context) (proto.Message, error) {
+				runs++
+				tx, _ := TxFrom(ctx)
+				tx.Write(memstore.Write{Key: "row", Apply: func([]byte) []byte { return []byte("written") }})
+				return nil, status.Error(code, "no")
+			}
+			call := Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}
+			for range 2 {
+				wants(t, guard.Do(t.Context(), call, fails).Status, code, "", false)
+			}
+			if row := store.Row("row"); row != nil || runs != wantRuns {
+				t.Errorf("%d runs, want %d; the row is %q", runs, wantRuns, row)
+			}
+		})
+	}
+}
+
+func newGuard(t *testing.T, op idem.Operation) *Guard {
+	guard, _ := newGuardOn(t, op)
+	return guard
+}
+
+func newGuardOn(t *testing.T, op idem.Operation) (*Guard, *memstore.Store) {
+	t.Helper()
+	store, err := memstore.New(memstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := idem.New(store, idem.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := New(engine, Config{
+		Services:   []protoreflect.ServiceDescriptor{shopv1.File_shop_v1_shop_proto.Services().ByName("PaymentService")},
+		Operations: map[string]idem.Operation{pay: op},
+		Tenant:     func(context.Context) (string, error) { return "shop", nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard, store
+}

@@ -1,0 +1,27 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/idem-go/idem-aws/idem"
+)
+
+// Tx collects the writes of an atomic or optimistic procedure. They are committed together with its reply. A status error
+// commits none of them, also where it is stored.
+type Tx struct {
+	// OperationID is a good source for the ids of what the call creates.
+	OperationID idem.OperationID
+	writes      []idem.Write
+}
+
+// Write adds business writes.
+func (t *Tx) Write(writes ...idem.Write) { t.writes = append(t.writes, writes...) }
+
+type txKey struct{}
+
+// TxFrom returns the transaction of the call with this context. It is in the context because a handler that protoc generates the
+// interface of has no other argument for it. There is none in an unprotected or a wrapped procedure.
+func TxFrom(ctx context.Context) (*Tx, bool) {
+	tx, ok := ctx.Value(txKey{}).(*Tx)
+	return tx, ok
+}
