@@ -46,20 +46,20 @@ type Record struct {
 	Value     []byte
 }
 
-// Consume handles the records of one partition in their order, and returns the offset to commit: the first that is not done with.
-// A record that can never succeed is given to park, so that it does not hold up those behind it.
-func Consume(ctx context.Context, charges *function.Function, records []Record, park func(Record, error) error) (int64, error) {
+// Consume handles the records of one partition in their order, and returns how many of them are done with: the offset after those
+// is the one to commit. A record that can never succeed is given to park, so that it does not hold up those behind it.
+func Consume(ctx context.Context, charges *function.Function, records []Record, park func(Record, error) error) (done int, err error) {
 	handle := function.Each(charges, func(r Record) ([]byte, error) { return r.Value, nil }, charge)
-	for _, r := range records {
+	for i, r := range records {
 		err := handle(ctx, r)
 		if hopeless(err) {
 			err = park(r, err)
 		}
 		if err != nil {
-			return r.Offset, err // try this one again, later
+			return i, err // try this one again, later
 		}
 	}
-	return records[len(records)-1].Offset + 1, nil
+	return len(records), nil
 }
 
 // hopeless says whether the same record can never succeed: it has no key, another record had its key, or it was rejected.

@@ -119,7 +119,7 @@ func (c *container) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// stopMax is for all that is under way. Give the container a longer one: 60 s in terminationGracePeriodSeconds or stopTimeout.
+// stopMax is for requests and what they deliver. The worker has RunConfig.Drain, 20 s, after it: give the container 75 s.
 const stopMax = 50 * time.Second
 
 // run serves until ctx ends, and then ends what has begun: requests first, then what they deliver, then the worker.
