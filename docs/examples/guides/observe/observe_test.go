@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
 
@@ -46,6 +47,29 @@ func TestThePageShowsEachStep(t *testing.T) {
 		page.Text(name, shown.String())
 		if want := []int{4, 2, 1}[step]; orders != want {
 			t.Errorf("%s: %d orders, want %d", name, orders, want)
+		}
+	}
+}
+
+// Going back to Watch executes duplicates again; what Watch records is no permission for Require to execute one.
+func TestGoingBackAndForth(t *testing.T) {
+	w := check.NewWorld(t)
+	orders := 0
+	serve := func(step Step) http.Handler {
+		engine := check.Get(idem.New(w.Store, idem.Config{Now: w.Clock.Now, Pause: w.Clock.Pause}))(t)
+		return check.Get(NewService(engine, step, nil, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			orders++
+			rw.WriteHeader(http.StatusCreated)
+		})))(t)
+	}
+	for i, c := range []struct {
+		step   Step
+		status string
+		orders int
+	}{{Require, "executed", 1}, {Watch, "unprotected", 2}, {Require, "replayed", 2}} {
+		check.Send(t, serve(c.step), "POST", "/orders", "order-17", `{}`).Want(t, 201, c.status)
+		if orders != c.orders {
+			t.Errorf("request %d: %d orders, want %d", i, orders, c.orders)
 		}
 	}
 }
