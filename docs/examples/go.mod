@@ -19,7 +19,12 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
-require golang.org/x/sync v0.24.0 // indirect
+require (
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
+	github.com/jmespath-community/go-jmespath v1.1.1 // indirect
+	golang.org/x/exp v0.0.0-20230314191032-db074128a8ec // indirect
+	golang.org/x/sync v0.24.0 // indirect
+)
 
 require (
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // indirect

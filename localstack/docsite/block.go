@@ -28,6 +28,7 @@ type Block struct {
 	//	<!-- not run: why -->                               nobody runs the commands
 	//	<!-- recorded: localstack/e2e/testdata/recorded.http, in-flight duplicate -->
 	//	                                                    a test records this exchange, and compares it with that file
+	//	<!-- tested: another amount -->                     in docs/guides: the page's own test compares the block with what it sees
 	Directive, Argument string
 	// Text is what stands between the fences, without their indentation.
 	Text string
@@ -49,7 +50,7 @@ func (e *BlockError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Document
 
 var (
 	fence         = regexp.MustCompile("^( *)```([a-z]*) *$")
-	directive     = regexp.MustCompile(`^ *<!-- (code|run|output|not run|json|recorded): (.+?) -->$`)
+	directive     = regexp.MustCompile(`^ *<!-- (code|run|output|not run|json|recorded|tested): (.+?) -->$`)
 	pageDirective = regexp.MustCompile(`(?m)^<!-- not run on this page: (.+?) -->$`)
 )
 

@@ -14,13 +14,16 @@ import (
 func New() *middleware.Middleware {
 	store := Must(memstore.New(memstore.Config{}))
 	engine := Must(idem.New(store, idem.Config{}))
-	return Must(middleware.New(engine, middleware.Config{Identify: func(r *http.Request) (middleware.Identity, error) {
-		name, _, ok := r.BasicAuth()
-		if !ok {
-			return middleware.Identity{}, middleware.ErrUnauthenticated
-		}
-		return middleware.Identity{Tenant: name}, nil
-	}}))
+	return Must(middleware.New(engine, middleware.Config{Identify: Identify}))
+}
+
+// Identify says whose key it is, by the name in HTTP's basic authentication. A service would check the password.
+func Identify(r *http.Request) (middleware.Identity, error) {
+	name, _, ok := r.BasicAuth()
+	if !ok || name == "" {
+		return middleware.Identity{}, middleware.ErrUnauthenticated
+	}
+	return middleware.Identity{Tenant: name}, nil
 }
 
 // Must ends a service that can't start.

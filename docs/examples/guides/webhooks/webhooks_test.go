@@ -1,0 +1,79 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/docs/examples/internal/check"
+	"github.com/idem-go/idem-aws/docs/examples/internal/protection"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/webhook"
+)
+
+const secret = "whsec_0123456789abcdef"
+
+// charges is a topic without keys and without a look-up, whose calls get no answer: only a webhook can tell what happened.
+var charges = outbox.Topic{
+	Name: "payments.charge",
+	Call: func(context.Context, storage.Message) outbox.Outcome {
+		return outbox.Ambiguous{Cause: errors.New("time-out")}
+	},
+	Settle: func(_ storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+		status := http.StatusCreated
+		if _, ok := o.(outbox.Delivered); !ok {
+			status = http.StatusPaymentRequired
+		}
+		response, err := idem.JSON(status, map[string]string{"payment": o.Name()})
+		return outbox.Settlement{Response: response}, err
+	},
+}
+
+func TestThePageShowsALateAnswer(t *testing.T) {
+	page := check.NewPage(t, "webhooks.md")
+	w := check.NewWorld(t, charges)
+	mw := check.Get(middleware.New(w.Engine, middleware.Config{Identify: protection.Identify}))(t)
+	payments := check.Get(mw.Handle(idem.Operation{Name: "payments.create", Kind: idem.KindDeferred, Policy: idem.IETF()}, middleware.Route{},
+		func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
+			tx.Send("payments.charge", r.Body)
+			return idem.JSON(http.StatusAccepted, map[string]string{"payment": "pending"})
+		}))(t)
+	verifier := check.Get(webhook.New(webhook.Config{Secrets: []string{secret}, Header: "Provider-Signature", Now: w.Clock.Now}))(t)
+	hooks := check.Get(New(verifier, w.Engine, w.Store, w.Worker))(t)
+
+	check.Send(t, payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 202, "executed")
+	w.Stream()
+	m := w.Store.Messages()[0]
+	page.Text("unknown", fmt.Sprintf("message %s: %s\n", m.Topic, m.State))
+
+	told := fmt.Sprintf(`{"id":"evt_1","type":"charge.succeeded","key":%q,"charge":"ch_1"}`, m.ID)
+	send := func(body, signedBy string, at time.Time) int {
+		t.Helper()
+		return check.Send(t, hooks, "POST", "/webhooks/provider", "", body, "Provider-Signature", webhook.Sign(signedBy, at, []byte(body))).Status
+	}
+	now := w.Clock.Now()
+	page.Text("answers", fmt.Sprintf(`forged                     %d
+signed 6 minutes ago       %d
+about an unknown message   %d
+the charge                 %d
+the charge, sent again     %d
+`,
+		send(told, "whsec_somebody_else_s", now),
+		send(told, secret, now.Add(-6*time.Minute)),
+		send(`{"id":"evt_2","type":"charge.succeeded","key":"op_none.1","charge":"ch_2"}`, secret, now),
+		send(told, secret, now),
+		send(told, secret, now)))
+	page.Send("final", payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
+
+	// A webhook that contradicts the end changes nothing, and is acknowledged: an alarm is in the log.
+	if got := send(fmt.Sprintf(`{"id":"evt_3","type":"charge.declined","key":%q,"charge":"ch_1"}`, m.ID), secret, now); got != 204 {
+		t.Errorf("the contradiction was answered with %d", got)
+	}
+	check.Send(t, payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
+}
