@@ -10,7 +10,7 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-unit test-store test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ chaos: stack ## payments and transfers while processes are killed at random: [N=
 rehearse: stack ## lose data under load and recover it by the runbooks of docs/recovery.md, counting the money: [ONLY=restore]
 	@$(STACK) rehearse $(ONLY)
 
-rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3], by default the last tag or HEAD~1
+rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3], by default the newest tag v… or HEAD~1
 	@$(STACK) rehearse-upgrade $(if $(FROM),--from "$(FROM)")
 
 lint: stack ## gofmt, go mod tidy, go vet, staticcheck
@@ -124,6 +124,15 @@ diff: stack ## show what deploying a stage would change: STAGE=prod
 
 destroy: stack ## remove a stage's stack from AWS: STAGE=prod; refused while it is protected from termination
 	@$(STACK) destroy --stage "$(STAGE)"
+
+release-check: stack ## install this checkout as an adopter would if it were released, and compare two builds of idemctl: minutes
+	@$(STACK) release-check
+
+release: stack ## check a release, and make its commit and tags; pushes nothing: VERSION=v0.1.0
+	@$(STACK) release --version "$(VERSION)"
+
+release-binaries: stack ## build what is attached to a release, on its tag, into .local/release: VERSION=v0.1.0
+	@$(STACK) release-binaries --version "$(VERSION)"
 
 stack:
 	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed (not found): https://go.dev/dl"; exit 1; }

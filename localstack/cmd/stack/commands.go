@@ -162,7 +162,7 @@ func (c rehearseCommand) Run(s call) error {
 }
 
 type upgradeCommand struct {
-	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Its functions must have Lambda aliases. Default: the last tag, or HEAD~1 where there is none."`
+	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Its functions must have Lambda aliases. Default: the newest tag of a version, or HEAD~1 where there is none."`
 }
 
 // Run fails where money moved twice or is not accounted for, or where a release executes what it can't read.

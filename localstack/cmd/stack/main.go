@@ -37,6 +37,10 @@ type arguments struct {
 	Idemctl   idemctlCommand   `cmd:"" help:"Run the operator's command on a deployed stage."`
 	Docs      docsCommand      `cmd:"" help:"Build the documentation site and check it."`
 	Dynamodb  dynamodbCommand  `cmd:"" help:"Start an emulator of DynamoDB with the tables of an application, until Ctrl-C."`
+
+	Release         releaseCommand         `cmd:"" help:"Check a release, and make its commit and tags. Nothing is pushed."`
+	ReleaseCheck    releaseCheckCommand    `cmd:"" help:"Install this checkout as if it were released, and compare two builds."`
+	ReleaseBinaries releaseBinariesCommand `cmd:"" help:"Build what is attached to a release, on its tag."`
 }
 
 // local are the options that every local stack has.
