@@ -137,6 +137,11 @@ func (c testCommand) Run(s call) error {
 	return check.Run(s.ctx, parts...)
 }
 
+type lintAllCommand struct{}
+
+// Run fails with what the linters find.
+func (lintAllCommand) Run(s call) error { return stack.LintAll(s.ctx, s.root, s.out) }
+
 type chaosCommand struct {
 	Seed     int64 `help:"Seed of the plan; 0 draws one."`
 	Requests int   `default:"1000" help:"Requests of the plan."`

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/idem-go/idem-aws/internal/clients"
+	"github.com/idem-go/idem-aws/localstack/emulator"
 	"github.com/idem-go/idem-aws/localstack/release"
 )
 
@@ -31,6 +35,58 @@ func (c releaseBinariesCommand) Run(s call) error {
 		return err
 	}
 	return s.releasing(c.Version, func(build release.Build) error { return s.binaries(build, release.Platforms()...) })
+}
+
+type releaseClientsCommand struct{}
+
+// Run builds the npm package and the wheel as they are published, and installs each once.
+func (releaseClientsCommand) Run(s call) error {
+	if err := emulator.Install(s.ctx, s.root, s.out, emulator.TypeScriptTool(), emulator.PythonClientTool()); err != nil {
+		return err
+	}
+	out := filepath.Join(s.root, releaseFolder, "clients")
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	for _, client := range []struct {
+		name, suffix, folder string
+		build                func(context.Context, string) (*clients.Client, error)
+	}{
+		{"TypeScript", ".tgz", "npm", clients.TypeScript},
+		{"Python", ".whl", "pypi", clients.Python},
+	} {
+		err := s.out.Step("the "+client.name+" client in "+filepath.Join(releaseFolder, "clients", client.folder), func() error {
+			return packageOf(s.ctx, client.build, client.suffix, filepath.Join(out, client.folder))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packageOf builds a client and keeps its package.
+func packageOf(ctx context.Context, build func(context.Context, string) (*clients.Client, error), suffix, out string) error {
+	scratch, err := os.MkdirTemp("", "client-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	if _, err := build(ctx, scratch); err != nil {
+		return err
+	}
+	packages, err := filepath.Glob(filepath.Join(scratch, "*"+suffix))
+	if err != nil || len(packages) != 1 {
+		return fmt.Errorf("the build made %d files *%s (%v)", len(packages), suffix, err)
+	}
+	content, err := os.ReadFile(packages[0])
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, filepath.Base(packages[0])), content, 0o644)
 }
 
 type releaseCommand struct {
