@@ -10,7 +10,7 @@ import (
 
 // Prepare writes the go.mod files of the published modules in the checkout at root as they are released: each requires the
 // others at the version, and none has a replace directive. In development they replace each other by folders, which
-// `go install` refuses and `go get` ignores.
+// `go install` refuses and `go get` ignores. go.work finds the version in the checkout.
 func Prepare(root, version string) error {
 	for _, module := range Modules() {
 		name := filepath.Join(root, string(module), "go.mod")
@@ -26,7 +26,28 @@ func Prepare(root, version string) error {
 			return err
 		}
 	}
-	return nil
+	return releaseWorkspace(root, version)
+}
+
+// releaseWorkspace has go.work find the version in the checkout itself, so that the release's commit can be built before the
+// version can be downloaded.
+func releaseWorkspace(root, version string) error {
+	name := filepath.Join(root, "go.work")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	work, err := modfile.ParseWork("go.work", text, nil)
+	if err != nil {
+		return err
+	}
+	for _, module := range Modules() {
+		if err := work.AddReplace(module.Path(), version, "./"+string(module), ""); err != nil {
+			return err
+		}
+	}
+	work.Cleanup()
+	return os.WriteFile(name, modfile.Format(work.Syntax), 0o644)
 }
 
 // releasedModFile is a go.mod file as it is released. Directives that `go install` refuses are an error.

@@ -42,6 +42,7 @@ func checkout(t *testing.T) string {
 		}
 		write(t, root, filepath.Join(string(module), "go.mod"), text)
 	}
+	write(t, root, "go.work", "go 1.26.0\n\nuse .\n")
 	write(t, root, "CHANGELOG.md", "# Changelog\n\n## v0.2.0, 2026-12-01\n- It works.\n")
 	write(t, root, "idem/client/typescript/package.json", `{"version": "0.2.0"}`)
 	write(t, root, "idem/client/python/pyproject.toml", "[project]\nversion = \"0.2.0\"\n")

@@ -44,6 +44,16 @@ func releasedToAnAdopter(t *testing.T) Adopter {
 	return adopter
 }
 
+// The release's commit builds what is attached to the release before anybody can download its version.
+func TestTheReleasesCommitNeedsNoDownloadOfItself(t *testing.T) {
+	files := filepath.Join(filepath.Dir(releasedToAnAdopter(t).Folder), "files")
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "./localstack/cmd/stack", "./functions/...", "./infra/...")
+	command.Dir, command.Env = files, append(os.Environ(), "GOPROXY=off", "GOFLAGS=")
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
 // Whoever has only Go installs the operator's command, and gets the library with it at the same version.
 func TestGoInstallOfTheOperatorsCommand(t *testing.T) {
 	adopter := releasedToAnAdopter(t)
