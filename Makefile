@@ -10,7 +10,7 @@ IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./function
 export EMULATOR
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy stack
+.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,11 +67,19 @@ chaos: stack ## payments and transfers while processes are killed at random: [N=
 rehearse: stack ## lose data under load and recover it by the runbooks of docs/recovery.md, counting the money: [ONLY=restore]
 	@$(STACK) rehearse $(ONLY)
 
-rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3], by default the last tag or HEAD~1
+rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3], by default the newest tag v… or HEAD~1
 	@$(STACK) rehearse-upgrade $(if $(FROM),--from "$(FROM)")
 
 lint: stack ## gofmt, go mod tidy, go vet, staticcheck
 	@$(STACK) test lint
+
+lint-all: stack ## golangci-lint by the rules of .golangci.yml; the first time it is built, which takes two minutes
+	@$(STACK) lint-all
+
+vulnerabilities: ## known vulnerabilities in what the modules call (govulncheck; asks vuln.go.dev)
+	@for module in . bench docs/examples functions idem/telemetry/otelidem infra localstack; do \
+		(cd "$$module" && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; \
+	done
 
 audit: ## list every route with its operation, policy and retention; fail on a gap or a released name that vanished
 	@go run ./functions/cmd/audit
@@ -130,6 +138,18 @@ diff: stack ## show what deploying a stage would change: STAGE=prod
 
 destroy: stack ## remove a stage's stack from AWS: STAGE=prod; refused while it is protected from termination
 	@$(STACK) destroy --stage "$(STAGE)"
+
+release-check: stack ## install this checkout as an adopter would if it were released, and compare two builds of idemctl: minutes
+	@$(STACK) release-check
+
+release: stack ## check a release, and make its commit and tags; pushes nothing: VERSION=v0.1.0
+	@$(STACK) release --version "$(VERSION)"
+
+release-binaries: stack ## build what is attached to a release, on its tag, into .local/release: VERSION=v0.1.0
+	@$(STACK) release-binaries --version "$(VERSION)"
+
+release-clients: stack ## build the packages of the TypeScript and the Python client into .local/release/clients
+	@$(STACK) release-clients
 
 stack:
 	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed (not found): https://go.dev/dl"; exit 1; }

@@ -57,6 +57,7 @@ func (c *change) drive(ctx context.Context) (protocol.SayCode, error) {
 			in = c.sendChange(ctx, a)
 		case protocol.Probe:
 			in = c.probe(ctx)
+		case protocol.Admit, protocol.Run, protocol.Wait, protocol.Ask, protocol.Call, protocol.Alert: // never of a change
 		}
 		if c.fatal == nil {
 			c.fatal = c.judge(in.Reply.Rec)
@@ -84,6 +85,7 @@ func (c *change) judge(shown protocol.Record) error {
 		if c.seen.State.Final() && !c.seen.Expiry.ResourceBacked {
 			return &TransitionError{State: c.seen.State, Change: "an end with its resource"}
 		}
+	case protocol.ParkDead, protocol.Reconcile, protocol.Resolve, protocol.Free: // as the machine decides
 	}
 	return nil
 }
@@ -143,6 +145,7 @@ func (c *change) refused(code protocol.SayCode, what string) error {
 		return &storage.RecordConflictError{Existing: c.seen}
 	case protocol.Inadmissible:
 		return &TransitionError{State: c.seen.State, Change: what}
+	default: // not decided: below
 	}
 	if c.cause == nil { // its time was over before the first try
 		return unavailable(&storage.NotAskedError{Cause: context.DeadlineExceeded})

@@ -106,6 +106,7 @@ func (x *execution) drive(ctx context.Context, in protocol.Input, handler Handle
 			in = x.start(detached, a, handler)
 		case protocol.Wait:
 			in = x.wait(ctx, a)
+		case protocol.Ask, protocol.Call, protocol.Probe, protocol.Alert, protocol.Tell: // never of an execution; Tell ended it above
 		}
 		if x.fatal != nil {
 			return protocol.Say{}, x.fatal

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 
 	"github.com/idem-go/idem-aws/idem/internal/flight"
@@ -37,7 +36,7 @@ func markOf(secret []byte) string {
 		return "sha-256"
 	}
 	h := hmac.New(sha256.New, secret)
-	io.WriteString(h, "idem: the mark of a scope secret")
+	h.Write([]byte("idem: the mark of a scope secret"))
 	return "hmac-sha-256:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:markBytes])
 }
 

@@ -193,6 +193,7 @@ func (a *app) handler(kind idem.Kind) middleware.Handler {
 			return idem.Response{}, &idem.RejectedError{Problem: problem()}
 		case collides:
 			id = takenRow
+		case succeeds:
 		}
 		tx.Write(insertRow(id))
 		if kind == idem.KindDeferred {

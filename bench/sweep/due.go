@@ -152,11 +152,10 @@ func (b *backlog) minutes(ctx context.Context) (all []minute, err error) {
 		if err != nil {
 			return all, err
 		}
-		before, lost := offered, 0
-		if offered, lost = b.queue.receive(found.offered); offered == before {
+		before := offered
+		if offered, found.lost = b.queue.receive(found.offered); offered == before {
 			return all, fmt.Errorf("minute %d: %w: %d of %d are", len(all)+1, errRefused, offered, b.rows)
 		}
-		found.lost = lost
 		all = append(all, found)
 		b.now = b.now.Add(time.Minute)
 	}

@@ -52,7 +52,7 @@ func serve(cfg Config, handler http.Handler, r *http.Request) (w *responseWriter
 		if p == nil {
 			return
 		}
-		if p != http.ErrAbortHandler {
+		if p != http.ErrAbortHandler { //nolint:errorlint // the value of a panic, as net/http compares it
 			cfg.Logger.ErrorContext(r.Context(), "handler panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 		w = cfg.problem(http.StatusInternalServerError, "internal_error", "Internal Server Error", "The request failed.")

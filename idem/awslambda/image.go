@@ -92,6 +92,7 @@ func attribute(v events.DynamoDBAttributeValue, depth int) (types.AttributeValue
 			}
 		}
 		return &types.AttributeValueMemberL{Value: list}, nil
+	case events.DataTypeNull: // above
 	}
 	return nil, fmt.Errorf("%w: an attribute's type is not known", ErrImage)
 }

@@ -250,10 +250,13 @@ func (p *parser) number() error {
 			return p.refuse(ReasonSyntax)
 		}
 	}
-	literal, ok := p.src[start:p.at], true
+	literal := p.src[start:p.at]
 	if integer && isCanonicalInteger(literal) {
 		p.dst = append(p.dst, literal...)
-	} else if p.dst, ok = appendCanonicalNumber(p.dst, literal); !ok {
+		return nil
+	}
+	var ok bool
+	if p.dst, ok = appendCanonicalNumber(p.dst, literal); !ok {
 		return &SyntaxError{Reason: ReasonNumberRange, Offset: start}
 	}
 	return nil

@@ -20,11 +20,10 @@ import (
 func built(t *testing.T, build func(context.Context, string) (*clients.Client, error)) *clients.Client {
 	t.Helper()
 	c, err := build(t.Context(), t.TempDir())
-	var missing *localtool.NotInstalledError
 	switch {
 	case err == nil:
 		return c
-	case os.Getenv("CI") != "true" && (errors.As(err, &missing) || errors.Is(err, clients.ErrMissing)):
+	case localtool.Excuses(err) || os.Getenv("CI") != "true" && errors.Is(err, clients.ErrMissing):
 		t.Skipf("not run: a client's tests: %v", err)
 	default:
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func (t *Transport) exchange(out *http.Request) (*answer, error) {
 	a, err := t.send(out.WithContext(ctx))
 	inTime := timer.Stop()
 	switch {
-	case err != nil && context.Cause(ctx) == errAttemptTimeout:
+	case err != nil && errors.Is(context.Cause(ctx), errAttemptTimeout):
 		err = errAttemptTimeout
 	case err == nil && a.rest != nil && !inTime:
 		a.discard()

@@ -119,6 +119,7 @@ func (k kind) lost(s *Store, stored item) error {
 		return s.recordConflict(stored)
 	case isMessage:
 		return s.messageConflict(stored)
+	case isChunk: // below
 	}
 	return errors.New("a chunk has no condition, and it failed")
 }

@@ -184,6 +184,7 @@ func (w *world) open(m storage.Message) bool {
 		return ok
 	case storage.MessageUnknown:
 		return ok && topic.Probe != nil
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageEvidenced, storage.MessageDead, storage.MessageCancelled: // no call is open
 	}
 	return false
 }

@@ -138,7 +138,7 @@ func (s *Store) judge(items []item) error {
 	var first error
 	for _, i := range items {
 		err := i.judge(s)
-		switch conflict := err.(type) {
+		switch conflict := err.(type) { //nolint:errorlint // judge wraps nothing
 		case *storage.WriteFailedError:
 			failed = append(failed, conflict.Indexes...)
 			continue
@@ -150,7 +150,7 @@ func (s *Store) judge(items []item) error {
 		first = cmp.Or(first, err)
 	}
 	switch {
-	case first != nil && first == error(record) && message != nil:
+	case first != nil && first == error(record) && message != nil: //nolint:errorlint // this very error
 		record.Message = message.Existing
 		return record
 	case first != nil:

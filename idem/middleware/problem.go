@@ -124,7 +124,7 @@ func (m *Middleware) guard(r *http.Request, serve func() answer) (a answer) {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler {
+		if p == http.ErrAbortHandler { //nolint:errorlint // the value of a panic, as net/http compares it
 			panic(p)
 		}
 		m.cfg.Logger.ErrorContext(r.Context(), "request panicked", "error", fmt.Sprint(p), "stack", string(debug.Stack()))

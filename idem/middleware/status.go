@@ -95,6 +95,7 @@ func operationState(ctx context.Context, messages Messages, r storage.Record) (s
 		return statusInProgress, nil
 	case storage.MessageUnknown, storage.MessageDead:
 		return statusUnknown, nil
+	case storage.MessageEvidenced: // nobody holds it, and its answer is settled yet
 	case storage.MessagePending, storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // final: the record was read just before its end
 	}
 	return statusPending, nil

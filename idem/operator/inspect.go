@@ -286,6 +286,7 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "nothing happened and nobody shall execute it, from %s on", absent))
 	case storage.MessageDead:
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
 	}
 	return nil
 }

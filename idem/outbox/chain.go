@@ -19,6 +19,7 @@ func Due(m storage.Message) time.Time {
 		return m.LeaseUntil
 	case storage.MessageEvidenced:
 		return m.SweepAt
+	case storage.MessagePending, storage.MessageDelivered, storage.MessageDeclined, storage.MessageUnknown, storage.MessageDead, storage.MessageCancelled: // as planned
 	}
 	return m.NextAttemptAt
 }

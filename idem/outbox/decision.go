@@ -65,6 +65,7 @@ func (d *desk) decide(ctx context.Context, x *delivery) (Decision, protocol.Say,
 		}
 	case DecisionDead:
 		d.log(ctx, levelWarn, "idempotency.reconcile.failed", m, "outcome", m.LastOutcome)
+	default: // told by what was decided before, or nothing to tell
 	}
 	return decision, say, nil
 }
@@ -107,6 +108,7 @@ func swept(state storage.MessageState) Decision {
 		return DecisionAbandoned
 	case storage.MessageDelivered, storage.MessageDeclined:
 		return DecisionSettled
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced: // open
 	}
 	return DecisionNone
 }

@@ -118,6 +118,7 @@ func heeds(d protocol.Delivery) bool {
 		return false
 	case protocol.Tidings:
 		return d.Evidence == protocol.OutDeclined
+	case protocol.Wake, protocol.Offer, protocol.Question, protocol.Close, protocol.Redrive:
 	}
 	return true
 }
@@ -169,7 +170,7 @@ func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, 
 			return protocol.Say{}, x.keepOn(context.WithoutCancel(ctx), action)
 		}
 		if action.Do != protocol.Read {
-			ctx = x.beginSpan(ctx)
+			ctx = x.beginSpan(ctx) //nolint:fatcontext // one span at most
 		}
 		var err error
 		if in, err = x.perform(ctx, action); err != nil {
@@ -213,6 +214,7 @@ func (x *delivery) perform(ctx context.Context, a protocol.Action) (protocol.Inp
 	case protocol.Alert:
 		x.alert(ctx)
 		return protocol.Input{What: protocol.Alerted}, nil
+	case protocol.Admit, protocol.Run, protocol.Wait, protocol.Tell: // never of a delivery
 	}
 	return protocol.Input{}, fmt.Errorf("outbox: a delivery does not %d", a.Do)
 }

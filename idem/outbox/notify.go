@@ -74,6 +74,7 @@ func (x *delivery) finished(ctx context.Context, w protocol.Write) {
 		default:
 			x.alarm(ctx, "outbox.abandoned", m)
 		}
+	case storage.MessagePending, storage.MessageClaimed, storage.MessageUnknown, storage.MessageDead: // open, or an alarm told it
 	}
 }
 

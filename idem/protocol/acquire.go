@@ -118,6 +118,7 @@ func (x Execution) parkedOther(v Verdict, in Input, c *Config) (Execution, Actio
 		return x.tell(Say{Code: NotKnown, State: Unknown, Op: x.At.W.Rec.Op})
 	case Conflict:
 		return x.again(in.Reply.Rec, in.Now, c)
+	case Again, Nothing, Unclear: // not known to be parked
 	}
 	return x.tell(Say{Code: Unavailable})
 }
@@ -130,6 +131,7 @@ func (x Execution) reserveDecided(v Verdict, in Input, c *Config) (Execution, Ac
 		return x.again(in.Reply.Rec, in.Now, c)
 	case Unclear:
 		return x.giveBack(in.Now, c)
+	case Again, Nothing: // not reserved
 	}
 	if in.Reply.Code == Contention { // somebody is at the key at this instant
 		return x.tell(Say{Code: Busy, State: InProgress})

@@ -54,6 +54,7 @@ func (a As) record(stored, next Record) Record {
 	case End:
 		stored.State, stored.Answer, stored.Revision = next.State, next.Answer, next.Revision
 		stored.Lease, stored.Expires, stored.Free, stored.Tombstone = next.Lease, next.Expires, next.Free, next.Tombstone
+	case Leave, Check, Patch, Postpone: // the last two are of messages
 	}
 	return stored
 }
@@ -69,6 +70,7 @@ func (a As) message(stored, next Message) Message {
 		stored.Ended = stored.Ended || next.Ended
 	case Postpone:
 		stored.LookAt = next.LookAt
+	case Leave, Check, Renew, End: // the last two are of records
 	}
 	return stored
 }

@@ -61,6 +61,7 @@ func (x Change) Next(in Input, c *Config) (Change, Action) {
 		return x.tell(Changed)
 	case Conflict:
 		return x.conflict(in.Reply.Rec, in.Now, c)
+	case Nothing, Unclear: // not known to be changed
 	}
 	return x.tell(Unavailable)
 }

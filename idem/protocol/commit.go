@@ -14,6 +14,7 @@ func (x Execution) handled(in Input, c *Config) (Execution, Action) {
 		return x.store(in.Result.Answer, in.Now, c)
 	case Broke:
 		return x.giveUp(Say{Code: Passed, State: Retryable, Op: x.Held.Op}, HandlerFailed, in.Now, c)
+	case Unstored, NothingHappened: // freed below
 	}
 	return x.giveUp(Say{Code: Passed, State: Retryable, Op: x.Held.Op}, NotStored, in.Now, c)
 }
@@ -74,6 +75,7 @@ func (x Execution) commitDecided(v Verdict, in Input, c *Config) (Execution, Act
 		return x.conditionsFailed(in, c)
 	case Unclear:
 		return x.fenceOff(in.Now, c)
+	case Again, Nothing: // below
 	}
 	if in.Reply.Code == Broken {
 		return x.giveUp(Say{Code: Undeclared}, StoreFailed, in.Now, c)

@@ -172,6 +172,7 @@ func (d Delivery) Next(in Input, c *Config) (Delivery, Action) {
 		return d.failDecided(v, in, c)
 	case Alerting:
 		return d.alertDecided(v)
+	case Opening, Calling, Asking, Writing, Probing, Over: // only Writing waits for a verdict
 	}
 	return d.writeDecided(v, in, c)
 }
@@ -265,6 +266,7 @@ func (d Delivery) judge(m Message, now Instant, c *Config) (Delivery, Action) {
 		return d.closing(now, c)
 	case Remind:
 		return d.remind(now, c)
+	case Redrive: // below
 	}
 	return d.redrive(now, c)
 }

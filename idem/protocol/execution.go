@@ -72,6 +72,8 @@ func (x Execution) Next(in Input, c *Config) (Execution, Action) {
 		return x.handled(in, c)
 	case Woke:
 		return x.woke(in.Now, c)
+	case Replied: // below
+	case Answered, Called, Probed, Alerted: // never of an execution
 	}
 	switch x.Phase {
 	case Looking:
@@ -81,6 +83,7 @@ func (x Execution) Next(in Input, c *Config) (Execution, Action) {
 		return x.judge(in.Reply.Rec, in.Now, c)
 	case LastLook:
 		return x.lastLook(in, c)
+	default: // the reply is to a write
 	}
 	var v Verdict
 	if x.At, v = x.At.Judge(in.Reply, in.Now, c); v == Again {
@@ -122,6 +125,7 @@ func (x Execution) decided(v Verdict, in Input, c *Config) (Execution, Action) {
 		return x.releaseDecided(v, in, c)
 	case Parking:
 		x.Zombie = x.Zombie || v == Conflict && !x.mine(in.Reply.Rec)
+	case Looking, Admitting, Waiting, GivingBack, Running, LastLook, Ended: // only GivingBack waits for a verdict
 	}
 	return x.tell(x.Then) // Parking, GivingBack: best effort
 }

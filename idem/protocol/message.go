@@ -98,6 +98,7 @@ func (m Message) dueAt() Instant {
 		return m.Lease
 	case Evidenced:
 		return m.LookAt
+	case NoMessage, Due, Delivered, Declined, InDoubt, Dead, Cancelled: // as planned
 	}
 	return m.NextAttempt
 }

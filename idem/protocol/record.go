@@ -70,6 +70,7 @@ func (r Record) FreeAt(now Instant) bool {
 		return true
 	case Completed, Failed, Retryable:
 		return r.Free != 0 && now >= r.Free
+	case InProgress, Pending, Unknown: // never free
 	}
 	return false
 }

@@ -229,6 +229,7 @@ func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Ac
 		if state != Dead {
 			w.Msg.LookAt = m.LookAt
 		}
+	default: // at once
 	}
 	switch {
 	case m.State.Final() || state == m.State || !d.Seen.None():

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"io"
 	"strconv"
 	"time"
 )
@@ -26,7 +25,7 @@ func counterName(limit, tenant string, begins int64, shard int) string {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:])
-		io.WriteString(h, part)
+		h.Write([]byte(part))
 	}
 	var numbers [16]byte
 	binary.BigEndian.PutUint64(numbers[:8], uint64(begins))

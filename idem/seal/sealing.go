@@ -81,8 +81,7 @@ func (x *sealing) record(ctx context.Context, r storage.Record) (_ storage.Recor
 
 // part seals a payload or evidence.
 func (x *sealing) part(ctx context.Context, p place, plain []byte) (_ []byte, is bool, err error) {
-	switch {
-	case len(plain) == 0 || x.store.cfg.OpenOnly:
+	if len(plain) == 0 || x.store.cfg.OpenOnly {
 		return plain, false, nil
 	}
 	text, err := x.text(ctx, p, plain)

@@ -43,6 +43,7 @@ func (r Record) KeyFree(now time.Time) bool {
 	switch r.State {
 	case StateCompleted, StateFailed, StateFailedRetryable:
 		return r.Readable() && !r.FreeAt.IsZero() && !now.Before(r.FreeAt)
+	case StateInProgress, StatePending, StateUnknown: // never free
 	}
 	return false
 }

@@ -134,6 +134,7 @@ func (m Message) Queue() (queue string, at time.Time, ok bool) {
 		return QueueUnknown, m.SweepAt, true
 	case MessageDead:
 		return QueueDead, m.SweepAt, true
+	case MessageDelivered, MessageDeclined, MessageCancelled: // final
 	}
 	return "", time.Time{}, false
 }

@@ -183,6 +183,7 @@ func (r Record) Queue() (queue string, at time.Time, ok bool) {
 		return QueueLease, at, true
 	case StateUnknown:
 		return QueueUnknown, at, true
+	case StatePending, StateCompleted, StateFailed, StateFailedRetryable: // in no queue
 	}
 	return "", time.Time{}, false
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idem-go/idem-aws/infra/export"
 	"github.com/idem-go/idem-aws/infra/lint"
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 var update = flag.Bool("update", false, "rewrite the files from the present schema")
@@ -35,6 +36,9 @@ func TestFilesAreOfThisSchema(t *testing.T) {
 // cfn-lint, which expands what is SAM's own, finds nothing in the template.
 func TestSAMTemplatePassesItsLinter(t *testing.T) {
 	findings, err := lint.CfnLint(t.Context(), t.TempDir(), lint.Templates{"sam": samDocument(t)})
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

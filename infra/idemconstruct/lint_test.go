@@ -9,6 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
 	"github.com/idem-go/idem-aws/infra/lint"
 	"github.com/idem-go/idem-aws/infra/spec"
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // Every finding of cfn-lint and cdk-nag about an application is accepted by its resource, with the reason, and nothing is accepted
@@ -25,10 +26,16 @@ func TestApplicationPassesTheLinters(t *testing.T) {
 		templates[name] = synthesizeWith(t, props, func(a *idemconstruct.Application) { a.NewTable("Orders", orders, "ORDERS_TABLE") }).document
 	}
 	linted, err := lint.CfnLint(t.Context(), t.TempDir(), templates)
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	nagged, err := lint.CDKNag(t.Context(), t.TempDir(), templates)
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/scaffold"
 	"github.com/idem-go/idem-aws/infra/lint"
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/internal/outside"
 )
 
@@ -42,6 +43,9 @@ func synthesizes(t *testing.T, program string) {
 		t.Errorf("%d alarms, want those of docs/operator.md", kinds["AWS::CloudWatch::Alarm"])
 	}
 	findings, err := lint.CfnLint(t.Context(), t.TempDir(), lint.Templates{"zebra": template.document})
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,6 +83,7 @@ func (q *Queues) arn(of spec.Resource) *string {
 		return q.WakeUps.QueueArn()
 	case spec.DeadLetter:
 		return q.DeadLetter.QueueArn()
+	case spec.Service, spec.IdempotencyTable, spec.OutboxTable, spec.IdempotencyIndex, spec.OutboxIndex, spec.OutboxStream, spec.OutboxStreams: // not of the queues
 	}
 	return nil
 }

@@ -181,6 +181,7 @@ func (t *Tables) arn(of spec.Resource) *string {
 		return t.Outbox.TableStreamArn()
 	case spec.OutboxStreams:
 		return Within(t.Outbox.TableArn(), "/stream/*")
+	case spec.Service, spec.WakeUps, spec.DeadLetter: // not of the tables
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/idem-go/idem-aws/infra/lint"
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // faulty is a template that both tools must have something against: a bucket without protection, a property that no bucket
@@ -41,10 +42,16 @@ func faulty(t *testing.T, accepted map[string]any) lint.Templates {
 func found(t *testing.T, templates lint.Templates) []lint.Finding {
 	t.Helper()
 	linted, err := lint.CfnLint(t.Context(), t.TempDir(), templates)
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	nagged, err := lint.CDKNag(t.Context(), t.TempDir(), templates)
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

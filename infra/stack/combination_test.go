@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/idem-go/idem-aws/infra/lint"
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // choice is a value of a dimension: the contexts that make it.
@@ -221,7 +222,11 @@ func TestTemplatesPassTheLinters(t *testing.T) {
 		}
 		return err
 	})
-	if err := both.Wait(); err != nil {
+	err := both.Wait()
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	open, idle := lint.Judge(aws, slices.Concat(linted, nagged))

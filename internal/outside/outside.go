@@ -5,6 +5,7 @@ package outside
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,7 +73,7 @@ func (m *Module) run(ctx context.Context, environment []string, arguments ...str
 	// Modules that the checkout's other modules require are there; any other would be a mistake of go.mod.
 	command.Env = slices.Concat(os.Environ(), []string{"GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod -buildvcs=false"}, environment)
 	out, err := command.Output()
-	if exit, ok := err.(*exec.ExitError); ok {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("go %s: %w: %s", strings.Join(arguments, " "), err, exit.Stderr)
 	}
 	return out, err

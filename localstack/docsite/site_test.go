@@ -20,7 +20,11 @@ func checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := emulator.Install(t.Context(), root, progress.New(io.Discard), emulator.MkDocsTool()); err != nil {
+	err = emulator.Install(t.Context(), root, progress.New(io.Discard), emulator.MkDocsTool())
+	if missing := new(emulator.MissingError); os.Getenv("CI") != "true" && errors.As(err, &missing) {
+		t.Skipf("not run: %v", err)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return root

@@ -156,8 +156,7 @@ var builtClients = map[string]func(context.Context, string) (*clients.Client, er
 func builtClient(t *testing.T, name string) *clients.Client {
 	t.Helper()
 	c, err := builtClients[name](t.Context(), t.TempDir())
-	var missing *localtool.NotInstalledError
-	if os.Getenv("CI") != "true" && (errors.As(err, &missing) || errors.Is(err, clients.ErrMissing)) {
+	if localtool.Excuses(err) || os.Getenv("CI") != "true" && errors.Is(err, clients.ErrMissing) {
 		t.Skipf("not run: the %s client: %v", name, err)
 	}
 	must(t, err)

@@ -169,10 +169,36 @@ func StaticcheckTool() Tool {
 	return Tool{
 		Tool: localtool.Tool{Name: "staticcheck", Version: version}, Check: RequireGo,
 		Install: func(ctx context.Context, directory string) error {
-			return Run(ctx, directory, []string{"GOBIN=" + directory, "GOFLAGS="},
-				"go", "install", "honnef.co/go/tools/cmd/staticcheck@v"+version)
+			return goInstall(ctx, directory, "honnef.co/go/tools/cmd/staticcheck@v"+version)
 		},
 	}
+}
+
+// ActionlintTool checks the workflows of GitHub.
+func ActionlintTool() Tool {
+	const version = "1.7.12"
+	return Tool{
+		Tool: localtool.Tool{Name: "actionlint", Version: version}, Check: RequireGo,
+		Install: func(ctx context.Context, directory string) error {
+			return goInstall(ctx, directory, "github.com/rhysd/actionlint/cmd/actionlint@v"+version)
+		},
+	}
+}
+
+// GolangciLintTool runs the linters of .golangci.yml. Only `make lint-all` installs it, because that takes two minutes.
+func GolangciLintTool() Tool {
+	const version = "2.15.0"
+	return Tool{
+		Tool: localtool.Tool{Name: "golangci-lint", Version: version}, Check: RequireGo,
+		Install: func(ctx context.Context, directory string) error {
+			return goInstall(ctx, directory, "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v"+version)
+		},
+	}
+}
+
+// goInstall builds a Go program into directory.
+func goInstall(ctx context.Context, directory, pinned string) error {
+	return Run(ctx, directory, []string{"GOBIN=" + directory, "GOFLAGS="}, "go", "install", pinned)
 }
 
 // AxeTool looks for what keeps people from using a page: a script that a test runs in its browser. It is

@@ -60,7 +60,7 @@ func newState(now func() time.Time, events *poster, settings Settings) *state {
 }
 
 func seeded(seed int64) *rand.Rand {
-	return rand.New(rand.NewPCG(uint64(seed), 0)) //nolint:gosec // a test wants draws that repeat
+	return rand.New(rand.NewPCG(uint64(seed), 0))
 }
 
 // stop releases every request that hangs and every webhook that waits.

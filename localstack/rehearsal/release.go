@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (e *AliasError) Error() string {
 	return fmt.Sprintf("%s: FROM = %q (%.12s): its functions must be called by the alias live, as %s says since Lambda aliases were introduced", CodeWithoutAlias, e.Reference, e.Commit, aliasFile)
 }
 
-// Earlier is the commit of a reference; without one, of the last tag, or of the commit before this one where there is no tag. One that
+// Earlier is the commit of a reference; without one, of the newest release's tag, or of the commit before this one where there is no tag. One that
 // this release can't be deployed over under load is an [*AliasError].
 func Earlier(ctx context.Context, root, reference string) (string, error) {
 	commit, err := earlier(ctx, root, reference)
@@ -108,10 +109,12 @@ func Earlier(ctx context.Context, root, reference string) (string, error) {
 // earlier is [Earlier] for any release.
 func earlier(ctx context.Context, root, reference string) (string, error) {
 	if reference == "" {
-		tag, err := git(ctx, root, "describe", "--tags", "--abbrev=0")
-		if reference = tag; err != nil {
-			reference = "HEAD~1"
+		tags, err := git(ctx, root, "-c", "versionsort.suffix=-", "tag", "--list", "v[0-9]*", "--sort=-version:refname")
+		if err != nil {
+			return "", err
 		}
+		last, _, _ := strings.Cut(tags, "\n")
+		reference = cmp.Or(last, "HEAD~1")
 	}
 	return git(ctx, root, "rev-parse", "--verify", reference+"^{commit}")
 }

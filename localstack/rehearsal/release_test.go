@@ -106,6 +106,20 @@ func TestEarlierRelease(t *testing.T) {
 	}
 	commit("four")
 	want("", third)
+	// A release is a commit on no branch, and its modules have tags of their own.
+	fifth := commit("five")
+	for _, tag := range []string{"v1.10.0", "functions/v1.10.0"} {
+		if _, err := git(t.Context(), root, "tag", tag, fifth); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := git(t.Context(), root, "reset", "-q", "--hard", "HEAD~1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := git(t.Context(), root, "tag", "v1.9.0", first); err != nil {
+		t.Fatal(err)
+	}
+	want("", fifth)
 	want(first[:10], first)
 	if _, err := earlier(t.Context(), root, "v2.0.0"); err == nil || !strings.Contains(err.Error(), "v2.0.0") {
 		t.Errorf("a tag that is not there: %v", err)

@@ -14,7 +14,7 @@ import (
 )
 
 // lint checks the formatting, that each go.mod names what its module needs, and that the compose file is YAML; and it runs
-// vet and staticcheck.
+// vet, staticcheck and, over the workflows, actionlint.
 func (c *Check) lint(ctx context.Context) error {
 	staticcheck := filepath.Join(emulator.StaticcheckTool().Directory(c.Root), "staticcheck")
 	everything := append([]string{"-tags", "e2e,prove,browser"}, packages(modules...)...)
@@ -34,6 +34,9 @@ func (c *Check) lint(ctx context.Context) error {
 			return errors.Join(failed...)
 		}},
 		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, everything...) }},
+		{"actionlint", func() error {
+			return emulator.Run(ctx, c.Root, nil, filepath.Join(emulator.ActionlintTool().Directory(c.Root), "actionlint"))
+		}},
 		{"compose file", func() error {
 			return emulator.Run(ctx, c.Root, nil, python, "-c", composeCheck, "localstack/compose.yaml", localstackhost.Version)
 		}},

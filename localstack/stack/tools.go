@@ -17,7 +17,7 @@ func InstallTools(ctx context.Context, root string, out *progress.Printer) error
 		return err
 	}
 	tools := []emulator.Tool{
-		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.TypeScriptTool(),
+		emulator.DynoxideTool(), emulator.MinistackTool(), cdk, emulator.StaticcheckTool(), emulator.ActionlintTool(), emulator.TypeScriptTool(),
 		emulator.PythonClientTool(), emulator.CfnLintTool(), emulator.CDKNagTool(), emulator.SAMTranslatorTool(), emulator.AxeTool(),
 	}
 	for _, optional := range []emulator.Tool{emulator.DynamoDBLocalTool(), emulator.SchemathesisTool(), emulator.MkDocsTool(), localstackhost.Tool()} {

@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,10 +44,10 @@ func (k Key) judge(now time.Time) error {
 
 // State is the key's in a word.
 func (k Key) State(now time.Time) string {
-	switch k.judge(now) {
-	case ErrRevoked:
+	switch err := k.judge(now); {
+	case errors.Is(err, ErrRevoked):
 		return "revoked"
-	case ErrExpired:
+	case errors.Is(err, ErrExpired):
 		return "expired"
 	}
 	return "valid"

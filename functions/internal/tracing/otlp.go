@@ -173,6 +173,7 @@ func spanOf(s sdktrace.ReadOnlySpan) span {
 		out.Status = &spanStatus{2, s.Status().Description}
 	case codes.Ok:
 		out.Status = &spanStatus{Code: 1}
+	case codes.Unset: // left out
 	}
 	return out
 }

@@ -57,6 +57,9 @@ func TestAModuleOutsideTheCheckoutRunsItsTestsOnDynoxide(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool, err := localtool.DynoxideTool.Find()
+	if localtool.Excuses(err) {
+		t.Skipf("not run: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

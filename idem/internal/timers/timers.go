@@ -9,6 +9,7 @@ package timers
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -129,7 +130,7 @@ func (c *deadlined) Deadline() (time.Time, bool) { return c.timer.at, true }
 // Err implements context.Context.
 func (c *deadlined) Err() error {
 	err := c.Context.Err()
-	if err != nil && context.Cause(c.Context) == context.DeadlineExceeded {
+	if err != nil && errors.Is(context.Cause(c.Context), context.DeadlineExceeded) {
 		return context.DeadlineExceeded
 	}
 	return err

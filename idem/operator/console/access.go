@@ -201,7 +201,7 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	now := c.now()
 	c.sessions.add(secret, &session{csrf: csrf, expires: now.Add(sessionAge)}, now)
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // not Secure: the page is served over HTTP, on this machine only
 		Name: c.cookie(), Value: secret, Path: "/", MaxAge: int(sessionAge.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	c.render(w, r, http.StatusOK, "enter", "Console", nil)

@@ -65,6 +65,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 			return good
 		case operator.EntryFailed, operator.EntryIntended:
 			return bad
+		case operator.EntryRefused: // nothing was changed
 		}
 		return plain
 	},

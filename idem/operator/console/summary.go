@@ -23,6 +23,7 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 			return at + " is claimed by a worker.", waiting
 		case storage.MessagePending:
 			return at + " waits for a worker" + since(m.CreatedAt, now) + ".", waiting
+		case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // final: the record says it
 		}
 	}
 	if s.Record == nil {

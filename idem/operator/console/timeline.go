@@ -111,6 +111,7 @@ func (t *timeline) record(r *operator.RecordView) {
 		if !r.DoneAt.IsZero() {
 			t.Bars = append(t.Bars, bar{From: r.CreatedAt, To: r.DoneAt, Lane: laneRecord, Title: "until the final answer", Tone: plain})
 		}
+	case storage.StateFailedRetryable: // nothing happened, and nobody holds it
 	}
 	if r.DoneAt.IsZero() && r.State.Final() {
 		t.Missing = append(t.Missing, "When the final answer was stored: not recorded.")
@@ -144,6 +145,7 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 		t.add(m.NextAttemptAt, lane, waiting, "Attempt due", "")
 	case storage.MessageClaimed:
 		t.add(m.LeaseUntil, lane, waiting, "Claim ends", "")
+	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageUnknown, storage.MessageEvidenced, storage.MessageDead, storage.MessageCancelled: // no attempt is due
 	}
 	open := bar{From: m.CreatedAt, To: m.DoneAt, Lane: lane, Title: string(m.State), Tone: toneOfMessage(m.State)}
 	if !m.State.Final() {
@@ -196,6 +198,7 @@ func toneOfMessage(s storage.MessageState) tone {
 		return bad
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced:
 		return waiting
+	case storage.MessageDeclined, storage.MessageCancelled:
 	}
 	return plain
 }
@@ -208,6 +211,7 @@ func toneOfRecord(s storage.State) tone {
 		return bad
 	case storage.StateInProgress, storage.StatePending:
 		return waiting
+	case storage.StateFailedRetryable:
 	}
 	return plain
 }

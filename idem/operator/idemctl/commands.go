@@ -220,7 +220,7 @@ func contents(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := os.ReadFile(path) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, &usageError{err.Error(), "Give a file that can be read."}
 	}

@@ -158,6 +158,7 @@ func (c *Client) read(res *http.Response, r Request) outbox.Outcome {
 		return outbox.Refused{Cause: cause}
 	case Unproven:
 		return outbox.Refused{Unproven: true, Cause: cause}
+	case Ambiguous: // as every status that nothing was declared of
 	}
 	return outbox.Ambiguous{Cause: cause}
 }

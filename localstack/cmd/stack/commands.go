@@ -142,6 +142,11 @@ func (c testCommand) Run(s call) error {
 	return check.Run(s.ctx, parts...)
 }
 
+type lintAllCommand struct{}
+
+// Run fails with what the linters find.
+func (lintAllCommand) Run(s call) error { return stack.LintAll(s.ctx, s.root, s.out) }
+
 type chaosCommand struct {
 	Seed     int64 `help:"Seed of the plan; 0 draws one."`
 	Requests int   `default:"1000" help:"Requests of the plan."`
@@ -167,7 +172,7 @@ func (c rehearseCommand) Run(s call) error {
 }
 
 type upgradeCommand struct {
-	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Its functions must have Lambda aliases. Default: the last tag, or HEAD~1 where there is none."`
+	From string `help:"Commit of the earlier release: a tag, a branch, a hash. Its functions must have Lambda aliases. Default: the newest tag of a version, or HEAD~1 where there is none."`
 }
 
 // Run fails where money moved twice or is not accounted for, or where a release executes what it can't read.

@@ -27,6 +27,7 @@ type arguments struct {
 	Invoke    invokeCommand    `cmd:"" help:"Call one function with an event."`
 	Build     buildCommand     `cmd:"" help:"Build the functions for Lambda."`
 	Test      testCommand      `cmd:"" help:"Run the checks: lint, unit, infra, e2e."`
+	LintAll   lintAllCommand   `cmd:"" help:"Run the linters that take long to install."`
 	Chaos     chaosCommand     `cmd:"" help:"Kill processes at random under load, on a stack of its own, and check what is left."`
 	Rehearse  rehearseCommand  `cmd:"" help:"Lose data under load and recover it by the runbooks, on a stack of its own, and count the money."`
 	Upgrade   upgradeCommand   `cmd:"" name:"rehearse-upgrade" help:"Deploy this release over an earlier one and go back under load, on a stack of its own, and count the money."`
@@ -37,6 +38,11 @@ type arguments struct {
 	Idemctl   idemctlCommand   `cmd:"" help:"Run the operator's command on a deployed stage."`
 	Docs      docsCommand      `cmd:"" help:"Build the documentation site and check it."`
 	Dynamodb  dynamodbCommand  `cmd:"" help:"Start an emulator of DynamoDB with the tables of an application, until Ctrl-C."`
+
+	Release         releaseCommand         `cmd:"" help:"Check a release, and make its commit and tags. Nothing is pushed."`
+	ReleaseCheck    releaseCheckCommand    `cmd:"" help:"Install this checkout as if it were released, and compare two builds."`
+	ReleaseClients  releaseClientsCommand  `cmd:"" help:"Build the packages of the TypeScript and the Python client."`
+	ReleaseBinaries releaseBinariesCommand `cmd:"" help:"Build what is attached to a release, on its tag."`
 }
 
 // local are the options that every local stack has.

@@ -75,7 +75,7 @@ func (r *Relay) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (l *line) serve(transport http.RoundTripper) {
 	for request := range l.requests {
-		response, err := sendWhole(transport, request)
+		response, err := sendWhole(transport, request) //nolint:bodyclose // sendWhole has closed it
 		l.replies <- reply{response, err}
 	}
 }
