@@ -27,6 +27,7 @@ type SyntaxError struct {
 	Offset int
 }
 
+// Error says at which byte of the body parsing stopped, counted from 0, and why.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("canonical: body refused at byte %d: %s", e.Offset, e.Reason)
 }

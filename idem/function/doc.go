@@ -47,7 +47,7 @@
 //
 // # Beside Powertools for AWS Lambda
 //
-// The idempotent decorator of Powertools (looked at: TypeScript 2.35.0; docs/peers.md) is the nearest relative of a
+// The idempotent decorator of Powertools (compared with: TypeScript 2.35.0) is the nearest relative of a
 // wrapped function, and this is how they differ:
 //
 //   - It has no fence. A slow first holder overwrites or deletes a newer result; here each write of a record

@@ -80,6 +80,7 @@ type InvalidError struct {
 	Reason Reason
 }
 
+// Error names the header and why its value was refused; it does not repeat the value.
 func (e *InvalidError) Error() string {
 	return fmt.Sprintf("header: %s is invalid: %s", e.Name, e.Reason)
 }

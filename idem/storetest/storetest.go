@@ -1,5 +1,6 @@
-// Package storetest is the contract that every store passes, as tests: what docs/semantics.md and docs/design.md say of
-// reserve, commit, settle and messages, and the failures of others (docs/peers.md) that a store alone can repeat.
+// Package storetest tests whether a store keeps the contract that the engine relies on: what docs/semantics.md and
+// docs/design.md say of reserve, commit, settle and messages. It also repeats failures that were reported for other
+// idempotency libraries, where a store alone can show them.
 //
 // It runs against memstore, the plain reference, and against dynamo on real endpoints. Package faulty, beside it, wraps
 // a store with faults, for the tests of what stands above one.
