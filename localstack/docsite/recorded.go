@@ -29,9 +29,13 @@ func recorded(root string, b Block) (string, error) {
 // guides are the pages whose exchanges their own tests compare: docs/examples/internal/check demands a test of each.
 const guides = "docs/guides/"
 
+func (b Block) testedByItsGuide() bool {
+	return b.Directive == "tested" && strings.HasPrefix(b.Document, guides)
+}
+
 // checkHTTP compares a block with the exchange that it names.
 func checkHTTP(root string, b Block) string {
-	if b.Directive == "tested" && strings.HasPrefix(b.Document, guides) {
+	if b.testedByItsGuide() {
 		return ""
 	}
 	text, err := recorded(root, b)
