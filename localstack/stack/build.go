@@ -9,9 +9,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
+
+// building keeps stacks that a check brings up side by side from writing one file at once. The second finds it built.
+var building sync.Mutex
+
+func goBuild(ctx context.Context, directory string, environment []string, arguments ...string) error {
+	building.Lock()
+	defer building.Unlock()
+	return emulator.Run(ctx, directory, environment, "go", append([]string{"build"}, arguments...)...)
+}
 
 // functionNames are the Lambda functions: the folders of functions/ that have a main.go.
 func functionNames(root string) ([]string, error) {
@@ -46,7 +56,7 @@ func BuildFunctionsInto(ctx context.Context, root, folder, architecture string, 
 	module := filepath.Join(root, "functions")
 	environment := append([]string{"GOOS=linux", "GOARCH=" + architecture, "CGO_ENABLED=0"}, more...)
 	for _, name := range names {
-		err := emulator.Run(ctx, module, environment, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
+		err := goBuild(ctx, module, environment, "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
 			"-o", filepath.Join(folder, architecture, name, "bootstrap"), "./"+name)
 		if err != nil {
 			return fmt.Errorf("build function %s: %w", name, err)
@@ -58,7 +68,7 @@ func BuildFunctionsInto(ctx context.Context, root, folder, architecture string, 
 // buildInfra builds the CDK app.
 func buildInfra(ctx context.Context, root string) error {
 	infra := filepath.Join(root, "infra")
-	if err := emulator.Run(ctx, infra, nil, "go", "build", "-o", buildDirectory(root, "infra"), "."); err != nil {
+	if err := goBuild(ctx, infra, nil, "-o", buildDirectory(root, "infra"), "."); err != nil {
 		return fmt.Errorf("build the CDK app: %w", err)
 	}
 	return nil
@@ -67,7 +77,7 @@ func buildInfra(ctx context.Context, root string) error {
 // buildPrograms builds the processes that stand beside the emulator.
 func buildPrograms(ctx context.Context, root string, names ...string) error {
 	for _, name := range names {
-		err := emulator.Run(ctx, filepath.Join(root, "localstack"), nil, "go", "build", "-o", buildDirectory(root, "bin", name), "./cmd/"+name)
+		err := goBuild(ctx, filepath.Join(root, "localstack"), nil, "-o", buildDirectory(root, "bin", name), "./cmd/"+name)
 		if err != nil {
 			return fmt.Errorf("build %s: %w", name, err)
 		}
@@ -77,7 +87,7 @@ func buildPrograms(ctx context.Context, root string, names ...string) error {
 
 // buildCollector builds the OpenTelemetry collector, by its own module's versions.
 func buildCollector(ctx context.Context, root string) error {
-	err := emulator.Run(ctx, filepath.Join(root, collectorModule), []string{"GOWORK=off"}, "go", "build", "-o", buildDirectory(root, "bin", daemonCollector), ".")
+	err := goBuild(ctx, filepath.Join(root, collectorModule), []string{"GOWORK=off"}, "-o", buildDirectory(root, "bin", daemonCollector), ".")
 	if err != nil {
 		return fmt.Errorf("build %s: %w", daemonCollector, err)
 	}
