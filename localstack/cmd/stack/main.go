@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -76,12 +78,25 @@ type call struct {
 
 func (s call) stack() (*stack.Stack, error) { return s.local.open(s.root, s.out) }
 
+// shareBuilds has every go command build without the path of the checkout, so that all checkouts of a machine share what Go has
+// built: another clone's tests begin minutes earlier.
+func shareBuilds(ctx context.Context) error {
+	flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	return os.Setenv("GOFLAGS", strings.TrimSpace(strings.TrimSpace(string(flags))+" -trimpath"))
+}
+
 func main() {
 	var a arguments
 	cli := kong.Parse(&a, kong.Name("stack"), kong.Description("The payments application on this machine."), kong.UsageOnError())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root, err := localtool.Root()
+	if err == nil {
+		err = shareBuilds(ctx)
+	}
 	if err == nil {
 		err = cli.Run(call{ctx: ctx, root: root, out: progress.New(os.Stdout), local: a.Local})
 	}
