@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,14 +18,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/idem-go/idem-aws/docs/examples/internal/check"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/internal/recording"
 )
-
-var update = flag.Bool("update", false, "write testdata/recorded.http")
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
@@ -44,7 +42,7 @@ func TestPagesShowWhatIsAnswered(t *testing.T) {
 	} {
 		scenario(&recorder{t, client, tables, all, &clock{at: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}})
 	}
-	if err := all.Compare("testdata/recorded.http", *update); err != nil {
+	if err := all.Compare("testdata/recorded.http", *check.Update); err != nil {
 		t.Error(err)
 	}
 }

@@ -216,7 +216,7 @@ func newCollected(t *testing.T, amounts ...int64) collected {
 	}
 	for i, amount := range amounts {
 		put, err := payments.Items(name, 4)(payments.InsertTransfer{Transfer: payments.Transfer{
-			Tenant: tenantA, ID: fmt.Sprint("tr_", i), From: "acct_1", To: "acct_c", Amount: amount, Currency: "EUR", CreatedAt: noon, Partition: 1,
+			Tenant: tenantA, ID: fmt.Sprint("tr_", i), From: "acct_1", To: "acct_c", Amount: amount, Currency: "EUR", CreatedAt: noon.Add(time.Duration(i) * time.Millisecond), Partition: 1, // the index lists the older first
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what the tests record into the pages of docs/guides")
+// Update is the flag -update: what tests record is written, to the pages of docs/guides or to files, and not compared.
+var Update = flag.Bool("update", false, "write what the tests record, instead of comparing it")
 
 // Page is a page of documentation whose blocks after <!-- tested: name --> show what a test recorded under the name. A
 // page has one such test.
@@ -99,7 +100,7 @@ func (p *Page) compare() {
 		p.t.Error(err)
 		return
 	}
-	written, wrong := compared(string(page), p.recorded, *update)
+	written, wrong := compared(string(page), p.recorded, *Update)
 	for _, why := range wrong {
 		p.t.Errorf("%s %s", p.file, why)
 	}
