@@ -61,11 +61,9 @@ func (g *Guard) request(ctx context.Context, p *procedure, call Call) (idem.Requ
 	if err != nil {
 		return idem.Request{}, err
 	}
-	// Two encodings of one message can differ in the order of a map, so the bytes that arrived are not what counts.
-	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(call.Message)
 	return idem.Request{Tenant: tenant, Key: key, Input: canonical.Input{
-		MediaType: mediaType, Body: body,
-	}}, err
+		MediaType: mediaType, Body: fingerprinted(call.Message),
+	}}, nil
 }
 
 // serve runs the handler. A status is a response, which the engine stores or not by its HTTP status.
