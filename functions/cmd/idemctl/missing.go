@@ -30,13 +30,14 @@ type missing struct {
 }
 
 type restoreMissing struct {
-	From      time.Time          `required:"" help:"Compare from this instant on, RFC 3339: that of the restore."`
-	To        time.Time          `required:"" help:"Until this instant, RFC 3339."`
-	Operation []idem.OperationID `help:"Only this operation; may be repeated. It may also be one whose record waits for a message that is not there. Default: everything that is missing."`
-	Told      string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over, and counted where they name an operation."`
-	Tenant    string             `help:"Whose the operations are that the file does not name."`
-	Account   string             `help:"Which account payouts were taken from that the file does not name."`
-	Finish    bool               `help:"Also what moves money that has not moved yet: payouts of which only the screening was made, whether their record is there or not, and records of which the provider has nothing. A payout whose hold was released is never made again."`
+	From        time.Time          `required:"" help:"Compare from this instant on, RFC 3339: that of the restore."`
+	To          time.Time          `required:"" help:"Until this instant, RFC 3339."`
+	Operation   []idem.OperationID `help:"Only this operation; may be repeated. It may also be one whose record waits for a message that is not there. Default: everything that is missing."`
+	Told        string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over, and counted where they name an operation."`
+	Tenant      string             `help:"Whose the operations are that the file does not name."`
+	Account     string             `help:"Which account payouts were taken from that the file does not name."`
+	Finish      bool               `help:"Also what moves money that has not moved yet: payouts of which only the screening was made, whether their record is there or not, and records of which the provider has nothing. A payout whose hold was released is never paid out."`
+	EndReleased bool               `help:"Also end payouts that were not made and whose hold was released (hold_released): their client is told so, as it would have been. They are never paid out."`
 	idemctl.Reasoned
 }
 
@@ -233,10 +234,10 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 	if told.Account == "" {
 		told.Account = r.Account
 	}
-	told.Finish, did.Tenant = r.Finish, told.Tenant
+	told.Finish, told.EndReleased, did.Tenant = r.Finish, r.EndReleased, told.Tenant
 	result, err := d.Do(operator.Task{
 		Name: "missing restore", Subject: string(operation), Tenant: told.Tenant,
-		Would: strings.Join(strings.Fields(fmt.Sprintf("make %s %s again", made.Kind, made.ID)), " "),
+		Would: would(made),
 		Judge: func(ctx context.Context) error { return refused(restorer.Judge(ctx, operation, objects, told)) },
 		Act: func(ctx context.Context) (string, error) {
 			outcome, err := restorer.Restore(ctx, operation, objects, told)
@@ -248,6 +249,14 @@ func (r *restoreMissing) one(d *idemctl.Desk, restorer payments.Restorer, known 
 	}
 	did.Did = result.Outcome
 	return did, err
+}
+
+// would says what is done to an operation, for the dry run.
+func would(made payments.Lost) string {
+	if made.Released {
+		return fmt.Sprintf("end %s %s as not made: its hold is released", made.Kind, made.ID)
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("make %s %s again", made.Kind, made.ID)), " ")
 }
 
 // refused says to the audit log that nothing was changed, where a person has to do it.

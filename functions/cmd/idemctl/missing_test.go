@@ -22,6 +22,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
 // accountBalance is what acct_1 holds before any payout.
@@ -244,4 +245,43 @@ func TestATornRecordIsMadeWhole(t *testing.T) {
 		t.Errorf("%d charges", n)
 	}
 	d.logged(id, operator.EntryDone)
+}
+
+// A torn payout whose hold was released is left to a person, who is told the option that ends it: done, its client gets the answer that it
+// would have got, and nothing is paid out. There is one entry of each try in the audit log.
+func TestATornPayoutWhoseHoldWasReleasedIsEnded(t *testing.T) {
+	t.Setenv("DRIFT_GRACE", "1ms")
+	d := newDesk(t)
+	d.Account(t, lambdatest.Tenant, "acct_1", accountBalance)
+	d.faults(provider.Rule{On: provider.Payout, Fault: provider.Refuse, Times: 1}, provider.Rule{On: provider.Release, Fault: provider.ErrorAfter, Times: 1})
+	id := d.post("/v1/payouts", "out-17", `{"from":"acct_1","amount":500,"currency":"EUR","destination":"iban_ok"}`)
+	record := d.Items(t, d.Idempotency)
+	for n := 2; n <= 3; n++ {
+		d.deliver(id.Message(n))
+	}
+	d.lose()
+	for _, it := range record {
+		d.Put(t, d.Idempotency, it)
+	}
+	one := []string{"--operation", string(id)}
+	left := d.restores(idemctl.ExitRefused, append(one, "--finish", "--write")...)
+	if len(left) != 1 || left[0].Code != payments.CodeHoldReleased || !strings.Contains(left[0].Rule, "--end-released") {
+		t.Errorf("without --end-released: %+v", left)
+	}
+	one = append(one, "--end-released")
+	if would := d.restores(idemctl.ExitOK, one...); len(would) != 1 || !strings.HasPrefix(would[0].Did, "end payout ") {
+		t.Errorf("dry run: %+v", would)
+	}
+	if n := len(d.Items(t, d.Outbox)); n != 0 {
+		t.Errorf("a dry run wrote %d messages", n)
+	}
+	if done := d.restores(idemctl.ExitOK, append(one, "--write")...); len(done) != 1 || done[0].Did != "restored" {
+		t.Errorf("with it: %+v", done)
+	}
+	d.deliver(id.Message(3))
+	d.demands(d.inspect(string(id)), "failed delivered cancelled delivered failed", "nothing: it has ended")
+	if payouts, err := d.Provider.Payouts(t.Context()); err != nil || len(payouts) != 0 {
+		t.Errorf("%d payouts, %v", len(payouts), err)
+	}
+	d.logged(id, operator.EntryDone, operator.EntryRefused)
 }

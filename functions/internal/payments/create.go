@@ -13,6 +13,8 @@ type begun struct {
 	payload []byte
 	writes  []idem.Write
 	view    acceptedView
+	// steps are the messages up to the one that a lost operation goes on with. Default: it goes on with its first message.
+	steps []step
 }
 
 // commit puts it into the execution's transaction, with the 202.
@@ -25,7 +27,7 @@ func (b begun) commit(tx *idem.Tx) (idem.Response, error) {
 func beginPayment(p Payment) (begun, error) {
 	payload, err := chargeOf(p).encode()
 	view := viewPayment(p)
-	return begun{chargeTopic(p.Source), payload, []idem.Write{InsertPayment{p}}, acceptedView{Payment: &view}}, err
+	return begun{topic: chargeTopic(p.Source), payload: payload, writes: []idem.Write{InsertPayment{p}}, view: acceptedView{Payment: &view}}, err
 }
 
 // beginRefund reserves the amount on the payment that is refunded.
@@ -33,7 +35,7 @@ func beginRefund(r Refund, paid Payment) (begun, error) {
 	payload, err := refundOf(r, paid.ProviderReference).encode()
 	view := viewRefund(r)
 	reserve := ReserveRefund{Tenant: paid.Tenant, Payment: paid.ID, Amount: r.Amount, Paid: paid.Amount}
-	return begun{TopicRefunds, payload, []idem.Write{reserve, InsertRefund{r}}, acceptedView{Refund: &view}}, err
+	return begun{topic: TopicRefunds, payload: payload, writes: []idem.Write{reserve, InsertRefund{r}}, view: acceptedView{Refund: &view}}, err
 }
 
 // beginPayout takes the funds off the account. Its message screens the destination.
@@ -41,7 +43,7 @@ func beginPayout(p Payout) (begun, error) {
 	payload, err := screeningOf(p).encode()
 	view := viewPayout(p)
 	debit := Debit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency}
-	return begun{TopicScreenings, payload, []idem.Write{debit, InsertPayout{p}}, acceptedView{Payout: &view}}, err
+	return begun{topic: TopicScreenings, payload: payload, writes: []idem.Write{debit, InsertPayout{p}}, view: acceptedView{Payout: &view}}, err
 }
 
 // createPayment commits the payment, the message that charges it and the 202 together.

@@ -38,6 +38,8 @@ type Told struct {
 	Tenant, Account string
 	// Finish says that a payout of which only the screening was made is to be paid out now.
 	Finish bool
+	// EndReleased says that a payout that was not made, and whose hold was released, is to end so.
+	EndReleased bool
 }
 
 // ByHandError is a lost operation that can't be made again from what is known: what a person has to do, and why. The codes are stable.
@@ -82,6 +84,8 @@ type Lost struct {
 	ID   string
 	// First is the object of its first message, which says what the client asked for.
 	First Shown
+	// Released says that the provider was asked to release a payout's hold. That is asked only after the payout is known not to be made.
+	Released bool
 }
 
 // Made tells which operation the provider's objects are of: all that it shows under the keys of one operation. It is pure, and returns a
@@ -125,9 +129,7 @@ func Made(objects []Shown) (Lost, error) {
 	if lost.Kind != EntryPayment && lost.First.Reference != lost.ID {
 		return lost, &ByHandError{CodeNotOurs, fmt.Sprintf("its reference is %q, and this application gives it %q", lost.First.Reference, lost.ID)}
 	}
-	if lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0 && len(byPosition(objects, 3)) > 0 {
-		return lost, &ByHandError{CodeHoldReleased, "the payout was not made and its hold was released: no money moved. Made again it would be paid out"}
-	}
+	lost.Released = lost.Kind == EntryPayout && len(byPosition(objects, 2)) == 0 && len(byPosition(objects, 3)) > 0
 	return lost, nil
 }
 
@@ -262,13 +264,16 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 		if told.Account == "" {
 			return begun{}, asked{}, &ByHandError{CodeAccountUnknown, "say which account it was taken from: the provider does not know"}
 		}
-		if err := wantsFinish(lost, objects, told); err != nil {
+		if err := told.admits(lost, objects); err != nil {
 			return begun{}, asked{}, err
 		}
 		b, err := beginPayout(Payout{
 			Tenant: told.Tenant, ID: lost.ID, Status: StatusPending, From: told.Account, Amount: o.Amount, Currency: o.Currency,
 			Destination: o.Destination, CreatedAt: at, Message: message,
 		})
+		if err == nil && lost.Released {
+			b.steps, err = stepsToRelease(b.payload, lost.First.ID)
+		}
 		return b, asked{operationPayouts, "/v1/payouts", []string{}, map[string]any{
 			"from": told.Account, "amount": o.Amount, "currency": o.Currency, "destination": o.Destination,
 		}}, err
@@ -285,9 +290,13 @@ func (r Restorer) begun(ctx context.Context, lost Lost, objects []Shown, told To
 	return b, asked{operationPayments, "/v1/payments", []string{}, body}, err
 }
 
-// wantsFinish refuses a payout that was screened and not paid out, unless it is to be paid out now.
-func wantsFinish(lost Lost, objects []Shown, told Told) error {
-	if lost.Kind != EntryPayout || lost.First.Status == StatusDeclined || len(byPosition(objects, 2)) > 0 || told.Finish {
+// admits refuses a payout that was not paid out, unless a person has said what becomes of it: one that was only screened is paid out now,
+// and one whose hold was released ends as not made.
+func (t Told) admits(lost Lost, objects []Shown) error {
+	switch {
+	case lost.Released && !t.EndReleased:
+		return &ByHandError{CodeHoldReleased, "the payout was not made and its hold was released: no money moved. missing restore --end-released ends it so, and its client is told"}
+	case lost.Released, lost.Kind != EntryPayout, lost.First.Status == StatusDeclined, len(byPosition(objects, 2)) > 0, t.Finish:
 		return nil
 	}
 	return &ByHandError{CodeOnlyScreened, "only its screening was made: made again it is paid out now (--finish); otherwise have the provider release the hold"}
@@ -348,20 +357,10 @@ func (r Restorer) commit(lost Lost, tenant string, at time.Time, b begun, reques
 	}, b, nil), nil
 }
 
-// with is the transaction of a pending record, its first message and its rows. The message says itself that it may have been called since it
-// was created. The protocol takes that for granted of what is older than RefuseBefore, but that row may be gone when the worker looks.
+// with is the transaction of a pending record, its messages and its rows. All are inserted only where they are absent.
 func (r Restorer) with(record storage.Record, b begun, fence *storage.Fence) storage.Commit {
 	now := r.Now().UTC().Truncate(time.Millisecond)
-	return storage.Commit{
-		Record: record, Fence: fence,
-		Messages: []storage.Message{{
-			ID: record.OperationID.Message(1), Index: 1, OperationID: record.OperationID, RecordKey: record.Key, Tenant: record.Tenant,
-			Topic: b.topic, Payload: b.payload, State: storage.MessagePending, Revision: record.Revision, CreatedAt: record.CreatedAt,
-			OpenSince: record.CreatedAt, NextAttemptAt: now, SweepAt: now.Add(sweepGrace), RedrivenAt: now, Retention: record.Retention, Expiry: record.Expiry,
-			SchemaVersion: storage.SchemaVersion,
-		}},
-		Now: now, Writes: b.writes, Token: string(record.Revision),
-	}
+	return storage.Commit{Record: record, Fence: fence, Messages: b.chain(record, now), Now: now, Writes: b.writes, Token: string(record.Revision)}
 }
 
 // sendMax is how often the transaction is sent, always the same bytes under the same token.

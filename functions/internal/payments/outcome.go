@@ -67,7 +67,7 @@ func (r Restorer) refused(ctx context.Context, c storage.Commit, told Told, err 
 	case errors.As(err, &record) && record.Existing != nil:
 		return r.there(ctx, c.Record.OperationID, *record.Existing, told)
 	case errors.As(err, new(*storage.MessageConflictError)):
-		return "", &ByHandError{CodePartlyThere, "its message is there without its record: inspect it"}
+		return "", &ByHandError{CodePartlyThere, "one of its messages is there, without its record or since it was looked for: inspect it"}
 	case errors.As(err, &write) && len(write.Unjudged) == 0 && !write.OwnUnjudged:
 		return "", refusedBy(c.Writes, write.Indexes)
 	}

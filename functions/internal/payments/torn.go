@@ -29,8 +29,14 @@ func (r Restorer) fromRecord(ctx context.Context, stored storage.Record, objects
 	if err != nil {
 		return storage.Commit{}, err
 	}
-	if err := b.judge(stored.OperationID, objects, told); err != nil {
+	lost, err := b.judge(stored.OperationID, objects, told)
+	if err != nil {
 		return storage.Commit{}, err
+	}
+	if lost.Released {
+		if b.steps, err = stepsToRelease(b.payload, lost.First.ID); err != nil {
+			return storage.Commit{}, err
+		}
 	}
 	if loaded.Revision, err = r.Mint.Revision(); err != nil {
 		return storage.Commit{}, err
@@ -53,30 +59,30 @@ func (r Restorer) accepted(ctx context.Context, stored storage.Record) (loaded s
 
 // judge refuses what must not be made whole by what the provider shows. Money that has not moved moves only where that is asked for: where
 // the provider has nothing, and where a payout was only screened.
-func (b begun) judge(operation idem.OperationID, objects []Shown, told Told) error {
+func (b begun) judge(operation idem.OperationID, objects []Shown, told Told) (Lost, error) {
 	if b.view.Payout != nil {
 		if err := told.ofAccount(b.view.Payout.From); err != nil {
-			return err
+			return Lost{}, err
 		}
 	}
 	if len(objects) == 0 {
 		if told.Finish {
-			return nil
+			return Lost{}, nil
 		}
-		return &ByHandError{CodeNothingMade, "it was accepted, and the provider has nothing of it: made again it is executed now (--finish)"}
+		return Lost{}, &ByHandError{CodeNothingMade, "it was accepted, and the provider has nothing of it: made again it is executed now (--finish)"}
 	}
 	lost, err := Made(objects)
 	if err != nil {
-		return err
+		return Lost{}, err
 	}
 	same, err := b.made(lost)
 	switch {
 	case err != nil:
-		return err
+		return Lost{}, err
 	case !same || lost.Operation != operation:
-		return &ByHandError{CodeDiffersFromSelf, "what the provider made is not what its 202 says: ask the provider which is true"}
+		return Lost{}, &ByHandError{CodeDiffersFromSelf, "what the provider made is not what its 202 says: ask the provider which is true"}
 	}
-	return wantsFinish(lost, objects, told)
+	return lost, told.admits(lost, objects)
 }
 
 // made says whether the provider's first object is what the operation asks it for.
