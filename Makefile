@@ -19,16 +19,16 @@ help: ## list the targets
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
 
-run: stack ## bring the stack up, tell its story, serve the operator's console, follow the logs (Ctrl-C leaves the stack up): [RAW=1]
+run: stack ## start the stack, send example requests, serve the operator's console, follow the logs (Ctrl-C leaves the stack running): [RAW=1]
 	@$(STACK) run $(if $(RAW),--raw)
 
-up: stack ## bring the stack up, or up to date; variables in .local/run.env
+up: stack ## start the stack, or update it; variables in .local/run.env
 	@$(STACK) up
 
 down: stack ## stop the stack
 	@$(STACK) down
 
-status: stack ## show what runs
+status: stack ## show which parts of the stack run
 	@$(STACK) status
 
 logs: stack ## follow the functions' logs, one short line each: [RAW=1 for the JSON lines]
@@ -40,13 +40,13 @@ invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 	@$(STACK) build --arch $(ARCH)
 
-test: stack ## everything that proves the project: lint, unit, store, race and infra tests, the protocol explored, end-to-end tests on each emulator
+test: stack ## run every check: lint, unit, store, race and infra tests, the protocol explored, end-to-end tests on each emulator
 	@$(STACK) test
 
-test-fast: stack ## what to run while one writes: gofmt, vet, the tests of the library and the functions without the long ones
+test-fast: stack ## the checks to run while you edit: gofmt, vet, the tests of the library and the functions without the long ones
 	@$(STACK) test fast
 
-test-whole: stack ## everything on everything, for nights and releases: about two hours
+test-whole: stack ## every check everywhere, for nightly runs and releases: about two hours
 	@$(STACK) test --whole
 
 test-unit: stack ## unit and store tests of every module but infra, the store's on dynoxide and DynamoDB Local

@@ -103,8 +103,8 @@ func (x *execution) stored(ctx context.Context, say protocol.Say, result *Result
 }
 
 var (
-	errLockLost  = fmt.Errorf("%w: the handler lost its optimistic lock each time", storage.ErrContention)
-	errUndecided = errors.New("idem: what became of the request is not known")
+	errLockLost  = fmt.Errorf("%w: each try of the handler lost its optimistic lock", storage.ErrContention)
+	errUndecided = errors.New("idem: the outcome of the request is not known")
 )
 
 // failure is the error of a request that has no answer.

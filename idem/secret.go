@@ -22,7 +22,7 @@ const (
 
 // ErrScopeSecret: the store's records are named under another Config.ScopeSecret, or under none. Under this one every key
 // would be new and every retry would execute again, so nothing is looked up by a key, and nothing is executed.
-var ErrScopeSecret = errors.New("idem: Config.ScopeSecret is not the one that the store's records are named under")
+var ErrScopeSecret = errors.New("idem: Config.ScopeSecret is not the secret that the store's records were named with")
 
 // agreement is whether the store's records are named under the engine's secret.
 type agreement struct {
@@ -75,7 +75,7 @@ func (e *Engine) agree(ctx context.Context, keep string) error {
 	kept, err := e.store.ScopeMark(ctx, keep)
 	switch {
 	case err != nil:
-		return unavailable(fmt.Errorf("idem: which secret the records are named under: %w", err))
+		return unavailable(fmt.Errorf("idem: read which secret the records were named with: %w", err))
 	case kept == "" && keep == "": // there is no record yet
 		return nil
 	case kept != markOf(e.cfg.ScopeSecret):

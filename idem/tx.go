@@ -68,7 +68,7 @@ const writesMax = 80
 
 func (tx *Tx) validate(kind Kind, resp Response) error {
 	if n := len(tx.writes) + len(tx.messages); n > writesMax {
-		return fmt.Errorf("idem: a transaction of %d writes and messages, at most %d fit", n, writesMax)
+		return fmt.Errorf("idem: the transaction has %d writes and messages, at most %d fit", n, writesMax)
 	}
 	for i, w := range tx.writes {
 		if w == nil {
@@ -82,7 +82,7 @@ func (tx *Tx) validate(kind Kind, resp Response) error {
 		return errors.New("idem: a wrapped operation has no transaction: its handler writes for itself")
 	}
 	if kind == KindDeferred && len(tx.messages) > 1 {
-		return fmt.Errorf("idem: a deferred operation sent %d messages; it sends one, and its settle may send the next", len(tx.messages))
+		return fmt.Errorf("idem: a deferred operation sent %d messages: it may send one, and Settle may send the next", len(tx.messages))
 	}
 	if resp.Status < 200 || resp.Status > 599 {
 		return fmt.Errorf("idem: a handler answered with status %d", resp.Status)

@@ -137,7 +137,7 @@ func (e event) asked(now time.Time, grace time.Duration) (drift.Window, error) {
 	}
 	length, err := time.ParseDuration(e.Window)
 	if err != nil || length <= 0 || !e.From.IsZero() {
-		return w, fmt.Errorf("event: window = %q: must be a duration above 0, and stand without from", e.Window)
+		return w, fmt.Errorf("event: window = %q: must be a duration above 0, and must not be given together with from", e.Window)
 	}
 	if w.To.IsZero() {
 		w.To = now.Add(-grace)

@@ -28,7 +28,7 @@ func SQS(handle func(ctx context.Context, message events.SQSMessage) error, cfg 
 		messages := make([]events.SQSMessage, len(records))
 		for i, raw := range records {
 			if err := json.Unmarshal(raw, &messages[i]); err != nil || messages[i].MessageId == "" {
-				return nil, fmt.Errorf("%w: record %d is no queue message", ErrEvent, i)
+				return nil, fmt.Errorf("%w: record %d is not a queue message", ErrEvent, i)
 			}
 		}
 		fifo := strings.HasSuffix(messages[0].EventSourceARN, ".fifo")
@@ -79,7 +79,7 @@ func sequenceNumbers(records []json.RawMessage) ([]string, error) {
 			DynamoDB struct{ SequenceNumber string } `json:"dynamodb"`
 		}
 		if err := json.Unmarshal(raw, &record); err != nil || record.DynamoDB.SequenceNumber == "" {
-			return nil, fmt.Errorf("%w: record %d is no stream record", ErrEvent, i)
+			return nil, fmt.Errorf("%w: record %d is not a stream record", ErrEvent, i)
 		}
 		places[i] = record.DynamoDB.SequenceNumber
 	}

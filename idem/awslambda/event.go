@@ -124,7 +124,7 @@ func (e *httpEvent) request(ctx context.Context) (*http.Request, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "/", nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the method is not one", ErrEvent)
+		return nil, fmt.Errorf("%w: the method is not an HTTP method", ErrEvent)
 	}
 	r.URL = e.url()
 	r.RequestURI = r.URL.RequestURI()

@@ -25,7 +25,7 @@ func Inserted(handle func(ctx context.Context, item map[string]types.AttributeVa
 }
 
 // ErrImage is returned for a record without an image, or with one that no item can have.
-var ErrImage = errors.New("awslambda: no valid image")
+var ErrImage = errors.New("awslambda: invalid stream image")
 
 // imageDepthMax is DynamoDB's bound on nesting.
 const imageDepthMax = 32
@@ -38,7 +38,7 @@ func Image(record events.DynamoDBEventRecord) (map[string]types.AttributeValue, 
 		image = record.Change.OldImage
 	}
 	if len(image) == 0 {
-		return nil, fmt.Errorf("%w: is the stream's view type NEW_IMAGE?", ErrImage)
+		return nil, fmt.Errorf("%w: the record has no image: the stream's view type must be NEW_IMAGE", ErrImage)
 	}
 	return item(image, 0)
 }

@@ -75,7 +75,7 @@ func (s Selection) Validate() error {
 		return fmt.Errorf("canonical: Selection.Path is %q, want one of its constants", s.Path)
 	}
 	if s.Path == PathWhole && len(s.IgnorePath) > 0 {
-		return fmt.Errorf("canonical: Selection.IgnorePath is %q, which needs another Path than the whole one", s.IgnorePath)
+		return fmt.Errorf("canonical: Selection.IgnorePath is %q, which needs a Selection.Path other than the whole path", s.IgnorePath)
 	}
 	for _, name := range s.IgnoreQuery {
 		if name == "" || name == "*" || strings.Contains(strings.TrimSuffix(name, "*"), "*") {
@@ -118,7 +118,7 @@ func addSorted(v url.Values, name string, values []string) {
 func ParseSelection(text string) (Selection, error) {
 	v, err := url.ParseQuery(text)
 	if err != nil {
-		return Selection{}, fmt.Errorf("%w: %q is no text of one", ErrSelection, text)
+		return Selection{}, fmt.Errorf("%w: %q is not the text of a selection", ErrSelection, text)
 	}
 	s := Selection{
 		Path: PathRule(v.Get(selectPath)), IgnorePath: v[ignorePath], IgnoreQuery: v[ignoreQuery],

@@ -39,7 +39,7 @@ func replayable(req *http.Request, bytesMax int64) (payload, error) {
 	case int64(len(raw)) > bytesMax:
 		return payload{}, &BodyError{BytesMax: bytesMax}
 	case req.ContentLength > 0 && int64(len(raw)) != req.ContentLength:
-		return payload{}, &BodyError{Cause: fmt.Errorf("it has %d bytes, the request says %d", len(raw), req.ContentLength)}
+		return payload{}, &BodyError{Cause: fmt.Errorf("it has %d bytes, but the request's ContentLength is %d", len(raw), req.ContentLength)}
 	case len(raw) == 0:
 		return payload{}, nil
 	}

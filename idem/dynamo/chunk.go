@@ -56,7 +56,7 @@ func (s *Store) chunkItems(r storage.Record, body encodedBody) []item {
 // LoadResponse implements storage.Store.
 func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
 	if r.Sealed {
-		return r, fmt.Errorf("dynamo: load response %s: it is sealed, and only package seal opens it", r.Key)
+		return r, fmt.Errorf("dynamo: load response %s: it is encrypted: read it through a seal.Store", r.Key)
 	}
 	if r.Chunks == 0 {
 		return r, nil

@@ -19,7 +19,7 @@ type condition struct {
 // fencedMessage demands of the stored message what the fence says: one of its alternatives, and that it is not dead besides.
 func fencedMessage(f storage.MessageFence) (condition, error) {
 	if f.Empty() {
-		return condition{}, errors.New("a message's fence that admits nothing: it has no revision and no states, and is not open")
+		return condition{}, errors.New("the message's fence matches nothing: it has no revision and no states, and is not open")
 	}
 	e := newExpression()
 	w := &writer{item: item{}}

@@ -76,10 +76,10 @@ var demands sync.Map
 func fenced(key storage.RecordKey, f storage.Fence) (condition, error) {
 	s := shapeOf(f)
 	if !s.seen && s.states == 0 && !s.free {
-		return condition{}, errors.New("a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
+		return condition{}, errors.New("the fence matches nothing: it has no revision, no states and no FreeAt, or no operation id")
 	}
 	if s.states > len(stateNames) {
-		return condition{}, errors.New("a fence that admits more states than there are")
+		return condition{}, errors.New("the fence has more states than there are")
 	}
 	w := writer{item: make(item, 12)}
 	w.fence(s, key, f)
@@ -91,7 +91,7 @@ func fenced(key storage.RecordKey, f storage.Fence) (condition, error) {
 // absence: an update would make a row of that part alone.
 func fencedStored(key storage.RecordKey, f storage.Fence) (condition, error) {
 	if f.AdmitsAbsence() {
-		return condition{}, errors.New("a fence that admits absence, for a change of what is there")
+		return condition{}, errors.New("the fence allows a missing row, but the change needs an existing one")
 	}
 	c, err := fenced(key, f)
 	if err == nil {

@@ -48,7 +48,7 @@ func (s *Store) SetRefuseBefore(ctx context.Context, at time.Time) (time.Time, e
 	w.instant(schema.RefuseBefore, at)
 	earlier := e.name(schema.RefuseBefore) + " < " + e.value(w.item[schema.RefuseBefore])
 	condition := condition{e, new(either(e.absent(schema.RefuseBefore), earlier))}
-	kept, lost := at, errors.New("there is a later one")
+	kept, lost := at, errors.New("a later one is already set")
 	err := s.updateItem(ctx, "set refuse before", s.cfg.IdempotencyTable, lossRow(), e.assign([]string{schema.RefuseBefore}, w.item), condition,
 		func(stored item) error {
 			var err error

@@ -33,7 +33,7 @@ func (s *Store) ScopeMark(ctx context.Context, keep string) (string, error) {
 }
 
 // errKept says that somebody else was first.
-var errKept = errors.New("a mark is kept already")
+var errKept = errors.New("a mark is already stored")
 
 // markIn reads the mark; "" where there is no row. A row without one is an error: nothing is known then.
 func markIn(it item) (string, error) {

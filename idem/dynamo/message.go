@@ -53,7 +53,7 @@ func (s *Store) PatchMessage(ctx context.Context, end storage.MessageEnd, fence 
 func (s *Store) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
 	doing := "postpone message " + string(id)
 	if at.IsZero() {
-		return fmt.Errorf("dynamo: %s: to no time", doing)
+		return fmt.Errorf("dynamo: %s: the time must not be zero", doing)
 	}
 	w := &writer{item: item{}}
 	w.instant(schema.QueueAt, at)

@@ -110,7 +110,7 @@ func (in listing) parseCursor(cursor string) (item, error) {
 	at, id, ok := strings.Cut(string(raw), " ")
 	ms, numberErr := strconv.ParseInt(at, 10, 64)
 	if err != nil || numberErr != nil || !ok || id == "" {
-		return nil, errors.New("a cursor that no page returned")
+		return nil, errors.New("the cursor was not returned with a page")
 	}
 	return item{
 		schema.Queue:   stringValue(in.partition),

@@ -46,7 +46,7 @@ func (s *Store) CheckShards(ctx context.Context) error {
 }
 
 // errRaised says that the row has as high a number: another process has raised it meanwhile.
-var errRaised = errors.New("it is as high already")
+var errRaised = errors.New("the stored number is already as high")
 
 // compareShards says whether the row's number must be raised.
 func (s *Store) compareShards(it item) (raise bool, err error) {

@@ -27,7 +27,7 @@ func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence
 // Postpone implements storage.Store: one conditional UpdateItem, which moves the record within the index.
 func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	if r.LookAt.IsZero() {
-		return fmt.Errorf("dynamo: postpone %s: to no time", r.Key)
+		return fmt.Errorf("dynamo: postpone %s: the time must not be zero", r.Key)
 	}
 	w := &writer{item: item{}}
 	w.lookAt(r)

@@ -47,7 +47,7 @@ func (c *call) writes(o *dynamodb.Options) {
 }
 
 // errLate is what becomes of a request that would leave too late.
-var errLate = fmt.Errorf("dynamo: the call's deadline was over before it left: %w", context.DeadlineExceeded)
+var errLate = fmt.Errorf("dynamo: the call was not sent, because its deadline had passed: %w", context.DeadlineExceeded)
 
 // gate is the last to see a request, when it is signed, and holds it back where its deadline is over. A process that was
 // frozen on the way (a container, a virtual machine) may go on much later, when what the request is about has expired and

@@ -69,7 +69,7 @@ func declared(writes []storage.Write) error {
 		means, has := rejects || failure.Retries(), conditionOf(n.item) != ""
 		switch {
 		case len(n.failures) > 1:
-			return fmt.Errorf("write %d has %d failures, a condition means one thing", i, len(n.failures))
+			return fmt.Errorf("write %d has %d failures: give it one of idem.Reject and idem.Retry", i, len(n.failures))
 		case has && !means:
 			return fmt.Errorf("write %d has a condition and does not say what its failure means: give it idem.Reject or idem.Retry", i)
 		case means && !has:

@@ -61,7 +61,7 @@ const (
 	roundsLast = 3
 )
 
-var errNoSuchCall = errors.New("there was no such call: the calls of the application differ from run to run")
+var errNoSuchCall = errors.New("the call to interrupt was not made: the application's calls differ from run to run")
 
 // run is one request, and a crash. Runs with different seeds draw different ids, at different times.
 func (a App) run(ctx context.Context, at crash, seed uint64) (*end, error) {

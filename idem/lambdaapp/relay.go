@@ -52,7 +52,7 @@ func (r relay) pass(ctx context.Context, records []events.DynamoDBEventRecord) [
 	return failed
 }
 
-var errImage = errors.New("lambdaapp: relay: the image is no message's")
+var errImage = errors.New("lambdaapp: relay: the stream image is not a message")
 
 // wakeUp is what a record asks for, if it shows a message born pending. The mapping's filter says so too; not everywhere.
 func wakeUp(record events.DynamoDBEventRecord) (w sqsqueue.WakeUp, born bool, err error) {

@@ -12,7 +12,7 @@ type Run struct {
 	Shards []int `json:"shards"`
 }
 
-var errNoShard = errors.New("event: shards = []: must name a shard, or be absent for all")
+var errNoShard = errors.New("event: shards = []: must name a shard; leave it out for all shards")
 
 // Check refuses an event that names no shard, although it names them.
 func (r Run) Check() error {

@@ -49,7 +49,7 @@ func (s *Store) judgeRecord(key storage.RecordKey, fence storage.Fence) error {
 // hasAlternative refuses a fence that admits nothing.
 func hasAlternative(f storage.Fence) error {
 	if f.FreeAt.IsZero() && (f.OperationID == "" || f.Revision == "" && len(f.States) == 0) {
-		return errors.New("memstore: a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
+		return errors.New("memstore: the fence matches nothing: it has no revision, no states and no FreeAt, or no operation id")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (t touchRecord) id() string { return "record " + string(t.Key) }
 
 func (t touchRecord) validate(*Store) error {
 	if t.Fence.AdmitsAbsence() {
-		return errors.New("memstore: a fence that admits absence, for a change of what is there")
+		return errors.New("memstore: the fence allows a missing row, but the change needs an existing one")
 	}
 	return hasAlternative(t.Fence)
 }
@@ -162,7 +162,7 @@ func (s *Store) judgeMessage(id storage.MessageID, fence storage.MessageFence) e
 // admitsSome refuses a fence that admits nothing.
 func admitsSome(f storage.MessageFence) error {
 	if f.Empty() {
-		return errors.New("memstore: a message's fence that admits nothing: it has no revision and no states, and is not open")
+		return errors.New("memstore: the message's fence matches nothing: it has no revision and no states, and is not open")
 	}
 	return nil
 }

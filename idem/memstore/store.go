@@ -119,7 +119,7 @@ func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Rec
 	return r, nil
 }
 
-var errSealed = errors.New("memstore: the response is sealed, and only package seal opens it")
+var errSealed = errors.New("memstore: the response is encrypted: read it through a seal.Store")
 
 // Insert implements storage.Store.
 func (s *Store) Insert(ctx context.Context, r storage.Record, now time.Time) error {
@@ -144,7 +144,7 @@ func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence
 // Postpone implements storage.Store.
 func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	if r.LookAt.IsZero() {
-		return errors.New("memstore: a record is postponed to no time")
+		return errors.New("memstore: postpone a record: the time must not be zero")
 	}
 	return s.write(ctx, touchRecord{Key: r.Key, Fence: copyFence(fence), change: func(stored *storage.Record) { stored.LookAt = r.LookAt }})
 }

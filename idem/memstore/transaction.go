@@ -20,7 +20,7 @@ const (
 )
 
 // errTokenReused is DynamoDB's IdempotentParameterMismatch.
-var errTokenReused = errors.New("memstore: a client request token came back with another content")
+var errTokenReused = errors.New("memstore: a client request token was used again with other content")
 
 // sent is a transaction that happened. Tokens are forgotten when they come back too late, not before: a store in memory
 // does not live long.
@@ -81,7 +81,7 @@ func (s *Store) prepare(items []item, writes []storage.Write, token string) (fun
 	}
 	items = append(items, rows...)
 	if len(items) > itemsMax {
-		return nil, fmt.Errorf("memstore: a transaction of %d items, at most %d fit", len(items), itemsMax)
+		return nil, fmt.Errorf("memstore: the transaction has %d items, at most %d fit", len(items), itemsMax)
 	}
 	if token == "" || len(token) > tokenBytesMax {
 		return nil, fmt.Errorf("memstore: a client request token of %d characters, want 1 to %d", len(token), tokenBytesMax)

@@ -66,7 +66,7 @@ func (c *call) record(h http.Handler) idem.Handler {
 	}
 }
 
-var errNoAnswer = errors.New("middleware: the wrapped handler ran out of time without an answer")
+var errNoAnswer = errors.New("middleware: the wrapped handler ran out of time before it answered")
 
 // recordedBytesMax is above the largest response that an engine stores, so that what was cut off here is always too large
 // there, and takes the way of all responses that are.

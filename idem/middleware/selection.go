@@ -73,12 +73,12 @@ func (e *endpoint) path(r *http.Request, in *canonical.Input) error {
 	}
 	in.Wildcards = wildcardValues(r, names)
 	if e.selection.Path == canonical.PathWildcards && in.Wildcards == nil {
-		return errors.New("middleware: the request has no pattern of http.ServeMux that names all that varies: give Route.PathParams")
+		return errors.New("middleware: the request has no http.ServeMux pattern that names every variable part of the path: set Route.PathParams")
 	}
 	if e.selection.Path == canonical.PathWildcards && e.wildcards == nil {
 		var missing string
 		if in.Selection.IgnorePath, missing = positions(names, e.route.IgnorePath); missing != "" {
-			return fmt.Errorf("middleware: Route.IgnorePath names %q, which the pattern has not", missing)
+			return fmt.Errorf("middleware: Route.IgnorePath names %q, which is not in the pattern", missing)
 		}
 	}
 	if e.route.PathParams == nil {

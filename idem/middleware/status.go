@@ -36,7 +36,7 @@ const codeOperationNotFound = "operation_not_found"
 const retryStatus = time.Second
 
 // errChain: a record waits for a message that is not there.
-var errChain = errors.New("middleware: the operation waits for a message that is not there")
+var errChain = errors.New("middleware: the operation waits for a message that does not exist")
 
 // Status returns the endpoint of an operation's status, which the Location of a 202 names: for GET at
 // Config.OperationsPath, with the operation's id as the last segment of the path. It authenticates, and answers 200 with

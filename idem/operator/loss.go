@@ -14,7 +14,7 @@ type Loss struct {
 }
 
 // ErrNotLater: a later instant than the one that was asked for stands already. Nothing was changed.
-var ErrNotLater = errors.New("operator: refuse-before moves to a later instant only")
+var ErrNotLater = errors.New("operator: refuse-before can only move to a later instant")
 
 // lossAheadMax is how far ahead an instant may be set: nothing moves it back, and until then nothing at all would execute.
 const lossAheadMax = 5 * time.Minute
@@ -53,7 +53,7 @@ func (d *Desk) settable(ctx context.Context, at time.Time) error {
 	}
 	loss, err := d.Loss(ctx)
 	if err == nil && at.Before(loss.RefuseBefore) {
-		err = fmt.Errorf("%w: %s stands", ErrNotLater, loss.RefuseBefore.Format(time.RFC3339Nano))
+		err = fmt.Errorf("%w: it is already set to %s", ErrNotLater, loss.RefuseBefore.Format(time.RFC3339Nano))
 	}
 	return err
 }

@@ -179,7 +179,7 @@ func (x *delivery) drive(ctx context.Context, in protocol.Input) (protocol.Say, 
 	}
 }
 
-var errKeeping = errors.New("outbox: the caller's time is over, and the provider's answer is still being kept")
+var errKeeping = errors.New("outbox: the caller's deadline has passed while the provider's answer is still being stored")
 
 // keepOn goes on from the action while its caller is answered: the delivery is the goroutine's from here on.
 func (x *delivery) keepOn(ctx context.Context, a protocol.Action) error {
@@ -340,7 +340,7 @@ func (x *delivery) left(ctx context.Context) bool {
 	return x.now().Sub(x.given) >= x.cfg.KeepMax
 }
 
-var errSealed = errors.New("outbox: the message can't be opened here")
+var errSealed = errors.New("outbox: the message can't be decrypted here")
 
 // tooLate says why nothing was sent, where nothing else does.
 func (x *delivery) tooLate() {
@@ -367,7 +367,7 @@ func (x *delivery) trouble(s protocol.Say) error {
 	case s.Code != protocol.Unavailable:
 		return nil
 	case x.cause == nil || errors.As(x.cause, &conflict):
-		return fmt.Errorf("outbox: others kept changing the message: %w", storage.ErrContention)
+		return fmt.Errorf("outbox: other executions kept changing the message: %w", storage.ErrContention)
 	}
 	if x.machine.At.W.MsgAs == protocol.Postpone {
 		return fmt.Errorf("outbox: postpone: %w", x.cause)

@@ -24,7 +24,7 @@ const retryAfterMax = 24 * time.Hour
 func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	timeout := min(x.cfg.CallTimeout, translation.TimeOf(a.Until).Sub(x.now()))
 	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
-		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: too little is left of the lease, or of the time, to call within it")}
+		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: not called: too little is left of the lease, or before the deadline")}
 	} else {
 		x.outcome = x.callTopic(ctx, timeout)
 	}
@@ -88,7 +88,7 @@ func evidenced(finding Finding) error {
 		return nil
 	}
 	if ok {
-		return fmt.Errorf("outbox: probe found a %T, which is no evidence", found.Outcome)
+		return fmt.Errorf("outbox: probe found a %T, which is not evidence", found.Outcome)
 	}
 	return fmt.Errorf("outbox: probe answered with a %T", finding)
 }
@@ -154,13 +154,13 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 	m := x.row
 	switch _, known := x.topics.byName[next.Topic]; {
 	case m.Detached:
-		return errors.New("outbox: a message whose operation is complete without it has no chain to continue")
+		return errors.New("outbox: the operation is already complete, so its settle can't send a next message")
 	case !known:
 		return &TopicError{next.Topic}
 	case m.Index >= ChainMax:
 		return fmt.Errorf("outbox: a chain of more than %d messages", ChainMax)
 	case asked == protocol.AskNotExecuted && (m.Index == 1 || m.Undoes):
-		return fmt.Errorf("outbox: settle of %s sends a message although nothing was executed, and nothing is there to undo", m.Topic)
+		return fmt.Errorf("outbox: settle of %s sends a message, but nothing was executed and there is nothing to compensate", m.Topic)
 	}
 	return nil
 }

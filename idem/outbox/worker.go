@@ -67,7 +67,7 @@ func (w *Worker) Unreadable(ctx context.Context, err error) bool { return w.unkn
 // Errors: as with [Runner.ReconcileMessage], and one for an outcome that is no evidence.
 func (w *Worker) Settle(ctx context.Context, id idem.MessageID, o Outcome) (Decision, error) {
 	if !definite(o) {
-		return DecisionNone, fmt.Errorf("outbox: a %T is no evidence", o)
+		return DecisionNone, fmt.Errorf("outbox: a %T is not evidence", o)
 	}
 	x, err := w.newDelivery(protocol.Tidings, id)
 	if err != nil {

@@ -130,7 +130,7 @@ func keyOf(b []byte) (id uint32, err error) {
 	case !sealed(b):
 		return 0, ErrNotAuthentic
 	case b[len(mark)] != version:
-		return 0, fmt.Errorf("seal: an envelope of version %d", b[len(mark)])
+		return 0, fmt.Errorf("seal: the envelope has version %d, which this release does not know", b[len(mark)])
 	case b[len(mark)+1] == erased:
 		return 0, fmt.Errorf("%w before this was stored", storage.ErrErased)
 	}

@@ -43,7 +43,7 @@ type Wrapper interface {
 }
 
 // ErrNotAuthentic: what is stored is not what was sealed for this place. It was damaged, or put there by somebody else.
-var ErrNotAuthentic = errors.New("seal: not what was sealed for this place")
+var ErrNotAuthentic = errors.New("seal: the ciphertext was changed, or belongs to another row")
 
 // NotSealedError: what is stored lies in the open, where its row says that it is sealed or where Config.SealedOnly takes
 // nothing else. It is an [ErrNotAuthentic].

@@ -20,7 +20,7 @@ func pack(r storage.Response) []byte {
 	return append(b, r.Body...)
 }
 
-var errPacked = errors.New("seal: a sealed response that can't be read")
+var errPacked = errors.New("seal: the encrypted response is malformed")
 
 // unpack undoes pack. What it reads is authentic, so an error is another release's doing.
 func unpack(status int, b []byte) (storage.Response, error) {

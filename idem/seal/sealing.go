@@ -24,8 +24,8 @@ func (s *Store) sealing(tenant string, happened bool) *sealing {
 }
 
 var (
-	errNoTenant = errors.New("seal: nothing can be sealed for nobody: the tenant is not given")
-	errNoTopic  = errors.New("seal: evidence can't be sealed for no topic: the message's topic is not given")
+	errNoTenant = errors.New("seal: the tenant must be given: it selects the key")
+	errNoTopic  = errors.New("seal: the message's topic must be given: its evidence is bound to it")
 )
 
 // current fetches the key; without an id it is an erased one's.

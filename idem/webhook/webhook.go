@@ -21,11 +21,11 @@ var ErrSignature = errors.New("webhook: the signature is not valid")
 // The ways in which a signature is not valid.
 var (
 	// ErrMissing: there is none, or there are several headers.
-	ErrMissing = fmt.Errorf("%w: not exactly one header", ErrSignature)
+	ErrMissing = fmt.Errorf("%w: the request must have the signature header exactly once", ErrSignature)
 	// ErrMalformed: the header can't be read, or is out of bounds.
 	ErrMalformed = fmt.Errorf("%w: malformed header", ErrSignature)
 	// ErrForged: no secret has made it for this body.
-	ErrForged = fmt.Errorf("%w: made by no secret for this body", ErrSignature)
+	ErrForged = fmt.Errorf("%w: no secret of the receiver made it for this body", ErrSignature)
 	// ErrStale: it was made too long ago, or in the future.
 	ErrStale = fmt.Errorf("%w: out of time", ErrSignature)
 )

@@ -16,14 +16,14 @@ import (
 
 // accounts are the commands about accounts.
 type accounts struct {
-	Collect collect        `cmd:"" help:"Make an account collect: transfers to it wait, and are folded into its balance. This can't be undone."`
-	Compare compareAccount `cmd:"" help:"After a loss of data: compare what was folded into an account's balance with its transfers, and have it folded again."`
+	Collect collect        `cmd:"" help:"Make an account a collecting account: transfers to it wait, and are added to its balance in batches. This can't be undone."`
+	Compare compareAccount `cmd:"" help:"After a loss of data: compare an account's balance with the transfers that were folded into it, and resume folding."`
 }
 
 type collect struct {
 	Account    string `arg:"" help:"Id of the account."`
-	Tenant     string `required:"" help:"Whose it is."`
-	Partitions int    `required:"" help:"Over how many partitions what waits is spread: the most transfers a second, divided by 500. It may be raised later, and never lowered."`
+	Tenant     string `required:"" help:"The tenant that owns it."`
+	Partitions int    `required:"" help:"Number of partitions for waiting transfers: the most transfers a second, divided by 500. It can be raised later, but never lowered."`
 	idemctl.Reasoned
 }
 

@@ -17,7 +17,7 @@ import (
 // compareAccount lets a collecting account be folded again after a loss of data. A restored table may hold a part of a fold.
 type compareAccount struct {
 	Account string `arg:"" help:"Id of the account."`
-	Tenant  string `required:"" help:"Whose it is."`
+	Tenant  string `required:"" help:"The tenant that owns it."`
 	Correct bool   `help:"Where the two differ, correct the balance by the difference."`
 	idemctl.Reasoned
 }
@@ -51,7 +51,7 @@ func (c *compareAccount) Run(d *idemctl.Desk) error {
 	case found == nil || !found.Collects():
 		return operator.ErrNotFound
 	case lost.IsZero():
-		return fmt.Errorf("%w: no loss of data was declared (idemctl refuse-before set)", operator.ErrRefused)
+		return fmt.Errorf("%w: no loss of data was declared: declare it with idemctl refuse-before set", operator.ErrRefused)
 	case !lost.After(found.ComparedTo):
 		return d.Show(comparison{Account: c.Account, Tenant: c.Tenant, Folded: found.Folded},
 			"folding is not held: the account was compared after the last loss of data, or collects since then")

@@ -36,7 +36,7 @@ func keyTable(ctx context.Context) (apikey.Table, error) {
 }
 
 type createKey struct {
-	Tenant  string         `required:"" help:"Whose it is."`
+	Tenant  string         `required:"" help:"The tenant that owns it."`
 	Name    string         `required:"" help:"The name that the tenant knows it by."`
 	Scopes  []apikey.Scope `help:"What the key may be used for, separated by commas. Default: everything."`
 	Expires time.Time      `help:"When it expires, in RFC 3339. Default: never."`
@@ -122,7 +122,7 @@ type revokeKey struct {
 // Validate judges the command line. It does not repeat what may be a key.
 func (r *revokeKey) Validate() error {
 	if !token.IsID(r.ID) {
-		return errors.New("this is no id of a key: list shows them")
+		return errors.New("not the id of a key: apikey list shows the ids")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (r *revokeKey) Run(d *idemctl.Desk) error {
 }
 
 type listKeys struct {
-	Tenant string `help:"Only this tenant's."`
+	Tenant string `help:"List only the keys of this tenant."`
 }
 
 // Run implements the command.

@@ -26,17 +26,17 @@ import (
 
 // missing are the commands about what the provider has and the tables lack, after a loss.
 type missing struct {
-	Restore restoreMissing `cmd:"" help:"Make operations again that only the provider knows of: record, message and row. The worker then settles them by what the provider has."`
+	Restore restoreMissing `cmd:"" help:"Restore the record, message and row of operations that only the provider still has. The worker then settles them by the provider's objects."`
 }
 
 type restoreMissing struct {
-	From        time.Time          `required:"" help:"Compare from this instant on, RFC 3339: that of the restore."`
-	To          time.Time          `required:"" help:"Until this instant, RFC 3339."`
+	From        time.Time          `required:"" help:"Start of the comparison, RFC 3339: the instant that the tables were restored to."`
+	To          time.Time          `required:"" help:"End of the comparison, RFC 3339."`
 	Operation   []idem.OperationID `help:"Only this operation; may be repeated. It may also be one whose record waits for a message that is not there. Default: everything that is missing."`
 	Told        string             `type:"existingfile" help:"File with one JSON object a line: operation_id, tenant, and of payouts account. The log lines idempotency.reserve.created are such lines; others are passed over, and counted where they name an operation."`
-	Tenant      string             `help:"Whose the operations are that the file does not name."`
-	Account     string             `help:"Which account payouts were taken from that the file does not name."`
-	Finish      bool               `help:"Also what moves money that has not moved yet: payouts of which only the screening was made, whether their record is there or not, and records of which the provider has nothing. A payout whose hold was released is never paid out."`
+	Tenant      string             `help:"Tenant of the operations that the file does not name."`
+	Account     string             `help:"Account of the payouts that the file does not name."`
+	Finish      bool               `help:"Also finish what has not moved money yet: payouts that have only a screening, with or without a record, and records of which the provider has nothing. A payout whose hold was released is never paid out."`
 	EndReleased bool               `help:"Also end payouts that were not made and whose hold was released (hold_released): their client is told so, as it would have been. They are never paid out."`
 	idemctl.Reasoned
 }
@@ -45,7 +45,7 @@ type restoreMissing struct {
 func (r *restoreMissing) Validate() error {
 	for _, id := range r.Operation {
 		if _, err := id.RecordKey(); err != nil {
-			return fmt.Errorf("--operation: %q is no operation id", id)
+			return fmt.Errorf("--operation: %q is not an operation id", id)
 		}
 	}
 	if r.Tenant != "" && !tenantForm.MatchString(r.Tenant) {

@@ -160,7 +160,7 @@ func (p *prepareTables) Run(d *idemctl.Desk) error {
 
 type restoreTables struct {
 	To     time.Time `xor:"source" help:"The instant to restore to, RFC 3339, within what point-in-time recovery reaches back."`
-	Backup string    `xor:"source" help:"Instead: the name of backups of the tables that were taken on demand, one of each table."`
+	Backup string    `xor:"source" help:"Name of on-demand backups to restore from instead, one of each table."`
 	Suffix string    `required:"" help:"What the new tables' names end with."`
 	idemctl.Reasoned
 }

@@ -122,5 +122,5 @@ func instantOf(it item, name string) (time.Time, error) {
 			return time.UnixMilli(ms).UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("apikey: attribute %s is no time", name)
+	return time.Time{}, fmt.Errorf("apikey: attribute %s is not a time", name)
 }

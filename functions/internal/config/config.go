@@ -101,7 +101,7 @@ type Provider struct {
 // local stacks and tests have their provider.
 func (p Provider) check() error {
 	if parsed, err := url.Parse(p.URL); err == nil && parsed.Scheme == "http" && !loopback(parsed.Hostname()) {
-		return fmt.Errorf("configuration: PROVIDER_URL = %q: must be https, but for an address of this machine", p.URL)
+		return fmt.Errorf("configuration: PROVIDER_URL = %q: must be https, except for an address of this machine", p.URL)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (q Quota) check() error {
 		{"QUOTA_LOOK_UPS_PER_SECOND", q.LookUpsPerSecond},
 	} {
 		if limit.value < 0 || limit.value > 0 && !q.Limited() {
-			return fmt.Errorf("configuration: %s = %d: must not be negative, and needs QUOTA_TABLE where it is not 0", limit.name, limit.value)
+			return fmt.Errorf("configuration: %s = %d: must not be negative, and needs QUOTA_TABLE unless it is 0", limit.name, limit.value)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ type Store struct {
 func (s *Store) ResponseBytesMax() int { return storage.ResponseBytesMaxOf(s.stored) }
 
 // errNotSaid: without the row, whatever was lost would execute a second time.
-var errNotSaid = errors.New("LOST_RECORDS is set, and nobody has said up to when records are missing: idemctl refuse-before set")
+var errNotSaid = errors.New("LOST_RECORDS is set, but not the instant before which records are missing: set it with idemctl refuse-before set")
 
 // RefuseBefore implements storage.Loss. Where records were lost it is an error that nobody has said up to when.
 func (s *Store) RefuseBefore(ctx context.Context) (time.Time, error) {

@@ -211,7 +211,7 @@ func (j *Job) tell(ctx context.Context) func(Drift) {
 }
 
 func (r Report) unreadableError() error {
-	return fmt.Errorf("drift: %d rows, messages or records are of a release that this one does not know, or are malformed", r.Unreadable)
+	return fmt.Errorf("drift: %d rows, messages or records can't be read: they are malformed, or were written by a newer release", r.Unreadable)
 }
 
 func (j *Job) window(w Window, now time.Time) (Window, error) {

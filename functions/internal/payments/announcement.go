@@ -24,7 +24,7 @@ type event struct {
 // eventTextMax bounds an event's id and its type, which logs show, in bytes.
 const eventTextMax = 255
 
-var errNoEvent = errors.New("payments: the webhook's body is no event")
+var errNoEvent = errors.New("payments: the webhook's body is not an event")
 
 // eventIn reads a webhook. A member that it does not know is the provider's to add.
 func eventIn(body []byte) (event, error) {
@@ -87,7 +87,7 @@ func (e event) outcome() (outbox.Outcome, told, error) {
 		made.Status = &status
 	}
 	if *made.Status != status || about.Key != nil && *about.Key != e.Key {
-		return nil, told{}, errors.New("payments: the object is not what the event says")
+		return nil, told{}, errors.New("payments: the provider's object differs from the event")
 	}
 	return made.outcome(e.Data), told{about.Amount, about.Currency}, nil
 }

@@ -84,7 +84,7 @@ func (a Account) incoming(listed item, rows map[string]item, partition int) (*Tr
 	pk := d.str(attrKey)
 	row, ok := rows[pk]
 	if !ok {
-		return nil, fmt.Errorf("%w: %s is listed, and not there", ErrUnfoldable, pk)
+		return nil, fmt.Errorf("%w: %s is listed, but does not exist", ErrUnfoldable, pk)
 	}
 	transfer, err := decodeTransfer(row)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a Account) incoming(listed item, rows map[string]item, partition int) (*Tr
 		return nil, nil
 	}
 	if pk != transferKey(transfer.Tenant, transfer.ID) {
-		return nil, fmt.Errorf("%w: %s says that it is another row", ErrUnfoldable, pk)
+		return nil, fmt.Errorf("%w: the row %s has the key of another row", ErrUnfoldable, pk)
 	}
 	return transfer, a.admits(*transfer)
 }

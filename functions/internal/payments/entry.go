@@ -86,7 +86,7 @@ func DecodeEntry(it map[string]types.AttributeValue) (Entry, error) {
 		return e, fmt.Errorf("%w of %s", d.err, pk)
 	}
 	if own, ok := EntryKey(e.Kind, e.Tenant, e.ID); !ok || own != pk {
-		return e, fmt.Errorf("payments: %q is no payment, refund or payout", pk)
+		return e, fmt.Errorf("payments: %q is not a payment, refund or payout", pk)
 	}
 	return e, nil
 }

@@ -61,7 +61,7 @@ const (
 var errFoldLate = errors.New("payments: folding is behind")
 
 // errFoldHeld: a restored table may hold a part of a fold, which would create or lose money.
-var errFoldHeld = errors.New("payments: folding is held since data was lost, until idemctl account compare has compared")
+var errFoldHeld = errors.New("payments: folding is stopped because data was lost: run idemctl account compare")
 
 // Run folds what waits, and stops while there is time to answer. One account's trouble does not keep the others from being folded,
 // nor does a transfer that can't be folded. Both are errors, and so is it that a transfer is left that has waited for a quarter of an

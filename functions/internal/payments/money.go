@@ -73,7 +73,7 @@ func agreed(settle func(storage.Message, outbox.Outcome) (outbox.Settlement, err
 			return outbox.Settlement{}, err
 		}
 		if about.contradicts(asked) {
-			return outbox.Settlement{}, fmt.Errorf("payments: the provider tells of %v, %d %s was asked for", about, asked.Amount, asked.Currency)
+			return outbox.Settlement{}, fmt.Errorf("payments: the provider's object has %v, but %d %s was asked for", about, asked.Amount, asked.Currency)
 		}
 		return settle(m, o)
 	}
@@ -93,7 +93,7 @@ func moneyIn(o outbox.Outcome) (about told, err error) {
 		return told{}, nil
 	}
 	if err := json.Unmarshal(evidence, &about); err != nil {
-		return told{}, fmt.Errorf("payments: the provider's object tells of no money that can be read: %w", err)
+		return told{}, fmt.Errorf("payments: the money of the provider's object can't be read: %w", err)
 	}
 	return about, nil
 }

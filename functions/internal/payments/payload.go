@@ -19,7 +19,7 @@ func decodePayload[P payload](raw []byte) (P, error) {
 		return p, fmt.Errorf("payments: malformed payload: %w", err)
 	}
 	if written, known := p.versions(); written != known {
-		return p, fmt.Errorf("payments: %T of version %d, this release knows %d", p, written, known)
+		return p, fmt.Errorf("payments: %T has version %d, this release knows %d", p, written, known)
 	}
 	return p, nil
 }

@@ -109,7 +109,7 @@ func settleRelease(m storage.Message, o outbox.Outcome) (outbox.Settlement, erro
 		s.Response = payoutNotMade().Response()
 		return s, err
 	}
-	return outbox.Settlement{}, fmt.Errorf("payments: a hold is released because of %q, which is not known", r.Because)
+	return outbox.Settlement{}, fmt.Errorf("payments: a hold is released for the unknown reason %q", r.Because)
 }
 
 // following goes on with a message of the topic.
@@ -137,7 +137,7 @@ func ending(o outbox.Outcome) (Status, string, error) {
 	case outbox.NotExecuted:
 		return StatusFailed, "", nil
 	}
-	return "", "", fmt.Errorf("payments: nothing settles by %T", o)
+	return "", "", fmt.Errorf("payments: a %T settles nothing", o)
 }
 
 // settlement answers 201 with the view or with the decline; the answer to what failed is the outbox's own.

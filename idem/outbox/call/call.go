@@ -120,7 +120,7 @@ func (c *Client) Post(ctx context.Context, r Request) outbox.Outcome {
 	return c.read(res, r)
 }
 
-var errEmptyBody = errors.New("call: a request without a body could be sent twice by net/http")
+var errEmptyBody = errors.New("call: the request must have a body: net/http may send a request without one twice")
 
 // newRequest takes net/http's copy of the body away: without it the transport can't send the request again.
 func newRequest(ctx context.Context, r Request) (*http.Request, error) {

@@ -95,7 +95,7 @@ func (c *Consumer) hold(m types.Message) func(context.Context, func(context.Cont
 		removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		if _, err := c.queue.client.DeleteMessage(removing, &sqs.DeleteMessageInput{QueueUrl: &c.queue.wakeUpURL, ReceiptHandle: m.ReceiptHandle}); err != nil {
-			return fmt.Errorf("sqsqueue: it is delivered, but the wake-up is still there: %w", err)
+			return fmt.Errorf("sqsqueue: the message is delivered, but its wake-up could not be deleted: %w", err)
 		}
 		return nil
 	}

@@ -151,7 +151,7 @@ func (r *redriving) letter(ctx context.Context, l letter) Redriven {
 	}
 	_, err = r.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &r.deadURL, ReceiptHandle: &l.receipt})
 	if err != nil {
-		err = fmt.Errorf("sqsqueue: it is done, but the letter is still there: %w", err)
+		err = fmt.Errorf("sqsqueue: the action is done, but the dead letter could not be deleted: %w", err)
 	}
 	return l.redriven(action, err)
 }

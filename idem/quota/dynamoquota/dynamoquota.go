@@ -125,7 +125,7 @@ func inOrder(counters []string, found map[string]map[string]int64) []map[string]
 func read(it item, field string) (int64, error) {
 	value, ok := it[field].(*types.AttributeValueMemberN)
 	if !ok {
-		return 0, fmt.Errorf("dynamoquota: field %s of a counter is no number", field)
+		return 0, fmt.Errorf("dynamoquota: field %s of a counter is not a number", field)
 	}
 	n, err := strconv.ParseInt(value.Value, 10, 64)
 	if err != nil {

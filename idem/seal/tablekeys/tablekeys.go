@@ -91,7 +91,7 @@ func (k *Keys) Open(ctx context.Context, tenant string, id uint32) (seal.Key, er
 	case err != nil:
 		return seal.Key{}, err
 	case stored == nil:
-		return seal.Key{}, errors.New("tablekeys: the tenant has no keys: is it the right table?")
+		return seal.Key{}, errors.New("tablekeys: the tenant has no keys: check the table's name")
 	case id <= stored.erasedThrough:
 		return seal.Key{}, fmt.Errorf("tablekeys: key %d: %w", id, storage.ErrErased)
 	}

@@ -18,7 +18,7 @@ type toolsCommand struct{}
 func (toolsCommand) Run(s call) error { return stack.InstallTools(s.ctx, s.root, s.out) }
 
 type runCommand struct {
-	NoLogs bool `help:"End after the story."`
+	NoLogs bool `help:"End after the example requests."`
 	Raw    bool `help:"Print log lines as they were logged."`
 }
 
@@ -99,7 +99,7 @@ func (c logsCommand) Run(s call) error {
 }
 
 type invokeCommand struct {
-	Function string `required:"" help:"One of the folders of functions/ with a main.go, such as api."`
+	Function string `required:"" help:"Folder of functions/ that has a main.go, such as api."`
 	Event    string `required:"" type:"existingfile" help:"File with the event, as in events/."`
 }
 
@@ -122,8 +122,8 @@ func (c buildCommand) Run(s call) error {
 }
 
 type testCommand struct {
-	Parts []stack.Part `arg:"" optional:"" enum:"fast,lint,unit,race,prove,infra,e2e" help:"Which; all but fast without any."`
-	Whole bool         `help:"Everything on everything: the race detector at full size, each store test on DynamoDB Local, each end-to-end test on both emulators, all runbooks. Hours, for nights and releases."`
+	Parts []stack.Part `arg:"" optional:"" enum:"fast,lint,unit,race,prove,infra,e2e" help:"Parts to run. Default: all but fast."`
+	Whole bool         `help:"Run every check everywhere: the race detector at full size, each store test on DynamoDB Local, each end-to-end test on both emulators, all runbooks. Takes hours: for nightly runs and releases."`
 }
 
 // Run fails where a check does, and with CI=true where one can't run.
@@ -148,7 +148,7 @@ type lintAllCommand struct{}
 func (lintAllCommand) Run(s call) error { return stack.LintAll(s.ctx, s.root, s.out) }
 
 type chaosCommand struct {
-	Seed     int64 `help:"Seed of the plan; 0 draws one."`
+	Seed     int64 `help:"Seed of the plan. 0 draws a random one."`
 	Requests int   `default:"1000" help:"Requests of the plan."`
 	Hasten   bool  `help:"Invoke sweep and reconciler every second once the clients are gone, instead of leaving them to their schedule."`
 }
@@ -162,7 +162,7 @@ func (c chaosCommand) Run(s call) error {
 }
 
 type rehearseCommand struct {
-	Only []string `arg:"" optional:"" help:"Which: destroyed, anew, restore, region; all without any."`
+	Only []string `arg:"" optional:"" help:"Rehearsals to run: destroyed, anew, restore, region. Default: all."`
 }
 
 // Run brings a stack of its own up, rehearses, and takes it down whatever happened. It fails where money moved twice, or where
@@ -231,7 +231,7 @@ func rehearse(ctx context.Context, root string, out *progress.Printer, on *stack
 
 // staged is the option of commands about a stage in AWS.
 type staged struct {
-	Stage string `help:"Name of the stage: of its file in infra/stages, without .json."`
+	Stage string `help:"Name of the stage: that of its file in infra/stages, without .json."`
 }
 
 // on opens the stage and does something with it.

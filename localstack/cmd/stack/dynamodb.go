@@ -15,7 +15,7 @@ import (
 
 type dynamodbCommand struct {
 	Prefix  string   `default:"shop" help:"The library's tables are <prefix>-idempotency and <prefix>-outbox."`
-	Table   []string `help:"Tables beside them, each with the key id, a string."`
+	Table   []string `help:"More tables to create, each with the string key id."`
 	EnvFile string   `default:".local/dynamodb.env" env:"DYNAMODB_ENV" help:"File to write the SDK's variables to, for a shell to read."`
 }
 

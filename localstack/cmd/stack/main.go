@@ -21,10 +21,10 @@ type arguments struct {
 	Local local `embed:""`
 
 	Tools     toolsCommand     `cmd:"" help:"Install the pinned tools into .local/tools."`
-	Run       runCommand       `cmd:"" help:"Bring the stack up, tell its story and follow the logs."`
-	Up        upCommand        `cmd:"" help:"Bring the stack up, or bring it up to date."`
+	Run       runCommand       `cmd:"" help:"Start the stack, send example requests and follow the logs."`
+	Up        upCommand        `cmd:"" help:"Start the stack, or update it."`
 	Down      downCommand      `cmd:"" help:"Stop what up started."`
-	Status    statusCommand    `cmd:"" help:"Show what runs."`
+	Status    statusCommand    `cmd:"" help:"Show which parts of the stack run."`
 	Logs      logsCommand      `cmd:"" help:"Follow the logs of the functions."`
 	Invoke    invokeCommand    `cmd:"" help:"Call one function with an event."`
 	Build     buildCommand     `cmd:"" help:"Build the functions for Lambda."`

@@ -81,7 +81,7 @@ func recordConflict(stored *storage.Record, fence storage.Fence) error {
 // hasAlternative refuses a fence that admits nothing.
 func hasAlternative(f storage.Fence) error {
 	if f.FreeAt.IsZero() && (f.OperationID == "" || f.Revision == "" && len(f.States) == 0) {
-		return errors.New("pgstore: a fence that admits nothing: it has no revision, no states and no FreeAt, or no operation id")
+		return errors.New("pgstore: the fence matches nothing: it has no revision, no states and no FreeAt, or no operation id")
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ type changeRecord struct {
 // newTouch changes a part of the record that satisfies the fence.
 func newTouch(key storage.RecordKey, fence storage.Fence, change func(*storage.Record)) (*changeRecord, error) {
 	if fence.AdmitsAbsence() {
-		return nil, errors.New("pgstore: a fence that admits absence, for a change of what is there")
+		return nil, errors.New("pgstore: the fence allows a missing row, but the change needs an existing one")
 	}
 	judge := func(stored *storage.Record) error { return recordConflict(stored, fence) }
 	return &changeRecord{key: key, judge: judge, change: change}, hasAlternative(fence)
@@ -209,7 +209,7 @@ func messageConflict(stored *storage.Message, fence storage.MessageFence) error 
 // admitsSome refuses a fence that admits nothing.
 func admitsSome(f storage.MessageFence) error {
 	if f.Empty() {
-		return errors.New("pgstore: a message's fence that admits nothing: it has no revision and no states, and is not open")
+		return errors.New("pgstore: the message's fence matches nothing: it has no revision and no states, and is not open")
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (s *Store) Get(ctx context.Context, key storage.RecordKey) (*storage.Record
 	return r, wrapped("read record "+string(key), err)
 }
 
-var errSealed = errors.New("pgstore: the response is sealed, and only package seal opens it")
+var errSealed = errors.New("pgstore: the response is encrypted: read it through a seal.Store")
 
 // LoadResponse implements storage.Store. A body lies in its row, however large, so every read has it.
 func (s *Store) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
@@ -140,7 +140,7 @@ func (s *Store) Renew(ctx context.Context, r storage.Record, fence storage.Fence
 func (s *Store) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
 	touch, err := newTouch(r.Key, fence, func(stored *storage.Record) { stored.LookAt = r.LookAt })
 	if r.LookAt.IsZero() {
-		err = errors.New("pgstore: a record is postponed to no time")
+		err = errors.New("pgstore: postpone a record: the time must not be zero")
 	}
 	return s.write(ctx, "postpone record "+string(r.Key), touch, err)
 }

@@ -156,7 +156,7 @@ func (s *Store) send(ctx context.Context, t transaction) error {
 var errHappened = errors.New("pgstore: the transaction happened already")
 
 // errTokenReused is what DynamoDB calls IdempotentParameterMismatch.
-var errTokenReused = errors.New("pgstore: a client request token came back with another content")
+var errTokenReused = errors.New("pgstore: a client request token was used again with other content")
 
 // run is the transaction within the database's: the token, all locks in one order, all conditions, then all writes.
 func (t transaction) run(ctx context.Context, tx pgx.Tx, now time.Time) error {

@@ -85,7 +85,7 @@ func (w *Worker) step(ctx context.Context, p Piece, s state) (drift.Report, erro
 	}
 	report, err := w.Job.CheckLast(ctx, window, s.known(), func(rows int) bool { return rows >= rowsMax || !w.Now().Before(until) })
 	if err == nil && !report.Window.To.Equal(window.To) {
-		err = fmt.Errorf("hourly: the job compares only up to %s, not to %s: its grace is longer", report.Window.To, window.To)
+		err = fmt.Errorf("hourly: the job compares only up to %s, not to %s: its grace period is longer", report.Window.To, window.To)
 	}
 	return report, err
 }
