@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -245,7 +246,7 @@ func TestSweepHoldsFoldingAfterALoss(t *testing.T) {
 	if _, err := store.SetRefuseBefore(t.Context(), time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := swept(t, 0); err == nil || !strings.Contains(err.Error(), "held") {
+	if _, err := swept(t, 0); !errors.Is(err, payments.ErrFoldHeld) {
 		t.Errorf("%v, want folding to be held", err)
 	}
 	if a, err := accounts.Account(t.Context(), lambdatest.Tenant, "acct_c"); err != nil || a.Balance != 7 {

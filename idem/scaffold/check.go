@@ -3,6 +3,7 @@ package scaffold
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -90,8 +91,8 @@ func (s Service) checkLibrary() error {
 	case !pathForm.MatchString(s.Library):
 		return refuse("its path has spaces or signs that go.mod or make would misread")
 	}
-	for folder, module := range map[string]string{".": libraryModule, "infra": libraryModule + "/infra"} {
-		file := filepath.Join(s.Library, folder, "go.mod")
+	for _, folder := range []string{"", "infra"} {
+		file, module := filepath.Join(s.Library, folder, "go.mod"), path.Join(libraryModule, folder)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return refuse(err.Error())

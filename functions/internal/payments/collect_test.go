@@ -565,7 +565,7 @@ func TestFoldThatARestoreHasTornIsHeldAndCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := torn(t, tear)
-			if did, err := c.run(); err == nil || !strings.Contains(err.Error(), "held") || did != (payments.Folded{Accounts: 1, Left: true}) {
+			if did, err := c.run(); !errors.Is(err, payments.ErrFoldHeld) || did != (payments.Folded{Accounts: 1, Left: true}) {
 				t.Errorf("%+v, %v, want folding to be held", did, err)
 			}
 			for range 2 { // who repeats it changes nothing

@@ -60,8 +60,8 @@ const (
 // errFoldLate: the runs of a quarter of an hour were not enough, or have failed.
 var errFoldLate = errors.New("payments: folding is behind")
 
-// errFoldHeld: a restored table may hold a part of a fold, which would create or lose money.
-var errFoldHeld = errors.New("payments: folding is stopped because data was lost: run idemctl account compare")
+// ErrFoldHeld: a restored table may hold a part of a fold, which would create or lose money.
+var ErrFoldHeld = errors.New("payments: folding is stopped because data was lost: run idemctl account compare")
 
 // Run folds what waits, and stops while there is time to answer. One account's trouble does not keep the others from being folded,
 // nor does a transfer that can't be folded. Both are errors, and so is it that a transfer is left that has waited for a quarter of an
@@ -87,7 +87,7 @@ func (f Folder) Run(ctx context.Context) (Folded, error) {
 	group.SetLimit(foldsAtOnce)
 	for i, a := range accounts {
 		if lost.After(a.ComparedTo) {
-			each[i].Left, failed[i] = true, fmt.Errorf("%w: %s of %s", errFoldHeld, a.ID, a.Tenant)
+			each[i].Left, failed[i] = true, fmt.Errorf("%w: %s of %s", ErrFoldHeld, a.ID, a.Tenant)
 			continue
 		}
 		group.Go(func() error {
