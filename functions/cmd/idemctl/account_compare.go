@@ -141,7 +141,7 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 	if err := d.Show(answer, answer.lines(c.Write)...); err != nil || trouble != nil {
 		return errors.Join(trouble, err)
 	}
-	if answer.left() {
+	if answer.left() > 0 {
 		return idemctl.ErrDiffers
 	}
 	return nil
@@ -296,10 +296,22 @@ func (d *decided) done(result operator.Result, err error) error {
 	return err
 }
 
-// left says whether something is left to a person.
-func (c comparison) left() bool {
-	return slices.ContainsFunc(c.Transfers, func(t answeredTransfer) bool { return t.Code != "" }) ||
-		slices.ContainsFunc(c.Accounts, func(a comparedAccount) bool { return a.Code != "" })
+// left is how much is left to a person.
+func (c comparison) left() (n int) {
+	for _, t := range c.Transfers {
+		n += t.left()
+	}
+	for _, a := range c.Accounts {
+		n += a.left()
+	}
+	return n
+}
+
+func (d decided) left() int {
+	if d.Code == "" {
+		return 0
+	}
+	return 1
 }
 
 func (d decided) line(written bool) string {
@@ -324,5 +336,5 @@ func (c comparison) lines(written bool) []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s of %s: %s", a.Account, a.Tenant, line))
 	}
-	return append(lines, fmt.Sprintf("%d accounts compared, %d to look at, %d transfers missing", c.Compared, len(c.Accounts), len(c.Transfers)))
+	return append(lines, fmt.Sprintf("accounts compared: %d; left to you: %d", c.Compared, c.left()))
 }
