@@ -270,7 +270,7 @@ func nameless(accounts []payments.Account, rows map[payments.AccountName]payment
 	for name, totals := range rows {
 		if !there[name] {
 			one := comparedAccount{Account: name.ID, Tenant: name.Tenant, Rows: totals, Lacks: payments.Totals{}.Lacks(totals)}
-			one.leave(codeAccountMissing, "its transfers and payouts are there, and the account is not: make it again with the balance that your books prove")
+			one.leave(codeAccountMissing, fmt.Sprintf("its rows are there, and the account is not: make it again with the balance that your books prove less %d, which --correct adds then", one.Lacks))
 			missing = append(missing, one)
 		}
 	}

@@ -177,6 +177,15 @@ func TestAccountCompareOfAllAccounts(t *testing.T) {
 	if out, _ := d.exits(idemctl.ExitRefused, "account", "compare", "--reason", "ticket 1"); !strings.Contains(out, "acct_gone of "+lambdatest.Tenant+": account_missing: ") {
 		t.Error(out)
 	}
+	d.Account(t, lambdatest.Tenant, "acct_gone", 100+30) // the books prove 100
+	d.compares(idemctl.ExitOK, "--correct", "--write")
+	d.holds(lambdatest.Tenant, "acct_gone", 100)
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_3", From: "acct_1", To: "acct_2", Amount: 1, Currency: "EUR", CreatedAt: time.Now()})
+	d.update("transfer#"+lambdatest.Tenant+"/tr_3", "SET amt = cur")
+	if _, errs := d.exits(idemctl.ExitTrouble, "account", "compare", "--reason", "ticket 1", "--correct", "--write"); !strings.Contains(errs, "tr_3") {
+		t.Errorf("%s, want the row that can't be read", errs)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 700)
 }
 
 // answeredWithoutRow makes a transfer, and takes back all of it but its record.
@@ -197,6 +206,15 @@ func (d *desk) answeredWithoutRow(from, to string, amount int64) {
 	for _, it := range before {
 		d.Put(d.T, d.Payments, it)
 	}
+}
+
+// update changes an item as somebody's hand does.
+func (d *desk) update(pk, expression string) {
+	d.Helper()
+	_, err := d.Client.UpdateItem(d.Context(), &dynamodb.UpdateItemInput{
+		TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}}, UpdateExpression: &expression,
+	})
+	d.ok(err)
 }
 
 // row puts a transfer's row there as its transaction does.
