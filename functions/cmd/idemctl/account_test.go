@@ -139,7 +139,15 @@ func TestAccountCompareFoldsAgainWhatAgrees(t *testing.T) {
 // docs/recovery.md "Compare the balances": without the id of an account all of them are compared; transfers whose clients were told 201 are
 // put back first; accounts that are not there are listed.
 func TestAccountCompareOfAllAccounts(t *testing.T) {
-	d := newDesk(t)
+	t.Run("plain", func(t *testing.T) { newDesk(t).comparesAllAccounts() })
+	t.Run("sealed", func(t *testing.T) {
+		newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) }).comparesAllAccounts()
+	})
+}
+
+func (d *desk) comparesAllAccounts() {
+	d.Helper()
+	t := d.T
 	for account, balance := range map[string]int64{"acct_1": 1000, "acct_2": 0, "acct_3": 50} {
 		d.Account(t, lambdatest.Tenant, account, balance)
 	}
