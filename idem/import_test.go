@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"idem/header":                   {},
 	"idem/sdkhttp":                  {"idem/internal/bodies"},
 	"idem/codec":                    {},
+	"idem/conform":                  {"idem", "idem/header"},
 	"idem/dynamo":                   {"idem", "idem/canonical", "idem/codec", "idem/dynamo/schema", "idem/internal/bodies", "idem/internal/clock", "idem/storage", "idem/telemetry/trace"},
 	"idem/dynamo/schema":            {},
 	"idem/dynamo/dynamotest":        {"idem/dynamo/schema", "idem/sdkhttp", "internal/localtool"},
@@ -70,7 +71,7 @@ var mayImport = map[string][]string{
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},
 	"idem/operator/console":         {"idem", "idem/operator", "idem/outbox", "idem/storage"},
-	"idem/operator/idemctl":         {"idem", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage"},
+	"idem/operator/idemctl":         {"idem", "idem/conform", "idem/operator", "idem/operator/console", "idem/outbox", "idem/scaffold", "idem/storage"},
 	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
 	"idem/scaffold":                 {},
 

@@ -90,7 +90,7 @@ func (s *session) desk() (*operator.Desk, error) {
 	if s.app.Build == nil {
 		return nil, &usageError{
 			"This idemctl is linked with no application, so it knows no tables.",
-			"Run the idemctl of your application: a main package that calls idemctl.Main with its App. Here only new, completion and man work.",
+			"Run the idemctl of your application: a main package that calls idemctl.Main with its App. Here only new, conform, completion and man work.",
 		}
 	}
 	desk, err := s.app.Build(s.ctx)
