@@ -48,7 +48,7 @@ func (s *service) arrivals(key string) *atomic.Int64 {
 func (s *service) meets(key string) {
 	time.Sleep(40 * time.Millisecond)
 	n := s.arrivals(key)
-	for until := time.Now().Add(time.Second); n.Load() > 1 && n.Load() < 4 && time.Now().Before(until); {
+	for until := time.Now().Add(200 * time.Millisecond); n.Load() > 1 && n.Load() < 4 && time.Now().Before(until); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	time.Sleep(10 * time.Millisecond)
@@ -94,7 +94,7 @@ func against(t *testing.T, h http.Handler, policy idem.Policy) conform.Target {
 	t.Cleanup(server.Close)
 	return conform.Target{
 		URL: server.URL + "/orders", Body: []byte(`{"item":"book","count":2}`), Policy: policy, Settle: time.Minute,
-		Pause: func(ctx context.Context, d time.Duration) error { return idem.Pause(ctx, d/20) },
+		Pause:  func(ctx context.Context, d time.Duration) error { return idem.Pause(ctx, d/20) },
 		Header: http.Header{"Authorization": {"Bearer tenant-a"}}, OtherCaller: http.Header{"Authorization": {"Bearer tenant-b"}},
 	}
 }
