@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Block is a fenced block of a document.
@@ -98,14 +100,14 @@ func checkedFolder(name string) bool {
 // are checked.
 var languages = map[string]func(root string, b Block) string{
 	"go": checkGo, "sh": checkShell, "": checkShell, "json": checkJSON,
-	"http": checkHTTP, "text": unchecked, "mermaid": unchecked, "yaml": unchecked, "hcl": unchecked,
+	"http": checkHTTP, "text": unchecked, "mermaid": unchecked, "yaml": checkYAML, "hcl": unchecked,
 }
 
 func unchecked(string, Block) string { return "" }
 
 // CheckBlocks checks every block of the documents. It returns a *BlockError for each that is wrong: Go that stands in no file which
 // is compiled, commands that nobody runs and nobody says why, names of commands that are not there, exchanges of HTTP that nobody
-// recorded, and JSON that can't be read.
+// recorded, and JSON and YAML that can't be read.
 func CheckBlocks(root string, documents []Document) []error {
 	var wrong []error
 	for _, d := range documents {
@@ -167,6 +169,14 @@ func checkJSON(_ string, b Block) string {
 	var value any
 	if err := json.Unmarshal([]byte(b.Text), &value); err != nil {
 		return "JSON: " + err.Error()
+	}
+	return ""
+}
+
+func checkYAML(_ string, b Block) string {
+	var value yaml.Node // tags such as !Ref are the reader's
+	if err := yaml.Unmarshal([]byte(b.Text), &value); err != nil {
+		return "YAML: " + err.Error()
 	}
 	return ""
 }

@@ -136,6 +136,8 @@ func TestBlockDefectsAreFound(t *testing.T) {
 		"a target that is not there":     {reason + "```sh\nmake coffee\n```", "docs/a.md:2: make has no target coffee"},
 		"a package that is not there":    {reason + "```sh\ngo run ./cmd/none\n```", "docs/a.md:2: there is no package ./cmd/none"},
 		"JSON that is none":              {"```json\n{\"a\": 1,}\n```", "docs/a.md:1: JSON: "},
+		"YAML":                           {"```yaml\na: !Ref B\n```", ""},
+		"YAML that is none":              {"```yaml\na: [1\n```", "docs/a.md:1: YAML: "},
 		"a language that nobody checks":  {"```python\npass\n```", "docs/a.md:1: the language must be"},
 		"a fence of tildes":              {"~~~go\nnone()\n~~~", "docs/a.md:1: a block must begin with three backticks"},
 		"a fence of four":                {"````go\nnone()\n````", "docs/a.md:1: a block must begin with three backticks"},
