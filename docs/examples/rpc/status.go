@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -62,7 +63,8 @@ func refusal(err error) *status.Status {
 	case errors.As(err, &invalid):
 		return problem(codes.InvalidArgument, header.CodeKeyInvalid, "the metadata idempotency-key is invalid: "+string(invalid.Reason), 0)
 	case errors.As(err, &handler) && errors.Is(err, context.DeadlineExceeded):
-		return status.New(codes.DeadlineExceeded, "the call ran out of time; nothing was executed")
+		// A wrapped handler may have had its effect: whoever reads that it had none pays again, under another key.
+		return status.New(codes.DeadlineExceeded, "the call ran out of time")
 	case errors.As(err, &handler):
 		return status.New(codes.Internal, "the call failed")
 	case errors.Is(err, idem.ErrNoTime):
@@ -86,6 +88,30 @@ func refusal(err error) *status.Status {
 		return s
 	}
 	return status.New(codes.Internal, "the call failed")
+}
+
+// refused is the status of an answer that is no message of Protocol Buffers. A problem's code becomes the reason.
+func refused(response idem.Response) *status.Status {
+	var p idem.Problem
+	if response.Get("Content-Type") != "application/problem+json" || json.Unmarshal(response.Body, &p) != nil {
+		return status.New(codes.Internal, "the call has ended; its answer is none of an RPC")
+	}
+	return problem(problemCode(response.Status), p.Code, p.Detail, 0)
+}
+
+// problemCode is the code of a problem that is stored: its call is over, so none of these asks for the same call again.
+func problemCode(httpStatus int) codes.Code {
+	switch {
+	case httpStatus == http.StatusBadRequest:
+		return codes.InvalidArgument
+	case httpStatus == http.StatusForbidden:
+		return codes.PermissionDenied
+	case httpStatus == http.StatusNotFound:
+		return codes.NotFound
+	case httpStatus >= 400 && httpStatus <= 499:
+		return codes.FailedPrecondition
+	}
+	return codes.Internal
 }
 
 // httpStatus is what a policy reads of a code: whether an answer like this is stored. A call that was cancelled, or ran out of
