@@ -1,34 +1,37 @@
-// Package function protects plain functions: a direct call, a queue message, a stream record. [Function.Do] is the
-// engine's Do with bytes in and bytes out in place of a request and a response; the promises and the words are those of
-// docs/semantics.md.
+// Package function protects plain functions: a direct call, a queue message, a stream record. [Function.Do] runs an
+// operation of an [idem.Engine] with bytes in and bytes out, in place of a request and a response. The guarantees are
+// those of docs/semantics.md.
 //
 //	charges, err := function.New(engine,
 //		idem.Operation{Name: "charges.create", Kind: idem.KindAtomic, Policy: idem.IETF()},
 //		function.Config{Tenant: "shop", Key: function.JSONPointer("/detail/id")})
 //	result, err := charges.Do(ctx, event, func(ctx context.Context, tx *idem.Tx, event []byte) ([]byte, error) { … })
 //
-// [Typed] makes of it a function of Go values, which lambda.Start takes as it is; [Each] makes a handler of records with Go
-// values for awslambda.SQS and awslambda.Stream, and [EachRaw] one of bytes; awslambda.Body is the input of a queue message. Package function/jmespath reads keys by JMESPath;
-// it is a package of its own, so that nobody else pays for its module.
+// [Typed] makes of it a function of Go values, which lambda.Start takes. [Each] makes a handler of records with Go
+// values for awslambda.SQS and awslambda.Stream, and [EachRaw] one of bytes; awslambda.Body is the input of a queue
+// message. Keys that JMESPath picks are in package function/jmespath, so that only its users need its module. Use
+// package middleware for HTTP functions: here an output is bytes, so a 500 or 429 that is written as an output would
+// be stored as a success.
 //
 // # Which kind
 //
-// The handler of an atomic or optimistic function writes through its transaction: writes, messages and output become
-// visible together, once, or not at all; its error or its crash leaves nothing, and the next call executes. A deferred
-// function sends one message, and its output answers until the message's worker has settled it. A wrapped function has
-// effects of its own: it is the one that wraps existing code as it is. Its error or its crash leaves unknown, and nothing
-// executes from there but what was declared SafeToRunAgain.
+// The handler of an atomic or optimistic function writes through its transaction. Writes, messages and output become
+// visible together, once, or not at all. If the handler fails or crashes nothing has happened, and the next call
+// executes. A deferred function sends one message, and its output answers until the message's worker has settled it.
+// A wrapped function has effects of its own: use it for existing code that stays as it is. If it fails or crashes its
+// outcome is unknown, and nothing executes again unless it was declared SafeToRunAgain.
 //
 // # Keys
 //
-// A key is made of one part or several. Each is a string, a number or a boolean. Null, missing, empty or composed values
-// are a [*KeyError] and never a key, because all inputs without one would share it; so is a lone boolean.
-// The parts are hashed as one canonical JSON array: no delimiter can be forged, "1" is not 1, and 1.0 is. The choice of
-// the parts belongs to the operation for ever, like its name.
+// A key has one part or several. Each part is a string, a number or a boolean. A part that is null, missing, empty or
+// composed is a [*KeyError] and never a key, because all inputs without one would share it. A key of one boolean
+// alone is refused too. The parts are hashed as one canonical JSON array, so no delimiter can be forged, and the
+// string "1" is another key than the number 1, which equals 1.0. The parts, like the operation's name, must not
+// change once they are released.
 //
-// The whole input is fingerprinted, or the part of it that Config.Fields picks: the same key with another input is
-// [ErrMismatch], or replays where the policy says so. Pick by Fields what a retry really repeats: an event's time of
-// delivery is none of it.
+// The whole input is fingerprinted, or the part of it that Config.Fields picks. The same key with another input is
+// [ErrMismatch], or replays where the policy says so. Pick by Fields what a retry repeats: an event's time of
+// delivery changes with each one.
 //
 // # Queues
 //

@@ -1,8 +1,9 @@
-// Package tablekeys keeps the data keys of package seal in a DynamoDB table: one item for each tenant, with the tenant's
-// keys wrapped by a KMS. The table is as schema.Keys has it.
+// Package tablekeys keeps the data keys of package seal in a DynamoDB table. [New] returns the Keys that seal.Config
+// takes. There is one item for each tenant, with the tenant's keys wrapped by a KMS, such as package awskms. The
+// table has the shape that schema.Keys describes, and idemconstruct.NewKeys, of the module infra, creates it.
 //
-// Everything is one conditional write, so any number of processes agree on a tenant's keys. Reads are strong, and nothing
-// is cached here: package seal does that, for a bounded time.
+// Use it wherever a store is sealed. Every change is one conditional write, so any number of processes agree on a
+// tenant's keys. Reads are strong, and nothing is cached here: package seal caches keys for a bounded time.
 //
 // # Erasure
 //
