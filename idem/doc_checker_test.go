@@ -21,7 +21,7 @@ const sentencesMin = 3
 var (
 	// privateReference matches what a reader of pkg.go.dev cannot look up: a finding's number, a decision record, the page
 	// of failures seen in similar libraries, and the path of an internal package.
-	privateReference = regexp.MustCompile(`\b[HP]\d{1,2}\b|peers\.md|\bADR \d{4}\b|\binternal/[a-z]+`)
+	privateReference = regexp.MustCompile(`\b[HP]\d{1,2}\b|peers\.md|\bADR\s+\d{4}\b|\binternal/[a-z]+`)
 	// mixedCaps matches an unexported name that can be no English word.
 	mixedCaps   = regexp.MustCompile(`\b[a-z]+[A-Z]\w*`)
 	sentenceEnd = regexp.MustCompile(`[.!?]["')]*(\s|$)`)

@@ -29,7 +29,7 @@ func TestCheckerFindsEveryPlantedGap(t *testing.T) {
 		}},
 		"names": {nameProblems(p), []string{
 			"Bare has no doc comment",
-			`the comment of Config refers to "ADR 0007"; say it in words`,
+			`the comment of Config refers to "ADR\n0007"; say it in words`,
 			"Config.Method has no doc comment",
 			"the comment of New refers to the unexported restOf",
 			"Undocumented has no doc comment",

@@ -48,26 +48,26 @@
 // The visibility timeout of the queue must be longer than an execution's lease (the function's time-out and
 // Config.LeaseMargin of the engine), or the duplicates of a long execution use up maxReceiveCount.
 //
-// # Beside Powertools for AWS Lambda
+// # Compared with Powertools for AWS Lambda
 //
-// The idempotent decorator of Powertools (compared with: TypeScript 2.35.0) is the nearest relative of a
-// wrapped function, and this is how they differ:
+// The idempotent decorator of Powertools (TypeScript 2.35.0) protects a function as a wrapped function does here. They
+// differ in this:
 //
-//   - It has no fence. A slow first holder overwrites or deletes a newer result; here each write of a record
-//     demands the execution that it belongs to.
-//   - Its lease ends with Lambda's time-out, and then the function runs again, whatever it did before. Here that is so
-//     for what provably left nothing; a wrapped function is unknown, and somebody has to look.
-//   - An exception deletes its record. Here it does for atomic functions only: a wrapped one may have had its effect.
-//   - Business writes, outgoing messages and the result are one transaction here, except for wrapped functions.
-//   - By default it makes the key of the whole payload, and takes a key that is missing, or made of nulls, for no error:
-//     callers shared a record, and one got another's response. Here a key is named, and has all of its parts.
-//   - It compares payloads under the same key only where told to; here unless told not to.
-//   - An empty result is stored like any other, in the bytes that the first caller got. One that is too large fails
-//     before an atomic function has committed anything; a wrapped one then has run, is not run again, and its callers are
-//     told so.
+//   - Powertools has no fence, so a slow first holder overwrites or deletes a newer result. Here each write of a record
+//     is conditional on the execution that it belongs to.
+//   - Its lease ends with Lambda's time-out, and then the function runs again, whatever it did before. Here only a function
+//     that provably left nothing runs again. The outcome of a wrapped function is unknown then, and must be looked up.
+//   - An exception deletes its record. Here it does so for atomic functions only, because a wrapped one may have had its
+//     effect.
+//   - Here business writes, outgoing messages and the result are one transaction, except for wrapped functions.
+//   - By default it makes the key of the whole payload, and accepts a key that is missing or made of nulls. Callers without
+//     a key then share a record, and one gets another's response. Here a key is named, and all of its parts must be there.
+//   - It compares payloads under the same key only if configured to. Here they are compared unless configured otherwise.
+//   - Here an empty result is stored like any other, in the bytes that the first caller got. A result that is too large
+//     fails before an atomic function has committed anything. A wrapped function has run by then: it is not run again, and
+//     its callers get an error that says so.
 //
-// What Powertools has and this has not: stores other than DynamoDB, a local cache, retentions below an hour, decorators,
-// a switch in the environment (see Config.DisabledForTests for why), and Powertools' own JMESPath functions such as
-// powertools_json. HTTP functions belong behind package middleware: here an output is bytes, so that a 500 or 429 written
-// as an output would be stored as a success. Return an error for what must not be stored.
+// Powertools has some things that this package does not have: stores other than DynamoDB, a local cache, retentions below
+// an hour, decorators, a switch in the environment (Config.DisabledForTests says why), and JMESPath functions of its own
+// such as powertools_json.
 package function

@@ -46,16 +46,17 @@
 //
 // # What it does not do
 //
-// The size of what is sealed, after compression, can be seen. A writer to the tables may remove what is sealed, put an
-// older state of the same record in its place, or, without SealedOnly, a row in the open: encryption is no access control.
+// The size of what is sealed, after compression, can be seen. Whoever may write to the tables can remove a sealed row, put
+// an older state of the same record in its place, or, without SealedOnly, put an unencrypted row there. Encryption does not
+// replace access control.
 //
 // # What it costs
 //
-// A seal adds 38 bytes, and to a record or message a flag of 3. 300 B are sealed in 8 µs and opened in 5 µs, 10 KB in 23 µs
-// and 19 µs (go test ./idem/seal -bench Seal, best of 3 on 2 busy cores).
+// A seal adds 38 bytes to each body, and a flag of 3 bytes to each record or message. 300 B are sealed in 8 µs and opened in
+// 5 µs, and 10 KB in 23 µs and 19 µs (go test ./idem/seal -bench Seal, best of 3 on 2 busy cores).
 //
-// A key that a process holds costs no call. Fetching one, with package tablekeys, is a GetItem of 1 read unit and one KMS
-// Decrypt, for each tenant and process once in KeyAgeMax/2 while the tenant is active; a tenant's very first is a GetItem, a
-// KMS Encrypt and a PutItem of 1 write unit. A worker that is given a stream's image without OpenMessage reads the message,
-// 1 read unit more.
+// A key that a process holds costs no call. With package tablekeys, fetching a key costs a GetItem of 1 read unit and one
+// KMS Decrypt. Each process does that once in KeyAgeMax/2 for each active tenant. The first key of a tenant costs a GetItem,
+// a KMS Encrypt and a PutItem of 1 write unit. A worker that is given a stream's image without OpenMessage reads the
+// message, for 1 read unit more.
 package seal

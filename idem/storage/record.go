@@ -179,8 +179,7 @@ const (
 )
 
 // Queue returns the queue of the sparse index that the record is in, and the time from which it should be processed. Only
-// wrapped records that are not safe to run again have one: any other dead lease is taken over by the next request (ADR
-// 0009).
+// wrapped records that are not safe to run again have one: any other dead lease is taken over by the next request.
 func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	if r.mayRunAgain() {
 		return "", time.Time{}, false

@@ -37,3 +37,6 @@ func restOf() int { return Config{}.inner }
 
 // New takes restOf, its own parameter.
 func New(restOf int) Config { return Config{inner: restOf} }
+
+// Zero has nothing inside.
+func Zero() Config { return New(restOf()) }

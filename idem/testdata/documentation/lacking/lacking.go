@@ -3,7 +3,8 @@
 //	Code is no prose. Nor does it count. However much there is.
 package lacking
 
-// Config has fields. See ADR 0007.
+// Config has fields. The reference is broken over two lines: see ADR
+// 0007.
 type Config struct {
 	Bare int
 	// Width is in pixels.
