@@ -37,7 +37,7 @@ type Entry struct {
 	Reason string `json:"reason"`
 	// Seen is what the actor saw before.
 	Seen string `json:"seen,omitempty"`
-	// State says whether the change was intended, done or refused.
+	// State says what became of the change; EntryIntended until it has ended.
 	State EntryState `json:"state"`
 	// Outcome is what came of it, or why nothing did.
 	Outcome string `json:"outcome,omitempty"`

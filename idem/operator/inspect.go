@@ -51,7 +51,7 @@ type RecordView struct {
 	LastError string `json:"last_error,omitempty"`
 	// CreatedAt is when the key was reserved.
 	CreatedAt time.Time `json:"created_at"`
-	// LeaseUntil is when the holder's lease ends; zero where there is none.
+	// LeaseUntil is when its latest lease ends, or has ended; zero where it never had one.
 	LeaseUntil time.Time `json:"lease_until,omitzero"`
 	// DoneAt is when the operation ended; zero until then.
 	DoneAt time.Time `json:"done_at,omitzero"`
@@ -105,9 +105,9 @@ type MessageView struct {
 	OpenSince time.Time `json:"open_since,omitzero"`
 	// ClearedAt is when it was last proven that the provider has nothing.
 	ClearedAt time.Time `json:"cleared_at,omitzero"`
-	// LeaseUntil is when its claim ends; zero where it is not claimed.
+	// LeaseUntil is when its latest claim ends, or has ended; zero where it was never claimed.
 	LeaseUntil time.Time `json:"lease_until,omitzero"`
-	// NextAttemptAt is when it is due again; zero where it does not wait.
+	// NextAttemptAt is when the next call is due; zero where none was ever put off.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
 	// RedrivenAt is when an operator last started it again; zero where nobody did.
 	RedrivenAt time.Time `json:"redriven_at,omitzero"`

@@ -29,7 +29,7 @@ func Queues() []Queue { return []Queue{QueueStuck, QueueUnknown, QueueDead} }
 type Listed struct {
 	// At is when somebody looks, or looked, at it.
 	At time.Time `json:"at"`
-	// Tenant is whose it is.
+	// Tenant is whose operation it is.
 	Tenant string `json:"tenant"`
 	// Message is the message; nil where the row is a record. Record is the record; nil where the row is a message.
 	Message *MessageView `json:"message,omitempty"`
@@ -40,7 +40,7 @@ type Listed struct {
 
 // List is what stands in a queue.
 type List struct {
-	// Rows are what stands there, in the order in which somebody looks at it.
+	// Rows are what stands there, oldest first within each shard of the store.
 	Rows []Listed `json:"rows"`
 	// Next is where the list goes on where the limit ended it, for the next call: opaque. Else it is empty.
 	Next string `json:"next,omitempty"`

@@ -131,7 +131,7 @@ const (
 type Say struct {
 	// Code is how it ended.
 	Code SayCode
-	// Answer is the response to be given; None where there is none.
+	// Answer is the response to be given; zero where there is none.
 	Answer Answer
 	// State is the record's after the request, as far as it is known.
 	State State

@@ -17,7 +17,7 @@ const (
 // Write is one request to the store: a conditional update of either row, or of both and of the application's items in one
 // transaction. It is frozen: sending it again is sending the same value.
 type Write struct {
-	// Token is the transaction's; zero where the write is of one row alone.
+	// Token is the transaction's; zero where the write is no transaction.
 	Token Token
 	// RecAs is what the write makes of the record, and MsgAs of the message.
 	RecAs As

@@ -35,12 +35,20 @@ func build(context.Context) (*operator.Desk, error) {
 	})
 }
 
-// The application's own command. Its main function calls Main; Run takes the command line as an argument.
+// An operator lists what is unknown, and asks what a change would do: without --write nothing is changed. The
+// application's main function calls Main; Run takes the command line as an argument.
 func ExampleRun() {
 	app := idemctl.App{Build: build}
-	code := idemctl.Run(context.Background(), app, []string{"list", "unknown"}, os.Stdout, os.Stderr)
-	fmt.Println("exit code:", code == idemctl.ExitOK)
+	for _, line := range [][]string{
+		{"list", "unknown"},
+		{"sweep", "--actor", "ada", "--reason", "the schedule was paused"},
+	} {
+		if code := idemctl.Run(context.Background(), app, line, os.Stdout, os.Stderr); code != idemctl.ExitOK {
+			fmt.Println("exit code", code)
+		}
+	}
 	// Output:
 	// nothing
-	// exit code: true
+	// dry run: would sweep all: offer, cancel and park what is due
+	// nothing was changed; add --write to do it
 }
