@@ -22,7 +22,8 @@ type Finding struct {
 	// Check names the check. Names stay the same from release to release.
 	Check string `json:"check"`
 	// Clause is what the contract says, in short.
-	Clause  string  `json:"clause"`
+	Clause string `json:"clause"`
+	// Verdict is one of the four.
 	Verdict Verdict `json:"verdict"`
 	// Saw says why it is no Holds.
 	Saw string `json:"saw,omitempty"`
@@ -30,7 +31,9 @@ type Finding struct {
 
 // Report is what all checks found.
 type Report struct {
-	Policy   string    `json:"policy"`
+	// Policy is the name of the target's.
+	Policy string `json:"policy"`
+	// Findings has one of each check, in the order in which a reader wants to know.
 	Findings []Finding `json:"findings"`
 	// Requests is how many requests were sent, and Executed how many executions of the endpoint they ought to have caused at the most.
 	Requests int `json:"requests"`

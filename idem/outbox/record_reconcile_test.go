@@ -512,11 +512,12 @@ func TestAnAnswerThatTheStoreRefusesForGoodIsPutOff(t *testing.T) {
 				w.refuses(faulty.Update, c.refused)
 				probe := &asked{finding: c.finding}
 				failed := 0
-				for range 2 * 24 * 60 { // two days, minute by minute, by processes that have just begun
+				minutes := outbox.Sized(1, 10)
+				for range 2 * 24 * 60 / minutes { // two days, minute by minute, by processes that have just begun
 					did, err := w.runner(probe.probe).Reconcile(t.Context())
 					w.ok(err)
 					failed += did.Records.Errors
-					time.Sleep(time.Minute)
+					time.Sleep(time.Duration(minutes) * time.Minute)
 				}
 				times := int(probe.n.Load())
 				if times < 40 || times > 120 {

@@ -13,6 +13,9 @@ import (
 // minutes for it.
 const crashes = "^TestCrashAtEveryCall$"
 
+// otherLanguages are tests of the clients that are not Go: the race detector sees nothing of them.
+const otherLanguages = "^TestThe(TypeScript|Python)Package"
+
 // hanging are tests of how long one tenant waits beside another: they tell nothing of a store.
 const hanging = "ThatHangAreTheirTenantsAlone$"
 
@@ -82,7 +85,7 @@ func (c *Check) race(ctx context.Context) error {
 		c.leaveOut("the race detector (it needs gcc)")
 		return nil
 	}
-	arguments := []string{"-race", "-short", "./idem/..."}
+	arguments := []string{"-race", "-short", "-skip", otherLanguages, "./idem/..."}
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes}, packages(unitModules()...)...)
 	}
