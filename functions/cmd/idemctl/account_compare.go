@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,7 +17,7 @@ import (
 
 // compareAccount lets a collecting account be folded again after a loss of data. A restored table may hold a part of a fold.
 type compareAccount struct {
-	Account string `arg:"" help:"Id of the account."`
+	Account string `arg:"" help:"Id of the account, or the first six characters of it, or more, where no other collecting account of the tenant begins so."`
 	Tenant  string `required:"" help:"The tenant that owns it."`
 	Correct bool   `help:"Where the two differ, correct the balance by the difference."`
 	idemctl.Reasoned
@@ -44,7 +45,7 @@ func (c *compareAccount) Run(d *idemctl.Desk) error {
 	if err != nil {
 		return err
 	}
-	found, err := table.Account(d.Context(), c.Tenant, c.Account)
+	found, err := c.account(d, table)
 	switch {
 	case err != nil:
 		return err
@@ -71,6 +72,35 @@ func (c *compareAccount) Run(d *idemctl.Desk) error {
 		return err
 	}
 	return d.Show(comparison{Account: c.Account, Tenant: c.Tenant, Held: true, Folded: found.Folded, Transfers: rows, Result: &result}, result.Outcome)
+}
+
+// accountBeginning is a text by which accounts are searched: no key of another tenant's account begins with it.
+var accountBeginning = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9._-]{%d,128}$`, operator.BeginningMin))
+
+// accountsMax is how many accounts are listed that begin alike.
+const accountsMax = 20
+
+// account is the account that the command line names. An account of exactly that id comes first. Otherwise it is the beginning of an id,
+// which is searched for among the collecting accounts: they alone are compared, and they alone are listed by an index.
+func (c *compareAccount) account(d *idemctl.Desk, table payments.Table) (*payments.Account, error) {
+	if !storable(c.Tenant, c.Account) {
+		return nil, nil
+	}
+	found, err := table.Account(d.Context(), c.Tenant, c.Account)
+	if err != nil || found != nil || !accountBeginning.MatchString(c.Account) {
+		return found, err
+	}
+	ids, err := table.CollectingIDs(d.Context(), c.Tenant, c.Account, accountsMax+1)
+	switch {
+	case err != nil || len(ids) == 0:
+		return nil, err
+	case len(ids) > 1:
+		most := min(len(ids), accountsMax)
+		return nil, &operator.AmbiguousError{What: "collecting accounts", Begins: c.Account, IDs: ids[:most], More: most < len(ids)}
+	}
+	d.Note(c.Account + " is " + ids[0])
+	c.Account = ids[0]
+	return table.Account(d.Context(), c.Tenant, c.Account)
 }
 
 // folded is the table of accounts, and up to when data may have been lost.

@@ -141,6 +141,28 @@ func (t Table) Collecting(ctx context.Context) ([]Account, error) {
 	}
 }
 
+// CollectingIDs returns the ids of a tenant's collecting accounts that begin so, at most so many. It reads the keys of all collecting
+// accounts in the ledger index, and none of their rows. An account that collects since a moment ago may be missing.
+func (t Table) CollectingIDs(ctx context.Context, tenant, begins string, limit int) ([]string, error) {
+	var ids []string
+	for after := item(nil); ; {
+		page, err := t.listed(ctx, table.Collecting, after, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, listed := range page.Items {
+			d := decoder{item: listed}
+			id, ok := strings.CutPrefix(d.str(attrKey), accountKey(tenant, ""))
+			if ok && strings.HasPrefix(id, begins) && !strings.Contains(id, "/") && len(ids) < limit { // with "/" it is another tenant's
+				ids = append(ids, id)
+			}
+		}
+		if after = page.LastEvaluatedKey; after == nil || len(ids) == limit {
+			return ids, nil
+		}
+	}
+}
+
 // listed is a page of a partition of the ledger index, the oldest first; 0 is no limit.
 func (t Table) listed(ctx context.Context, partition string, after item, limit int) (*dynamodb.QueryOutput, error) {
 	in := &dynamodb.QueryInput{

@@ -134,6 +134,8 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
+	case operator.Refused(err):
+		return operator.Story{}, err
 	case err != nil:
 		return operator.Story{}, fmt.Errorf("ask the application: %w", err)
 	case id == "":

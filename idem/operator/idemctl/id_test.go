@@ -34,8 +34,11 @@ func TestShortIDs(t *testing.T) {
 		}
 	}
 	seen := "--seen=" + seenIn(w, id+".1")
-	if out, _ := w.types(0, "close", short, seen, ticket, "--write"); !strings.HasPrefix(out, "close "+id+".1: done") {
-		t.Errorf("%s", out)
+	for _, write := range []string{"--write=false", "--write"} { // the whole id is told before anything is done
+		out, errs := w.types(0, "close", short, seen, ticket, write)
+		if !strings.Contains(out, "close "+id+".1: ") || errs != "idemctl: "+short+" is "+id+".1\n" {
+			t.Errorf("%s%s", out, errs)
+		}
 	}
 	if m := w.inner.Messages()[0]; m.State != storage.MessageCancelled {
 		t.Errorf("the message is %s", m.State)
