@@ -250,7 +250,7 @@ func (s *session) onMessage(
 	f fenced, act func(*operator.Desk, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
 ) error {
 	if !namesMessage(f.ID) {
-		return &usageError{f.ID + " is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
+		return &usageError{"That is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *session) onRecord(
 	f fenced, act func(*operator.Desk, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
 ) error {
 	if namesMessage(f.ID) {
-		return &usageError{f.ID + " is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
+		return &usageError{"That is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
 	}
 	desk, err := s.desk()
 	if err != nil {

@@ -77,6 +77,22 @@ func TestBeginningsThatNameNothing(t *testing.T) {
 	}
 }
 
+// What can't begin an id is not searched for, and no terminal gets it back.
+func TestHostileBeginnings(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"op_\x1b[2Jabc", "op_abcdef\n", "op_abc/../x", "op_*******", "op_ａｂｃ", "op_abcdef#", "op_abcdef.\x1b[2J", strings.Repeat("op_", 1000)} {
+		for _, command := range [][]string{{"inspect"}, {"reconcile", ticket, "--write"}, {"close", "--seen=unknown.1.0", ticket, "--write"}, {"release", "--seen=unknown.1.0", ticket, "--write"}} {
+			out, errs := w.types(idemctl.ExitUsage, append(command, id)...)
+			if out != "" || strings.Contains(errs, id) || !strings.Contains(errs, "\nnext: ") {
+				t.Errorf("%s %.40q: %s%q", command[0], id, out, errs)
+			}
+		}
+	}
+	if entries, err := w.audit.Entries(w.Context(), noon.Add(-time.Hour), noon.Add(time.Hour), "", 10); err != nil || len(entries) != 0 {
+		t.Errorf("the log has %v, %v", entries, err)
+	}
+}
+
 // A change is made by a beginning only where everything was searched: another operation may begin so, too.
 func TestChangeNeedsAWholeSearch(t *testing.T) {
 	w := newWorld(t)
