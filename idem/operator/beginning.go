@@ -26,23 +26,45 @@ type Beginnings struct {
 	More bool
 }
 
-// Beginning searches for operations by the beginning of their id, at least [BeginningMin] characters of it. An id is the key of its
-// row, and no index has ids in their order. So only those are found that stand in a queue ([Queues]), or that operators have changed
-// within [BeginningSince]. It reads the entries of the sparse indexes, at most [ListMax] of each queue, and none of the rows.
-func (d *Desk) Beginning(ctx context.Context, text string) (Beginnings, error) {
-	if len(text) < BeginningMin {
-		return Beginnings{}, &InvalidError{"id", fmt.Sprintf("must be whole, or have at least the first %d characters", BeginningMin)}
+// AmbiguousError: several ids begin with what was given. Nothing was done.
+type AmbiguousError struct {
+	// What they are ids of, in the plural: "operations".
+	What   string
+	Begins string
+	IDs    []string
+	// More says that others may begin so, too.
+	More bool
+}
+
+func (e *AmbiguousError) Error() string {
+	lines := []string{fmt.Sprintf("Several %s begin with %s:", e.What, e.Begins)}
+	for _, id := range e.IDs {
+		lines = append(lines, "  "+id)
 	}
-	found := &beginning{text: text, seen: map[idem.OperationID]bool{}}
-	for _, queue := range Queues() {
-		all, err := d.walk(ctx, queue, "", listing{desk: d, limit: ListMax, count: true})
-		if err != nil {
-			return Beginnings{}, err
-		}
-		for _, row := range all.Rows {
-			found.add(row.Operation)
-		}
-		found.More = found.More || all.Next != ""
+	if e.More {
+		lines = append(lines, "  and maybe others")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// CheckBeginning returns an [InvalidError] for a text that is too short to search by.
+func CheckBeginning(text string) error {
+	if len(text) < BeginningMin {
+		return &InvalidError{"id", fmt.Sprintf("must be whole, or have at least the first %d characters", BeginningMin)}
+	}
+	return nil
+}
+
+// Beginning searches for operations by the beginning of their id, at least [BeginningMin] characters of it. An id is the key of its
+// row, and no index has ids in their order. So only those are found that stand in a queue ([Desk.Queued]), or that operators have
+// changed within [BeginningSince].
+func (d *Desk) Beginning(ctx context.Context, text string) (Beginnings, error) {
+	if err := CheckBeginning(text); err != nil {
+		return Beginnings{}, err
+	}
+	found := newSearch(func(id idem.OperationID) bool { return strings.HasPrefix(string(id), text) })
+	if err := found.queues(ctx, d); err != nil {
+		return Beginnings{}, err
 	}
 	entries, err := d.Entries(ctx, BeginningSince, text, ListMax)
 	if err != nil {
@@ -55,22 +77,50 @@ func (d *Desk) Beginning(ctx context.Context, text string) (Beginnings, error) {
 	return found.Beginnings, nil
 }
 
-type beginning struct {
-	Beginnings
-	text string
-	seen map[idem.OperationID]bool
+// Queued searches for operations that stand in a queue ([Queues]), by their id. It reads the entries of the sparse indexes, at most
+// [ListMax] of each queue, and none of the rows. An application finds by it what operations have made, where the id of that is made
+// from the operation's.
+func (d *Desk) Queued(ctx context.Context, match func(idem.OperationID) bool) (Beginnings, error) {
+	found := newSearch(match)
+	err := found.queues(ctx, d)
+	return found.Beginnings, err
 }
 
-func (b *beginning) add(id idem.OperationID) {
-	if !strings.HasPrefix(string(id), b.text) || b.seen[id] {
+// search collects the operations that match, each once.
+type search struct {
+	Beginnings
+	match func(idem.OperationID) bool
+	seen  map[idem.OperationID]bool
+}
+
+func newSearch(match func(idem.OperationID) bool) *search {
+	return &search{match: match, seen: map[idem.OperationID]bool{}}
+}
+
+func (s *search) queues(ctx context.Context, d *Desk) error {
+	for _, queue := range Queues() {
+		all, err := d.walk(ctx, queue, "", listing{desk: d, limit: ListMax, count: true})
+		if err != nil {
+			return err
+		}
+		for _, row := range all.Rows {
+			s.add(row.Operation)
+		}
+		s.More = s.More || all.Next != ""
+	}
+	return nil
+}
+
+func (s *search) add(id idem.OperationID) {
+	if id == "" || s.seen[id] || !s.match(id) {
 		return
 	}
-	b.seen[id] = true
-	if len(b.Operations) >= beginningMax {
-		b.More = true
+	s.seen[id] = true
+	if len(s.Operations) >= beginningMax {
+		s.More = true
 		return
 	}
-	b.Operations = append(b.Operations, id)
+	s.Operations = append(s.Operations, id)
 }
 
 // operationIn is the operation of a subject, which is one, or one of its messages; "" where it is neither.

@@ -42,6 +42,27 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
+// An application's own search sees what stands in a queue, once, and nothing that only the log knows.
+func TestQueued(t *testing.T) {
+	w := newWorld(t)
+	stuck := w.messages("acme", dead, unknown)[0].OperationID
+	wrapped := w.record(idem.KindWrapped, storage.StateUnknown).OperationID
+	ended := w.record(idem.KindAtomic, storage.StateCompleted).OperationID
+	w.ok(w.audit.Begin(w.Context(), operator.Entry{ID: "au_1", At: w.now, Subject: string(ended), State: operator.EntryIntended}))
+	w.now = noon.Add(time.Minute)
+	found, err := w.desk.Queued(w.Context(), func(idem.OperationID) bool { return true })
+	slices.Sort(found.Operations)
+	want := []idem.OperationID{stuck, wrapped}
+	slices.Sort(want)
+	if err != nil || !slices.Equal(found.Operations, want) || found.More {
+		t.Errorf("%+v, %v, want %v", found, err, want)
+	}
+	found, err = w.desk.Queued(w.Context(), func(id idem.OperationID) bool { return id == wrapped })
+	if err != nil || !slices.Equal(found.Operations, []idem.OperationID{wrapped}) {
+		t.Errorf("%+v, %v, want %v", found, err, wrapped)
+	}
+}
+
 // Where there is more than is looked at, the search says so: what was found may not be all.
 func TestBeginningSaysWhatItLeavesOut(t *testing.T) {
 	w := newWorld(t)

@@ -170,8 +170,9 @@ func Refused(err error) bool {
 		transition *idem.TransitionError
 		bust       *idem.CacheBustError
 		response   *idem.ResponseError
+		several    *AmbiguousError
 	)
-	for _, target := range []any{&stale, &invalid, &message, &record, &refusal, &transition, &bust, &response} {
+	for _, target := range []any{&stale, &invalid, &message, &record, &refusal, &transition, &bust, &response, &several} {
 		if errors.As(err, target) {
 			return true
 		}

@@ -21,7 +21,7 @@ type accounts struct {
 }
 
 type collect struct {
-	Account    string `arg:"" help:"Id of the account."`
+	Account    string `arg:"" help:"Whole id of the account: no index has the accounts that collect nothing yet, so a beginning would need a scan of the table."`
 	Tenant     string `required:"" help:"The tenant that owns it."`
 	Partitions int    `required:"" help:"Number of partitions for waiting transfers: the most transfers a second, divided by 500. It can be raised later, but never lowered."`
 	idemctl.Reasoned
@@ -53,6 +53,9 @@ func (c *collect) Run(d *idemctl.Desk) error {
 		return err
 	}
 	table := payments.Table{Client: dynamodb.NewFromConfig(aws), Name: cfg.PaymentsTable}
+	if !storable(c.Tenant, c.Account) {
+		return operator.ErrNotFound
+	}
 	found, err := table.Account(d.Context(), c.Tenant, c.Account)
 	switch {
 	case err != nil:

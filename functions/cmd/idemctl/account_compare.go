@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/payments"
@@ -18,7 +19,7 @@ import (
 // compareAccounts compares balances with the transfers and payouts that they are made of: a restored table may hold a part of a
 // transaction. It also lets collecting accounts be folded again after a loss of data.
 type compareAccounts struct {
-	Account string    `arg:"" optional:"" help:"Id of the account. Default: all accounts of all tenants, and the transfers that were answered and are not there."`
+	Account string    `arg:"" optional:"" help:"Id of the account, or the first six characters of it, or more, where no other account of the tenant begins so. Default: all accounts of all tenants, and the transfers that were answered and are not there."`
 	Tenant  string    `help:"The tenant that owns the account. Required with one."`
 	From    time.Time `help:"Without an account: look only at transfers that were asked for since, RFC 3339. Default: all that have a record."`
 	Correct bool      `help:"Put back the transfers that are not there, and correct the balances that differ."`
@@ -113,7 +114,7 @@ func (c *compareAccounts) Run(d *idemctl.Desk) error {
 			answer.Transfers, trouble = append(answer.Transfers, did), errors.Join(trouble, err)
 		}
 	}
-	accounts, err := c.accounts(d.Context(), books.table)
+	accounts, err := c.accounts(d, books.table)
 	if err != nil {
 		return err
 	}
@@ -166,18 +167,52 @@ func openBooks(ctx context.Context) (books, error) {
 }
 
 // accounts are those that the command line asks for. They are read before the rows.
-func (c *compareAccounts) accounts(ctx context.Context, table payments.Table) ([]payments.Account, error) {
+func (c *compareAccounts) accounts(d *idemctl.Desk, table payments.Table) ([]payments.Account, error) {
 	if c.Account == "" {
-		return table.Accounts(ctx)
+		return table.Accounts(d.Context())
 	}
-	found, err := table.Account(ctx, c.Tenant, c.Account)
-	if err == nil && found == nil {
-		err = operator.ErrNotFound
+	if !storable(c.Tenant, c.Account) {
+		return nil, operator.ErrNotFound
 	}
+	found, err := table.Account(d.Context(), c.Tenant, c.Account)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		return []payments.Account{*found}, nil
+	}
+	return c.beginning(d, table)
+}
+
+// accountsMax is how many accounts are listed that begin alike.
+const accountsMax = 20
+
+// beginning is the account whose id begins as the command line says. The table is read whole for it, as it is to compare.
+func (c *compareAccounts) beginning(d *idemctl.Desk, table payments.Table) ([]payments.Account, error) {
+	if operator.CheckBeginning(c.Account) != nil { // it is a whole id, or none
+		return nil, operator.ErrNotFound
+	}
+	all, err := table.Accounts(d.Context())
 	if err != nil {
 		return nil, err
 	}
-	return []payments.Account{*found}, nil
+	var found []payments.Account
+	var ids []string
+	for _, a := range all {
+		if a.Tenant == c.Tenant && strings.HasPrefix(a.ID, c.Account) {
+			found, ids = append(found, a), append(ids, a.ID)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil, operator.ErrNotFound
+	case len(found) > 1:
+		slices.Sort(ids)
+		most := min(len(ids), accountsMax)
+		return nil, &operator.AmbiguousError{What: "accounts", Begins: c.Account, IDs: ids[:most], More: most < len(ids)}
+	}
+	d.Note(c.Account + " is " + ids[0])
+	return found, nil
 }
 
 // putBack makes the row of one transfer again, where that is asked for.

@@ -115,14 +115,14 @@ func (c *createKey) key() apikey.Key {
 }
 
 type revokeKey struct {
-	ID string `arg:"" help:"Id of the key, as apikey list shows it. Never the key itself."`
+	ID string `arg:"" help:"Whole id of the key, as apikey list shows it: a beginning would need a scan of the table. Never the key itself."`
 	idemctl.Reasoned
 }
 
 // Validate judges the command line. It does not repeat what may be a key.
 func (r *revokeKey) Validate() error {
 	if !token.IsID(r.ID) {
-		return errors.New("not the id of a key: apikey list shows the ids")
+		return errors.New("not the whole id of a key: apikey list shows the ids")
 	}
 	return nil
 }

@@ -147,26 +147,6 @@ type row struct {
 
 var kinds = []payments.EntryKind{payments.EntryPayment, payments.EntryRefund, payments.EntryPayout}
 
-// find names the operation that made a payment, refund or payout. Refunds of older releases don't tell.
-func find(ctx context.Context, tenant, id string) (idem.OperationID, error) {
-	cfg, parts, err := wired(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, kind := range kinds {
-		pk, _ := payments.EntryKey(kind, tenant, id)
-		e, err := application{parts, cfg.PaymentsTable}.entry(ctx, pk)
-		switch {
-		case err != nil:
-			return "", err
-		case e != nil && e.Message != "":
-			operation, _, err := e.Message.Operation()
-			return operation, err
-		}
-	}
-	return "", nil
-}
-
 func (a application) tell(ctx context.Context, tenant string, id idem.OperationID, messages []operator.MessageView) (any, error) {
 	all := known{Provider: map[idem.MessageID]json.RawMessage{}}
 	for _, kind := range kinds {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -40,6 +41,12 @@ type desk struct {
 
 func newDesk(t *testing.T, with ...func(*lambdatest.Stage)) *desk {
 	t.Helper()
+	return newDeskOf(t, rand.Reader, with...)
+}
+
+// newDeskOf makes a desk whose application takes its ids from a source of randomness.
+func newDeskOf(t *testing.T, random io.Reader, with ...func(*lambdatest.Stage)) *desk {
+	t.Helper()
 	d := &desk{T: t, Stage: lambdatest.New(t)}
 	for _, f := range with {
 		f(d.Stage)
@@ -57,7 +64,7 @@ func newDesk(t *testing.T, with ...func(*lambdatest.Stage)) *desk {
 	d.ok(err)
 	inline, err := outbox.NewInline(d.worker)
 	d.ok(err)
-	engine, err := idem.New(parts.Store, idem.Config{ScopeSecret: cfg.ScopeSecret})
+	engine, err := idem.New(parts.Store, idem.Config{ScopeSecret: cfg.ScopeSecret, Random: random})
 	d.ok(err)
 	d.api, err = payments.New(payments.Config{
 		Engine: engine, Ledger: payments.Table{Client: parts.Client, Name: d.Payments}, Messages: parts.Store, Inline: inline,

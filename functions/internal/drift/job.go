@@ -146,7 +146,7 @@ func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
 	now := j.cfg.Now()
 	w, err := j.window(w, now)
 	if err != nil {
-		return Report{Window: w, Unfinished: true}, err
+		return notCompared(w), err
 	}
 	report, err := j.compare(ctx, newRun(j, w, now, j.tell(ctx)))
 	if err == nil && report.Unreadable > 0 {
@@ -159,6 +159,13 @@ func (j *Job) Check(ctx context.Context, w Window) (Report, error) {
 	return report, err
 }
 
+// notCompared is the report of a window that can't be compared.
+func notCompared(w Window) Report {
+	r := newReport(w)
+	r.Unfinished = true
+	return r
+}
+
 // CheckLast compares the end of a window, and says where it stopped: the report's window begins there, and all of that is
 // compared. It stops at the window's beginning, or at the first page after which enough says so; enough gets the number of rows so
 // far. Findings whose [Drift.ID] is known are not reported again. What can't be read, or is not answered about, is in the report and
@@ -167,7 +174,7 @@ func (j *Job) CheckLast(ctx context.Context, w Window, known []string, enough fu
 	now := j.cfg.Now()
 	w, err := j.window(w, now)
 	if err != nil {
-		return Report{Window: w, Unfinished: true}, err
+		return notCompared(w), err
 	}
 	r := newRun(j, w, now, j.tell(ctx), known...)
 	r.enough = enough

@@ -142,6 +142,11 @@ type Report struct {
 	Cost   Cost     `json:"cost"`
 }
 
+// newReport is the report of a window of which nothing was compared yet. JSON has no null for it.
+func newReport(w Window) Report {
+	return Report{Window: w, Reached: w.To, Drift: map[Kind]int{}, Drifts: []Drift{}, Parked: []Parked{}}
+}
+
 // Clean says that all of the window was compared, and that nothing drifts.
 func (r Report) Clean() bool { return !r.Unfinished && r.Unreadable+r.Unanswered+r.DriftCount() == 0 }
 

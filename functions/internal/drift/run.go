@@ -56,7 +56,7 @@ func newRun(j *Job, w Window, now time.Time, tell func(Drift), known ...string) 
 			now: now, grace: j.cfg.Grace, retention: j.cfg.Retention, outlives: messagesOutlive, workMax: j.cfg.WorkMax,
 		},
 		tables: j.tables, provider: j.provider, meter: m, window: w, refunds: refundSums{}, told: map[string]bool{}, tell: tell,
-		report: Report{Window: w, Reached: w.To, Drift: map[Kind]int{}, Drifts: []Drift{}, Parked: []Parked{}},
+		report: newReport(w),
 	}
 	r.tables.meter, r.provider.meter = m, m
 	for _, id := range known {

@@ -131,9 +131,11 @@ const (
 	transferPrefix = "tr_"
 )
 
+// entityRandom is how many characters of an id follow its prefix: they hold the 128 random bits of the operation's incarnation.
+const entityRandom = 22
+
 // entityID derives an id from the operation's incarnation: it is the same however often the handler runs, and no other
 // incarnation has it.
 func entityID(prefix string, id idem.OperationID) string {
-	const random = 22 // base64url characters that hold the incarnation's 128 random bits
-	return prefix + strings.NewReplacer("-", "0", "_", "1").Replace(string(id[len(id)-random:]))
+	return prefix + strings.NewReplacer("-", "0", "_", "1").Replace(string(id[len(id)-entityRandom:]))
 }

@@ -3,6 +3,7 @@ package payments
 import (
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -54,13 +55,40 @@ func EntryKey(kind EntryKind, tenant, id string) (pk string, ok bool) {
 	return "", false
 }
 
-// EntryOf is the key of the row that an operation of the tenant made, if the operation made one of the kind.
-func EntryOf(kind EntryKind, tenant string, operation idem.OperationID) (pk string, ok bool) {
+// EntryID is the id of what an operation made, if the operation made an entry of the kind; "" for an operation id that is none.
+func EntryID(kind EntryKind, operation idem.OperationID) string {
 	if _, err := operation.RecordKey(); err != nil {
+		return ""
+	}
+	return entityID(entryPrefixes[kind], operation)
+}
+
+var entryPrefixes = map[EntryKind]string{EntryPayment: paymentPrefix, EntryRefund: refundPrefix, EntryPayout: payoutPrefix}
+
+// beginningForm is an id of an entry, or its beginning, from the prefix on.
+var beginningForm = regexp.MustCompile(`^([a-z]+_)[0-9A-Za-z]*$`)
+
+// EntryBeginning is the kind of the entries whose id may begin so. ok is false for a whole id, and for a text that begins none.
+func EntryBeginning(text string) (kind EntryKind, ok bool) {
+	found := beginningForm.FindStringSubmatch(text)
+	if found == nil {
 		return "", false
 	}
-	prefix := map[EntryKind]string{EntryPayment: paymentPrefix, EntryRefund: refundPrefix, EntryPayout: payoutPrefix}[kind]
-	return EntryKey(kind, tenant, entityID(prefix, operation))
+	for kind, prefix := range entryPrefixes {
+		if found[1] == prefix && len(text) < len(prefix)+entityRandom {
+			return kind, true
+		}
+	}
+	return "", false
+}
+
+// EntryOf is the key of the row that an operation of the tenant made, if the operation made one of the kind.
+func EntryOf(kind EntryKind, tenant string, operation idem.OperationID) (pk string, ok bool) {
+	id := EntryID(kind, operation)
+	if id == "" {
+		return "", false
+	}
+	return EntryKey(kind, tenant, id)
 }
 
 // EntryTenant is whose row the key of an entry names; "" for a key that is none.

@@ -118,6 +118,8 @@ func TestFind(t *testing.T) {
 		switch {
 		case name == "pay_down":
 			return "", errors.New("down")
+		case name == "pay_al":
+			return "", &operator.AmbiguousError{What: "payments", Begins: name, IDs: []string{"pay_al1", "pay_al2"}}
 		case of == tenant && name == "pay_1":
 			return byKey, nil
 		}
@@ -141,6 +143,7 @@ func TestFind(t *testing.T) {
 	b.get(http.StatusNotFound, "/find?id="+string(byKey)[:20]) // it stands in no queue, and nobody has changed it
 	b.get(http.StatusNotFound, "/find?id=op_")
 	b.get(http.StatusBadGateway, "/find?id=pay_down&tenant=acme")
+	b.shows(b.get(http.StatusConflict, "/find?id=pay_al&tenant=acme"), "Several payments begin with pay_al", "pay_al1", "pay_al2")
 	b.shows(b.get(http.StatusOK, "/find"), "By the client")
 
 	form := url.Values{"tenant": {tenant}, "operation": {"payments.create"}, "key": {secret}}

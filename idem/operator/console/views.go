@@ -244,6 +244,9 @@ func (c *Console) find(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	case tenant != "" && c.cfg.Find != nil:
 		found, err := c.cfg.Find(r.Context(), tenant, id)
+		if operator.Refused(err) {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("ask the application: %w", err)
 		}

@@ -73,10 +73,13 @@ func advice(err error) string {
 		refused  *refusedError
 		unlogged *operator.UnloggedError
 		invalid  *operator.InvalidError
+		several  *operator.AmbiguousError
 	)
 	switch {
 	case errors.As(err, &usage):
 		return usage.do
+	case errors.As(err, &several):
+		return "Give more characters of the id that you mean, or all of it."
 	case errors.As(err, &refused):
 		return refused.do
 	case errors.As(err, &unlogged): // whatever else went wrong, nobody wrote down how it ended

@@ -135,6 +135,8 @@ func (i *inspect) story(s *session, desk *operator.Desk) (operator.Story, error)
 	}
 	id, err := s.app.Find(s.ctx, i.Tenant, i.ID)
 	switch {
+	case operator.Refused(err):
+		return operator.Story{}, err
 	case err != nil:
 		return operator.Story{}, fmt.Errorf("ask the application: %w", err)
 	case id == "":
@@ -249,7 +251,7 @@ func (s *session) onMessage(
 	f fenced, act func(*operator.Desk, context.Context, idem.MessageID, operator.Change) (operator.Result, error),
 ) error {
 	if !namesMessage(f.ID) {
-		return &usageError{f.ID + " is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
+		return &usageError{"That is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
 	}
 	desk, err := s.desk()
 	if err != nil {
@@ -266,7 +268,7 @@ func (s *session) onRecord(
 	f fenced, act func(*operator.Desk, context.Context, idem.OperationID, operator.Change) (operator.Result, error),
 ) error {
 	if namesMessage(f.ID) {
-		return &usageError{f.ID + " is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
+		return &usageError{"That is the id of a message, and this is a change of an operation.", "Give the operation's id, without .n at its end."}
 	}
 	desk, err := s.desk()
 	if err != nil {

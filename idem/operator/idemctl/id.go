@@ -2,6 +2,7 @@ package idemctl
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -28,12 +29,18 @@ func isWhole(id string) bool {
 	return err == nil
 }
 
+// beginningForm is what an id consists of, or its beginning. Other text is not searched for, and not repeated on a terminal.
+var beginningForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,200}(\.[0-9]{1,9})?$`)
+
 // whole completes the id of an operation, or of a message, from its beginning. For a change it must be certain that no other begins
-// so: every queue must have been looked through.
+// so: every queue must have been looked through. A change is told which id was meant, before it is made.
 func (s *session) whole(id string, change bool) (string, error) {
 	desk, err := s.desk()
 	if err != nil || isWhole(id) {
 		return id, err
+	}
+	if !beginningForm.MatchString(id) {
+		return "", &usageError{"That is no id of an operation or a message.", "Give op_… or op_….n, as list and inspect show it. The id of a payment needs --tenant."}
 	}
 	begins, number, isMessage := strings.Cut(id, ".")
 	found, err := desk.Beginning(s.ctx, begins)
@@ -46,7 +53,7 @@ func (s *session) whole(id string, change bool) (string, error) {
 			"Give the whole id: the log and the client's answer have it. The id of a payment needs --tenant.",
 		}
 	case len(found.Operations) > 1:
-		return "", ambiguous(begins, found)
+		return "", &operator.AmbiguousError{What: "operations", Begins: begins, IDs: texts(found.Operations), More: found.More}
 	case change && found.More:
 		return "", &refusedError{
 			fmt.Sprintf("%s begins with %s, and others may: there is more in the queues than is searched.", found.Operations[0], begins),
@@ -58,21 +65,20 @@ func (s *session) whole(id string, change bool) (string, error) {
 		whole += "." + number
 	}
 	if !isWhole(whole) {
-		return "", &usageError{id + " is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
+		return "", &usageError{"That is no id of a message.", "Give <operation>.<n>, as idemctl inspect shows it."}
+	}
+	if change {
+		s.note(id + " is " + whole)
 	}
 	return whole, nil
 }
 
-// ambiguous lists the operations that begin alike.
-func ambiguous(begins string, found operator.Beginnings) error {
-	lines := []string{fmt.Sprintf("Several operations begin with %s:", begins)}
-	for _, id := range found.Operations {
-		lines = append(lines, "  "+string(id))
+func texts(ids []idem.OperationID) []string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = string(id)
 	}
-	if found.More {
-		lines = append(lines, "  and maybe others")
-	}
-	return &refusedError{strings.Join(lines, "\n"), "Give more characters of the id that you mean, or all of it."}
+	return all
 }
 
 // shortMin is how many characters a short id has at least: op_ and nine more, 54 bits.

@@ -34,8 +34,11 @@ func TestShortIDs(t *testing.T) {
 		}
 	}
 	seen := "--seen=" + seenIn(w, id+".1")
-	if out, _ := w.types(0, "close", short, seen, ticket, "--write"); !strings.HasPrefix(out, "close "+id+".1: done") {
-		t.Errorf("%s", out)
+	for _, write := range []string{"--write=false", "--write"} { // the whole id is told before anything is done
+		out, errs := w.types(0, "close", short, seen, ticket, write)
+		if !strings.Contains(out, "close "+id+".1: ") || errs != "idemctl: "+short+" is "+id+".1\n" {
+			t.Errorf("%s%s", out, errs)
+		}
 	}
 	if m := w.inner.Messages()[0]; m.State != storage.MessageCancelled {
 		t.Errorf("the message is %s", m.State)
@@ -70,6 +73,22 @@ func TestBeginningsThatNameNothing(t *testing.T) {
 	w.types(idemctl.ExitUsage, "release", begins+".1", "--seen=unknown.1.0", ticket)
 	w.types(idemctl.ExitUsage, "reconcile", alike[0][:60]+".x", ticket)
 	if entries, err := w.audit.Entries(w.Context(), noon.Add(-time.Hour), noon.Add(time.Hour), "", 10); err != nil || len(entries) != 2 {
+		t.Errorf("the log has %v, %v", entries, err)
+	}
+}
+
+// What can't begin an id is not searched for, and no terminal gets it back.
+func TestHostileBeginnings(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"op_\x1b[2Jabc", "op_abcdef\n", "op_abc/../x", "op_*******", "op_ａｂｃ", "op_abcdef#", "op_abcdef.\x1b[2J", strings.Repeat("op_", 1000)} {
+		for _, command := range [][]string{{"inspect"}, {"reconcile", ticket, "--write"}, {"close", "--seen=unknown.1.0", ticket, "--write"}, {"release", "--seen=unknown.1.0", ticket, "--write"}} {
+			out, errs := w.types(idemctl.ExitUsage, append(command, id)...)
+			if out != "" || strings.Contains(errs, id) || !strings.Contains(errs, "\nnext: ") {
+				t.Errorf("%s %.40q: %s%q", command[0], id, out, errs)
+			}
+		}
+	}
+	if entries, err := w.audit.Entries(w.Context(), noon.Add(-time.Hour), noon.Add(time.Hour), "", 10); err != nil || len(entries) != 0 {
 		t.Errorf("the log has %v, %v", entries, err)
 	}
 }

@@ -45,7 +45,8 @@ type App struct {
 	// Build makes the desk, by the environment. Without it every command that needs a desk says so.
 	Build func(context.Context) (*operator.Desk, error)
 	// Find names the operation that made something of the application's own, such as a payment, by its tenant and its id; ""
-	// where there is none. Without it inspect knows operations, messages and keys.
+	// where there is none. It may take the beginning of an id, and returns an [operator.AmbiguousError] where several begin so.
+	// Without it inspect knows operations, messages and keys.
 	Find func(ctx context.Context, tenant, id string) (idem.OperationID, error)
 	// Letters goes through the dead-letter queue, at most so many letters, and gives each copy of a dead message to redrive,
 	// which is nil in a dry run; it returns what it did, for JSON, and [ErrLettersLeft] where some failed. Without it there is

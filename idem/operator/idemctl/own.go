@@ -97,7 +97,9 @@ func hasText(rows [][]string, i int) bool {
 }
 
 // Note says something beside the answer, on stderr: a line.
-func (d *Desk) Note(line string) { fmt.Fprintln(d.s.errs, "idemctl:", line) }
+func (d *Desk) Note(line string) { d.s.note(line) }
+
+func (s *session) note(line string) { fmt.Fprintln(s.errs, "idemctl:", line) }
 
 // options give the parser the application's own commands.
 func (a App) options() []kong.Option {
