@@ -8,6 +8,8 @@ EMULATOR ?= ministack
 ARCH     ?= arm64
 IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 export EMULATOR
+# Go's workspace is the checkout's own: who starts it from a module of another folder may have switched workspaces off.
+unexport GOWORK
 
 .DEFAULT_GOAL := help
 .PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
