@@ -81,9 +81,9 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 //
 // Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, and so does
 // an inline delivery of the same [Worker] that is under way. Run waits for both, for RunConfig.Drain at most: then it returns
-// [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request. Run returns nil
-// where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with
-// it.
+// [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request; package
+// container does that. Run returns nil where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in
+// the log, and the next round deals with it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
 	if err != nil {
