@@ -68,6 +68,9 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 		cause = handler.Cause
 	}
 	problem, retryAfter, ok := idem.ProblemOf(cause)
+	if over := (*idem.QuotaError)(nil); errors.As(cause, &over) {
+		log = log.With("limit", over.Limit)
+	}
 	switch {
 	case ok:
 		logProblem(ctx, log, problem.Code)
