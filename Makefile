@@ -87,8 +87,9 @@ audit: ## list every route with its operation, policy and retention; fail on a g
 	@go run ./functions/cmd/audit
 
 fuzz: ## fuzz every target of the library in turn: TIME=10m each (default 1m), ONLY=Decode for a part
-	@go test -list '^Fuzz' ./idem/... | awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | grep '$(ONLY)' | \
-	while read -r package target; do \
+	@listed=$$(go test -list '^Fuzz' ./idem/...) || { echo "$$listed"; exit 1; }; \
+	targets=$$(echo "$$listed" | awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | grep '$(ONLY)') || { echo "no target has '$(ONLY)' in its name"; exit 1; }; \
+	echo "$$targets" | while read -r package target; do \
 		echo "$$package $$target"; \
 		go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(TIME),1m) -fuzzminimizetime 1s -parallel 1 || exit 1; \
 	done

@@ -16,6 +16,7 @@ var ErrNotLive = errors.New("idem: no live record of the operation")
 
 // TransitionError says that the record's state does not admit the change.
 type TransitionError struct {
+	// State is the record's, as it was found.
 	State storage.State
 	// Change says what was to be done.
 	Change string
@@ -29,6 +30,7 @@ func (e *TransitionError) Error() string {
 // UnreadableError says that a record has a schema version, state or kind that this release does not know. Requests for it
 // get 503.
 type UnreadableError struct {
+	// SchemaVersion, State and Kind are what the stored record says.
 	SchemaVersion int
 	State         storage.State
 	Kind          Kind
@@ -121,6 +123,7 @@ func bustedNever(r storage.Record) string {
 
 // ExtendError refuses to let a record answer for longer than [RetentionMax].
 type ExtendError struct {
+	// Until is the expiry that was asked for.
 	Until time.Time
 	// Latest is the last instant that the record can be extended to.
 	Latest time.Time
@@ -133,6 +136,7 @@ func (e *ExtendError) Error() string {
 
 // CacheBustError refuses a cache-bust that could make something happen twice. Nothing was changed.
 type CacheBustError struct {
+	// OperationID names the operation whose stored response was to be removed.
 	OperationID OperationID
 	// Reason says why, for the operator.
 	Reason string

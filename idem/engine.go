@@ -123,7 +123,8 @@ func (e *Engine) Operations() []Operation {
 type UnavailableError struct {
 	// RetryAfter is when to try again.
 	RetryAfter time.Duration
-	Cause      error
+	// Cause is the store's last error.
+	Cause error
 }
 
 // Error implements error.
@@ -134,6 +135,7 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // HandlerError is an error or panic of the handler. Nothing was stored, except that a wrapped operation is now unknown.
 type HandlerError struct {
+	// Cause is the error that the handler returned, or an error with the value that it panicked with.
 	Cause error
 	// Stack is where a panic came from.
 	Stack []byte

@@ -22,7 +22,10 @@ const (
 )
 
 // KeyTimeError refuses a request without a record because of its time: 400. Nothing was executed.
-type KeyTimeError struct{ Reason KeyTimeReason }
+type KeyTimeError struct {
+	// Reason says what is wrong with the time.
+	Reason KeyTimeReason
+}
 
 // Error implements error.
 func (e *KeyTimeError) Error() string { return "idem: " + string(e.Reason) }

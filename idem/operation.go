@@ -13,22 +13,24 @@ import (
 
 // Operation is what a route registers: a stable name and how it is protected.
 type Operation struct {
-	// Name is stable for ever: it is part of every key's scope. "payments.create", never the route's path.
+	// Name is stable for ever: it is part of every key's scope. "payments.create", never the route's path. Required.
 	Name string
 	// RenamedFrom is the first name that the operation was released under, if it has another one now. It stays for ever,
 	// however often the operation is renamed. Scopes, fingerprints and records use it, so that releases before and after
-	// the rename share every key, also while both run. Logs and the audit show Name.
+	// the rename share every key, also while both run. Logs and the audit show Name. Empty means that it was never
+	// renamed.
 	RenamedFrom string
 	// Kind says how the handler's work is committed, and what a crash leaves. Required, except for wrapped handlers.
 	Kind Kind
-	// Policy is the contract with the clients.
+	// Policy is the contract with the clients. Required.
 	Policy Policy
 	// ReadFirst reads the record before anything else. A replay then costs a read (a fifth of a write's price) instead of
 	// a failed write, which is billed by the stored size; a first request costs one read more. Optimistic and deferred
 	// operations always read first: their duplicates would run the handler for nothing.
 	ReadFirst bool
 	// Inline, where set, delivers the operation's messages within the request, and answers with the final response where
-	// that succeeds. A duplicate continues a chain that was left open. For KindDeferred only.
+	// that succeeds. A duplicate continues a chain that was left open. For KindDeferred only. Default: a worker
+	// delivers them later.
 	Inline InlineDelivery
 	// SafeToRunAgain declares that running the handler twice does no harm. The handler then runs although its key may be
 	// older than a loss of records; a provider's webhooks need that. The next request also takes over a wrapped handler's
@@ -39,7 +41,7 @@ type Operation struct {
 	// whose answer is not stored.
 	SafeToRunAgain bool
 	// ReleaseOn are the statuses that this handler answers with before it does anything, for example 429 and 503: they free
-	// the key. 408, 500, 502, 504 and statuses below 400 prove nothing and are refused.
+	// the key. 408, 500, 502, 504 and statuses below 400 prove nothing and are refused. Default: none.
 	ReleaseOn []int
 	// Probed declares that outbox.NewRunner is given a Probe for the operation, which looks up unknown outcomes.
 	Probed bool
@@ -161,7 +163,9 @@ const (
 
 // Result says how a request ended.
 type Result struct {
-	Outcome     Outcome
+	// Outcome says whether the request was executed, replayed or refused.
+	Outcome Outcome
+	// OperationID names the incarnation that the request met or began; empty where there is none.
 	OperationID OperationID
 	// State is the record's state after the request. Where the response of an execution was not stored, it is
 	// StateFailedRetryable if the key is free again, and StateUnknown if what the handler did is not known.

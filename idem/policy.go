@@ -13,28 +13,36 @@ import (
 type Policy struct {
 	// Name appears in the audit.
 	Name string
-	// ExemptReason, where set, says why the route runs without protection; every other field is then ignored.
+	// ExemptReason, where set, says why the route runs without protection; every other field is then ignored. Empty
+	// means that the route is protected.
 	ExemptReason string
 
+	// MissingKey is the answer to an unsafe request without a key. It has no default.
 	MissingKey MissingKey
 	// EmptyKeyIsMissing treats an empty header as a missing one; otherwise it is refused with 400.
 	EmptyKeyIsMissing bool
-	Syntax            Syntax
+	// Syntax is how the header's value is read as a key. It has no default.
+	Syntax Syntax
 	// KeyBytesMin is the shortest key accepted, in bytes; 0 and 1 mean any. For SyntaxOpaque only.
 	KeyBytesMin int
-	Mismatch    Mismatch
-	InFlight    InFlight
-	// WaitMax bounds how long a duplicate waits for the winner; for InFlightWait only, at most 25 s.
+	// Mismatch is the answer to the same key with another payload. It has no default.
+	Mismatch Mismatch
+	// InFlight is the answer to a duplicate while the first request runs. It has no default.
+	InFlight InFlight
+	// WaitMax bounds how long a duplicate waits for the winner; for InFlightWait only, at most 25 s. 0 for every other
+	// InFlight.
 	WaitMax time.Duration
 	// StoreServerErrors stores and replays 5xx results once execution began. Never for wrapped operations.
 	StoreServerErrors bool
 	// StoreClientErrors stores and replays every 4xx result. Otherwise 401, 403, 408, 409, 425 and 429 are not stored,
 	// unless the handler declared one by Reject.
 	StoreClientErrors bool
-	Scope             ScopeRule
+	// Scope is what a key is unique within. It has no default.
+	Scope ScopeRule
 	// BindPrincipal adds the caller's principal (session, token) to the scope.
 	BindPrincipal bool
-	// Retention is how long a final record answers, from completion: 1 h to 90 d. [Engine.Extend] gives one record more.
+	// Retention is how long a final record answers, from completion: 1 h to 90 d. [Engine.Extend] gives one record
+	// more. It has no default.
 	Retention time.Duration
 	// ResourceBacked keeps the records of successes (2xx) for as long as the resources that they made: they expire when
 	// [Engine.End] says so, and carry no Idempotency-Expires before. Every other result expires after Retention.
@@ -43,13 +51,15 @@ type Policy struct {
 	GoneAfterExpiry bool
 	// KeepFor is how long an expired record is kept, at most 10 years: With GoneAfterExpiry it is a tombstone that
 	// answers 410, and after it the key is new again. Without, it is kept for an audit until a new request with its key
-	// replaces it. Native TTL removes it later, never earlier.
+	// replaces it. Native TTL removes it later, never earlier. 0 keeps it for no time.
 	KeepFor time.Duration
-	// KeyTime says that the time in a key counts as the time when its request was first sent.
+	// KeyTime says that the time in a key counts as the time when its request was first sent. The zero value is
+	// KeyTimeNone: keys carry no time.
 	KeyTime KeyTime
 	// KeyTimeRequired refuses keys without that time, unless they have a record: 400.
 	KeyTimeRequired bool
 	// ReplayHeaders are the names of response headers that are stored and replayed besides Content-Type and Location.
+	// Default: no others.
 	ReplayHeaders []string
 	// Observe records and reports what the policy finds, and does not act on it: each request executes, as without
 	// protection. For routes; see [Observe].
@@ -164,9 +174,12 @@ func Observe(base Policy) Policy {
 
 // ConfigError rejects a configuration: the field, its value and the rule that it breaks.
 type ConfigError struct {
+	// Field names what was configured wrongly, such as "Config.LeaseMargin" or "Policy.WaitMax".
 	Field string
+	// Value is what was given for it.
 	Value any
-	Rule  string
+	// Rule says what is admitted, as the end of a sentence: "must be positive".
+	Rule string
 }
 
 // Error implements error.

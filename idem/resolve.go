@@ -168,7 +168,10 @@ func (c *change) decide(ctx context.Context, seen storage.Revision, what string)
 }
 
 // ResponseError says that a response has a status that no request can be answered with.
-type ResponseError struct{ Status int }
+type ResponseError struct {
+	// Status is the one that was given.
+	Status int
+}
 
 // Error implements error.
 func (e *ResponseError) Error() string {

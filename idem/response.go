@@ -16,11 +16,17 @@ func JSON(status int, value any) (Response, error) {
 
 // Problem is an RFC 9457 problem document with a stable code.
 type Problem struct {
-	Type   string         `json:"type"`
-	Title  string         `json:"title"`
-	Status int            `json:"status"`
-	Detail string         `json:"detail"`
-	Code   string         `json:"code"`
+	// Type is the URI that names the kind of problem: [ProblemTypePrefix] and Code.
+	Type string `json:"type"`
+	// Title is a short summary, the same for every problem with this code.
+	Title string `json:"title"`
+	// Status is the HTTP status.
+	Status int `json:"status"`
+	// Detail says what is the matter with this request.
+	Detail string `json:"detail"`
+	// Code is the stable name that programs branch on.
+	Code string `json:"code"`
+	// Errors are the single errors of a validation; nil where there are none.
 	Errors []ProblemError `json:"errors,omitempty"`
 }
 
@@ -28,7 +34,8 @@ type Problem struct {
 type ProblemError struct {
 	// Pointer is a JSON pointer (RFC 6901) into the request body.
 	Pointer string `json:"pointer"`
-	Detail  string `json:"detail"`
+	// Detail says what is wrong there.
+	Detail string `json:"detail"`
 }
 
 // ProblemTypePrefix is what a problem's type URI begins with; its code follows.

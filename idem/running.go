@@ -11,7 +11,8 @@ import (
 type Execution struct {
 	// OperationID is the id of the incarnation: what a Probe looks up, and a good downstream key.
 	OperationID OperationID
-	Tenant      string
+	// Tenant is who made the request, as it was given to the engine.
+	Tenant string
 	// Operation is the registered name.
 	Operation string
 	// Attempt counts the runs of the handler within this execution, from 1.

@@ -13,7 +13,10 @@ func Reject(p Problem) Failure { return storage.Rejecting(p.Status, p.Response) 
 func Retry() Failure { return storage.Retrying() }
 
 // RejectedError lets a handler answer with a stored 4xx by returning it as its error; nothing it wrote is committed.
-type RejectedError struct{ Problem Problem }
+type RejectedError struct {
+	// Problem is the answer, with a status from 400 to 499.
+	Problem Problem
+}
 
 // Error implements error.
 func (e *RejectedError) Error() string {

@@ -1,9 +1,14 @@
-// Package awslambda connects Lambda's events to Go's own forms: HTTP events of API Gateway, function URLs and load balancers to
-// an http.Handler ([HTTP]), and batches of queue and stream records to a function of one record, with partial failure ([SQS],
-// [Stream]), or a batch of stream records to a function of them all ([StreamBatch]). [Sources] joins several in one function.
+// Package awslambda runs Go handlers on AWS Lambda's events. [HTTP] gives the HTTP events of API Gateway, function
+// URLs and load balancers to an http.Handler. [SQS] and [Stream] call a function for each record of a batch and
+// report which records failed, and [StreamBatch] calls one function for a whole batch of stream records. [Sources]
+// joins several adapters in one function.
 //
-// Each adapter is a lambda.Handler, for lambda.Start. It returns an error only for an event that it can't be about: then
-// the function is wired to the wrong source.
+// Use it where an application starts Lambda functions by itself. Package lambdaapp makes all functions of an
+// application with these adapters, and needs no further wiring. The adapters protect nothing by themselves: give
+// [HTTP] a handler of package middleware, and [SQS] and [Stream] one of package function.
+//
+// Each adapter is a lambda.Handler, for lambda.Start. It returns an error only for an event of another kind than its
+// own: the function is then connected to the wrong source.
 package awslambda
 
 import (

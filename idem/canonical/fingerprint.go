@@ -1,12 +1,17 @@
-// Package canonical computes the fingerprint of a request: a versioned hash of what was asked for, equal for two
-// spellings of the same request and different for different ones (semantics.md "Fingerprint").
+// Package canonical computes the fingerprint of a request: a versioned hash of what was asked for. Two spellings of
+// the same request have the same fingerprint, and different requests have different ones. An engine compares
+// fingerprints to refuse a key that is used again for another payload.
 //
-// A JSON body counts in the canonical form of RFC 8785, with one difference: RFC 8785 takes every number for a double, so
-// that integers beyond 2^53 collide; here a number that a double can't hold keeps its digits. What must not count as the
-// same request on a guess is refused: numbers beyond a double, duplicate names, invalid UTF-8, lone surrogates, too much
-// nesting, too many bytes.
+// Applications configure what counts by a [Selection] in a route or an operation, and rarely need anything else of
+// this package. Use it directly to build an idem.Request without package middleware, or to compare requests in a tool
+// of your own.
 //
-// The package is pure: no clock, no randomness, no I/O.
+// A JSON body counts in the canonical form of RFC 8785, with one difference. RFC 8785 takes every number for a
+// double, so that integers beyond 2^53 collide; here a number that a double cannot hold keeps its digits. Bodies that
+// two parsers could read differently are refused: numbers beyond a double, duplicate names, invalid UTF-8, lone
+// surrogates, too much nesting, too many bytes.
+//
+// The package is pure: it has no clock, no randomness and no I/O.
 package canonical
 
 import (

@@ -22,6 +22,7 @@ const (
 
 // SyntaxError refuses a body that is declared to be JSON: 400, before any look-up.
 type SyntaxError struct {
+	// Reason says what is wrong with the body.
 	Reason Reason
 	// Offset is the byte of the body at or after which the trouble was found.
 	Offset int

@@ -26,6 +26,7 @@ const (
 // Selection says what of a request counts. The zero value counts everything. A fingerprint carries its selection as text,
 // so that a later request is compared under the selection of the earlier one, whatever the release selects by then.
 type Selection struct {
+	// Path says what of the path counts. The zero value, PathWhole, counts all of it.
 	Path PathRule
 	// IgnorePath leaves out parameters by name, and wildcards by their position from "1". It needs a rule other than
 	// PathWhole.

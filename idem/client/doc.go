@@ -1,17 +1,18 @@
-// Package client is the other side of docs/semantics.md: an http.RoundTripper for clients of an API that honours
-// Idempotency-Key. One operation has one key, whatever is lost on the way: connections, answers, or the client's process.
+// Package client calls APIs that honour Idempotency-Key. It is an http.RoundTripper that gives one operation one key,
+// whatever is lost on the way: connections, answers, or the client's own process. Use it only for APIs that honour
+// the key: elsewhere a second request may be a second execution. [WithoutKey] exempts a request.
 //
-// [Transport] gives every POST and PATCH a key, buffers what it would have to send again, and asks again with that same
-// key until there is an answer: after lost connections, after 408, 425, 429, 500, 502, 503, 504 and the likes of 524, and
-// after the 409 of a request that is still in progress. After an attempt that may have happened, and for a key that was given,
-// an answer that nothing marks as one about the key ends in a [GaveUpError]. Other methods pass through untouched. A stored answer is an answer whatever its
-// status is, and so is every answer that says the key was not honoured. What must not be tried again ends in an error that
-// says why: [MismatchError], [OutcomeUnknownError], [ExpiredError], and [GaveUpError] where the client stops first. After
-// those that are [ErrUnknown] the operation may have happened, and asking again with the error's key is safe, but not after an
-// [ExpiredError].
+// [Transport] gives every POST and PATCH a key, and buffers the body so that it can be sent again. It asks again with
+// the same key until there is an answer: after lost connections, after 408, 425, 429, 500, 502, 503, 504 and similar
+// statuses such as 524, and after the 409 of a request that is still in progress. Other methods pass through
+// untouched.
 //
-// Use it only for APIs that honour the key: elsewhere a second request may be a second execution. [WithoutKey] exempts
-// a request.
+// A stored answer is an answer whatever its status is, and so is every answer that says that the key was not
+// honoured. What must not be tried again ends in an error that says why: [MismatchError], [OutcomeUnknownError],
+// [ExpiredError], or [GaveUpError] where the client stops first. A GaveUpError is also returned for an answer that
+// does not say that it is about the key, if an earlier attempt may have been executed or the key was given. After the
+// errors that are [ErrUnknown] the operation may have happened. Asking again with the error's key is then safe,
+// except after an [ExpiredError].
 //
 // A [Journal] keeps the keys of named operations ([WithOperation]) across restarts. The caller ends an operation by
 // [Transport.Done] once it has kept the answer; before that a crash loses nothing, since the same key gets the same answer.

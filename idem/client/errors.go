@@ -19,7 +19,9 @@ var ErrUnknown = errors.New("client: the outcome is unknown")
 // MismatchError says that the key belongs to another request: 422, or 400 by the server's policy. Nothing was executed now,
 // and asking again changes nothing. It is [ErrUnknown] where an earlier attempt with the key may have been executed.
 type MismatchError struct {
-	Key     string
+	// Key is the key that was sent.
+	Key string
+	// Problem is the server's answer.
 	Problem idem.Problem
 	// Earlier says that there was an attempt before, or that the key was given or journalled before.
 	Earlier bool
@@ -36,6 +38,7 @@ func (e *MismatchError) Is(target error) bool { return e.Earlier && target == Er
 // OutcomeUnknownError says that the server does not know whether the operation happened, and is finding out. It never
 // executes it again under this key; the same request may ask again, not before RetryAfter. It is [ErrUnknown].
 type OutcomeUnknownError struct {
+	// Key is the operation's key.
 	Key string
 	// RetryAfter is when to ask again; 0 where the server names no time.
 	RetryAfter time.Duration
@@ -56,6 +59,7 @@ func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrUnknow
 // may have happened: only the resource itself tells. It is [ErrUnknown], but asking again is not safe here: the same key might
 // execute anew.
 type ExpiredError struct {
+	// Key is the operation's key.
 	Key string
 	// Age is how old the journal's key is; 0 where it was the server that said so.
 	Age time.Duration
@@ -93,12 +97,15 @@ const (
 
 // GaveUpError says that the client stopped asking before there was an answer. It is [ErrUnknown]: ask again with its key.
 type GaveUpError struct {
+	// Reason says what made the client stop.
 	Reason Reason
-	Key    string
+	// Key is the operation's key: send it again to learn what became of the operation.
+	Key string
 	// Attempts is how often the client asked. Sends is how often one was written to a connection, as far as
 	// Config.Base reports it by net/http/httptrace. From Await, Attempts is how often it asked for the status.
 	Attempts, Sends int
-	Elapsed         time.Duration
+	// Elapsed is the time from the call until the client stopped.
+	Elapsed time.Duration
 	// Status is that of the last attempt's answer, 0 where it had none; Code is its problem's, if any.
 	Status int
 	Code   string
@@ -128,7 +135,9 @@ func (e *GaveUpError) Unwrap() error { return e.Cause }
 
 // KeyError refuses a request before it is sent because of its key. It never quotes it.
 type KeyError struct {
-	Rule  string
+	// Rule says what is wrong with the key.
+	Rule string
+	// Cause is the error behind it, such as the journal's; nil where there is none.
 	Cause error
 }
 
@@ -147,7 +156,8 @@ func (e *KeyError) Unwrap() error { return e.Cause }
 type BodyError struct {
 	// BytesMax is the bound that the body exceeds; 0 where it could not be read.
 	BytesMax int64
-	Cause    error
+	// Cause is the error of reading the body; nil where the body was too long.
+	Cause error
 }
 
 // Error implements error.

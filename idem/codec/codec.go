@@ -1,5 +1,10 @@
-// Package codec compresses bodies before they are stored: package dynamo what it stores as it is, package seal what it
-// encrypts, which can't be compressed afterwards.
+// Package codec compresses bodies with zstd before they are stored. Package dynamo uses it for the responses and
+// payloads that it stores, and package seal for what it encrypts, because encrypted bytes cannot be compressed
+// afterwards.
+//
+// Applications do not need this package. An author of a store can use it, so that stored bodies cost less; bodies
+// that would not become smaller are stored as they are. The encoding is stored beside each body, and
+// [Codec.Decompress] needs it.
 package codec
 
 import (

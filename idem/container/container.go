@@ -1,5 +1,6 @@
 // Package container serves an API and runs its outbox's worker in one process outside of AWS Lambda: ECS, Kubernetes, or a machine
-// of one's own. It ends both in the order that loses nothing.
+// of one's own. It ends both in the order that loses nothing. A process that only works calls [outbox.Runner.Run] by itself; on
+// Lambda package lambdaapp makes the functions.
 package container
 
 import (
@@ -20,9 +21,10 @@ type Config struct {
 	Server *http.Server
 	// Listener is what the server listens on. Run closes it.
 	Listener net.Listener
-	// Runner is the worker, and Run its configuration, whose Queue is required.
+	// Runner delivers, sweeps and reconciles.
 	Runner *outbox.Runner
-	Run    outbox.RunConfig
+	// Run is the runner's configuration. Its Queue is required.
+	Run outbox.RunConfig
 	// Inline is what delivers messages within requests. Nil where no operation has one.
 	Inline *outbox.Inline
 	// Stopping is called when the end begins, while the server still takes requests. It is the place to fail a readiness check,

@@ -37,7 +37,8 @@ const (
 
 // Config is what New takes besides the client. The zero value of each field but the tables means its default.
 type Config struct {
-	// IdempotencyTable and OutboxTable are names of tables as package schema has them, or their ARNs.
+	// IdempotencyTable and OutboxTable are names of tables as package schema has them, or their ARNs. Both are
+	// required, and are two tables.
 	IdempotencyTable string
 	OutboxTable      string
 	// Shards is the number of partitions that each queue of the sparse indexes is spread over, 1 to 256; default 1. An
@@ -60,7 +61,7 @@ type Config struct {
 	// Now is the clock that a call's deadline is compared with before the call is sent. Default time.Now.
 	Now func() time.Time
 	// Meter, where set, is called after each call to DynamoDB, on the caller's goroutine, and makes the store ask for the
-	// consumed capacity.
+	// consumed capacity. Default: nobody is called.
 	Meter func(Usage)
 }
 

@@ -18,7 +18,9 @@ type Usage struct {
 // TableUsage is what one call consumed of one table, in capacity units. A transaction that is repeated under its token
 // is billed as reads.
 type TableUsage struct {
-	Table                 string
+	// Table is the table's name.
+	Table string
+	// ReadUnits and WriteUnits are the capacity units that were consumed, of the table and its indexes together.
 	ReadUnits, WriteUnits float64
 }
 

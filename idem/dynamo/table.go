@@ -15,7 +15,9 @@ import (
 
 // TableError says in what a table differs from the shape that it must have.
 type TableError struct {
-	Table       string
+	// Table is the table's name.
+	Table string
+	// Differences says of each difference what was found and what is wanted. It is never empty.
 	Differences []string
 }
 

@@ -43,9 +43,11 @@ func (e *UnknownError) Error() string {
 // rejection, or how a deferred operation failed, or stands for the output of a wrapped function that was too large to be
 // stored: errors.Is(err, [idem.ErrResponseTooLarge]) then, and the function has run.
 type StoredError struct {
+	// Response is what is stored. Its body is a problem document where the handler rejected.
 	Response idem.Response
 	// Replayed says that nothing was executed for this call.
-	Replayed    bool
+	Replayed bool
+	// OperationID names the operation that it is stored for.
 	OperationID idem.OperationID
 }
 

@@ -91,7 +91,8 @@ type KeyError struct {
 	// Part is the position of the part, from 0, and Expression what it was looked for by, where there is one.
 	Part       int
 	Expression string
-	Reason     KeyReason
+	// Reason says why the part cannot be used.
+	Reason KeyReason
 }
 
 // Error implements error.

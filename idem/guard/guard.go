@@ -1,5 +1,9 @@
-// Package guard stops the calls of a handler that would be sent after its execution's lease. After the lease, others may
-// treat the execution as dead.
+// Package guard stops HTTP calls that a handler would send after its execution's lease is over. From then on other
+// processes may treat the execution as dead, and a call that leaves late could have its effect beside theirs.
+//
+// Use it in wrapped handlers, for the client that calls a provider. Atomic and deferred handlers need no guard,
+// because they call no provider: their effects are made by package outbox. The request's context must be the one that
+// the handler was given:
 //
 //	client := &http.Client{Transport: guard.Transport(http.DefaultTransport)}
 package guard

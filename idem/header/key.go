@@ -1,7 +1,11 @@
-// Package header reads and writes the syntax of the headers that idem speaks (semantics.md "On the wire").
+// Package header reads and writes the headers that idem uses on the wire: Idempotency-Key, Idempotency-Expires,
+// Idempotency-Status and the others (docs/semantics.md "On the wire"). Package middleware uses it for servers,
+// and package client for clients.
 //
-// It takes what net/http's Header.Values returns: the field lines of one name, in order. Every function accepts any
-// bytes and never panics; no error quotes what a client sent. The package is pure: no clock, no I/O.
+// Most applications use those packages and not this one. Use it for a gateway, a framework or a protocol that package
+// middleware does not serve. It takes what net/http's Header.Values returns: the field lines of one name, in order.
+// Every function accepts any bytes and never panics, and no error quotes what a client sent. The package is pure: it
+// has no clock and no I/O.
 package header
 
 import (
@@ -45,6 +49,7 @@ const keyValueBytesMax = 2*KeyBytesMax + len(`""`)
 
 // KeyRule is how an endpoint reads its keys.
 type KeyRule struct {
+	// Syntax is how the header's value is read. The zero value is SyntaxStructured.
 	Syntax Syntax
 	// BytesMin is the shortest key accepted, in bytes; 0 and 1 mean any that is not empty.
 	BytesMin int
@@ -76,7 +81,8 @@ const (
 // InvalidError refuses a header: 400.
 type InvalidError struct {
 	// Name is the header's name.
-	Name   string
+	Name string
+	// Reason says what is wrong with the header.
 	Reason Reason
 }
 

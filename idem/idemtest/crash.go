@@ -21,7 +21,7 @@ type App struct {
 	// Translate turns the application's writes into memstore's, as memstore.Config has it. Default: they are a
 	// memstore.Write already.
 	Translate func(idem.Write) (memstore.Write, error)
-	// Rows are the business rows before the request, by key.
+	// Rows are the business rows before the request, by key. Default: none.
 	Rows map[string][]byte
 	// Topics are where the messages go. Call is a fake of the provider. If Keys.Honoured is set it may be called twice
 	// for a message, and must make its effect once. Default: messages are only inserted.

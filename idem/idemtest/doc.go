@@ -1,13 +1,15 @@
-// Package idemtest tests an application's handlers without an emulator and without AWS modules.
+// Package idemtest tests an application's handlers without an emulator and without AWS modules. Use [Run] to look at
+// what one run of a handler would commit, and [Crash] to prove that no crash loses or doubles its effects. Authors of
+// a store use package storetest instead, and tests against a real DynamoDB endpoint use package dynamotest.
 //
-// [Run] runs a handler once and returns what it would commit: its writes, its messages and its response. The writes are
-// not executed. Use dynamo.Item to inspect those that package dynamo makes:
+// [Run] runs a handler once and returns its writes, its messages and its response. The writes are not executed. Use
+// dynamo.Item to inspect those that package dynamo makes:
 //
 //	result := idemtest.Run(t, createOrder(request))
 //	put, ok := dynamo.Item(result.Writes[0])
 //
-// [Crash] kills the process before and after every call that it makes, in turn, and lets another process finish. It fails
-// the test where a business write, a message or a response is lost, doubled or changed by that:
+// [Crash] kills the process before and after every call that it makes, in turn, and lets another process finish. It
+// fails the test where a business write, a message or a response is lost, doubled or changed by that:
 //
 //	idemtest.Crash(t, idemtest.App{
 //		Operation: operation, // as the application registers it

@@ -15,10 +15,15 @@ import (
 
 // T is what this package needs of a *testing.T or a *rapid.T.
 type T interface {
+	// Helper marks its caller as a helper, whose lines are not reported.
 	Helper()
+	// Context is the test's: it is canceled when the test ends.
 	Context() context.Context
+	// Logf records a line.
 	Logf(format string, args ...any)
+	// Errorf records a failure, and the test goes on.
 	Errorf(format string, args ...any)
+	// Fatalf records a failure and ends the test.
 	Fatalf(format string, args ...any)
 }
 

@@ -1,10 +1,16 @@
-// Package memstore is the deliberately plain reference store: one mutex, maps, and copies of everything that goes in or
-// out. Simulations run on it, and other stores are compared with it through storetest.
+// Package memstore is a store in memory, for tests, examples and simulations. It implements [storage.Store] and the
+// store of package outbox, so a test runs the same engine, handlers and workers as production does. It is also the
+// reference that package storetest compares other stores with.
 //
-// It keeps what makes DynamoDB what it is: strong reads, writes conditional on one item, transactions whose conditions are
-// all judged on the state before, client request tokens that are remembered for ten minutes, indexes in shards, a native
-// TTL that removes late, and large bodies that a second read has to fetch. It has no faults of its own: package
-// storetest/faulty adds those.
+// Do not use it in production: everything is lost when the process ends, and other processes cannot see it. Use
+// package dynamo there. Handlers write rows of the store's own by [Write]; Config.Translate turns writes that were
+// made for another store into those. Package storetest/faulty adds faults, and package idemtest uses both to test
+// handlers.
+//
+// It is simple on purpose: one mutex, maps, and copies of everything that goes in or out. It behaves as DynamoDB
+// does: reads are strong, a write is conditional on one item, and all conditions of a transaction are judged on the
+// state before it. Client request tokens are remembered for ten minutes, indexes have shards, native TTL removes
+// items late, and large bodies need a second read.
 package memstore
 
 import (

@@ -1,10 +1,14 @@
-// Package middleware protects net/http endpoints: Idempotency-Key → engine → the recorded or replayed response
-// (docs/semantics.md "On the wire").
+// Package middleware protects net/http endpoints. It reads the Idempotency-Key of a request, has an [idem.Engine]
+// execute or replay it, and writes the recorded or replayed response (docs/semantics.md "On the wire").
 //
-// [Middleware.Handle] is for transactional handlers, [Middleware.Wrap] for existing ones, [Middleware.Read] for safe
-// methods beside them. What they return is an http.Handler for any router; [Middleware.Middleware] returns a
-// func(http.Handler) http.Handler. [Router] registers them by pattern, so that start-up fails for an unsafe route without a
-// policy, and an audit can list them all.
+// Use [Middleware.Handle] for new handlers, whose writes go through a transaction, and [Middleware.Wrap] for existing
+// handlers, which stay as they are. [Middleware.Read] serves safe methods beside them. Each returns an http.Handler
+// for any router, and [Middleware.Middleware] returns a func(http.Handler) http.Handler. For queue messages and
+// direct calls use package function instead.
+//
+// [Router] registers routes by pattern. Start-up then fails for an unsafe route without a policy, and package audit
+// can list them all. Package cors serves browsers of other origins, and package awslambda runs the handlers on
+// Lambda.
 //
 // A policy made by [idem.Observe] only records and reports: each request executes, as without protection, and says
 // "Idempotency-Status: unprotected". A transactional handler still needs the store for its transaction. A wrapped handler

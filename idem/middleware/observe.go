@@ -17,7 +17,8 @@ import (
 type Observation struct {
 	// Operation is the operation's registered name, Policy its policy's.
 	Operation, Policy string
-	Tenant            string
+	// Tenant is who made the request.
+	Tenant string
 	// Key is the record's key: a hash of the client's. Empty where the request has no valid one.
 	Key storage.RecordKey
 	// OperationID is that of the earlier execution, if the answer would have named or replayed one.

@@ -16,6 +16,7 @@ import (
 
 // Replay describes the replayed answer for Route.OnReplay.
 type Replay struct {
+	// OperationID names the operation whose response is replayed.
 	OperationID idem.OperationID
 	// State is the record's.
 	State storage.State

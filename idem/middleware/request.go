@@ -18,7 +18,8 @@ import (
 // Request is what a handler is given. Each run of a handler gets its own copy, body included.
 type Request struct {
 	// HTTP is the request as it arrived. Its body can be read again.
-	HTTP     *http.Request
+	HTTP *http.Request
+	// Identity is the caller, as Config.Identify returned it.
 	Identity Identity
 	// Body is the whole body.
 	Body []byte

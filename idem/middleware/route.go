@@ -26,9 +26,10 @@ type Route struct {
 	PathParams func(*http.Request) map[string]string
 	// IgnorePath names path parameters that do not count, such as a locale. Outside of a [Router] it implies PathByWildcards
 	// unless there are PathParams. A parameter that the pattern does not have is a [*idem.ConfigError] in a Router; elsewhere it
-	// is answered with 500 and a line in the log.
+	// is answered with 500 and a line in the log. Default: all count.
 	IgnorePath []string
-	// IgnoreQuery names query parameters that do not count; "trace_*" names all that begin with "trace_".
+	// IgnoreQuery names query parameters that do not count; "trace_*" names all that begin with "trace_". Default: all
+	// count.
 	IgnoreQuery []string
 	// IgnoreTracking leaves out the query parameters that advertising and mailing systems add to links, such as utm_*:
 	// those that [canonical.Tracking] lists.
@@ -45,6 +46,7 @@ type Route struct {
 	// OnReplay returns headers for a replay besides the stored ones: a trace id, a deprecation. It cannot change the
 	// replay's status, body or stored headers, nor add headers that would change their meaning: those are dropped, with a
 	// line in the log. It runs after the caller was authorised; its error or panic leaves the replay as it is.
+	// Default: no headers are added.
 	OnReplay func(ctx context.Context, r *Request, replay Replay) (http.Header, error)
 }
 

@@ -24,11 +24,13 @@ type Router struct {
 
 // RouteInfo is one route, for an audit.
 type RouteInfo struct {
+	// Pattern is the pattern that the route was registered with.
 	Pattern string
 	// Operation is the operation's name, RenamedFrom the first one that it was released under, if that is another. Both are
 	// empty for routes without an operation: reads, and methods that are idempotent by themselves.
 	Operation, RenamedFrom string
-	Kind                   idem.Kind
+	// Kind is the operation's kind; empty for routes without an operation.
+	Kind idem.Kind
 	// Policy is the operation's; of an exempt route its ExemptReason alone.
 	Policy idem.Policy
 	// Unsafe says that the route admits POST or PATCH, and so needs a policy.

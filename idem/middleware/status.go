@@ -17,6 +17,7 @@ import (
 
 // Messages reads outbox messages strongly; nil where there is none. The stores implement it.
 type Messages interface {
+	// Message returns the message with the id, or nil where there is none.
 	Message(ctx context.Context, id idem.MessageID) (*storage.Message, error)
 }
 

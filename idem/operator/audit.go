@@ -22,21 +22,27 @@ const (
 // Entry is one change in the audit log.
 type Entry struct {
 	// ID is random.
-	ID string    `json:"id"`
+	ID string `json:"id"`
+	// At is when the change was about to be tried.
 	At time.Time `json:"at"`
 	// Actor is who did it, as the caller says.
-	Actor  string `json:"actor"`
+	Actor string `json:"actor"`
+	// Action is what was to be done.
 	Action string `json:"action"`
 	// Subject is the operation or message that was changed, or the queue.
 	Subject string `json:"subject"`
-	Tenant  string `json:"tenant,omitempty"`
-	Reason  string `json:"reason"`
+	// Tenant is whose operation was changed; empty where the change is not about one tenant.
+	Tenant string `json:"tenant,omitempty"`
+	// Reason is why, in the actor's words.
+	Reason string `json:"reason"`
 	// Seen is what the actor saw before.
-	Seen  string     `json:"seen,omitempty"`
+	Seen string `json:"seen,omitempty"`
+	// State says what became of the change; EntryIntended until it has ended.
 	State EntryState `json:"state"`
 	// Outcome is what came of it, or why nothing did.
-	Outcome string    `json:"outcome,omitempty"`
-	DoneAt  time.Time `json:"done_at,omitzero"`
+	Outcome string `json:"outcome,omitempty"`
+	// DoneAt is when the change ended; zero until then.
+	DoneAt time.Time `json:"done_at,omitzero"`
 }
 
 // AuditLog keeps entries. It is append-only: an entry is begun once and ended once.

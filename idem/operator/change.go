@@ -37,7 +37,10 @@ const (
 const FieldActor = "actor"
 
 // InvalidError is a change that can't be tried.
-type InvalidError struct{ Field, Rule string }
+type InvalidError struct {
+	// Field names what was given wrongly, and Rule says what is admitted.
+	Field, Rule string
+}
 
 // Error implements error.
 func (e *InvalidError) Error() string { return fmt.Sprintf("operator: %s %s", e.Field, e.Rule) }
@@ -57,19 +60,24 @@ func (c Change) validate() error {
 
 // Result is what came of a change.
 type Result struct {
-	Action  string     `json:"action"`
-	Subject string     `json:"subject"`
-	State   EntryState `json:"state"`
+	// Action is what was to be done, and Subject the operation, message or queue that it was about.
+	Action  string `json:"action"`
+	Subject string `json:"subject"`
+	// State is the audit entry's; EntryIntended for a dry run.
+	State EntryState `json:"state"`
 	// Outcome is what it was made, or what would have been done.
 	Outcome string `json:"outcome"`
-	DryRun  bool   `json:"dry_run,omitempty"`
+	// DryRun says that nothing was changed, because only a look was asked for.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Entry is the id of the audit entry; none of a dry run.
 	Entry string `json:"entry,omitempty"`
 }
 
 // UnloggedError: the change was made, or refused, and the audit log could not be told. Its entry stays intended.
 type UnloggedError struct {
+	// Entry is the id of the audit entry.
 	Entry string
+	// Cause is the audit log's error.
 	Cause error
 }
 

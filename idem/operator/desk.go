@@ -22,12 +22,18 @@ type Store interface {
 
 // Config is what a desk works with. Store, Engine, Topics, WakeUps, DeadLetters and Audit are required.
 type Config struct {
-	Store       Store
-	Engine      *idem.Engine
-	Topics      *outbox.Topics
-	WakeUps     outbox.WakeUps
+	// Store holds the records and messages.
+	Store Store
+	// Engine makes the changes of records.
+	Engine *idem.Engine
+	// Topics are those of the application's outbox.
+	Topics *outbox.Topics
+	// WakeUps gets a wake-up for each message that is started again.
+	WakeUps outbox.WakeUps
+	// DeadLetters gets the notice of each message that a change leaves dead.
 	DeadLetters outbox.DeadLetters
-	Audit       AuditLog
+	// Audit is the log of changes.
+	Audit AuditLog
 	// Probes are those of wrapped operations, as for outbox.NewRunner. Default: none.
 	Probes map[string]outbox.Probe
 	// Application tells what the application and its provider know of an operation and its messages; nil where they know

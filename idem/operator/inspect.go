@@ -18,6 +18,7 @@ var ErrNotFound = errors.New("operator: nothing of that name is stored")
 
 // Story is everything that is known of an operation: no stored body, no payload, no key.
 type Story struct {
+	// Operation is its id.
 	Operation idem.OperationID `json:"operation"`
 	// Record is nil where native TTL has removed it.
 	Record *RecordView `json:"record"`
@@ -35,21 +36,31 @@ type Story struct {
 
 // RecordView is a record as a person sees it.
 type RecordView struct {
+	// State, Tenant, Operation and Kind are the record's.
 	State     storage.State `json:"state"`
 	Tenant    string        `json:"tenant"`
 	Operation string        `json:"operation"`
 	Kind      idem.Kind     `json:"kind"`
-	Epoch     int64         `json:"epoch"`
+	// Epoch counts take-overs within this incarnation, from 1.
+	Epoch int64 `json:"epoch"`
 	// Executions counts how often the handler was run for this incarnation.
-	Executions     int       `json:"executions"`
-	ResponseStatus int       `json:"response_status,omitempty"`
-	LastError      string    `json:"last_error,omitempty"`
-	CreatedAt      time.Time `json:"created_at"`
-	LeaseUntil     time.Time `json:"lease_until,omitzero"`
-	DoneAt         time.Time `json:"done_at,omitzero"`
-	ExpiresAt      time.Time `json:"expires_at,omitzero"`
-	KeyHash        string    `json:"key_hash"`
-	Seen           Seen      `json:"seen"`
+	Executions int `json:"executions"`
+	// ResponseStatus is the HTTP status of the stored response; 0 where none is stored.
+	ResponseStatus int `json:"response_status,omitempty"`
+	// LastError is why the record was freed or parked; empty where it never was.
+	LastError string `json:"last_error,omitempty"`
+	// CreatedAt is when the key was reserved.
+	CreatedAt time.Time `json:"created_at"`
+	// LeaseUntil is when its latest lease ends, or has ended; zero where it never had one.
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	// DoneAt is when the operation ended; zero until then.
+	DoneAt time.Time `json:"done_at,omitzero"`
+	// ExpiresAt is until when the record answers; zero while that is not known.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// KeyHash is the hash of the scope that log lines carry.
+	KeyHash string `json:"key_hash"`
+	// Seen is what a change of this record takes as [Change].Seen.
+	Seen Seen `json:"seen"`
 }
 
 func viewRecord(r storage.Record) *RecordView {
@@ -62,35 +73,48 @@ func viewRecord(r storage.Record) *RecordView {
 
 // MessageView is a message as a person sees it.
 type MessageView struct {
-	ID     idem.MessageID       `json:"id"`
+	// ID is the message's id, which is also its key at the provider.
+	ID idem.MessageID `json:"id"`
+	// State, Tenant and Topic are the message's.
 	State  storage.MessageState `json:"state"`
 	Tenant string               `json:"tenant"`
 	Topic  string               `json:"topic"`
-	Epoch  int64                `json:"epoch"`
+	// Epoch grows with each claim, and when an operator starts the message again.
+	Epoch int64 `json:"epoch"`
 	// UnansweredCalls counts the calls at the provider that ended without a definite answer, since the message was last redriven. One
 	// that was delivered or declined is not counted, nor is a call whose worker died: that is in DiedClaims.
-	UnansweredCalls int    `json:"unanswered_calls"`
-	LastOutcome     string `json:"last_outcome,omitempty"`
-	Reference       string `json:"reference,omitempty"`
+	UnansweredCalls int `json:"unanswered_calls"`
+	// LastOutcome is what the last call or question came to; empty where there was none.
+	LastOutcome string `json:"last_outcome,omitempty"`
+	// Reference is the provider's name for what it made; empty where none is known.
+	Reference string `json:"reference,omitempty"`
 	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
 	Kept []string `json:"kept,omitempty"`
 	// DiedClaims counts the claims that ended without a word, since the message was last redriven: their worker may have called.
-	DiedClaims int  `json:"died_claims,omitempty"`
-	Undoes     bool `json:"undoes,omitempty"`
-	Sealed     bool `json:"sealed,omitempty"`
+	DiedClaims int `json:"died_claims,omitempty"`
+	// Undoes says that the message undoes an earlier one of its chain.
+	Undoes bool `json:"undoes,omitempty"`
+	// Sealed says that payload and evidence cannot be decrypted.
+	Sealed bool `json:"sealed,omitempty"`
 
+	// CreatedAt is when the message was committed.
 	CreatedAt time.Time `json:"created_at"`
 	// FirstClaimedAt is when a worker first had it.
 	FirstClaimedAt time.Time `json:"first_claimed_at,omitzero"`
 	// OpenSince is when the first call was allowed whose outcome is not known.
 	OpenSince time.Time `json:"open_since,omitzero"`
 	// ClearedAt is when it was last proven that the provider has nothing.
-	ClearedAt     time.Time `json:"cleared_at,omitzero"`
-	LeaseUntil    time.Time `json:"lease_until,omitzero"`
+	ClearedAt time.Time `json:"cleared_at,omitzero"`
+	// LeaseUntil is when its latest claim ends, or has ended; zero where it was never claimed.
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	// NextAttemptAt is when the next call is due; zero where none was ever put off.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
-	RedrivenAt    time.Time `json:"redriven_at,omitzero"`
-	DoneAt        time.Time `json:"done_at,omitzero"`
-	Seen          Seen      `json:"seen"`
+	// RedrivenAt is when an operator last started it again; zero where nobody did.
+	RedrivenAt time.Time `json:"redriven_at,omitzero"`
+	// DoneAt is when it ended; zero until then.
+	DoneAt time.Time `json:"done_at,omitzero"`
+	// Seen is what a change of this message takes as [Change].Seen.
+	Seen Seen `json:"seen"`
 }
 
 func viewMessage(m storage.Message) MessageView {

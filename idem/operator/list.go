@@ -28,8 +28,10 @@ func Queues() []Queue { return []Queue{QueueStuck, QueueUnknown, QueueDead} }
 // Listed is one row of a list: a message, or the record of a wrapped operation.
 type Listed struct {
 	// At is when somebody looks, or looked, at it.
-	At      time.Time    `json:"at"`
-	Tenant  string       `json:"tenant"`
+	At time.Time `json:"at"`
+	// Tenant is whose operation it is.
+	Tenant string `json:"tenant"`
+	// Message is the message; nil where the row is a record. Record is the record; nil where the row is a message.
 	Message *MessageView `json:"message,omitempty"`
 	Record  *RecordView  `json:"record,omitempty"`
 	// Operation is the record's id.
@@ -38,6 +40,7 @@ type Listed struct {
 
 // List is what stands in a queue.
 type List struct {
+	// Rows are what stands there, oldest first within each shard of the store.
 	Rows []Listed `json:"rows"`
 	// Next is where the list goes on where the limit ended it, for the next call: opaque. Else it is empty.
 	Next string `json:"next,omitempty"`
@@ -62,8 +65,10 @@ func (d *Desk) List(ctx context.Context, queue Queue, tenant string, limit int, 
 
 // Count is how many stand in a queue.
 type Count struct {
+	// Queue is the queue that was counted.
 	Queue Queue `json:"queue"`
-	N     int   `json:"n"`
+	// N is how many were counted.
+	N int `json:"n"`
 	// More says that there are more than were counted.
 	More bool `json:"more,omitempty"`
 }

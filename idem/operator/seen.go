@@ -25,6 +25,7 @@ func SeenRecord(r storage.Record) Seen { return seen(string(r.State), r.Epoch, r
 
 // StaleError is a change that was decided about something else than what is there. Nothing was changed.
 type StaleError struct {
+	// Subject is the operation or message.
 	Subject string
 	// Seen is what the person saw, Now what is there; empty where there is nothing.
 	Seen, Now Seen

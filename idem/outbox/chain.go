@@ -26,6 +26,7 @@ func Due(m storage.Message) time.Time {
 
 // Messages reads outbox messages strongly; nil where there is none.
 type Messages interface {
+	// Message returns the message with the id, or nil where there is none.
 	Message(ctx context.Context, id idem.MessageID) (*storage.Message, error)
 }
 

@@ -115,6 +115,7 @@ func swept(state storage.MessageState) Decision {
 
 // Report counts what a run of the [Runner] did.
 type Report struct {
+	// Messages counts what was done to messages, and Records what was done to records of wrapped operations.
 	Messages Counts `json:"messages"`
 	Records  Counts `json:"records"`
 }

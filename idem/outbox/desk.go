@@ -55,6 +55,7 @@ func (d *desk) tellLoss(ctx context.Context, at time.Time) {
 // UnreadableError says that a message has a schema version or state that this release does not know. The message was not
 // changed; the release that wrote it can process it.
 type UnreadableError struct {
+	// SchemaVersion and State are what the stored message says.
 	SchemaVersion int
 	State         storage.MessageState
 }
@@ -66,7 +67,10 @@ func (e *UnreadableError) Error() string {
 
 // TopicError says that a message's topic is not registered here, because another release sends it. The message was not
 // changed.
-type TopicError struct{ Topic string }
+type TopicError struct {
+	// Topic is the one that is not registered.
+	Topic string
+}
 
 // Error implements error.
 func (e *TopicError) Error() string {

@@ -28,6 +28,7 @@ func NewOperator(store Store, topics *Topics, wakeUps WakeUps, deadLetters DeadL
 
 // RefusalError refuses a change that could lose an effect, or make it happen twice. Nothing was changed.
 type RefusalError struct {
+	// ID is the message's.
 	ID idem.MessageID
 	// Reason says why, for the operator.
 	Reason string

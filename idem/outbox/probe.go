@@ -28,7 +28,10 @@ type Found struct {
 
 // Executed is what a wrapped handler did, with the answer that it would have given: every request with the key gets it. What
 // failed for good counts too, with the failure as its response.
-type Executed struct{ Response idem.Response }
+type Executed struct {
+	// Response is the answer that is stored.
+	Response idem.Response
+}
 
 // Absent says that nothing was found. It proves that nothing happened only when no request can be under way any more and
 // everything that was made is listed: after the last lease + LongestRequest + ListingDelay, and for a wrapped operation

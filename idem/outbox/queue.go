@@ -29,6 +29,7 @@ type BatchWakeUps interface {
 
 // WakeUp asks for a look at a tenant's message.
 type WakeUp struct {
+	// Tenant is whose message it is, so that a queue can serve tenants fairly. Message is its id.
 	Tenant  string
 	Message idem.MessageID
 }
@@ -45,8 +46,10 @@ type DeadLetters interface {
 
 // DeadLetter names a message that is dead. It carries no payload.
 type DeadLetter struct {
+	// Message is the message's id.
 	Message idem.MessageID `json:"message"`
-	Topic   string         `json:"topic"`
+	// Topic is the message's topic.
+	Topic string `json:"topic"`
 	// Reason is why the message is dead.
 	Reason string `json:"reason"`
 	// Open says that an effect may have happened; the operation is then still pending.

@@ -21,6 +21,7 @@ type Consumer interface {
 
 // Received is a wake-up that no other consumer receives for now.
 type Received struct {
+	// Message is the message that somebody should look at.
 	Message idem.MessageID
 	// Hold runs deliver, and keeps the wake-up from other consumers meanwhile. If deliver succeeds it removes the wake-up
 	// from the queue; otherwise the wake-up is received again. It returns deliver's error, or the queue's.

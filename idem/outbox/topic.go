@@ -18,7 +18,7 @@ import (
 // Topic describes one kind of effect. Worker, webhook, reconciler and operator all settle through its Settle. Its functions
 // are called concurrently.
 type Topic struct {
-	// Name is stable for ever: it stands in every message. "payments.charge".
+	// Name is stable for ever: it stands in every message. "payments.charge". Required.
 	Name string
 	// Call asks the provider for the effect, with m.ID as the downstream key, and returns what is known afterwards. Its
 	// context ends before the caller's lease does. It must send at most one request (package call does); nil and a panic
@@ -34,14 +34,14 @@ type Topic struct {
 	// Settle says what an outcome means: [Delivered], [Declined], or [NotExecuted] when the message is given up and
 	// provably nothing happened (give funds back, mark as failed). It is pure: the same message and outcome always yield
 	// the same settlement. It cannot reject: after an error the message is dead, keeps its evidence, and waits for an
-	// operator.
+	// operator. Required.
 	Settle func(m storage.Message, o Outcome) (Settlement, error)
 	// Fallback is a short final response, which is stored where that of Settle is too large. The effect has happened, so
 	// it must be settled. Default: the same status, and the operation id with the provider's reference as the body.
 	Fallback func(m storage.Message, o Outcome) idem.Response
 	// ResponseBytesMax bounds the final response, headers included. Default and upper bound: Config.ResponseBytesMax.
 	ResponseBytesMax int
-	// Keys is what the provider promises about downstream keys.
+	// Keys is what the provider promises about downstream keys. The zero value is no promise.
 	Keys Keys
 	// LongestRequest is the longest time that a request can take to reach the provider and be processed, even if its
 	// caller is gone. Default Config.LongestRequest.
@@ -68,7 +68,8 @@ type Keys struct {
 	// another, unless its absence is proven. A risk remains that no protocol removes: if a request arrives later than
 	// LongestRequest says, or an effect is listed later than ListingDelay says, the effect happens twice.
 	Honoured bool
-	// Retention is how long the provider remembers a key, from its first request.
+	// Retention is how long the provider remembers a key, from its first request. Required where Honoured is set, and
+	// 0 otherwise.
 	Retention time.Duration
 }
 
@@ -91,6 +92,7 @@ type Settlement struct {
 
 // Next is the next message of an operation's chain.
 type Next struct {
+	// Topic is a registered topic, and Payload what it is given.
 	Topic   string
 	Payload []byte
 }

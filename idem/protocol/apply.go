@@ -2,7 +2,9 @@ package protocol
 
 // Rows are what is stored of the rows that a write names: the record, the message, and the place of the next message.
 type Rows struct {
-	Rec       Record
+	// Rec is the record. The zero value is an absent row.
+	Rec Record
+	// Msg is the message, and Next the message that would follow it in the chain. The zero value is an absent row.
 	Msg, Next Message
 }
 

@@ -2,6 +2,7 @@ package protocol
 
 // Attempt is one write and its tries: the one place where replies are judged.
 type Attempt struct {
+	// W is the write, the same in every try.
 	W Write
 	// Until is when the last try may leave.
 	Until Instant

@@ -17,6 +17,7 @@ const (
 // Change is one look at a record by somebody who does not hold it, and what follows. Its fence is the revision that was
 // read: whatever has been written since makes it judge anew, or give up.
 type Change struct {
+	// Phase is what the change waits for, and Errand why it was begun.
 	Phase  Phase
 	Errand Errand
 	// Op is the incarnation that is meant, None where the errand is about whatever is there.
@@ -30,10 +31,13 @@ type Change struct {
 	Until  Instant
 	Owner  ID
 
+	// Loops counts how often the record was judged.
 	Loops uint8
+	// Asked is when the application's Probe was asked: an absence counts from then.
 	Asked Instant
-	Held  Record
-	At    Attempt
+	// Held is the record as it was last read, and At the write that is being tried.
+	Held Record
+	At   Attempt
 }
 
 // changesMax bounds how often a change is judged anew because others keep changing the record.

@@ -3,7 +3,8 @@ package protocol
 import "cmp"
 
 // Config is what the machines of one operation, or of one topic, depend on besides their input. It does not change while
-// they run.
+// they run. Spans are in milliseconds, and no field has a default: packages idem and outbox fill all of them from their own
+// configurations.
 type Config struct {
 	switches
 
@@ -70,6 +71,8 @@ func (c *Config) renews() bool { return c.Kind == Wrapped && !c.Kills && !c.off(
 // Plan holds the instants of an execution: its handler's context ends, a commit is no longer sent, nothing is sent any
 // more, the lease ends.
 type Plan struct {
+	// Began is when the execution began. HandlerUntil ends the handler's context, CommitUntil is the last instant for a
+	// commit, StoreUntil for any write, and LeaseUntil ends the lease.
 	Began, HandlerUntil, CommitUntil, StoreUntil, LeaseUntil Instant
 	// Bounded says that the caller has a deadline.
 	Bounded bool

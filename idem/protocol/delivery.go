@@ -98,6 +98,7 @@ const (
 
 // Delivery is one look at a message and everything that follows from it.
 type Delivery struct {
+	// Step is what the delivery waits for, and Errand why it was begun.
 	Step   Step
 	Errand MessageErrand
 	// Seed is random: the owner of a claim, revisions and tokens are derived from it.
@@ -112,20 +113,25 @@ type Delivery struct {
 
 	// OpenBefore says that another call was open when the message was claimed, OnlyDue that Question leaves what is not due,
 	// Onward that a settlement claims the next message of the chain for the same request, as Carry always does, Alone that the
-	// record is at its end: the message ends without it; Checked that the settlement checks the record. Then is what the
-	// delivery ends with once its write is done.
+	// record is at its end: the message ends without it; Checked that the settlement checks the record.
 	OpenBefore, OnlyDue, Onward, Alone, Checked bool
-	Meant                                       Meant
-	Asked                                       Asked
-	Alarms                                      Alarm
-	Loops, Writes, Sends                        uint8
-	Then                                        SayCode
+	// Meant is what the topic's Settle answered, and Asked what it was asked.
+	Meant Meant
+	Asked Asked
+	// Alarms are what an operator must hear of.
+	Alarms Alarm
+	// Loops counts judgements of the message, Writes its revisions, and Sends transactions.
+	Loops, Writes, Sends uint8
+	// Then is what the delivery ends with once its write is done.
+	Then SayCode
 	// AskedAt is when the provider was asked, Deadline when the caller's time is over; 0 is never.
 	AskedAt, Deadline Instant
-	Held              Message
+	// Held is the message as it was last read or written.
+	Held Message
 	// Ends is what the message becomes where it fails.
 	Ends Message
-	At   Attempt
+	// At is the write that is being tried.
+	At Attempt
 
 	// Outlives says that the process goes on when its caller's time is over.
 	Outlives bool

@@ -38,19 +38,25 @@ type Request struct {
 
 // Execution is one request, from its first look to its answer. The zero value is not ready: see [NewExecution].
 type Execution struct {
+	// Phase is what the execution waits for.
 	Phase Phase
 	// HandlerOn says that the handler is running, Holding that a lease is held, Loose that bytes which were sent may land
-	// yet, Looked that the record was read, Turned that a new key may not begin, NewKey that one was reserved or may be.
+	// yet, Looked that the record was read, Asked that the quota
+	// was asked, Turned that a new key may not begin, NewKey that one was reserved or may be,
+	// Zombie that the record was found another's by its holder.
 	HandlerOn, Holding, Loose, Looked, Asked, Turned, NewKey, Zombie bool
 	// Runs counts runs of the handler, Loops what won a race, Sends transactions, Holds owners, Waits pauses, Writes revisions.
 	Runs, Loops, Sends, Holds, Waits uint8
 	Writes                           uint32
 
+	// Request is what was asked for, Plan its instants, and Owner its identity as the holder of a lease.
 	Request Request
 	Plan    Plan
 	Owner   ID
 	// Held is the record as it is held, or as it would be inserted.
-	Held   Record
+	Held Record
+	// At is the write that is being tried, Result what the handler ended with, and Then what is told after a last write
+	// whose reply does not matter.
 	At     Attempt
 	Result Result
 	Then   Say

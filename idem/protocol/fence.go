@@ -21,6 +21,7 @@ type Fence struct {
 	// NotDead demands besides that a message is not dead.
 	NotDead bool
 
+	// Op is the incarnation and Owner the execution that Seen, States, Pending and Ended are about.
 	Op, Owner ID
 	// LeaseBelow, where set, demands besides that the stored lease ends before: a renewal never shortens one.
 	LeaseBelow Instant

@@ -36,6 +36,7 @@ const (
 // Token names the frozen bytes of one transaction: a store that has executed them answers a second sending with success.
 // Zero is none: the write is not a transaction.
 type Token struct {
+	// Seed is random, For what the transaction is for, and N its number among those of one execution or delivery.
 	Seed ID
 	For  Purpose
 	N    uint8

@@ -19,7 +19,9 @@ const (
 
 // Action is what a machine asks its driver for. The driver performs it with one call.
 type Action struct {
-	Do    Verb
+	// Do is what to do: send Write, ask the topic's Settle as Asked says, end with Say, or another verb.
+	Do Verb
+	// Write is the request to be sent. For Send.
 	Write Write
 	// Until is from when the request may not leave any more. It is judged last before the wire.
 	Until Instant
@@ -27,8 +29,10 @@ type Action struct {
 	Wake Instant
 	// Pause counts the pauses before this action, 0 for none: the driver draws each from its one backoff.
 	Pause uint8
+	// Asked is what the topic's Settle is asked. For Ask.
 	Asked Asked
-	Say   Say
+	// Say is what the machine ends with. For Tell.
+	Say Say
 }
 
 // What is the kind of an input.
@@ -50,18 +54,24 @@ const (
 
 // Input is what a driver tells a machine. Now is read once, when the input is made.
 type Input struct {
+	// What is the kind of the input: which of the other fields count.
 	What What
-	Now  Instant
+	// Now is the driver's clock.
+	Now Instant
 	// Deadline is the caller's, 0 where it has none. For Begin.
 	Deadline Instant
-	Reply    Reply
+	// Reply is the store's. For Replied.
+	Reply Reply
 	// Rejection is the answer that a failed business condition declared.
 	Rejection Answer
-	Result    Result
-	Outcome   Outcome
+	// Result is how the handler ended. For HandlerEnded.
+	Result Result
+	// Outcome is what the call or the question came to. For Called and Probed.
+	Outcome Outcome
 	// Backoff is the pause that the driver drew for whatever comes next. For Called and Probed.
 	Backoff Millis
-	Meant   Meant
+	// Meant is what the topic's Settle answered. For Answered.
+	Meant Meant
 }
 
 // ResultCode is what a handler ended with, by the operation's policy.
@@ -78,7 +88,9 @@ const (
 
 // Result is what a handler ended with.
 type Result struct {
-	Code   ResultCode
+	// Code is how the handler ended, by the operation's policy.
+	Code ResultCode
+	// Answer is the response that it gave.
 	Answer Answer
 	// Slot names the writes that the run collected.
 	Slot uint8
@@ -117,11 +129,14 @@ const (
 
 // Say is what a machine ends with.
 type Say struct {
-	Code   SayCode
+	// Code is how it ended.
+	Code SayCode
+	// Answer is the response to be given; zero where there is none.
 	Answer Answer
 	// State is the record's after the request, as far as it is known.
 	State State
-	Op    ID
+	// Op is the incarnation that it is about.
+	Op ID
 	// Zombie says that the record was found another's by its holder.
 	Zombie bool
 	// Carry is the message to be delivered inline: claimed by this execution, as it is stored.

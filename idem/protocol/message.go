@@ -31,6 +31,7 @@ const (
 
 // Message is the header of a stored message.
 type Message struct {
+	// State is where the message is in its life.
 	State MessageState
 	// Index is its place in the chain, from 1.
 	Index uint8
@@ -41,13 +42,17 @@ type Message struct {
 	// Refused says that the provider refused the last call: no further one is wanted. Unfailed says that it is dead and its
 	// record could not be failed with it. Ended says that its chain is at its end: it may go a retention later.
 	Refused, Unfailed, Ended bool
-	Kept                     Kept
+	// Kept is the evidence that could not be settled yet.
+	Kept Kept
 	// Attempts counts calls, Died the claims that ended without a word.
 	Attempts, Died uint8
-	Epoch          uint32
+	// Epoch grows with each claim, and with each Redrive.
+	Epoch uint32
 
+	// Op is the operation, Owner the claim that holds or last held it, Revision the write that made the row.
 	Op, Owner, Revision ID
 
+	// Created is when it was committed, FirstClaimed when a worker first had it, and NextAttempt when it is due again.
 	Created, FirstClaimed, NextAttempt Instant
 	// LookAt is when the sweep, or the reconciler, looks at it.
 	LookAt Instant
@@ -55,14 +60,16 @@ type Message struct {
 	Lease Instant
 	// OpenSince is when the first call whose outcome is not known was allowed: what "may have happened" means.
 	OpenSince Instant
-	Done      Instant
+	// Done is when it ended; 0 until then.
+	Done Instant
 	// Cleared is when absence was last proven: what is open was called after it.
 	Cleared Instant
 	// Redriven is when an operator last started it anew: its age counts from then.
 	Redriven Instant
 }
 
-// Topic is what delivery depends on besides the message: the topic's promises and bounds.
+// Topic is what delivery depends on besides the message: the topic's promises and bounds. As in
+// [Config], no field has a default.
 type Topic struct {
 	// KeysHonoured, KeyRetention and Margin say until when an open call may be repeated: while OpenSince + KeyRetention −
 	// Margin lies ahead, and never where keys are not honoured.

@@ -42,8 +42,10 @@ const (
 
 // Record is the header of a stored record.
 type Record struct {
+	// State is where the record is in its life, and Kind its operation's kind.
 	State State
 	Kind  Kind
+	// Match compares the record with the request that reads it.
 	Match Match
 	// Safe says that running the handler of a wrapped operation twice does no harm.
 	Safe bool
@@ -52,7 +54,8 @@ type Record struct {
 	// Tombstone says that the key is held after the record has expired: it answers 410.
 	Tombstone bool
 	// Epoch counts take-overs within an incarnation, from 1.
-	Epoch  uint32
+	Epoch uint32
+	// Answer is the stored response.
 	Answer Answer
 	// Op is the incarnation, Owner the execution that holds or last held it, Revision the write that made the row.
 	Op, Owner, Revision ID
@@ -117,7 +120,7 @@ func accepted(r Record, answer Answer) Record {
 type Life struct {
 	// Retention is how long it answers, from its end.
 	Retention Millis
-	// Held is how long the key is held after that: a tombstone, for which it answers 410.
+	// Held is how long the key is held after that: a tombstone, for which it answers 410. 0 is no tombstone.
 	Held Millis
 	// Endless says that it answers until somebody ends it with the resource that it made.
 	Endless bool

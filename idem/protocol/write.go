@@ -17,7 +17,9 @@ const (
 // Write is one request to the store: a conditional update of either row, or of both and of the application's items in one
 // transaction. It is frozen: sending it again is sending the same value.
 type Write struct {
+	// Token is the transaction's; zero where the write is no transaction.
 	Token Token
+	// RecAs is what the write makes of the record, and MsgAs of the message.
 	RecAs As
 	MsgAs As
 	// Slot is the run of the handler whose writes ride along, with their conditions; 0 is none.
@@ -27,8 +29,10 @@ type Write struct {
 	// Why is the reason that is kept on the record.
 	Why Reason
 
+	// RecIf is the condition on the record, and Rec the record as it will be.
 	RecIf Fence
 	Rec   Record
+	// MsgIf is the condition on the message, and Msg the message as it will be.
 	MsgIf Fence
 	Msg   Message
 	// Next is inserted, if absent: the next message of the chain, or the one that undoes a phase.
@@ -97,8 +101,10 @@ const (
 
 // Reply is the store's. Rec and Msg are the rows as they are where a condition on them failed, or what a read found.
 type Reply struct {
+	// Code is what became of the try, and Conds the conditions that failed or were not judged.
 	Code  Code
 	Conds Conds
-	Rec   Record
-	Msg   Message
+	// Rec and Msg are zero where the row is absent.
+	Rec Record
+	Msg Message
 }

@@ -1,32 +1,51 @@
-// Package quota bounds what one tenant may ask for, across all instances of a service: an [idem.Quota].
+// Package quota limits how many idempotency keys a tenant may use, across all instances of a service. It implements
+// [idem.Quota], for the Config of an engine. Use it where many tenants share tables, so that one tenant cannot use up
+// the capacity or the storage of all. A service with one tenant, or with limits at its gateway, does not need it.
 //
-// Three limits: new keys per second, keys of the last hours that are still remembered ("active"), look-ups per second. A
-// replay counts for nothing. Who is over a limit gets 429 with Retry-After.
+// There are three limits: new keys per second, active keys (those of the last hours, which are still remembered), and
+// look-ups of an operation's status per second. A tenant that is over a limit gets 429 with Retry-After. A replay of
+// a stored answer counts for nothing and is never refused.
+//
+// The instances share counters. Package dynamoquota keeps them in a DynamoDB table, and [Memory] in one process for
+// tests.
+//
+//	counters, err := dynamoquota.New(client, "quota")
+//	quotas, err := quota.New(counters, quota.Config{
+//		Limits: func(tenant string) quota.Limits { return quota.Limits{NewKeysPerSecond: 100} },
+//	})
+//	engine, err := idem.New(store, idem.Config{Quota: quotas})
 //
 // # How instances share a limit
 //
-// They share counters: an instance adds a block to a counter and reads the sum in the same call, and what of its block lies
-// within the limit is its to give out. So a limit is never exceeded, whoever races, and no instance depends on another.
-// Blocks are an eighth of what the instance gave out lately, and at most a twentieth of the limit: most requests make no
-// call, and a tenant that stays below four fifths of its limit is never refused because others hold rights that they don't
-// use. An instance that has met the limit asks nobody again before the window is over.
+// An instance takes rights in blocks. It adds a block to a counter, and reads the sum in the same call. The part of
+// its block that lies within the limit may then be given to requests, without further calls. A limit is therefore
+// never exceeded, however many instances add at the same time, and no instance depends on another.
 //
-// A rate is counted in windows of the instance's clock, each of which is a burst at most. Over any span of n windows at most
-// (n + 1 + s) windows' rights are given out, s being by how many windows clocks differ, rounded up; the 1 stands for the
-// parts of a first and a last window. What clocks differ by shifts rights in time; it adds none in the long run.
+// A block is an eighth of the rights that the instance used lately, and at most a twentieth of the limit. Most
+// requests therefore make no call. A tenant that stays below four fifths of its limit is never refused because other
+// instances hold unused rights. An instance that has met the limit makes no more calls before the window is over.
 //
-// Active keys are counted by the hour, in counters of a day: what is counted is gone Config.ActiveFor to an hour more later,
-// less the minutes for which rights outlive their hour. A key whose operation ends early, or never does, counts as long.
-// Rights that an instance has not used go back; those of one that dies count as keys.
+// # How exact a rate is
+//
+// A rate is counted in windows of Config.Window by the instance's clock. A tenant may use all rights of a window at
+// once. During any n consecutive windows, at most the rights of n + 1 + s windows are given out. The 1 is for the
+// incomplete windows at both ends, and s is the largest difference between the instances' clocks, in windows, rounded
+// up. Clock differences move rights in time; they add none in the long run.
+//
+// Active keys are counted by the hour, in one counter for each day. A key counts for Config.ActiveFor and up to one
+// hour more, less the minutes for which unused rights outlive their hour. A key counts for that long even if its
+// operation ends early or never ends. Rights that an instance has not used are given back; those of an instance that
+// dies count as keys.
 //
 // # Cost
 //
-// One write unit for each block: one for each key where an instance sees less than 16 a second, 0.02 at 500. An instance
-// that met the limit in the last minute reads before it adds, half a unit: what is refused costs no writes. Active keys
-// cost besides half a read unit for each day remembered, every 5 minutes, and every 10 s while the limit is met.
+// Each block costs one write unit. That is one for each key where an instance sees fewer than 16 keys a second, and
+// 0.02 for each key at 500 a second. An instance that met the limit in the last minute reads before it adds, for half
+// a read unit, so refused requests cost no writes. Active keys cost another half a read unit for each day remembered,
+// every 5 minutes, and every 10 s while the limit is met.
 //
-// A partition of DynamoDB takes 1,000 writes and 3,000 reads a second. A window's rights are divided among counters of
-// [ShardRate], which an instance begins with at random: a counter takes 500 writes, and one more from each instance in the
-// first window in which the limit is met. The counter of active keys takes a write from each instance every few seconds,
-// however many keys there are.
+// A partition of DynamoDB takes 1,000 writes and 3,000 reads a second. The rights of a window are therefore divided
+// among counters of [ShardRate] rights each, and each instance begins with a random one. One counter takes at most
+// 500 writes in a window, and one more from each instance in the first window in which the limit is met. The counter
+// of active keys takes a write from each instance every few seconds, however many keys there are.
 package quota

@@ -17,8 +17,10 @@ var (
 	// nameForm is what CloudFormation takes for a stack, Go for a folder, and people can type.
 	nameForm    = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 	elementForm = regexp.MustCompile(`^[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*$`)
-	majorForm   = regexp.MustCompile(`^v[0-9]+$`)
-	releaseForm = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
+	// reservedForm is an element that the go command refuses everywhere: a device of Windows, or what looks like its short names.
+	reservedForm = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?$|~[0-9]+(\.|$)`)
+	majorForm    = regexp.MustCompile(`^v[0-9]+$`)
+	releaseForm  = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 	// pathForm is what neither go.mod nor make reads as something else than a path.
 	pathForm = regexp.MustCompile(`^[\p{L}\p{N}/\\:._+~@-]+$`)
 )
@@ -71,6 +73,12 @@ func (s Service) checkModule() error {
 		return refuse(fmt.Sprintf("its last part also names the stack, so it must begin with a lower-case letter, and have lower-case letters, digits and single hyphens, at most %d", nameMax))
 	case slices.ContainsFunc(elements, func(e string) bool { return !elementForm.MatchString(e) }):
 		return refuse("between slashes there must be letters, digits, single dots, _, ~ and hyphens")
+	case strings.HasPrefix(s.Module, "-"):
+		return refuse("Go refuses a hyphen at the beginning")
+	case slices.ContainsFunc(elements, reservedForm.MatchString):
+		return refuse("Go refuses names that Windows keeps for devices and short names, such as con and a~1")
+	case s.Module == "toolchain":
+		return refuse("Go has a module of that name")
 	case slices.Contains(standard, elements[0]):
 		return refuse("Go's own packages begin with " + elements[0])
 	case slices.Contains(elements, "internal") || slices.Contains(elements, "vendor"):

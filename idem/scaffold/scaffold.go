@@ -1,5 +1,8 @@
-// Package scaffold writes a new service that uses idem: a module with a handler, a topic, tests, Lambda functions, a CDK app and a
-// Makefile. What it writes is docs/examples/ownstack under another name.
+// Package scaffold writes a new service that uses idem: a Go module with a handler, a topic, tests, Lambda functions,
+// a CDK app and a Makefile. The service is docs/examples/ownstack of this repository, under another name.
+//
+// The command `idemctl new` calls it, so most users do not need the package. Use it to offer the same in a tool of
+// your own. It writes into an empty folder only, and never changes an existing service.
 package scaffold
 
 import (

@@ -1,11 +1,14 @@
-// Package sdkhttp sends each request of the AWS SDK with its body read into memory first.
+// Package sdkhttp sends each request of the AWS SDK for Go v2 with its body read into memory first. This avoids lost
+// replies that the SDK and net/http cause together. Use it for every client of the SDK whose calls are writes that
+// must not be repeated, or whose latency matters; package lambdaapp does. Do not use it for clients that upload large
+// objects, such as S3's: their bodies would be held in memory.
 //
-// The SDK hands net/http a body that net/http doesn't know to be in memory. So net/http sends the headers, then the body,
-// and then reads once more, to see that the body has ended. Where the answer is there before that last read (a fast
-// server; a function that its share of the CPU stopped for a moment), the SDK has closed the body already, the read
-// fails, and net/http closes the connection on which the answer is being read: the call ends in "deserialization failed
-// [...] use of closed network connection" although it happened. The SDK then waits (up to 1 s) and sends it again.
-// See https://github.com/aws/aws-sdk-go-v2/issues/2737.
+// The SDK gives net/http a body of which net/http does not know that it is in memory. So net/http sends the headers,
+// then the body, and then reads once more to see that the body has ended. The answer can arrive before that last
+// read, from a fast server or while the function is not given CPU time. The SDK has then closed the body already, the
+// read fails, and net/http closes the connection on which the answer is being read. The call ends in "deserialization
+// failed [...] use of closed network connection" although it happened. The SDK then waits for up to 1 s and sends it
+// again. See https://github.com/aws/aws-sdk-go-v2/issues/2737.
 package sdkhttp
 
 import (
@@ -20,6 +23,7 @@ import (
 
 // Doer is what the SDK sends requests with: an aws.HTTPClient.
 type Doer interface {
+	// Do sends a request and returns its response, whose body the caller closes.
 	Do(*http.Request) (*http.Response, error)
 }
 

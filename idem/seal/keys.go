@@ -65,7 +65,10 @@ func (e *NotSealedError) Unwrap() error { return ErrNotAuthentic }
 // KeysError: a tenant's key could not be fetched, and nothing of the call happened. It is an [storage.ErrThrottled], so that
 // whoever meets it tries again within bounds and then answers 503, and not the error that caused it, so that nobody takes
 // trouble with the keys for trouble with the store.
-type KeysError struct{ Cause error }
+type KeysError struct {
+	// Cause is the error of package tablekeys, the KMS or another source of keys.
+	Cause error
+}
 
 // Error implements error.
 func (e *KeysError) Error() string {

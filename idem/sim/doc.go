@@ -1,5 +1,7 @@
-// Package sim simulates all of idem that runs: engines, workers, sweeps, reconcilers and inline delivery of many processes, with their
-// clients, over one store and one provider, in a time of its own. Each story follows from a seed, and the same seed is the same story.
+// Package sim simulates everything of idem that runs: engines, workers, sweeps, reconcilers and inline delivery of
+// many processes, with their clients, over one store and one provider, in simulated time. It is for this project's
+// own checks, and applications do not use it; they test their handlers with package idemtest. Each story follows from
+// a seed, and the same seed makes the same story.
 //
 // Requests to the store and to the provider are refused, lost, late, or have no reply; processes die or freeze; clocks differ; wake-ups
 // are lost, late and doubled; clients hang up, ask twice at once, and give up. After each call that has landed the invariants I1 to I9

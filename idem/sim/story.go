@@ -14,6 +14,7 @@ import (
 
 // Story is how a seed's story went.
 type Story struct {
+	// Seed makes the same story again.
 	Seed uint64
 	// Steps are calls that reached the store or the provider.
 	Steps int

@@ -41,25 +41,33 @@ func (s MessageState) Final() bool {
 // and the sweep are only wake-ups. Times are UTC with millisecond resolution; a zero time is absent.
 type Message struct {
 	// ID is "<operation id>.<n>" and the downstream key.
-	ID          MessageID
-	Index       int
+	ID MessageID
+	// Index is the message's place in its chain, from 1.
+	Index int
+	// OperationID is the incarnation that sent it, RecordKey its record's key, and Tenant whose it is.
 	OperationID OperationID
 	RecordKey   RecordKey
 	Tenant      string
-	Topic       string
-	Payload     []byte
+	// Topic says how the effect is made, and Payload what of: bytes that only the topic reads.
+	Topic   string
+	Payload []byte
 	// Sealed says that payload and evidence are encrypted. A store that encrypts decrypts them when it reads the message.
 	// If Sealed is still set then, nobody can decrypt them any more.
 	Sealed bool
 
+	// State is where the message is in its life.
 	State MessageState
+	// Epoch grows with each claim, and when an operator starts the message again. Owner is the claim that holds or last held the message.
 	Epoch int64
 	Owner Owner
 	// Revision names the write that made the row.
-	Revision   Revision
+	Revision Revision
+	// LeaseUntil is the end of the claim's right to call the provider.
 	LeaseUntil time.Time
 
-	CreatedAt      time.Time
+	// CreatedAt is when the message was committed.
+	CreatedAt time.Time
+	// FirstClaimedAt is when a worker first had it, and NextAttemptAt when it is due again.
 	FirstClaimedAt time.Time
 	NextAttemptAt  time.Time
 	// SweepAt is when the sweep reads the message, if it is not finished by then. A claim moves it only if its lease ends
@@ -67,7 +75,8 @@ type Message struct {
 	SweepAt time.Time
 	// OpenSince is when the first call whose outcome is not known was allowed. Zero means that no call is open.
 	OpenSince time.Time
-	DoneAt    time.Time
+	// DoneAt is when the message ended.
+	DoneAt time.Time
 	// RedrivenAt is when an operator last started the message again. Its age counts from then.
 	RedrivenAt time.Time
 	// ClearedAt is when it was last proven that the provider has nothing. A call that is open was made after it.
@@ -91,7 +100,8 @@ type Message struct {
 	// the record.
 	Detached bool
 	// Reference is the provider's name for what it made.
-	Reference   string
+	Reference string
+	// LastOutcome is what the last call or question came to; empty where there was none.
 	LastOutcome string
 	// KeptDelivered and KeptDeclined are definite answers that could not be settled. If both are set they contradict each
 	// other; delivered is settled, with an alarm.
@@ -104,6 +114,7 @@ type Message struct {
 	// changed. Whoever writes the message on carries it through.
 	Unknown any
 
+	// SchemaVersion is that of the release that wrote the row.
 	SchemaVersion int
 }
 
@@ -186,6 +197,7 @@ func (f MessageFence) Admits(m Message) bool {
 // MessageRef is a message as a sparse index shows it: the attributes that never change, and when to process it. The rest
 // is in the row.
 type MessageRef struct {
+	// ID, Tenant and Topic are the message's.
 	ID     MessageID
 	Tenant string
 	Topic  string

@@ -65,8 +65,11 @@ func (k Kind) Known() bool {
 
 // Record is the durable state of one scope. Times are UTC with millisecond resolution; a zero time is absent.
 type Record struct {
-	Key         RecordKey
-	State       State
+	// Key is a hash of the scope, and the primary key in the store.
+	Key RecordKey
+	// State is where the record is in its life.
+	State State
+	// OperationID is the random id of this incarnation of the scope.
 	OperationID OperationID
 	// Epoch counts take-overs within an incarnation, from 1.
 	Epoch int64
@@ -80,13 +83,17 @@ type Record struct {
 	// LookAt is the record's place in its queue, if it is in one; zero means LeaseUntil.
 	LookAt time.Time
 
-	Tenant    string
+	// Tenant is who made the request.
+	Tenant string
+	// Operation is the operation's first released name, and Kind its kind.
 	Operation string
 	Kind      Kind
+	// Principal is the caller within the tenant, where the policy binds keys to one; else empty.
 	Principal string
 	// SafeToRunAgain is the declaration of a wrapped operation that running it twice does no harm.
 	SafeToRunAgain bool
 
+	// Fingerprint is what later requests with the key are compared with.
 	Fingerprint canonical.Fingerprint
 	// Response is the final answer, or while the record is pending the 202.
 	Response Response
@@ -97,6 +104,7 @@ type Record struct {
 	// Chunks counts the items beside the record that hold the response's body; the store reads them on demand.
 	Chunks int
 
+	// CreatedAt is when the key was reserved, and DoneAt when the operation ended.
 	CreatedAt time.Time
 	DoneAt    time.Time
 	// ExpiresAt is until when the record answers. Only completed and failed records have it; a record that is backed by a
@@ -104,12 +112,14 @@ type Record struct {
 	ExpiresAt time.Time
 	// FreeAt is from when another request may replace a record that is completed, failed or failed_retryable; zero where
 	// that is not known yet.
-	FreeAt    time.Time
+	FreeAt time.Time
+	// Retention is how long the record answers, counted from DoneAt.
 	Retention time.Duration
 	// Expiry is how the record's life ends, by the policy that it was reserved under.
 	Expiry Expiry
 	// Attempts counts executions of this incarnation.
-	Attempts  int
+	Attempts int
+	// LastError is why the record was freed or parked; empty where it never was.
 	LastError string
 	// Trace is the position in a trace that began this incarnation, without its tracestate; none where nobody traced it.
 	Trace trace.Context
@@ -118,6 +128,7 @@ type Record struct {
 	// changed. Whoever writes the record on carries it through.
 	Unknown any
 
+	// SchemaVersion is that of the release that wrote the row.
 	SchemaVersion int
 }
 
@@ -168,8 +179,7 @@ const (
 )
 
 // Queue returns the queue of the sparse index that the record is in, and the time from which it should be processed. Only
-// wrapped records that are not safe to run again have one: any other dead lease is taken over by the next request (ADR
-// 0009).
+// wrapped records that are not safe to run again have one: any other dead lease is taken over by the next request.
 func (r Record) Queue() (queue string, at time.Time, ok bool) {
 	if r.mayRunAgain() {
 		return "", time.Time{}, false
@@ -191,6 +201,7 @@ func (r Record) Queue() (queue string, at time.Time, ok bool) {
 // RecordRef is a record as the sparse index shows it: the attributes that never change, and when to process it. The rest
 // is in the row.
 type RecordRef struct {
+	// Key, OperationID and Tenant are the record's.
 	Key         RecordKey
 	OperationID OperationID
 	Tenant      string

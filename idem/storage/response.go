@@ -16,6 +16,7 @@ type Response struct {
 
 // Field is one header line.
 type Field struct {
+	// Name is the header's name, and Value what stands after the colon.
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }

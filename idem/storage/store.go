@@ -94,9 +94,12 @@ type Settlement struct {
 // RecordCheck is a condition on a record that the write does not change: it must be pending under the operation id. With
 // Ended it must not be that, but final, another incarnation's, or absent.
 type RecordCheck struct {
-	Key         RecordKey
+	// Key is the record's.
+	Key RecordKey
+	// OperationID is the incarnation that is meant.
 	OperationID OperationID
-	Ended       bool
+	// Ended demands the opposite, as above.
+	Ended bool
 }
 
 // Admits says whether the stored record, nil if there is none, satisfies the check.
@@ -109,14 +112,17 @@ func (c RecordCheck) Admits(r *Record) bool {
 
 // MessageEnd is what a settlement makes of a message; the attributes that are not named here stay as they are.
 type MessageEnd struct {
+	// ID is the message's.
 	ID MessageID
 	// Tenant and Topic are the message's, and Sealed is as in [Message]. A store that encrypts needs them. They are not
 	// written.
 	Tenant, Topic string
 	Sealed        bool
-	State         MessageState
+	// State is the message's from now on.
+	State MessageState
 	// Revision is the message's from now on.
-	Revision    Revision
+	Revision Revision
+	// DoneAt, Reference and LastOutcome are as in [Message].
 	DoneAt      time.Time
 	Reference   string
 	LastOutcome string
@@ -130,21 +136,26 @@ type MessageEnd struct {
 
 // RecordEnd is what a settlement makes of a record.
 type RecordEnd struct {
-	Key         RecordKey
+	// Key is the record's.
+	Key RecordKey
+	// OperationID is the incarnation that ends.
 	OperationID OperationID
 	// State is completed or failed.
 	State State
 	// Revision is the record's from now on.
 	Revision Revision
+	// Response is the final answer.
 	Response Response
 	// Sealed is as in [Record].
-	Sealed    bool
+	Sealed bool
+	// DoneAt and ExpiresAt are as in [Record].
 	DoneAt    time.Time
 	ExpiresAt time.Time
 	// FreeAt is as in [Record].
 	FreeAt time.Time
 	// Expiry is the record's, as its message carries it.
-	Expiry    Expiry
+	Expiry Expiry
+	// LastError is as in [Record].
 	LastError string
 }
 
@@ -239,7 +250,8 @@ func (e *ContentionError) Is(target error) bool {
 // MalformedError says that a stored message cannot be read: another release wrote it, or it is damaged.
 type MalformedError struct {
 	// ID is the message's, where that can be read.
-	ID    MessageID
+	ID MessageID
+	// Cause says what cannot be read.
 	Cause error
 }
 
@@ -254,7 +266,9 @@ func (e *MalformedError) Unwrap() error { return e.Cause }
 // MalformedRecordError says that a stored record cannot be read at all, and not be judged: another release wrote it, or it is
 // damaged.
 type MalformedRecordError struct {
-	Key   RecordKey
+	// Key is the record's.
+	Key RecordKey
+	// Cause says what cannot be read.
 	Cause error
 }
 

@@ -92,6 +92,27 @@ var raceTests = []test{
 			e.wantRow(row, 1-won)
 		}
 	}},
+	{"a reserve of an expired key and late writes of the record before it: one wins", func(e *env) {
+		for range 10 {
+			old := completed(e.reserved(), "{}")
+			e.insert(old)
+			next := e.again(old)
+			late := make([]storage.Record, 3)
+			won := e.race(1+len(late), func(i int) error {
+				if i == 0 {
+					return e.Store.Insert(e.ctx, next, old.ExpiresAt)
+				}
+				late[i-1] = old
+				late[i-1].Revision, late[i-1].FreeAt = e.revision(), old.FreeAt.Add(retention)
+				return e.Store.Update(e.ctx, late[i-1], storage.FenceOf(old))
+			})
+			if won == 0 {
+				e.wantRecord(old.Key, &next)
+			} else {
+				e.wantRecord(old.Key, &late[won-1])
+			}
+		}
+	}},
 	{"20 commits that write the same two rows, half of them in the other order: all happen", func(e *env) {
 		one, other := e.rowKey(), e.rowKey()
 		for i, err := range e.together(20, func(i int) error {

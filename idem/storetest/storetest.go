@@ -1,9 +1,11 @@
 // Package storetest tests whether a store keeps the contract that the engine relies on: what docs/semantics.md and
 // docs/design.md say of reserve, commit, settle and messages. It also repeats failures that were reported for other
-// idempotency libraries, where a store alone can show them.
+// idempotency libraries, where a store alone can show them. Use it in the tests of every implementation of
+// storage.Store. Applications do not need it: they test their handlers with package idemtest.
 //
-// It runs against memstore, the plain reference, and against dynamo on real endpoints. Package faulty, beside it, wraps
-// a store with faults, for the tests of what stands above one.
+// Call [Run] from a test of the store, and then package sequences, which tests the store below a running engine and
+// worker. This project runs both on memstore and on dynamo with real endpoints. Package faulty wraps a store with
+// faults.
 package storetest
 
 import (
@@ -24,6 +26,7 @@ type Store interface {
 // Harness is a store under test, and business rows beside it that its transactions can write. A row is a counter, so that
 // a transaction that was applied twice can be seen.
 type Harness struct {
+	// Store is the store under test.
 	Store Store
 	// InsertRow makes a write that creates the row with the count 1, under the condition that there is none; failure is
 	// what the write declares for that condition.

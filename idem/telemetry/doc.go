@@ -1,9 +1,10 @@
-// Package telemetry makes CloudWatch metrics of the library's log lines, in the Embedded Metric Format: no client, no
-// call, no agent, only members that a JSON line carries besides.
+// Package telemetry makes CloudWatch metrics of the library's log lines, in the Embedded Metric Format. It needs no
+// client, no call and no agent: a metric is a member that a JSON log line carries. Use it for services whose log
+// lines reach CloudWatch Logs, as the standard output of a Lambda function does. Elsewhere count the log lines by
+// their messages, which package metric names.
 //
-// [NewHandler] stands before a JSON handler whose lines reach CloudWatch Logs, as those of a Lambda function's standard
-// output do. A line whose message is the name of a metric (package metric) counts one; delivered and declined messages
-// carry their age too:
+// [NewHandler] wraps a JSON handler of log/slog. Give the resulting logger to the Config of every package of idem. A
+// line whose message is the name of a metric counts one; delivered and declined messages carry their age too:
 //
 //	{"time":"…","level":"INFO","msg":"idempotency.reserve.replay","_aws":{"Timestamp":1795228800000,"CloudWatchMetrics":[
 //	  {"Namespace":"idem","Dimensions":[["service"]],"Metrics":[{"Name":"idempotency.reserve.replay","Unit":"Count"}]}]},

@@ -27,7 +27,8 @@ func Counts() []Count { return spec.Counts() }
 type Watch struct {
 	// ID is the alarm's, and Runbook is its heading among the runbooks where that is another.
 	ID, Runbook, Description string
-	Metric                   awscloudwatch.IMetric
+	// Metric is what the alarm watches.
+	Metric awscloudwatch.IMetric
 	// Threshold rings at this value and above, in so many (Periods) of the last (OfLast) periods.
 	Threshold       float64
 	Periods, OfLast float64

@@ -39,8 +39,11 @@ func formula(expression string, period time.Duration, metrics map[string]awsclou
 
 // Measured is an API Gateway of either kind.
 type Measured interface {
+	// MetricServerError counts answers with a 5xx status.
 	MetricServerError(*awscloudwatch.MetricOptions) awscloudwatch.Metric
+	// MetricCount counts requests.
 	MetricCount(*awscloudwatch.MetricOptions) awscloudwatch.Metric
+	// MetricLatency is the time from a request to its answer, in milliseconds.
 	MetricLatency(*awscloudwatch.MetricOptions) awscloudwatch.Metric
 }
 

@@ -62,11 +62,13 @@ type ApplicationProps struct {
 // functions with roles of their own, mappings, schedules, alarms and a dashboard.
 type Application struct {
 	constructs.Construct
+	// Tables are the tables of records and messages, and Queues the wake-ups and dead letters.
 	Tables *Tables
 	Queues *Queues
 	// API executes operations: put it behind a gateway. The others need nothing more. Relay is nil without ApplicationProps.Relay.
 	API, Worker, Sweep, Reconcile, Relay awslambda.Function
-	Delivery                             *Delivery
+	// Delivery wires the worker, the sweep and the reconciler to their sources.
+	Delivery *Delivery
 	// Monitor adds alarms beside those of the application, such as Monitor.Gateway and Monitor.Table.
 	Monitor *Monitor
 

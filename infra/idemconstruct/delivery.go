@@ -16,6 +16,7 @@ import (
 
 // DeliveryProps are the parts that Delivery wires. Those without a default are required.
 type DeliveryProps struct {
+	// Tables are those of the store, and Queues those of the outbox.
 	Tables *Tables
 	Queues *Queues
 	// Worker takes messages of the queue of wake-ups and, without a Relay, records of the outbox stream. Its role needs

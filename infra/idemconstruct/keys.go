@@ -15,7 +15,8 @@ import (
 type KeysProps struct {
 	// Disposable keys go with their stack.
 	Disposable bool
-	// TableKey is TablesProps.Key, for the table.
+	// TableKey is the KMS key that DynamoDB encrypts the table with, as TablesProps.Key has it. Default: a key of DynamoDB's
+	// own.
 	TableKey awskms.IKey
 	// ImportTable is the name of a table of data keys that is there already, and ImportKey the ARN of the KMS key that wraps
 	// them. Default: none, and new ones are made. A KMS key may be imported alone, as one of several Regions, for a new table.

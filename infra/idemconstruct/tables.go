@@ -1,8 +1,10 @@
 // Package idemconstruct holds the CDK constructs that an application of idem needs: the tables, the queues that wake
-// the worker, and the wiring of the outbox.
+// the worker, the functions, and the alarms. Use [NewApplication] to deploy a binary of package lambdaapp in one
+// step. Use [NewTables], [NewQueues] and [NewDelivery] where the application defines its functions itself.
+// Applications that deploy with AWS SAM or Terraform use infra/sam or infra/terraform instead.
 //
-// Constructs hand out the IAM statements that each role of an application needs, and never widen a role by themselves:
-// the role of a function is exactly the list that its author wrote down.
+// Constructs return the IAM statements that each role of an application needs, and never widen a role by themselves.
+// The role of a function therefore has exactly the statements that its author wrote down.
 package idemconstruct
 
 import (
@@ -59,7 +61,10 @@ func ImportTable(scope constructs.Construct, id, name, stream string) awsdynamod
 }
 
 // Throughput is in request units a second: a read of 4 KB, a write of 1 KB, twice that in a transaction. The zero value is none.
-type Throughput struct{ Read, Write int }
+type Throughput struct {
+	// Read and Write are request units a second.
+	Read, Write int
+}
 
 func (t Throughput) warm() *awsdynamodb.WarmThroughput {
 	if t == (Throughput{}) {

@@ -33,8 +33,9 @@ func (p parts) addOperators(stack awscdk.Stack, audit *idemconstruct.Audit) {
 func (p parts) operatorReads(audit *idemconstruct.Audit) []awsiam.PolicyStatement {
 	index := idemconstruct.Within(p.payments.TableArn(), "/index/"+table.Payments().Index.Name)
 	return slices.Concat(audit.OperatorReadStatements(p.tables), []awsiam.PolicyStatement{
-		// Scan is for account compare, which adds up transfers that no index lists any more.
+		// Scan is for account compare, which adds up transfers and payouts that no index lists any more, and looks at what was answered.
 		idemconstruct.Allow([]string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan"}, p.payments.TableArn()),
+		idemconstruct.Allow([]string{"dynamodb:Scan"}, p.tables.Idempotency.TableArn()),
 		idemconstruct.Allow([]string{"dynamodb:Query"}, index),
 		idemconstruct.Allow([]string{"dynamodb:Scan"}, p.apiKeys.TableArn()),
 	}, p.operatorSecrets())

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Block is a fenced block of a document.
@@ -49,12 +51,14 @@ type BlockError struct {
 func (e *BlockError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Document, e.Line, e.Why) }
 
 var (
-	fence         = regexp.MustCompile("^( *)```([a-z]*) *$")
+	fence = regexp.MustCompile("^( *)```([a-z]*) *$")
+	// otherFence opens a block that readers see and fence does not find.
+	otherFence    = regexp.MustCompile("^[\\s>]*(?:[-*+] +|[0-9]+[.)] +)?(?:```|~~~)")
 	directive     = regexp.MustCompile(`^ *<!-- (code|run|output|not run|json|recorded|tested): (.+?) -->$`)
 	pageDirective = regexp.MustCompile(`(?m)^<!-- not run on this page: (.+?) -->$`)
 )
 
-// Blocks are the fenced blocks of the document. A fence that is not closed is a *BlockError.
+// Blocks are the fenced blocks of the document. A fence that is not closed, or is written in another way, is a *BlockError.
 func (d Document) Blocks() ([]Block, error) {
 	var blocks []Block
 	var open *Block
@@ -74,6 +78,8 @@ func (d Document) Blocks() ([]Block, error) {
 		case open != nil && match != nil && match[2] == "":
 			blocks = append(blocks, *open)
 			open = nil
+		case open == nil && otherFence.MatchString(line):
+			return nil, &BlockError{d.Name, i + 1, "a block must begin with three backticks and one of the languages, on a line of its own behind nothing but spaces"}
 		case open != nil:
 			open.Text += strings.TrimPrefix(line, indent) + "\n"
 		}
@@ -94,14 +100,14 @@ func checkedFolder(name string) bool {
 // are checked.
 var languages = map[string]func(root string, b Block) string{
 	"go": checkGo, "sh": checkShell, "": checkShell, "json": checkJSON,
-	"http": checkHTTP, "text": unchecked, "mermaid": unchecked, "yaml": unchecked, "hcl": unchecked,
+	"http": checkHTTP, "text": unchecked, "mermaid": unchecked, "yaml": checkYAML, "hcl": unchecked,
 }
 
 func unchecked(string, Block) string { return "" }
 
 // CheckBlocks checks every block of the documents. It returns a *BlockError for each that is wrong: Go that stands in no file which
 // is compiled, commands that nobody runs and nobody says why, names of commands that are not there, exchanges of HTTP that nobody
-// recorded, and JSON that can't be read.
+// recorded, and JSON and YAML that can't be read.
 func CheckBlocks(root string, documents []Document) []error {
 	var wrong []error
 	for _, d := range documents {
@@ -167,9 +173,17 @@ func checkJSON(_ string, b Block) string {
 	return ""
 }
 
+func checkYAML(_ string, b Block) string {
+	var value yaml.Node // tags such as !Ref are the reader's
+	if err := yaml.Unmarshal([]byte(b.Text), &value); err != nil {
+		return "YAML: " + err.Error()
+	}
+	return ""
+}
+
 var (
-	makeCall   = regexp.MustCompile(`(?m)^\s*make ([a-z][a-z0-9-]*)`)
-	goPackage  = regexp.MustCompile(`(?m)^\s*(?:[A-Z0-9_]+=\S+ )*go (?:run|test|build|vet) (?:-[a-z]+(?:=\S+)? )*(\./[a-zA-Z0-9_/.-]+)`)
+	makeCall   = regexp.MustCompile(`(?m)(?:^|&&|\|\||;)\s*(?:[A-Z0-9_]+=\S+ )*make ([a-z][a-z0-9-]*)`)
+	goPackage  = regexp.MustCompile(`(?m)(?:^|&&|\|\||;)\s*(?:[A-Z0-9_]+=\S+ )*go (?:run|test|build|vet) (?:-(?:tags|run) \S+ |-[a-z]+(?:=\S+)? )*(\./[a-zA-Z0-9_/.-]+)`)
 	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*## `)
 )
 

@@ -1,6 +1,7 @@
 package docsite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -43,7 +44,8 @@ func Documents(ctx context.Context, root string) ([]Document, error) {
 var (
 	fenced     = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```[ ]*$")
 	inlineCode = regexp.MustCompile("`[^`\n]*`")
-	linkTarget = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	// linkTarget finds a link's target: in Markdown with a title or without, in a definition such as "[name]: target", and in HTML.
+	linkTarget = regexp.MustCompile(`\]\(\s*((?:[^()\s]|\([^()\s]*\))+)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)|(?m:^ {0,3}\[[^\]^][^\]]*\]:\s+(\S+))|<(?:a|img)\s[^>]*?(?:href|src)="([^"]*)"`)
 	heading    = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	linkText   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	explicitID = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
@@ -54,7 +56,7 @@ func (d Document) Links() []string {
 	var links []string
 	prose := inlineCode.ReplaceAllString(fenced.ReplaceAllString(d.text, ""), "")
 	for _, match := range linkTarget.FindAllStringSubmatch(prose, -1) {
-		links = append(links, match[1])
+		links = append(links, cmp.Or(match[1:]...))
 	}
 	return links
 }
@@ -93,7 +95,10 @@ func slug(text string) string {
 	return s.String()
 }
 
-// CheckLinks checks the relative links of documents as GitHub follows them. It returns a *LinkError for each that leads to no file
+// ownPages is what the addresses of the repository's own files begin with.
+var ownPages = regexp.MustCompile(`^` + regexp.QuoteMeta(Repository) + `/(?:blob|tree)/main/`)
+
+// CheckLinks checks the links of documents that lead to files of the repository, relative ones as GitHub follows them. It returns a *LinkError for each that leads to no file
 // of the checkout at root, or to no heading of one of the documents.
 func CheckLinks(root string, documents []Document) []error {
 	anchors := map[string]map[string]bool{}
@@ -103,7 +108,11 @@ func CheckLinks(root string, documents []Document) []error {
 	var wrong []error
 	for _, d := range documents {
 		for _, link := range d.Links() {
-			parsed, err := url.Parse(link)
+			here, inside := ownPages.ReplaceAllString(link, ""), path.Dir(d.Name)
+			if here != link { // a page of the repository by its address
+				inside = ""
+			}
+			parsed, err := url.Parse(here)
 			if err != nil {
 				wrong = append(wrong, &LinkError{d.Name, link, err.Error()})
 				continue
@@ -113,7 +122,7 @@ func CheckLinks(root string, documents []Document) []error {
 			}
 			target := d.Name
 			if parsed.Path != "" {
-				target = path.Join(path.Dir(d.Name), parsed.Path)
+				target = path.Join(inside, parsed.Path)
 			}
 			named, known := anchors[target]
 			switch _, err := os.Stat(filepath.Join(root, filepath.FromSlash(target))); {

@@ -76,6 +76,14 @@ func TestLinkDefectsAreFound(t *testing.T) {
 		"outside of the checkout":  {"[x](../../etc/passwd)", "docs/a.md: ../../etc/passwd: no such file"},
 		"a link over two lines":    {"[x\ny](none.md)", "docs/a.md: none.md: no such file"},
 		"a link after a block":     {"```text\n```\n[x](none.md)", "docs/a.md: none.md: no such file"},
+		"with a title":             {"[x](none.md \"Title\")", "docs/a.md: none.md: no such file"},
+		"with brackets":            {"[x](none_(1).md)", "docs/a.md: none_(1).md: no such file"},
+		"a definition":             {"[x][name]\n\n[name]: none.md", "docs/a.md: none.md: no such file"},
+		"a link of HTML":           {`<a class="b" href="none.md">x</a>`, "docs/a.md: none.md: no such file"},
+		"a picture of HTML":        {`<img alt="x" src="none.png">`, "docs/a.md: none.png: no such file"},
+		"our own address":          {"[x](" + Repository + "/blob/main/docs/other.md#twice)", ""},
+		"our own address of none":  {"[x](" + Repository + "/tree/main/docs/none)", "docs/a.md: " + Repository + "/tree/main/docs/none: no such file"},
+		"no heading of ours":       {"[x](" + Repository + "/blob/main/docs/other.md#none)", "docs/a.md: " + Repository + "/blob/main/docs/other.md#none: the document has no such heading"},
 		"a heading within a block": {"[x](#in)\n```text\n# In\n```\n", "docs/a.md: #in: the document has no such heading"},
 	}
 	other, err := os.ReadFile(filepath.Join(root, "docs", "other.md"))
@@ -128,7 +136,18 @@ func TestBlockDefectsAreFound(t *testing.T) {
 		"a target that is not there":     {reason + "```sh\nmake coffee\n```", "docs/a.md:2: make has no target coffee"},
 		"a package that is not there":    {reason + "```sh\ngo run ./cmd/none\n```", "docs/a.md:2: there is no package ./cmd/none"},
 		"JSON that is none":              {"```json\n{\"a\": 1,}\n```", "docs/a.md:1: JSON: "},
+		"YAML":                           {"```yaml\na: !Ref B\n```", ""},
+		"YAML that is none":              {"```yaml\na: [1\n```", "docs/a.md:1: YAML: "},
 		"a language that nobody checks":  {"```python\npass\n```", "docs/a.md:1: the language must be"},
+		"a fence of tildes":              {"~~~go\nnone()\n~~~", "docs/a.md:1: a block must begin with three backticks"},
+		"a fence of four":                {"````go\nnone()\n````", "docs/a.md:1: a block must begin with three backticks"},
+		"a block in a quote":             {"> ```go\n> none()\n> ```", "docs/a.md:1: a block must begin with three backticks"},
+		"a fence behind a tab":           {"\t```go\n\tnone()\n\t```", "docs/a.md:1: a block must begin with three backticks"},
+		"a fence with a title":           {"```go title=\"x\"\nnone()\n```", "docs/a.md:1: a block must begin with three backticks"},
+		"a fence in a list's line":       {"- ```go\n  none()\n  ```", "docs/a.md:1: a block must begin with three backticks"},
+		"lines that end as on Windows":   {"```go\r\nnone()\r\n```\r\n", "docs/a.md:1: a block must begin with three backticks"},
+		"a target behind a command":      {reason + "```sh\ncd x && STAGE=prod make coffee\n```", "docs/a.md:2: make has no target coffee"},
+		"a package behind a flag":        {reason + "```sh\ngo run -tags prove ./cmd/none\n```", "docs/a.md:2: there is no package ./cmd/none"},
 		"a block that is not closed":     {"```sh\nls\n", "docs/a.md:1: the block is not closed"},
 	}
 	for name, c := range cases {

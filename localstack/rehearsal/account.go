@@ -29,9 +29,6 @@ const (
 	attributeProvider    = "prv"
 	attributeSource      = "src"
 	attributeDestination = "dst"
-	attributeTenant      = "tn"
-	attributeID          = "id"
-	attributePartitions  = "col"
 )
 
 func text(it item, name string) string {

@@ -104,6 +104,9 @@ func (r *run) goOnWith(ctx context.Context, tables map[string]string) error {
 	if err := r.refuseBefore(ctx, tables); err != nil {
 		return err
 	}
+	if err := r.compareAccounts(ctx, tables); err != nil {
+		return err
+	}
 	names, err := r.imports(ctx, tables)
 	if err != nil {
 		return err
@@ -115,23 +118,11 @@ func (r *run) goOnWith(ctx context.Context, tables map[string]string) error {
 	if err := r.deploy(ctx, map[string]string{"import": names, "lost": "records"}); err != nil {
 		return err
 	}
-	if err := r.compareAccounts(ctx); err != nil {
+	if err := r.transfersAnswerTheSame(ctx); err != nil {
 		return err
 	}
 	_, err = r.must(ctx, nil, "sweep", "--reason", reason, "--write")
 	return err
-}
-
-// compareAccounts lets collecting accounts be folded again, into which nothing is folded after a loss. No fold of theirs is torn: a
-// rehearsal copies the tables while nobody writes them.
-func (r *run) compareAccounts(ctx context.Context) error {
-	return scan(ctx, r.tables, r.variables["PAYMENTS_TABLE"], func(it item) error {
-		if text(it, attributePartitions) == "" {
-			return nil
-		}
-		_, err := r.must(ctx, nil, "account", "compare", text(it, attributeID), "--tenant", text(it, attributeTenant), "--reason", reason, "--write")
-		return err
-	})
 }
 
 // standing are the contexts that the stack was deployed with, but for what a runbook changes.

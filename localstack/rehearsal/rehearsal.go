@@ -122,6 +122,7 @@ type run struct {
 	rules     []provider.Rule
 
 	stories []*story
+	torn    []*transferred
 	younger *story // the payment under a key that is younger than the loss
 	rows    []row  // of the payments table, just before the loss
 	process *wrapped
@@ -210,6 +211,9 @@ func (r *run) before(ctx context.Context) error {
 		return err
 	}
 	if r.keeps {
+		if err := r.transfers(ctx); err != nil {
+			return err
+		}
 		if err := r.committed(ctx, under); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ const (
 	CodeChangelog = "release_changelog" // CHANGELOG.md has no section for the version
 	CodeDirty     = "release_dirty"     // the checkout differs from its last commit
 	CodeTagged    = "release_tagged"    // a tag of the version exists
+	CodeUntagged  = "release_untagged"  // the checkout is not the commit of the version's tag
 	CodeUnmade    = "release_unmade"    // the go.mod files are not those of a release
 )
 
@@ -62,7 +63,7 @@ func Ready(root, version string) error {
 	if err != nil {
 		return err
 	}
-	if !regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(version) + `\b`).Match(changes) {
+	if !regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(version) + `(,|\s|$)`).Match(changes) {
 		return &NotReadyError{CodeChangelog, fmt.Sprintf("CHANGELOG.md must have a section %q: rename Unreleased", "## "+version)}
 	}
 	return nil

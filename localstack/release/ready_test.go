@@ -77,6 +77,7 @@ func TestReady(t *testing.T) {
 		"Python without version":      {"v0.2.0", map[string]string{"idem/client/python/pyproject.toml": "[project]\n"}, CodeClients},
 		"no section in the changelog": {"v0.2.0", map[string]string{"CHANGELOG.md": "## Unreleased\n"}, CodeChangelog},
 		"a section of a longer name":  {"v0.2.0", map[string]string{"CHANGELOG.md": "## v0.2.01\n"}, CodeChangelog},
+		"a section of a candidate":    {"v0.2.0", map[string]string{"CHANGELOG.md": "## v0.2.0-rc.1, 2026-12-01\n"}, CodeChangelog},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,10 +124,11 @@ func TestTagLeavesTheCheckoutAsItIs(t *testing.T) {
 	if err := Made(root, "v0.2.0"); code(err) != CodeUnmade {
 		t.Errorf("the checkout in development: %v", err)
 	}
-	if err := Untagged(t.Context(), root, "v0.2.0"); err != nil {
-		t.Fatal(err)
+	checked, err := Untagged(t.Context(), root, "v0.2.0")
+	if err != nil || checked != before {
+		t.Fatalf("checked %s, %v", checked, err)
 	}
-	if err := Tag(t.Context(), root, "v0.2.0", filepath.Join(t.TempDir(), "commit")); err != nil {
+	if err := Tag(t.Context(), root, checked, "v0.2.0", filepath.Join(t.TempDir(), "commit")); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := git(t.Context(), root, "rev-parse", "main"); err != nil || after != before {
@@ -152,7 +154,7 @@ func TestTagLeavesTheCheckoutAsItIs(t *testing.T) {
 	if _, err := git(t.Context(), root, "checkout", "-q", "v0.2.0"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(Ready(root, "v0.2.0"), Made(root, "v0.2.0")); err != nil {
+	if err := errors.Join(Ready(root, "v0.2.0"), Tagged(t.Context(), root, "v0.2.0"), Made(root, "v0.2.0")); err != nil {
 		t.Errorf("on the tag: %v", err)
 	}
 }
@@ -163,15 +165,63 @@ func TestUntagged(t *testing.T) {
 	if _, err := git(t.Context(), root, "tag", "functions/v0.2.0"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Untagged(t.Context(), root, "v0.2.0"); code(err) != CodeTagged || !strings.Contains(err.Error(), "functions/v0.2.0") {
+	if _, err := Untagged(t.Context(), root, "v0.2.0"); code(err) != CodeTagged || !strings.Contains(err.Error(), "functions/v0.2.0") {
 		t.Error(err)
 	}
-	if err := Untagged(t.Context(), root, "v0.2.1"); err != nil {
+	if _, err := Untagged(t.Context(), root, "v0.2.1"); err != nil {
 		t.Error(err)
 	}
 	write(t, root, "new.txt", "")
-	if err := Untagged(t.Context(), root, "v0.2.1"); code(err) != CodeDirty {
+	if _, err := Untagged(t.Context(), root, "v0.2.1"); code(err) != CodeDirty {
 		t.Error(err)
+	}
+}
+
+// What is attached to a release is built of its tag's commit, and of nothing that was changed since.
+func TestTagged(t *testing.T) {
+	root := checkout(t)
+	run := func(arguments ...string) {
+		t.Helper()
+		if _, err := git(t.Context(), root, arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(refusal string) {
+		t.Helper()
+		if err := Tagged(t.Context(), root, "v0.2.0"); code(err) != refusal || (err == nil) != (refusal == "") {
+			t.Errorf("%v, want the code %q", err, refusal)
+		}
+	}
+	want(CodeUntagged)
+	run("branch", "v0.2.0") // no tag
+	want(CodeUntagged)
+	run("tag", "--annotate", "-m", "Release", "v0.2.0")
+	want("")
+	write(t, root, "functions/backdoor.go", "package functions\n")
+	want(CodeDirty)
+	run("add", ".")
+	run("commit", "-q", "-m", "after the tag")
+	want(CodeUntagged)
+}
+
+// What was committed while the release was checked is not in it, and what a killed one left is in nobody's way.
+func TestTagIsOnTopOfTheCommitThatWasChecked(t *testing.T) {
+	root, scratch := checkout(t), filepath.Join(t.TempDir(), "commit")
+	checked, err := Untagged(t.Context(), root, "v0.2.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "later.txt", "")
+	for _, arguments := range [][]string{{"add", "."}, {"commit", "-q", "-m", "later"}, {"worktree", "add", "--quiet", "--detach", scratch}} {
+		if _, err := git(t.Context(), root, arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Tag(t.Context(), root, checked, "v0.2.0", scratch); err != nil {
+		t.Fatal(err)
+	}
+	if parent, err := git(t.Context(), root, "rev-parse", "v0.2.0^"); err != nil || parent != checked {
+		t.Errorf("the release is on top of %s (%v), want %s", parent, err, checked)
 	}
 }
 
@@ -181,7 +231,7 @@ func TestTagMakesAllTagsOrNone(t *testing.T) {
 	if _, err := git(t.Context(), root, "tag", "infra/v0.2.0"); err != nil { // as another release would, meanwhile
 		t.Fatal(err)
 	}
-	if err := Tag(t.Context(), root, "v0.2.0", filepath.Join(t.TempDir(), "commit")); err == nil {
+	if err := Tag(t.Context(), root, "HEAD", "v0.2.0", filepath.Join(t.TempDir(), "commit")); err == nil {
 		t.Error("the release was tagged over another's tag")
 	}
 	if tags, err := git(t.Context(), root, "tag", "--list"); err != nil || tags != "infra/v0.2.0" {

@@ -8,32 +8,59 @@ import (
 	"strings"
 )
 
-// Untagged fails with a [*NotReadyError] where the checkout differs from its last commit, or where the version has a tag.
-func Untagged(ctx context.Context, root, version string) error {
-	changed, err := git(ctx, root, "status", "--porcelain")
-	if err != nil {
-		return err
-	}
-	if changed != "" {
-		return &NotReadyError{CodeDirty, "the checkout differs from its last commit:\n" + changed}
+// Untagged returns the checkout's last commit. It fails with a [*NotReadyError] where the checkout differs from it, or where the
+// version has a tag.
+func Untagged(ctx context.Context, root, version string) (commit string, err error) {
+	if commit, err = committed(ctx, root); err != nil {
+		return "", err
 	}
 	for _, module := range Modules() {
 		existing, err := git(ctx, root, "tag", "--list", module.Tag(version))
 		if err != nil {
-			return err
+			return "", err
 		}
 		if existing != "" {
-			return &NotReadyError{CodeTagged, fmt.Sprintf("the tag %s exists: a published version never changes", existing)}
+			return "", &NotReadyError{CodeTagged, fmt.Sprintf("the tag %s exists: a published version never changes. If a release was interrupted before it was pushed, run git tag --delete %[1]s", existing)}
 		}
+	}
+	return commit, nil
+}
+
+// Tagged fails with a [*NotReadyError] unless the checkout is the commit of the version's tag, without any change.
+func Tagged(ctx context.Context, root, version string) error {
+	commit, err := committed(ctx, root)
+	if err != nil {
+		return err
+	}
+	tag := Module(".").Tag(version)
+	tagged, err := git(ctx, root, "rev-parse", "--quiet", "--verify", "refs/tags/"+tag+"^{commit}")
+	if err != nil {
+		return &NotReadyError{CodeUntagged, fmt.Sprintf("the tag %s does not exist: make it by `make release VERSION=%s`", tag, version)}
+	}
+	if tagged != commit {
+		return &NotReadyError{CodeUntagged, fmt.Sprintf("the checkout is the commit %s, and the tag %s is on %s: check that one out", commit, tag, tagged)}
 	}
 	return nil
 }
 
-// Tag commits the go.mod files of the release on top of the checkout's last commit, and tags that commit for every module.
-// The commit is on no branch: the checkout, its branch and its index stay as they are. scratch is a folder that does not
-// exist yet.
-func Tag(ctx context.Context, root, version, scratch string) (err error) {
-	if _, err := git(ctx, root, "worktree", "add", "--quiet", "--detach", scratch, "HEAD"); err != nil {
+// committed returns the checkout's last commit, and fails with [CodeDirty] where its files differ from it.
+func committed(ctx context.Context, root string) (commit string, err error) {
+	changed, err := git(ctx, root, "status", "--porcelain", "--untracked-files=all")
+	if err != nil {
+		return "", err
+	}
+	if changed != "" {
+		return "", &NotReadyError{CodeDirty, "the checkout differs from its last commit:\n" + changed}
+	}
+	return git(ctx, root, "rev-parse", "HEAD")
+}
+
+// Tag commits the go.mod files of the release on top of a commit, the one that was checked, and tags that commit for every
+// module. The new commit is on no branch: the checkout, its branch and its index stay as they are. scratch is a folder for
+// nothing else; what a release that was killed left there is removed.
+func Tag(ctx context.Context, root, commit, version, scratch string) (err error) {
+	_, _ = git(ctx, root, "worktree", "remove", "--force", scratch) // an error says that nothing was left
+	if _, err := git(ctx, root, "worktree", "add", "--quiet", "--detach", scratch, commit); err != nil {
 		return err
 	}
 	defer func() {

@@ -93,7 +93,7 @@ const childGrace = 20 * time.Second
 const testMax = "25m"
 
 // goTest runs `go test -json` in directory and returns what was counted. Its error carries the output of what failed; a
-// skipped test counts as one, because a test that does not run shows nothing.
+// skipped test counts as one, because a test that does not run shows nothing, and so does a run without any test.
 func goTest(ctx context.Context, directory string, environment []string, arguments ...string) (tally, error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-timeout", testMax}, arguments...)...)
 	command.Dir = directory
@@ -120,8 +120,11 @@ func goTest(ctx context.Context, directory string, environment []string, argumen
 		}
 	}
 	err = command.Wait()
-	if err == nil && c.tally.skipped > 0 {
+	switch {
+	case err == nil && c.tally.skipped > 0:
 		err = fmt.Errorf("%d tests were skipped", c.tally.skipped)
+	case err == nil && c.tally == (tally{}): // go test finds no fault with names that no test has
+		err = errors.New("no tests were run")
 	}
 	if err != nil {
 		err = errors.Join(errors.New(strings.Join(slices.Compact(c.failed), "")), fmt.Errorf("go test %s: %w", strings.Join(arguments, " "), err))

@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -28,5 +30,22 @@ go: something else
 	got, want := strings.Join(c.failed, ""), "wrong\nskipped: p TestC\nFAIL p\nq.go:1: no\ngo: something else\n"
 	if got != want {
 		t.Errorf("kept:\n%swant:\n%s", got, want)
+	}
+}
+
+// A lane whose pattern matches no test any more is not green.
+func TestALaneWithoutTestsFails(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module x\n\ngo 1.26.0\n", "x_test.go": "package x\n\nimport \"testing\"\n\nfunc TestX(*testing.T) {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pattern, fails := range map[string]bool{"^TestX$": false, "^TestRenamed$": true} {
+		if counted, err := goTest(t.Context(), folder, []string{"GOWORK=off"}, "-run", pattern, "./..."); (err != nil) != fails {
+			t.Errorf("%s: %v, %v", pattern, counted, err)
+		}
 	}
 }

@@ -17,17 +17,27 @@ import (
 
 // workflow is what the tests read of a file in .github/workflows.
 type workflow struct {
+	On          any
 	Permissions map[string]string
 	Concurrency any
-	Jobs        map[string]struct {
-		TimeoutMinutes any `yaml:"timeout-minutes"`
-		Strategy       struct {
-			Matrix struct {
-				Include []struct{ Target string }
-			}
+	Jobs        map[string]job
+}
+
+type job struct {
+	TimeoutMinutes  any `yaml:"timeout-minutes"`
+	ContinueOnError any `yaml:"continue-on-error"`
+	Permissions     any
+	Strategy        struct {
+		Matrix struct {
+			Include []struct{ Target string }
 		}
-		Steps []struct{ Run, Uses string }
 	}
+	Steps []step
+}
+
+type step struct {
+	Run, Uses       string
+	ContinueOnError any `yaml:"continue-on-error"`
 }
 
 func workflows(t *testing.T) (root string, all map[string]workflow) {
@@ -148,6 +158,84 @@ func TestWorkflowsMayDoLittle(t *testing.T) {
 				t.Errorf("%s, job %s has no timeout-minutes", name, id)
 			}
 		}
+	}
+}
+
+// mayWrite are the jobs that may do more than read the repository, and what.
+var mayWrite = map[string]map[string]string{
+	"docs.yml publish":    {"pages": "write", "id-token": "write"},
+	"release.yml build":   {"contents": "read", "id-token": "write", "attestations": "write"},
+	"release.yml github":  {"contents": "write"},
+	"release.yml npm":     {"id-token": "write"},
+	"release.yml pypi":    {"id-token": "write"},
+	"security.yml codeql": {"contents": "read", "security-events": "write"},
+}
+
+// What a stranger sends runs with nobody's rights, is never a part of a command, and can't be green by failing.
+func TestWorkflowsTrustNobody(t *testing.T) {
+	_, all := workflows(t)
+	for name, one := range all {
+		for _, wrong := range distrust(name, one) {
+			t.Error(wrong)
+		}
+	}
+}
+
+// expression is what GitHub puts into a command before a shell reads it. A matrix is this repository's own text.
+var expression = regexp.MustCompile(`\$\{\{\s*([a-zA-Z_]+)`)
+
+func distrust(name string, w workflow) (wrong []string) {
+	triggers, _ := yaml.Marshal(w.On)
+	if strings.Contains(string(triggers), "pull_request_target") || strings.Contains(string(triggers), "workflow_run") {
+		wrong = append(wrong, name+": it runs a stranger's pull request with the repository's secrets")
+	}
+	for id, j := range w.Jobs {
+		at := name + " " + id
+		granted, _ := yaml.Marshal(j.Permissions)
+		allowed, _ := yaml.Marshal(mayWrite[at])
+		if j.Permissions != nil && !slices.Equal(granted, allowed) {
+			wrong = append(wrong, at+": permissions "+string(granted))
+		}
+		if j.ContinueOnError != nil {
+			wrong = append(wrong, at+": continue-on-error")
+		}
+		for _, s := range j.Steps {
+			if s.ContinueOnError != nil || strings.Contains(s.Run, "|| true") {
+				wrong = append(wrong, at+": a step that can't fail: "+s.Run+s.Uses)
+			}
+			for _, found := range expression.FindAllStringSubmatch(s.Run, -1) {
+				if found[1] != "matrix" {
+					wrong = append(wrong, at+": an expression in a command: pass it by env: "+s.Run)
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+func TestWorkflowsThatTrustAreFound(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":            {"on: push\njobs: {a: {steps: [{run: 'make ${{ matrix.target }}'}]}}", ""},
+		"a stranger's title": {"on: push\njobs: {a: {steps: [{run: 'echo ${{ github.event.pull_request.title }}'}]}}", "an expression in a command"},
+		"a branch's name":    {"on: push\njobs: {a: {steps: [{run: 'echo ${{github.head_ref}}'}]}}", "an expression in a command"},
+		"with secrets":       {"on: {pull_request_target: {}}\njobs: {}", "with the repository's secrets"},
+		"after another":      {"on: [workflow_run]\njobs: {}", "with the repository's secrets"},
+		"all rights":         {"on: push\njobs: {a: {permissions: write-all}}", "permissions"},
+		"a right":            {"on: push\njobs: {a: {permissions: {contents: write}}}", "permissions"},
+		"a job is ignored":   {"on: push\njobs: {a: {continue-on-error: true}}", "continue-on-error"},
+		"a step is ignored":  {"on: push\njobs: {a: {steps: [{run: make test, continue-on-error: true}]}}", "can't fail"},
+		"a failure is eaten": {"on: push\njobs: {a: {steps: [{run: 'make test || true'}]}}", "can't fail"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w workflow
+			if err := yaml.Unmarshal([]byte(c.text), &w); err != nil {
+				t.Fatal(err)
+			}
+			wrong := strings.Join(distrust("x.yml", w), "\n")
+			if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
+				t.Errorf("found %q, want %q", wrong, c.want)
+			}
+		})
 	}
 }
 

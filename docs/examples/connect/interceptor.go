@@ -26,7 +26,11 @@ func protect(guard *rpc.Guard, replies map[string]reply) (connect.UnaryIntercept
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 			procedure := request.Spec().Procedure
-			if !guard.Protects(procedure) {
+			protected, err := guard.Protects(procedure)
+			if err != nil {
+				return nil, connect.NewError(connect.CodeInternal, err)
+			}
+			if !protected {
 				response, err := next(ctx, request)
 				return response, fromStatus(err)
 			}

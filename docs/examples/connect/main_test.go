@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -140,4 +141,25 @@ func lowered(fields http.Header) map[string]string {
 		lower[strings.ToLower(name)] = fields.Get(name)
 	}
 	return lower
+}
+
+// A service that nobody told the guard of is not served without protection.
+func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
+	store, storeErr := memstore.New(memstore.Config{})
+	engine, engineErr := idem.New(store, idem.Config{})
+	guard, guardErr := rpc.New(engine, rpc.Config{Tenant: shoprpc.Customer})
+	protected, err := protect(guard, nil)
+	if err := errors.Join(storeErr, engineErr, guardErr, err); err != nil {
+		t.Fatal(err)
+	}
+	const forgotten = "/shop.v1.RefundService/Refund"
+	server := httptest.NewServer(connect.NewUnaryHandler(forgotten, func(context.Context, *connect.Request[shopv1.PayRequest]) (*connect.Response[shopv1.PayResponse], error) {
+		t.Error("it was executed")
+		return connect.NewResponse(&shopv1.PayResponse{}), nil
+	}, connect.WithInterceptors(protected)))
+	defer server.Close()
+	client := connect.NewClient[shopv1.PayRequest, shopv1.PayResponse](server.Client(), server.URL+forgotten)
+	if _, err := client.CallUnary(t.Context(), connect.NewRequest(&shopv1.PayRequest{})); connect.CodeOf(err) != connect.CodeInternal || !strings.Contains(err.Error(), forgotten) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -15,7 +15,11 @@ import (
 // protect runs the guard around the procedures that it protects.
 func protect(guard *rpc.Guard) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		if !guard.Protects(info.FullMethod) {
+		protected, err := guard.Protects(info.FullMethod)
+		if err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+		if !protected {
 			return handler(ctx, request)
 		}
 		message, ok := request.(proto.Message)

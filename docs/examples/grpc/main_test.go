@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -14,7 +17,10 @@ import (
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc"
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shoptest"
 	"github.com/idem-go/idem-aws/docs/examples/internal/shoprpc/shopv1"
+	"github.com/idem-go/idem-aws/docs/examples/rpc"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
@@ -68,4 +74,22 @@ func newClient(t *testing.T, address string) shoptest.Client {
 		return found.GetPayment(), err
 	}
 	return shoptest.Client{Pay: pay, Get: get}
+}
+
+// A service that nobody told the guard of is not served without protection.
+func TestACallOfAnUnknownServiceIsRefused(t *testing.T) {
+	store, storeErr := memstore.New(memstore.Config{})
+	engine, engineErr := idem.New(store, idem.Config{})
+	guard, err := rpc.New(engine, rpc.Config{Tenant: shoprpc.Customer})
+	if err := errors.Join(storeErr, engineErr, err); err != nil {
+		t.Fatal(err)
+	}
+	forgotten := &grpc.UnaryServerInfo{FullMethod: "/shop.v1.RefundService/Refund"}
+	_, err = protect(guard)(t.Context(), &shopv1.PayRequest{}, forgotten, func(context.Context, any) (any, error) {
+		t.Error("it was executed")
+		return &shopv1.PayResponse{}, nil
+	})
+	if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), forgotten.FullMethod) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -60,11 +60,12 @@ type order struct {
 }
 
 func (o orders) create(w http.ResponseWriter, r *http.Request) {
-	placed := order{ID: uuid.NewString()}
+	var placed order
 	if err := json.NewDecoder(r.Body).Decode(&placed); err != nil || placed.Item == "" {
 		http.Error(w, "an order names an item", http.StatusBadRequest)
 		return
 	}
+	placed.ID = uuid.NewString() // and never what the body says
 	_, err := o.client.PutItem(r.Context(), &dynamodb.PutItemInput{
 		TableName: aws.String(ordersTable),
 		Item: map[string]types.AttributeValue{

@@ -39,4 +39,9 @@ func TestAnOrderThatIsSentTwiceIsPlacedOnce(t *testing.T) {
 	if err != nil || placed.Count != 1 {
 		t.Errorf("%d orders were placed, want 1 (%v)", placed.Count, err)
 	}
+
+	chosen := check.Send(t, service, "POST", "/orders", "order-18", `{"id":"chosen","item":"book"}`).Want(t, 201, "executed")
+	if chosen.Header.Get("Location") == "/orders/chosen" {
+		t.Error("the client has chosen the order's id, and could write over an earlier order")
+	}
 }

@@ -76,7 +76,11 @@ func open(ctx context.Context, database string) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pool.Exec(ctx, pgstore.Schema+ordersSchema); err != nil {
+	err = pgstore.Create(ctx, pool, "idem_records", pgstore.Schema)
+	if err == nil {
+		err = pgstore.Create(ctx, pool, "orders", ordersSchema)
+	}
+	if err != nil {
 		pool.Close()
 		return nil, err
 	}

@@ -86,6 +86,61 @@ func TestOnPostgreSQLAnOrderThatIsSentTwiceIsPlacedOnce(t *testing.T) {
 	check.Send(t, service, "GET", "/orders/none", "", "").Want(t, 404, "")
 }
 
+// What the columns can't hold, and an item that nobody sells, are answers and not errors.
+func TestOnPostgreSQLAnOrderThatCannotBePlacedIsAnswered(t *testing.T) {
+	s := openShop(t, pgtest.Database(t)(""))
+	store, err := pgstore.New(s.Pool, pgstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := routes(s.Pool, store, idem.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, c := range map[string]struct {
+		body   string
+		status int
+	}{
+		"unknown":  {`{"item":"nobody sells it"}`, 409},
+		"too-many": {`{"item":"book","quantity":3000000000}`, 400},
+		"zero":     {`{"item":"a\u0000b"}`, 400},
+	} {
+		check.Send(t, service, "POST", "/orders", key, c.body).Want(t, c.status, "executed")
+		check.Send(t, service, "POST", "/orders", key, c.body).Want(t, c.status, "replayed")
+	}
+	s.want(t, 0, 1000, 1)
+}
+
+// Instances of a service start at once, on a database that has nothing yet, and later beside transactions that write.
+func TestOnPostgreSQLInstancesStartBesideEachOther(t *testing.T) {
+	url := pgtest.Schema(t)
+	starts := make(chan error)
+	for range 4 {
+		go func() {
+			pool, err := open(t.Context(), url(""))
+			if err == nil {
+				pool.Close()
+			}
+			starts <- err
+		}()
+	}
+	for range 4 {
+		if err := <-starts; err != nil {
+			t.Error(err)
+		}
+	}
+	s := openShop(t, url(""))
+	writing, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writing.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := writing.Exec(t.Context(), "insert into idem_tokens (token, content, sent_at) values ('t', '', now())"); err != nil {
+		t.Fatal(err)
+	}
+	openShop(t, url("")) // a wait for the writer ends with an error after four seconds
+}
+
 func TestOnPostgreSQLOfOrdersThatAreSentAtOnceOneIsPlaced(t *testing.T) {
 	s := openShop(t, pgtest.Database(t)(""))
 	store, err := pgstore.New(s.Pool, pgstore.Config{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log"
 	"net/http"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,11 +23,19 @@ type order struct {
 	Quantity int    `json:"quantity"`
 }
 
+const quantityMax = 1000
+
+// fits says whether the columns can hold the order. What they can't hold would fail the transaction, with an error and not an
+// answer; text can hold anything but a zero byte.
+func (o order) fits() bool {
+	return o.Item != "" && !strings.ContainsRune(o.Item, 0) && o.Quantity >= 1 && o.Quantity <= quantityMax
+}
+
 // placeOrder decides, and writes nothing itself. What it passes to tx is committed together with its answer, or not at all.
 func placeOrder(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
 	placed := order{ID: string(tx.OperationID()), Quantity: 1}
-	if err := json.Unmarshal(r.Body, &placed); err != nil || placed.Item == "" || placed.Quantity < 1 || placed.ID != string(tx.OperationID()) {
-		return idem.JSON(http.StatusBadRequest, map[string]string{"error": "an order names an item, and perhaps a quantity"})
+	if err := json.Unmarshal(r.Body, &placed); err != nil || !placed.fits() || placed.ID != string(tx.OperationID()) {
+		return idem.JSON(http.StatusBadRequest, map[string]string{"error": "an order names an item, and perhaps a quantity of at most 1000"})
 	}
 	soldOut := idem.NewProblem(http.StatusConflict, "sold_out", "Sold out", "There is not as much of it in stock.")
 	tx.Write(

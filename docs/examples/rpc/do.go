@@ -96,11 +96,12 @@ func encode(httpStatus int, message proto.Message) (idem.Response, error) {
 	return idem.Response{Status: httpStatus, Header: []idem.Field{{Name: "Content-Type", Value: mediaType}}, Body: body}, err
 }
 
+// decode reads what is stored: a reply, a status, or the problem of a call that was refused by idem.Reject or ended by the engine.
 func decode(response idem.Response) (proto.Message, *status.Status) {
-	named := new(anypb.Any)
-	if len(response.Header) == 0 || response.Header[0].Value != mediaType { // a problem of the engine: the reply was too large
-		return nil, problem(codes.Internal, header.CodeResponseTooLarge, "the call was executed; its reply is too large to be stored", 0)
+	if response.Get("Content-Type") != mediaType {
+		return nil, refused(response)
 	}
+	named := new(anypb.Any)
 	if err := proto.Unmarshal(response.Body, named); err != nil {
 		return nil, status.New(codes.Internal, "the stored reply can't be read")
 	}
@@ -124,7 +125,7 @@ func answer(result *idem.Result) Answer {
 		if result.Outcome == idem.OutcomeReplayed {
 			a.Trailer[lower(header.NameReplayed)] = "true"
 		}
-		if result.State.Final() {
+		if result.State.Final() && !result.ExpiresAt.IsZero() { // zero: it lives as long as its resource
 			a.Trailer[lower(header.NameExpires)] = header.FormatExpires(result.ExpiresAt)
 		}
 	default:

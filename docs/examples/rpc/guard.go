@@ -19,7 +19,7 @@ var ErrConfig = errors.New("rpc: configuration")
 
 // Config is what New takes. All fields are required.
 type Config struct {
-	// Services are all services of the server.
+	// Services are all services of the server. Calls of others are refused.
 	Services []protoreflect.ServiceDescriptor
 	// Operations are the protected procedures, by their full names: "/shop.v1.PaymentService/Pay". An unsafe procedure that needs no
 	// protection has an operation with the policy idem.Exempt.
@@ -30,7 +30,8 @@ type Config struct {
 
 // Guard protects unary calls. It is safe for concurrent use.
 type Guard struct {
-	tenant     func(ctx context.Context) (string, error)
+	tenant func(ctx context.Context) (string, error)
+	// procedures has every one of Config.Services; those that need no protection are nil.
 	procedures map[string]*procedure
 }
 
@@ -65,6 +66,7 @@ func New(engine *idem.Engine, cfg Config) (*Guard, error) {
 		op, named := cfg.Operations[name]
 		switch {
 		case !named && safe(method), named && op.Policy.ExemptReason != "":
+			g.procedures[name] = nil
 			continue
 		case !named:
 			return nil, fmt.Errorf("%w: %s: may have effects: it needs an operation, or the policy idem.Exempt", ErrConfig, name)
@@ -100,11 +102,20 @@ func register(engine *idem.Engine, name string, method protoreflect.MethodDescri
 	return &procedure{registered: registered, policy: op.Policy, kind: op.Kind}, nil
 }
 
-// Protects says whether calls of the procedure need [Guard.Do].
-func (g *Guard) Protects(name string) bool { return g.procedures[name] != nil }
+// Protects says whether calls of the procedure need [Guard.Do]. It returns an ErrConfig for one of no service in Config.Services:
+// nobody has said whether its calls may be made twice, so they must be refused.
+func (g *Guard) Protects(name string) (bool, error) {
+	p, known := g.procedures[name]
+	if !known {
+		return false, fmt.Errorf("%w: %s: its service is not among Config.Services", ErrConfig, name)
+	}
+	return p != nil, nil
+}
 
 // Procedures are those that it protects, in order.
-func (g *Guard) Procedures() []string { return slices.Sorted(maps.Keys(g.procedures)) }
+func (g *Guard) Procedures() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(g.procedures)), func(name string) bool { return g.procedures[name] == nil })
+}
 
 // Handler serves a call, under a context that [TxFrom] reads.
 type Handler func(ctx context.Context) (proto.Message, error)

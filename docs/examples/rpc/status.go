@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -57,7 +58,8 @@ func refusal(err error) *status.Status {
 	case errors.As(err, &invalid):
 		return problem(codes.InvalidArgument, header.CodeKeyInvalid, "the metadata idempotency-key is invalid: "+string(invalid.Reason), 0)
 	case errors.As(err, &handler) && errors.Is(err, context.DeadlineExceeded):
-		return status.New(codes.DeadlineExceeded, "the call ran out of time; nothing was executed")
+		// A wrapped handler may have had its effect: whoever reads that it had none pays again, under another key.
+		return status.New(codes.DeadlineExceeded, "the call ran out of time")
 	case errors.As(err, &handler):
 		return status.New(codes.Internal, "the call failed")
 	case errors.Is(err, canonical.ErrTooLarge):
@@ -80,7 +82,7 @@ func message(p idem.Problem, retryAfter time.Duration) string {
 	return p.Detail
 }
 
-// codeOf translates a problem of the HTTP contract.
+// codeOf translates the problem of a call that nothing was executed for.
 func codeOf(p idem.Problem) codes.Code {
 	switch {
 	case p.Code == header.CodeNoTime:
@@ -89,12 +91,32 @@ func codeOf(p idem.Problem) codes.Code {
 		return codes.Unavailable
 	case p.Status == http.StatusTooManyRequests:
 		return codes.ResourceExhausted
-	case p.Status >= http.StatusInternalServerError:
-		return codes.Internal
-	case p.Status == http.StatusBadRequest:
-		return codes.InvalidArgument
 	}
-	return codes.FailedPrecondition
+	return problemCode(p.Status)
+}
+
+// refused is the status of an answer that is no message of Protocol Buffers. A problem's code becomes the reason.
+func refused(response idem.Response) *status.Status {
+	var p idem.Problem
+	if response.Get("Content-Type") != "application/problem+json" || json.Unmarshal(response.Body, &p) != nil {
+		return status.New(codes.Internal, "the call has ended; its answer is none of an RPC")
+	}
+	return problem(problemCode(response.Status), p.Code, p.Detail, 0)
+}
+
+// problemCode is the code of a problem that is stored: its call is over, so none of these asks for the same call again.
+func problemCode(httpStatus int) codes.Code {
+	switch {
+	case httpStatus == http.StatusBadRequest:
+		return codes.InvalidArgument
+	case httpStatus == http.StatusForbidden:
+		return codes.PermissionDenied
+	case httpStatus == http.StatusNotFound:
+		return codes.NotFound
+	case httpStatus >= 400 && httpStatus <= 499:
+		return codes.FailedPrecondition
+	}
+	return codes.Internal
 }
 
 // httpStatus is what a policy reads of a code: whether an answer like this is stored. A call that was cancelled, or ran out of

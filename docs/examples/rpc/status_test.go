@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +89,80 @@ func TestAnUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	wants(t, guard.Do(t.Context(), call, fails).Status, codes.Aborted, header.CodeOutcomeUnknown, true)
 	if runs != 1 {
 		t.Errorf("%d runs", runs)
+	}
+}
+
+// Whoever reads that nothing was executed pays again, under another key: nobody is told so of a wrapped handler that failed.
+func TestAWrappedHandlersFailureIsNotCalledHarmless(t *testing.T) {
+	guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: idem.KindWrapped, Policy: idem.IETF(), UnknownToOperator: true})
+	for name, failure := range map[string]error{
+		"time-over": context.DeadlineExceeded, "another": errors.New("broken pipe"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := Call{Procedure: pay, Keys: []string{name}, Message: wrapperspb.String("a")}
+			s := guard.Do(t.Context(), call, func(context.Context) (proto.Message, error) { return nil, failure }).Status
+			if s.Code() == codes.OK || strings.Contains(s.Message(), "nothing") {
+				t.Errorf("got %v of a call that may have been executed", s)
+			}
+			again := guard.Do(t.Context(), call, func(context.Context) (proto.Message, error) { t.Error("run again"); return nil, failure })
+			wants(t, again.Status, codes.Aborted, header.CodeOutcomeUnknown, true)
+		})
+	}
+}
+
+// What is stored need not come from a handler: a refused write and the engine store a problem. Its caller is told what it says.
+func TestAStoredProblemIsAStatus(t *testing.T) {
+	rejecting := func(httpStatus int) Handler {
+		return func(context.Context) (proto.Message, error) {
+			return nil, &idem.RejectedError{Problem: idem.NewProblem(httpStatus, "no", "No", "No.")}
+		}
+	}
+	soldOut := func(ctx context.Context) (proto.Message, error) {
+		tx, _ := TxFrom(ctx)
+		tx.Write(memstore.Write{
+			Key: "row", Condition: func([]byte) bool { return false },
+			Failure: idem.Reject(idem.NewProblem(http.StatusConflict, "sold_out", "Sold out", "There is none left.")),
+		})
+		return wrapperspb.String("reply"), nil
+	}
+	large := func(context.Context) (proto.Message, error) { return wrapperspb.Bytes(make([]byte, 5<<20)), nil }
+	for name, c := range map[string]struct {
+		kind    idem.Kind
+		handler Handler
+		code    codes.Code
+		reason  string
+	}{
+		"a refused write":                   {idem.KindAtomic, soldOut, codes.FailedPrecondition, "sold_out"},
+		"400":                               {idem.KindAtomic, rejecting(http.StatusBadRequest), codes.InvalidArgument, "no"},
+		"403":                               {idem.KindAtomic, rejecting(http.StatusForbidden), codes.PermissionDenied, "no"},
+		"404":                               {idem.KindAtomic, rejecting(http.StatusNotFound), codes.NotFound, "no"},
+		"402":                               {idem.KindAtomic, rejecting(http.StatusPaymentRequired), codes.FailedPrecondition, "no"},
+		"a wrapped reply that is too large": {idem.KindWrapped, large, codes.Internal, header.CodeResponseTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: c.kind, Policy: idem.IETF(), UnknownToOperator: c.kind == idem.KindWrapped})
+			call := Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}
+			for range 2 {
+				wants(t, guard.Do(t.Context(), call, c.handler).Status, c.code, c.reason, false)
+			}
+		})
+	}
+	t.Run("an operator's answer", func(t *testing.T) {
+		_, s := decode(idem.Response{Status: http.StatusOK, Header: []idem.Field{{Name: "Content-Type", Value: "application/json"}}, Body: []byte("{}")})
+		wants(t, s, codes.Internal, "", false)
+	})
+}
+
+// A reply that lives as long as its resource names no time at which it expires.
+func TestAReplyWithoutEndNamesNone(t *testing.T) {
+	policy := idem.IETF()
+	policy.ResourceBacked = true
+	guard := newGuard(t, idem.Operation{Name: "payments.pay", Kind: idem.KindAtomic, Policy: policy})
+	answer := guard.Do(t.Context(), Call{Procedure: pay, Keys: []string{"k"}, Message: wrapperspb.String("a")}, func(context.Context) (proto.Message, error) {
+		return wrapperspb.String("reply"), nil
+	})
+	if expires, ok := answer.Trailer["idempotency-expires"]; ok || answer.Reply == nil {
+		t.Errorf("got %+v, which expires %s", answer, expires)
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // Tx collects the writes of an atomic or optimistic procedure. They are committed together with its reply. A status error
-// commits none of them, also where it is stored.
+// commits none of them, also where it is stored. Where the condition of a write fails that has idem.Reject, the caller gets a
+// status with the problem's code as its reason.
 type Tx struct {
 	// OperationID is a good source for the ids of what the call creates.
 	OperationID idem.OperationID

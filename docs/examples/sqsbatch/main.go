@@ -1,14 +1,17 @@
 // Command sqsbatch is a Lambda function that consumes a queue: each order is charged once, however often its message is delivered.
 // All that an adopter writes stands between the markers, with the imports and must beside it.
 //
-// The event source mapping needs ReportBatchItemFailures, and the queue a dead-letter queue: it takes what never succeeds, such as a
-// body that is no order. Before the first start, the two tables of package schema and the table of totals must be there.
+// The event source mapping needs ReportBatchItemFailures, and the queue a visibility time-out of six times the function's, and a
+// dead-letter queue: it takes what never succeeds, such as a body that is no order. A message that was charged can get there too,
+// if its function died before it said so. So a key is remembered for longer than SQS keeps a message, in one queue and then in the
+// other: 14 days each. Before the first start, the two tables of package schema and the table of totals must be there.
 package main
 
 import (
 	"context"
 	"log"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,7 +44,9 @@ func main() {
 	client := dynamodb.NewFromConfig(must(config.LoadDefaultConfig(context.Background())))
 	store := must(dynamo.New(client, dynamo.Config{IdempotencyTable: "shop-idempotency", OutboxTable: "shop-outbox"}))
 	engine := must(idem.New(store, idem.Config{KillsAtDeadline: true}))
-	operation := idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: idem.IETF()}
+	policy := idem.IETF()
+	policy.Retention = 30 * 24 * time.Hour
+	operation := idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: policy}
 	charges := must(function.New(engine, operation, function.Config{Tenant: "shop", Key: function.JSONPointer("/id")}))
 	lambda.Start(awslambda.SQS(function.Each(charges, awslambda.Body, charge), awslambda.Config{}))
 }

@@ -9,9 +9,11 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(dynamotest.Main(m))
 }
 
-func TestAConsumerTakesTwentyLines(t *testing.T) { check.Lines(t, "main.go", 20) }
+func TestAConsumerTakesTwentyTwoLines(t *testing.T) { check.Lines(t, "main.go", 22) }
 
 func TestOneMessageFailsAlone(t *testing.T) {
 	w := newWorld(t)
@@ -71,6 +73,26 @@ func TestACrashInTheMiddleOfTheBatchChargesNothingTwice(t *testing.T) {
 	w.afterCommit = func(int64) {}
 	w.deliver(w.start(), "", batch...).fails()
 	w.charged("eve", "321")
+}
+
+// SQS keeps a message for up to 14 days, and as long again in the dead-letter queue. One that comes back from there, and was
+// charged, must find its key.
+func TestAKeyOutlivesItsMessages(t *testing.T) {
+	w := newWorld(t)
+	w.deliver(w.start(), "", `{"id":"1","customer":"zoe","amount":500}`).fails()
+	kept, err := w.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("shop-idempotency"), FilterExpression: aws.String("attribute_exists(#free)"),
+		ExpressionAttributeNames: map[string]string{"#free": schema.FreeAt}})
+	if err != nil || len(kept.Items) != 1 {
+		t.Fatalf("records %v, %v", kept, err)
+	}
+	free, ok := kept.Items[0][schema.FreeAt].(*types.AttributeValueMemberN)
+	if !ok {
+		t.Fatalf("record %v", kept.Items[0])
+	}
+	ms, err := strconv.ParseInt(free.Value, 10, 64)
+	if queued := 2 * 14 * 24 * time.Hour; err != nil || time.Until(time.UnixMilli(ms)) <= queued {
+		t.Errorf("the key is remembered until %v (%v), a message can come for %v", time.UnixMilli(ms), err, queued)
+	}
 }
 
 // Nothing behind a failure is done, or an order would overtake the one before it.

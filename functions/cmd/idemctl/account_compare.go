@@ -1,115 +1,340 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/idem-go/idem-aws/functions/internal/config"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
-	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
-// compareAccount lets a collecting account be folded again after a loss of data. A restored table may hold a part of a fold.
-type compareAccount struct {
-	Account string `arg:"" help:"Id of the account."`
-	Tenant  string `required:"" help:"The tenant that owns it."`
-	Correct bool   `help:"Where the two differ, correct the balance by the difference."`
+// compareAccounts compares balances with the transfers and payouts that they are made of: a restored table may hold a part of a
+// transaction. It also lets collecting accounts be folded again after a loss of data.
+type compareAccounts struct {
+	Account string    `arg:"" optional:"" help:"Id of the account. Default: all accounts of all tenants, and the transfers that were answered and are not there."`
+	Tenant  string    `help:"The tenant that owns the account. Required with one."`
+	From    time.Time `help:"Without an account: look only at transfers that were asked for since, RFC 3339. Default: all that have a record."`
+	Correct bool      `help:"Put back the transfers that are not there, and correct the balances that differ."`
 	idemctl.Reasoned
 }
 
 // Validate judges the command line.
-func (c *compareAccount) Validate() error { return checkTenant(c.Tenant) }
+func (c *compareAccounts) Validate() error {
+	switch {
+	case c.Account == "" && c.Tenant != "":
+		return errors.New("--tenant goes with the id of an account")
+	case c.Account == "":
+		return nil
+	case !c.From.IsZero():
+		return errors.New("--from goes without the id of an account")
+	}
+	return checkTenant(c.Tenant)
+}
 
 // comparison is the command's answer.
 type comparison struct {
+	// Compared is how many accounts were compared.
+	Compared int `json:"compared"`
+	// Transfers are those that were answered with 201 and whose row is not there.
+	Transfers []answeredTransfer `json:"transfers"`
+	// Accounts are those whose totals differ from their rows, and those that nothing is folded into.
+	Accounts []comparedAccount `json:"accounts"`
+}
+
+// answeredTransfer is a transfer that a record tells of and no row.
+type answeredTransfer struct {
+	Operation idem.OperationID `json:"operation_id"`
+	ID        string           `json:"id,omitempty"`
+	Tenant    string           `json:"tenant,omitempty"`
+	From      string           `json:"from,omitempty"`
+	To        string           `json:"to,omitempty"`
+	Amount    int64            `json:"amount,omitempty"`
+	Currency  string           `json:"currency,omitempty"`
+	decided
+	// made is its row as it will be.
+	made *payments.Transfer
+}
+
+// comparedAccount is an account beside its rows.
+type comparedAccount struct {
 	Account string `json:"account"`
 	Tenant  string `json:"tenant"`
-	// Held says that nothing is folded before the account was compared. Otherwise nothing was compared.
+	Balance int64  `json:"balance"`
+	// Held says that nothing is folded into the account before it was compared.
 	Held bool `json:"held"`
-	// Folded is what the account says was folded into its balance, Transfers what its transfers say.
-	Folded    payments.Total `json:"folded"`
-	Transfers payments.Total `json:"transfers"`
-	// Result is what was done, or would be.
-	Result *operator.Result `json:"result,omitempty"`
+	// Totals is what the account says was moved and folded, Rows what its transfers and payouts say.
+	Totals payments.Totals `json:"totals"`
+	Rows   payments.Totals `json:"rows"`
+	// Lacks is what is added to the balance to correct it.
+	Lacks int64 `json:"lacks"`
+	decided
+	agrees bool
 }
+
+// decided is what was done, or would be; Did is empty where it is left to a person, who is told by Code and Rule.
+type decided struct {
+	Did  string `json:"did,omitempty"`
+	Code string `json:"code,omitempty"`
+	Rule string `json:"rule,omitempty"`
+}
+
+// The codes of what is left to a person, beside codeTrouble.
+const (
+	codeDiffers        = "differs"
+	codeSpent          = "spent"
+	codeMoves          = "moves"
+	codeNotDated       = "not_dated"
+	codeAccountMissing = "account_missing"
+	codeTransferLost   = "transfer_missing"
+)
 
 // Run implements the command.
-func (c *compareAccount) Run(d *idemctl.Desk) error {
-	table, lost, err := folded(d.Context())
+func (c *compareAccounts) Run(d *idemctl.Desk) error {
+	books, err := openBooks(d.Context())
 	if err != nil {
 		return err
 	}
-	found, err := table.Account(d.Context(), c.Tenant, c.Account)
-	switch {
-	case err != nil:
-		return err
-	case found == nil || !found.Collects():
-		return operator.ErrNotFound
-	case lost.IsZero():
-		return fmt.Errorf("%w: no loss of data was declared: declare it with idemctl refuse-before set", operator.ErrRefused)
-	case !lost.After(found.ComparedTo):
-		return d.Show(comparison{Account: c.Account, Tenant: c.Tenant, Folded: found.Folded},
-			"folding is not held: the account was compared after the last loss of data, or collects since then")
+	answer := comparison{Transfers: []answeredTransfer{}, Accounts: []comparedAccount{}}
+	var trouble error
+	if c.Account == "" { // first, because balances are compared with what is put back
+		found, err := books.answered.Transfers(d.Context(), c.From)
+		if err != nil {
+			return err
+		}
+		for _, lost := range found {
+			did, err := c.putBack(d, books, lost)
+			answer.Transfers, trouble = append(answer.Transfers, did), errors.Join(trouble, err)
+		}
 	}
-	rows, err := table.FoldedRows(d.Context(), *found)
+	accounts, err := c.accounts(d.Context(), books.table)
 	if err != nil {
 		return err
 	}
-	result, err := d.Do(operator.Task{
-		Name: "account compare", Subject: c.Account, Tenant: c.Tenant, Would: c.would(*found, rows),
-		Judge: func(context.Context) error { return c.judge(*found, rows) },
-		Act: func(ctx context.Context) (string, error) {
-			return c.would(*found, rows), refusedAccount(table.Compared(ctx, *found, rows, lost))
-		},
-	}, c.Change())
-	if idemctl.Unfinished(err) {
+	rows, err := books.table.Rows(d.Context())
+	if err != nil {
 		return err
 	}
-	return d.Show(comparison{Account: c.Account, Tenant: c.Tenant, Held: true, Folded: found.Folded, Transfers: rows, Result: &result}, result.Outcome)
+	for _, t := range answer.Transfers {
+		if t.made != nil && !(c.Correct && c.Write) { // what is compared is how it will be
+			rows.Transfer(*t.made)
+		}
+	}
+	answer.Compared = len(accounts)
+	for _, a := range accounts {
+		held := a.Collects() && books.lost.After(a.ComparedTo)
+		if c.Account == "" && !held && a.Totals() == rows[a.Name()] {
+			continue
+		}
+		did, err := c.one(d, books, a, rows[a.Name()], held)
+		answer.Accounts, trouble = append(answer.Accounts, did), errors.Join(trouble, err)
+	}
+	if c.Account == "" {
+		answer.Accounts = append(answer.Accounts, nameless(accounts, rows)...)
+	}
+	if err := d.Show(answer, answer.lines(c.Write)...); err != nil || trouble != nil {
+		return errors.Join(trouble, err)
+	}
+	if answer.left() > 0 {
+		return idemctl.ErrDiffers
+	}
+	return nil
 }
 
-// folded is the table of accounts, and up to when data may have been lost.
-func folded(ctx context.Context) (payments.Table, time.Time, error) {
-	cfg, err := read[config.Operator]()
+// books is what the command compares.
+type books struct {
+	table    payments.Table
+	answered payments.Answered
+	// lost is up to when data may have been lost.
+	lost time.Time
+}
+
+func openBooks(ctx context.Context) (books, error) {
+	cfg, parts, err := wired(ctx)
 	if err != nil {
-		return payments.Table{}, time.Time{}, err
+		return books{}, err
 	}
-	aws, err := config.AWS(ctx)
+	lost, err := parts.Store.RefuseBefore(ctx)
+	table := payments.Table{Client: parts.Client, Name: cfg.PaymentsTable}
+	return books{table, payments.Answered{Table: table, Records: cfg.IdempotencyTable, Store: parts.Store}, lost}, err
+}
+
+// accounts are those that the command line asks for. They are read before the rows.
+func (c *compareAccounts) accounts(ctx context.Context, table payments.Table) ([]payments.Account, error) {
+	if c.Account == "" {
+		return table.Accounts(ctx)
+	}
+	found, err := table.Account(ctx, c.Tenant, c.Account)
+	if err == nil && found == nil {
+		err = operator.ErrNotFound
+	}
 	if err != nil {
-		return payments.Table{}, time.Time{}, err
+		return nil, err
 	}
-	client := dynamodb.NewFromConfig(aws)
-	store, err := dynamo.New(client, dynamo.Config{IdempotencyTable: cfg.IdempotencyTable, OutboxTable: cfg.OutboxTable})
-	if err != nil {
-		return payments.Table{}, time.Time{}, err
+	return []payments.Account{*found}, nil
+}
+
+// putBack makes the row of one transfer again, where that is asked for.
+func (c *compareAccounts) putBack(d *idemctl.Desk, b books, lost payments.AnsweredTransfer) (answeredTransfer, error) {
+	t := lost.Transfer
+	did := answeredTransfer{Operation: lost.Operation, ID: t.ID, Tenant: t.Tenant, From: t.From, To: t.To, Amount: t.Amount, Currency: t.Currency, made: &t}
+	if lost.Trouble != nil {
+		did.made = nil
+		return did, did.trouble(lost.Trouble)
 	}
-	lost, err := store.RefuseBefore(ctx)
-	return payments.Table{Client: client, Name: cfg.PaymentsTable}, lost, err
+	if !c.Correct {
+		did.leave(codeTransferLost, "its client was told 201, and its row is not there: --correct puts the row back, and then corrects the balances by it")
+		return did, nil
+	}
+	result, err := d.Do(operator.Task{
+		Name: "account compare", Subject: string(lost.Operation), Tenant: t.Tenant, Would: "put back transfer " + t.ID,
+		Act: func(ctx context.Context) (string, error) {
+			return "put back transfer " + t.ID, b.table.PutBack(ctx, t)
+		},
+	}, c.Change())
+	return did, did.done(result, err)
+}
+
+// one compares one account. Its error is one that repeating the command may not meet again.
+func (c *compareAccounts) one(d *idemctl.Desk, b books, a payments.Account, rows payments.Totals, held bool) (comparedAccount, error) {
+	did := comparedAccount{
+		Account: a.ID, Tenant: a.Tenant, Balance: a.Balance, Held: held, Totals: a.Totals(), Rows: rows, Lacks: a.Totals().Lacks(rows),
+	}
+	agree, would := did.Totals == rows, did.would()
+	switch {
+	case agree && !held:
+		did.agrees = true
+		return did, nil
+	case !agree && moves(d.Context(), b.table, a):
+		did.leave(codeMoves, "money was moved while it was compared: compare it again, or while no requests come")
+		return did, nil
+	case held && a.ComparedTo.IsZero():
+		did.leave(codeNotDated, "the account does not say since when it adds up what is folded: inspect its item")
+		return did, nil
+	case !agree && !c.Correct:
+		did.leave(codeDiffers, "--correct is needed to "+would)
+		return did, nil
+	case a.Balance+did.Lacks < 0:
+		did.leave(codeSpent, fmt.Sprintf("to %s. The balance is %d: the rest is spent already. Raise it first", would, a.Balance))
+		return did, nil
+	}
+	name := rand.Text()
+	result, err := d.Do(operator.Task{
+		Name: "account compare", Subject: a.ID, Tenant: a.Tenant, Would: would,
+		Act: func(ctx context.Context) (string, error) {
+			return would, refusedAccount(b.table.Compared(ctx, a, rows, b.lost, name))
+		},
+	}, c.Change())
+	return did, did.done(result, err)
+}
+
+// moves says whether an account is not any more as it was read, so that its rows may be younger than it. Where it can't be read, its
+// correction finds out.
+func moves(ctx context.Context, table payments.Table, seen payments.Account) bool {
+	now, err := table.Account(ctx, seen.Tenant, seen.ID)
+	return err == nil && (now == nil || now.Totals() != seen.Totals())
 }
 
 // would says what is done, for the dry run and for the audit log.
-func (c *compareAccount) would(a payments.Account, rows payments.Total) string {
-	if a.Folded == rows {
-		return fmt.Sprintf("fold again: the account and its transfers agree on %d folded transfers, %d in all", rows.Transfers, rows.Amount)
+func (a comparedAccount) would() string {
+	if a.Totals == a.Rows {
+		return "fold again: " + a.agreement()
 	}
-	return fmt.Sprintf("fold again, and change the balance by %+d: the account has folded %d transfers, %d in all; of its transfers %d are marked so, %d in all",
-		rows.Amount-a.Folded.Amount, a.Folded.Transfers, a.Folded.Amount, rows.Transfers, rows.Amount)
+	again := ""
+	if a.Held {
+		again = ", and fold again"
+	}
+	return fmt.Sprintf("change the balance by %+d%s: the account has %s, and its rows have %s", a.Lacks, again, said(a.Totals), said(a.Rows))
 }
 
-// judge refuses what only a person can decide.
-func (c *compareAccount) judge(a payments.Account, rows payments.Total) error {
-	switch tooMuch := a.Folded.Amount - rows.Amount; {
-	case a.ComparedTo.IsZero():
-		return fmt.Errorf("%w: the account does not say since when it adds up what is folded", operator.ErrRefused)
-	case a.Balance < tooMuch:
-		return fmt.Errorf("%w: to %s. The balance is %d: the rest is spent already. Raise it first", operator.ErrRefused, c.would(a, rows), a.Balance)
-	case a.Folded != rows && !c.Correct:
-		return fmt.Errorf("%w: --correct is needed to %s", operator.ErrRefused, c.would(a, rows))
+func (a comparedAccount) agreement() string {
+	return "the account and its rows agree on " + said(a.Rows)
+}
+
+func said(t payments.Totals) string {
+	return fmt.Sprintf("%d movements (%+d in all) and %d folded transfers (%d in all)", t.Moved.Movements, t.Moved.Amount, t.Folded.Transfers, t.Folded.Amount)
+}
+
+// nameless are the accounts that rows name and that are not there.
+func nameless(accounts []payments.Account, rows map[payments.AccountName]payments.Totals) (missing []comparedAccount) {
+	there := map[payments.AccountName]bool{}
+	for _, a := range accounts {
+		there[a.Name()] = true
 	}
-	return nil
+	for name, totals := range rows {
+		if !there[name] {
+			one := comparedAccount{Account: name.ID, Tenant: name.Tenant, Rows: totals, Lacks: payments.Totals{}.Lacks(totals)}
+			one.leave(codeAccountMissing, fmt.Sprintf("its rows are there, and the account is not: make it again with the balance that your books prove less %d, which --correct adds then", one.Lacks))
+			missing = append(missing, one)
+		}
+	}
+	slices.SortFunc(missing, func(a, b comparedAccount) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Account, b.Account))
+	})
+	return missing
+}
+
+func (d *decided) leave(code, rule string) { d.Code, d.Rule = code, rule }
+
+func (d *decided) trouble(err error) error {
+	d.leave(codeTrouble, err.Error())
+	return err
+}
+
+// done notes how a task ended.
+func (d *decided) done(result operator.Result, err error) error {
+	if idemctl.Unfinished(err) {
+		return d.trouble(err)
+	}
+	d.Did = result.Outcome
+	return err
+}
+
+// left is how much is left to a person.
+func (c comparison) left() (n int) {
+	for _, t := range c.Transfers {
+		n += t.left()
+	}
+	for _, a := range c.Accounts {
+		n += a.left()
+	}
+	return n
+}
+
+func (d decided) left() int {
+	if d.Code == "" {
+		return 0
+	}
+	return 1
+}
+
+func (d decided) line(written bool) string {
+	switch {
+	case d.Code != "":
+		return d.Code + ": " + d.Rule
+	case written:
+		return d.Did
+	}
+	return "dry run: would " + d.Did
+}
+
+func (c comparison) lines(written bool) []string {
+	var lines []string
+	for _, t := range c.Transfers {
+		lines = append(lines, fmt.Sprintf("%s, transfer %s of %s, %d %s from %s to %s: %s", t.Operation, t.ID, t.Tenant, t.Amount, t.Currency, t.From, t.To, t.line(written)))
+	}
+	for _, a := range c.Accounts {
+		line := a.line(written)
+		if a.agrees {
+			line = a.agreement()
+		}
+		lines = append(lines, fmt.Sprintf("%s of %s: %s", a.Account, a.Tenant, line))
+	}
+	return append(lines, fmt.Sprintf("accounts compared: %d; left to you: %d", c.Compared, c.left()))
 }

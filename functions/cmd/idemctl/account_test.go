@@ -3,9 +3,16 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
@@ -54,46 +61,176 @@ func TestAccountCollectThatLostItsConditionIsRefused(t *testing.T) {
 	}
 }
 
-// docs/recovery.md "Collecting accounts": the comparison says what a torn fold has left, corrects it where it is told to, and only
-// then is the account folded again. Who repeats it changes nothing.
+// compares runs account compare, and returns its answer.
+func (d *desk) compares(want int, more ...string) (answer comparison, errs string) {
+	d.Helper()
+	out, errs := d.exits(want, append([]string{"account", "compare", "--reason", "ticket 1", "--output", "json"}, more...)...)
+	if want != idemctl.ExitUsage && out != "" {
+		if err := json.Unmarshal([]byte(out), &answer); err != nil {
+			d.Errorf("%s: %v", out, err)
+		}
+	}
+	return answer, errs
+}
+
+// holds demands an account's balance.
+func (d *desk) holds(tenant, account string, balance int64) {
+	d.Helper()
+	if a, err := (payments.Table{Client: d.Client, Name: d.Payments}).Account(d.Context(), tenant, account); err != nil || a.Balance != balance {
+		d.Errorf("%+v, %v, want a balance of %d", a, err, balance)
+	}
+}
+
+// docs/recovery.md "Compare the balances": the comparison says what a torn fold has left, corrects it where it is told to, and only then
+// is the account folded again. Who repeats it changes nothing.
 func TestAccountCompare(t *testing.T) {
 	d := newDesk(t)
 	d.Account(t, "tenant-b", "acct_c", 7)
 	d.exits(idemctl.ExitOK, "account", "collect", "acct_c", "--tenant", "tenant-b", "--partitions", "1", "--reason", "ticket 1", "--write")
 	d.foldedInPart(500)
-	compare := func(want int, more ...string) (stdout, stderr string) {
-		t.Helper()
-		return d.exits(want, append([]string{"account", "compare", "acct_c", "--tenant", "tenant-b", "--reason", "ticket 1"}, more...)...)
-	}
-	has := func(balance int64) {
-		t.Helper()
-		if a, err := (payments.Table{Client: d.Client, Name: d.Payments}).Account(t.Context(), "tenant-b", "acct_c"); err != nil || a.Balance != balance {
-			t.Errorf("%+v, %v, want a balance of %d", a, err, balance)
-		}
-	}
-	if _, errs := compare(idemctl.ExitRefused, "--write"); !strings.Contains(errs, "no loss of data was declared") {
-		t.Errorf("%s without a loss of data", errs)
+	one := []string{"acct_c", "--tenant", "tenant-b"}
+	differs, _ := d.compares(idemctl.ExitRefused, append(one, "--write")...)
+	if a := differs.Accounts[0]; a.Code != codeDiffers || a.Held || a.Lacks != -500 || !strings.Contains(a.Rule, "--correct") {
+		t.Errorf("%+v without a loss of data", a)
 	}
 	d.exits(idemctl.ExitOK, "refuse-before", "set", time.Now().Add(time.Minute).UTC().Format(time.RFC3339), "--reason", "ticket 1", "--write")
-	if _, errs := compare(idemctl.ExitRefused, "--write"); !strings.Contains(errs, "--correct") || !strings.Contains(errs, "-500") {
-		t.Errorf("%s, want to be told of --correct and the difference", errs)
+	if held, _ := d.compares(idemctl.ExitRefused, append(one, "--write")...); held.Accounts[0].Code != codeDiffers || !held.Accounts[0].Held {
+		t.Errorf("%+v", held)
 	}
-	if out, _ := compare(idemctl.ExitOK, "--correct"); !strings.Contains(out, "-500") {
+	if out, _ := d.exits(idemctl.ExitOK, append([]string{"account", "compare", "--reason", "ticket 1", "--correct"}, one...)...); !strings.Contains(out, "dry run: would change the balance by -500, and fold again") {
 		t.Error(out)
 	}
-	has(507) // a dry run
-	out, _ := compare(idemctl.ExitOK, "--correct", "--write", "--output", "json")
-	var answer comparison
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || !answer.Held || answer.Folded != (payments.Total{Transfers: 1, Amount: 500}) || answer.Transfers != (payments.Total{}) {
-		t.Errorf("%s, %v", out, err)
+	d.holds("tenant-b", "acct_c", 507)
+	did, _ := d.compares(idemctl.ExitOK, append(one, "--correct", "--write")...)
+	if a := did.Accounts[0]; !a.Held || a.Totals.Folded != (payments.Total{Transfers: 1, Amount: 500}) || a.Rows.Folded != (payments.Total{}) || a.Did == "" {
+		t.Errorf("%+v", a)
 	}
-	has(7)
-	if out, _ := compare(idemctl.ExitOK, "--correct", "--write"); !strings.Contains(out, "not held") {
-		t.Errorf("%s, want to be told that it was compared", out)
+	d.holds("tenant-b", "acct_c", 7)
+	if again, _ := d.compares(idemctl.ExitOK, append(one, "--correct", "--write")...); again.Accounts[0].Held || again.Accounts[0].Lacks != 0 {
+		t.Errorf("%+v, want to be told that it agrees", again)
 	}
-	has(7)
-	d.exits(idemctl.ExitRefused, "account", "compare", "acct_none", "--tenant", "tenant-b", "--reason", "ticket 1", "--write")
-	d.exits(idemctl.ExitUsage, "account", "compare", "acct_c", "--tenant", "a/b", "--reason", "ticket 1", "--write")
+	d.holds("tenant-b", "acct_c", 7)
+	d.compares(idemctl.ExitRefused, "acct_none", "--tenant", "tenant-b", "--write")
+	for _, malformed := range [][]string{
+		{"acct_c", "--tenant", "a/b"}, {"acct_c"}, {"--tenant", "tenant-b"}, {"acct_c", "--tenant", "tenant-b", "--from", "2026-11-21T09:00:00Z"}, {"--from", "yesterday"},
+	} {
+		d.compares(idemctl.ExitUsage, append(malformed, "--write")...)
+	}
+}
+
+// An account that collects and agrees is held after a loss, until a comparison without --correct has been written.
+func TestAccountCompareFoldsAgainWhatAgrees(t *testing.T) {
+	d := newDesk(t)
+	d.Account(t, "tenant-b", "acct_c", 7)
+	d.exits(idemctl.ExitOK, "account", "collect", "acct_c", "--tenant", "tenant-b", "--partitions", "1", "--reason", "ticket 1", "--write")
+	d.exits(idemctl.ExitOK, "refuse-before", "set", time.Now().Add(time.Minute).UTC().Format(time.RFC3339), "--reason", "ticket 1", "--write")
+	held := func(want int, write ...string) {
+		t.Helper()
+		if all, _ := d.compares(idemctl.ExitOK, write...); len(all.Accounts) != want || want == 1 && (!all.Accounts[0].Held || !strings.HasPrefix(all.Accounts[0].Did, "fold again")) {
+			t.Errorf("%+v, want %d to be held", all, want)
+		}
+	}
+	held(1)
+	held(1, "--write")
+	held(0, "--write")
+	d.holds("tenant-b", "acct_c", 7)
+}
+
+// docs/recovery.md "Compare the balances": without the id of an account all of them are compared; transfers whose clients were told 201 are
+// put back first; accounts that are not there are listed.
+func TestAccountCompareOfAllAccounts(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { newDesk(t).comparesAllAccounts() })
+	t.Run("sealed", func(t *testing.T) {
+		newDesk(t, func(s *lambdatest.Stage) { s.Seal(t) }).comparesAllAccounts()
+	})
+}
+
+func (d *desk) comparesAllAccounts() {
+	d.Helper()
+	t := d.T
+	for account, balance := range map[string]int64{"acct_1": 1000, "acct_2": 0, "acct_3": 50} {
+		d.Account(t, lambdatest.Tenant, account, balance)
+	}
+	d.answeredWithoutRow("acct_1", "acct_2", 300)
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_2", From: "acct_gone", To: "acct_3", Amount: 30, Currency: "EUR", CreatedAt: time.Now()})
+	for _, write := range [][]string{nil, {"--write"}, {"--correct"}} {
+		want := idemctl.ExitRefused
+		found, _ := d.compares(want, write...)
+		if found.Compared < 3 || len(found.Transfers) != 1 || len(found.Accounts) != 4 {
+			t.Fatalf("%+v", found)
+		}
+		lacks := map[string]int64{}
+		for _, a := range found.Accounts {
+			lacks[a.Account] = a.Lacks
+		}
+		if !maps.Equal(lacks, map[string]int64{"acct_1": -300, "acct_2": 300, "acct_3": 30, "acct_gone": -30}) {
+			t.Errorf("%v", lacks)
+		}
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 1000)
+	if late, _ := d.compares(idemctl.ExitRefused, "--from", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)); len(late.Transfers) != 0 || len(late.Accounts) != 2 {
+		t.Errorf("%+v, want no transfer of later", late)
+	}
+	did, _ := d.compares(idemctl.ExitRefused, "--correct", "--write") // one account is left
+	if did.Transfers[0].Did == "" || did.Transfers[0].Code != "" {
+		t.Errorf("%+v", did.Transfers)
+	}
+	for account, balance := range map[string]int64{"acct_1": 700, "acct_2": 300, "acct_3": 80} {
+		d.holds(lambdatest.Tenant, account, balance)
+	}
+	left, _ := d.compares(idemctl.ExitRefused, "--correct", "--write")
+	if len(left.Transfers) != 0 || len(left.Accounts) != 1 || left.Accounts[0].Account != "acct_gone" || left.Accounts[0].Code != codeAccountMissing {
+		t.Errorf("%+v, want what only a person can do", left)
+	}
+	if out, _ := d.exits(idemctl.ExitRefused, "account", "compare", "--reason", "ticket 1"); !strings.Contains(out, "acct_gone of "+lambdatest.Tenant+": account_missing: ") {
+		t.Error(out)
+	}
+	d.Account(t, lambdatest.Tenant, "acct_gone", 100+30) // the books prove 100
+	d.compares(idemctl.ExitOK, "--correct", "--write")
+	d.holds(lambdatest.Tenant, "acct_gone", 100)
+	d.row(payments.Transfer{Tenant: lambdatest.Tenant, ID: "tr_3", From: "acct_1", To: "acct_2", Amount: 1, Currency: "EUR", CreatedAt: time.Now()})
+	d.update("transfer#"+lambdatest.Tenant+"/tr_3", "SET amt = cur")
+	if _, errs := d.exits(idemctl.ExitTrouble, "account", "compare", "--reason", "ticket 1", "--correct", "--write"); !strings.Contains(errs, "tr_3") {
+		t.Errorf("%s, want the row that can't be read", errs)
+	}
+	d.holds(lambdatest.Tenant, "acct_1", 700)
+}
+
+// answeredWithoutRow makes a transfer, and takes back all of it but its record.
+func (d *desk) answeredWithoutRow(from, to string, amount int64) {
+	d.Helper()
+	before := d.Items(d.T, d.Payments)
+	r := httptest.NewRequestWithContext(d.Context(), http.MethodPost, "/v1/transfers", strings.NewReader(fmt.Sprintf(`{"from":%q,"to":%q,"amount":%d,"currency":"EUR"}`, from, to, amount)))
+	r.Header.Set("Idempotency-Key", `"transfer"`)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	if d.api.ServeHTTP(w, r); w.Code != http.StatusCreated {
+		d.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for _, it := range d.Items(d.T, d.Payments) {
+		_, err := d.Client.DeleteItem(d.Context(), &dynamodb.DeleteItemInput{TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": it["pk"]}})
+		d.ok(err)
+	}
+	for _, it := range before {
+		d.Put(d.T, d.Payments, it)
+	}
+}
+
+// update changes an item as somebody's hand does.
+func (d *desk) update(pk, expression string) {
+	d.Helper()
+	_, err := d.Client.UpdateItem(d.Context(), &dynamodb.UpdateItemInput{
+		TableName: &d.Payments, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}}, UpdateExpression: &expression,
+	})
+	d.ok(err)
+}
+
+// row puts a transfer's row there as its transaction does.
+func (d *desk) row(transfer payments.Transfer) {
+	d.Helper()
+	written, err := payments.Items(d.Payments, 1)(payments.InsertTransfer{Transfer: transfer})
+	d.ok(err)
+	d.Put(d.T, d.Payments, written.Put.Item)
 }
 
 // A balance that was spent meanwhile can't be corrected by the command, and the account stays held.
@@ -104,8 +241,8 @@ func TestAccountCompareOfWhatIsSpent(t *testing.T) {
 	d.foldedInPart(500)
 	d.exits(idemctl.ExitOK, "refuse-before", "set", time.Now().Add(time.Minute).UTC().Format(time.RFC3339), "--reason", "ticket 1", "--write")
 	for range 2 {
-		if _, errs := d.exits(idemctl.ExitRefused, "account", "compare", "acct_c", "--tenant", "tenant-b", "--reason", "ticket 1", "--correct", "--write"); !strings.Contains(errs, "spent") {
-			t.Error(errs)
+		if spent, _ := d.compares(idemctl.ExitRefused, "acct_c", "--tenant", "tenant-b", "--correct", "--write"); spent.Accounts[0].Code != codeSpent {
+			t.Errorf("%+v", spent)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package payments_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -543,17 +544,17 @@ func (c collected) update(pk, expression string, numbers map[string]int64) {
 }
 
 // compared is what an operator does: reads the account, adds up its folded transfers, and has the two agree.
-func (c collected) compared() (payments.Account, payments.Total, error) {
+func (c collected) compared() (payments.Account, payments.Totals, error) {
 	c.Helper()
 	a, err := c.table.Account(c.Context(), tenantA, "acct_c")
 	if err != nil {
 		c.Fatal(err)
 	}
-	rows, err := c.table.FoldedRows(c.Context(), *a)
+	rows, err := c.table.Rows(c.Context())
 	if err != nil {
 		c.Fatal(err)
 	}
-	return *a, rows, c.table.Compared(c.Context(), *a, rows, c.lost)
+	return *a, rows[a.Name()], c.table.Compared(c.Context(), *a, rows[a.Name()], c.lost, rand.Text())
 }
 
 // docs/recovery.md "Collecting accounts": a fold of which a restore brought back a part creates no money and loses none. Nothing is
@@ -577,8 +578,8 @@ func TestFoldThatARestoreHasTornIsHeldAndCorrected(t *testing.T) {
 				t.Error(err)
 			}
 			c.holds(7 + 100 + 20 + 3)
-			if a, rows, _ := c.compared(); a.Folded != rows || rows != (payments.Total{Transfers: 3, Amount: 123}) {
-				t.Errorf("the account has folded %+v, and its transfers are %+v", a.Folded, rows)
+			if a, rows, _ := c.compared(); a.Totals() != rows || rows.Folded != (payments.Total{Transfers: 3, Amount: 123}) {
+				t.Errorf("the account has %+v, and its rows %+v", a.Totals(), rows)
 			}
 			c.lost = c.lost.Add(time.Hour) // another loss
 			if _, err := c.run(); err == nil {
@@ -600,7 +601,7 @@ func TestComparisonWithLostRepliesCountsOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := torn(t, balanceOnly)
-			seen, rows, tries := payments.Account{}, payments.Total{}, 0
+			seen, rows, tries := payments.Account{}, payments.Totals{}, 0
 			c.faults.Inject("UpdateItem", faults...)
 			for err := errors.New("not yet"); err != nil; tries++ {
 				var a payments.Account
@@ -608,8 +609,8 @@ func TestComparisonWithLostRepliesCountsOnce(t *testing.T) {
 					seen = a
 				}
 			}
-			if err := c.table.Compared(t.Context(), seen, rows, c.lost); err != nil { // the first try, late
-				t.Error(err)
+			if err := c.table.Compared(t.Context(), seen, rows, c.lost, "late"); err == nil { // the first try, late
+				t.Error("a comparison of what was read before another one was written")
 			}
 			c.holds(107)
 		})
@@ -623,10 +624,10 @@ func TestComparisonThatDoesNotFitChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := payments.Total{Transfers: 1, Amount: 100}
+	rows := payments.Totals{Folded: payments.Total{Transfers: 1, Amount: 100}}
 	meanwhile := *a
 	meanwhile.Folded.Transfers--
-	if err := c.table.Compared(t.Context(), meanwhile, rows, c.lost); !errors.Is(err, payments.ErrNotCompared) {
+	if err := c.table.Compared(t.Context(), meanwhile, rows, c.lost, "comparison"); !errors.Is(err, payments.ErrNotCompared) {
 		t.Errorf("%v, want a refusal: another total was read", err)
 	}
 	c.update("account#"+tenantA+"/acct_c", "SET bal = :left", map[string]int64{":left": 19})

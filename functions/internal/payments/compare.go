@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,73 +12,188 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A table that was restored to a point in time may hold a part of a transaction. Of a fold that is money that was added while its
-// transfers wait still, and would be added again; or transfers that are marked as folded while the balance lacks their sum. The
-// account's total of what was ever folded is in the same item as its balance, and the mark of a transfer in the same item as its
-// place among those that wait. So the two differ by exactly what such folds have left.
+// A table that was restored to a point in time may hold a part of a transaction: a transfer without its debit, a debit without its
+// transfer, a fold's sum while its transfers wait still. An account has totals of what was ever moved and folded in the same item as its
+// balance, and each row says in its own item which of its movements are in those totals. So totals and rows differ by exactly what torn
+// transactions have left, and the rows are what counts (ADR 0059).
 
-// FoldedRows adds up the transfers to the account that are marked as folded. It scans the whole table, strongly.
-func (t Table) FoldedRows(ctx context.Context, a Account) (Total, error) {
-	in := &dynamodb.ScanInput{
-		TableName: &t.Name, ConsistentRead: aws.Bool(true),
-		FilterExpression:         aws.String("begins_with(" + attrKey + ", :transfers) AND #to = :account AND attribute_exists(" + attrFoldedAt + ")"),
-		ProjectionExpression:     aws.String(attrKey + ", " + attrAmount),
-		ExpressionAttributeNames: map[string]string{"#to": attrTo},
-		ExpressionAttributeValues: item{
-			":transfers": str(transferKey(a.Tenant, "")), ":account": str(a.ID),
-		},
-	}
-	var all Total
-	for pages := dynamodb.NewScanPaginator(t.Client, in); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return Total{}, unreadable(err)
-		}
-		for _, it := range page.Items {
-			d := decoder{item: it}
-			pk, amount := d.str(attrKey), d.num(attrAmount)
-			if d.err != nil {
-				return Total{}, fmt.Errorf("%w of %s", d.err, pk)
-			}
-			all.Transfers, all.Amount = all.Transfers+1, all.Amount+amount
-		}
-	}
-	return all, nil
+// AccountName names an account among those of all tenants.
+type AccountName struct{ Tenant, ID string }
+
+// Name is the account's.
+func (a Account) Name() AccountName { return AccountName{a.Tenant, a.ID} }
+
+// Totals is what an account has, or what its rows add up to.
+type Totals struct {
+	Moved  Moved `json:"moved"`
+	Folded Total `json:"folded"`
 }
 
-// ErrNotCompared: the account is not as it was read before the comparison, or its balance is lower than what must be taken off.
-// Nothing was changed.
-var ErrNotCompared = errors.New("payments: the account has changed since it was compared, or holds less than what must be taken off")
+// Totals is what the account says was moved and folded.
+func (a Account) Totals() Totals { return Totals{Moved: a.Moved, Folded: a.Folded} }
 
-// Compared makes an account agree with what FoldedRows found after the account was read, and lets it be folded again after the loss:
-// what its total has too much is taken off the balance, and what it lacks is added. Who repeats it, after a lost reply or beside
-// somebody else, changes nothing twice.
-func (t Table) Compared(ctx context.Context, a Account, rows Total, lost time.Time) error {
-	tooMuch := a.Folded.Amount - rows.Amount
-	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &t.Name, Key: key(accountKey(a.Tenant, a.ID)),
-		UpdateExpression: aws.String("SET bal = bal - :much, " + attrFoldedSum + " = :sum, " + attrFoldedCount + " = :count, " + attrComparedTo + " = :lost"),
-		ConditionExpression: aws.String(attrComparedTo + " = :seen AND bal >= :much AND (" + attrFoldedSum + " = :seenSum AND " + attrFoldedCount + " = :seenCount" +
-			" OR :seenCount = :zero AND attribute_not_exists(" + attrFoldedCount + "))"),
-		ExpressionAttributeValues: item{
-			":much": num(tooMuch), ":sum": num(rows.Amount), ":count": num(rows.Transfers), ":lost": num(lost.UnixMilli()),
-			":seen": num(a.ComparedTo.UnixMilli()), ":seenSum": num(a.Folded.Amount), ":seenCount": num(a.Folded.Transfers), ":zero": num(0),
-		},
+// Lacks is what must be added to a balance for the rows to be right; below zero, it is too high by that.
+func (t Totals) Lacks(rows Totals) int64 {
+	return rows.Moved.Amount + rows.Folded.Amount - t.Moved.Amount - t.Folded.Amount
+}
+
+// Accounts are all accounts of all tenants, read strongly. It scans the whole table.
+func (t Table) Accounts(ctx context.Context) (all []Account, err error) {
+	filter := dynamodb.ScanInput{
+		FilterExpression:          aws.String("begins_with(" + attrKey + ", :accounts)"),
+		ExpressionAttributeValues: item{":accounts": str(accountRows)},
+	}
+	err = t.scan(ctx, filter, func(it item) error {
+		a, err := decodeAccount(it)
+		all = append(all, *a)
+		return err
 	})
-	if as := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &as) {
-		return t.comparedBefore(ctx, a, lost)
+	return all, err
+}
+
+// Rows adds up what the transfers and payouts say of the accounts. It scans the whole table, strongly. What they say of an account is
+// true where the account was read before, and has not changed when [Table.Compared] writes.
+func (t Table) Rows(ctx context.Context) (RowTotals, error) {
+	counted := "(attribute_exists(" + attrCounted + ") OR attribute_exists(" + attrGivenBack + ") OR attribute_exists(" + attrFoldedAt + "))"
+	filter := dynamodb.ScanInput{
+		FilterExpression: aws.String("(begins_with(" + attrKey + ", :transfers) OR begins_with(" + attrKey + ", :payouts)) AND " + counted),
+		ExpressionAttributeValues: item{
+			":transfers": str(transferRows), ":payouts": str(payoutRows),
+		},
+	}
+	all := RowTotals{}
+	err := t.scan(ctx, filter, all.row)
+	return all, err
+}
+
+// scan shows every item of the table that the filter admits.
+func (t Table) scan(ctx context.Context, in dynamodb.ScanInput, show func(item) error) error {
+	in.TableName, in.ConsistentRead = &t.Name, aws.Bool(true)
+	for pages := dynamodb.NewScanPaginator(t.Client, &in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return unreadable(err)
+		}
+		for _, it := range page.Items {
+			if err := show(it); err != nil {
+				d := decoder{item: it}
+				return fmt.Errorf("%w of %s", err, d.str(attrKey))
+			}
+		}
+	}
+	return nil
+}
+
+// RowTotals are what rows add up to, by the account that they moved money of.
+type RowTotals map[AccountName]Totals
+
+func (r RowTotals) row(it item) error {
+	d := decoder{item: it}
+	if strings.HasPrefix(d.str(attrKey), payoutRows) {
+		p, err := decodePayout(it)
+		if err == nil {
+			r.payout(*p)
+		}
+		return err
+	}
+	t, err := decodeTransfer(it)
+	if err == nil {
+		r.Transfer(*t)
 	}
 	return err
 }
 
-// comparedBefore tells a condition that our own earlier try has made false, or somebody else's, from one that was never true.
-func (t Table) comparedBefore(ctx context.Context, a Account, lost time.Time) error {
+// Transfer adds a transfer as it stands in its row.
+func (r RowTotals) Transfer(t Transfer) {
+	from, to := AccountName{t.Tenant, t.From}, AccountName{t.Tenant, t.To}
+	if t.Counted {
+		r.move(from, -t.Amount)
+	}
+	switch {
+	case t.Folded:
+		sum := r[to]
+		sum.Folded.Transfers, sum.Folded.Amount = sum.Folded.Transfers+1, sum.Folded.Amount+t.Amount
+		r[to] = sum
+	case t.Counted && t.Partition == 0:
+		r.move(to, t.Amount)
+	}
+}
+
+func (r RowTotals) payout(p Payout) {
+	from := AccountName{p.Tenant, p.From}
+	if p.Counted {
+		r.move(from, -p.Amount)
+	}
+	if p.GivenBack {
+		r.move(from, p.Amount)
+	}
+}
+
+func (r RowTotals) move(account AccountName, amount int64) {
+	sum := r[account]
+	sum.Moved.Movements, sum.Moved.Amount = sum.Moved.Movements+1, sum.Moved.Amount+amount
+	r[account] = sum
+}
+
+// ErrNotCompared: the account is not as it was read before the comparison, or its balance is lower than what must be taken off.
+// Nothing was changed.
+var ErrNotCompared = errors.New("payments: the account has changed since it was read, or holds less than what must be taken off")
+
+// errComparedBeside: whether this comparison was written can't be seen any more.
+var errComparedBeside = errors.New("payments: the account was compared by somebody else at the same time: compare it again")
+
+// Compared gives an account the totals that its rows add up to, corrects its balance by the difference, and lets it be folded again after
+// the loss. Whoever repeats it, after a lost reply or beside somebody else, changes nothing twice. The comparison's name is told from
+// others by the account itself.
+func (t Table) Compared(ctx context.Context, a Account, rows Totals, lost time.Time, comparison string) error {
+	set := "SET bal = bal + :lacks, " + attrMovedSum + " = :sum, " + attrMovedCount + " = :count, " + attrComparison + " = :comparison"
+	admitted := "bal >= :least AND " + sameTotal(attrMovedSum, attrMovedCount, ":seenSum", ":seenCount")
+	lacks := a.Totals().Lacks(rows)
+	values := item{
+		":lacks": num(lacks), ":least": num(max(0, -lacks)), ":sum": num(rows.Moved.Amount), ":count": num(rows.Moved.Movements),
+		":seenSum": num(a.Moved.Amount), ":seenCount": num(a.Moved.Movements), ":zero": num(0), ":comparison": str(comparison),
+	}
+	if a.Collects() {
+		set += ", " + attrFoldedSum + " = :folded, " + attrFoldedCount + " = :transfers, " + attrComparedTo + " = :lost"
+		admitted += " AND " + attrComparedTo + " = :compared AND " + sameTotal(attrFoldedSum, attrFoldedCount, ":seenFolded", ":seenTransfers")
+		values[":folded"], values[":transfers"] = num(rows.Folded.Amount), num(rows.Folded.Transfers)
+		values[":seenFolded"], values[":seenTransfers"] = num(a.Folded.Amount), num(a.Folded.Transfers)
+		values[":compared"], values[":lost"] = num(a.ComparedTo.UnixMilli()), num(later(a.ComparedTo, lost).UnixMilli())
+	} else {
+		admitted += " AND attribute_not_exists(" + attrPartitions + ")"
+	}
+	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &t.Name, Key: key(accountKey(a.Tenant, a.ID)), UpdateExpression: &set, ConditionExpression: &admitted,
+		ExpressionAttributeValues: values,
+	})
+	if as := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &as) {
+		return t.comparedBefore(ctx, a, comparison)
+	}
+	return err
+}
+
+// sameTotal holds while an account has the total that was read. None is a total of nothing.
+func sameTotal(sum, count, seenSum, seenCount string) string {
+	return "(" + sum + " = " + seenSum + " AND " + count + " = " + seenCount + " OR " + seenCount + " = :zero AND attribute_not_exists(" + count + "))"
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// comparedBefore tells a condition that our own earlier try has made false from one that was never true.
+func (t Table) comparedBefore(ctx context.Context, a Account, comparison string) error {
 	now, err := t.Account(ctx, a.Tenant, a.ID)
 	switch {
 	case err != nil:
 		return err
-	case now == nil || now.ComparedTo.Before(lost):
-		return fmt.Errorf("%w: %s of %s", ErrNotCompared, a.ID, a.Tenant)
+	case now != nil && now.Comparison == comparison:
+		return nil
+	case now != nil && now.Comparison != a.Comparison:
+		return fmt.Errorf("%w: %s of %s", errComparedBeside, a.ID, a.Tenant)
 	}
-	return nil
+	return fmt.Errorf("%w: %s of %s", ErrNotCompared, a.ID, a.Tenant)
 }

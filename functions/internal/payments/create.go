@@ -120,7 +120,7 @@ func createTransfer(ctx context.Context, ledger Ledger, tx *idem.Tx, req transfe
 		return idem.Response{}, err
 	}
 	t := Transfer{
-		Tenant: tx.Tenant(), ID: entityID("tr_", tx.OperationID()), From: req.from, To: req.to, Amount: req.amount,
+		Tenant: tx.Tenant(), ID: entityID(transferPrefix, tx.OperationID()), From: req.from, To: req.to, Amount: req.amount,
 		Currency: req.currency, CreatedAt: tx.Now(),
 	}
 	tx.Write(Debit{Tenant: t.Tenant, Account: t.From, Amount: t.Amount, Currency: t.Currency})

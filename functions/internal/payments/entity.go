@@ -64,6 +64,8 @@ type Payout struct {
 	CreatedAt         time.Time
 	// Message is the first outbox message of its chain.
 	Message idem.MessageID
+	// Counted and GivenBack say that the debit of the payout, and the credit of one that was not made, are in its account's Moved.
+	Counted, GivenBack bool
 }
 
 // Account holds money of a tenant. Its balance is in minor units and never negative.
@@ -76,16 +78,27 @@ type Account struct {
 	// Partitions is over how many partitions of the ledger index the transfers to a collecting account are spread that wait to be
 	// folded into its balance ([Folder]). 0: the account collects nothing, and each transfer changes the balance itself.
 	Partitions int
+	// Moved is what transfers and payouts have done to Balance at once, in the same writes: what the rows that are marked as counted
+	// must add up to. Folding is not in it.
+	Moved Moved
 	// Folded is all that was ever folded into the balance, in the same writes: what its transfers must add up to that are marked so.
 	Folded Total
 	// ComparedTo is the RefuseBefore of the last loss of data after which Folded was compared with the transfers. Nothing is folded
 	// after a later one. First it is the time at which the account began to collect; the zero time where it does not.
 	ComparedTo time.Time
+	// Comparison names the last comparison that was written ([Table.Compared]); it is empty before the first.
+	Comparison string
 }
 
 // Total is a number of transfers and the sum of their amounts.
 type Total struct {
 	Transfers int64 `json:"transfers"`
+	Amount    int64 `json:"amount"`
+}
+
+// Moved is a number of debits and credits, and what they have changed a balance by.
+type Moved struct {
+	Movements int64 `json:"movements"`
 	Amount    int64 `json:"amount"`
 }
 
@@ -103,13 +116,19 @@ type Transfer struct {
 	CreatedAt time.Time
 	// Partition is that of the receiver's incoming transfers that this one waits in, from 1. 0: the receiver's balance has it.
 	Partition int
+	// Counted says that its debit and its credit are in the accounts' Moved, but for a credit that waits or was folded. A transfer that a
+	// release before that total has made is not counted.
+	Counted bool
+	// Folded says that the receiver's balance has it by being folded.
+	Folded bool
 }
 
 // The prefixes of the ids.
 const (
-	paymentPrefix = "pay_"
-	refundPrefix  = "re_"
-	payoutPrefix  = "po_"
+	paymentPrefix  = "pay_"
+	refundPrefix   = "re_"
+	payoutPrefix   = "po_"
+	transferPrefix = "tr_"
 )
 
 // entityID derives an id from the operation's incarnation: it is the same however often the handler runs, and no other

@@ -34,16 +34,30 @@ const (
 	attrFoldedAt    = "fol" // epoch ms; only of a transfer to a collecting account
 	attrFoldedSum   = "fsm" // absent before the first fold, as is the count
 	attrFoldedCount = "fct"
-	attrComparedTo  = "cmp"           // epoch ms; only of a collecting account
+	attrComparedTo  = "cmp" // epoch ms; only of a collecting account
+	attrMovedSum    = "mvs" // absent before the first movement, as is the count
+	attrMovedCount  = "mvc"
+	attrComparison  = "cmn"           // absent before the first comparison
+	attrCounted     = "cnt"           // 1, or absent: of a transfer or payout whose movements are in the accounts' totals
+	attrGivenBack   = "gvb"           // 1, or absent: of a payout whose credit is in its account's total
 	attrCreatedAt   = table.CreatedAt // epoch ms
 )
 
+// What the keys of the rows begin with.
+const (
+	paymentRows  = "payment#"
+	accountRows  = "account#"
+	refundRows   = "refund#"
+	payoutRows   = "payout#"
+	transferRows = "transfer#"
+)
+
 // The keys of the rows. Ids hold no "/" (validated where they come from a client) and tenants are ours.
-func paymentKey(tenant, id string) string  { return "payment#" + tenant + "/" + id }
-func accountKey(tenant, id string) string  { return "account#" + tenant + "/" + id }
-func refundKey(tenant, id string) string   { return "refund#" + tenant + "/" + id }
-func payoutKey(tenant, id string) string   { return "payout#" + tenant + "/" + id }
-func transferKey(tenant, id string) string { return "transfer#" + tenant + "/" + id }
+func paymentKey(tenant, id string) string  { return paymentRows + tenant + "/" + id }
+func accountKey(tenant, id string) string  { return accountRows + tenant + "/" + id }
+func refundKey(tenant, id string) string   { return refundRows + tenant + "/" + id }
+func payoutKey(tenant, id string) string   { return payoutRows + tenant + "/" + id }
+func transferKey(tenant, id string) string { return transferRows + tenant + "/" + id }
 
 type item = map[string]types.AttributeValue
 
@@ -72,7 +86,7 @@ func Items(table string, ledgerShards int) func(idem.Write) (types.TransactWrite
 		case InsertPayout:
 			return insert(table, payoutItem(w.Payout, ledgerShards)), nil
 		case FinishPayout:
-			return finish(table, payoutKey(w.Tenant, w.ID), w.Status, w.ProviderReference), nil
+			return finishPayout(table, w), nil
 		case InsertTransfer:
 			return insert(table, transferItem(w.Transfer)), nil
 		case Debit:
@@ -90,14 +104,14 @@ func insert(table string, it item) types.TransactWriteItem {
 	}}
 }
 
-// balance adds a delta to a balance that stays at or above zero.
+// balance adds a delta to a balance that stays at or above zero, and to the total of what has moved.
 func balance(table, pk string, delta int64, currency string) types.TransactWriteItem {
 	least := max(0, -delta)
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: key(pk),
-		UpdateExpression:          aws.String("SET bal = bal + :delta"),
+		UpdateExpression:          aws.String("SET bal = bal + :delta ADD " + attrMovedSum + " :delta, " + attrMovedCount + " :one"),
 		ConditionExpression:       aws.String("cur = :currency AND bal >= :least"),
-		ExpressionAttributeValues: item{":delta": num(delta), ":currency": str(currency), ":least": num(least)},
+		ExpressionAttributeValues: item{":delta": num(delta), ":currency": str(currency), ":least": num(least), ":one": num(1)},
 	}}
 }
 
@@ -115,6 +129,16 @@ func finish(table, pk string, status Status, reference string) types.TransactWri
 		ConditionExpression:       aws.String("st = :pending"),
 		ExpressionAttributeValues: values,
 	}}
+}
+
+// finishPayout marks a payout that is not made: its funds are given back in the same transaction.
+func finishPayout(table string, w FinishPayout) types.TransactWriteItem {
+	finished := finish(table, payoutKey(w.Tenant, w.ID), w.Status, w.ProviderReference)
+	if w.givesBack() {
+		*finished.Update.UpdateExpression += ", " + attrGivenBack + " = :one"
+		finished.Update.ExpressionAttributeValues[":one"] = num(1)
+	}
+	return finished
 }
 
 // reserveRefund compares with what the payment's amount leaves, because a condition can't add.
@@ -163,7 +187,7 @@ func payoutItem(p Payout, ledgerShards int) item {
 	it := item{
 		attrKey: str(payoutKey(p.Tenant, p.ID)), attrTenant: str(p.Tenant), attrID: str(p.ID), attrStatus: str(string(p.Status)),
 		attrFrom: str(p.From), attrAmount: num(p.Amount), attrCurrency: str(p.Currency), attrDestination: str(p.Destination),
-		attrMessage: str(string(p.Message)), attrCreatedAt: num(p.CreatedAt.UnixMilli()),
+		attrMessage: str(string(p.Message)), attrCreatedAt: num(p.CreatedAt.UnixMilli()), attrCounted: num(1),
 	}
 	return entered(it, payoutKey(p.Tenant, p.ID), p.CreatedAt, ledgerShards)
 }
@@ -171,7 +195,7 @@ func payoutItem(p Payout, ledgerShards int) item {
 func transferItem(t Transfer) item {
 	it := item{
 		attrKey: str(transferKey(t.Tenant, t.ID)), attrTenant: str(t.Tenant), attrID: str(t.ID), attrFrom: str(t.From), attrTo: str(t.To),
-		attrAmount: num(t.Amount), attrCurrency: str(t.Currency), attrCreatedAt: num(t.CreatedAt.UnixMilli()),
+		attrAmount: num(t.Amount), attrCurrency: str(t.Currency), attrCreatedAt: num(t.CreatedAt.UnixMilli()), attrCounted: num(1),
 	}
 	if t.Partition > 0 {
 		it[table.Hour] = str(incomingPartition(t.Tenant, t.To, t.Partition))
@@ -209,9 +233,15 @@ func (d *decoder) num(name string) int64 {
 	return n
 }
 
+// has says whether there is such an attribute.
+func (d *decoder) has(name string) bool {
+	_, ok := d.item[name]
+	return ok
+}
+
 // numOrZero reads a number that may be absent.
 func (d *decoder) numOrZero(name string) int64 {
-	if _, ok := d.item[name]; !ok {
+	if !d.has(name) {
 		return 0
 	}
 	return d.num(name)
@@ -250,6 +280,7 @@ func decodePayout(it item) (*Payout, error) {
 		Tenant: d.str(attrTenant), ID: d.str(attrID), Status: Status(d.str(attrStatus)), From: d.str(attrFrom), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), Destination: d.str(attrDestination), ProviderReference: d.str(attrProvider),
 		Message: idem.MessageID(d.str(attrMessage)), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
+		Counted: d.has(attrCounted), GivenBack: d.has(attrGivenBack),
 	}
 	return p, d.err
 }
@@ -260,7 +291,9 @@ func decodeAccount(it item) (*Account, error) {
 	if a.Partitions = int(d.numOrZero(attrPartitions)); a.Partitions < 0 || a.Partitions > PartitionsMax {
 		d.fail(attrPartitions)
 	}
+	a.Moved = Moved{Movements: d.numOrZero(attrMovedCount), Amount: d.numOrZero(attrMovedSum)}
 	a.Folded = Total{Transfers: d.numOrZero(attrFoldedCount), Amount: d.numOrZero(attrFoldedSum)}
+	a.Comparison = d.str(attrComparison)
 	if ms := d.numOrZero(attrComparedTo); ms != 0 {
 		a.ComparedTo = time.UnixMilli(ms).UTC()
 	}
@@ -272,6 +305,7 @@ func decodeTransfer(it item) (*Transfer, error) {
 	t := &Transfer{
 		Tenant: d.str(attrTenant), ID: d.str(attrID), From: d.str(attrFrom), To: d.str(attrTo), Amount: d.num(attrAmount),
 		Currency: d.str(attrCurrency), CreatedAt: time.UnixMilli(d.num(attrCreatedAt)).UTC(),
+		Counted: d.has(attrCounted), Folded: d.has(attrFoldedAt),
 	}
 	if waits := d.str(table.Hour); waits != "" {
 		if t.Partition = partitionIn(waits); waits != incomingPartition(t.Tenant, t.To, t.Partition) {

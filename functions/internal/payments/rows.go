@@ -64,7 +64,7 @@ func (r Rows) Incoming(_ context.Context, a Account, partition, limit int) ([]Tr
 func (r Rows) Collecting(context.Context) ([]Account, error) {
 	var found []Account
 	for key, row := range r.Store.Rows() {
-		if !strings.HasPrefix(key, "account#") {
+		if !strings.HasPrefix(key, accountRows) {
 			continue
 		}
 		a, err := decodeRow[Account](row)
@@ -87,7 +87,7 @@ func (r Rows) Fold(_ context.Context, a Account, transfers []Transfer, _ time.Ti
 		sum += t.Amount
 		writes = append(writes, changeRow(transferKey(t.Tenant, t.ID), nothingDeclared{},
 			func(row *Transfer) bool { return row.Partition == t.Partition },
-			func(row *Transfer) { row.Partition = 0 }))
+			func(row *Transfer) { row.Partition, row.Folded = 0, true }))
 	}
 	return r.Store.WriteRows(append(writes, changeRow(accountKey(a.Tenant, a.ID), nothingDeclared{},
 		func(row *Account) bool { return row.Currency == a.Currency && row.Collects() },
@@ -131,7 +131,9 @@ func TranslateRow(w idem.Write) (memstore.Write, error) {
 	case InsertPayment:
 		return insertRow(paymentKey(w.Payment.Tenant, w.Payment.ID), w.Payment, w), nil
 	case InsertTransfer:
-		return insertRow(transferKey(w.Transfer.Tenant, w.Transfer.ID), w.Transfer, w), nil
+		made := w.Transfer
+		made.Counted = true
+		return insertRow(transferKey(made.Tenant, made.ID), made, w), nil
 	case FinishPayment:
 		return changeRow(paymentKey(w.Tenant, w.ID), w,
 			func(p *Payment) bool { return p.Status == StatusPending },
@@ -153,11 +155,15 @@ func TranslateRow(w idem.Write) (memstore.Write, error) {
 			func(r *Refund) bool { return r.Status == StatusPending },
 			func(r *Refund) { r.Status, r.ProviderReference = w.Status, w.ProviderReference }), nil
 	case InsertPayout:
-		return insertRow(payoutKey(w.Payout.Tenant, w.Payout.ID), w.Payout, w), nil
+		made := w.Payout
+		made.Counted = true
+		return insertRow(payoutKey(made.Tenant, made.ID), made, w), nil
 	case FinishPayout:
 		return changeRow(payoutKey(w.Tenant, w.ID), w,
 			func(p *Payout) bool { return p.Status == StatusPending },
-			func(p *Payout) { p.Status, p.ProviderReference = w.Status, w.ProviderReference }), nil
+			func(p *Payout) {
+				p.Status, p.ProviderReference, p.GivenBack = w.Status, w.ProviderReference, w.givesBack()
+			}), nil
 	case Debit:
 		return balanceRow(accountKey(w.Tenant, w.Account), -w.Amount, w.Currency, w), nil
 	case Credit:
@@ -178,7 +184,10 @@ func insertRow(key string, value any, w idem.Write) memstore.Write {
 func balanceRow(key string, delta int64, currency string, w idem.Write) memstore.Write {
 	return changeRow(key, w,
 		func(a *Account) bool { return a.Currency == currency && a.Balance >= max(0, -delta) },
-		func(a *Account) { a.Balance += delta })
+		func(a *Account) {
+			a.Balance += delta
+			a.Moved.Movements, a.Moved.Amount = a.Moved.Movements+1, a.Moved.Amount+delta
+		})
 }
 
 // changeRow changes a row that is there and fulfils the condition.

@@ -120,8 +120,9 @@ func following(topic string, p interface{ encode() ([]byte, error) }) (outbox.Se
 
 // endOfPayout gives the funds back, unless they have left.
 func endOfPayout(p Payout, declined idem.Problem) (outbox.Settlement, error) {
-	writes := []idem.Write{FinishPayout{Tenant: p.Tenant, ID: p.ID, Status: p.Status, ProviderReference: p.ProviderReference}}
-	if p.Status != StatusSucceeded {
+	finish := FinishPayout{Tenant: p.Tenant, ID: p.ID, Status: p.Status, ProviderReference: p.ProviderReference}
+	writes := []idem.Write{finish}
+	if finish.givesBack() {
 		writes = append(writes, Credit{Tenant: p.Tenant, Account: p.From, Amount: p.Amount, Currency: p.Currency})
 	}
 	return settlement(p.Status, viewPayout(p), declined, writes...)

@@ -51,10 +51,14 @@ type FinishPayout struct {
 	ProviderReference string
 }
 
+// givesBack says whether the payout's funds are given back beside it.
+func (w FinishPayout) givesBack() bool { return w.Status != StatusSucceeded }
+
 // InsertTransfer inserts a transfer; its id is new by construction.
 type InsertTransfer struct{ Transfer Transfer }
 
-// Debit takes an amount from an account that holds at least as much in that currency.
+// Debit takes an amount from an account that holds at least as much in that currency. It goes with the row that is the reason for it,
+// as Credit does.
 type Debit struct {
 	Tenant   string
 	Account  string

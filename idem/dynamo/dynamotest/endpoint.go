@@ -1,4 +1,6 @@
-// Package dynamotest gives tests a real DynamoDB endpoint, with the store's tables on it. It is for tests only.
+// Package dynamotest gives tests a real DynamoDB endpoint, with the store's tables on it. It is for tests only. Use
+// it where a test must see DynamoDB's own conditions, transactions and errors; tests of a handler's logic are faster
+// with packages memstore and idemtest. Package wirefault adds lost replies and throttles.
 //
 // Each process of tests starts an emulator of its own, dynoxide (https://www.npmjs.com/package/dynoxide), which takes
 // milliseconds. It needs the program on PATH, or its path in the environment variable IDEM_DYNOXIDE. IDEM_STORE_ENDPOINTS

@@ -14,7 +14,10 @@ import (
 )
 
 // Tables are the names of a store's two tables.
-type Tables struct{ Idempotency, Outbox string }
+type Tables struct {
+	// Idempotency is the table of records, and Outbox that of messages.
+	Idempotency, Outbox string
+}
 
 // CreateTables creates the store's tables as package schema has them, named "<prefix>-idempotency" and "<prefix>-outbox",
 // and waits until they can be used. It returns the SDK's errors, with the table's name.

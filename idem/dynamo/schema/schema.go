@@ -1,7 +1,12 @@
-// Package schema names the tables, indexes and attributes of idem on DynamoDB, and nothing else.
+// Package schema names the tables, indexes and attributes of idem on DynamoDB. The store, the CDK constructs and the
+// tests share these names, so that a table is read as it was deployed.
 //
-// The store, the CDK app and the tests share it, so a table that is deployed is the table that is read. It imports no
-// AWS package. Attribute names are short because a lost conditional write is billed by the size of the stored item.
+// Use it to create the tables with a tool of your own, or to read them. Applications that deploy by
+// infra/idemconstruct, infra/sam or infra/terraform do not need it. Do not write the tables by these names: every
+// write of a record or message has conditions, which package dynamo makes.
+//
+// The package imports no AWS package. Attribute names are short because a lost conditional write is billed by the
+// size of the stored item.
 package schema
 
 // Table is the shape of one DynamoDB table: a string partition key, no sort key, native TTL.

@@ -1,4 +1,8 @@
-// Package jmespath reads the keys of functions by JMESPath (jmespath.org, as its community edition specifies it).
+// Package jmespath reads the keys of functions by JMESPath expressions, as the community edition at jmespath.org
+// specifies them. [Key] returns a function.Key for the Config of package function.
+//
+// Use it where a key is picked by a filter or a projection, or where expressions are taken over from Powertools. A
+// plain member of a JSON input needs only function.JSONPointer, which adds no module to a build.
 package jmespath
 
 import (

@@ -1,5 +1,8 @@
-// Package environment is what an application's Lambda functions and their deployment agree on: the names of variables, which
-// package lambdaapp reads, and which the CDK construct, the SAM template and the Terraform module write.
+// Package environment names the environment variables of an application's Lambda functions. Package lambdaapp reads
+// them, and the CDK construct, the SAM template and the Terraform module of this project write them.
+//
+// Use it to deploy with another tool, so that a name that changes fails at compile time. Applications that deploy by
+// one of those three, and read their configuration by package lambdaapp, do not need it.
 package environment
 
 // Variables that every function has.

@@ -1,9 +1,12 @@
-// Package audit shows what protects each route, and finds what would lose the keys of clients: an operation name that
-// vanished, a scope that changed, a route that nothing protects.
+// Package audit shows what protects each route of a service, and finds changes that would lose the keys of clients.
+// Such changes are an operation name that vanished, a scope that changed, and a route without a policy.
 //
-// What was ever released is a file beside the code, which [Read] reads. Its names are those that records are kept under, so
-// an operation that is renamed stays in it under its first name ([idem.Operation].RenamedFrom), and one that is gone for
-// good stays in it as retired, with the reason. [Check] belongs into a test, so that no release forgets it.
+// Use [Check] in a test, with the routes of a middleware.Router, so that no release forgets it. Use [Table] for a
+// command that lists them. It is not needed while a service is running.
+//
+// The operations that were ever released stand in a file beside the code, which [Read] reads. It has the names that
+// records are kept under. An operation that is renamed stays in it under its first name
+// ([idem.Operation].RenamedFrom), and one that was removed stays in it as retired, with the reason.
 package audit
 
 import (
@@ -22,7 +25,8 @@ type Operation struct {
 	Name string `json:"name"`
 	// Scope is what its keys are unique within, as [Scope] has it; empty for a retired one.
 	Scope string `json:"scope,omitempty"`
-	// Retired, where set, says why there is no such operation any more. The name is never given to another one.
+	// Retired, where set, says why there is no such operation any more. The name is never given to another one. Empty
+	// means that the operation is in use.
 	Retired string `json:"retired,omitempty"`
 }
 

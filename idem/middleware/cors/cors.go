@@ -1,5 +1,9 @@
-// Package cors lets browsers send keys from other origins and read what became of them (semantics.md "On the wire"). It
-// is github.com/rs/cors with this protocol's headers.
+// Package cors lets browsers on other origins send idempotency keys and read what became of them (docs/semantics.md
+// "On the wire"). It configures github.com/rs/cors with the headers of this protocol.
+//
+// Use it where pages of another origin call an API directly. Services that only other servers call need no CORS. Put
+// what [New] returns in front of everything that authenticates, and the handlers of package middleware behind that: a
+// preflight request carries no credentials.
 package cors
 
 import (
@@ -24,10 +28,10 @@ type Config struct {
 	// Methods are those that pages may use. Default: GET, HEAD, POST, PUT, PATCH, DELETE.
 	Methods []string
 	// Headers are request headers that pages may send, besides Authorization, Content-Type, Idempotency-Key,
-	// Idempotency-First-Sent and Prefer.
+	// Idempotency-First-Sent and Prefer. Default: no others.
 	Headers []string
 	// Exposed are response headers that pages may read, besides Idempotency-Expires, Idempotency-Status,
-	// Idempotent-Replayed, Link, Location, Retry-After and those that browsers always show.
+	// Idempotent-Replayed, Link, Location, Retry-After and those that browsers always show. Default: no others.
 	Exposed []string
 	// MaxAge is how long browsers may keep the answer to a preflight, in whole seconds. Default 10 min; most browsers keep
 	// it for at most two hours.

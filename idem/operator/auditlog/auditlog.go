@@ -1,4 +1,8 @@
-// Package auditlog keeps the audit log of package operator in a DynamoDB table of the shape schema.Audit.
+// Package auditlog keeps the audit log of package operator in a DynamoDB table. The table has the shape that
+// schema.Audit describes, and idemconstruct.NewAudit, of the module infra, creates it.
+//
+// Use it as the Audit of an operator.Config in production, where the log must outlive every process. Tests use
+// package memlog. An entry is written before its change is tried, and an entry that was ended is never changed again.
 package auditlog
 
 import (

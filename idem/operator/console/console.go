@@ -19,6 +19,7 @@ import (
 
 // Config is what a console works with. Desk and Address are required.
 type Config struct {
+	// Desk reads and changes operations.
 	Desk *operator.Desk
 	// Address is where the console is served, as a listener names it: a loopback address with its port. Requests for any other
 	// host are refused.

@@ -1,7 +1,9 @@
-// Package console is a page for whoever is on call, over package operator: it finds an operation, draws what is stored of it,
-// lists what is stuck, unknown or dead, and makes the desk's changes: each with a reason, after a page that says what will be
-// done, fenced by what the person saw, and in the audit log.
+// Package console is a web page for the engineer on call, over package operator. It finds an operation, draws what is
+// stored of it, and lists what is stuck, unknown or dead. It also makes changes: each with a reason, after a page
+// that says what will be done, fenced by what the engineer saw, and in the audit log.
 //
-// It serves this machine alone: a loopback address, behind a random token. It shows no stored body, no payload and no key.
-// Package idemctl starts it (`idemctl console`).
+// The console serves one machine alone, on a loopback address and behind a random token. Do not put it behind a load
+// balancer: it has no users and no roles. It shows no stored body, no payload and no key. Package idemctl starts it
+// (`idemctl console`), so an application needs this package only to add its own facts, or to serve the console by
+// another command.
 package console

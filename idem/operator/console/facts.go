@@ -8,13 +8,17 @@ import (
 
 // Factual is what [operator.Config.Application] may return, so that the console shows more than the library knows. What is
 // returned without it is not shown: the console cannot tell what may be.
-type Factual interface{ Facts() Facts }
+type Factual interface {
+	// Facts returns what the console may show.
+	Facts() Facts
+}
 
 // Facts are what an application and its provider know of an operation. Everything in them is shown: no body, no secret, and
 // nothing of a person that an operator need not see.
 type Facts struct {
 	// Name is what the operation made: "payment pay_…". Default: it made nothing.
-	Name   string
+	Name string
+	// Fields are what the application knows, in the order in which they are shown.
 	Fields []Field
 	// Objects are what the provider has under the keys of the operation's messages.
 	Objects []Object
@@ -23,7 +27,10 @@ type Facts struct {
 }
 
 // Field is one thing that is known.
-type Field struct{ Name, Value string }
+type Field struct {
+	// Name is the label, and Value what is shown beside it.
+	Name, Value string
+}
 
 // Object is something that the provider has made.
 type Object struct {
@@ -34,7 +41,8 @@ type Object struct {
 	// Outcome is what it proves of its message: "delivered", "declined", or "" for neither.
 	Outcome string
 	// At is when it was made; zero where the provider does not tell.
-	At     time.Time
+	At time.Time
+	// Fields are what else is known of it, in the order in which they are shown.
 	Fields []Field
 }
 
@@ -43,12 +51,14 @@ type Drift struct {
 	// Clean says that everything was compared, and that nothing drifts.
 	Clean bool
 	// Fields sum it up.
-	Fields   []Field
+	Fields []Field
+	// Findings are the single differences.
 	Findings []Finding
 }
 
 // Finding is one drift.
 type Finding struct {
+	// Kind is the application's name for this sort of difference, and Tenant whose books differ.
 	Kind, Tenant string
 	// Entry is the application's name of what drifts, which Config.Find knows; empty where there is none.
 	Entry string

@@ -37,9 +37,10 @@ type commands struct {
 	Audit     audit     `cmd:"" help:"Show what operators have changed, newest first."`
 	Console   page      `cmd:"" help:"Serve all of this as a page on this machine, until Ctrl-C. It prints the address."`
 
-	New        newService `cmd:"" help:"Write a new service that uses idem: handler, topic, tests, CDK app, Makefile. It needs no application."`
-	Completion completion `cmd:"" help:"Print the completions for a shell."`
-	Man        manual     `cmd:"" help:"Print a manual page, in roff: idemctl man | man -l -"`
+	Conform    conformance `cmd:"" help:"Hold the HTTP behaviour of a running service against the contract of idempotency keys, and print what holds. It needs no application."`
+	New        newService  `cmd:"" help:"Write a new service that uses idem: handler, topic, tests, CDK app, Makefile. It needs no application."`
+	Completion completion  `cmd:"" help:"Print the completions for a shell."`
+	Man        manual      `cmd:"" help:"Print a manual page, in roff: idemctl man | man -l -"`
 }
 
 // environment reads the file of variables; what is set already stays.

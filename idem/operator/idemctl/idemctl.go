@@ -1,7 +1,13 @@
-// Package idemctl is the operator's command over package operator: it reads by default, and changes only with --write, a reason
-// and what was seen. An application links it with its own topics, probes and tables:
+// Package idemctl is the operator's command line, over package operator. It inspects operations, lists what is stuck,
+// unknown or dead, and starts package console. It reads by default. It makes a change only with --write, a reason,
+// and what the operator saw.
+//
+// An application links it with its own topics, probes and tables, because only those say what its operations did:
 //
 //	func main() { os.Exit(idemctl.Main(idemctl.App{Build: build})) }
+//
+// Use [App].Commands to add commands of the application's own, which use the same audit log. For other tools than a
+// command line use package operator.
 package idemctl
 
 import (
@@ -58,8 +64,10 @@ type App struct {
 
 // Window is a span of creation times; a zero time is the application's default.
 type Window struct {
+	// From is the first instant of the span, and To the first after it.
 	From, To time.Time
-	Tenant   string
+	// Tenant limits the span to one tenant; empty means all of them.
+	Tenant string
 }
 
 // Main runs the process's own command line, until an interrupt, and returns the exit code.
@@ -90,7 +98,7 @@ func (s *session) desk() (*operator.Desk, error) {
 	if s.app.Build == nil {
 		return nil, &usageError{
 			"This idemctl is linked with no application, so it knows no tables.",
-			"Run the idemctl of your application: a main package that calls idemctl.Main with its App. Here only new, completion and man work.",
+			"Run the idemctl of your application: a main package that calls idemctl.Main with its App. Here only new, conform, completion and man work.",
 		}
 	}
 	desk, err := s.app.Build(s.ctx)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/conform"
 	"github.com/idem-go/idem-aws/idem/operator"
 )
 
@@ -20,11 +21,12 @@ var answers = map[string]reflect.Type{
 	"story": reflect.TypeFor[operator.Story](), "record": reflect.TypeFor[operator.RecordView](), "message": reflect.TypeFor[operator.MessageView](),
 	"list": reflect.TypeFor[operator.List](), "listed": reflect.TypeFor[operator.Listed](), "result": reflect.TypeFor[operator.Result](),
 	"loss": reflect.TypeFor[operator.Loss](), "entry": reflect.TypeFor[operator.Entry](), "address": reflect.TypeFor[addressed](), "service": reflect.TypeFor[written](),
+	"conformed": reflect.TypeFor[conformed](), "finding": reflect.TypeFor[conform.Finding](),
 }
 
 // commandAnswers are the sections of the commands' answers; "[]" is an array of them.
 var commandAnswers = map[string]string{
-	"inspect": "story", "list": "list", "audit": "[]entry", "refuse-before": "loss", "new": "service", "console": "address",
+	"inspect": "story", "list": "list", "audit": "[]entry", "refuse-before": "loss", "new": "service", "conform": "conformed", "console": "address",
 	"resolve": "result", "close": "result", "release": "result", "cache-bust": "result", "redrive": "result", "reconcile": "result", "sweep": "result",
 }
 

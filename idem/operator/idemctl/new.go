@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/idem-go/idem-aws/idem/scaffold"
 )
@@ -52,9 +54,20 @@ func (n *newService) Run(s *session) error {
 
 // nextOf are the commands that a person runs next.
 func nextOf(service scaffold.Service, folder string) []string {
-	next := []string{"cd " + folder}
+	next := []string{"cd " + shellWord(folder)}
 	if service.Library == "" {
 		return append(next, "go mod tidy", "make test", "make up IDEM=<the folder of a checkout of idem>")
 	}
 	return append(next, "make test", "make up")
+}
+
+// plainPath is what every shell takes for one word as it stands.
+var plainPath = regexp.MustCompile(`^[\p{L}\p{N}/\\:._+~@-]+$`)
+
+// shellWord is a path as a shell takes it for one word.
+func shellWord(path string) string {
+	if plainPath.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -3,6 +3,7 @@ package idemctl_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +44,21 @@ func TestNewWritesAService(t *testing.T) {
 	w.types(idemctl.ExitUsage, "new", "bills", "--into", "orders", "--release", "v1.2.3")
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {
 		t.Errorf("written: %v (%v)", entries, err)
+	}
+}
+
+// What is to be typed next goes to the folder, however it is named, and does nothing else.
+func TestNewSaysHowToGetToTheFolder(t *testing.T) {
+	w := newWorld(t)
+	w.app = idemctl.App{}
+	folder := filepath.Join(t.TempDir(), "an owner's $(touch made) `touch made`")
+	out, _ := w.types(0, "new", "orders", "--release", "v1.2.3", "--into", folder, "--output", "json")
+	var written struct{ Next []string }
+	w.ok(json.Unmarshal([]byte(out), &written))
+	shell := exec.CommandContext(t.Context(), "sh", "-c", written.Next[0]+" && pwd")
+	shell.Dir = t.TempDir()
+	if said, err := shell.CombinedOutput(); err != nil || strings.TrimSpace(string(said)) != folder {
+		t.Errorf("%s leads to %s (%v), want %s", written.Next[0], said, err, folder)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 // Command is a command of the application's own beside the library's.
 type Command struct {
+	// Name is what is typed, and Help the line that is shown beside it.
 	Name, Help string
 	// Grammar is a pointer to a struct in the notation of package kong, whose commands have Run(*Desk) error, and may have
 	// Validate() error for what the command line says. It serves one command line.
@@ -22,9 +23,12 @@ type Command struct {
 
 // Reasoned is what every change needs. The grammar of a command that changes something embeds it.
 type Reasoned struct {
+	// Reason is why the change is made, on one line. It is required.
 	Reason string `required:"" help:"Why you make this change, on one line. It goes to the audit log."`
-	Actor  string `env:"IDEMCTL_ACTOR,USER" help:"Who you are. It goes to the audit log."`
-	Write  bool   `help:"Make the change. Without it the command only says what it would do."`
+	// Actor is who makes it. Default: the environment variable IDEMCTL_ACTOR, else USER.
+	Actor string `env:"IDEMCTL_ACTOR,USER" help:"Who you are. It goes to the audit log."`
+	// Write makes the change. Without it the command only says what it would do.
+	Write bool `help:"Make the change. Without it the command only says what it would do."`
 }
 
 // Change is what [operator.Desk.Do] takes.

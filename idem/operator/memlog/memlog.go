@@ -1,5 +1,6 @@
-// Package memlog keeps the audit log of package operator in memory: for simulations and tests. A log of what people did to
-// money belongs where a process's end does not take it: package auditlog keeps it in DynamoDB.
+// Package memlog keeps the audit log of package operator in memory. Use it in tests and simulations, as the Audit of
+// an operator.Config. Do not use it in production: the log of changes to money must outlive the process, so package
+// auditlog keeps it in DynamoDB.
 package memlog
 
 import (

@@ -1,8 +1,10 @@
-// Package call sends a topic's one HTTP request to a provider and says what is known afterwards.
+// Package call sends a topic's one HTTP request to a provider, and says what is known afterwards. Use it in the Call
+// of an outbox.Topic whose provider is reached by a POST. For a provider with an SDK of its own, write the Call by
+// hand, and switch off that SDK's retries.
 //
-// It never sends twice: net/http repeats a POST by itself when a reused connection breaks, exactly because it carries an
-// Idempotency-Key, unless the body can't be rewound. It follows no redirects and retries nothing; the outbox does, by its
-// own rules.
+// It never sends twice. net/http repeats a POST by itself when a reused connection breaks, because the POST carries
+// an Idempotency-Key; package call sends bodies that net/http cannot repeat. It follows no redirects and retries
+// nothing: package outbox retries, by the topic's rules.
 //
 // # What a status means
 //
@@ -79,6 +81,7 @@ func New(cfg Config) (*Client, error) {
 
 // Request is one POST for one effect.
 type Request struct {
+	// URL is where the request is sent.
 	URL string
 	// Key is the downstream key, sent as the Idempotency-Key header: the message's id.
 	Key idem.MessageID

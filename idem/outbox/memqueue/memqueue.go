@@ -1,5 +1,7 @@
-// Package memqueue keeps an outbox's wake-ups and dead letters in memory: for simulations, tests, and single processes
-// that can do without hints after a restart, because the sweep finds what was lost.
+// Package memqueue keeps the wake-ups and dead letters of package outbox in memory. Use it in tests and simulations,
+// and in a service of one process. A restart loses the wake-ups, and the sweep then finds their messages.
+//
+// Use package sqsqueue where several processes deliver messages, or where dead letters must outlive the process.
 package memqueue
 
 import (

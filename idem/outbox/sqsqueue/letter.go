@@ -101,14 +101,17 @@ const (
 // Redriven is one letter of a [RedriveReport]. Bodies that nobody knows are not repeated in it.
 type Redriven struct {
 	// ID is SQS's message id.
-	ID   string     `json:"id"`
+	ID string `json:"id"`
+	// Kind is what the letter is about.
 	Kind LetterKind `json:"kind"`
 	// Message is empty for stream failures and unknown bodies, Topic but for dead messages.
 	Message idem.MessageID `json:"message,omitempty"`
 	Topic   string         `json:"topic,omitempty"`
 	// Detail is why a message is dead, or which records of a stream were given up.
-	Detail string       `json:"detail,omitempty"`
-	SentAt time.Time    `json:"sent_at"`
+	Detail string `json:"detail,omitempty"`
+	// SentAt is when the letter was put into the queue.
+	SentAt time.Time `json:"sent_at"`
+	// Action is what was done with it.
 	Action LetterAction `json:"action"`
 	// Error is that of LetterFailed.
 	Error string `json:"error,omitempty"`

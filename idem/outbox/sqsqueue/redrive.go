@@ -35,6 +35,7 @@ type RedriveOptions struct {
 
 // RedriveReport says what became of each letter that a run has looked at.
 type RedriveReport struct {
+	// Letters are those that were received, in that order.
 	Letters []Redriven `json:"letters"`
 	// More says that Max ended the run, and not the end of the queue.
 	More bool `json:"more"`

@@ -1,4 +1,10 @@
-// Package sqsqueue keeps an outbox's wake-ups and dead letters in SQS.
+// Package sqsqueue keeps the wake-ups and dead letters of package outbox in two SQS queues. A [Queue] sends both, a
+// [Consumer] receives wake-ups for outbox.Runner.Run in containers, and [Read] reads the wake-up in a message that
+// Lambda was given.
+//
+// Use it where several processes deliver messages. A service of one process can use package memqueue. A queue message
+// carries no payload, only the id of an outbox message, so losing or doubling one changes nothing.
+// idemconstruct.NewQueues, of the module infra, creates the queues.
 package sqsqueue
 
 import (

@@ -1,6 +1,9 @@
-// Package check explores the machines of package protocol exhaustively: every interleaving of a few processes, with every
-// fault that a budget allows, breadth first. It writes no transition of the protocol: rows change by [protocol.Apply]
-// alone, and everything that a process does next is decided by the machine that it runs.
+// Package check explores the machines of package protocol exhaustively. It tries every interleaving of a few
+// processes, with every fault that a budget allows, breadth first. It is for this project's own checks, and
+// applications do not use it.
+//
+// It writes no transition of the protocol: rows change by [protocol.Apply] alone, and everything that a process does
+// next is decided by the machine that it runs.
 //
 // The package is empty without the build tag prove, because only that build has rules that can be removed:
 //
@@ -22,10 +25,10 @@
 //
 // # What it does not show
 //
-// Fingerprints, sizes, caches, ciphers and quotas are not protocol. What an adapter makes of an action is shown by the tests
-// of that adapter: one action, one call. Two decisions are a driver's: whether a message is another release's
-// ([protocol.Message.Foreign]; TestAMessageOfAnotherReleaseStopsNobody in package outbox), and that the last check before
-// the wire is made by every clock (TestAFrozenRequestNeverLeaves in package dynamo).
+// Fingerprints, sizes, caches, ciphers and quotas are not part of the protocol. Whether an adapter makes one call of one
+// action is shown by the tests of that adapter. Two decisions are made by a driver, and are shown by the tests of packages
+// outbox and dynamo: whether a message belongs to another release ([protocol.Message].Foreign), and that a request which
+// was delayed past its last instant is never sent.
 //
 // # Where a rule is shown to be needed
 //

@@ -16,7 +16,8 @@ type Report struct {
 	Story     []string
 	// States were visited by Transitions, at most Depth steps from the beginning.
 	States, Transitions, Depth int
-	Took                       time.Duration
+	// Took is how long the exploration ran.
+	Took time.Duration
 	// HeapMiB is what the process holds of the system's memory.
 	HeapMiB uint64
 	// Truncated says that there were more states than an exploration visits: it proves nothing beyond its depth.

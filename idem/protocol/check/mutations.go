@@ -12,7 +12,8 @@ import (
 type Mutation struct {
 	// Name says what is then the case, Keeps which section of the documents the rule keeps true.
 	Name, Keeps, Scenario string
-	Off                   p.Rules
+	// Off are the rules that are removed.
+	Off p.Rules
 	// Change alters the scenario.
 	Change func(*Scenario)
 	// Redundant says why nothing breaks within these bounds: which other rule covers it.

@@ -18,6 +18,7 @@ const (
 
 // Actor is a process: it comes once or several times, each time as a new execution or change.
 type Actor struct {
+	// Role is what the process does.
 	Role Role
 	// Errand is a Visitor's.
 	Errand p.Errand
@@ -95,9 +96,13 @@ type Budget [faults]uint8
 
 // Scenario is a bounded world.
 type Scenario struct {
-	Name   string
+	// Name is what a report and a command line call the scenario.
+	Name string
+	// Config is the protocol's, for every process.
 	Config p.Config
+	// Actors are the processes; the zero Actor is none.
 	Actors [4]Actor
+	// Budget bounds the faults.
 	Budget Budget
 	// Wire is how long a late request may be under way.
 	Wire p.Instant

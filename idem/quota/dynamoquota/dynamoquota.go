@@ -1,9 +1,10 @@
-// Package dynamoquota keeps the counters of package quota in a DynamoDB table, as schema.Quota has it: an item for each
-// counter, removed by native TTL.
+// Package dynamoquota keeps the counters of package quota in a DynamoDB table. Use it where several instances of a
+// service must share a tenant's limits. A service of one process can use quota.Memory instead. The table has the
+// shape that schema.Quota describes: an item for each counter, removed by native TTL.
 //
-// An addition is one UpdateItem: a write unit. It is not idempotent: where its reply is lost and the SDK sends it again, it
-// counts twice, and a tenant gets so much less for a window or an hour. A read is one BatchGetItem, eventually consistent:
-// half a read unit for each counter.
+// An addition is one UpdateItem and costs one write unit. It is not idempotent: if its reply is lost and the SDK
+// sends it again, it counts twice, and the tenant gets that much less for one window or one hour. A read is one
+// eventually consistent BatchGetItem, and costs half a read unit for each counter.
 package dynamoquota
 
 import (

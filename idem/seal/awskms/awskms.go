@@ -1,8 +1,10 @@
-// Package awskms wraps the data keys of package seal with AWS KMS: one symmetric key for all tenants, and the tenant as
-// encryption context, so that a wrapped key opens for its own tenant alone and CloudTrail tells whose it was.
+// Package awskms wraps the data keys of package seal with AWS KMS. [New] returns the Wrapper that tablekeys.Config
+// takes. One symmetric KMS key serves all tenants. The tenant is the encryption context, so a wrapped key can only be
+// opened for its own tenant, and CloudTrail shows whose key was used.
 //
-// A role that seals and opens needs kms:Encrypt and kms:Decrypt on the key. KMS's own rotation keeps the key's id and needs
-// nothing else.
+// Use it with package tablekeys on AWS. A service with another key management system implements the interface
+// seal.Wrapper with that. A role that seals and opens needs kms:Encrypt and kms:Decrypt on the key. KMS's own rotation keeps the
+// key's id and needs no further step.
 package awskms
 
 import (

@@ -1,15 +1,18 @@
-// Package tablekeys keeps the data keys of package seal in a DynamoDB table: one item for each tenant, with the tenant's
-// keys wrapped by a KMS. The table is as schema.Keys has it.
+// Package tablekeys keeps the data keys of package seal in a DynamoDB table. [New] returns the Keys that seal.Config
+// takes. There is one item for each tenant, with the tenant's keys wrapped by a KMS, such as package awskms. The
+// table has the shape that schema.Keys describes, and idemconstruct.NewKeys, of the module infra, creates it.
 //
-// Everything is one conditional write, so any number of processes agree on a tenant's keys. Reads are strong, and nothing
-// is cached here: package seal does that, for a bounded time.
+// Use it wherever a store is sealed. Every change is one conditional write, so any number of processes agree on a
+// tenant's keys. Reads are strong, and nothing is cached here: package seal caches keys for a bounded time.
 //
 // # Erasure
 //
-// [Keys.Erase] removes a tenant's wrapped keys and leaves a tombstone, so that no new key is made for it unawares;
-// [Keys.Renew] is how to ask for one. Processes may use what they hold for seal.Config.KeyAgeMax. A backup of the table
-// brings erased keys back: keep no point-in-time recovery of it, or count an erasure as complete only when that has run out.
-// The loss of the table is the loss of what is sealed, which lives as long as a retention.
+// [Keys.Erase] removes a tenant's wrapped keys and leaves a tombstone. No new key is made for the tenant from then on,
+// unless [Keys.Renew] asks for one. Processes may use the keys that they hold for seal.Config.KeyAgeMax more.
+//
+// A backup of the table brings erased keys back. Keep no point-in-time recovery of the table, or count an erasure as
+// complete only when the recovery period is over. If the table is lost, everything that is sealed is lost with it; sealed
+// rows live for as long as their retention.
 package tablekeys
 
 import (

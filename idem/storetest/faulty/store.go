@@ -1,5 +1,7 @@
-// Package faulty wraps a store with faults, for tests of what stands above one: a call is refused before it runs, its
-// reply is lost after it ran, it runs late, it waits, or the test does something just before or after it.
+// Package faulty wraps a store with faults, for tests of the code above it. A call can be refused before it runs,
+// lose its reply after it ran, run late, wait, or let the test act just before or after it. It is for tests only. Use
+// it around a memstore.Store, to see what an engine or a worker makes of a fault; package wirefault does the same to
+// the HTTP client of package dynamo.
 //
 //	store := faulty.New(inner)
 //	store.On(faulty.Commit, 1, faulty.LoseReply())                // the next commit happens, but nobody hears of it

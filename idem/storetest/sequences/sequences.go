@@ -1,10 +1,12 @@
-// Package sequences is the second half of the contract that every store passes: the engine, a worker with inline delivery and
-// an operator at work on the store, while calls to it lose their replies, are throttled or are in the way of another
-// transaction. Each sequence is a clause of docs/semantics.md, and demands how often the handler ran and the provider was
-// called, and what is stored in the end.
+// Package sequences is the second half of the contract that every store passes. The engine, a worker with inline
+// delivery and an operator work on the store, while calls to it lose their replies, are throttled or meet other
+// transactions. Use it in the tests of every implementation of storage.Store, after package storetest. Applications
+// do not need it.
 //
-// A store says how its calls fail: memstore by package faulty, dynamo by what the HTTP client meets (package wirefault). Each
-// sequence runs in a bubble of package testing/synctest, so minutes and days pass at once.
+// Each sequence is a clause of docs/semantics.md. It demands how often the handler ran and the provider was called,
+// and what is stored in the end. A [Harness] says how calls of the store fail: memstore by package faulty, dynamo by
+// what its HTTP client meets (package wirefault). Each sequence runs in a bubble of package testing/synctest, so
+// minutes and days pass at once.
 package sequences
 
 import (
@@ -32,7 +34,8 @@ type Faults struct {
 type Harness struct {
 	// Open returns the store with business rows beside it. It is called within the bubble of each sequence, with its t. Stores
 	// may share their tables: every sequence makes its own keys, and no sweep runs.
-	Open   func(t *testing.T) storetest.Harness
+	Open func(t *testing.T) storetest.Harness
+	// Faults are how calls to this store fail.
 	Faults Faults
 }
 

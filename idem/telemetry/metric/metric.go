@@ -1,5 +1,9 @@
-// Package metric names the library's metrics; nothing else. Package telemetry makes them, alarms watch them
-// (docs/semantics.md "Metrics").
+// Package metric names the metrics of idem. The library writes a log line with such a name as its message, package
+// telemetry makes a CloudWatch metric of the line, and alarms watch the metric by the same name. docs/semantics.md
+// says under "Metrics" what each one means.
+//
+// Use these constants to define alarms and dashboards, so that a name that changes fails at compile time. The package
+// imports nothing, and it counts nothing by itself.
 package metric
 
 // Namespace is the metrics' namespace where none is configured.

@@ -1,5 +1,9 @@
-// Package otelidem records the library's spans by OpenTelemetry. It is a module of its own, so that the library has no
-// dependency on OpenTelemetry, and it needs OpenTelemetry's API only: the application chooses the SDK and the exporter.
+// Package otelidem records the library's spans with OpenTelemetry. [New] returns a trace.Tracer for the Config of
+// packages middleware, function and outbox. Use it in applications that trace with OpenTelemetry; without traces no
+// Tracer is needed.
+//
+// It is a module of its own, so that the library does not depend on OpenTelemetry. It needs OpenTelemetry's API only:
+// the application chooses the SDK and the exporter.
 //
 //	tracer := otelidem.New(otel.GetTracerProvider())
 //	http.ListenAndServe(addr, trace.Handler(tracer, router))  // package idem/telemetry/trace

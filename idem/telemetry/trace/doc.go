@@ -1,6 +1,10 @@
-// Package trace is what the library knows of distributed traces: a position in a trace ([Context], W3C Trace Context),
-// the span that a context.Context carries ([Span]), and the interface of whoever records spans ([Tracer]). It has no
-// dependency. Module github.com/idem-go/idem-aws/idem/telemetry/otelidem records by OpenTelemetry.
+// Package trace is the library's interface to distributed tracing. It has a position in a trace ([Context], in the
+// form of W3C Trace Context), the span that a context.Context carries ([Span]), and the interface to whoever records
+// spans ([Tracer]). It has no dependency.
+//
+// Use it to connect a tracing system, or to put spans around your own code ([Begin]). With OpenTelemetry use the
+// module github.com/idem-go/idem-aws/idem/telemetry/otelidem, which implements Tracer. A service that records no
+// traces does not need the package.
 //
 // Spans begin where a Tracer is configured: middleware.Config.Tracer, function.Config.Tracer and outbox.Config.Tracer. What
 // happens below such a span (calls to DynamoDB, calls to a provider) begins its own spans by [Begin] without further

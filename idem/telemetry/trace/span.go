@@ -39,6 +39,7 @@ const (
 
 // Options say how a span begins.
 type Options struct {
+	// Kind is the span's; the zero value is Internal.
 	Kind Kind
 	// Parent is a position that came from elsewhere. The span is its child, unless ctx carries a span of the same trace: then it
 	// is that one's child. [Begin] links it with a span of another trace. Without a Parent the span is the child of ctx's, or
@@ -50,6 +51,7 @@ type Options struct {
 
 // Attribute is a fact about a span: never a key, a body, a tenant, or an id that tells of them.
 type Attribute struct {
+	// Name is the attribute's name, as OpenTelemetry's conventions have it where they name one.
 	Name string
 	// Value is a string, an int or a bool.
 	Value any

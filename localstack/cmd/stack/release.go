@@ -26,9 +26,13 @@ type releaseBinariesCommand struct {
 	Version string `required:"" help:"The release, such as v0.1.0."`
 }
 
-// Run builds what is attached to a release, from its tag. It fails where the tag was made by hand.
+// Run builds what is attached to a release, from its tag. It fails where the checkout is not that tag's commit, and where the tag
+// was made by hand.
 func (c releaseBinariesCommand) Run(s call) error {
 	if err := release.Ready(s.root, c.Version); err != nil {
+		return err
+	}
+	if err := release.Tagged(s.ctx, s.root, c.Version); err != nil {
 		return err
 	}
 	if err := release.Made(s.root, c.Version); err != nil {
@@ -98,13 +102,14 @@ func (c releaseCommand) Run(s call) error {
 	if err := release.Ready(s.root, c.Version); err != nil {
 		return err
 	}
-	if err := release.Untagged(s.ctx, s.root, c.Version); err != nil {
+	commit, err := release.Untagged(s.ctx, s.root, c.Version)
+	if err != nil {
 		return err
 	}
 	if err := s.checkRelease(c.Version); err != nil {
 		return err
 	}
-	if err := release.Tag(s.ctx, s.root, c.Version, filepath.Join(s.root, releaseFolder, "commit")); err != nil {
+	if err := release.Tag(s.ctx, s.root, commit, c.Version, filepath.Join(s.root, releaseFolder, "commit")); err != nil {
 		return err
 	}
 	s.out.Line("Tagged. These commands publish it, and nothing takes it back:")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
 	"github.com/idem-go/idem-aws/idem"
@@ -47,6 +48,27 @@ func TestThePageShowsBatches(t *testing.T) {
 	page.Text("partition", shown.String())
 	if len(w.Store.Rows()) != 3 || parked != 1 {
 		t.Errorf("charged %q, parked %d", w.Store.Rows(), parked)
+	}
+}
+
+// A charged message that waited in two queues, for 14 days each, is no new one: its id with another amount is still refused.
+func TestAKeyOutlivesTheQueues(t *testing.T) {
+	w := check.NewWorld(t)
+	charges := check.Get(newCharges(w.Engine))(t)
+	deliver := func(amount int) string {
+		t.Helper()
+		report, err := SQS(charges).Invoke(t.Context(), fmt.Appendf(nil, `{"Records": [{"messageId": "m1", "body": "{\"id\": \"a\", \"amount\": %d}"}]}`, amount))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(report)
+	}
+	if report := deliver(500); strings.Contains(report, "m1") {
+		t.Error(report)
+	}
+	w.Clock.Advance(28 * 24 * time.Hour)
+	if report := deliver(900); !strings.Contains(report, "m1") || string(w.Store.Rows()["a"]) != "500" {
+		t.Errorf("%s, charged %q", report, w.Store.Rows())
 	}
 }
 

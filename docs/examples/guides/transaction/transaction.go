@@ -41,10 +41,12 @@ func NewService(engine *idem.Engine) (http.Handler, error) {
 }
 
 func create(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
-	placed := order{ID: string(tx.OperationID())}
+	var placed order
 	if err := json.Unmarshal(r.Body, &placed); err != nil || placed.Item == "" || placed.Amount <= 0 {
 		return idem.JSON(http.StatusBadRequest, map[string]string{"error": "an order has an item and an amount"})
 	}
+	placed.ID = string(tx.OperationID()) // never what the body says
+
 	tx.Write(debit(tx.Tenant(), placed.Amount), insert(placed)) // two business writes,
 	tx.Send("orders.ship", []byte(placed.ID))                   // a message that asks for the shipment,
 	return idem.JSON(http.StatusCreated, placed)                // and the answer: all of them, or none

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,14 @@ func TestAnOrderAsksForItsShipment(t *testing.T) {
 	}
 	if got := string(result.Messages[0].Payload); got != string(result.OperationID) {
 		t.Errorf("the message is about %q, the order is %q", got, result.OperationID)
+	}
+}
+
+// Who could choose the id would write over another customer's order, and have it shipped again.
+func TestTheClientDoesNotChooseTheOrdersID(t *testing.T) {
+	result := idemtest.Run(t, handler(`{"id":"another","item":"book","amount":500}`), idemtest.Tenant("customer-1"))
+	if got := string(result.Messages[0].Payload); got != string(result.OperationID) || strings.Contains(string(result.Response.Body), "another") {
+		t.Errorf("the message is about %q, the answer is %s", got, result.Response.Body)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/function"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/webhook"
@@ -30,7 +31,11 @@ var errNoMessage = errors.New("there is no such message")
 func New(verifier *webhook.Verifier, engine *idem.Engine, messages outbox.Messages, worker *outbox.Worker) (http.Handler, error) {
 	// To settle twice does no harm, so nothing is locked meanwhile: optimistic, and safe to run again.
 	operation := idem.Operation{Name: "webhooks.provider", Kind: idem.KindOptimistic, SafeToRunAgain: true, Policy: idem.IETF()}
-	events, err := function.New(engine, operation, function.Config{Tenant: "provider", Key: function.JSONPointer("/id")})
+	read, err := canonical.NewFields([]string{"/id", "/type", "/key", "/charge"}, nil) // what is read of an event; the rest may change
+	if err != nil {
+		return nil, err
+	}
+	events, err := function.New(engine, operation, function.Config{Tenant: "provider", Key: function.JSONPointer("/id"), Fields: read})
 	if err != nil {
 		return nil, err
 	}

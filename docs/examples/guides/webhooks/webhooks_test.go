@@ -71,6 +71,11 @@ the charge, sent again     %d
 		send(told, secret, now)))
 	page.Send("final", payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 201, "replayed")
 
+	// What a provider adds to an event that it sends again, such as a count, does not make it another event.
+	if got := send(fmt.Sprintf(`{"id":"evt_1","type":"charge.succeeded","key":%q,"charge":"ch_1","pending_webhooks":2}`, m.ID), secret, now); got != 204 {
+		t.Errorf("the charge, sent again with another count, was answered with %d", got)
+	}
+
 	// A webhook that contradicts the end changes nothing, and is acknowledged: an alarm is in the log.
 	if got := send(fmt.Sprintf(`{"id":"evt_3","type":"charge.declined","key":%q,"charge":"ch_1"}`, m.ID), secret, now); got != 204 {
 		t.Errorf("the contradiction was answered with %d", got)

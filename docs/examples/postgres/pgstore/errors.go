@@ -60,7 +60,7 @@ func committed(err error) error {
 		return nil
 	case errors.Is(err, pgx.ErrTxCommitRollback):
 		return err
-	case errors.As(err, &refused) && refused.Severity == "ERROR" && !slices.Contains(undecided, refused.Code):
+	case errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR" && !slices.Contains(undecided, refused.Code):
 		return uncommitted(err, false) // it was refused, by a deferred constraint or a conflict
 	}
 	return &storage.OutcomeUnknownError{Cause: err}

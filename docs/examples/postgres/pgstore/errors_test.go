@@ -200,6 +200,19 @@ func TestOnPostgreSQLACommitThatADeferredConstraintRefusesDidNotHappen(t *testin
 	wantStored(t, pool, r.Key, "none", false)
 }
 
+// Servers say the severity of an error in their own language, and once more in English.
+func TestOnPostgreSQLACommitThatIsRefusedInAnotherLanguageDidNotHappen(t *testing.T) {
+	url := database(t)
+	proxy := pgtest.NewProxy(t, pgtest.Server(t).Address)
+	r, row, send := prepared(t, newStore(t, pgtest.Pool(t, url(proxy.Address)), pgstore.Config{}))
+	proxy.Lose(&pgtest.Loss{At: pgtest.AtCommit, Refuse: "40001"})
+	var unknown *storage.OutcomeUnknownError
+	if err := send(t.Context()); !errors.Is(err, storage.ErrContention) || errors.As(err, &unknown) {
+		t.Errorf("got %v, want contention", err)
+	}
+	wantStored(t, pgtest.Pool(t, url("")), r.Key, row, false)
+}
+
 // Somebody who holds a row for too long is contention, and the wait for them ends.
 func TestOnPostgreSQLAWaitForALockEnds(t *testing.T) {
 	url := database(t)

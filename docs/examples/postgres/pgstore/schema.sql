@@ -1,11 +1,11 @@
 -- The tables of the store. The application's own tables stand beside them in the same database, because its writes are a
--- part of the store's transactions. The statements may run again on a database that has them.
+-- part of the store's transactions.
 --
 -- Times are null where the contract says "zero". Keys sort by bytes (collation "C"), so that pages of a queue have one
 -- order on every server. Spans of time are in milliseconds.
 
 -- One row for each scope: whoever locks it decides about the key.
-create table if not exists idem_records (
+create table idem_records (
   key                   text collate "C" primary key,
   state                 text not null,          -- in_progress, pending, completed, failed, failed_retryable, unknown
   operation_id          text not null,          -- the incarnation: fences compare it
@@ -51,11 +51,11 @@ create table if not exists idem_records (
   queue_at              timestamptz,
   remove_after          timestamptz             -- from when Purge may delete the row; null is never
 );
-create index if not exists idem_records_queue  on idem_records (queue, queue_at, key) where queue is not null;
-create index if not exists idem_records_remove on idem_records (remove_after) where remove_after is not null;
+create index idem_records_queue  on idem_records (queue, queue_at, key) where queue is not null;
+create index idem_records_remove on idem_records (remove_after) where remove_after is not null;
 
 -- The outbox: one row for each effect that was asked for.
-create table if not exists idem_messages (
+create table idem_messages (
   id                       text collate "C" primary key,
   index                    integer not null,
   operation_id             text not null,
@@ -104,20 +104,20 @@ create table if not exists idem_messages (
   queue_at                 timestamptz,
   remove_after             timestamptz          -- remove_at, once the message is final
 );
-create index if not exists idem_messages_queue  on idem_messages (queue, queue_at, id) where queue is not null;
-create index if not exists idem_messages_remove on idem_messages (remove_after) where remove_after is not null;
+create index idem_messages_queue  on idem_messages (queue, queue_at, id) where queue is not null;
+create index idem_messages_remove on idem_messages (remove_after) where remove_after is not null;
 
 -- Transactions that were committed, by their client request token: one that is sent again finds itself here.
-create table if not exists idem_tokens (
+create table idem_tokens (
   token   text primary key,
   content bytea not null,                       -- SHA-256 of what was sent under the token
   sent_at timestamptz not null
 );
-create index if not exists idem_tokens_sent on idem_tokens (sent_at);
+create index idem_tokens_sent on idem_tokens (sent_at);
 
 -- What belongs to no record: scope-mark, refuse-before (milliseconds since 1970), and place.<name> for each place where a run
 -- of a sweep stopped.
-create table if not exists idem_values (
+create table idem_values (
   name  text primary key,
   value text not null
 );

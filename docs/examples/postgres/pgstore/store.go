@@ -21,7 +21,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// Schema makes the store's tables where they are not there yet.
+// Schema makes the store's tables, one of which is idem_records. [Create] runs it where they are not there yet.
 //
 //go:embed schema.sql
 var Schema string

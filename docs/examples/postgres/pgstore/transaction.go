@@ -202,7 +202,7 @@ func (t transaction) judge(ctx context.Context, tx pgx.Tx) (writes []func(contex
 	conflicts := make([]error, len(t.items))
 	writes = make([]func(context.Context) error, len(t.items))
 	for _, i := range byName(t.items, item.name) {
-		if conflicts[i], writes[i], err = t.items[i].read(ctx, tx); err != nil {
+		if conflicts[i], writes[i], err = lockedBy(ctx, tx, t.items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -218,6 +218,17 @@ func (t transaction) judge(ctx context.Context, tx pgx.Tx) (writes []func(contex
 		record.Message = message.Existing
 	}
 	return writes, first
+}
+
+// lockedBy reads the item's row again where it seems to be missing: the lock that the first statement waited for may have been of
+// an incarnation that the next one has replaced, and only a later statement sees that one.
+func lockedBy(ctx context.Context, tx pgx.Tx, i item) (conflict error, write func(context.Context) error, err error) {
+	conflict, write, err = i.read(ctx, tx)
+	var record *storage.RecordConflictError
+	if err == nil && errors.As(conflict, &record) && record.Existing == nil {
+		return i.read(ctx, tx)
+	}
+	return conflict, write, err
 }
 
 // byName are the positions of what has names, in the order of the names.

@@ -21,17 +21,18 @@ type Write struct {
 	failure     storage.Failure
 }
 
-// Exec makes a business write without a condition. The statement must not end the transaction. Row names what it writes, such as "orders/17": no two writes of a
-// transaction may have the same name, so that each condition is judged on the state before the transaction. Writes run in the
-// order of these names, whatever the order in which a handler adds them: so two transfers between the same accounts wait for
-// each other, and do not deadlock.
+// Exec makes a business write without a condition. The statement must not end the transaction. Row names what it writes, such
+// as "orders/17": no two writes of a transaction may have the same name, so that each condition is judged on the state before
+// the transaction. Writes run in the order of these names, whatever the order in which a handler adds them: so two transfers
+// between the same accounts wait for each other, and do not deadlock.
 func Exec(row, sql string, args ...any) Write {
 	return Write{row: row, sql: sql, args: kept(args)}
 }
 
 // ExecIf makes a business write with a condition: the statement must affect a row. The failure, idem.Reject or idem.Retry,
 // says what it means if it affects none; a settlement's write needs none and takes the zero Failure. An insert says so with
-// "on conflict do nothing", an update with its where clause.
+// "on conflict do nothing", an update with its where clause. A constraint that refuses a statement is an error and no failed
+// condition: nothing is written, and nothing is answered but that.
 func ExecIf(row string, failure storage.Failure, sql string, args ...any) Write {
 	return Write{row: row, sql: sql, args: kept(args), conditional: true, failure: failure}
 }

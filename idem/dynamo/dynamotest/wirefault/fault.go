@@ -1,7 +1,10 @@
-// Package wirefault is an HTTP transport to a real DynamoDB endpoint that loses requests and replies, and answers with the
-// errors of the real service that emulators never raise: throttles, transactions in conflict or in progress, expired
-// credentials. The SDK's client and the store above it are the real ones, so a test sees what they make of each fault. It is
-// for tests only.
+// Package wirefault is an HTTP transport to a real DynamoDB endpoint that loses requests and replies on purpose. It
+// also answers with errors of the real service that emulators never raise: throttles, transactions in conflict or in
+// progress, expired credentials. The SDK's client and the store above it are the real ones, so a test sees what they
+// make of each fault.
+//
+// It is for tests only. Use it with package dynamotest, which starts the endpoint. For the same faults without an
+// endpoint use package storetest/faulty around a store in memory.
 //
 //	faults := &wirefault.Transport{}
 //	client := dynamotest.Client(url, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: faults} })

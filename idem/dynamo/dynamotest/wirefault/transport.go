@@ -25,7 +25,8 @@ type Transport struct {
 type Request struct {
 	// Operation is DynamoDB's name of it, such as "PutItem".
 	Operation string
-	Body      []byte
+	// Body is the JSON document that was sent.
+	Body []byte
 }
 
 type contextKey struct{}

@@ -210,7 +210,8 @@ func (r *relay) refuse(code string, start bool) error {
 	if start {
 		severity = "FATAL"
 	}
-	answer, err := (&pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: code, Message: "lost by a test"}).Encode(nil)
+	// A server whose lc_messages is another language says both.
+	answer, err := (&pgproto3.ErrorResponse{Severity: "in another language: " + severity, SeverityUnlocalized: severity, Code: code, Message: "lost by a test"}).Encode(nil)
 	if err != nil {
 		return err
 	}

@@ -60,12 +60,24 @@ var schemas atomic.Int64
 // address is where to connect, such as a proxy's; "" is the server itself.
 func Database(t testing.TB) func(address string) (url string) {
 	t.Helper()
+	url := Schema(t)
+	pool := Pool(t, url(""))
+	defer pool.Close()
+	if err := pgstore.Create(t.Context(), pool, "idem_records", pgstore.Schema); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// Schema makes a schema of its own that has no tables yet, and returns how to connect to it, as Database does.
+func Schema(t testing.TB) func(address string) (url string) {
+	t.Helper()
 	running := Server(t)
 	schema := "test" + strconv.FormatInt(schemas.Add(1), 10)
 	url := func(address string) string { return running.URL(address, "postgres") + "&search_path=" + schema }
 	pool := Pool(t, url(""))
 	defer pool.Close()
-	if _, err := pool.Exec(t.Context(), "create schema "+schema+";"+pgstore.Schema); err != nil {
+	if _, err := pool.Exec(t.Context(), "create schema "+schema); err != nil {
 		t.Fatal(err)
 	}
 	return url

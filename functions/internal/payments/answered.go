@@ -1,0 +1,110 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// A transfer is one transaction: its record, its row and both balances. Where a restore has brought back the record and not the row, its
+// client has been told 201, and is told so again. So the row is made again from that answer, and the balances are compared with it after
+// that.
+
+// Answered finds transfers that were answered and have no row.
+type Answered struct {
+	Table Table
+	// Records is the name of the idempotency table, and Store reads its records.
+	Records string
+	Store   storage.Store
+}
+
+// AnsweredTransfer is a transfer whose client was told 201 and whose row is not there. Where Trouble is set only Operation is known.
+type AnsweredTransfer struct {
+	Operation idem.OperationID
+	Transfer  Transfer
+	Trouble   error
+}
+
+// Transfers are the transfers since an instant that have an answer and no row. It scans the whole table of records. The error says that
+// not all could be looked at; trouble with one of them is its own.
+func (a Answered) Transfers(ctx context.Context, since time.Time) (found []AnsweredTransfer, err error) {
+	records := Table{Client: a.Table.Client, Name: a.Records}
+	filter := dynamodb.ScanInput{
+		FilterExpression:         aws.String("#operation = :transfers AND #state = :completed AND #created >= :since"),
+		ProjectionExpression:     aws.String(attrKey),
+		ExpressionAttributeNames: map[string]string{"#operation": schema.OperationName, "#state": schema.State, "#created": schema.CreatedAt},
+		ExpressionAttributeValues: item{
+			":transfers": str(operationTransfers), ":completed": str(string(storage.StateCompleted)), ":since": num(since.UnixMilli()),
+		},
+	}
+	err = records.scan(ctx, filter, func(it item) error {
+		d := decoder{item: it}
+		lost, err := a.lost(ctx, storage.RecordKey(d.str(attrKey)))
+		if lost != nil {
+			found = append(found, *lost)
+		}
+		return err
+	})
+	return found, err
+}
+
+// lost is the record's transfer where its row is not there.
+func (a Answered) lost(ctx context.Context, key storage.RecordKey) (*AnsweredTransfer, error) {
+	record, err := a.Store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("payments: read record: %w", err)
+	}
+	if record == nil || record.State != storage.StateCompleted || record.Operation != operationTransfers || record.Response.Status != http.StatusCreated {
+		return nil, nil // it is removed, or its key is another operation's by now
+	}
+	row, err := a.Table.get(ctx, transferKey(record.Tenant, entityID(transferPrefix, record.OperationID)))
+	if row != nil || err != nil {
+		return nil, err
+	}
+	lost := AnsweredTransfer{Operation: record.OperationID}
+	lost.Transfer, lost.Trouble = a.said(ctx, *record)
+	return &lost, nil
+}
+
+// said is the transfer that the record's answer tells of.
+func (a Answered) said(ctx context.Context, record storage.Record) (Transfer, error) {
+	loaded, err := a.Store.LoadResponse(ctx, record)
+	if err != nil {
+		return Transfer{}, fmt.Errorf("payments: read the 201: %w", err)
+	}
+	var v transferView
+	if err := json.Unmarshal(loaded.Response.Body, &v); err != nil || v.ID != entityID(transferPrefix, record.OperationID) {
+		return Transfer{}, errors.New("payments: the 201 does not say what was transferred")
+	}
+	t := Transfer{Tenant: record.Tenant, ID: v.ID, From: v.From, To: v.To, Amount: v.Amount, Currency: v.Currency, Counted: true}
+	if t.CreatedAt, err = time.Parse(milliseconds, v.CreatedAt); err != nil {
+		return Transfer{}, fmt.Errorf("payments: the 201 does not say when it was transferred: %w", err)
+	}
+	to, err := a.Table.Account(ctx, t.Tenant, t.To)
+	if err == nil && to != nil && to.Collects() { // it waits: a credit or a fold that is in the account's totals already is taken off by the comparison
+		t.Partition = to.partitionOf(t.ID)
+	}
+	return t, err
+}
+
+// PutBack makes the row of a transfer again. It moves no money: the comparison of its accounts does. A row that is there by now is left
+// as it is.
+func (t Table) PutBack(ctx context.Context, lost Transfer) error {
+	put := insert(t.Name, transferItem(lost)).Put
+	_, err := t.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression})
+	if errors.As(err, new(*types.ConditionalCheckFailedException)) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,389 @@
+package payments_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/payments"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/idemtest"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+// books is an application on DynamoDB whose rows a restore has torn.
+type books struct {
+	*world
+	payments.Table
+}
+
+func newBooks(t *testing.T) books {
+	t.Helper()
+	t.Parallel()
+	w := &world{T: t, clock: idemtest.NewClock(noon)}
+	w.backend = onDynamoDB(t, dynamotest.Names()[0])
+	w.start(options{workerOnly: true})
+	return books{w, w.backend.ledger.(payments.Table)}
+}
+
+// items are the rows of tenant-a, by their keys.
+func (b books) items() map[string]map[string]types.AttributeValue {
+	b.Helper()
+	all := map[string]map[string]types.AttributeValue{}
+	pages := dynamodb.NewScanPaginator(b.Client, &dynamodb.ScanInput{TableName: &b.Table.Name, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(b.Context())
+		b.ok(err)
+		for _, it := range page.Items {
+			if pk := it["pk"].(*types.AttributeValueMemberS).Value; strings.Contains(pk, "#"+tenantA+"/") {
+				all[pk] = it
+			}
+		}
+	}
+	return all
+}
+
+// put makes an item what it was; nil is none.
+func (b books) put(pk string, it map[string]types.AttributeValue) {
+	b.Helper()
+	var err error
+	if it == nil {
+		_, err = b.Client.DeleteItem(b.Context(), &dynamodb.DeleteItemInput{TableName: &b.Table.Name, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}}})
+	} else {
+		_, err = b.Client.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: &b.Table.Name, Item: it})
+	}
+	b.ok(err)
+}
+
+// compare is what an operator does with every account: it returns by how much balances were corrected.
+func (b books) compare() (corrected int64) {
+	b.Helper()
+	accounts, err := b.Accounts(b.Context())
+	b.ok(err)
+	rows, err := b.Rows(b.Context())
+	b.ok(err)
+	for _, a := range accounts {
+		if sums := rows[a.Name()]; a.Totals() != sums {
+			b.ok(b.Compared(b.Context(), a, sums, time.Time{}, b.Name()))
+			corrected += max(a.Totals().Lacks(sums), -a.Totals().Lacks(sums))
+		}
+	}
+	return corrected
+}
+
+// agrees demands that the totals of all accounts are what their rows say.
+func (b books) agrees() {
+	b.Helper()
+	if corrected := b.compare(); corrected != 0 {
+		b.Errorf("balances differ from their rows by %d", corrected)
+	}
+}
+
+// upTo asks for a payout of 500 to a destination, if that was not done, and delivers the messages of its chain up to the n-th.
+func (b books) upTo(n int, destination string) {
+	b.Helper()
+	var begun struct {
+		Operation idem.OperationID `json:"operation"`
+	}
+	b.payOut(destination, destination).decode(&begun)
+	for i := range n {
+		b.deliverMessage(begun.Operation, i+1)
+	}
+}
+
+// Name is the test's.
+func (b books) Name() string { return b.T.Name() }
+
+// docs/recovery.md "Compare the balances": whatever happens through the application, each account's totals are what its rows add up to.
+func TestTotalsAreWhatTheRowsAddUpTo(t *testing.T) {
+	b := newBooks(t)
+	b.collecting(2)
+	b.post(tenantA, "/v1/transfers", "plain", transfer("acct_1", "acct_2", 500)).want(201)
+	b.post(tenantA, "/v1/transfers", "back", transfer("acct_2", "acct_1", 20)).want(201)
+	b.post(tenantA, "/v1/transfers", "poor", transfer("acct_2", "acct_1", 10_000)).want(402)
+	b.post(tenantA, "/v1/transfers", "in", transfer("acct_1", "acct_c", 70)).want(201)
+	b.agrees()
+	b.folds(1)
+	b.post(tenantA, "/v1/transfers", "waits", transfer("acct_1", "acct_c", 5)).want(201)
+	b.post(tenantA, "/v1/transfers", "out", transfer("acct_c", "acct_2", 30)).want(201)
+	b.upTo(2, "iban_ok")
+	b.faults(provider.Rule{On: provider.Payout, Destination: "iban_no", Fault: provider.Decline})
+	b.upTo(2, "iban_no")
+	b.agrees()
+	b.upTo(3, "iban_no")
+	b.agrees()
+	accounts, err := b.Accounts(b.Context())
+	b.ok(err)
+	moved := map[string]payments.Moved{}
+	for _, a := range accounts {
+		if a.Tenant == tenantA {
+			moved[a.ID] = a.Moved
+		}
+	}
+	want := map[string]payments.Moved{"acct_1": {7, -500 + 20 - 70 - 5 - 500}, "acct_2": {3, 500 - 20 + 30}, "acct_c": {1, -30}}
+	if !maps.Equal(moved, want) {
+		t.Errorf("%+v, want %+v", moved, want)
+	}
+}
+
+// docs/recovery.md "Compare the balances": of each transaction that moves money a restore may bring back any part. The comparison makes
+// every balance what the rows say that are there, and changes nothing when it is repeated.
+func TestWhateverPartOfATransactionIsThereBalancesFollowTheRows(t *testing.T) {
+	for name, does := range map[string]struct {
+		items  int
+		before func(books)
+		does   func(books)
+		// rows is which item is the reason for the others, and what it does to accounts.
+		row    string
+		effect map[string]int64
+	}{
+		"transfer": {3, func(books) {}, func(b books) {
+			b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).want(201)
+		}, "transfer#", map[string]int64{"acct_1": -500, "acct_2": 500}},
+		"transfer to a collecting account": {2, func(b books) { b.collecting(1) }, func(b books) {
+			b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_c", 500)).want(201)
+		}, "transfer#", map[string]int64{"acct_1": -500}},
+		"fold": {2, func(b books) {
+			b.collecting(1)
+			b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_c", 500)).want(201)
+		}, func(b books) { b.folds(1) }, "transfer#", map[string]int64{"acct_c": 500}},
+		"payout begun": {2, func(books) {}, func(b books) {
+			b.payOut("k", "iban_ok").want(202)
+		}, "payout#", map[string]int64{"acct_1": -500}},
+		"payout given back": {2, func(b books) {
+			b.faults(provider.Rule{On: provider.Payout, Destination: "iban_no", Fault: provider.Decline})
+			b.upTo(2, "iban_no")
+		}, func(b books) { b.upTo(3, "iban_no") }, "payout#", map[string]int64{"acct_1": 500}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			does.before(b)
+			before := b.items()
+			does.does(b)
+			after := b.items()
+			var changed []string
+			for pk := range after {
+				if !reflect.DeepEqual(before[pk], after[pk]) {
+					changed = append(changed, pk)
+				}
+			}
+			slices.Sort(changed)
+			if len(changed) != does.items {
+				t.Fatalf("changed %v, want %d items", changed, does.items)
+			}
+			for part := range 1 << len(changed) {
+				there := false
+				for i, pk := range changed {
+					from := before
+					if part>>i&1 == 1 {
+						from = after
+						there = there || strings.HasPrefix(pk, does.row)
+					}
+					b.put(pk, from[pk])
+				}
+				b.compare()
+				for account, effect := range does.effect {
+					want, err := strconv.ParseInt(before["account#"+tenantA+"/"+account]["bal"].(*types.AttributeValueMemberN).Value, 10, 64)
+					b.ok(err)
+					if there {
+						want += effect
+					}
+					if got, err := b.Account(t.Context(), tenantA, account); err != nil || got.Balance != want {
+						t.Errorf("part %b of %v: %+v, %v, want a balance of %d", part, changed, got, err, want)
+					}
+				}
+				b.agrees()
+			}
+		})
+	}
+}
+
+// A transaction of a release before the totals, or of one that is rolled back to, is in no total and has no mark. One payout may be begun
+// by the one and given back by the other.
+func TestRowsOfAReleaseBeforeTheTotalsAreNotCounted(t *testing.T) {
+	unmarked := func(b books, pk string, mark string) {
+		it := b.items()[pk]
+		delete(it, mark)
+		b.put(pk, it)
+	}
+	uncounted := func(b books, account string, movements, amount int64) {
+		it := b.items()["account#"+tenantA+"/"+account]
+		a, err := b.Account(b.Context(), tenantA, account)
+		b.ok(err)
+		it["mvc"], it["mvs"] = number(a.Moved.Movements-movements), number(a.Moved.Amount-amount)
+		b.put("account#"+tenantA+"/"+account, it)
+	}
+	row := func(b books, prefix string) string {
+		for pk := range b.items() {
+			if strings.HasPrefix(pk, prefix) {
+				return pk
+			}
+		}
+		b.Fatalf("no row %s", prefix)
+		return ""
+	}
+	for name, story := range map[string]func(books){
+		"transfer": func(b books) {
+			b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).want(201)
+			unmarked(b, row(b, "transfer#"), "cnt")
+			uncounted(b, "acct_1", 1, -500)
+			uncounted(b, "acct_2", 1, 500)
+		},
+		"payout begun by it": func(b books) {
+			b.faults(provider.Rule{On: provider.Payout, Fault: provider.Decline})
+			b.upTo(3, "iban_no")
+			unmarked(b, row(b, "payout#"), "cnt")
+			uncounted(b, "acct_1", 1, -500)
+		},
+		"payout given back by it": func(b books) {
+			b.faults(provider.Rule{On: provider.Payout, Fault: provider.Decline})
+			b.upTo(3, "iban_no")
+			unmarked(b, row(b, "payout#"), "gvb")
+			uncounted(b, "acct_1", 1, 500)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			story(b)
+			b.post(tenantA, "/v1/transfers", "since", transfer("acct_1", "acct_2", 3)).want(201)
+			b.agrees()
+		})
+	}
+}
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// An account that money moves on between the reading and the correction is not corrected, nor is one that has begun to collect.
+func TestAccountThatChangesWhileItIsComparedIsLeft(t *testing.T) {
+	for name, meanwhile := range map[string]func(books){
+		"a transfer": func(b books) {
+			b.post(tenantA, "/v1/transfers", "meanwhile", transfer("acct_1", "acct_2", 5)).want(201)
+		},
+		"there and back": func(b books) {
+			b.post(tenantA, "/v1/transfers", "there", transfer("acct_1", "acct_2", 5)).want(201)
+			b.post(tenantA, "/v1/transfers", "back", transfer("acct_2", "acct_1", 5)).want(201)
+		},
+		"it collects": func(b books) { b.ok(b.Collect(b.Context(), tenantA, "acct_1", 1, noon)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).want(201)
+			a, err := b.Account(t.Context(), tenantA, "acct_1")
+			b.ok(err)
+			meanwhile(b)
+			before := b.balance(tenantA, "acct_1")
+			err = b.Compared(t.Context(), *a, payments.Totals{}, time.Time{}, "comparison")
+			if !errors.Is(err, payments.ErrNotCompared) || b.balance(tenantA, "acct_1") != before {
+				t.Errorf("%v, want a refusal that changes nothing", err)
+			}
+		})
+	}
+}
+
+// Two people who compare an account at the same time correct it once; the later one is told that the account has been compared.
+func TestTwoComparisonsCorrectOnce(t *testing.T) {
+	b := newBooks(t)
+	b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", "acct_2", 500)).want(201)
+	a, err := b.Account(t.Context(), tenantA, "acct_1")
+	b.ok(err)
+	b.ok(b.Compared(t.Context(), *a, payments.Totals{}, time.Time{}, "first"))
+	if err := b.Compared(t.Context(), *a, payments.Totals{}, time.Time{}, "second"); err == nil || errors.Is(err, payments.ErrNotCompared) {
+		t.Errorf("%v, want to be told that it is not known what became of it", err)
+	}
+	b.ok(b.Compared(t.Context(), *a, payments.Totals{}, time.Time{}, "first")) // its own try, whose reply was lost
+	if got := b.balance(tenantA, "acct_1"); got != seedBalance {
+		t.Errorf("%d, want %d", got, seedBalance)
+	}
+}
+
+// docs/recovery.md "Compare the balances": a transfer that was answered and whose row is gone is found, its row put back, and the
+// balances follow; whatever part of it was there.
+func TestAnsweredTransferWithoutItsRowIsPutBack(t *testing.T) {
+	for name, receiver := range map[string]string{"to an account": "acct_2", "to a collecting account": "acct_c"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			b.collecting(2)
+			b.post(tenantA, "/v1/transfers", "whole", transfer("acct_1", receiver, 7)).want(201)
+			before := b.items()
+			b.post(tenantA, "/v1/transfers", "k", transfer("acct_1", receiver, 500)).want(201)
+			b.post(tenantA, "/v1/transfers", "refused", transfer("acct_2", "acct_1", 10_000)).want(402)
+			after := b.items()
+			var row string
+			for pk := range after {
+				if before[pk] == nil {
+					row = pk
+				}
+			}
+			answered := payments.Answered{Table: b.Table, Records: strings.TrimSuffix(b.Table.Name, "-payments") + "-idempotency", Store: b.store}
+			for _, payer := range []map[string]map[string]types.AttributeValue{before, after} {
+				b.put(row, nil)
+				b.put("account#"+tenantA+"/acct_1", payer["account#"+tenantA+"/acct_1"])
+				if late, err := answered.Transfers(t.Context(), noon.Add(time.Second)); err != nil || len(late) != 0 {
+					t.Errorf("%+v, %v since later than it", late, err)
+				}
+				found, err := answered.Transfers(t.Context(), noon)
+				if err != nil || len(found) != 1 || found[0].Trouble != nil {
+					t.Fatalf("%+v, %v, want one", found, err)
+				}
+				for range 2 {
+					b.ok(b.PutBack(t.Context(), found[0].Transfer))
+				}
+				if now := b.items()[row]; !reflect.DeepEqual(now, after[row]) {
+					t.Errorf("%v, want the row %v", now, after[row])
+				}
+				b.compare()
+				b.agrees()
+				if got := b.balance(tenantA, "acct_1"); got != seedBalance-507 {
+					t.Errorf("the payer has %d", got)
+				}
+				if found, err := answered.Transfers(t.Context(), time.Time{}); err != nil || len(found) != 0 {
+					t.Errorf("%+v, %v, want none any more", found, err)
+				}
+			}
+		})
+	}
+}
+
+// unloaded is a store that can't read one response.
+type unloaded struct {
+	storage.Store
+	asked *int
+}
+
+func (u unloaded) LoadResponse(ctx context.Context, r storage.Record) (storage.Record, error) {
+	if *u.asked++; *u.asked == 1 {
+		return r, errors.New("it can't be decrypted")
+	}
+	return u.Store.LoadResponse(ctx, r)
+}
+
+// What can't be read of one transfer keeps no other one from being found.
+func TestAnsweredTransferThatCannotBeReadIsTrouble(t *testing.T) {
+	b := newBooks(t)
+	b.post(tenantA, "/v1/transfers", "one", transfer("acct_1", "acct_2", 500)).want(201)
+	b.post(tenantA, "/v1/transfers", "two", transfer("acct_1", "acct_2", 500)).want(201)
+	for pk := range b.items() {
+		if strings.HasPrefix(pk, "transfer#") {
+			b.put(pk, nil)
+		}
+	}
+	answered := payments.Answered{Table: b.Table, Records: strings.TrimSuffix(b.Table.Name, "-payments") + "-idempotency", Store: unloaded{b.store, new(int)}}
+	found, err := answered.Transfers(t.Context(), time.Time{})
+	if err != nil || len(found) != 2 || (found[0].Trouble == nil) == (found[1].Trouble == nil) {
+		t.Errorf("%+v, %v, want both, and trouble with one", found, err)
+	}
+}

@@ -1,0 +1,272 @@
+package conform
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/header"
+)
+
+// executed sends the valid request under a new key, and returns the key with its first and its final answer.
+func (s *session) executedOnce() (key string, began, final reply, err error) {
+	key = s.key()
+	s.executes(1)
+	began, final, err = s.settled(s.with(key))
+	return key, began, final, err
+}
+
+func first(s *session) (finding, error) {
+	_, began, final, err := s.executedOnce()
+	switch {
+	case err != nil:
+		return finding{}, err
+	case !final.success():
+		return differs("%v, want a success: is the body valid, and are the credentials?", final), nil
+	case began.status == http.StatusAccepted && began.header.Get("Location") == "" && !s.Foreign:
+		return differs("202 without Location: %v", began), nil
+	case began.says() == "" && s.Foreign:
+		return notTold("there is no %s", header.NameStatus), nil
+	case began.says() != "executed" || began.replayed():
+		return differs("%s %q, want executed", header.NameStatus, began.says()), nil
+	}
+	return holds(), nil
+}
+
+func replay(s *session) (finding, error) {
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	for range 3 {
+		again, err := s.send(s.with(key))
+		if err != nil {
+			return finding{}, err
+		}
+		if found := s.replays(again, was); found.verdict != Holds {
+			return found, nil
+		}
+	}
+	return holds(), nil
+}
+
+// replays holds an answer against the one that it must replay.
+func (s *session) replays(again, was reply) finding {
+	switch difference := again.differsFrom(was); {
+	case difference != "":
+		return differs("%s", difference)
+	case again.header.Get("Set-Cookie") != "":
+		return differs("a replay sets a cookie")
+	case s.Foreign && !again.replayed():
+		return holds() // the same bytes
+	case !again.replayed() || again.says() != "replayed" && !s.Foreign:
+		return differs("%s %q and %s %q, want true and replayed", header.NameReplayed, again.header.Get(header.NameReplayed), header.NameStatus, again.says())
+	}
+	return holds()
+}
+
+func expires(s *session) (finding, error) {
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	again, err := s.send(s.with(key))
+	if err != nil {
+		return finding{}, err
+	}
+	said, repeated := was.header.Get(header.NameExpires), again.header.Get(header.NameExpires)
+	if said == "" && repeated == "" && (s.Foreign || s.Policy.ResourceBacked) {
+		return notTold("there is no %s", header.NameExpires), nil
+	}
+	until, err := time.Parse(time.RFC3339Nano, said)
+	switch {
+	case err != nil:
+		return differs("%s %q", header.NameExpires, said), nil
+	case repeated != said:
+		return differs("%s is %q first, and %q later", header.NameExpires, said, repeated), nil
+	case until.Before(s.Now()):
+		return differs("%s %q is over", header.NameExpires, said), nil
+	}
+	return holds(), nil
+}
+
+func respelled(s *session) (finding, error) {
+	var object map[string]any
+	if json.Unmarshal(s.Body, &object) != nil {
+		return skipped("the body is no JSON object"), nil
+	}
+	spelling, err := json.MarshalIndent(object, "  ", "\t") // in the order of the names
+	if err != nil {
+		return finding{}, err
+	}
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	r := s.with(key)
+	r.body = spelling
+	again, err := s.send(r)
+	if err != nil {
+		return finding{}, err
+	}
+	if found := s.replays(again, was); found.verdict == Holds || !s.Foreign {
+		return found, nil
+	}
+	return notTold("the bytes count: %v", again), nil
+}
+
+func bareKey(s *session) (finding, error) {
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	switch s.Policy.Syntax {
+	case idem.SyntaxStrict:
+		got, err := s.send(request{keys: []string{key}})
+		return s.refusal(got, http.StatusBadRequest, header.CodeKeyInvalid), err
+	case idem.SyntaxOpaque:
+		s.executes(1)
+		_, other, err := s.settled(request{keys: []string{`"` + key + `"`}})
+		return s.distinct(was, other), err
+	case idem.SyntaxStructured:
+	}
+	again, err := s.send(request{keys: []string{key}})
+	return s.replays(again, was), err
+}
+
+func otherPayload(s *session) (finding, error) {
+	if s.Other == nil {
+		return skipped("there is no other body"), nil
+	}
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	got, err := s.send(s.other(key))
+	if err != nil {
+		return finding{}, err
+	}
+	again, err := s.send(s.with(key))
+	if err != nil {
+		return finding{}, err
+	}
+	return all(s.mismatch(got, was), s.replays(again, was)), nil
+}
+
+// mismatch holds an answer to another request under a key against the policy.
+func (s *session) mismatch(got, was reply) finding {
+	said := holds()
+	if !s.Foreign && s.Policy.Mismatch != idem.MismatchReplay && got.says() != "mismatch" {
+		said = differs("%s %q, want mismatch", header.NameStatus, got.says())
+	}
+	switch s.Policy.Mismatch {
+	case idem.Mismatch400:
+		return all(s.refusal(got, http.StatusBadRequest, header.CodeError), said)
+	case idem.MismatchReplay:
+		return s.replays(got, was)
+	case idem.Mismatch422:
+	}
+	return all(s.refusal(got, http.StatusUnprocessableEntity, header.CodeKeyReused), said)
+}
+
+func otherQuery(s *session) (finding, error) {
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	r := s.with(key)
+	r.query = "conform=" + s.run
+	got, err := s.send(r)
+	if err != nil {
+		return finding{}, err
+	}
+	if s.Policy.Mismatch != idem.MismatchReplay && s.replays(got, was).verdict == Holds {
+		return notTold("it replays: the route may leave the query out"), nil
+	}
+	return s.mismatch(got, was), nil
+}
+
+// inFlight sends duplicates at the same moment.
+func inFlight(s *session) (finding, error) {
+	key := s.key()
+	s.executes(1)
+	begans, finals, failed := make([]reply, s.Duplicates), make([]reply, s.Duplicates), make([]error, s.Duplicates)
+	var clients sync.WaitGroup
+	start := make(chan struct{})
+	for i := range s.Duplicates {
+		clients.Go(func() {
+			<-start
+			begans[i], finals[i], failed[i] = s.settled(s.with(key))
+		})
+	}
+	close(start)
+	clients.Wait()
+	executed := 0
+	for i, final := range finals {
+		if failed[i] != nil {
+			return finding{}, failed[i]
+		}
+		if begans[i].says() == "executed" {
+			executed++
+		}
+		if difference := final.differsFrom(finals[0]); difference != "" {
+			return differs("duplicates have different answers: %s", difference), nil
+		}
+		if found := s.whileItRuns(begans[i]); found.verdict != Holds {
+			return found, nil
+		}
+	}
+	if executed > 1 || executed == 0 && !s.Foreign && !has(begans, http.StatusServiceUnavailable) {
+		return differs("%d of %d say that they executed, want one", executed, s.Duplicates), nil
+	}
+	if !finals[0].success() {
+		return differs("%v, want a success", finals[0]), nil
+	}
+	return holds(), nil
+}
+
+// whileItRuns holds an answer to a duplicate against the policy. One that came late is a replay; one that found the store too busy is a
+// 503.
+func (s *session) whileItRuns(got reply) finding {
+	if got.status != http.StatusConflict {
+		return holds()
+	}
+	switch s.Policy.InFlight {
+	case idem.InFlightInUse:
+		return s.refusal(got, http.StatusConflict, header.CodeInUse)
+	case idem.InFlightAccepted:
+		return differs("%v, want 202", got)
+	case idem.InFlightWait, idem.InFlightConflict:
+	}
+	return s.refusal(got, http.StatusConflict, header.CodeInProgress)
+}
+
+func has(replies []reply, status int) bool {
+	for _, r := range replies {
+		if r.status == status {
+			return true
+		}
+	}
+	return false
+}
+
+func otherTenant(s *session) (finding, error) {
+	if s.OtherCaller == nil {
+		return skipped("there are no credentials of another tenant"), nil
+	}
+	key, _, was, err := s.executedOnce()
+	if err != nil {
+		return finding{}, err
+	}
+	s.executes(1)
+	r := s.with(key)
+	r.caller = s.OtherCaller
+	_, theirs, err := s.settled(r)
+	if err != nil {
+		return finding{}, err
+	}
+	again, err := s.send(s.with(key))
+	return all(s.distinct(was, theirs), s.replays(again, was)), err
+}

@@ -1,0 +1,55 @@
+package storetest_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest"
+)
+
+// t is the argument of a test, which an Example has not. So the Example is compiled only.
+var t *testing.T
+
+// count reads a row that is a counter; an absent one is 0.
+func count(row []byte) (int, error) {
+	if row == nil {
+		return 0, nil
+	}
+	return strconv.Atoi(string(row))
+}
+
+// add counts up a row.
+func add(row []byte) []byte {
+	n, err := count(row)
+	if err != nil {
+		return row
+	}
+	return strconv.AppendInt(nil, int64(n+1), 10)
+}
+
+// The test of a store gives every sub-test a store of its own, and writes of that store on rows that are counters.
+func Example() {
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		store, err := memstore.New(memstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return storetest.Harness{
+			Store: store,
+			InsertRow: func(key string, failure storage.Failure) storage.Write {
+				absent := func(row []byte) bool { return row == nil }
+				return memstore.Write{Key: key, Condition: absent, Apply: add, Failure: failure}
+			},
+			AddRow:   func(key string) storage.Write { return memstore.Write{Key: key, Apply: add} },
+			CountRow: func(_ context.Context, key string) (int, error) { return count(store.Row(key)) },
+			Remove: func(_ context.Context, now time.Time) error {
+				store.Expire(now)
+				return nil
+			},
+		}
+	})
+}

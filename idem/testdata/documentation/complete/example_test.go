@@ -1,0 +1,8 @@
+package complete_test
+
+import "fmt"
+
+func Example() {
+	fmt.Println("shown")
+	// Output: shown
+}
