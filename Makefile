@@ -8,6 +8,8 @@ EMULATOR ?= ministack
 ARCH     ?= arm64
 IDEMCTL  := $(if $(STAGE),$(STACK) idemctl --stage $(STAGE) --,go run ./functions/cmd/idemctl --env-file .local/run.env)
 export EMULATOR
+# Go's workspace is the checkout's own: who starts it from a module of another folder may have switched workspaces off.
+unexport GOWORK
 
 .DEFAULT_GOAL := help
 .PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
@@ -116,7 +118,7 @@ bench: ## costs by path of a request, start times of the functions
 capacity: ## what a rate of payments needs on AWS: shards, concurrency, quotas, dollars: RATE=10000 (default 1000) [ARGS="--outbox sqs --output json"]
 	@go run ./bench/capacity --rate="$(or $(RATE),1000)" $(ARGS)
 
-dynamodb: stack ## start an emulator of DynamoDB with the tables of an application, until Ctrl-C: [PREFIX=shop TABLES=shop-orders]; variables in .local/dynamodb.env
+dynamodb: stack ## start an emulator of DynamoDB with the tables of an application, until Ctrl-C: [PREFIX=shop TABLES=shop-orders,shop-accounts]; variables in .local/dynamodb.env
 	@$(STACK) dynamodb --prefix "$(or $(PREFIX),shop)" $(if $(TABLES),--table "$(TABLES)")
 
 docs: stack ## build the documentation site into .local/site and check it

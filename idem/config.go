@@ -55,7 +55,8 @@ type Config struct {
 	// send no time get that 503 for every new key. The row that a [storage.Loss] keeps has the same effect on every
 	// instance, within a minute and without a deployment. The later of the two counts. Default: none.
 	RefuseBefore time.Time
-	// SweepGrace is how long the sweep leaves a new message to its stream record. Default 15 s.
+	// SweepGrace is how much later than its creation a new message's place in the sweep's queue is; outbox.Config.SweepGrace says
+	// when the sweep offers it. Default 15 s.
 	SweepGrace time.Duration
 	// ContentionTries bounds how often a write is tried that fails because of another transaction or a throttle. Default
 	// 6.

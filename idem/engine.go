@@ -156,6 +156,7 @@ var ErrNoTime = errors.New("idem: no time left before the deadline")
 // Errors: those of package canonical for a body that has no fingerprint; [*UnavailableError] (503); [ErrNoTime] inside
 // one; [*QuotaError]; [*ExpiredError] and [*KeyTimeError], which have no live record; [*HandlerError];
 // [storage.ErrErased] for a response that nobody can decrypt any more; [ErrResponseTooLarge], with nothing committed.
+// [ProblemOf] says what a client is answered.
 func (o *Registered) Do(ctx context.Context, req Request, handler Handler) (*Result, error) {
 	x, err := o.begin(req)
 	if err != nil {

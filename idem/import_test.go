@@ -67,6 +67,7 @@ var mayImport = map[string][]string{
 	"idem/outbox/call":              {"idem", "idem/outbox", "idem/telemetry/trace"},
 	"idem/outbox/sqsqueue":          {"idem", "idem/outbox"},
 	"idem/outbox/memqueue":          {"idem", "idem/outbox"},
+	"idem/container":                {"idem", "idem/outbox"},
 	"idem/operator":                 {"idem", "idem/outbox", "idem/storage"},
 	"idem/operator/auditlog":        {"idem", "idem/dynamo/schema", "idem/operator"},
 	"idem/operator/memlog":          {"idem/operator"},

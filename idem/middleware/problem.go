@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -13,7 +14,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
-	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // The stable codes of problems that are not idempotency's own.
@@ -52,55 +52,30 @@ func (c *call) failed(ctx context.Context, err error) answer {
 		return answer{response: invalidBody(malformed), status: c.unprotected}
 	case errors.Is(err, canonical.ErrTooLarge):
 		return answer{response: tooLarge().response, status: c.unprotected}
-	case errors.Is(err, idem.ErrResponseTooLarge):
-		c.log().ErrorContext(ctx, "response too large", "error", err)
-		return answer{status: c.unprotected, response: idem.NewProblem(http.StatusInternalServerError, header.CodeResponseTooLarge,
-			"Response too large", "The response is too large to be stored; nothing was committed.").Response()}
 	}
 	op := c.endpoint.operation.Operation()
 	response, retryAfter := c.endpoint.m.failed(ctx, err, "operation", op.Name, "key_hash", c.endpoint.operation.RecordKey(c.asked))
 	return answer{response: response, retryAfter: retryAfter, status: c.unprotected}
 }
 
-// failed answers the error of a handler or of the store, and logs it with the attributes.
+// failed answers the error of a handler or of the store, and logs it with the attributes. A handler may pass on an error of the
+// store's or the quota's, or a rejection: what it wraps is answered.
 func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (idem.Response, time.Duration) {
-	var rejected *idem.RejectedError
-	var unavailable *idem.UnavailableError
-	var handler *idem.HandlerError
-	var over *idem.QuotaError
-	var expiry *idem.ExpiredError
-	var untimed *idem.KeyTimeError
-	var refusedBefore *idem.RefusedBeforeError
 	log := m.cfg.Logger.With(append(attributes, "error", err)...)
+	cause := err
+	var handler *idem.HandlerError
+	if errors.As(err, &handler) {
+		cause = handler.Cause
+	}
+	problem, retryAfter, ok := idem.ProblemOf(cause)
+	if over := (*idem.QuotaError)(nil); errors.As(cause, &over) {
+		log = log.With("limit", over.Limit)
+	}
 	switch {
-	case errors.As(err, &rejected):
-		return rejected.Problem.Response(), 0
-	case errors.Is(err, idem.ErrNoTime):
-		log.ErrorContext(ctx, "no time left before the deadline")
-		return idem.NewProblem(http.StatusServiceUnavailable, header.CodeNoTime, "Service Unavailable",
-			"There was no time left to execute the request. Nothing was executed; send it again after Retry-After.").Response(), retryAfter(err)
-	case errors.As(err, &refusedBefore):
-		log.WarnContext(ctx, "key not proven to be younger than a loss of records")
-		return idem.NewProblem(http.StatusServiceUnavailable, header.CodeRefusedBefore, "Service Unavailable",
-				"The key may have been used before records were lost. Nothing was executed; a request that is new says so with Idempotency-First-Sent.").Response(),
-			retryAfter(err)
-	case errors.As(err, &unavailable):
-		log.ErrorContext(ctx, "store unavailable")
-		return idem.NewProblem(http.StatusServiceUnavailable, header.CodeStoreUnavailable, "Service Unavailable",
-			"Nothing was acknowledged. Send the request again after Retry-After, with the same Idempotency-Key where it has one.").Response(), unavailable.RetryAfter
-	case errors.As(err, &over):
-		log.WarnContext(ctx, "quota used up", "limit", over.Limit)
-		return idem.NewProblem(http.StatusTooManyRequests, header.CodeQuotaExceeded, "Quota exceeded",
-			"The limit of "+over.Limit+" is used up. Nothing was executed; send the request again after Retry-After.").Response(), over.RetryAfter
-	case errors.As(err, &expiry):
-		return expired(expiry), 0
-	case errors.As(err, &untimed):
-		return untimely(untimed), 0
-	case errors.Is(err, storage.ErrErased):
-		log.WarnContext(ctx, "stored response erased")
-		return idem.NewProblem(http.StatusGone, header.CodeResponseErased, "Response erased",
-			"What is stored for this tenant was encrypted under a key that was erased. Nothing is executed, and no earlier answer can be given.").Response(), 0
-	case errors.As(err, &handler) && len(handler.Stack) > 0:
+	case ok:
+		logProblem(ctx, log, problem.Code)
+		return problem.Response(), retryAfter
+	case handler != nil && len(handler.Stack) > 0:
 		log.ErrorContext(ctx, "handler panicked", "stack", string(handler.Stack))
 	default:
 		log.ErrorContext(ctx, "request failed")
@@ -108,13 +83,22 @@ func (m *Middleware) failed(ctx context.Context, err error, attributes ...any) (
 	return internalError().response, 0
 }
 
-// retryAfter is when a request that the engine could not execute may be sent again; 0 where it does not say.
-func retryAfter(err error) time.Duration {
-	var unavailable *idem.UnavailableError
-	if errors.As(err, &unavailable) {
-		return unavailable.RetryAfter
+// logProblem says what an operator should know of.
+func logProblem(ctx context.Context, log *slog.Logger, code string) {
+	switch code {
+	case header.CodeNoTime:
+		log.ErrorContext(ctx, "no time left before the deadline")
+	case header.CodeStoreUnavailable:
+		log.ErrorContext(ctx, "store unavailable")
+	case header.CodeResponseTooLarge:
+		log.ErrorContext(ctx, "response too large")
+	case header.CodeRefusedBefore:
+		log.WarnContext(ctx, "key not proven to be younger than a loss of records")
+	case header.CodeQuotaExceeded:
+		log.WarnContext(ctx, "quota used up")
+	case header.CodeResponseErased:
+		log.WarnContext(ctx, "stored response erased")
 	}
-	return 0
 }
 
 // guard answers 500 where a request panics outside of its handler, whose panics the engine takes care of.

@@ -77,13 +77,14 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // messages that wake-ups name, sweeps, and reconciles. Any number of processes may run beside each other.
 //
 // A new message gets no wake-up from the process that commits it. The relay of the table's stream asks for one, an
-// [idem.InlineDelivery] delivers it within its request, or the sweep offers it Config.SweepGrace later at the earliest.
+// [idem.InlineDelivery] delivers it within its request, or the sweep offers it: by default 10 s later at the earliest, which is
+// the shorter of Config.SweepGrace and Config.ClaimLease.
 //
 // Once ctx has ended no wake-up is received and no claim begins. A delivery that has its claim goes on to its end, and so does
 // an inline delivery of the same [Worker] that is under way. Run waits for both, for RunConfig.Drain at most: then it returns
-// [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request. Run returns nil
-// where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in the log, and the next round deals with
-// it.
+// [ErrUndrained]. A server that delivers inline calls [Inline.Wait] besides, once it has served its last request; package
+// container does that. Run returns nil where everything has ended, and an [*idem.ConfigError] at once. All other trouble is in
+// the log, and the next round deals with it.
 func (r *Runner) Run(ctx context.Context, cfg RunConfig) error {
 	cfg, err := cfg.withDefaults(r.cfg, r.doubts.lookTime)
 	if err != nil {

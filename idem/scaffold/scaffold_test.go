@@ -235,3 +235,21 @@ func TestMakefileSaysWhatItLacks(t *testing.T) {
 		t.Errorf("something was built: %v", err)
 	}
 }
+
+// A shell that has read the variables of `make up`, as the pages have it, finds the emulator too: one of them is EMULATOR, the
+// emulator's name.
+func TestMakefileFindsTheEmulatorInAShellThatHasItsVariables(t *testing.T) {
+	folder, checkout := t.TempDir(), t.TempDir()
+	if _, err := (scaffold.Service{Module: "orders", Release: "v1.2.3"}).Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(checkout, ".local"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(checkout, ".local", "run.env"), "EMULATOR=ministack\nAWS_ENDPOINT_URL=http://emulator.example\n")
+	command := exec.CommandContext(t.Context(), "make", "-C", folder, "down", "IDEM="+checkout, "CDK=printenv AWS_ENDPOINT_URL_S3 #")
+	command.Env = append(os.Environ(), "EMULATOR=ministack")
+	if said, err := command.CombinedOutput(); err != nil || !strings.Contains(string(said), "http://emulator.example\n") {
+		t.Errorf("make down: %v\n%s", err, said)
+	}
+}

@@ -34,7 +34,7 @@ malformed ends the start with an error that names it.
 // configured are the types that an application fills in, by the folder of their package.
 var configured = []struct{ folder, name string }{
 	{"idem", "Config"}, {"idem", "Operation"}, {"idem/middleware", "Config"}, {"idem/dynamo", "Config"}, {"idem/outbox", "Config"},
-	{"idem/lambdaapp", "Config"}, {"idem/client", "Config"},
+	{"idem/lambdaapp", "Config"}, {"idem/container", "Config"}, {"idem/client", "Config"},
 }
 
 // The page of the configuration has every field and every variable, as the code's own comments explain them.

@@ -45,7 +45,7 @@ func TestProblemCodesAreDocumented(t *testing.T) {
 		}
 		answered[code][status] = true
 	}
-	inspect(t, filepath.Join(root, "idem", "middleware"), func(node ast.Node) bool {
+	visit := func(node ast.Node) bool {
 		call, ok := node.(*ast.CallExpr)
 		if !ok || len(call.Args) < 2 {
 			return true
@@ -58,7 +58,14 @@ func TestProblemCodesAreDocumented(t *testing.T) {
 		if !known {
 			t.Errorf("a problem has http.%s, which this test does not know", named.Sel.Name)
 		}
+		literal, _ := call.Args[1].(*ast.BasicLit)
 		switch code := lastName(call.Args[1]); {
+		case literal != nil:
+			code, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Error(err)
+			}
+			answer(code, status)
 		case codes[code] != "":
 			answer(codes[code], status)
 		case code == "inFlightCode": // a call that returns one of two
@@ -68,7 +75,9 @@ func TestProblemCodesAreDocumented(t *testing.T) {
 			t.Errorf("a problem with http.%s has the code %q, which is no constant", named.Sel.Name, code)
 		}
 		return true
-	})
+	}
+	inspect(t, filepath.Join(root, "idem"), visit) // the engine's errors: idem.ProblemOf
+	inspect(t, filepath.Join(root, "idem", "middleware"), visit)
 	documented := map[string][]int{}
 	text := readPageText(t, root, "http.md")
 	for _, row := range tableBelow(t, text, "## Problem codes") {

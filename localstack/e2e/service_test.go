@@ -123,7 +123,7 @@ func makeIn(t *testing.T, folder string, variables ...string) func(ctx context.C
 	t.Helper()
 	cdk, err := filepath.Abs("../../infra/node_modules/.bin/cdk")
 	must(t, err)
-	variables = append(variables, "CDK="+cdk, "EMULATOR="+os.Getenv("IDEM_E2E_ENV"))
+	variables = append(variables, "CDK="+cdk, "RUN_ENV="+os.Getenv("IDEM_E2E_ENV"))
 	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
 	must(t, err)
 	return func(ctx context.Context, target string) string {

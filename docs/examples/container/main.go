@@ -9,9 +9,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/container"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -32,9 +31,9 @@ import (
 
 // settings are the command line's.
 type settings struct {
-	listen, provider       string
-	claimLease, call       time.Duration
-	sweepPeriod, drainTime time.Duration
+	listen, provider     string
+	claimLease, call     time.Duration
+	sweepPeriod, stopMax time.Duration
 }
 
 func main() {
@@ -44,7 +43,7 @@ func main() {
 	flag.DurationVar(&s.claimLease, "claim-lease", 10*time.Second, "how long a claim is the right to call; a dead process's message waits so long")
 	flag.DurationVar(&s.call, "call-timeout", 5*time.Second, "how long one call of the provider may take")
 	flag.DurationVar(&s.sweepPeriod, "sweep", time.Minute, "how often messages that nobody works on are looked for")
-	flag.DurationVar(&s.drainTime, "drain", 25*time.Second, "how long to wait after SIGTERM for what is under way: less than the platform waits before SIGKILL")
+	flag.DurationVar(&s.stopMax, "stop-max", 25*time.Second, "how long requests may go on after SIGTERM; the worker has 20 s after them, and the platform must wait for both before SIGKILL")
 	flag.Parse()
 	// The platform's log takes one JSON document a line.
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
@@ -66,34 +65,13 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: p.handler, ReadHeaderTimeout: 10 * time.Second}
-	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWorking()
-	worked, served := make(chan error, 1), make(chan error, 1)
-	go func() { worked <- p.runner.Run(working, outbox.RunConfig{Queue: p.queue, Period: s.sweepPeriod}) }()
-	go func() { served <- server.Serve(listener) }()
 	slog.Info("listening", "address", listener.Addr().String())
-	select {
-	case <-ctx.Done():
-	case err := <-served:
-		return err
-	case err := <-worked: // before ctx ends, for a wrong configuration only
-		return fmt.Errorf("worker: %w", err)
-	}
-	slog.Info("stopping")
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drainTime)
-	defer cancel()
-	// Requests first, because they make work. A message whose delivery does not end in time keeps its row: another process
-	// continues from it.
-	err = server.Shutdown(draining)
-	stopWorking()
-	select {
-	case ended := <-worked:
-		err = errors.Join(err, ended)
-	case <-draining.Done():
-		err = errors.Join(err, outbox.ErrUndrained)
-	}
-	return errors.Join(err, p.inline.Wait(draining))
+	return container.Run(ctx, container.Config{
+		Server: &http.Server{Handler: p.handler, ReadHeaderTimeout: 10 * time.Second}, Listener: listener,
+		Runner: p.runner, Run: outbox.RunConfig{Queue: p.queue, Period: s.sweepPeriod},
+		Inline: p.inline, StopMax: s.stopMax,
+		Stopping: func() { slog.Info("stopping") },
+	})
 }
 
 // process is what API and worker share.

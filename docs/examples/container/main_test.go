@@ -115,8 +115,8 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, dynamo: url, provider: provider.Control{URL: server.URL}}
 }
 
-// container is one process of the program.
-type container struct {
+// instance is one process of the program.
+type instance struct {
 	*testing.T
 	command *exec.Cmd
 	url     string
@@ -131,9 +131,9 @@ func (w *world) command(settings ...string) *exec.Cmd {
 }
 
 // start returns a process that listens.
-func (w *world) start() *container {
+func (w *world) start() *instance {
 	w.Helper()
-	p := &container{T: w.T, command: w.command(), ended: make(chan error, 1)}
+	p := &instance{T: w.T, command: w.command(), ended: make(chan error, 1)}
 	log, err := p.command.StderrPipe()
 	if err != nil {
 		w.Fatal(err)
@@ -178,14 +178,14 @@ func (w *world) refused(setting string) (string, int) {
 	return log.String(), exit.ExitCode()
 }
 
-func (p *container) kill(signal syscall.Signal) {
+func (p *instance) kill(signal syscall.Signal) {
 	p.Helper()
 	if err := p.command.Process.Signal(signal); err != nil {
 		p.Fatal(err)
 	}
 }
 
-func (p *container) ends(code int) {
+func (p *instance) ends(code int) {
 	p.Helper()
 	err := <-p.ended
 	p.ended <- err
@@ -246,12 +246,12 @@ type answer struct {
 	err                         error
 }
 
-func (w *world) pay(p *container, key string) chan answer {
+func (w *world) pay(p *instance, key string) chan answer {
 	body := `{"amount":500,"currency":"EUR","source":"card_1"}`
 	return w.ask(p, http.MethodPost, "/payments", key, body)
 }
 
-func (w *world) ask(p *container, method, path, key, body string) chan answer {
+func (w *world) ask(p *instance, method, path, key, body string) chan answer {
 	w.Helper()
 	request, err := http.NewRequestWithContext(w.Context(), method, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -277,7 +277,7 @@ func (w *world) ask(p *container, method, path, key, body string) chan answer {
 }
 
 // completed asks for the operation until it is completed, and sends nothing again.
-func (w *world) completed(p *container, location string) {
+func (w *world) completed(p *instance, location string) {
 	w.Helper()
 	began := time.Now()
 	w.until("the payment was completed", func() bool {

@@ -16,7 +16,6 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/header"
-	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // Domain is that of the ErrorInfo in each status of this package. Its reason is the code that the HTTP contract has.
@@ -52,10 +51,6 @@ func outcome(result *idem.Result) *status.Status {
 // refusal is the status of an error. What is not the caller's to know stays in the log.
 func refusal(err error) *status.Status {
 	var invalid *header.InvalidError
-	var unavailable *idem.UnavailableError
-	var quota *idem.QuotaError
-	var expired *idem.ExpiredError
-	var before *idem.RefusedBeforeError
 	var handler *idem.HandlerError
 	switch {
 	case errors.Is(err, header.ErrMissing), errors.Is(err, header.ErrEmpty):
@@ -67,27 +62,37 @@ func refusal(err error) *status.Status {
 		return status.New(codes.DeadlineExceeded, "the call ran out of time")
 	case errors.As(err, &handler):
 		return status.New(codes.Internal, "the call failed")
-	case errors.Is(err, idem.ErrNoTime):
-		return problem(codes.DeadlineExceeded, header.CodeNoTime, "the deadline leaves no time; nothing was executed", time.Second)
-	case errors.As(err, &before):
-		return problem(codes.Unavailable, header.CodeRefusedBefore, "the key may have been used before records were lost; nothing was executed", time.Minute)
-	case errors.As(err, &unavailable):
-		return problem(codes.Unavailable, header.CodeStoreUnavailable, "nothing was acknowledged; send the call again with the same key", unavailable.RetryAfter)
-	case errors.As(err, &quota):
-		return problem(codes.ResourceExhausted, header.CodeQuotaExceeded, "the limit of "+quota.Limit+" is used up", quota.RetryAfter)
-	case errors.As(err, &expired):
-		return problem(codes.FailedPrecondition, header.CodeKeyExpired, "the key has expired", 0)
-	case errors.Is(err, storage.ErrErased):
-		return problem(codes.FailedPrecondition, header.CodeResponseErased, "the stored reply was erased", 0)
-	case errors.Is(err, idem.ErrResponseTooLarge):
-		return problem(codes.Internal, header.CodeResponseTooLarge, "the reply is too large to be stored; nothing was committed", 0)
 	case errors.Is(err, canonical.ErrTooLarge):
 		return status.New(codes.ResourceExhausted, "the request is too large")
+	}
+	if p, retryAfter, ok := idem.ProblemOf(err); ok {
+		return problem(codeOf(p), p.Code, message(p, retryAfter), retryAfter)
 	}
 	if s, ok := status.FromError(err); ok {
 		return s
 	}
 	return status.New(codes.Internal, "the call failed")
+}
+
+// message is the problem's detail, but where that says by which headers of HTTP to come again.
+func message(p idem.Problem, retryAfter time.Duration) string {
+	if retryAfter > 0 {
+		return p.Title + ": nothing was acknowledged; send the call again with the same key"
+	}
+	return p.Detail
+}
+
+// codeOf translates the problem of a call that nothing was executed for.
+func codeOf(p idem.Problem) codes.Code {
+	switch {
+	case p.Code == header.CodeNoTime:
+		return codes.DeadlineExceeded
+	case p.Status == http.StatusServiceUnavailable:
+		return codes.Unavailable
+	case p.Status == http.StatusTooManyRequests:
+		return codes.ResourceExhausted
+	}
+	return problemCode(p.Status)
 }
 
 // refused is the status of an answer that is no message of Protocol Buffers. A problem's code becomes the reason.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/function"
@@ -38,8 +36,7 @@ func newCharges(engine *idem.Engine) (*function.Function, error) {
 
 // SQS is the function of an SQS queue, for lambda.Start.
 func SQS(charges *function.Function) awslambda.Handler {
-	body := func(m events.SQSMessage) ([]byte, error) { return []byte(m.Body), nil }
-	return awslambda.SQS(function.Each(charges, body, charge), awslambda.Config{})
+	return awslambda.SQS(function.Each(charges, awslambda.Body, charge), awslambda.Config{})
 }
 
 // Record is a record of a partition, as a client of Kafka hands it out.

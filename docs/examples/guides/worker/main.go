@@ -5,19 +5,18 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/protection"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/container"
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/outbox"
@@ -28,10 +27,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	c := protection.Must(newContainer(mail))
+	p := protection.Must(newProcess(mail))
 	listener := protection.Must(net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080")))
 	log.Printf("listening on %s", listener.Addr())
-	if err := c.run(ctx, listener); err != nil {
+	if err := p.run(ctx, listener); err != nil {
 		log.Fatal(err)
 	}
 	log.Print("everything has ended")
@@ -45,8 +44,8 @@ func mail(ctx context.Context, m storage.Message) outbox.Outcome {
 	return outbox.Delivered{Reference: string(m.ID)}
 }
 
-// container is what the process runs.
-type container struct {
+// process is what runs in the container.
+type process struct {
 	server   *http.Server
 	runner   *outbox.Runner
 	queue    *memqueue.Queue
@@ -54,7 +53,7 @@ type container struct {
 	stopping atomic.Bool
 }
 
-func newContainer(call func(context.Context, storage.Message) outbox.Outcome) (*container, error) {
+func newProcess(call func(context.Context, storage.Message) outbox.Outcome) (*process, error) {
 	store, err := memstore.New(memstore.Config{}) // in production dynamo.New
 	if err != nil {
 		return nil, err
@@ -78,24 +77,24 @@ func newContainer(call func(context.Context, storage.Message) outbox.Outcome) (*
 	if err != nil {
 		return nil, err
 	}
-	c := &container{queue: queue}
-	if c.inline, err = outbox.NewInline(worker); err != nil {
+	p := &process{queue: queue}
+	if p.inline, err = outbox.NewInline(worker); err != nil {
 		return nil, err
 	}
-	if c.runner, err = outbox.NewRunner(worker, engine, nil); err != nil {
+	if p.runner, err = outbox.NewRunner(worker, engine, nil); err != nil {
 		return nil, err
 	}
-	handler, err := c.routes(engine, store)
-	c.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	return c, err
+	handler, err := p.routes(engine, store)
+	p.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	return p, err
 }
 
-func (c *container) routes(engine *idem.Engine, store *memstore.Store) (http.Handler, error) {
+func (p *process) routes(engine *idem.Engine, store *memstore.Store) (http.Handler, error) {
 	mw, err := middleware.New(engine, middleware.Config{Identify: protection.Identify})
 	if err != nil {
 		return nil, err
 	}
-	operation := idem.Operation{Name: "mails.create", Kind: idem.KindDeferred, Policy: idem.IETF(), Inline: c.inline}
+	operation := idem.Operation{Name: "mails.create", Kind: idem.KindDeferred, Policy: idem.IETF(), Inline: p.inline}
 	create, err := mw.Handle(operation, middleware.Route{}, func(_ context.Context, tx *idem.Tx, r *middleware.Request) (idem.Response, error) {
 		tx.Send("mails.send", r.Body)
 		return idem.JSON(http.StatusAccepted, map[string]string{"mail": string(tx.OperationID())})
@@ -107,40 +106,24 @@ func (c *container) routes(engine *idem.Engine, store *memstore.Store) (http.Han
 	mux.Handle("POST /mails", create)
 	mux.Handle("GET /v1/operations/{id}", mw.Status(store))
 	mux.HandleFunc("GET /live", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /ready", c.ready)
+	mux.HandleFunc("GET /ready", p.ready)
 	return mux, nil
 }
 
 // ready takes the container out of the load balancer as soon as it stops. It asks no store: a store that is down for all of them
 // is no reason to restart any.
-func (c *container) ready(w http.ResponseWriter, _ *http.Request) {
-	if c.stopping.Load() {
+func (p *process) ready(w http.ResponseWriter, _ *http.Request) {
+	if p.stopping.Load() {
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
 	}
 }
 
-// stopMax is for requests and what they deliver. The worker has RunConfig.Drain, 20 s, after it: give the container 75 s.
-const stopMax = 50 * time.Second
-
 // run serves until ctx ends, and then ends what has begun: requests first, then what they deliver, then the worker.
-func (c *container) run(ctx context.Context, listener net.Listener) error {
-	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWorking()
-	var worker sync.WaitGroup
-	var workerErr error
-	worker.Go(func() { workerErr = c.runner.Run(working, outbox.RunConfig{Queue: c.queue}) })
-	served := make(chan error, 1)
-	go func() { served <- c.server.Serve(listener) }()
-	var failed error
-	select {
-	case <-ctx.Done():
-	case failed = <-served: // a worker without an API goes on to its end, too
-	}
-	c.stopping.Store(true)
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopMax)
-	defer cancel()
-	failed = errors.Join(failed, c.server.Shutdown(ending), c.inline.Wait(ending))
-	stopWorking()
-	worker.Wait()
-	return errors.Join(failed, workerErr)
+func (p *process) run(ctx context.Context, listener net.Listener) error {
+	return container.Run(ctx, container.Config{
+		Server: p.server, Listener: listener,
+		Runner: p.runner, Run: outbox.RunConfig{Queue: p.queue},
+		Inline:   p.inline,
+		Stopping: func() { p.stopping.Store(true) }, // /ready answers 503
+	})
 }

@@ -16,7 +16,7 @@ import (
 // The container is told to stop while it calls the provider. The client gets the final answer, and run returns without an error.
 func TestARequestThatIsUnderWayIsEndedBeforeTheContainer(t *testing.T) {
 	calling, answer := make(chan struct{}), make(chan struct{})
-	c := check.Get(newContainer(func(context.Context, storage.Message) outbox.Outcome {
+	p := check.Get(newProcess(func(context.Context, storage.Message) outbox.Outcome {
 		close(calling)
 		<-answer
 		return outbox.Delivered{Reference: "mail-1"}
@@ -24,7 +24,7 @@ func TestARequestThatIsUnderWayIsEndedBeforeTheContainer(t *testing.T) {
 	listener := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.run(ctx, listener) }()
+	go func() { ended <- p.run(ctx, listener) }()
 
 	status := make(chan int, 1)
 	go func() {
@@ -46,13 +46,13 @@ func TestARequestThatIsUnderWayIsEndedBeforeTheContainer(t *testing.T) {
 		status <- response.StatusCode
 	}()
 	<-calling
-	check.Send(t, c.server.Handler, "GET", "/ready", "", "").Want(t, 200, "")
+	check.Send(t, p.server.Handler, "GET", "/ready", "", "").Want(t, 200, "")
 	stop()
-	for !c.stopping.Load() {
+	for !p.stopping.Load() {
 		time.Sleep(time.Millisecond)
 	}
-	check.Send(t, c.server.Handler, "GET", "/ready", "", "").Want(t, 503, "")
-	check.Send(t, c.server.Handler, "GET", "/live", "", "").Want(t, 200, "")
+	check.Send(t, p.server.Handler, "GET", "/ready", "", "").Want(t, 503, "")
+	check.Send(t, p.server.Handler, "GET", "/live", "", "").Want(t, 200, "")
 	select {
 	case err := <-ended:
 		t.Fatalf("run returned %v while a call was under way", err)
