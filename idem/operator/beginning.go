@@ -29,13 +29,16 @@ type Beginnings struct {
 // AmbiguousError: several ids begin with what was given. Nothing was done.
 type AmbiguousError struct {
 	// What they are ids of, in the plural: "operations".
-	What   string
+	What string
+	// Begins is the text that was given.
 	Begins string
-	IDs    []string
+	// IDs are those that begin with it, in order.
+	IDs []string
 	// More says that others may begin so, too.
 	More bool
 }
 
+// Error implements error. It has a line for each id.
 func (e *AmbiguousError) Error() string {
 	lines := []string{fmt.Sprintf("Several %s begin with %s:", e.What, e.Begins)}
 	for _, id := range e.IDs {
