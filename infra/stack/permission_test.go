@@ -116,6 +116,7 @@ var operatorMay = map[string][]string{
 		"dynamodb:BatchGetItem dynamodb:GetItem dynamodb:Scan on Payments.Arn",
 		"dynamodb:Query on Payments.Arn/index/ledger",
 		"dynamodb:Scan on ApiKeys.Arn",
+		"dynamodb:Scan on TablesIdempotency.Arn",
 	},
 	"OperatorChange": append([]string{
 		"dynamodb:PutItem dynamodb:UpdateItem on AuditTable.Arn",
