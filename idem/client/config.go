@@ -28,9 +28,9 @@ type Config struct {
 	Syntax header.Syntax
 	// Journal keeps the keys of named operations across restarts. Default: there are no named operations.
 	Journal Journal
-	// KeyAgeMax is how long after its first use a journalled key is sent again; past it the server's record may be gone,
+	// KeyAgeMax is how long after its first use a key is sent again, by the date; past it the server's record may be gone,
 	// and the key would execute anew. Keep it below the server's retention. The age of a given key counts from when the
-	// journal got it, and may be more. Default 23 h.
+	// journal, or this request, got it, and may be more. Default 23 h.
 	KeyAgeMax time.Duration
 	// SendFirstSent adds Idempotency-First-Sent where the client knows that time: to keys that it made, journalled ones
 	// too, and to no key that was given. A server refuses a time in the future, so the clocks must agree to a second or so.

@@ -55,15 +55,15 @@ func (e *OutcomeUnknownError) Error() string {
 func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrUnknown }
 
 // ExpiredError says that the server no longer has, or may no longer have, what became of the key: it answered 410 or 412,
-// or the operation's status is gone, or the journal's key is older than Config.KeyAgeMax, and was not sent. The operation
+// or the operation's status is gone, or the key is older than Config.KeyAgeMax, and was not sent (again). The operation
 // may have happened: only the resource itself tells. It is [ErrUnknown], but asking again is not safe here: the same key might
 // execute anew.
 type ExpiredError struct {
 	// Key is the operation's key.
 	Key string
-	// Age is how old the journal's key is; 0 where it was the server that said so.
+	// Age is how old the key is at least; 0 where it was the server that said so.
 	Age time.Duration
-	// Problem is the server's; empty where the key was not sent.
+	// Problem is the server's; empty where Age is set.
 	Problem idem.Problem
 }
 

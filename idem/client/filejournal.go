@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // FileJournal is a journal in a directory, one file for each operation. It survives the process and, as far as the disk
@@ -23,8 +24,9 @@ import (
 type FileJournal struct {
 	dir        string
 	entriesMax int
-	// link is os.Link, unless a test does something before.
+	// link is os.Link, and sync syncDirectory, unless a test does something before.
 	link func(from, to string) error
+	sync func(dir string) error
 }
 
 // fileEntry is a file's content.
@@ -45,7 +47,7 @@ func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link}
+	j := &FileJournal{dir: filepath.Clean(dir), entriesMax: most, link: os.Link, sync: syncDirectory}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("client: open the journal: %w", err)
 	}
@@ -53,10 +55,10 @@ func OpenFileJournal(dir string, most int) (*FileJournal, error) {
 }
 
 func (j *FileJournal) open() error {
-	if err := makeDurable(j.dir); err != nil {
+	if err := j.makeDurable(j.dir); err != nil {
 		return err
 	}
-	if err := syncDirectory(j.dir); err != nil {
+	if err := j.sync(j.dir); err != nil {
 		return err
 	}
 	return j.clean()
@@ -103,11 +105,8 @@ func (j *FileJournal) Alone(_ context.Context, operation, key string) (bool, err
 // Done implements [Journal].
 func (j *FileJournal) Done(_ context.Context, operation string) error {
 	err := os.Remove(j.path(operation))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = syncDirectory(j.dir)
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // the one who removed it may not have got to the sync
+		err = j.sync(j.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("client: journal: %w", err)
@@ -137,7 +136,7 @@ func (j *FileJournal) resume(operation string) (Entry, error) {
 		return Entry{}, err
 	}
 	// The one who wrote it may not have got to this: what is used must be durable.
-	return entry, syncDirectory(j.dir)
+	return entry, j.sync(j.dir)
 }
 
 // readEntry reads a file's entry, and whether a second caller has it.
@@ -153,9 +152,15 @@ func readEntry(file *os.File, operation string) (Entry, bool, error) {
 	return Entry{Key: kept.Key, FirstSent: kept.FirstSent, GivenAt: kept.GivenAt}, bytes.HasSuffix(raw, []byte("\n")), nil
 }
 
+// errNotText: JSON would keep another id, or another key, and that one would be sent after a restart.
+var errNotText = errors.New("a file keeps operation ids and keys in UTF-8 only")
+
 // write keeps an entry that is not there yet: written and synced beside, then linked into place. A rename would overwrite
 // the entry of another process; a link fails with fs.ErrExist.
 func (j *FileJournal) write(operation string, entry Entry) error {
+	if !utf8.ValidString(operation) || !utf8.ValidString(entry.Key) {
+		return errNotText
+	}
 	if err := j.room(); err != nil {
 		return err
 	}
@@ -178,7 +183,7 @@ func (j *FileJournal) write(operation string, entry Entry) error {
 	if err := j.link(beside.Name(), j.path(operation)); err != nil {
 		return err
 	}
-	return syncDirectory(j.dir)
+	return j.sync(j.dir)
 }
 
 // room counts the entries. What a crash left beside them does not count.
@@ -228,19 +233,27 @@ func (j *FileJournal) clean() error {
 	return nil
 }
 
-// makeDurable makes a directory and those above it that are missing. Each name is synced in the directory above.
-func makeDurable(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+// makeDurable makes a directory and those above it that are missing. Each name is synced in the directory above, and so is
+// that of the last one that is there: the one who made it may not have got to this.
+func (j *FileJournal) makeDurable(dir string) error {
+	above := filepath.Dir(dir)
+	_, err := os.Stat(dir)
+	if err == nil {
+		if err = j.sync(above); errors.Is(err, fs.ErrPermission) {
+			return nil // somebody else made it
+		}
 		return err
 	}
-	above := filepath.Dir(dir)
-	if err := makeDurable(above); err != nil {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := j.makeDurable(above); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDirectory(above)
+	return j.sync(above)
 }
 
 // syncDirectory makes the directory's names durable.

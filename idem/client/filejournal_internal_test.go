@@ -2,10 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -56,6 +60,70 @@ func TestTwoProcessesGetOneKeyBetweenReadAndLink(t *testing.T) {
 	}
 	if alone, err := j.Alone(t.Context(), "order-17", "second"); err != nil || alone {
 		t.Errorf("the second process has it alone: %v, %v", alone, err)
+	}
+}
+
+// A directory whose maker died before its name was durable is made durable by whoever opens it: the entries in it would be lost
+// with it. The same is true of an entry that was removed.
+func TestWhatAnotherProcessDidNotSyncIsSynced(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made")
+	if err := os.Mkdir(made, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var synced []string
+	record := func(dir string) error {
+		synced = append(synced, dir)
+		return syncDirectory(dir)
+	}
+	for _, dir := range []string{made, filepath.Join(made, "journal")} {
+		synced = nil
+		j := &FileJournal{dir: dir, entriesMax: 1, link: os.Link, sync: record}
+		if err := j.open(); err != nil || !slices.Contains(synced, filepath.Dir(made)) {
+			t.Errorf("%s: synced %v, %v", dir, synced, err)
+		}
+		synced = nil
+		if err := j.Done(t.Context(), "order-17"); err != nil || !slices.Equal(synced, []string{dir}) {
+			t.Errorf("%s: done synced %v, %v", dir, synced, err)
+		}
+	}
+}
+
+// JSON replaces what is not UTF-8, so after a restart another key would be sent.
+func TestAFileJournalKeepsWhatIsNotUTF8Never(t *testing.T) {
+	j, err := OpenFileJournal(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for operation, key := range map[string]string{"order-17": "k\xff", "order-\xff": "k"} {
+		if entry, _, err := j.Begin(t.Context(), operation, Entry{Key: key}); !errors.Is(err, errNotText) {
+			t.Errorf("%q, %q: %+v, %v", operation, key, entry, err)
+		}
+	}
+}
+
+// A monotonic reading does not count the time for which a machine was suspended.
+func TestTheAgeOfAKeyIsCountedByTheDate(t *testing.T) {
+	journal, err := NewMemoryJournal(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := New(Config{Journal: journal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := journal.Begin(t.Context(), "order-18", Entry{Key: "k", FirstSent: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ctx := range []context.Context{
+		t.Context(), WithKey(t.Context(), "k"), WithOperation(t.Context(), "order-17"), WithOperation(t.Context(), "order-18"),
+	} {
+		op, err := transport.name(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil))
+		if err != nil || op.seen.IsZero() || op.seen != op.seen.Round(0) {
+			t.Errorf("seen %v, %v", op.seen, err)
+		}
+	}
+	if date := transport.date(); date != date.Round(0) {
+		t.Errorf("the date is %v", date)
 	}
 }
 

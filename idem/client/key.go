@@ -69,6 +69,8 @@ type named struct {
 	line string
 	// firstSent is when the key was first used; zero where that is not known.
 	firstSent time.Time
+	// seen is the first time at which the key is known to have been there, as a date: it is at least that old.
+	seen time.Time
 	// resumed says that the key was used before, or may have been, perhaps by another process.
 	resumed bool
 	// journalled is the operation's id in the journal; "" where it is not there.
@@ -85,9 +87,10 @@ func (t *Transport) name(req *http.Request) (named, error) {
 	if from := sentWith(req.Response); from.nothing && from.key == key {
 		return from.named, nil // redirected here, and that is all that ever came of the key
 	}
-	op := named{key: key, resumed: key != ""}
+	now := t.date()
+	op := named{key: key, seen: now, resumed: key != ""}
 	if key == "" {
-		op.firstSent = t.cfg.Now()
+		op.firstSent = now
 		if op.key, err = t.mint(op.firstSent); err != nil {
 			return named{}, err
 		}
@@ -114,10 +117,9 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 	if _, err := t.line(op.key); err != nil {
 		return op, err // what can't be sent is not journalled
 	}
-	now := t.cfg.Now()
 	fresh := Entry{Key: op.key, FirstSent: op.firstSent}
 	if given {
-		fresh.GivenAt = now // it may be older: a time of first use would be a false proof that it is not
+		fresh.GivenAt = op.seen // it may be older: a time of first use would be a false proof that it is not
 	}
 	entry, resumed, err := t.cfg.Journal.Begin(ctx, id, fresh)
 	if err != nil {
@@ -126,11 +128,15 @@ func (t *Transport) begin(ctx context.Context, id string, op named, given bool) 
 	if given && entry.Key != op.key {
 		return op, &KeyError{Rule: "the journal has another key for the operation"}
 	}
-	if seen := entry.seen(); resumed && !seen.IsZero() && now.Sub(seen) > t.cfg.KeyAgeMax {
-		return op, &ExpiredError{Key: entry.Key, Age: now.Sub(seen)}
+	if seen := entry.seen(); !seen.IsZero() {
+		op.seen = seen.Round(0)
 	}
-	return named{key: entry.Key, firstSent: entry.FirstSent, resumed: resumed || given, journalled: id}, nil
+	return named{key: entry.Key, firstSent: entry.FirstSent, seen: op.seen, resumed: resumed || given, journalled: id}, nil
 }
+
+// date is the clock's date alone. What Sub reads by default does not count the time for which the machine was suspended, and the
+// server's records grow old meanwhile.
+func (t *Transport) date() time.Time { return t.cfg.Now().Round(0) }
 
 // given returns the key that the caller gave, "" for none.
 func (t *Transport) given(req *http.Request) (string, error) {

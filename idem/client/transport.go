@@ -77,6 +77,9 @@ type sending struct {
 func (s *sending) run() (*http.Response, error) {
 	ctx := s.req.Context()
 	for {
+		if age := s.t.date().Sub(s.op.seen); age > s.t.cfg.KeyAgeMax {
+			return nil, s.ended(ctx, &ExpiredError{Key: s.op.key, Age: age})
+		}
 		res, done, err := s.once(ctx)
 		if done {
 			return res, s.ended(ctx, err)

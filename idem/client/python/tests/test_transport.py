@@ -281,7 +281,7 @@ class Authentication(unittest.TestCase):
 
 
 class Clocks(unittest.TestCase):
-    def test_a_jump_of_the_wall_clock_neither_ends_nor_prolongs_an_operation(self) -> None:
+    def test_a_jump_of_the_wall_clock_neither_ends_nor_prolongs_an_operation_unless_its_key_is_too_old_then(self) -> None:
         date, passed = [1795262400.0], [0.0]
 
         def pays(jump: float, passes: float) -> httpx.Response:
@@ -293,10 +293,14 @@ class Clocks(unittest.TestCase):
             base = Answering(httpx.Response(503), httpx.Response(503), httpx.Response(201))
             return httpx.Client(transport=IdempotencyTransport(config, base, pause=pause)).post(URL)
 
-        self.assertEqual(pays(86400.0, 1.0).status_code, 201)
+        self.assertEqual(pays(3600.0, 1.0).status_code, 201)
         with self.assertRaises(idem_client.GaveUpError) as ended:
             pays(-86400.0, 61.0)
         self.assertEqual((ended.exception.reason, ended.exception.attempts), ("elapsed", 2))
+        # The machine was suspended for as long as the server keeps a key: sent again, it might execute anew.
+        with self.assertRaises(idem_client.ExpiredError) as expired:
+            pays(86400.0, 1.0)
+        self.assertEqual((expired.exception.unknown, expired.exception.status), (True, 0))
 
 
 class Journals(unittest.TestCase):
@@ -369,6 +373,11 @@ class Journals(unittest.TestCase):
         with unittest.mock.patch.object(os, "link", after_the_second):
             entry, resumed = journal.begin("a", Entry("first"))
         self.assertEqual((entry.key, resumed, journal.alone("a", "second")), ("second", True, False))
+
+    def test_a_directory_whose_maker_died_before_its_name_was_durable_is_made_durable(self) -> None:
+        with unittest.mock.patch.object(os, "open", side_effect=os.open) as opened:
+            FileJournal(self.path)
+        self.assertEqual([call.args[0] for call in opened.call_args_list], [self.path.absolute().parent, self.path])
 
     def test_what_a_crash_left_does_not_fill_the_journal(self) -> None:
         path = self.path / "made" / "with" / "journal"

@@ -24,8 +24,8 @@ export interface Options extends Limits {
    */
   readonly sendFirstSent: boolean;
   /**
-   * How long after its first use a journalled key is sent again; keep it below the server's retention. The age of a given key
-   * counts from when the journal got it, and may be more. Default 23 h.
+   * How long after its first use a key is sent again, by the date; keep it below the server's retention. The age of a given key
+   * counts from when the journal, or this request, got it, and may be more. Default 23 h.
    */
   readonly keyAgeMaxMs: number;
   /** Bounds one attempt, until its answer is read. Default 35 s, which is longer than API Gateway waits. */
@@ -71,6 +71,8 @@ interface Operation {
   readonly init: RequestInit;
   readonly signal: AbortSignal | undefined;
   readonly key: string;
+  /** The first time at which the key is known to have been there: it is at least that old. */
+  readonly seen: number;
   /** The key was used before, or may have been, perhaps by another process. */
   readonly resumed: boolean;
   /** The operation's name in the journal, if it is there. */
@@ -134,13 +136,14 @@ export class Client {
     new Request(url, whole); // throws for what fetch would refuse
     const { entry, resumed } = name === undefined ? { entry: fresh, resumed: false } : await this.#resume(name, fresh);
     if (given !== undefined && entry.key !== given) throw new KeyError("the journal has another key for the operation");
-    const seen = entry.firstSent ?? entry.givenAt;
-    if (resumed && seen !== undefined && now - seen > this.#options.keyAgeMaxMs) throw new ExpiredError(entry.key, 0);
     headers.set("Idempotency-Key", keyLine(entry.key, this.#options.syntax));
     if (this.#options.sendFirstSent && entry.firstSent !== undefined && !headers.has("Idempotency-First-Sent")) {
       headers.set("Idempotency-First-Sent", new Date(entry.firstSent).toISOString().replace(/\.\d+Z$/, "Z"));
     }
-    return { url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key, resumed: resumed || given !== undefined, journalled: name };
+    return {
+      url, init: { redirect: "manual", ...whole, headers }, signal: whole.signal ?? undefined, key: entry.key,
+      seen: entry.firstSent ?? entry.givenAt ?? now, resumed: resumed || given !== undefined, journalled: name,
+    };
   }
 
   /** Asks the journal for the operation's key. */
@@ -159,6 +162,8 @@ export class Client {
   async #run(op: Operation): Promise<Response> {
     const pace = new Pace(this.#options, this.#options.monotonic, this.#options.random);
     for (;;) {
+      // By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
+      if (this.#options.now() - op.seen > this.#options.keyAgeMaxMs) throw new ExpiredError(op.key, 0);
       pace.attempts++;
       const { answer, last } = await this.#ask(op.url, op.init, op.signal);
       const gaveUp = (reason: Reason, cause?: unknown) =>
@@ -190,7 +195,12 @@ export class Client {
    */
   async #first(op: Operation, pace: Pace): Promise<boolean> {
     if (pace.attempts !== 1 || op.resumed) return false;
-    return op.journalled === undefined || this.#journal().alone(op.journalled, op.key).catch(() => false);
+    if (op.journalled === undefined) return true;
+    try {
+      return (await this.#journal().alone(op.journalled, op.key)) === true;
+    } catch {
+      return false; // also where a journal of the caller's has no such method yet
+    }
   }
 
   /** Asks once and reads the answer, all within attemptTimeoutMs. */

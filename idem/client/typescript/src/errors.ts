@@ -64,15 +64,15 @@ export class OutcomeUnknownError extends IdempotencyError {
 }
 
 /**
- * The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a journalled
- * key that is too old and was not sent. The operation may have happened, and only the resource itself tells; the same key might
+ * The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a
+ * key that is too old and was not sent (again). The operation may have happened, and only the resource itself tells; the same key might
  * execute anew.
  */
 export class ExpiredError extends IdempotencyError {
   override readonly name = "ExpiredError";
   readonly code = "key_expired";
   readonly unknown = true;
-  /** The server's; 0 where the key was not sent. */
+  /** The server's; 0 where the key was too old to be sent. */
   readonly status: number;
 
   constructor(key: string, status: number) {

@@ -109,10 +109,16 @@ async function clean(directory: string): Promise<void> {
   }
 }
 
-/** Makes a directory and those above it that are missing. Each name is synced in the directory above. */
+/**
+ * Makes a directory and those above it that are missing. Each name is synced in the directory above, and so is that of the last
+ * one that is there: the one who made it may not have got to this.
+ */
 async function makeDurable(directory: string): Promise<void> {
-  if (await stat(directory).catch(unless("ENOENT"))) return;
   const above = dirname(directory);
+  if (await stat(directory).catch(unless("ENOENT"))) {
+    await sync(above).catch(unless("EACCES")); // where that may not be read, somebody else made it
+    return;
+  }
   await makeDurable(above);
   await mkdir(directory, { mode: 0o700 }).catch(unless("EEXIST"));
   await sync(above);

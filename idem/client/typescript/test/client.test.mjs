@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import files, { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
@@ -222,7 +222,7 @@ for (const [name, open] of Object.entries({ MemoryJournal: async (_, most) => ne
   });
 }
 
-test("a jump of the wall clock neither ends nor prolongs an operation", async () => {
+test("a jump of the wall clock neither ends nor prolongs an operation, unless its key is too old then", async () => {
   const busy = () => new Response(null, { status: 503 });
   const pays = (jump, passes) => {
     let [date, passed] = [Date.UTC(2026, 10, 21), 0];
@@ -230,8 +230,10 @@ test("a jump of the wall clock neither ends nor prolongs an operation", async ()
     const { fetch } = answering(busy(), busy(), new Response("paid"));
     return new Client({ fetch, pause, now: () => date, monotonic: () => passed, elapsedMaxMs: 60_000 }).fetch(url, post);
   };
-  assert.equal(await (await pays(86400_000, 1000)).text(), "paid");
+  assert.equal(await (await pays(3600_000, 1000)).text(), "paid");
   await assert.rejects(pays(-86400_000, 61_000), { reason: "elapsed", attempts: 2 });
+  // The machine was suspended for as long as the server keeps a key: sent again, it might execute anew.
+  await assert.rejects(pays(86400_000, 1000), { code: "key_expired", unknown: true, status: 0 });
 });
 
 test("FileJournal: two processes get one key between read and link", async (t) => {
@@ -253,6 +255,31 @@ test("FileJournal: two processes get one key between read and link", async (t) =
   });
   assert.deepEqual(await journal.begin("a", { key: "first" }), { entry: { key: "second" }, resumed: true });
   assert.equal(await journal.alone("a", "second"), false);
+});
+
+test("FileJournal: a directory whose maker died before its name was durable is made durable", async (t) => {
+  const path = await directory(t);
+  const opened = [];
+  const open = files.open;
+  const hook = (now) => {
+    files.open = now;
+    syncBuiltinESMExports();
+  };
+  t.after(() => hook(open));
+  hook((name, ...how) => {
+    opened.push(name);
+    return open(name, ...how);
+  });
+  await FileJournal.open(path);
+  assert.deepEqual(opened, [dirname(path), path]);
+});
+
+test("a journal that can't say who else has the operation counts as one that is shared", async () => {
+  for (const alone of [undefined, () => { throw new Error("broken"); }, async () => { throw new Error("broken"); }, async () => "yes"]) {
+    const { fetch } = answering(new Response(null, { status: 401 }));
+    const journal = Object.assign(new MemoryJournal(), { alone });
+    await assert.rejects(new Client({ fetch, journal }).fetch(url, { ...post, operation: "a" }), { code: "gave_up", reason: "refused" });
+  }
 });
 
 test("FileJournal: what a crash left does not fill it", async (t) => {

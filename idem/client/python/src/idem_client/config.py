@@ -32,8 +32,8 @@ class Config:
     """Sends Idempotency-First-Sent where the client knows that time: for keys that it made, journalled ones too, and for no
     key that was given. A server refuses a time in the future, so the clocks must agree to a second or so."""
     key_age_max: float = 23 * 3600.0
-    """How long after its first use a journalled key is sent again; keep it below the server's retention. The age of a given
-    key counts from when the journal got it, and may be more."""
+    """How long after its first use a key is sent again, by the date; keep it below the server's retention. The age of a given
+    key counts from when the journal, or this request, got it, and may be more."""
     attempts_max: int = 8
     """Bounds how often a request is tried."""
     elapsed_max: float = 120.0

@@ -61,15 +61,15 @@ class OutcomeUnknownError(IdempotencyError):
 
 class ExpiredError(IdempotencyError):
     """The server no longer has, or may no longer have, what became of the key: 410 or 412, a status that is gone, or a
-    journalled key that is too old and was not sent. The operation may have happened, and only the resource itself tells; the
-    same key might execute anew."""
+    key that is too old and was not sent (again). The operation may have happened, and only the resource itself tells; the same
+    key might execute anew."""
 
     code = "key_expired"
 
     def __init__(self, key: str, status: int) -> None:
         super().__init__(key, f"the record of the key is gone ({status})" if status else "the key is too old: its record may be gone")
         self.status = status
-        """The server's; 0 where the key was not sent."""
+        """The server's; 0 where the key was too old to be sent."""
 
 
 class GaveUpError(IdempotencyError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -198,8 +199,11 @@ class FileJournal:
 
 
 def _make_durable(directory: Path) -> None:
-    """Makes a directory and those above it that are missing. Each name is synced in the directory above."""
+    """Makes a directory and those above it that are missing. Each name is synced in the directory above, and so is that of
+    the last one that is there: the one who made it may not have got to this."""
     if directory.exists():
+        with contextlib.suppress(PermissionError):  # where that may not be read, somebody else made it
+            _sync(directory.parent)
         return
     _make_durable(directory.parent)
     directory.mkdir(mode=0o700, exist_ok=True)

@@ -77,6 +77,7 @@ class _Operation:
     request: httpx.Request
     key: str
     pace: Pace
+    seen: float  # the first time at which the key is known to have been there: it is at least that old
     resumed: bool = False
     journalled: str | None = None  # its name in the journal, if it is there
     status: int = 0
@@ -120,11 +121,17 @@ class _Operation:
 def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     """Sends a POST or PATCH until it has an answer, with one key."""
     entry, resumed = yield from _begin(config, request)
-    op = _Operation(config, request, entry.key, Pace(config, config.attempts_max, config.elapsed_max), resumed, request.extensions.get(OPERATION))
+    times = (entry.first_sent, entry.given_at, config.now())
+    seen = next(at for at in times if at is not None)
+    pace = Pace(config, config.attempts_max, config.elapsed_max)
+    op = _Operation(config, request, entry.key, pace, seen, resumed, request.extensions.get(OPERATION))
     # Kept in the request, so that a redirect, another round of authentication and await_final have the same key.
     request.extensions = {**request.extensions, KEY: entry.key, NOTHING: None}
     headers = _headers(config, request, entry, len(body))
     while True:
+        # By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
+        if config.now() - op.seen > config.key_age_max:
+            raise ExpiredError(op.key, 0)
         op.pace.attempts += 1
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
         answer = op.note((yield Ask(again)))
@@ -190,9 +197,6 @@ def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tup
     entry, resumed = reply
     if given is not None and entry.key != given:
         raise KeyRefusedError("not sent: the journal has another key for the operation")
-    seen = entry.given_at if entry.first_sent is None else entry.first_sent
-    if resumed and seen is not None and now - seen > config.key_age_max:
-        raise ExpiredError(entry.key, 0)
     return entry, resumed or given is not None
 
 
@@ -247,7 +251,7 @@ _NOT_ASKED = re.compile(r"(content-|idempotency-|if-).*|accept-encoding|expect|p
 def follow(config: Config, accepted: httpx.Response) -> Machine:
     """Asks the Location of a 202 until the operation is final."""
     request = accepted.request
-    op = _Operation(config, request, request.extensions.get(KEY, ""), Pace(config, math.inf, config.await_max))
+    op = _Operation(config, request, request.extensions.get(KEY, ""), Pace(config, math.inf, config.await_max), config.now())
     op.status, op.retry_after = accepted.status_code, retry_after_of(accepted.headers, config.now())
     location = _location(config, accepted)
     if location is None:
