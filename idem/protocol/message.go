@@ -44,7 +44,8 @@ type Message struct {
 	Refused, Unfailed, Ended bool
 	// Kept is the evidence that could not be settled yet.
 	Kept Kept
-	// Attempts counts calls, Died the claims that ended without a word.
+	// Attempts counts the calls since the last redrive that neither delivered nor declined, Died the claims that ended
+	// without a word.
 	Attempts, Died uint8
 	// Epoch grows with each claim, and with each Redrive.
 	Epoch uint32
@@ -79,7 +80,7 @@ type Topic struct {
 	AbsentAfter Millis
 	// Probed says that the provider can be asked what became of a call.
 	Probed bool
-	// AttemptsMax bounds calls, and apart from them claims that died.
+	// AttemptsMax bounds Attempts, and apart from them Died.
 	AttemptsMax uint8
 	// AgeMax bounds the message's age, AbandonAfter that of a first message that nobody has claimed, UnknownMax the time for
 	// which probes may decide nothing.

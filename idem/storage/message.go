@@ -85,7 +85,7 @@ type Message struct {
 	// It is stored in seconds.
 	RemoveAt time.Time
 
-	// Attempts counts calls, Died the claims whose worker died.
+	// Attempts counts the calls since the last redrive that neither delivered nor declined, Died the claims whose worker died.
 	Attempts, Died int
 	// Refused says that the provider refused the last call, so that no other is made. Unfailed says that the message is
 	// dead and its record could not be failed with it.

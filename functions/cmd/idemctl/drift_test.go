@@ -40,7 +40,9 @@ func TestDriftsExitCodes(t *testing.T) {
 	compares(t, idemctl.ExitOK, "--tenant", lambdatest.Tenant)
 	compares(t, idemctl.ExitOK, "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
 
-	compares(t, idemctl.ExitTrouble, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z")
+	if out, errs = compares(t, idemctl.ExitUsage, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"); out != "" || !strings.Contains(errs, "Window") {
+		t.Error(out, errs)
+	}
 	compares(t, idemctl.ExitUsage, "--from", "yesterday")
 	compares(t, idemctl.ExitUsage, "--unknown")
 	if _, errs = compares(t, idemctl.ExitTrouble, "--within", "1ns"); !strings.Contains(errs, context.DeadlineExceeded.Error()) {

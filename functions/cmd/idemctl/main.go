@@ -78,7 +78,7 @@ func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 		return cfg, delivery.Parts{}, err
 	}
 	cfg.LostRecords = false // who operates says what was lost
-	cfg.Out, cfg.KeyTimeout = os.Stderr, max(cfg.KeyTimeout, keyPatience)
+	cfg.Out, cfg.Terminal, cfg.KeyTimeout = os.Stderr, true, max(cfg.KeyTimeout, keyPatience)
 	parts, err := delivery.New(ctx, cfg.Worker)
 	if err != nil {
 		return cfg, parts, err
@@ -111,6 +111,10 @@ func compare(ctx context.Context, w idemctl.Window, asJSON bool, out io.Writer) 
 		return false, err
 	}
 	report, err := job.Check(ctx, drift.Window{From: w.From, To: w.To, Tenant: w.Tenant})
+	var unusable *idem.ConfigError
+	if errors.As(err, &unusable) {
+		return false, err // nothing was compared
+	}
 	write := report.WriteTable
 	if asJSON {
 		write = report.WriteJSON

@@ -32,12 +32,17 @@ type Log struct {
 	MetricsService   string `env:"METRICS_SERVICE"`
 	// Out is where the lines go. Default: stdout, where Lambda collects them.
 	Out io.Writer
+	// Terminal says that a person reads the lines: they are text, at least warnings, and carry no metrics.
+	Terminal bool
 }
 
 // Logger writes JSON lines, and with them the metrics, which no level filters.
 func (l Log) Logger() (*slog.Logger, error) {
 	if l.Out == nil {
 		l.Out = os.Stdout
+	}
+	if l.Terminal {
+		return slog.New(slog.NewTextHandler(l.Out, &slog.HandlerOptions{Level: max(l.Level, slog.LevelWarn)})), nil
 	}
 	lines := slog.NewJSONHandler(l.Out, &slog.HandlerOptions{Level: l.Level})
 	handler, err := telemetry.NewHandler(lines, telemetry.Config{Namespace: l.MetricsNamespace, Service: l.MetricsService})

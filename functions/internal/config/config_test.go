@@ -194,6 +194,20 @@ func TestLoggerNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A metric's line means nothing to who types a command, and CloudWatch does not read a terminal.
+func TestATerminalIsToldWarningsWithoutMetrics(t *testing.T) {
+	var lines strings.Builder
+	logger, err := config.Log{MetricsNamespace: "idem", Out: &lines, Terminal: true}.Logger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger.Info("a request", "topic", "charge")
+	logger.Warn("drift", "kind", "missing_here")
+	if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN msg=drift") {
+		t.Errorf("%q", got)
+	}
+}
+
 // AuthFunction is the other place (docs/payments-api.md "Seeded").
 func TestReadAuth(t *testing.T) {
 	environment(t, "AUTH=function")

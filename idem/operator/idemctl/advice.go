@@ -150,8 +150,11 @@ func adviceOnTrouble(err error) string {
 		coded  answered
 		record *idem.UnreadableError
 		row    *outbox.UnreadableError
+		config *idem.ConfigError
 	)
 	switch {
+	case errors.As(err, &config):
+		return "Give another value, on the command line or in the environment. docs/operator.md lists the variables."
 	case errors.Is(err, operator.ErrUnsettled):
 		return "Search the functions' log for the message's id and the word settle, remove the cause, and run idemctl redrive."
 	case errors.Is(err, idem.ErrScopeSecret):

@@ -159,13 +159,14 @@ func exitOf(err error) int {
 	var (
 		usage    *usageError
 		invalid  *operator.InvalidError
+		config   *idem.ConfigError
 		unlogged *operator.UnloggedError
 		refused  *refusedError
 	)
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &usage), errors.As(err, &invalid):
+	case errors.As(err, &usage), errors.As(err, &invalid), errors.As(err, &config):
 		return ExitUsage
 	case errors.As(err, &unlogged):
 		return ExitTrouble
