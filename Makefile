@@ -79,8 +79,9 @@ lint-all: stack ## golangci-lint by the rules of .golangci.yml; the first time i
 	@$(STACK) lint-all
 
 vulnerabilities: ## known vulnerabilities in what the modules call (govulncheck; asks vuln.go.dev)
-	@for module in . bench docs/examples functions idem/telemetry/otelidem infra localstack; do \
-		(cd "$$module" && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; \
+	@GOBIN="$(CURDIR)/.local/bin" go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+	@git ls-files -- '*go.mod' | while read -r file; do \
+		(cd "$$(dirname "$$file")" && GOWORK=off "$(CURDIR)/.local/bin/govulncheck" ./...) || exit 1; \
 	done
 
 audit: ## list every route with its operation, policy and retention; fail on a gap or a released name that vanished

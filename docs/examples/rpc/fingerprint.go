@@ -13,7 +13,7 @@ import (
 
 // fingerprinted is a message in one form: fields by number, maps in one order. Two encodings of one message can differ, so the bytes that
 // arrived are not what counts. Neither are those of proto.MarshalOptions.Deterministic: they may change with the next release of the
-// library, and a retry that meets that release would be another request.
+// library, and a retry that meets that release would be another request. What an Any packs stays as its bytes: nobody here knows its fields.
 func fingerprinted(m proto.Message) []byte { return appendMessage(nil, m.ProtoReflect()) }
 
 func appendMessage(to []byte, m protoreflect.Message) []byte {
@@ -75,6 +75,9 @@ func appendOne(to []byte, field protoreflect.FieldDescriptor, value protoreflect
 	case uint32, uint64:
 		return binary.AppendUvarint(to, value.Uint())
 	case float32, float64:
+		if math.IsNaN(value.Float()) { // its bits may differ from one encoder to the next
+			return binary.BigEndian.AppendUint64(to, math.Float64bits(math.NaN()))
+		}
 		return binary.BigEndian.AppendUint64(to, math.Float64bits(value.Float()))
 	default:
 		panic(fmt.Sprintf("rpc: %s has a value of kind %s, which no protobuf message has", field.FullName(), field.Kind()))
