@@ -235,13 +235,27 @@ func TestOnPostgreSQLAWaitForALockEnds(t *testing.T) {
 	}
 }
 
-// The bounds that Bound sets are those of the connections.
+// What Bound sets is what the connections have, also in a database that confirms before it writes.
 func TestOnPostgreSQLBoundReachesTheServer(t *testing.T) {
-	pool := pgtest.Pool(t, pgtest.Server(t).URL("", "postgres"), pgstore.Bound)
-	var idle, lock string
-	err := pool.QueryRow(t.Context(), "select current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')").Scan(&idle, &lock)
-	if err != nil || idle != "10s" || lock != "4s" {
-		t.Errorf("a transaction may idle for %s and wait for %s (%v), want 10s and 4s", idle, lock, err)
+	server := pgtest.Server(t)
+	own := pgtest.Pool(t, server.URL("", "postgres"))
+	for _, statement := range []string{"drop database if exists hasty", "create database hasty", "alter database hasty set synchronous_commit to off"} {
+		if _, err := own.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings := func(changes ...func(*pgxpool.Config)) (idle, lock, confirmed string) {
+		const query = "select current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'), current_setting('synchronous_commit')"
+		if err := pgtest.Pool(t, server.URL("", "hasty"), changes...).QueryRow(t.Context(), query).Scan(&idle, &lock, &confirmed); err != nil {
+			t.Fatal(err)
+		}
+		return idle, lock, confirmed
+	}
+	if _, _, confirmed := settings(); confirmed != "off" {
+		t.Fatalf("the database confirms with %s: the test shows nothing", confirmed)
+	}
+	if idle, lock, confirmed := settings(pgstore.Bound); idle != "10s" || lock != "4s" || confirmed != "on" {
+		t.Errorf("a transaction may idle for %s, wait for %s, and is confirmed with %s, want 10s, 4s and on", idle, lock, confirmed)
 	}
 }
 

@@ -60,10 +60,12 @@ func New(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 
 // Bound gives the pool's connections the bounds that the store relies on. A process that dies between two statements leaves a
 // transaction that holds its locks: without the first bound every retry of its key waits until TCP gives up. The second ends
-// a wait for such a lock sooner than the engine's call does.
+// a wait for such a lock sooner than the engine's call does. The third is for databases that have it off: a server that crashes
+// would forget a claim that it had confirmed, and the provider would be called once more.
 func Bound(cfg *pgxpool.Config) {
 	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "10s"
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "4s"
+	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "on"
 }
 
 // querier is a pool or a transaction.
