@@ -73,6 +73,14 @@ func (c *choices) between(name string, low, high time.Duration) time.Duration {
 	return low + time.Duration(c.draw("time/"+name)%uint64(high-low))
 }
 
+// atMost is a time: often about the longest.
+func (c *choices) atMost(name string, longest time.Duration) time.Duration {
+	if c.oneOf(name+" is long", 2) == 0 {
+		return c.between(name, longest-longest/10, longest)
+	}
+	return c.between(name, time.Second, longest)
+}
+
 // happened are the names of the faults that happened, in no order.
 func (c *choices) happened() []string {
 	c.mu.Lock()
