@@ -140,6 +140,7 @@ func (w *world) refusal(name string, wrong int, call faulty.Call, after time.Dur
 
 // storeFault decides what goes wrong with a call. What every process reads first goes wrong more rarely: it keeps no secrets.
 func (w *world) storeFault(a *act, name string, call faulty.Call) int {
+	w.noteCall(name, cutsOf(call))
 	usual := w.mood.store
 	switch {
 	case call == faulty.RefuseBefore || call == faulty.ScopeMark:
@@ -156,6 +157,14 @@ func (w *world) storeFault(a *act, name string, call faulty.Call) int {
 		return w.mood.storeFaults[way-1]
 	}
 	return nothingWrong
+}
+
+// cutsOf are the ways in which a call to the store can be cut off.
+func cutsOf(call faulty.Call) []int {
+	if reads[call] {
+		return cutsOfReads
+	}
+	return cutsOfWrites
 }
 
 // reply brings what the store said back to the process.

@@ -87,6 +87,7 @@ func (p *process) ask(ctx context.Context, name string, declines bool, made, dec
 		_ = p.stay(ctx, nil)
 		return outbox.Ambiguous{Cause: errProvider}
 	}
+	w.noteCall(c.name, cutsOfCalls)
 	if way := w.fault(c.name, w.weather(c.by.name, w.mood.provider), len(w.mood.callFaults)); way > 0 {
 		c.wrong = w.mood.callFaults[way-1]
 	}

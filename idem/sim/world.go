@@ -42,14 +42,18 @@ type world struct {
 	judge judge
 
 	queue chan wakeUp
+	// noted are the calls that reached the wire, where the story is planned.
+	noted   []plannedCall
+	planned bool
 }
 
 func newWorld(t *testing.T, seed uint64, only []string, tell bool) *world {
-	w := &world{
-		T: t, choices: newChoices(seed, only),
-		end: make(chan struct{}), tell: tell, queue: make(chan wakeUp, 1024),
-	}
-	w.mood = newMood(w.choices)
+	c := newChoices(seed, only)
+	return newWorldIn(t, newMood(c), c, tell)
+}
+
+func newWorldIn(t *testing.T, mood mood, c *choices, tell bool) *world {
+	w := &world{T: t, choices: c, mood: mood, end: make(chan struct{}), tell: tell, queue: make(chan wakeUp, 1024)}
 	w.provider = &provider{made: map[string]int{}, first: map[string]time.Time{}, remembers: w.mood.remembers}
 	var err error
 	w.memory, err = memstore.New(memstore.Config{Now: time.Now, Shards: 1})
