@@ -42,10 +42,31 @@ func TestSettlementsEndTheRecordByItsPolicy(t *testing.T) {
 				const late = 16 * time.Minute // a request may be that late on the wire
 				w.inner.Expire(want.Add(expiry.KeepFor + late - time.Millisecond))
 				w.record(second) // still there
-				if records, _ := w.inner.Expire(r.DoneAt.Add(24*time.Hour + expiry.KeepFor + late)); (records == 1) == want.IsZero() {
+				if records, _ := w.inner.Expire(r.DoneAt.Add(24*time.Hour + expiry.KeepFor + skew + late)); (records == 1) == want.IsZero() {
 					t.Errorf("TTL removed %d records", records)
 				}
 			})
 		}
+	}
+}
+
+// docs/semantics.md "Expiry": the key of an expired record is free ClockSkew after it has expired, so that nobody executes it while
+// another instance still promises a replay. That holds for what a settlement ends, too.
+func TestTheKeyOfWhatASettlementEndedIsFreeOnEveryClock(t *testing.T) {
+	const kept = 72 * time.Hour
+	for name, c := range map[string]struct {
+		expiry storage.Expiry
+		held   time.Duration
+	}{
+		"plain": {storage.Expiry{}, 0}, "audit": {storage.Expiry{KeepFor: kept}, 0}, "tombstone": {storage.Expiry{KeepFor: kept, Gone: true}, kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept(func(m *storage.Message) { m.Expiry = c.expiry })
+			w.deliver(id)
+			if r := w.record(id); !r.FreeAt.Equal(r.ExpiresAt.Add(c.held + skew)) {
+				t.Errorf("expires %v, and its key is free %v later; want %v", r.ExpiresAt, r.FreeAt.Sub(r.ExpiresAt), c.held+skew)
+			}
+		})
 	}
 }

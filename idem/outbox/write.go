@@ -163,7 +163,9 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 		end.Response, end.LastError = answer.Response(), answer.Code
 	}
 	end.ExpiresAt = m.Expiry.At(now, m.Retention, end.Response.Status)
-	end.FreeAt = m.Expiry.FreeAt(end.ExpiresAt)
+	if end.FreeAt = m.Expiry.FreeAt(end.ExpiresAt); !end.FreeAt.IsZero() { // and on every clock
+		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)
+	}
 	return end
 }
 

@@ -15,6 +15,8 @@ type choices struct {
 	seed uint64
 	// only, where it is not nil, are the names whose faults happen; every other decision is the harmless one.
 	only map[string]bool
+	// forced are faults that happen whatever chance says, by name, each in one of its ways.
+	forced map[string]int
 
 	mu    sync.Mutex
 	taken []string
@@ -52,6 +54,9 @@ func (c *choices) draw(name string) uint64 {
 
 // fault decides whether something goes wrong, in so many of a thousand cases, and which of n ways: 0 is that it does not.
 func (c *choices) fault(name string, permille, n int) int {
+	if way, ok := c.forced[name]; ok {
+		return way
+	}
 	x := c.draw("fault/" + name)
 	if n == 0 || int(x%1000) >= permille || c.only != nil && !c.only[name] {
 		return 0
@@ -71,6 +76,14 @@ func (c *choices) oneOf(name string, n int) int { return int(c.draw(name) % uint
 // time that it is told.
 func (c *choices) between(name string, low, high time.Duration) time.Duration {
 	return low + time.Duration(c.draw("time/"+name)%uint64(high-low))
+}
+
+// atMost is a time: often about the longest.
+func (c *choices) atMost(name string, longest time.Duration) time.Duration {
+	if c.oneOf(name+" is long", 2) == 0 {
+		return c.between(name, longest-longest/10, longest)
+	}
+	return c.between(name, time.Second, longest)
 }
 
 // happened are the names of the faults that happened, in no order.

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -27,6 +28,10 @@ const (
 	inlineNothing   kind = "sim.inline.nothing"
 	chain           kind = "sim.chain"
 	inlineChain     kind = "sim.inline.chain"
+	keysAlone       kind = "sim.deferred.alone"
+	besides         kind = "sim.besides" // a message of an operation that is complete without it
+	besidesKeys     kind = "sim.besides.keys"
+	pure            kind = "sim.pure" // writes nothing but its record
 	wrappedOperator kind = "sim.wrapped.operator"
 	wrappedProbed   kind = "sim.wrapped.probed"
 	wrappedReleased kind = "sim.wrapped.released"
@@ -35,22 +40,24 @@ const (
 
 var kinds = []kind{
 	atomicWrite, optimistic, deferredKeys, deferredLookUp, deferredNothing, inlineKeys, inlineNothing, chain, inlineChain,
+	keysAlone, besides, besidesKeys, pure,
 	wrappedOperator, wrappedProbed, wrappedReleased, wrappedSafe,
 }
 
 func (k kind) wrapped() bool { return strings.HasPrefix(string(k), "sim.wrapped") }
-func (k kind) leased() bool  { return k.wrapped() || k == atomicWrite } // no two of its handlers run at once
 func (k kind) inline() bool  { return strings.HasPrefix(string(k), "sim.inline") }
 func (k kind) chained() bool { return strings.HasSuffix(string(k), "chain") }
 
 // topic is where the first message goes; none for operations that send none.
 func (k kind) topic() string {
 	switch k {
-	case deferredKeys, inlineKeys:
+	case deferredKeys, inlineKeys, besidesKeys:
 		return withKeys
+	case keysAlone:
+		return withKeysAlone
 	case deferredLookUp:
 		return withLookUp
-	case deferredNothing, inlineNothing:
+	case deferredNothing, inlineNothing, besides:
 		return withNothing
 	case chain, inlineChain:
 		return first
@@ -61,9 +68,9 @@ func (k kind) topic() string {
 func (k kind) operation() idem.Operation {
 	operation := idem.Operation{Name: string(k), Kind: idem.KindDeferred, Policy: idem.IETF()}
 	switch k {
-	case atomicWrite:
+	case atomicWrite, besidesKeys, pure:
 		operation.Kind = idem.KindAtomic
-	case optimistic:
+	case optimistic, besides:
 		operation.Kind = idem.KindOptimistic
 	case wrappedOperator:
 		operation.Kind, operation.UnknownToOperator = idem.KindWrapped, true
@@ -84,20 +91,25 @@ type key struct {
 	id   storage.RecordKey
 	// under counts the requests that the clients wait for, and those that they do not wait for any more.
 	under int
-	// final is the answer that was final, accepted the 202 before it.
-	final, accepted *answer
+	// finals are the answers that were final, and accepted the 202s before them, by incarnation.
+	finals, accepted map[idem.OperationID]*answer
 	// servers are the processes that served it, and began the incarnations whose handler began.
 	servers []*process
 	began   map[idem.OperationID]bool
 	// nothing is set while the last answer said that nothing had happened, and nobody has asked again since.
 	nothing bool
+	// busted is when its answer was last taken out of use, changed when its record was last written.
+	busted, changed time.Time
+	// contradicted says that the provider has said one thing and the opposite about it: then its books prove nothing.
+	contradicted bool
 }
 
 const tenant = "t"
 
-func (k *key) request() idem.Request {
-	body := fmt.Sprintf(`{"order":%q}`, k.name)
-	return idem.Request{Tenant: tenant, Key: k.name, Input: canonical.Input{MediaType: "application/json", Body: []byte(body)}}
+// request is the key's with one of its payloads.
+func (k *key) request(body int) idem.Request {
+	payload := fmt.Sprintf(`{"order":%q,"body":%d}`, k.name, body)
+	return idem.Request{Tenant: tenant, Key: k.name, Input: canonical.Input{MediaType: "application/json", Body: []byte(payload)}}
 }
 
 // add is a business write that counts how often it happened.
@@ -105,77 +117,121 @@ func add(row string) idem.Write {
 	return memstore.Write{Key: row, Apply: func(before []byte) []byte { return append(before, 'x') }}
 }
 
-// The rows that all keys of a story change: each counts the writes. Of the first only so many succeed, and the second is changed under
+// The rows that all keys of a story change: each counts the writes. Of the first only mood.most succeed, and the second is changed under
 // an optimistic lock.
 const (
-	limited     = "limited"
-	limitedMost = 2
-	locked      = "locked"
+	limited = "limited"
+	locked  = "locked"
 )
 
+// lockedAt is the lock's position among the writes of an operation.
+const lockedAt = 2
+
 // shared are writes that compete with those of others: a rejection where the limit is reached, another run where somebody was faster.
-func (w *world) shared() []idem.Write {
+func (w *world) shared(a *act) []idem.Write {
 	seen := len(w.memory.Row(locked))
 	one, another := add(limited).(memstore.Write), add(locked).(memstore.Write)
-	one.Condition = func(row []byte) bool { return len(row) < limitedMost }
-	one.Failure = idem.Reject(idem.NewProblem(409, "limit_reached", "Limit Reached", "There is nothing left."))
-	another.Condition = func(row []byte) bool { return len(row) == seen }
+	one.Condition = func(row []byte) bool { return len(row) < w.mood.most }
+	one.Failure = idem.Reject(idem.NewProblem(limitStatus, "limit_reached", "Limit Reached", "There is nothing left."))
+	another.Condition = func(row []byte) bool {
+		a.lost = len(row) != seen
+		return !a.lost
+	}
 	another.Failure = idem.Retry()
 	return []idem.Write{one, another}
 }
 
-// written is how often the key's business write happened, settled that of its message's settlement.
-func (k *key) written() string           { return "written " + k.name }
-func settled(m storage.MessageID) string { return "settled " + string(m) }
+// limitStatus is the rejection's alone.
+const limitStatus = 409
+
+// shares says whether the kind's operations write what others write too.
+func (k kind) shares() bool { return !k.wrapped() && !k.chained() && k != pure }
+
+// written is how often an incarnation's business write happened, settled that of its message's settlement, and returned that of what
+// is written where a message was given up.
+func written(id idem.OperationID) string  { return "written " + string(id) }
+func settled(m storage.MessageID) string  { return "settled " + string(m) }
+func returned(m storage.MessageID) string { return "returned " + string(m) }
 
 // handler is what the application does for the key.
-func (k *key) handler(p *process) idem.Handler {
+func (k *key) handler(p *process, body int) idem.Handler {
 	w := p.world
 	return func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
+		a := actOf(ctx)
 		run := w.numbered("handler of " + k.name)
-		w.begun(k, tx.OperationID())
+		w.begun(k, a, tx.OperationID())
+		defer func() { w.handled(ctx, a) }()
 		w.say("%s runs in %s", run, p.name)
 		if k.kind.wrapped() {
-			return k.effect(ctx, p, run)
+			response, err := k.effect(ctx, p, run, body)
+			p.thaw()
+			if err == nil && (response.Status == 201 || response.Status == 402) {
+				w.answers(k, a)
+			}
+			return response, err
 		}
-		time.Sleep(w.between(run, time.Millisecond, w.mood.handler))
+		select { // most handlers heed their context
+		case <-time.After(w.between(run, time.Millisecond, w.mood.handler)):
+		case <-w.heeded(ctx, run):
+			return idem.Response{}, ctx.Err()
+		}
 		if w.fault(run+" answers 503", w.mood.declines, 1) != nothingWrong {
 			return idem.Response{Status: 503}, nil
 		}
-		tx.Write(add(k.written()))
-		if k.kind == atomicWrite || k.kind == optimistic {
-			tx.Write(w.shared()...)
+		if k.kind != pure {
+			tx.Write(add(written(tx.OperationID())))
 		}
+		if k.kind.shares() {
+			tx.Write(w.shared(a)...)
+		}
+		said := map[string]any{"order": k.name, "by": tx.OperationID(), "run": run, "body": body}
 		if topic := k.kind.topic(); topic != "" {
 			tx.Send(topic, []byte(k.name))
-			return idem.JSON(202, map[string]string{"order": k.name, "by": string(tx.OperationID())})
+			if k.kind != besides && k.kind != besidesKeys {
+				return idem.JSON(202, said)
+			}
 		}
-		return idem.JSON(201, map[string]string{"order": k.name, "by": string(tx.OperationID())})
+		return idem.JSON(201, said)
 	}
 }
 
+// heeded is closed when the context ends, if the handler heeds it.
+func (w *world) heeded(ctx context.Context, run string) <-chan struct{} {
+	if w.oneOf(run+" heeds its context", 4) == 0 {
+		return nil
+	}
+	return ctx.Done()
+}
+
 // effect is a handler that writes for itself: it makes one call, under a lease that it has looked at.
-func (k *key) effect(ctx context.Context, p *process, run string) (idem.Response, error) {
+func (k *key) effect(ctx context.Context, p *process, run string, body int) (idem.Response, error) {
 	w := p.world
 	execution, _ := idem.ExecutionFrom(ctx)
 	time.Sleep(w.between(run, time.Millisecond, w.mood.handler))
-	if k.kind == wrappedReleased && w.fault(run+" answers 503", w.mood.declines, 1) != nothingWrong {
+	if (k.kind == wrappedReleased || k.kind == wrappedSafe) && w.fault(run+" answers 503", w.mood.declines, 1) != nothingWrong {
+		return idem.Response{Status: 503}, nil
+	}
+	if w.fault(run+" does nothing", w.mood.declines, 1) != nothingWrong {
+		time.Sleep(w.between(run+" afterwards", time.Millisecond, w.mood.after))
+		idem.NothingHappened(ctx)
 		return idem.Response{Status: 503}, nil
 	}
 	p.thaw()
 	if err := idem.Leased(ctx); err != nil {
 		return idem.Response{Status: 500}, nil
 	}
-	outcome := p.ask(ctx, k.name, w.declines("", k.kind == wrappedSafe, storage.Message{Payload: []byte(k.name)}), func() {
+	declined := w.declines(k.kind == wrappedSafe, storage.Message{Payload: []byte(k.name)})
+	outcome := p.ask(ctx, k.name, declined, func() {
 		p.provider.charge(k.downstream(execution.OperationID), k.kind == wrappedSafe)
-		w.noteEffect(k, string(execution.OperationID))
-	})
-	time.Sleep(w.between(run+" afterwards", time.Millisecond, w.mood.handler))
+		w.noteEffect(k, execution.OperationID)
+	}, func() {})
+	time.Sleep(w.between(run+" afterwards", time.Millisecond, w.mood.after))
+	said := map[string]any{"order": k.name, "by": execution.OperationID, "run": run, "body": body}
 	switch outcome := outcome.(type) {
 	case outbox.Delivered:
-		return idem.JSON(201, map[string]string{"order": k.name})
+		return idem.JSON(201, said)
 	case outbox.Declined:
-		return idem.JSON(402, map[string]string{"order": k.name})
+		return idem.JSON(402, said)
 	case outbox.NotExecuted:
 		if outcome.Unsent {
 			idem.NothingHappened(ctx)
@@ -195,10 +251,10 @@ func (k *key) downstream(id idem.OperationID) string {
 
 // probeWrapped looks up what a wrapped handler made, by the operation id that it handed down.
 func (p *process) probeWrapped(ctx context.Context, r storage.Record) outbox.Finding {
-	switch known := p.look(ctx, string(r.OperationID)); {
+	switch found, known := p.look(ctx, string(r.OperationID), func() bool { return p.provider.has(string(r.OperationID)) > 0 }); {
 	case !known:
 		return outbox.Unclear{Cause: errProvider}
-	case p.provider.has(string(r.OperationID)) > 0:
+	case found:
 		response, _ := idem.JSON(201, map[string]string{"found": string(r.OperationID)})
 		return outbox.Executed{Response: response}
 	default:
@@ -210,10 +266,15 @@ func (p *process) probeWrapped(ctx context.Context, r storage.Record) outbox.Fin
 func (w *world) settle(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
 	said := outbox.Settlement{Writes: []idem.Write{add(settled(m.ID))}}
 	_, made := o.(outbox.Delivered)
+	if _, given := o.(outbox.NotExecuted); given {
+		said.Writes = append(said.Writes, add(returned(m.ID)))
+	} else if w.fault(fmt.Sprintf("what %s of %s made %v means", m.Topic, m.Payload, made), w.mood.fails, 1) != nothingWrong {
+		return said, errNoMeaning
+	}
 	switch {
 	case m.Topic == first && made:
 		said.Next = &outbox.Next{Topic: second, Payload: m.Payload}
-	case m.Topic == second && !made:
+	case m.Topic == second && !made, m.Topic == undo && !made: // until it is undone
 		said.Next = &outbox.Next{Topic: undo, Payload: m.Payload}
 	case m.Topic == undo:
 		said.Response = told(502, m)
@@ -224,6 +285,8 @@ func (w *world) settle(m storage.Message, o outbox.Outcome) (outbox.Settlement, 
 	}
 	return said, nil
 }
+
+var errNoMeaning = errors.New("sim: the application does not know what that means")
 
 func told(status int, m storage.Message) idem.Response {
 	body, err := json.Marshal(map[string]string{"order": string(m.Payload), "topic": m.Topic})

@@ -22,15 +22,22 @@ const (
 	diedBefore
 	diedAfter
 	diedLate
-	storeFaults = diedLate
+	storeDown
+	storeRejects
+	notJudged
+	storeFaults = notJudged
 )
 
 var faultNames = [...]string{
 	"", "meets another transaction", "is throttled", "never arrives", "has no reply", "is late and has no reply", "is sent after a freeze",
 	"is answered into a freeze", "dies with its process before it is sent", "lands as its process dies", "is on its way as its process dies",
+	"is not sent: the store is known to be down", "is refused: credentials have expired", "is not judged in all of its items",
 }
 
-var errNoReply = errors.New("sim: no reply")
+var (
+	errNoReply  = errors.New("sim: no reply")
+	errRejected = errors.New("sim: credentials have expired")
+)
 
 // reads are the calls that change nothing.
 var reads = map[faulty.Call]bool{
@@ -38,18 +45,33 @@ var reads = map[faulty.Call]bool{
 	faulty.Place: true, faulty.RefuseBefore: true,
 }
 
-// call is one call of a process to the store, with what goes wrong on its way.
+// call is one call of a process to the store, and what its caller hears of it.
 func (p *process) call(ctx context.Context, call faulty.Call, run func(context.Context) error) error {
-	w := p.world
+	w, a, at := p.world, actOf(ctx), aimOf(ctx, call)
 	if w.over.Load() {
 		return run(ctx)
 	}
-	name := w.numbered(actor(ctx, p.name) + " " + string(call))
+	w.mu.Lock()
+	a.with(at)
+	w.mu.Unlock()
+	err := p.send(ctx, call, run)
+	if !w.over.Load() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		a.hears(at, err)
+	}
+	return err
+}
+
+// send sends a call, with what goes wrong on its way.
+func (p *process) send(ctx context.Context, call faulty.Call, run func(context.Context) error) error {
+	w, a := p.world, actOf(ctx)
+	name := w.numbered(a.name + " in " + p.name + " " + string(call))
 	p.thaw()
 	if p.dead.Load() {
 		return p.stay(ctx, run)
 	}
-	wrong := w.storeFault(name, call)
+	wrong := w.storeFault(a, name, call)
 	if wrong != nothingWrong {
 		w.say("%s %s", name, faultNames[wrong])
 	}
@@ -58,7 +80,7 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 		p.die()
 		return p.stay(ctx, run)
 	case frozenBefore:
-		p.freezeFor(name)
+		p.freezeFor(name, longestFreeze)
 		p.thaw()
 	}
 	if ctx.Err() != nil { // the last check before the wire
@@ -67,15 +89,11 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 	landing := w.between(name+" there", time.Millisecond, 40*time.Millisecond)
 	land := func() error {
 		time.Sleep(landing)
-		return w.land(name, func() error { return run(context.WithoutCancel(ctx)) })
+		return w.land(a, name, !reads[call], func() error { return run(context.WithoutCancel(ctx)) })
 	}
 	switch wrong {
-	case refusedByContention, refusedByThrottle:
-		time.Sleep(landing)
-		if wrong == refusedByThrottle || reads[call] {
-			return storage.ErrThrottled
-		}
-		return storage.ErrContention
+	case refusedByContention, refusedByThrottle, storeRejects, storeDown:
+		return w.refusal(name, wrong, call, landing)
 	case requestLost:
 		return p.wait(ctx, name)
 	case requestLate, diedLate:
@@ -103,16 +121,50 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 	}
 }
 
-// storeFault decides what goes wrong with a call. What every process reads first goes wrong more rarely: it keeps no secrets.
-func (w *world) storeFault(name string, call faulty.Call) int {
-	usual := w.mood.store
-	if call == faulty.RefuseBefore || call == faulty.ScopeMark {
-		usual /= 8
+// refusal is what a call is answered with that the store does not judge.
+func (w *world) refusal(name string, wrong int, call faulty.Call, after time.Duration) error {
+	if wrong == storeDown {
+		return &storage.NotAskedError{Cause: errNoReply}
 	}
-	if way := w.fault(name, w.weather(usual), len(w.mood.storeFaults)); way > 0 {
+	time.Sleep(after)
+	switch {
+	case wrong == storeRejects:
+		return errRejected
+	case wrong == refusedByThrottle || reads[call]:
+		return storage.ErrThrottled
+	case call == faulty.Commit && w.oneOf(name+" meets another at the lock", 2) == 0:
+		return &storage.ContentionError{Unjudged: []int{lockedAt}}
+	}
+	return storage.ErrContention
+}
+
+// storeFault decides what goes wrong with a call. What every process reads first goes wrong more rarely: it keeps no secrets.
+func (w *world) storeFault(a *act, name string, call faulty.Call) int {
+	w.noteCall(name, cutsOf(call))
+	usual := w.mood.store
+	switch {
+	case call == faulty.RefuseBefore || call == faulty.ScopeMark:
+		usual /= 8
+	case !reads[call]:
+		if out := w.outage(); out != nothingWrong {
+			return [...]int{throttlesAll: refusedByThrottle, downForAll: storeDown, refusesAll: storeRejects}[out]
+		}
+	}
+	if call == faulty.Settle && w.crowded() {
+		return refusedByContention
+	}
+	if way := w.fault(name, w.weather(a.name, usual), len(w.mood.storeFaults)); way > 0 {
 		return w.mood.storeFaults[way-1]
 	}
 	return nothingWrong
+}
+
+// cutsOf are the ways in which a call to the store can be cut off.
+func cutsOf(call faulty.Call) []int {
+	if reads[call] {
+		return cutsOfReads
+	}
+	return cutsOfWrites
 }
 
 // reply brings what the store said back to the process.
@@ -124,8 +176,10 @@ func (p *process) reply(ctx context.Context, name string, wrong int, err error, 
 		return p.stay(ctx, run)
 	case replyLost:
 		return p.wait(ctx, name)
-	case frozenAfter:
-		p.freezeFor(name)
+	case frozenAfter: // what it sends next it decides afterwards, however long that is
+		p.freezeFor(name, 5*longestFreeze)
+	case notJudged:
+		err = partly(err)
 	}
 	time.Sleep(w.between(name+" back", time.Millisecond, 40*time.Millisecond))
 	p.thaw()
@@ -137,7 +191,8 @@ func (p *process) reply(ctx context.Context, name string, wrong int, err error, 
 
 // wait waits for a reply that does not come.
 func (p *process) wait(ctx context.Context, name string) error {
-	timer := time.NewTimer(p.world.between(name+" in vain", 20*time.Millisecond, 6*time.Second))
+	longest := [...]time.Duration{300 * time.Millisecond, 6 * time.Second}[p.world.oneOf(name+" waits long", 2)]
+	timer := time.NewTimer(p.world.between(name+" in vain", 20*time.Millisecond, longest))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -159,16 +214,16 @@ func (p *process) stay(ctx context.Context, run func(context.Context) error) err
 	return run(context.WithoutCancel(ctx))
 }
 
-type actorKey struct{}
-
-// acting names who acts in a context: decisions are named after that, not after the process, which others use too.
-func acting(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, actorKey{}, name)
-}
-
-func actor(ctx context.Context, process string) string {
-	if name, ok := ctx.Value(actorKey{}).(string); ok {
-		return name + " in " + process
+// partly is a failed transaction of which the last item that failed was not judged, or the one behind the others: another
+// transaction was at it.
+func partly(err error) error {
+	var failed *storage.WriteFailedError
+	if !errors.As(err, &failed) {
+		return err
 	}
-	return process
+	last := len(failed.Indexes) - 1
+	if last == 0 {
+		return &storage.WriteFailedError{Indexes: failed.Indexes, Unjudged: []int{failed.Indexes[0] + 1}}
+	}
+	return &storage.WriteFailedError{Indexes: failed.Indexes[:last], Unjudged: failed.Indexes[last:]}
 }

@@ -10,22 +10,30 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// webhook is what the provider posts about an effect that it has made: until it is acknowledged, a few times. Called with the
-// lock held.
-func (w *world) webhook(m storage.Message) {
+// webhook is what the provider posts about a message that it has executed or declined: until it is acknowledged, a few times. Some
+// say the opposite of what is true. Called with the lock held.
+func (w *world) webhook(m storage.Message, made bool) {
 	name := w.numbered("webhook about " + m.Topic + " of " + string(m.Payload))
-	if m.Topic == withNothing || w.oneOf(name, 3) != 0 {
+	if w.oneOf(name, 3) != 0 || m.Topic == withNothing && made {
 		return
 	}
+	if honours(m.Topic) && w.fault(name+" says the opposite", w.mood.lies, 1) != nothingWrong {
+		w.key(string(m.Payload)).contradicted = true
+		made = !made
+	}
+	var evidence outbox.Outcome = outbox.Declined{Reference: string(m.ID), Evidence: []byte(`{"declined":true}`)}
+	if made {
+		evidence = outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)}
+	}
+	soon := [...]time.Duration{500 * time.Millisecond, 3 * time.Minute}[w.oneOf(name+" is late", 2)]
 	w.spawn(func() {
 		for try := 1; try <= 4; try++ {
 			who := fmt.Sprintf("%s, try %d", name, try)
 			select {
-			case <-time.After(w.between(who, 10*time.Millisecond, 3*time.Minute)):
+			case <-time.After(w.between(who, 10*time.Millisecond, soon)):
 			case <-w.end:
 				return
 			}
-			evidence := outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)}
 			if w.invoke("webhook", who, func(ctx context.Context, p *process) error {
 				_, err := p.worker.Settle(ctx, m.ID, evidence)
 				return err
@@ -36,18 +44,39 @@ func (w *world) webhook(m storage.Message) {
 	})
 }
 
-// invoke is one invocation of a function, in a process of its own that the platform kills after a minute.
+// invoke is one invocation of a function, in a process of its own that the platform kills after a while; or, in a container, a
+// goroutine that has no deadline.
 func (w *world) invoke(role, who string, work func(ctx context.Context, p *process) error) error {
+	return w.decide(role, who, "", "", work)
+}
+
+// decide is an invocation about a row as a person saw it.
+func (w *world) decide(role, who, subject string, seen storage.Revision, work func(ctx context.Context, p *process) error) error {
 	p := w.start(role)
-	ctx, cancel := context.WithTimeout(acting(context.Background(), who), time.Minute)
+	a := newAct(who, p)
+	a.subject, a.seen = subject, seen
+	ctx, cancel := context.WithCancel(acting(context.Background(), a))
+	if w.mood.invoked != 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.mood.invoked)
+		a.deadline = time.Now().Add(w.mood.invoked)
+	}
 	done := make(chan error, 1)
 	w.spawn(func() {
 		defer cancel()
-		done <- work(ctx, p)
+		err := work(ctx, p)
+		p.thaw()
+		if !p.dead.Load() {
+			w.done(a, err)
+		}
+		done <- err
 	})
 	select {
 	case err := <-done:
 		return err
+	case <-w.end:
+		return errNoReply
+	case <-p.gone:
+		return errNoReply
 	case <-ctx.Done():
 	}
 	select { // both may have happened at once
@@ -59,36 +88,62 @@ func (w *world) invoke(role, who string, work func(ctx context.Context, p *proce
 	}
 }
 
-// operator decides what waits for a person, by the provider's books: late enough for nothing to be on its way any more.
-func (w *world) operator(round int) {
-	for _, m := range w.memory.Messages() {
-		if m.State != storage.MessageDead && (m.State != storage.MessageUnknown || m.Topic != withNothing) {
-			continue
+// operators decide what waits for a person, by the provider's books, and late enough for nothing to be on its way any more. They
+// look at the same time, and take some time to decide.
+func (w *world) operators(round, howMany int, patient bool) {
+	for n := range howMany {
+		for _, m := range w.memory.Messages() {
+			if (m.State == storage.MessageDead || m.State == storage.MessageUnknown) && w.certain(m.LeaseUntil) && (!patient || !looksUp(m.Topic) || m.State == storage.MessageDead) {
+				w.judgeMessageFor(m, fmt.Sprintf("operator %d.%d about %s of %s", round, n, m.Topic, m.Payload))
+			}
 		}
-		who := fmt.Sprintf("operator %d about %s of %s", round, m.Topic, m.Payload)
-		made := w.provider.has(string(m.ID)) > 0
-		w.say("%s, which is %s: made %v", who, m.State, made)
-		_ = w.invoke("operator", who, func(ctx context.Context, p *process) error { // what is refused stays for a person
+		for _, r := range w.memory.Records() {
+			if r.State == storage.StateUnknown && w.certain(r.LeaseUntil) {
+				w.judgeRecordFor(r, fmt.Sprintf("operator %d.%d about %s", round, n, w.nameOf(r.Key)))
+			}
+		}
+	}
+}
+
+// certain says that nothing that was sent under a lease is under way any more.
+func (w *world) certain(lease time.Time) bool {
+	return time.Now().After(lease.Add(w.mood.longest + w.mood.freeze + 5*time.Second))
+}
+
+// thinks is how long a person takes to decide.
+func (w *world) thinks(who string) time.Duration {
+	longest := [...]time.Duration{time.Second, 4 * time.Minute}[w.oneOf(who+" thinks long", 2)]
+	return w.between(who+" thinks", time.Millisecond, longest)
+}
+
+// judgeMessageFor is one decision about a message. What undoes something is never given up.
+func (w *world) judgeMessageFor(m storage.Message, who string) {
+	made := w.provider.has(string(m.ID)) > 0
+	w.spawn(func() {
+		time.Sleep(w.thinks(who))
+		w.say("%s, which was %s: made %v", who, m.State, made)
+		_ = w.decide("operator", who, string(m.ID), m.Revision, func(ctx context.Context, p *process) error { // what is refused stays for a person
 			switch {
 			case made:
 				_, err := p.operator.Settle(ctx, m.ID, m.Revision, outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)})
 				return err
-			case w.oneOf(who, 2) == 0:
+			case m.Topic == undo || w.oneOf(who, 3) != 0:
 				_, err := p.operator.Redrive(ctx, m.ID, m.Revision)
 				return err
 			default:
 				return p.operator.Close(ctx, m.ID, m.Revision)
 			}
 		})
-	}
-	for _, r := range w.memory.Records() {
-		if r.State != storage.StateUnknown {
-			continue
-		}
-		who := fmt.Sprintf("operator %d about %s", round, w.nameOf(r.Key))
-		made := w.provider.has(string(r.OperationID)) > 0
-		w.say("%s, which is unknown: made %v", who, made)
-		_ = w.invoke("operator", who, func(ctx context.Context, p *process) error {
+	})
+}
+
+// judgeRecordFor is one decision about a record.
+func (w *world) judgeRecordFor(r storage.Record, who string) {
+	made := w.provider.has(string(r.OperationID)) > 0
+	w.spawn(func() {
+		time.Sleep(w.thinks(who))
+		w.say("%s, which was unknown: made %v", who, made)
+		_ = w.decide("operator", who, string(r.OperationID), r.Revision, func(ctx context.Context, p *process) error {
 			if made {
 				_, err := p.engine.Resolve(ctx, tenant, r.OperationID, r.Revision, idem.Response{Status: 201, Body: []byte(`{"resolved":true}`)})
 				return err
@@ -96,5 +151,27 @@ func (w *world) operator(round int) {
 			_, err := p.engine.Free(ctx, tenant, r.OperationID, r.Revision, "the provider has nothing of it")
 			return err
 		})
+	})
+}
+
+// amend changes how long answers last: two people at once extend one, or take it out of use.
+func (w *world) amend(round int) {
+	for _, r := range w.memory.Records() {
+		if r.State != storage.StateCompleted || r.ExpiresAt.IsZero() {
+			continue
+		}
+		for n := range 2 {
+			who := fmt.Sprintf("amender %d.%d of %s", round, n, w.nameOf(r.Key))
+			w.spawn(func() {
+				time.Sleep(w.between(who, time.Millisecond, 300*time.Millisecond))
+				_ = w.invoke("amender", who, func(ctx context.Context, p *process) error {
+					if r.Operation == string(pure) && w.oneOf("amender of "+w.nameOf(r.Key)+" busts", 2) == 0 {
+						return p.engine.CacheBust(ctx, tenant, r.OperationID, "it is wrong")
+					}
+					_, err := p.engine.Extend(ctx, tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))
+					return err
+				})
+			})
+		}
 	}
 }

@@ -21,9 +21,12 @@ type process struct {
 	// skew is what its clock shows beyond the story's.
 	skew   time.Duration
 	dead   atomic.Bool
-	frozen atomic.Int64 // until when, in the story's time
+	gone   chan struct{} // is closed when it dies
+	frozen atomic.Int64  // until when, in the story's time
 	// hurt says that the process froze once: what it was late for is nobody's fault.
 	hurt atomic.Bool
+	// older says that its release knows none of the story's topics, observes that it acts on nothing that it finds.
+	older, observes bool
 
 	store    *faulty.Store
 	engine   *idem.Engine
@@ -38,8 +41,10 @@ var silent = slog.New(slog.DiscardHandler)
 
 // start starts a process. Those of one role share the role's name, and a number.
 func (w *world) start(role string) *process {
-	p := &process{world: w, name: w.numbered(role), store: faulty.New(w.memory), routes: map[string]*idem.Registered{}}
+	p := &process{world: w, name: w.numbered(role), store: faulty.New(w.memory), routes: map[string]*idem.Registered{}, gone: make(chan struct{})}
 	p.skew = w.between(p.name+" clock", -w.mood.skew, w.mood.skew+1)
+	p.observes = w.mood.observers && w.oneOf(p.name+" observes", 2) == 0
+	p.older = w.mood.older && w.oneOf(p.name+" is older", 3) == 0
 	p.store.Each(func(call faulty.Call) faulty.Fault {
 		return func(ctx context.Context, run func(context.Context) error) error { return p.call(ctx, call, run) }
 	})
@@ -51,18 +56,20 @@ func (p *process) now() time.Time { return time.Now().Add(p.skew) }
 
 // link makes the parts of the process.
 func (p *process) link() (err error) {
-	random := p.random(p.name)
-	if p.engine, err = idem.New(p.store, idem.Config{Now: p.now, Random: random, Logger: silent, KillsAtDeadline: p.mood.kills}); err != nil {
+	engine, box, store := p.mood.engine, p.mood.outbox, wire{p.store, p.world}
+	engine.Now, engine.Random, engine.Quota = p.now, p.random(p.name), quota{}
+	box.Now, box.Random = engine.Now, engine.Random
+	if p.engine, err = idem.New(store, engine); err != nil {
 		return err
 	}
-	topics, err := outbox.NewTopics(outbox.Config{Now: p.now, Random: random, Logger: silent, SweepConcurrency: 1}, p.topics()...)
+	topics, err := outbox.NewTopics(box, p.topics()...)
 	if err != nil {
 		return err
 	}
-	if p.worker, err = outbox.NewWorker(p.store, topics, p, p); err != nil {
+	if p.worker, err = outbox.NewWorker(store, topics, p, p); err != nil {
 		return err
 	}
-	if p.operator, err = outbox.NewOperator(p.store, topics, p, p); err != nil {
+	if p.operator, err = outbox.NewOperator(store, topics, p, p); err != nil {
 		return err
 	}
 	if p.inline, err = outbox.NewInline(p.worker); err != nil {
@@ -71,8 +78,15 @@ func (p *process) link() (err error) {
 	if p.runner, err = outbox.NewRunner(p.worker, p.engine, map[string]outbox.Probe{string(wrappedProbed): p.probeWrapped}); err != nil {
 		return err
 	}
-	for _, kind := range kinds {
+	for _, kind := range p.mood.kinds {
+		if p.routes[string(kind)] != nil {
+			continue
+		}
 		operation := kind.operation()
+		operation.Policy.Retention = time.Hour
+		if p.observes {
+			operation.Policy = idem.Observe(operation.Policy)
+		}
 		if kind.inline() {
 			operation.Inline = p.inline
 		}
@@ -107,7 +121,11 @@ func (p *process) Bury(_ context.Context, letter outbox.DeadLetter) error {
 }
 
 // die kills the process.
-func (p *process) die() { p.dead.Store(true) }
+func (p *process) die() {
+	if p.dead.CompareAndSwap(false, true) {
+		close(p.gone)
+	}
+}
 
 // freeze stops everything that the process does for a while.
 func (p *process) freeze(d time.Duration) {
@@ -115,9 +133,13 @@ func (p *process) freeze(d time.Duration) {
 	p.frozen.Store(time.Now().Add(d).UnixNano())
 }
 
+// longestFreeze is how long a process is frozen at most between a decision and the call that it leads to, where the call itself
+// looks at the time again. How long otherwise says world.freeze.
+const longestFreeze = 55 * time.Second
+
 // freezeFor freezes the process for as long as the name of a call decides.
-func (p *process) freezeFor(name string) {
-	p.freeze(p.between(name+" freeze", time.Second, freezeMax))
+func (p *process) freezeFor(name string, longest time.Duration) {
+	p.freeze(p.between(name+" freeze", time.Second, longest))
 }
 
 // thaw waits for as long as the process is frozen.
@@ -131,12 +153,16 @@ func (p *process) thaw() {
 type answer struct {
 	result *idem.Result
 	err    error
+	at     time.Time
 }
 
 // final says whether every later answer must be the same.
 func (a answer) final() bool {
 	return a.err == nil && a.result.State.Final() && a.result.Response.Status != 0
 }
+
+// mismatch says that the key belongs to another request.
+func (a answer) mismatch() bool { return a.err == nil && a.result.Outcome == idem.OutcomeMismatch }
 
 // accepted says whether the answer is the 202 that stands until the final one.
 func (a answer) accepted() bool {
@@ -146,21 +172,39 @@ func (a answer) accepted() bool {
 // errNoAnswer is what a client has that gave up waiting, or whose connection broke.
 var errNoAnswer = errors.New("sim: no answer")
 
+// quota admits everybody, and tells the judge of what is given back.
+type quota struct{}
+
+// NewKey implements idem.Quota.
+func (quota) NewKey(ctx context.Context, _ string) (giveBack func(), err error) {
+	a := actOf(ctx)
+	return func() { a.process.gaveBack(a) }, nil
+}
+
+// LookUp implements idem.Quota.
+func (quota) LookUp(context.Context, string) error { return nil }
+
 // serve is a request. Where the platform kills at a deadline the process dies with it.
-func (p *process) serve(k *key, who string, patience time.Duration) answer {
+func (p *process) serve(k *key, who string, body int, patience time.Duration) answer {
 	w := p.world
-	ctx, cancel := context.WithCancel(acting(context.Background(), who))
-	limit := w.between(who+" time-out", 5*time.Second, 30*time.Second)
+	request := newAct(who, p)
+	request.key, request.body = k, body
+	ctx, cancel := context.WithCancel(acting(context.Background(), request))
+	limit := w.between(who+" time-out", w.mood.limit/2, w.mood.limit)
 	if w.mood.kills || w.oneOf(who+" has a deadline", 2) == 0 {
 		ctx, cancel = context.WithTimeout(ctx, limit)
+		request.deadline = time.Now().Add(limit)
 	}
 	got := make(chan answer, 1)
 	w.served(k, p)
 	w.spawn(func() {
 		defer cancel()
 		var a answer
-		a.result, a.err = p.routes[string(k.kind)].Do(ctx, k.request(), k.handler(p))
+		a.result, a.err = p.routes[string(k.kind)].Do(ctx, k.request(body), k.handler(p, body))
+		p.thaw()
 		if !p.dead.Load() {
+			a.at = time.Now()
+			w.returned(request, a)
 			got <- a
 		}
 	})

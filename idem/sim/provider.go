@@ -17,10 +17,9 @@ type provider struct {
 	made map[string]int
 	// first is when a downstream key was first seen.
 	first map[string]time.Time
+	// remembers is how long it remembers keys, where it honours them.
+	remembers time.Duration
 }
-
-// keysKept is how long the provider remembers keys, where it honours them.
-const keysKept = 24 * time.Hour
 
 // has says how often the effect was made.
 func (b *provider) has(id string) int {
@@ -37,7 +36,8 @@ func (b *provider) charge(id string, honoured bool) {
 	if !known {
 		b.first[id] = time.Now()
 	}
-	if !known || !honoured || time.Since(first) > keysKept {
+	if !known || !honoured || time.Since(first) > b.remembers {
+		b.first[id] = time.Now()
 		b.made[id]++
 	}
 }
@@ -66,6 +66,7 @@ var errProvider = errors.New("sim: the provider gave no answer")
 // call is one call to the provider on its way.
 type call struct {
 	*process
+	by   *act
 	name string
 	// wrong is what goes wrong with it.
 	wrong int
@@ -73,27 +74,31 @@ type call struct {
 	arrive func(after time.Duration)
 }
 
-// ask is one call to the provider. effect is made once the request has arrived; what is declined makes none.
-func (p *process) ask(ctx context.Context, name string, declined bool, effect func()) outbox.Outcome {
+// ask is one call to the provider: made has it execute the call once it has arrived, and declined say no.
+func (p *process) ask(ctx context.Context, name string, declines bool, made, declined func()) outbox.Outcome {
 	w := p.world
 	if w.over.Load() {
 		return outbox.Ambiguous{Cause: errProvider}
 	}
-	c := call{process: p, name: w.numbered(actor(ctx, p.name) + " calls " + name), wrong: nothingWrong}
+	c := call{process: p, by: actOf(ctx), wrong: nothingWrong}
+	c.name = w.numbered(c.by.name + " in " + p.name + " calls " + name)
 	p.thaw()
 	if p.dead.Load() {
 		_ = p.stay(ctx, nil)
 		return outbox.Ambiguous{Cause: errProvider}
 	}
-	if way := w.fault(c.name, w.mood.provider, len(w.mood.callFaults)); way > 0 {
+	w.noteCall(c.name, cutsOfCalls)
+	if way := w.fault(c.name, w.weather(c.by.name, w.mood.provider), len(w.mood.callFaults)); way > 0 {
 		c.wrong = w.mood.callFaults[way-1]
 	}
 	w.say("%s%s", c.name, spaced(callFaultNames[c.wrong]))
 	c.arrive = func(after time.Duration) {
 		time.Sleep(after)
-		_ = w.land(c.name, func() error {
-			if !declined {
-				effect()
+		_ = w.land(c.by, c.name, false, func() error {
+			if declines {
+				declined()
+			} else {
+				made()
 			}
 			return nil
 		})
@@ -101,7 +106,7 @@ func (p *process) ask(ctx context.Context, name string, declined bool, effect fu
 	if failed := c.leave(ctx); failed != nil {
 		return failed
 	}
-	if declined {
+	if declines {
 		return outbox.Declined{Reference: "declined", Evidence: []byte(`{"declined":true}`)}
 	}
 	return outbox.Delivered{Reference: c.name, Evidence: []byte(`{"made":true}`)}
@@ -110,10 +115,12 @@ func (p *process) ask(ctx context.Context, name string, declined bool, effect fu
 // leave sends the call, and returns what its caller knows where the provider's answer does not arrive; nil where it does.
 func (c call) leave(ctx context.Context) outbox.Outcome {
 	if c.wrong == calledAfterFreeze {
-		c.freezeFor(c.name)
-		c.thaw()
+		d := c.atMost(c.name+" freeze", c.mood.freeze)
+		c.freeze(d)
+		time.Sleep(d) // and not beyond, whatever else freezes the process meanwhile
 	}
-	if ctx.Err() != nil || c.wrong == callUnsent { // the last check before the wire
+	frozen := c.wrong == calledAfterFreeze && c.by.key != nil && c.by.key.kind.wrapped() // idem.Config.FreezeAllowance is for that
+	if ctx.Err() != nil && !frozen || c.wrong == callUnsent {                            // the last check before the wire
 		return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
 	}
 	way := c.between(c.name+" there", 5*time.Millisecond, 900*time.Millisecond)
@@ -128,7 +135,7 @@ func (c call) leave(ctx context.Context) outbox.Outcome {
 		c.arrive(way)
 		return c.unanswered(ctx)
 	case callIsLate, callersProcessDies:
-		c.spawn(func() { c.arrive(c.between(c.name+" late", 2*time.Second, longestRequest)) })
+		c.spawn(func() { c.arrive(c.atMost(c.name+" late", c.mood.longest-time.Second)) })
 		if c.wrong == callersProcessDies {
 			c.die()
 			_ = c.stay(ctx, nil)
@@ -156,7 +163,7 @@ func (c call) answered(ctx context.Context, way time.Duration) outbox.Outcome {
 		return outbox.Ambiguous{Cause: errProvider}
 	}
 	if c.wrong == answeredIntoFreeze {
-		c.freezeFor(c.name)
+		c.freezeFor(c.name, 5*longestFreeze)
 	}
 	time.Sleep(c.between(c.name+" back", time.Millisecond, 300*time.Millisecond))
 	c.thaw()
@@ -166,9 +173,6 @@ func (c call) answered(ctx context.Context, way time.Duration) outbox.Outcome {
 	return nil
 }
 
-// longestRequest is how long a request may be on its way: a second less than Config.LongestRequest, for the way back.
-const longestRequest = 59 * time.Second
-
 func spaced(text string) string {
 	if text == "" {
 		return ""
@@ -176,81 +180,112 @@ func spaced(text string) string {
 	return " and " + text
 }
 
-// look is one look into the provider's books.
-func (p *process) look(ctx context.Context, name string) bool {
+// look is one look into the provider's books: has says what stands in them when it arrives.
+func (p *process) look(ctx context.Context, name string, has func() bool) (found, known bool) {
 	w := p.world
 	if w.over.Load() {
-		return true
+		return has(), true
 	}
-	name = w.numbered(actor(ctx, p.name) + " asks about " + name)
+	name = w.numbered(actOf(ctx).name + " in " + p.name + " asks about " + name)
 	p.thaw()
 	if p.dead.Load() {
 		_ = p.stay(ctx, nil)
 	}
-	if w.fault(name, w.mood.provider, 1) != 0 {
+	switch w.fault(name, w.mood.provider, 2) {
+	case 1:
 		_ = p.wait(ctx, name)
-		return false
+		return false, false
+	case 2: // its books are read soon after it was asked, and its answer takes its time
+		found = has()
+		time.Sleep(w.between(name+" back", time.Second, 5*time.Second))
+	default:
+		time.Sleep(w.between(name, 5*time.Millisecond, 900*time.Millisecond))
+		found = has()
 	}
-	time.Sleep(w.between(name, 5*time.Millisecond, 900*time.Millisecond))
-	return ctx.Err() == nil
+	p.thaw()
+	return found, ctx.Err() == nil && !p.dead.Load()
 }
 
-// topics are those of the story: with keys, with a look-up, and with neither.
+// topics are those of the story: with keys, with a look-up, and with neither. A release that is older knows none of them.
 func (p *process) topics() []outbox.Topic {
-	topic := func(name string, honoured, probed bool) outbox.Topic {
-		t := outbox.Topic{
-			Name: name, Settle: p.settle, AgeMax: 6 * time.Hour, AbandonAfter: 2 * time.Hour, UnknownMax: 12 * time.Hour,
-			Call: func(ctx context.Context, m storage.Message) outbox.Outcome {
-				outcome := p.ask(ctx, name+" of "+string(m.Payload), p.declines(name, honoured, m), func() {
-					p.provider.charge(string(m.ID), honoured)
-					p.effected(m)
-				})
-				if _, made := outcome.(outbox.Delivered); made {
-					p.learnt(m.ID, p)
-				}
-				return outcome
-			},
-		}
-		if honoured {
-			t.Keys = outbox.Keys{Honoured: true, Retention: keysKept}
-		}
-		if probed {
-			t.Probe = func(ctx context.Context, m storage.Message) outbox.Finding { return p.probe(ctx, name, m) }
-		}
-		return t
+	if p.older {
+		return []outbox.Topic{p.topic("sim.other", false, false)}
 	}
 	return []outbox.Topic{
-		topic(withKeys, true, true), topic(withLookUp, false, true), topic(withNothing, false, false),
-		topic(first, true, true), topic(second, true, true), topic(undo, true, true),
+		p.topic(withKeys, true, true), p.topic(withKeysAlone, true, false), p.topic(withLookUp, false, true), p.topic(withNothing, false, false),
+		p.topic(first, true, true), p.topic(second, true, true), p.topic(undo, true, true),
 	}
+}
+
+func (p *process) topic(name string, honoured, probed bool) outbox.Topic {
+	t := p.mood.topic
+	t.Name, t.Settle = name, p.settle
+	t.Call = func(ctx context.Context, m storage.Message) outbox.Outcome { return p.deliver(ctx, m, honoured) }
+	if honoured {
+		t.Keys = outbox.Keys{Honoured: true, Retention: p.mood.remembers}
+	}
+	if probed {
+		t.Probe = func(ctx context.Context, m storage.Message) outbox.Finding { return p.probe(ctx, m) }
+	}
+	return t
+}
+
+// deliver is a topic's call.
+func (p *process) deliver(ctx context.Context, m storage.Message, honoured bool) outbox.Outcome {
+	w, a := p.world, actOf(ctx)
+	if !w.over.Load() {
+		w.calls(a, m, p.now())
+	}
+	outcome := p.ask(ctx, m.Topic+" of "+string(m.Payload), p.declines(honoured, m), func() {
+		p.provider.charge(string(m.ID), honoured)
+		p.effected(m, true)
+	}, func() { p.webhook(m, false) })
+	switch outcome := outcome.(type) {
+	case outbox.Delivered:
+		w.learnt(a, m, true)
+	case outbox.Declined:
+		w.learnt(a, m, false)
+	case outbox.NotExecuted:
+		if outcome.Unsent {
+			w.unsent(m)
+		}
+	}
+	return outcome
 }
 
 // Topics of the story.
 const (
-	withKeys    = "sim.keys"
-	withLookUp  = "sim.lookup"
-	withNothing = "sim.nothing"
-	first       = "sim.first"  // of a chain
-	second      = "sim.second" // and what follows
-	undo        = "sim.undo"   // undoes the first
+	withKeys      = "sim.keys"
+	withKeysAlone = "sim.keys.alone"
+	withLookUp    = "sim.lookup"
+	withNothing   = "sim.nothing"
+	first         = "sim.first"  // of a chain
+	second        = "sim.second" // and what follows
+	undo          = "sim.undo"   // undoes the first
 )
+
+// honours says whether the provider executes what a topic's message asks for once only.
+func honours(topic string) bool { return topic != withLookUp && topic != withNothing }
+
+// looksUp says whether the provider can be asked what became of a topic's message.
+func looksUp(topic string) bool { return topic != withKeysAlone && topic != withNothing }
 
 // declines says whether the provider declines what the message asks for. Where it knows keys it says the same each time; elsewhere
 // another call may succeed. What undoes is never declined.
-func (w *world) declines(topic string, honoured bool, m storage.Message) bool {
-	name := "provider declines " + topic + " of " + string(m.Payload)
+func (w *world) declines(honoured bool, m storage.Message) bool {
+	name := "provider declines " + m.Topic + " of " + string(m.Payload)
 	if !honoured {
 		name = w.numbered(name)
 	}
-	return topic != undo && w.fault(name, w.mood.declines, 1) != nothingWrong
+	return m.Topic != undo && w.fault(name, w.mood.declines, 1) != nothingWrong
 }
 
 // probe looks a message's effect up.
-func (p *process) probe(ctx context.Context, topic string, m storage.Message) outbox.Finding {
-	switch known := p.look(ctx, topic+" of "+string(m.Payload)); {
+func (p *process) probe(ctx context.Context, m storage.Message) outbox.Finding {
+	switch found, known := p.look(ctx, m.Topic+" of "+string(m.Payload), func() bool { return p.provider.has(string(m.ID)) > 0 }); {
 	case !known:
 		return outbox.Unclear{Cause: errProvider}
-	case p.provider.has(string(m.ID)) > 0:
+	case found:
 		return outbox.Found{Outcome: outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)}}
 	default:
 		return outbox.Absent{}

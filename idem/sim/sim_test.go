@@ -9,14 +9,14 @@ import (
 )
 
 var (
-	firstSeed = flag.Uint64("sim.seed", 0, "the first seed of TestStories, and the one of TestReplay")
-	stories   = flag.Uint64("sim.stories", 300, "how many stories TestStories plays")
-	only      = flag.String("sim.only", "", "the faults that happen in TestReplay, separated by |; all, if it is empty")
+	firstSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestStories, and the one of TestReplay")
+	stepsLeast = flag.Int("sim.steps", 50_000, "TestStories plays stories until they have that many steps")
+	only       = flag.String("sim.only", "", "the faults that happen in TestReplay, separated by |; all, if it is empty")
 )
 
 func TestStories(t *testing.T) {
-	steps := 0
-	for seed := *firstSeed; seed < *firstSeed+*stories; seed++ {
+	steps, seed := 0, *firstSeed
+	for ; steps < *stepsLeast; seed++ {
 		story := tell(t, seed, nil, false)
 		steps += story.Steps
 		if len(story.Broken) > 0 {
@@ -24,7 +24,7 @@ func TestStories(t *testing.T) {
 			t.Errorf("seed %d: %s\n%s\nagain: %s", seed, strings.Join(story.Broken, "; "), strings.Join(small.Lines, "\n"), again(small))
 		}
 	}
-	t.Logf("%d stories, %d steps", *stories, steps)
+	t.Logf("%d stories, %d steps", seed-*firstSeed, steps)
 }
 
 // again is the command that tells a story again.

@@ -41,68 +41,110 @@ func tell(t *testing.T, seed uint64, only []string, lines bool) (story Story) {
 func (w *world) play() {
 	w.spawn(w.deliverWakeUps)
 	for _, k := range w.keys {
-		for n := range 1 + w.oneOf("clients of "+k.name, 2) {
+		for n := range 1 + w.oneOf("clients of "+k.name, w.mood.clients) {
+			w.clients.Add(1)
 			w.spawn(func() { w.client(k, n+1) })
 		}
 	}
 	w.scheduled()
 	w.judgeEnd()
+	time.Sleep(26 * time.Hour) // beyond every retention
+	w.expire()
+	w.judgeGone()
 	w.over.Store(true)
 	close(w.end)
 	w.background.Wait()
+	time.Sleep(time.Hour) // what idem's own goroutines still send ends soon, now that nothing goes wrong any more
 }
 
-// client sends the requests of one key, from once until it has its final answer or gives up.
+// client sends the requests of one key, from once until it has its final answer or gives up. Where clients come again, they do so
+// about when their key expires.
 func (w *world) client(k *key, n int) {
+	defer w.clients.Add(-1)
 	name := fmt.Sprintf("client %d of %s", n, k.name)
+	body := w.oneOf(name+" asks for", w.mood.bodies)
 	time.Sleep(w.between(name+" begins", 0, []time.Duration{100 * time.Millisecond, 20 * time.Second}[w.oneOf("clients of "+k.name+" begin", 2)]))
 	for try := 1; try <= 12 && !w.over.Load(); try++ {
 		who := fmt.Sprintf("%s, try %d", name, try)
 		p := w.start("api")
-		afterFinal := w.asked(k)
+		w.asked(k)
 		w.say("%s asks %s", who, p.name)
-		a := p.serve(k, who, w.between(who+" patience", time.Second, 35*time.Second))
+		asked := time.Now()
+		a := p.serve(k, who, body, w.between(who+" patience", time.Second, 35*time.Second))
 		if w.over.Load() {
 			return
 		}
-		w.answered(k, who, afterFinal, a)
-		if a.final() && w.oneOf(who+" asks again", 3) != 0 || w.fault(who+" gives up", 50, 1) != nothingWrong {
+		w.answered(k, who, asked, body, a)
+		pause := w.between(who+" pause", 50*time.Millisecond, time.Duration(try)*w.mood.hurry)
+		switch done := a.final() || a.mismatch(); {
+		case done && w.mood.again && a.final() && try < 8:
+			pause = max(0, time.Until(a.result.ExpiresAt)) + w.between(who+" comes again", -1500*time.Millisecond, 4*time.Second)
+		case done && w.oneOf(who+" asks again", 3) != 0, w.fault(who+" gives up", 50, 1) != nothingWrong:
 			return
 		}
-		time.Sleep(w.between(who+" pause", 50*time.Millisecond, time.Duration(try)*w.mood.hurry))
+		time.Sleep(pause)
 	}
 }
 
-// A story lasts this long, and what runs every minute at its beginning runs every hour at its end.
-const storyLasts = 40 * time.Hour
+// A story lasts this long at most, and what runs every few seconds at its beginning runs every hour at its end.
+const storyLasts = 60 * time.Hour
 
-// operatorsLooks is how often the operator looks at what waits for him.
+// busyFor is for how long what is scheduled runs in its first period.
+const busyFor = 3 * time.Minute
+
+// operatorsLooks is how often the operator looks in the end at what waits for him.
 const operatorsLooks = 2
 
-// scheduled runs what the platform runs by a schedule, and the native TTL; and in the end the operator looks.
+// scheduled runs what the platform runs by a schedule, and the native TTL; and people, who look now and then, and in the end.
 func (w *world) scheduled() {
 	period, looks := w.mood.period, 0
 	for round := 1; time.Since(beginning) < storyLasts; round++ {
 		name := fmt.Sprintf("round %d", round)
 		time.Sleep(w.between(name, period, period+period/4))
-		w.spawn(func() { w.run("sweep", name, (*outbox.Runner).Sweep) })
-		if w.fault(name+" reconciles beside itself", w.mood.wakeUps, 1) != nothingWrong {
-			w.spawn(func() { w.run("second reconcile", name, (*outbox.Runner).Reconcile) })
-		}
-		w.run("reconcile", name, (*outbox.Runner).Reconcile)
-		w.expire()
-		if time.Since(beginning) > 15*time.Minute {
+		if time.Since(beginning) > busyFor {
 			period = min(period*3/2, time.Hour)
-			switch {
-			case !w.ended() || !w.quiet():
-			case looks == operatorsLooks || w.oneOf("there is an operator", 2) == 0:
-				return
-			default:
-				looks++
-				w.operator(looks)
+		}
+		if !w.idle() {
+			w.spawn(func() { w.run("sweep", name, (*outbox.Runner).Sweep) })
+			if w.fault(name+" reconciles beside itself", w.mood.wakeUps, 1) != nothingWrong {
+				w.spawn(func() { w.run("second reconcile", name, (*outbox.Runner).Reconcile) })
 			}
+			w.run("reconcile", name, (*outbox.Runner).Reconcile)
+		}
+		w.expire()
+		if w.mood.amenders && round%3 == 0 && round < 20 {
+			w.amend(round)
+		}
+		switch {
+		case !w.ended() || w.clients.Load() > 0:
+			if w.mood.people && round%4 == 0 && round < 60 {
+				w.operators(round, 2, false)
+			}
+		case looks == operatorsLooks || w.oneOf("there is an operator", 2) == 0:
+			return
+		default:
+			looks++
+			w.operators(round, 1, true)
+			time.Sleep(6 * time.Minute)
 		}
 	}
+}
+
+// idle says that a run of the sweep or the reconciler would find nothing.
+func (w *world) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.judge.messages {
+		if !m.State.Final() {
+			return false
+		}
+	}
+	for _, r := range w.judge.records {
+		if _, _, queued := r.Queue(); queued {
+			return false
+		}
+	}
+	return true
 }
 
 // run is one run of the sweep or the reconciler. What failed is done by the next.
@@ -114,14 +156,12 @@ func (w *world) run(what, round string, work func(*outbox.Runner, context.Contex
 	})
 }
 
-// quiet says whether the clients are gone.
-func (w *world) quiet() bool { return time.Since(beginning) > 3*time.Hour }
-
 // expire lets the native TTL remove what it may.
 func (w *world) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.memory.Expire(time.Now())
+	w.look(nil)
 }
 
 // wakeUp is a hint to the worker: a stream record, which has the message as it was inserted, or a queue message.
@@ -193,6 +233,7 @@ func (w *world) deliver(hint wakeUp) {
 	name := fmt.Sprintf("%s, try %d", hint.name, hint.try)
 	err := w.invoke("worker", name, func(ctx context.Context, p *process) error {
 		if hint.seen != nil {
+			p.saw(ctx, hint.seen.Revision)
 			return p.worker.DeliverSeen(ctx, *hint.seen)
 		}
 		return p.worker.Deliver(ctx, hint.id)

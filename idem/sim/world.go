@@ -29,6 +29,8 @@ type world struct {
 	// over says that the story has been judged, and end is closed then: what stood still ends, unjudged.
 	over atomic.Bool
 	end  chan struct{}
+	// clients are those who have not gone yet.
+	clients atomic.Int64
 	// background are the goroutines that are left to themselves.
 	background sync.WaitGroup
 
@@ -40,83 +42,24 @@ type world struct {
 	judge judge
 
 	queue chan wakeUp
+	// noted are the calls that reached the wire, where the story is planned.
+	noted   []plannedCall
+	planned bool
 }
-
-// mood is how much goes wrong in a story, and how: stories differ in it, because what needs many faults of one kind does not
-// happen where all kinds are equally rare.
-type mood struct {
-	// In so many of a thousand cases.
-	store, provider, declines, wakeUps int
-	// What goes wrong with calls to the store and to the provider: some ways in each story, so that some stories are about
-	// nothing but two of them.
-	storeFaults, callFaults []int
-	// kinds are those of the story's keys.
-	kinds []kind
-	// period is how often the sweep and the reconciler run at first, hurry how long clients wait at most before they ask again.
-	period, hurry time.Duration
-	// skew is how much a clock differs from the story's, handler how long a handler takes at most.
-	skew, handler time.Duration
-	// kills says that the platform ends a process at a request's deadline.
-	kills bool
-}
-
-// newMood draws the mood of a story.
-func newMood(c *choices) mood {
-	level := func(name string, levels ...int) int { return levels[c.oneOf("mood/"+name, len(levels))] }
-	return mood{
-		store:    level("store", 0, 30, 80, 150),
-		provider: level("provider", 0, 60, 200, 400),
-		declines: level("declines", 0, 100, 400),
-		wakeUps:  level("wake-ups", 0, 100, 500),
-		skew:     time.Duration(level("skew", 0, 300, 990)) * time.Millisecond,
-		handler:  time.Duration(level("handler", 50, 2_000, 12_000)) * time.Millisecond,
-		kills:    level("kills", 0, 1) == 1,
-		period:   time.Duration(level("period", 60, 240)) * time.Second,
-		hurry:    time.Duration(level("hurry", 1, 10, 60)) * time.Second,
-
-		storeFaults: some(c, "store faults", storeFaults),
-		callFaults:  some(c, "call faults", providerFaults),
-		kinds:       []kind{kinds[c.oneOf("mood/kind", len(kinds))], kinds[c.oneOf("mood/another kind", len(kinds))]},
-	}
-}
-
-// some are some of the numbers from 1 to n: at least one.
-func some(c *choices, name string, n int) (drawn []int) {
-	share := 1 + c.oneOf("mood/share of "+name, 4)
-	for i := 1; i <= n; i++ {
-		if c.oneOf(fmt.Sprintf("mood/%s %d", name, i), share) == 0 {
-			drawn = append(drawn, i)
-		}
-	}
-	return drawn
-}
-
-// weather says how many of a thousand calls go wrong now: trouble comes in spells.
-func (w *world) weather(usual int) int {
-	spell := int64(time.Since(beginning) / (5 * time.Second))
-	if w.oneOf(fmt.Sprintf("weather %d", spell), 4) == 0 {
-		return min(4*usual, 600)
-	}
-	return usual / 2
-}
-
-// freezeMax is the longest freeze: less than Config.FreezeAllowance by what a call takes.
-const freezeMax = 55 * time.Second
-
-// numberOf keys that a story has.
-const numberOfKeys = 3
 
 func newWorld(t *testing.T, seed uint64, only []string, tell bool) *world {
-	w := &world{
-		T: t, choices: newChoices(seed, only), provider: &provider{made: map[string]int{}, first: map[string]time.Time{}},
-		end: make(chan struct{}), tell: tell, queue: make(chan wakeUp, 1024),
-	}
-	w.mood = newMood(w.choices)
+	c := newChoices(seed, only)
+	return newWorldIn(t, newMood(c), c, tell)
+}
+
+func newWorldIn(t *testing.T, mood mood, c *choices, tell bool) *world {
+	w := &world{T: t, choices: c, mood: mood, end: make(chan struct{}), tell: tell, queue: make(chan wakeUp, 1024)}
+	w.provider = &provider{made: map[string]int{}, first: map[string]time.Time{}, remembers: w.mood.remembers}
 	var err error
 	w.memory, err = memstore.New(memstore.Config{Now: time.Now, Shards: 1})
 	w.must(err)
-	for i := range numberOfKeys {
-		k := &key{name: fmt.Sprintf("k%d", i+1), kind: w.mood.kinds[i%len(w.mood.kinds)]}
+	for i := range w.mood.keys {
+		k := &key{name: fmt.Sprintf("k%d", i+1), kind: w.mood.kinds[i%len(w.mood.kinds)], finals: map[idem.OperationID]*answer{}, accepted: map[idem.OperationID]*answer{}, began: map[idem.OperationID]bool{}}
 		k.id = idem.Scope{Tenant: tenant, Operation: string(k.kind), Key: k.name}.RecordKey()
 		w.keys = append(w.keys, k)
 	}
@@ -149,8 +92,8 @@ func (w *world) say(format string, args ...any) {
 	w.lines = append(w.lines, fmt.Sprintf("%11.3f s  ", time.Since(beginning).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// land lets a call happen, and has what has changed judged.
-func (w *world) land(name string, happen func() error) error {
+// land lets a call of an act happen, and has what it changed judged.
+func (w *world) land(a *act, name string, changes bool, happen func() error) error {
 	if w.over.Load() {
 		return happen()
 	}
@@ -158,7 +101,10 @@ func (w *world) land(name string, happen func() error) error {
 	defer w.mu.Unlock()
 	err := happen()
 	w.steps.Add(1)
-	for _, change := range w.look() {
+	if !changes {
+		return err
+	}
+	for _, change := range w.look(a) {
 		if w.tell {
 			w.lines = append(w.lines, fmt.Sprintf("%11.3f s  %s: %s", time.Since(beginning).Seconds(), name, change))
 		}

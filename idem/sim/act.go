@@ -1,0 +1,274 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// act is one request, delivery, visit or run: who acts, and what it met. By this the judge knows what the actor has no
+// excuse for.
+type act struct {
+	name    string
+	process *process
+	// key is what a request is about, nil of everybody else; body is which of the key's payloads it has.
+	key  *key
+	body int
+	// deadline is the caller's; zero is none. began is when the act began, and told when its caller was answered.
+	deadline, began, told time.Time
+	// subject is the operation or the message that a person decides about, and seen the revision that they saw; "" of
+	// everybody else.
+	subject string
+	seen    storage.Revision
+
+	// met are the calls so far, by what they were to write.
+	met map[aim]*met
+	// saw are the revisions of rows that were read, or were in the way, or were written.
+	saw map[storage.Revision]bool
+	// commit is the transaction that was sent last, and tokens are those of all.
+	commit *prepared
+	tokens map[string]*prepared
+
+	// ran says that a handler ran, running that it runs, lost that its last transaction met a lost lock.
+	ran, running, lost bool
+	// late says that the handler ended after its context.
+	late bool
+	// answers says that a wrapped handler has ended with an answer that is to be stored: at ended, and then its lease lasted until
+	// lease.
+	answers      bool
+	ended, lease time.Time
+	// over says that the act has ended, nothing that its caller was told that nothing had happened, gaveBack that the right to a new
+	// key was given back, landed that it changed something.
+	over, nothing, gaveBack, landed bool
+	// evidence are the definite answers that the provider gave it, by message.
+	evidence map[storage.MessageID]evidence
+}
+
+// evidence is a provider's definite answer to a call, and the claim that the call was made under.
+type evidence struct {
+	made  bool
+	at    time.Time
+	claim storage.Message
+}
+
+// aim is what a call is to write: the state of a record, or else the name of the call.
+type aim string
+
+const (
+	reserves = aim(storage.StateInProgress)
+	frees    = aim(storage.StateFailedRetryable)
+	renews   = aim(faulty.Renew)
+	keeps    = aim(faulty.PatchMessage)
+)
+
+// met is what became of the calls with one aim.
+type met struct {
+	first time.Time
+	// heard are those with an answer, own those whose answer said that the act's own write stands, unheard those without a
+	// reply, refused those that met another transaction or a throttle, and failed all others.
+	heard, own, unheard, refused, failed int
+}
+
+// faults counts what the act met besides answers.
+func (m *met) faults() int { return m.unheard + m.refused + m.failed }
+
+// prepared is a transaction that was prepared once, and may be sent several times. loose says that a sending had no reply, and
+// that no later one was judged.
+type prepared struct{ loose bool }
+
+func newAct(name string, p *process) *act {
+	return &act{
+		name: name, process: p, began: time.Now(), met: map[aim]*met{}, saw: map[storage.Revision]bool{}, tokens: map[string]*prepared{},
+		evidence: map[storage.MessageID]evidence{},
+	}
+}
+
+type actKey struct{}
+
+// acting says who acts in a context: decisions are named after that, not after the process, which others use too.
+func acting(ctx context.Context, a *act) context.Context { return context.WithValue(ctx, actKey{}, a) }
+
+func actOf(ctx context.Context) *act { return ctx.Value(actKey{}).(*act) }
+
+type aimKey struct{}
+
+func aiming(ctx context.Context, at storage.State) context.Context {
+	return context.WithValue(ctx, aimKey{}, aim(at))
+}
+
+// aimOf is what a call is to write.
+func aimOf(ctx context.Context, call faulty.Call) aim {
+	if at, ok := ctx.Value(aimKey{}).(aim); ok {
+		return at
+	}
+	return aim(call)
+}
+
+// with is what the act met with calls of an aim.
+func (a *act) with(at aim) *met {
+	m := a.met[at]
+	if m == nil {
+		m = &met{first: time.Now()}
+		a.met[at] = m
+	}
+	return m
+}
+
+// hears notes what a call came to, as its caller knows it. Called with the lock held.
+func (a *act) hears(at aim, err error) {
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
+	var failed *storage.WriteFailedError
+	var unknown *storage.OutcomeUnknownError
+	m := a.with(at)
+	switch {
+	case err == nil:
+		m.heard++
+		m.own++
+	case errors.As(err, &record):
+		m.heard++
+		if r := record.Existing; r != nil {
+			a.saw[r.Revision] = true
+			if w := a.process.world; w.judge.owners[r.Owner] == a {
+				m.own++
+			}
+		}
+		if record.Message != nil {
+			a.saw[record.Message.Revision] = true
+		}
+	case errors.As(err, &message):
+		m.heard++
+		if message.Existing != nil {
+			a.saw[message.Existing.Revision] = true
+		}
+	case errors.As(err, &failed):
+		m.heard++
+	case errors.As(err, &unknown):
+		m.unheard++
+	case errors.Is(err, storage.ErrContention):
+		m.refused++
+	default:
+		m.failed++
+	}
+}
+
+// judged notes what a sending of a transaction came to.
+func (c *prepared) judged(err error) {
+	var unknown *storage.OutcomeUnknownError
+	switch {
+	case errors.As(err, &unknown):
+		c.loose = true
+	case err == nil, !errors.Is(err, storage.ErrContention):
+		c.loose = false
+	}
+}
+
+// wire is the store as a process reaches it. It tells the judge what is read, and what is to be written.
+type wire struct {
+	*faulty.Store
+	world *world
+}
+
+// Get implements storage.Store.
+func (s wire) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
+	r, err := s.Store.Get(ctx, key)
+	if r != nil {
+		s.world.saw(ctx, r.Revision)
+	}
+	return r, err
+}
+
+// Message implements outbox.Store.
+func (s wire) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
+	m, err := s.Store.Message(ctx, id)
+	if m != nil {
+		s.world.saw(ctx, m.Revision)
+	}
+	return m, err
+}
+
+// Insert implements storage.Store.
+func (s wire) Insert(ctx context.Context, r storage.Record, now time.Time) error {
+	return s.Store.Insert(aiming(ctx, r.State), r, now)
+}
+
+// Update implements storage.Store.
+func (s wire) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
+	return s.Store.Update(aiming(ctx, r.State), r, fence)
+}
+
+// Prepare implements storage.Store.
+func (s wire) Prepare(c storage.Commit) (func(context.Context) error, error) {
+	send, err := s.Store.Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	this := &prepared{}
+	return func(ctx context.Context) error {
+		s.world.commits(actOf(ctx), this, c.Token)
+		err := send(aiming(ctx, c.Record.State))
+		this.judged(err)
+		return err
+	}, nil
+}
+
+// saw notes that the act of a context has seen a row.
+func (w *world) saw(ctx context.Context, r storage.Revision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	actOf(ctx).saw[r] = true
+}
+
+// commits judges the transactions that one act sends: what had no reply is sent again as it was, and each has a token of its own.
+func (w *world) commits(a *act, this *prepared, token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a.commit != nil && a.commit != this && a.commit.loose {
+		w.broken("frozen: %s sends another transaction after one without a reply", a.name)
+	}
+	if other := a.tokens[token]; other != nil && other != this {
+		w.broken("token: %s sends two transactions under one token", a.name)
+	}
+	a.commit, a.tokens[token] = this, this
+}
+
+// timely says whether the act had a fair chance to take back a reserve, and so left none standing by its own fault. What nobody
+// confirmed is given back for a while, whatever refuses that; what is held is released with a few tries.
+func (a *act) timely(now time.Time) bool {
+	m := a.met[frees]
+	end := a.began.Add(executionMax)
+	if !a.deadline.IsZero() && a.deadline.Before(end) {
+		end = a.deadline
+	}
+	pressed := now.After(end.Add(-3 * skews / 2))
+	switch {
+	case a.process.dead.Load() || a.late || a.process.hurt.Load() && pressed:
+		return false
+	case m == nil:
+		return true
+	case m.unheard > 0 || m.faults() > 0 && pressed:
+		return false
+	case a.with(reserves).own > 0:
+		return m.faults() == 0
+	}
+	return now.Sub(m.first) < giveBackFor
+}
+
+// undisturbed says that nothing went wrong with what the act did.
+func (a *act) undisturbed() bool {
+	for _, m := range a.met {
+		if m.faults() > 0 {
+			return false
+		}
+	}
+	return !a.process.hurt.Load()
+}
+
+// executionMax is idem.Config's default.
+const executionMax = 25 * time.Second
+
+// giveBackFor is how long a reserve without a reply is given back at least.
+const giveBackFor = time.Second

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+var (
+	planned = flag.String("sim.plan", "", "the story of TestReplayPlan: a kind, and after each ; a fault's name, = and its way")
+	deep    = flag.Int("sim.deep", 0, "in how many ways each second call is cut off as well; 2 are those that leave nothing on the wire, 8 are all")
+)
+
+// Each way to protect a request is taken through every cut of every call that anybody makes to the store or the provider; and, with
+// -sim.deep, through every cut of every later call as well. Clients come again, and the background runs; at each step and at the end
+// the invariants hold.
+func TestEveryKindSurvivesACutAtEveryCallAndThenAnother(t *testing.T) {
+	var total cuts
+	t.Cleanup(func() { t.Log(total.String()) })
+	for _, k := range kinds {
+		for name, circumstances := range circumstances(k) {
+			t.Run(fmt.Sprintf("%s, %s", k, name), func(t *testing.T) {
+				t.Parallel()
+				p := plan{k, circumstances}
+				_, calls := p.told(t)
+				if effects := k.topic() != "" || k.wrapped(); effects && !slices.ContainsFunc(calls, plannedCall.providers) {
+					t.Fatalf("the provider is not called: the test proves less than it says")
+				}
+				total.calls.Add(int64(len(calls)))
+				p.cutEach(t, calls, &total)
+			})
+		}
+	}
+}
+
+// cuts counts what was tried.
+type cuts struct{ calls, one, two, steps atomic.Int64 }
+
+func (c *cuts) String() string {
+	return fmt.Sprintf("%d calls; %d stories with one cut, %d with two; %d steps", c.calls.Load(), c.one.Load(), c.two.Load(), c.steps.Load())
+}
+
+// circumstances are under what each call of a kind is cut: by the names of the faults that make them.
+func circumstances(k kind) map[string]map[string]int {
+	all := map[string]map[string]int{"client there": {}, "client gone": {"client 1 of k1, try 1 gives up": 1}}
+	topic := k.topic()
+	if topic == "" {
+		return all
+	}
+	all["wake-up lost"] = map[string]int{"stream record of k1 to " + topic + " 1": 1, "client 1 of k1, try 1 gives up": 1}
+	declining := topic
+	if k.chained() {
+		declining = second
+	}
+	name := "provider declines " + declining + " of k1"
+	if !honours(declining) {
+		name += " 1"
+	}
+	all["declined"] = map[string]int{name: 1}
+	return all
+}
+
+// cutEach cuts each call off, and after it each later one.
+func (p plan) cutEach(t *testing.T, calls []plannedCall, total *cuts) {
+	for _, call := range calls {
+		for _, way := range call.ways {
+			once := p.with(call.name, way)
+			steps, later := once.told(t)
+			total.one.Add(1)
+			total.steps.Add(steps)
+			at := slices.IndexFunc(later, func(c plannedCall) bool { return c.name == call.name })
+			for _, another := range later[at+1:] {
+				for n, way := range another.ways {
+					if n == *deep {
+						break
+					}
+					steps, _ := once.with(another.name, way).told(t)
+					total.two.Add(1)
+					total.steps.Add(steps)
+				}
+			}
+			if t.Failed() {
+				return // one story is enough to read
+			}
+		}
+	}
+}
+
+func (p plan) with(name string, way int) plan {
+	faults := maps.Clone(p.faults)
+	faults[name] = way
+	return plan{p.kind, faults}
+}
+
+// told plays the story, and fails with all of it where it breaks an invariant.
+func (p plan) told(t *testing.T) (steps int64, calls []plannedCall) {
+	t.Helper()
+	story, calls := p.tell(t, false)
+	if len(story.Broken) > 0 {
+		story, _ = p.tell(t, true)
+		t.Errorf("%s\n%s\nagain: go test ./idem/sim -run TestReplayPlan -v -sim.plan '%s'", strings.Join(story.Broken, "; "), strings.Join(story.Lines, "\n"), p)
+	}
+	return int64(story.Steps), calls
+}
+
+// String is as -sim.plan takes it.
+func (p plan) String() string {
+	text := string(p.kind)
+	for _, name := range slices.Sorted(maps.Keys(p.faults)) {
+		text += fmt.Sprintf(";%s=%d", name, p.faults[name])
+	}
+	return text
+}
+
+// TestReplayPlan tells one story of a plan.
+func TestReplayPlan(t *testing.T) {
+	k, rest, _ := strings.Cut(*planned, ";")
+	p := plan{kind(k), map[string]int{}}
+	if k == "" {
+		p.kind = atomicWrite
+	}
+	for _, fault := range strings.FieldsFunc(rest, func(r rune) bool { return r == ';' }) {
+		name, way, _ := strings.Cut(fault, "=")
+		n, err := strconv.Atoi(way)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.faults[name] = n
+	}
+	story, _ := p.tell(t, true)
+	t.Log("\n" + strings.Join(story.Lines, "\n"))
+	if len(story.Broken) > 0 {
+		t.Error(strings.Join(story.Broken, "\n"))
+	}
+}

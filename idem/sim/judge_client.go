@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// conflicts says that a decision was refused because the row was not what its author had seen.
+func conflicts(err error) bool {
+	var record *storage.RecordConflictError
+	var message *storage.MessageConflictError
+	return errors.As(err, &record) || errors.As(err, &message)
+}
+
+// asked notes that a client asks: what the last answer said of now need not hold any more.
+func (w *world) asked(k *key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.under++
+	k.nothing = false
+}
+
+// answered judges what a client was told that asked at that time (I4).
+func (w *world) answered(k *key, who string, asked time.Time, body int, a answer) {
+	w.say("%s is told %s", who, a)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errors.Is(a.err, errNoAnswer) {
+		return // the request may still be under way: under stays as it is
+	}
+	k.under--
+	switch {
+	case a.err != nil:
+	case a.mismatch() && w.mood.bodies == 1:
+		w.broken("I4: %s is a mismatch of itself", k.name)
+	case a.final() || a.accepted():
+		w.judgeAnswer(k, asked, body, &a)
+	case a.result.State == storage.StateFailedRetryable && a.result.Response.Status != 0 && k.kind.wrapped():
+		op := a.result.OperationID
+		if w.judge.effects[string(op)] > 0 {
+			w.broken("I1: %s was told that nothing had happened, and it had", k.name)
+		}
+		k.nothing = k.under == 0 && k.kind != wrappedSafe
+	}
+}
+
+// judgeAnswer: all answers of an incarnation are the same, the last ones and those before, and they are about what was asked for.
+// A final answer is not followed by an earlier one, or by that of another incarnation, before its time is over.
+func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
+	op := a.result.OperationID
+	for other, final := range k.finals {
+		expires := final.result.ExpiresAt
+		if other != op && !expires.IsZero() && asked.Before(expires) && time.Now().Before(expires) {
+			w.broken("I4: %s is told %s, and %s answers until %v", k.name, a, final, expires)
+		}
+	}
+	if said, ok := bodyOf(a.result.Response.Body); ok && said != body {
+		w.broken("I4: a client of %s asked for %d, and is told the answer of another request", k.name, body)
+	}
+	if stored, ok := w.judge.records[k.id]; ok && stored.OperationID == op && a.final() && stored.State.Final() && !a.same(answer{result: &idem.Result{Response: stored.Response}}) {
+		w.broken("I4: %s was told %s, and %d %s is stored", k.name, a, stored.Response.Status, stored.Response.Body)
+	}
+	told := k.accepted
+	if a.final() {
+		told = k.finals
+	}
+	if earlier := told[op]; earlier != nil && !earlier.same(*a) {
+		w.broken("I4: %s was told %s after %s", k.name, a, earlier)
+	}
+	if told[op] = a; a.final() {
+		return
+	}
+	if final := k.finals[op]; final != nil && final.at.Before(asked) {
+		w.broken("I4: %s was told %s after %s", k.name, a, final)
+	}
+}
+
+// bodyOf is which payload an answer is about, where it says so.
+func bodyOf(text []byte) (int, bool) {
+	var said struct{ Body *int }
+	if json.Unmarshal(text, &said) != nil || said.Body == nil {
+		return 0, false
+	}
+	return *said.Body, true
+}
+
+func (a answer) same(b answer) bool {
+	return a.result.Response.Status == b.result.Response.Status && bytes.Equal(a.result.Response.Body, b.result.Response.Body)
+}
+
+// String is the answer as a story tells it.
+func (a answer) String() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return fmt.Sprintf("%s, %s %d %s", a.result.Outcome, a.result.State, a.result.Response.Status, a.result.Response.Body)
+}

@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// judgeEnd judges how the story ended: everybody is gone, and the background had time.
+func (w *world) judgeEnd() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(nil)
+	for _, k := range w.keys {
+		if !k.contradicted {
+			w.judgeKey(k)
+		}
+	}
+	successes := 0
+	for op, k := range w.judge.keys {
+		if k.kind.shares() {
+			successes += len(w.memory.Row(written(op)))
+		}
+	}
+	for _, row := range []string{limited, locked} {
+		if n := len(w.memory.Row(row)); n != successes {
+			w.broken("I1: row %s was changed %d times by %d operations", row, n, successes)
+		}
+	}
+}
+
+// judgeKey holds the end of one key to I1, I2, I3 and I9.
+func (w *world) judgeKey(k *key) {
+	r, ok := w.judge.records[k.id]
+	if !ok {
+		return // it has expired
+	}
+	written, final := len(w.memory.Row(written(r.OperationID))), k.finals[r.OperationID]
+	messages := w.messagesOf(r)
+	switch {
+	case final != nil && r.State.Final() && final.result.Response.Status != r.Response.Status:
+		w.broken("I4: %s was told %s, and %d is stored", k.name, final, r.Response.Status)
+	case final != nil && !r.State.Final():
+		w.broken("I4: %s was told %s, and its record is %s", k.name, final, r.State)
+	case k.kind.wrapped():
+		w.judgeWrapped(k, r)
+	case r.State.Final() && r.Response.Status == 201 && written != 1 && k.kind != pure:
+		w.broken("I1: %s is completed, and its write happened %d times", k.name, written)
+	case r.State == storage.StatePending && (written != 1 || len(messages) == 0):
+		w.broken("I1: %s is pending with %d writes and %d messages", k.name, written, len(messages))
+	case r.State == storage.StateUnknown:
+		w.broken("I9: %s, which needs no operator, is unknown", k.name)
+	}
+	open := false
+	for _, m := range messages {
+		w.judgeMessageEnd(k, m)
+		open = open || !m.State.Final()
+	}
+	if r.State == storage.StatePending && !open {
+		w.broken("I9: %s is pending, and none of its messages is open", k.name)
+	}
+	if len(messages) > 0 && r.State.Final() && k.kind.chained() {
+		w.judgeChain(k, r)
+	}
+}
+
+// judgeWrapped holds a wrapped key's record to what its handler did.
+func (w *world) judgeWrapped(k *key, r storage.Record) {
+	made := w.judge.effects[string(r.OperationID)]
+	switch {
+	case k.kind == wrappedSafe:
+	case r.State == storage.StateCompleted && r.Response.Status == 201 && made != 1:
+		w.broken("I1: %s is completed, and was made %d times", k.name, made)
+	case r.State == storage.StateCompleted && r.Response.Status == 402 && made != 0:
+		w.broken("I1: %s is declined, and was made %d times", k.name, made)
+	case r.State == storage.StateFailedRetryable && made != 0:
+		w.broken("I1: %s is free, and was made %d times", k.name, made)
+	case r.State == storage.StateInProgress:
+		w.broken("I9: %s is still in progress", k.name)
+	case r.State == storage.StateUnknown && !k.began[r.OperationID] && unhurt(k.servers):
+		w.broken("I9: %s is unknown, and its handler never began", k.name)
+	case r.State == storage.StateUnknown && k.kind == wrappedProbed:
+		w.broken("I9: %s can be looked up, and is still unknown", k.name)
+	}
+}
+
+// judgeMessageEnd holds a message's end to the provider's books.
+func (w *world) judgeMessageEnd(k *key, m storage.Message) {
+	made := w.provider.has(string(m.ID))
+	switch {
+	case m.State == storage.MessageDelivered && made == 0:
+		w.broken("I3: message %s of %s is delivered, and was never made", short(string(m.ID)), k.name)
+	case (m.State == storage.MessageDeclined || m.State == storage.MessageCancelled) && made > 0:
+		w.broken("I3: message %s of %s is %s, and was made", short(string(m.ID)), k.name, m.State)
+	case !m.State.Final() && m.State != storage.MessageDead && m.State != storage.MessageUnknown:
+		w.broken("I9: message %s of %s is still %s", short(string(m.ID)), k.name, m.State)
+	case w.untold(m):
+		w.broken("I3: message %s of %s is dead, and nobody was told", short(string(m.ID)), k.name)
+	case !m.State.Final() && m.KeptDelivered == nil && slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.process.dead.Load() && a.deadline.IsZero() }) && m.Topic == withNothing:
+		w.broken("I3: message %s of %s is %s, and a process that lived on was told that it was made", short(string(m.ID)), k.name, m.State)
+	case m.State == storage.MessageUnknown && looksUp(m.Topic):
+		w.broken("I9: message %s of %s can be looked up, and is still unknown", short(string(m.ID)), k.name)
+	}
+}
+
+// judgeChain demands that what a chain holds at the provider goes with what its record says.
+func (w *world) judgeChain(k *key, r storage.Record) {
+	count := func(topic string) int { return w.judge.effects[topic+" of "+string(r.OperationID)] }
+	held, paid, undone := count(first), count(second), count(undo)
+	switch {
+	case r.Response.Status == 201 && (held != 1 || paid != 1 || undone != 0):
+		w.broken("I6: %s is completed with %d held, %d paid and %d undone", k.name, held, paid, undone)
+	case r.Response.Status != 201 && (paid != 0 || held != undone):
+		w.broken("I6: %s is %d with %d held, %d paid and %d undone", k.name, r.Response.Status, held, paid, undone)
+	}
+}
+
+// untold says whether a message is dead, and waits for an operator whom nobody has told. What failed with its operation is told of
+// once: its client knows, and nobody has to do anything.
+func (w *world) untold(m storage.Message) bool {
+	return m.State == storage.MessageDead && !w.judge.told[m.ID] && !w.judge.records[m.RecordKey].State.Final()
+}
+
+// messagesOf are the messages of an operation, as they were seen last.
+func (w *world) messagesOf(r storage.Record) (all []storage.Message) {
+	for _, m := range w.judge.messages {
+		if m.OperationID == r.OperationID {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b storage.Message) int { return a.Index - b.Index })
+	return all
+}
+
+// ended says whether nothing but a person can change anything any more.
+func (w *world) ended() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.judge.messages {
+		if w.untold(m) {
+			return false
+		}
+		if !m.State.Final() && m.State != storage.MessageDead && (m.State != storage.MessageUnknown || looksUp(m.Topic)) {
+			return false
+		}
+	}
+	for _, r := range w.judge.records {
+		if r.Kind == idem.KindWrapped && r.State == storage.StateInProgress || r.State == storage.StateUnknown && r.Operation == string(wrappedProbed) {
+			return false
+		}
+	}
+	return true
+}
+
+// judgeGone judges what is left when every retention is over: what only a person can end.
+func (w *world) judgeGone() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, r := range w.judge.records {
+		if r.State == storage.StateFailedRetryable {
+			w.broken("expiry: nothing happened of %s, and its key is held for ever", w.nameOf(id))
+		}
+	}
+}

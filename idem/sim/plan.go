@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+)
+
+// plan is a story in which nothing goes wrong but what it says: one client, one key, and all that works in the background.
+type plan struct {
+	kind kind
+	// faults are by the name of a call, or of another decision, in which way it goes wrong.
+	faults map[string]int
+}
+
+// plannedCall is a call that reached the wire, and the ways in which it can be cut off.
+type plannedCall struct {
+	name string
+	ways []int
+}
+
+// providers says whether the call is one to the provider.
+func (c plannedCall) providers() bool { return &c.ways[0] == &cutsOfCalls[0] }
+
+// The ways in which calls can be cut off, before and after they happened, with their process or without it, or refused; the first are
+// those of a second cut, too. A read changes nothing, so what was lost of it makes no difference.
+var (
+	cutsOfWrites = []int{diedBefore, diedAfter, replyLost, requestLost, diedLate, requestLate, refusedByContention, refusedByThrottle}
+	cutsOfReads  = []int{diedBefore, replyLost}
+	cutsOfCalls  = []int{callersProcessDies, callHasNoReply, callNeverArrives}
+)
+
+// noteCall notes a call for the stories of a plan.
+func (w *world) noteCall(name string, ways []int) {
+	if !w.planned {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noted = append(w.noted, plannedCall{name, ways})
+}
+
+// calm is the mood in which nothing goes wrong by chance.
+func calm(k kind) mood {
+	m := mood{
+		keys: 1, clients: 1, bodies: 1, most: 1, kinds: []kind{k}, period: 20 * time.Second, hurry: time.Second, handler: 50 * time.Millisecond,
+		after: 50 * time.Millisecond, limit: 30 * time.Second, invoked: time.Minute, remembers: 24 * time.Hour, longest: time.Minute, freeze: time.Minute,
+		topic: outbox.Topic{AttemptsMax: 10, AgeMax: 6 * time.Hour, UnknownMax: 12 * time.Hour, AbandonAfter: 2 * time.Hour},
+	}
+	for way := 1; way <= storeFaults; way++ {
+		m.storeFaults = append(m.storeFaults, way)
+	}
+	for way := 1; way <= providerFaults; way++ {
+		m.callFaults = append(m.callFaults, way)
+	}
+	m.engine = idem.Config{FreezeAllowance: m.freeze, Logger: silent}
+	m.outbox = outbox.Config{SweepConcurrency: 1, Logger: silent, LongestRequest: m.longest}
+	return m
+}
+
+// tell plays the plan's story, and says which calls were made.
+func (p plan) tell(t *testing.T, lines bool) (story Story, calls []plannedCall) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(beginning))
+		c := newChoices(0, []string{})
+		c.forced = p.faults
+		w := newWorldIn(t, calm(p.kind), c, lines)
+		w.planned = true
+		w.play()
+		story, calls = Story{Steps: int(w.steps.Load()), Broken: w.wrong, Lines: w.lines}, w.noted
+	})
+	return story, calls
+}
