@@ -1,0 +1,138 @@
+package mutants
+
+const (
+	inputFile     = "idem/canonical/input.go"
+	sumFile       = "idem/canonical/fingerprint.go"
+	scopeFile     = "idem/scope.go"
+	signatureFile = "idem/webhook/signature.go"
+	verifyFile    = "idem/webhook/webhook.go"
+	providerFile  = "idem/outbox/call/call.go"
+	answerFile    = "idem/middleware/answer.go"
+	observeFile   = "idem/middleware/observe.go"
+	envelopeFile  = "idem/seal/envelope.go"
+	entryFile     = "idem/cache/entry.go"
+	journalFile   = "idem/client/filejournal.go"
+)
+
+// fingerprints: what makes two requests the same.
+var fingerprints = []Mutant{
+	{Name: "the body does not count", File: inputFile, Old: "	dst = appendField(dst, body)\n", New: ""},
+	{Name: "the method does not count", File: inputFile, Old: "		dst = appendField(dst, in.Method)\n", New: ""},
+	{Name: "the query does not count", File: inputFile, Old: "	for _, name := range names {", New: "	for _, name := range names[:0] {"},
+	{Name: "the order of a query's names counts", File: inputFile, Old: "	slices.Sort(names)\n", New: ""},
+	{Name: "fields run into each other", File: inputFile, Old: "	return append(appendNumber(dst, len(value)), value...)", New: "	return append(dst, value...)"},
+	{Name: "the media type does not count", File: inputFile, Old: "	dst = appendField(dst, mediaType)\n", New: "	dst = appendField(dst, mediaType[:0])\n"},
+	{Name: "no body is an empty JSON document", File: inputFile, Old: "		kind = bodyAbsent\n", New: "		kind = bodyJSON\n"},
+	{Name: "the version is not told", File: inputFile, Old: "	dst = appendNumber(dst, 1)\n", New: "	dst = appendNumber(dst, 2)\n"},
+	{Name: "any two fingerprints of a length are equal", File: sumFile, Old: "subtle.ConstantTimeCompare(f.Sum[:], other.Sum[:]) == 1", New: "subtle.ConstantTimeCompare(f.Sum[:16], other.Sum[:16]) == 1"},
+	{Name: "fingerprints of two secrets are compared", File: sumFile, Old: " && f.KeyID == other.KeyID && ", New: " && "},
+	{Name: "a stored fingerprint is compared by today's secret", File: sumFile, Old: "	return f.sum(stored.Version, stored.KeyID, in)", New: "	return f.sum(stored.Version, f.keyID, in)"},
+	{Name: "a body of any size is read", File: sumFile, Old: "	if len(in.Body) > f.bodyBytesMax {", New: "	if len(in.Body) > f.bodyBytesMax<<10 {"},
+}
+
+// scopes: whose key it is.
+var scopes = []Mutant{
+	{Name: "tenants share their keys", File: scopeFile, Old: "appendPart(room[:0], s.Tenant)", New: `appendPart(room[:0], "")`},
+	{Name: "operations share their keys", File: scopeFile, Old: "s.Tenant), s.Operation), s.Key)", New: `s.Tenant), ""), s.Key)`},
+	{Name: "principals share their keys", File: scopeFile, Old: `	if s.Principal != "" {`, New: `	if s.Principal == "-" {`},
+	{Name: "a scope's parts run into each other", File: scopeFile, Old: "append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)", New: "append(text, part...)"},
+	{Name: "records are named without the secret", File: scopeFile, Old: "	if len(secret) > 0 {", New: "	if len(secret) > 64 {"},
+	{Name: "a request without a tenant is executed", File: scopeFile, Old: `	if s.Tenant == "" {`, New: `	if s.Tenant == "-" {`},
+	{Name: "an empty key is everybody's", File: scopeFile, Old: `	if s.Key == "" {`, New: `	if s.Key == "-" {`},
+	{Name: "another secret's records are not found, and executed again", File: "idem/secret.go", Old: "	case kept != markOf(e.cfg.ScopeSecret):\n		return unavailable(ErrScopeSecret)\n", New: ""},
+}
+
+// webhooks: who may settle an operation.
+var webhooks = []Mutant{
+	{Name: "a forged signature beside others passes", File: signatureFile, Old: "match = hmac.Equal(got[:], want) || match", New: "match = hmac.Equal(got[:], want) || match || len(s.sums) > 1"},
+	{Name: "eight forged signatures pass", File: signatureFile, Old: "match = hmac.Equal(got[:], want) || match", New: "match = hmac.Equal(got[:], want) || match || len(s.sums) == signaturesMax"},
+	{Name: "only the last signature counts", File: signatureFile, Old: "match = hmac.Equal(got[:], want) || match", New: "match = hmac.Equal(got[:], want)"},
+	{Name: "the body is not signed", File: signatureFile, Old: "	mac.Write(body)\n", New: ""},
+	{Name: "the time is not signed", File: signatureFile, Old: "	mac.Write([]byte(timestamp))\n", New: ""},
+	{Name: "a header has any number of signatures", File: signatureFile, Old: " || len(s.sums) == signaturesMax {", New: " {"},
+	{Name: "a second time replaces the first", File: signatureFile, Old: `ok = ok && s.timestamp == "" && s.stamp(value)`, New: `ok = ok && s.stamp(value)`},
+	{Name: "an old webhook is taken again", File: verifyFile, Old: "	case signed && stale:\n		return ErrStale\n", New: ""},
+	{Name: "a webhook of the future is taken", File: verifyFile, Old: "Sub(s.at).Abs() > v.cfg.Tolerance", New: "Sub(s.at) > v.cfg.Tolerance"},
+	{Name: "what a renewed secret did not sign passes", File: verifyFile, Old: "	if !s.signs(fresh, body) {", New: "	if len(fresh) == 0 {"},
+	{Name: "two headers are one", File: verifyFile, Old: "	if len(lines) != 1 {", New: "	if len(lines) < 1 {"},
+	{Name: "a short secret is taken", File: verifyFile, Old: "		if len(secret) < secretBytesMin {", New: "		if len(secret) < 1 {"},
+}
+
+// quotas: who may begin.
+var quotas = []Mutant{
+	{Name: "a right of a window that is over admits somebody", File: "idem/quota/rate.go", Old: "	if r.window.span == window {\n		r.have++", New: "	if r.window.span >= window {\n		r.have++"},
+	{Name: "a right of an hour that is over admits somebody", File: "idem/quota/active.go", Old: "	if a.hour == hour {\n		a.have++", New: "	if a.hour >= hour {\n		a.have++"},
+	{Name: "rights in hand outlive their window", File: "idem/quota/rate.go", Old: "		r.have, r.empty, r.first = 0, 0, w.draw", New: "		r.empty, r.first = 0, w.draw"},
+	{Name: "a right is not used up", File: "idem/quota/rate.go", Old: "	r.have--\n	r.window.given++\n", New: "	r.window.given++\n"},
+	{Name: "a limit that is reached admits", File: "idem/quota/quota.go", Old: "	if err == nil && wait > 0 {", New: "	if err == nil && wait > time.Hour {"},
+	{Name: "a right to a key is kept where there are too many keys", File: "idem/quota/quota.go", Old: "			t.keys.giveBack(taken.window)\n", New: ""},
+	{Name: "tenants share a counter", File: "idem/quota/quota.go", Old: "counterName(counts, tenant, window*seconds, shard)", New: `counterName(counts, "", window*seconds, shard)`},
+	{Name: "a right that is given back is lost", File: "idem/quota/tenant.go", Old: "	t.back = append(t.back, r)\n", New: "	_ = r\n"},
+}
+
+// calls: what a provider's answer proves.
+var calls = []Mutant{
+	{Name: "a redirect is followed", File: providerFile, Old: "			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },\n", New: ""},
+	{Name: "a redirect is a success", File: providerFile, Old: "	if res.StatusCode/100 == 2 {", New: "	if res.StatusCode/100 == 2 || res.StatusCode/100 == 3 {"},
+	{Name: "a topic's own key replaces the downstream key", File: providerFile, Old: `	req.Header.Set("Idempotency-Key", string(r.Key))`, New: `	if req.Header.Get("Idempotency-Key") == "" {
+		req.Header.Set("Idempotency-Key", string(r.Key))
+	}`},
+	{Name: "a request may be sent twice", File: providerFile, Old: "	req.GetBody = nil\n", New: ""},
+	{Name: "a lost connection says that nothing happened", File: providerFile, Old: "	case err != nil && !connected.Load():", New: "	case err != nil:"},
+	{Name: "half an answer is evidence", File: providerFile, Old: "	if err != nil {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\"", New: "	if err != nil && len(body) == 0 {\n		return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d: %w\""},
+	{Name: "an unlisted status is a refusal", File: providerFile, Old: "	return outbox.Ambiguous{Cause: cause}\n}", New: "	return outbox.Refused{Cause: cause}\n}"},
+	{Name: "an answer without a reference is evidence", File: providerFile, Old: "			return outbox.Ambiguous{Cause: fmt.Errorf(\"call: answer %d can't be read\", res.StatusCode)}\n", New: "			reference = \"\"\n"},
+	{Name: "an empty body is sent", File: providerFile, Old: "	if len(r.Body) == 0 {\n		return nil, errEmptyBody\n	}\n", New: ""},
+}
+
+// outcomes: what the worker makes of it.
+var outcomes = []Mutant{
+	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
+	{Name: "a decline is no evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered:\n		return true"},
+	{Name: "what a settlement ended is free too early", File: "idem/outbox/write.go", Old: "		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)\n", New: "		_ = x.cfg.ClockSkew\n"},
+}
+
+// replays: what is told again.
+var replays = []Mutant{
+	{Name: "any header is replayed", File: answerFile, Old: "		response.Header = c.endpoint.allowed(response.Header)\n", New: ""},
+	{Name: "a handler says of itself that it was replayed", File: answerFile, Old: "		h.Del(name) // what a handler says of these is not its to say\n", New: "		_ = name\n"},
+	{Name: "a replay does not say so", File: answerFile, Old: "		a.replayed = result.Outcome == idem.OutcomeReplayed\n", New: ""},
+	{Name: "an answer of which nobody knows what it did says executed", File: answerFile, Old: "			a.status = string(idem.OutcomeUnknown)\n", New: ""},
+	{Name: "a 503 says not when to come again", File: answerFile, Old: "http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:", New: "http.StatusConflict, http.StatusTooManyRequests:"},
+	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
+	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
+	{Name: "an observed handler's error is a refusal", File: observeFile, Old: "	if errors.As(err, &handler) {\n		return false\n	}\n", New: ""},
+	{Name: "problems may be cached", File: answerFile, Old: "		case problem && h.Get(guard.Name) == \"\":\n			h.Set(guard.Name, guard.Value)\n", New: ""},
+}
+
+// seals: who can read what is stored, and where it counts.
+var seals = []Mutant{
+	{Name: "an envelope opens in another tenant's row", File: envelopeFile, Old: "string(p.what), p.tenant, string(p.record)", New: `string(p.what), "", string(p.record)`},
+	{Name: "an envelope opens in another record", File: envelopeFile, Old: "p.tenant, string(p.record), p.id", New: `p.tenant, "", p.id`},
+	{Name: "a response opens beside another status", File: envelopeFile, Old: "p.id, p.beside} {", New: `p.id, ""} {`},
+	{Name: "an evidence is a payload", File: envelopeFile, Old: `"idem/seal", string(p.what), p.tenant`, New: `"idem/seal", "", p.tenant`},
+	{Name: "keys are derived in another way", File: envelopeFile, Old: "string(p.bytes()), 2*KeyBytes)", New: `string(p.bytes())+"2", 2*KeyBytes)`},
+	{Name: "the two keys change places", File: envelopeFile, Old: "	return aead, derived[KeyBytes:], nil", New: "	return aead, derived[:KeyBytes], nil"},
+	{Name: "an envelope's head is not authentic", File: envelopeFile, Old: "	bound := append(bytes.Clone(out), p.bytes()...)", New: "	bound := p.bytes()"},
+	{Name: "a nonce does not depend on the text", File: envelopeFile, Old: "	mac.Write(text)\n", New: ""},
+}
+
+// caches: what may be told without asking the store.
+var caches = []Mutant{
+	{Name: "a cache joins chunks of another execution", File: entryFile, Old: "	return a.OperationID == b.OperationID && a.Epoch == b.Epoch && a.Owner == b.Owner && a.State == b.State && a.DoneAt.Equal(b.DoneAt)", New: "	return a.OperationID == b.OperationID"},
+	{Name: "what was joined is as young as its newer half", File: entryFile, Old: "		whole.asked = older.asked\n", New: "		whole.asked = newer.asked\n"},
+	{Name: "an entry is kept past its age", File: entryFile, Old: "	return !clock.Within(now, e.asked, cfg.MaxAge) || !now", New: "	return !now"},
+	{Name: "an entry outlives its record", File: entryFile, Old: ", cfg.MaxAge) || !now.Before(e.record().ExpiresAt.Add(-cfg.ClockSkew))", New: ", cfg.MaxAge)"},
+	{Name: "a record that can change is kept", File: entryFile, Old: "	return r.Readable() && r.State.Final() && !r.ExpiresAt.IsZero()", New: "	return r.Readable() && !r.ExpiresAt.IsZero()"},
+	{Name: "what a write overtook is kept", File: entryFile, Old: "	if !by.brought(r) {\n		return\n	}\n", New: ""},
+	{Name: "a caller changes what is kept", File: entryFile, Old: "slices.Clone(r.Response.Header), bytes.Clone(r.Response.Body)", New: "r.Response.Header, r.Response.Body"},
+}
+
+// journals: a named operation has one key.
+var journals = []Mutant{
+	{Name: "a process that was slower keeps its own key", File: journalFile, Old: "			entry, err = j.resume(operation)\n", New: "			return fresh, false, nil\n"},
+	{Name: "an entry that can't be read is a new operation", File: journalFile, Old: "	if errors.Is(err, fs.ErrNotExist) {\n		err = j.write", New: "	if err != nil {\n		err = j.write"},
+	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
+	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
+	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax {", New: "age > s.t.cfg.KeyAgeMax<<20 {"},
+}

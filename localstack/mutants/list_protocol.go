@@ -1,0 +1,66 @@
+package mutants
+
+const (
+	acquireFile  = "idem/protocol/acquire.go"
+	attemptFile  = "idem/protocol/attempt.go"
+	deliveryFile = "idem/protocol/delivery.go"
+	callFile     = "idem/protocol/call.go"
+	decideFile   = "idem/protocol/settle.go"
+	fenceOfRows  = "idem/protocol/fence.go"
+	applyFile    = "idem/protocol/apply.go"
+)
+
+// decisions: who may execute, and what everybody else is told. The checker removes the protocol's named rules besides.
+var decisions = []Mutant{
+	{Name: "another request is answered with this one's response", File: acquireFile, Old: "	case r.Match == Different && !c.off(NoMatch):\n		return x.tell(Say{Code: Mismatch})\n	case r.State == Pending", New: "	case r.State == Pending"},
+	{Name: "a tombstone is executed again", File: acquireFile, Old: "	case r.State.Final() && r.Tombstone && r.Expires != 0 && now >= r.Expires:\n		return x.tell(Say{Code: Gone, State: r.State, Op: r.Op})\n", New: ""},
+	{Name: "a living holder is overtaken", File: acquireFile, Old: "	case now < r.Lease: // of", New: "	case now+60000 < r.Lease: // of"},
+	{Name: "a wrapped handler's dead lease is taken over", File: acquireFile, Old: "	case r.State == InProgress && !r.RunsAgain():\n		return x.parkOther(r, c)\n", New: ""},
+	{Name: "what is unknown is executed again", File: acquireFile, Old: "	case r.State == Unknown:\n		return x.tell(Say{Code: NotKnown, State: Unknown, Op: r.Op})\n	case now", New: "	case now"},
+	{Name: "a look executes", File: acquireFile, Old: "	case x.Request.LookOnly:\n		return x.tell(Say{Code: Vacant})\n	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.Turned", New: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.Turned"},
+	{Name: "a key from before a loss of data begins anew", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	case x.Turned", New: "	case x.Turned"},
+	{Name: "a key from before a loss of data takes over", File: acquireFile, Old: "	case x.Request.Barred:\n		return x.tell(Say{Code: Unavailable})\n	}\n	next", New: "	}\n	next"},
+	{Name: "a new key is not counted", File: acquireFile, Old: "	case !x.Asked:\n		return x.admit()\n", New: ""},
+	{Name: "a handler starts with no time left", File: acquireFile, Old: "	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {", New: "	if now >= r.Lease || r.State == Unknown {"},
+	{Name: "a handler starts under a lease that is over", File: acquireFile, Old: "	if now >= x.Plan.HandlerUntil || now >= r.Lease || r.State == Unknown {", New: "	if now >= x.Plan.HandlerUntil || r.State == Unknown {"},
+	{Name: "a handler starts under a record that was parked", File: acquireFile, Old: " || now >= r.Lease || r.State == Unknown {", New: " || now >= r.Lease {"},
+	{Name: "a reserve without a reply counts as reserved", File: acquireFile, Old: "	case Unclear:\n		return x.giveBack(in.Now, c)\n	case Again, Nothing: // not reserved", New: "	case Unclear:\n		return x.hold(x.At.W.Rec, in.Now, c)\n	case Again, Nothing: // not reserved"},
+	{Name: "a lost race is won", File: acquireFile, Old: "	case Done:\n		return x.hold(x.At.W.Rec, in.Now, c)\n	case Conflict:\n		return x.again(in.Reply.Rec, in.Now, c)", New: "	case Done, Conflict:\n		return x.hold(x.At.W.Rec, in.Now, c)"},
+	{Name: "a try without a reply leaves no doubt", File: attemptFile, Old: "	case Lost:\n		a.Tainted = true\n", New: "	case Lost:\n"},
+	{Name: "a broken connection after a lost reply says that nothing happened", File: attemptFile, Old: "	case Broken, NotSent:\n		if !a.Persists && !tainted {", New: "	case Broken, NotSent:\n		if !a.Persists {"},
+	{Name: "contention after a lost reply says that nothing happened", File: attemptFile, Old: "!a.Persists && !tainted && a.Contended", New: "!a.Persists && a.Contended"},
+	{Name: "tries go on after their time", File: attemptFile, Old: "	if now < a.Until && (a.Persists", New: "	if now < a.Until+3600000 && (a.Persists"},
+	{Name: "what is loose in the end did not happen", File: attemptFile, Old: "	if a.Tainted && !c.off(NoTaint) || r.Code == Lost {\n		return a, Unclear\n	}\n	return a, Nothing", New: "	return a, Nothing"},
+}
+
+// deliveries: when a provider is called, and what its answer means.
+var deliveries = []Mutant{
+	{Name: "a message is called before its time", File: deliveryFile, Old: "	case now < m.dueAt():\n		return d.over(Busy)\n", New: ""},
+	{Name: "a final message is called", File: deliveryFile, Old: "	case m.State != Due && m.State != Claimed && m.State != Evidenced:\n		return d.over(Quiet)\n", New: ""},
+	{Name: "what nobody can open is called", File: deliveryFile, Old: "	case m.Sealed:\n		return d.giveUp(now, c)\n	case m.Abandonable", New: "	case m.Abandonable"},
+	{Name: "attempts have no end", File: deliveryFile, Old: "	case m.over(now, c):\n		return d.giveUp(now, c)\n", New: ""},
+	{Name: "an open call is repeated where no keys are honoured", File: deliveryFile, Old: "	case !m.offerable(now, c):\n		return d.put(park(m, now, c), now, c)\n", New: ""},
+	{Name: "a claim of another release is settled", File: deliveryFile, Old: "	case m.foreign(c):\n		return d.over(OtherRelease)\n	case !d.Seen", New: "	case !d.Seen"},
+	{Name: "a person decides about what they did not see", File: deliveryFile, Old: "	case !d.Seen.None() && m.Revision != d.Seen:\n		return d.over(Stale)\n", New: ""},
+	{Name: "what may be on its way is closed", File: deliveryFile, Old: "	case !parked || now < m.Provable(c):", New: "	case !parked:"},
+	{Name: "what is kept as delivered is closed as not executed", File: deliveryFile, Old: "	case m.Kept != 0: // what is known to have happened is not closed, unless its record has its answer already\n		d.Alone = true\n", New: ""},
+	{Name: "what keeps an answer is called once more", File: deliveryFile, Old: "	case m.State == Evidenced, m.State == Dead && m.Kept != 0:\n		return d.settleKept(now, c)\n", New: ""},
+	{Name: "a redrive does not look at the record", File: deliveryFile, Old: "	if !d.Held.Detached {\n		w.Token", New: "	if !d.Held.Detached && false {\n		w.Token"},
+	{Name: "a message that is open dies with its record failed", File: deliveryFile, Old: "	case open || m.Undoes && !c.off(UndoFails):", New: "	case m.Undoes && !c.off(UndoFails):"},
+	{Name: "a call leaves without time to settle it", File: callFile, Old: "	until := d.Held.Lease - c.Topic.SettleMargin\n", New: "	until := d.Held.Lease + 30000\n"},
+	{Name: "an answer that is not known leaves no call open", File: callFile, Old: "	default:\n		if m = backOff(m, at, true, c);", New: "	default:\n		if m = backOff(m, at, false, c);"},
+	{Name: "a refusal after an open call ends it", File: callFile, Old: "	case OutRefused:\n		if d.OpenBefore {", New: "	case OutRefused:\n		if d.OpenBefore && false {"},
+	{Name: "delivered settles only what was seen, and is lost to a race", File: decideFile, Old: "	return Fence{Op: m.Op, Open: true}\n", New: "	return seenMessage(m, c)\n"},
+	{Name: "what can't be settled is forgotten", File: decideFile, Old: "	case v != Conflict: // what can't be settled now is kept now\n		return d.keep(Evidenced, in.Now, c)\n", New: ""},
+}
+
+// rows: what the reference makes of rows.
+var rows = []Mutant{
+	{Name: "the reference writes where the record's condition fails", File: applyFile, Old: "		failed |= CondRecord\n", New: ""},
+	{Name: "the reference writes over a next message that is there", File: applyFile, Old: "		failed |= CondNextMessage\n", New: ""},
+	{Name: "a patch forgets what was kept", File: applyFile, Old: "		stored.Kept |= next.Kept\n", New: "		stored.Kept = next.Kept\n"},
+	{Name: "a fence admits another incarnation", File: fenceOfRows, Old: "	if r.State == Absent || r.Op != f.Op {", New: "	if r.State == Absent {"},
+	{Name: "a fence admits another owner", File: fenceOfRows, Old: "f.States&(1<<r.State) != 0 && r.Owner == f.Owner &&", New: "f.States&(1<<r.State) != 0 &&"},
+	{Name: "an open fence admits what is final", File: fenceOfRows, Old: "		f.Open && !m.State.Final()", New: "		f.Open"},
+	{Name: "a renewal in the reference shortens a lease", File: fenceOfRows, Old: "	if f.LeaseBelow != 0 && r.Lease >= f.LeaseBelow {\n		return false\n	}\n", New: ""},
+}

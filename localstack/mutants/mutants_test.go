@@ -1,0 +1,143 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// The list can't rot unseen: the code that a mutant changes must be there.
+func TestEveryListedMutantApplies(t *testing.T) {
+	all := Listed()
+	for _, m := range all {
+		if _, err := m.file(root); err != nil {
+			t.Error(err)
+		}
+		if len(m.Tests) == 0 || m.Old == m.New {
+			t.Errorf("%q has %d sets of tests, and changes %t", m.Name, len(m.Tests), m.Old != m.New)
+		}
+	}
+	if names := Names(all); len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Error("two mutants have one name")
+	}
+	if len(all) < 120 {
+		t.Errorf("%d mutants", len(all))
+	}
+}
+
+// toy is a module with one function and a test of it.
+func toy(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module toy\n\ngo 1.26\n",
+		"sign.go": `package toy
+
+// Sign is -1, 0 or 1.
+func Sign(n int) int {
+	calls++
+	if n < 0 {
+		return -1
+	}
+	if n > 0 {
+		return 1
+	}
+	return 0
+}
+
+var calls int
+`,
+		"sign_test.go": `package toy
+
+import "testing"
+
+func TestSign(t *testing.T) {
+	if Sign(-2) != -1 || Sign(3) != 1 {
+		t.Error("wrong")
+	}
+}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return directory
+}
+
+func run(t *testing.T, root string, all ...Mutant) Report {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	var told strings.Builder
+	report, err := Run(context.Background(), Config{Root: root, Out: &told, Jobs: 2}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(told.String(), "\n") != len(all) {
+		t.Errorf("%d mutants are told of as %q", len(all), told.String())
+	}
+	return report
+}
+
+func TestAFateIsWhatTheTestsMakeOfAMutant(t *testing.T) {
+	directory, tests := toy(t), []Tests{{Packages: "."}}
+	mutant := func(name, from, to, survives string) Mutant {
+		return Mutant{Name: name, File: "sign.go", Old: from, New: to, Tests: tests, Survives: survives}
+	}
+	report := run(t, directory,
+		mutant("noticed", "return -1", "return 1", ""),
+		mutant("not noticed", "return 0", "return 7", ""),
+		mutant("not noticed, and explained", "calls++", "calls--", "nobody reads it"),
+		mutant("noticed, and explained all the same", "return 1", "return 2", "nobody looks"),
+		mutant("no code", "return 0", "return nothing", ""),
+		Mutant{Name: "no tests", File: "sign.go", Old: "return 0", New: "return 8", Tests: []Tests{{Packages: ".", Run: "Nobody"}}},
+		Mutant{Name: "the second tests", File: "sign.go", Old: "return -1", New: "return 3", Tests: []Tests{{Packages: ".", Run: "TestSign/none"}, {Packages: "."}}},
+	)
+	if report.Killed != 2 || report.Explained != 1 || len(report.Wrong) != 4 {
+		t.Fatalf("%v\n%s", report, strings.Join(report.Wrong, "\n"))
+	}
+	for _, want := range []string{"survived: not noticed\n    sign.go\n    - return 0\n    + return 7", "killed, and the list says that it survives: noticed", "not built: no code", "unhealthy: no tests"} {
+		if !slices.ContainsFunc(report.Wrong, func(wrong string) bool { return strings.Contains(wrong, want) }) {
+			t.Errorf("%q is missing in\n%s", want, strings.Join(report.Wrong, "\n"))
+		}
+	}
+}
+
+func TestCodeThatIsGoneOrStandsTwiceIsAnError(t *testing.T) {
+	directory := toy(t)
+	for _, old := range []string{"return 5", "return "} {
+		_, err := Run(context.Background(), Config{Root: directory, Out: os.Stderr}, []Mutant{{Name: "m", File: "sign.go", Old: old}})
+		if err == nil || !strings.Contains(err.Error(), "must be once") {
+			t.Errorf("%q: %v", old, err)
+		}
+	}
+}
+
+func TestGeneratedMutantsChangeOnePlaceEach(t *testing.T) {
+	directory := toy(t)
+	targets := []Target{{Directory: ".", Tests: []Tests{{Packages: "."}}}}
+	all, err := Generate(directory, targets, 1, 100, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"sign.go mistakes < for <=: if n < 0 {", "sign.go mistakes > for >=: if n > 0 {",
+		"sign.go turns a condition around: if n < 0 {", "sign.go turns a condition around: if n > 0 {",
+	}
+	if got := Names(all); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	some, err := Generate(directory, targets, 1, 2, nil)
+	if err != nil || fmt.Sprint(Names(some)) != fmt.Sprint(Names(all[:2])) {
+		t.Errorf("%q of one seed, and %q, %v", Names(some), Names(all[:2]), err)
+	}
+	if report := run(t, directory, all...); report.Killed != 2 || len(report.Wrong) != 2 { // nobody asks for the sign of 0
+		t.Errorf("%v %q", report, report.Wrong)
+	}
+}
