@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"idem/cmd/idemctl":              {"idem/operator/idemctl"},
 	"idem/scaffold":                 {},
 
-	"idem/dynamo/dynamotest/wirefault": {},
+	"idem/dynamo/dynamotest/wirefault": {"internal/refusal"},
 	"idem/sim":                         {"idem", "idem/canonical", "idem/memstore", "idem/outbox", "idem/storage", "idem/storetest/faulty"},
 }
 

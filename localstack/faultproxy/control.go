@@ -22,6 +22,9 @@ func (p *Proxy) routes() *http.ServeMux {
 		},
 		http.MethodDelete: p.change(func(s *state) { s.log = nil }),
 	})
+	mux.Handle("/control/counts", control.Methods{http.MethodGet: func(w http.ResponseWriter, _ *http.Request) {
+		control.JSON(w, http.StatusOK, p.current.Load().counted())
+	}})
 	mux.Handle("/control/waiting", control.Methods{http.MethodGet: p.getWaiting})
 	mux.Handle("/control/down", control.Methods{http.MethodPost: p.change(func(s *state) { s.down = true })})
 	mux.Handle("/control/up", control.Methods{http.MethodPost: p.change(func(s *state) { s.down = false })})
@@ -53,15 +56,13 @@ func (p *Proxy) putFaults(w http.ResponseWriter, r *http.Request) {
 	if !control.ReadRules(w, r, &set) {
 		return
 	}
-	rules := make([]RuleState, len(set.Rules))
 	for i, rule := range set.Rules {
 		if err := rule.check(); err != nil {
 			control.Error(w, http.StatusBadRequest, "rule_invalid", fmt.Sprintf("rules[%d]: %v", i, err))
 			return
 		}
-		rules[i].Rule = rule
 	}
-	p.change(func(s *state) { s.rules = rules })(w, r)
+	p.change(func(s *state) { s.arm(set.Rules) })(w, r)
 }
 
 func (p *Proxy) getFaults(w http.ResponseWriter, _ *http.Request) {
@@ -84,7 +85,8 @@ type Control struct {
 	Client *http.Client
 }
 
-// Faults replaces all rules; none given removes them. What waits already goes on waiting.
+// Faults replaces all rules; none given removes them. Sequences that are under way end. What waits already goes on
+// waiting.
 func (c Control) Faults(ctx context.Context, rules ...Rule) error {
 	return c.call(ctx, http.MethodPut, "/control/faults", ruleSet{Rules: rules}, nil)
 }
@@ -102,6 +104,13 @@ func (c Control) Rules(ctx context.Context) ([]RuleState, error) {
 func (c Control) Log(ctx context.Context) ([]Entry, error) {
 	var out []Entry
 	err := c.call(ctx, http.MethodGet, "/control/log", nil, &out)
+	return out, err
+}
+
+// Counts returns how many requests there were since the last reset, and how often each fault was injected.
+func (c Control) Counts(ctx context.Context) (Counts, error) {
+	var out Counts
+	err := c.call(ctx, http.MethodGet, "/control/counts", nil, &out)
 	return out, err
 }
 
@@ -127,7 +136,7 @@ func (c Control) Down(ctx context.Context) error { return c.post(ctx, "down") }
 // Up ends Down.
 func (c Control) Up(ctx context.Context) error { return c.post(ctx, "up") }
 
-// Reset clears rules and log, ends Down, and throws away what waits.
+// Reset clears rules, counts and log, ends Down, and throws away what waits.
 func (c Control) Reset(ctx context.Context) error { return c.post(ctx, "reset") }
 
 func (c Control) post(ctx context.Context, what string) error {

@@ -13,14 +13,24 @@
 //
 //	curl -X PUT  $PROXY/control/faults -d '{"rules":[{"operation":"UpdateItem","fault":"drop_reply","times":1}]}'
 //	curl         $PROXY/control/faults     rules, and how often each applied
+//	curl         $PROXY/control/counts     requests, and how often each fault was injected
 //	curl         $PROXY/control/log        requests seen, oldest first
 //	curl -X DELETE $PROXY/control/log      forgets them
 //	curl         $PROXY/control/waiting    {"paused":1,"delayed":0,"late":0}
 //	curl -X POST $PROXY/control/release    lets go of what is paused, and of what is late without a delay
 //	curl -X POST $PROXY/control/down       closes every connection without forwarding, until
 //	curl -X POST $PROXY/control/up
-//	curl -X POST $PROXY/control/reset      no rules, no log, up; what waits is thrown away
+//	curl -X POST $PROXY/control/reset      no rules, counts and log, up; what waits is thrown away
 //
-// A request goes on as it came: method, path, headers with Host, and the bytes of the body; so does the answer. What the
+// A rule with a chance makes weather for a whole suite of tests, and one with further steps says what a client meets that
+// sends the same again:
+//
+//	{"operation":"TransactWriteItems","fault":"conflict","item":-1,"chance":0.2,"seed":7}
+//	{"operation":"TransactWriteItems","fault":"drop_reply","then":[{"fault":"throttle"},{"fault":"in_progress"}]}
+//
+// What the proxy says in DynamoDB's name has the shape that package internal/refusal gives it, as have the answers of
+// idem/dynamo/dynamotest/wirefault.
+//
+// A request goes on as it came, but for Partial: method, path, headers with Host, and the bytes of the body; so does the answer. What the
 // proxy has accepted it delivers even when the client has gone, as a network does, and it never sends a request twice.
 package faultproxy

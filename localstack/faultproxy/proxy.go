@@ -98,8 +98,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		hangUp() // the client is gone, with half of its request
 	}
 	q := parse(r, body)
-	e, rule := s.arrive(q)
-	p.serve(w, s, q, e, rule)
+	e, step := s.arrive(q)
+	p.serve(w, s, q, e, step)
 }
 
 // Close throws away every request that waits and returns when none is being delivered late any more.
@@ -118,27 +118,36 @@ func (p *Proxy) reset() {
 	p.current.Swap(newState(p.now, p.logMax)).stop()
 }
 
-func (p *Proxy) serve(w http.ResponseWriter, s *state, q request, e *Entry, rule Rule) {
-	switch rule.Fault {
+func (p *Proxy) serve(w http.ResponseWriter, s *state, q request, e *Entry, step Step) {
+	switch step.Fault {
 	case Refuse, down:
 		s.end(e, nil, nil)
 		hangUp()
-	case Refuse503:
-		answer(w, s, e, unavailable())
-	case Conflict:
-		answer(w, s, e, conflict(q, rule.Item))
-	case Throttle:
-		answer(w, s, e, throttled(q, rule.Code, rule.Item))
+	case Refuse500, Refuse503, Conflict, Throttle, InProgress, Mismatch, Expired:
+		answer(w, s, e, refused(q, step))
 	case Late:
-		p.deliverLate(s, q, e, rule.delay())
+		p.deliverLate(s, q, e, step.delay())
 		hangUp()
 	case DropReply:
 		_, _ = p.forward(s, q, e) // the log has both
 		hangUp()
+	case CutReply:
+		p.answered(s, q, e).cut(w)
+	case Fail500, Fail503:
+		p.answered(s, q, e)
+		refused(q, step).write(w)
+	case DelayReply:
+		a := p.answered(s, q, e)
+		if !s.holdFor(&s.waiting.Delayed, step.delay())() {
+			hangUp()
+		}
+		a.write(w)
+	case Partial:
+		p.passHalf(w, s, q, e)
 	case Pause:
 		p.pass(w, s, q, e, s.hold(&s.waiting.Paused))
 	case DelayRequest:
-		p.pass(w, s, q, e, s.holdFor(&s.waiting.Delayed, rule.delay()))
+		p.pass(w, s, q, e, s.holdFor(&s.waiting.Delayed, step.delay()))
 	default:
 		p.pass(w, s, q, e, func() bool { return true })
 	}
@@ -158,11 +167,32 @@ func (p *Proxy) pass(w http.ResponseWriter, s *state, q request, e *Entry, wait 
 		s.end(e, nil, errThrownAway)
 		hangUp()
 	}
-	a, err := p.forward(s, q, e)
+	p.answered(s, q, e).write(w)
+}
+
+// passHalf forwards half of a batch, and answers that the rest was not processed.
+func (p *Proxy) passHalf(w http.ResponseWriter, s *state, q request, e *Entry) {
+	half, rest, err := q.halved()
 	if err != nil {
-		hangUp() // as the network between client and DynamoDB would
+		s.end(e, nil, err)
+		hangUp()
+	}
+	a, err := p.answered(s, half, e).withUnprocessed(q.operation, rest)
+	if err != nil {
+		s.end(e, nil, err)
+		hangUp()
 	}
 	a.write(w)
+}
+
+// answered forwards the request and returns the answer. Where there is none it closes the client's connection, as the
+// network between client and DynamoDB would.
+func (p *Proxy) answered(s *state, q request, e *Entry) reply {
+	a, err := p.forward(s, q, e)
+	if err != nil {
+		hangUp()
+	}
+	return a
 }
 
 // deliverLate forwards in the background. It is counted as waiting before it returns, so before the client can know.

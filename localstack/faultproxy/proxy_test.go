@@ -173,6 +173,78 @@ func TestDelay(t *testing.T) {
 	}
 }
 
+func TestDelayReply(t *testing.T) {
+	b := start(t)
+	b.faults(faultproxy.Rule{Fault: faultproxy.DelayReply, Times: 1, DelayMillis: 50})
+	began := time.Now()
+	b.want(200, "PutItem", put)
+	answered := time.Now()
+	if waited := answered.Sub(began); waited < 50*time.Millisecond {
+		t.Errorf("answered after %v", waited)
+	}
+	if e := b.last(); e.Fault != faultproxy.DelayReply || e.Status != 200 || answered.Sub(*e.EndedAt) < 50*time.Millisecond {
+		t.Errorf("log %+v, want DynamoDB's answer 50 ms before the client's", e)
+	}
+}
+
+// The client's own patience ends first: the request has happened all the same.
+func TestADelayedReplyIsThrownAwayWithTheRest(t *testing.T) {
+	b := start(t)
+	b.faults(faultproxy.Rule{Fault: faultproxy.DelayReply, DelayMillis: time.Hour.Milliseconds()})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.send(t.Context(), "PutItem", put)
+		ended <- err
+	}()
+	<-b.upstream.arrived
+	b.until(faultproxy.Waiting{Delayed: 1})
+	b.must(b.Reset(t.Context()))
+	if err := <-ended; err == nil {
+		t.Error("it was answered")
+	}
+}
+
+func TestCutReply(t *testing.T) {
+	b := start(t)
+	b.faults(faultproxy.Rule{Fault: faultproxy.CutReply, Times: 1})
+	b.upstream.answers(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"Attributes":{}}`) })
+	r, err := b.send(t.Context(), "PutItem", put)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || r.status != 200 || r.body != `{"Attrib` {
+		t.Errorf("%d %q, %v, want half of a 200", r.status, r.body, err)
+	}
+	if e := b.last(); e.Fault != faultproxy.CutReply || e.Status != 200 {
+		t.Errorf("log %+v", e)
+	}
+	b.want(200, "PutItem", put)
+}
+
+func TestFailuresBeforeAndAfterTheEffect(t *testing.T) {
+	for _, row := range []struct {
+		fault   faultproxy.Fault
+		status  int
+		code    string
+		arrived int
+	}{
+		{faultproxy.Refuse500, 500, "#InternalServerError", 0},
+		{faultproxy.Fail500, 500, "#InternalServerError", 1},
+		{faultproxy.Fail503, 503, "#ServiceUnavailableException", 1},
+	} {
+		t.Run(string(row.fault), func(t *testing.T) {
+			b := start(t)
+			b.faults(faultproxy.Rule{Fault: row.fault, Times: 1})
+			if r := b.want(row.status, "PutItem", put); !strings.Contains(r.body, row.code) {
+				t.Errorf("body %s, want %s", r.body, row.code)
+			}
+			if n := len(b.upstream.arrivals()); n != row.arrived {
+				t.Errorf("%d arrived, want %d", n, row.arrived)
+			}
+			if e := b.last(); row.arrived > 0 && e.Status != 200 { // what DynamoDB said
+				t.Errorf("log %+v", e)
+			}
+		})
+	}
+}
+
 func TestPauseHoldsUntilReleased(t *testing.T) {
 	b := start(t)
 	b.faults(faultproxy.Rule{Operation: "PutItem", Fault: faultproxy.Pause, Times: 2})

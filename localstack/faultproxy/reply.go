@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
+	"github.com/idem-go/idem-aws/internal/refusal"
 )
 
 // reply is an answer, from DynamoDB or in its name.
@@ -18,6 +18,21 @@ type reply struct {
 }
 
 func (a reply) write(w http.ResponseWriter) {
+	a.begin(w)
+	// The client may be gone; there is nobody left to tell.
+	_, _ = w.Write(a.body)
+}
+
+// cut writes the answer up to half of its body, and closes the connection.
+func (a reply) cut(w http.ResponseWriter) {
+	a.begin(w)
+	_, _ = w.Write(a.body[:len(a.body)/2])
+	_ = http.NewResponseController(w).Flush() // or nothing of it would leave
+	hangUp()
+}
+
+// begin writes status and header.
+func (a reply) begin(w http.ResponseWriter) {
 	header := w.Header()
 	for name, values := range a.header {
 		header[name] = values
@@ -27,8 +42,6 @@ func (a reply) write(w http.ResponseWriter) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
-	// The client may be gone; there is nobody left to tell.
-	_, _ = w.Write(a.body)
 }
 
 // errorType is the exception that an answer carries, without its namespace; empty where it carries none.
@@ -60,26 +73,41 @@ func (a reply) capacity() float64 {
 	return sum
 }
 
-// refusal is how DynamoDB answers a request with an exception.
-func refusal(r wirefault.Refusal) reply {
+// refused is how DynamoDB answers a request with the exception that the step is about.
+func refused(q request, s Step) reply {
+	r := refusalOf(q, s)
 	header, body := r.Reply()
 	return reply{status: r.Status, header: header, body: body}
 }
 
-func unavailable() reply {
-	return refusal(wirefault.Refusal{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailableException"})
+func refusalOf(q request, s Step) refusal.Refusal {
+	switch s.Fault {
+	case Refuse500, Fail500:
+		return refusal.Of(refusal.InternalServerError)
+	case Conflict:
+		if q.transaction() {
+			return cancelled(q, s.Item, refusal.ReasonConflict)
+		}
+		return refusal.Of(refusal.TransactionConflict)
+	case Throttle:
+		if s.Code == TransactionCanceled {
+			return cancelled(q, s.Item, cmp.Or(s.Reason, ReasonThrottling))
+		}
+		return refusal.Of(cmp.Or(s.Code, ProvisionedThroughputExceeded))
+	case InProgress:
+		return refusal.Of(refusal.TransactionInProgress)
+	case Mismatch:
+		return refusal.Of(refusal.ParameterMismatch)
+	case Expired:
+		return refusal.Of(refusal.ExpiredToken)
+	default: // Refuse503, Fail503
+		return refusal.Of(refusal.ServiceUnavailable)
+	}
 }
 
-func conflict(q request, item int) reply {
-	if q.transaction() {
-		return refusal(wirefault.At(item, q.items, "TransactionConflict"))
+func cancelled(q request, item int, reason string) refusal.Refusal {
+	if item == EveryItem {
+		return refusal.CancelledThroughout(q.items, reason)
 	}
-	return refusal(wirefault.Refusal{Status: http.StatusBadRequest, Code: "TransactionConflictException"})
-}
-
-func throttled(q request, code string, item int) reply {
-	if code == TransactionCanceled {
-		return refusal(wirefault.At(item, q.items, "ThrottlingError"))
-	}
-	return refusal(wirefault.Refusal{Status: http.StatusBadRequest, Code: cmp.Or(code, ProvisionedThroughputExceeded)})
+	return refusal.CancelledAt(item, q.items, reason)
 }

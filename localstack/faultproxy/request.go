@@ -1,6 +1,8 @@
 package faultproxy
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -19,12 +21,28 @@ type request struct {
 	operation string   // empty where it isn't DynamoDB's
 	tables    []string // sorted, each once
 	items     int      // of a transaction
+	entries   int      // of a batch
 	token     string
 }
 
 // transaction tells whether DynamoDB answers the request with cancellation reasons.
 func (q request) transaction() bool {
 	return q.operation == "TransactWriteItems" || q.operation == "TransactGetItems"
+}
+
+// content is the same for requests of the same operation and body, whatever order the members of JSON objects have: the
+// SDK writes maps in a random order.
+func (q request) content() [sha256.Size]byte {
+	body := q.body
+	decoder := json.NewDecoder(bytes.NewReader(q.body))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) == nil {
+		if sorted, err := json.Marshal(value); err == nil {
+			body = sorted
+		}
+	}
+	return sha256.Sum256(slices.Concat([]byte(q.operation), []byte{0}, body))
 }
 
 // parse reads what rules and log want to know. A body that is not DynamoDB's JSON just has no tables: it is for
@@ -38,7 +56,7 @@ func parse(r *http.Request, body []byte) request {
 	var content struct {
 		TableName          string
 		ClientRequestToken string
-		RequestItems       map[string]json.RawMessage
+		RequestItems       batch
 		TransactItems      []map[string]struct{ TableName string }
 	}
 	if json.Unmarshal(body, &content) != nil {
@@ -56,6 +74,7 @@ func parse(r *http.Request, body []byte) request {
 	delete(names, "")
 	q.tables = slices.Sorted(maps.Keys(names))
 	q.items = len(content.TransactItems)
+	q.entries = content.RequestItems.size()
 	q.token = content.ClientRequestToken
 	return q
 }

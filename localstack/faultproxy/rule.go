@@ -5,49 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
-// Fault is what the proxy does to a request.
-type Fault string
-
-// The faults.
-const (
-	// Refuse closes the connection; nothing is forwarded.
-	Refuse Fault = "refuse"
-	// Refuse503 answers 503 ServiceUnavailable; nothing is forwarded.
-	Refuse503 Fault = "refuse_503"
-	// DropReply forwards, waits for the answer, and closes the connection instead of passing it on.
-	DropReply Fault = "drop_reply"
-	// Late closes the connection at once and forwards after the delay; without a delay, at the next release.
-	Late Fault = "late"
-	// DelayRequest waits for the delay, then forwards and answers.
-	DelayRequest Fault = "delay"
-	// Pause holds the request until the next release, then forwards and answers.
-	Pause Fault = "pause"
-	// Conflict answers TransactionConflictException, and TransactionCanceledException to a transaction. It matches only
-	// PutItem, UpdateItem, DeleteItem, TransactWriteItems and TransactGetItems: nothing else can meet a conflict.
-	Conflict Fault = "conflict"
-	// Throttle answers the exception in Rule.Code.
-	Throttle Fault = "throttle"
-	// down is what the log says of a request that met the proxy while it was down; no rule has it.
-	down Fault = "down"
-)
-
-// Codes of Throttle.
-const (
-	// ProvisionedThroughputExceeded is the default.
-	ProvisionedThroughputExceeded = "ProvisionedThroughputExceededException"
-	// Throttling is the control-plane's and the on-demand table's word for it.
-	Throttling = "ThrottlingException"
-	// TransactionCanceled cancels a transaction with the reason ThrottlingError. A rule with it matches transactions only.
-	TransactionCanceled = "TransactionCanceledException"
-)
-
-// delayMillisMax bounds a delay to a day.
-const delayMillisMax = 24 * 60 * 60 * 1000
-
-// Rule says which requests meet a fault. The first matching rule that is not used up wins.
+// Rule says which requests meet a fault. The first matching rule that is not used up wins; one whose Chance does not fall
+// leaves the request to the rules after it.
 type Rule struct {
 	// Operation is the name in X-Amz-Target, as "TransactWriteItems"; empty = all.
 	Operation string `json:"operation,omitempty"`
@@ -55,39 +16,52 @@ type Rule struct {
 	Table string `json:"table,omitempty"`
 	// Contains is a part of the request's body, byte for byte; empty = any.
 	Contains string `json:"contains,omitempty"`
-	Fault    Fault  `json:"fault"`
+
+	// Fault, DelayMillis, Code, Reason and Item are the first step.
+	Fault       Fault  `json:"fault"`
+	DelayMillis int64  `json:"delay_ms,omitempty"`
+	Code        string `json:"code,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	Item        int    `json:"item,omitempty"`
+
 	// After lets the first matches go by.
 	After int `json:"after,omitempty"`
 	// Times is how often the rule applies after that; 0 = for ever.
 	Times int `json:"times,omitempty"`
-	// DelayMillis is the delay of DelayRequest and Late, in milliseconds, at most a day.
-	DelayMillis int64 `json:"delay_ms,omitempty"`
-	// Code of Throttle; empty = ProvisionedThroughputExceeded.
-	Code string `json:"code,omitempty"`
-	// Item is the position in a transaction, from 0, that a cancellation reason names. A transaction with fewer items
-	// does not match.
-	Item int `json:"item,omitempty"`
+	// Chance is the probability with which the rule applies to a match, above 0 and at most 1; 0 = always.
+	Chance float64 `json:"chance,omitempty"`
+	// Seed of Chance. The n-th match of a rule falls the same way under the same seed; which request is the n-th is up to
+	// the clients.
+	Seed uint64 `json:"seed,omitempty"`
+	// Then is what requests of the same content meet after Fault, one step each: what a client gets that sends again. The
+	// order of a JSON object's members is not content. The steps count neither as matches nor against Times. A request that
+	// one of them does not fit does not match the rule.
+	Then []Step `json:"then,omitempty"`
+}
+
+func (r Rule) first() Step {
+	return Step{Fault: r.Fault, DelayMillis: r.DelayMillis, Code: r.Code, Reason: r.Reason, Item: r.Item}
 }
 
 func (r Rule) check() error {
-	faults := []Fault{Refuse, Refuse503, DropReply, Late, DelayRequest, Pause, Conflict, Throttle}
-	codes := []string{"", ProvisionedThroughputExceeded, Throttling, TransactionCanceled}
 	switch {
-	case !slices.Contains(faults, r.Fault):
-		return fmt.Errorf("fault is %q, want one of %q", r.Fault, faults)
-	case r.After < 0 || r.Times < 0 || r.Item < 0:
-		return fmt.Errorf("after, times and item are %d, %d and %d, want 0 or more", r.After, r.Times, r.Item)
-	case r.DelayMillis < 0 || r.DelayMillis > delayMillisMax:
-		return fmt.Errorf("delay_ms is %d, want 0 to %d", r.DelayMillis, delayMillisMax)
-	case r.Fault == DelayRequest && r.DelayMillis == 0:
-		return fmt.Errorf("fault %q wants a delay_ms", r.Fault)
-	case !slices.Contains(codes, r.Code) || (r.Code != "" && r.Fault != Throttle):
-		return fmt.Errorf("code is %q, want one of %q, and only with fault %q", r.Code, codes[1:], Throttle)
+	case r.After < 0 || r.Times < 0:
+		return fmt.Errorf("after and times are %d and %d, want 0 or more", r.After, r.Times)
+	case !(r.Chance >= 0 && r.Chance <= 1):
+		return fmt.Errorf("chance is %g, want above 0 and at most 1, or 0 for always", r.Chance)
+	case r.Seed != 0 && r.Chance == 0:
+		return fmt.Errorf("seed is %d without a chance", r.Seed)
+	}
+	if err := r.first().check(); err != nil {
+		return err
+	}
+	for i, step := range r.Then {
+		if err := step.check(); err != nil {
+			return fmt.Errorf("then[%d]: %w", i, err)
+		}
 	}
 	return nil
 }
-
-func (r Rule) delay() time.Duration { return time.Duration(r.DelayMillis) * time.Millisecond }
 
 func (r Rule) matches(q request) bool {
 	switch {
@@ -97,12 +71,6 @@ func (r Rule) matches(q request) bool {
 		return false
 	case !bytes.Contains(q.body, []byte(r.Contains)):
 		return false
-	case r.Fault == Conflict:
-		return q.transaction() && r.Item < q.items || slices.Contains(singleWrites, q.operation)
-	case r.Code == TransactionCanceled:
-		return q.transaction() && r.Item < q.items
 	}
-	return q.operation != ""
+	return r.first().fits(q) && !slices.ContainsFunc(r.Then, func(s Step) bool { return !s.fits(q) })
 }
-
-var singleWrites = []string{"PutItem", "UpdateItem", "DeleteItem"}

@@ -2,6 +2,7 @@ package faultproxy_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -98,6 +99,10 @@ func TestTheSDKUnderstandsConflicts(t *testing.T) {
 	if log[0].ErrorType != "TransactionConflictException" || log[2].ErrorType != "TransactionCanceledException" || log[2].Token == "" {
 		t.Errorf("log %+v", log)
 	}
+	b.faults(faultproxy.Rule{Fault: faultproxy.Conflict, Item: faultproxy.EveryItem})
+	if got := reasons(transaction(t, b)); !slices.Equal(got, slices.Repeat([]string{"TransactionConflict"}, 3)) {
+		t.Errorf("every item: %q", got)
+	}
 	b.faults(faultproxy.Rule{Fault: faultproxy.Conflict, Item: 3})
 	if err := transaction(t, b); err != nil {
 		t.Errorf("a transaction without that item met the conflict: %v", err)
@@ -126,17 +131,58 @@ func TestTheSDKUnderstandsThrottling(t *testing.T) {
 	if err := single(t, b); err != nil {
 		t.Errorf("a single write was answered like a transaction: %v", err)
 	}
+	b.faults(faultproxy.Rule{
+		Fault: faultproxy.Throttle, Code: faultproxy.TransactionCanceled, Reason: faultproxy.ReasonThroughput, Item: faultproxy.EveryItem,
+	})
+	if got := reasons(transaction(t, b)); !slices.Equal(got, slices.Repeat([]string{"ProvisionedThroughputExceeded"}, 3)) {
+		t.Errorf("every item: %q", got)
+	}
+	b.faults(faultproxy.Rule{Fault: faultproxy.Throttle, Code: faultproxy.RequestLimitExceeded})
+	if err := single(t, b); !is[*types.RequestLimitExceeded](err) {
+		t.Errorf("RequestLimitExceeded: %v", err)
+	}
+}
+
+func TestTheSDKUnderstandsWhatOnlyATransactionIsToldOfItsToken(t *testing.T) {
+	b := start(t)
+	b.faults(faultproxy.Rule{Fault: faultproxy.InProgress})
+	if err := transaction(t, b); !is[*types.TransactionInProgressException](err) {
+		t.Errorf("in progress: %v", err)
+	}
+	b.faults(faultproxy.Rule{Fault: faultproxy.Mismatch})
+	if err := transaction(t, b); !is[*types.IdempotentParameterMismatchException](err) {
+		t.Errorf("mismatch: %v", err)
+	}
+	for name, err := range map[string]error{"PutItem": single(t, b), "GetItem": read(t, b)} {
+		if err != nil {
+			t.Errorf("%s has no token: %v", name, err)
+		}
+	}
 }
 
 func TestTheSDKUnderstandsTheRest(t *testing.T) {
 	b := start(t)
-	b.faults(faultproxy.Rule{Fault: faultproxy.Refuse503, Times: 1}, faultproxy.Rule{Fault: faultproxy.DropReply, Times: 1})
+	var rules []faultproxy.Rule
+	for _, fault := range []faultproxy.Fault{
+		faultproxy.Refuse503, faultproxy.DropReply, faultproxy.CutReply, faultproxy.Expired, faultproxy.Fail500,
+	} {
+		rules = append(rules, faultproxy.Rule{Fault: fault, Times: 1})
+	}
+	b.faults(rules...)
 	var coded smithy.APIError
 	if err := single(t, b); !errors.As(err, &coded) || coded.ErrorCode() != "ServiceUnavailableException" {
 		t.Errorf("refuse_503: %v", err)
 	}
-	if err := single(t, b); err == nil || errors.As(err, &coded) {
-		t.Errorf("drop_reply: %v, want an error of the connection", err)
+	for _, fault := range []string{"drop_reply", "cut_reply"} {
+		if err := single(t, b); err == nil || errors.As(err, &coded) {
+			t.Errorf("%s: %v, want an error of the connection", fault, err)
+		}
+	}
+	if err := single(t, b); !errors.As(err, &coded) || coded.ErrorCode() != "ExpiredTokenException" {
+		t.Errorf("expired: %v", err)
+	}
+	if err := single(t, b); !is[*types.InternalServerError](err) {
+		t.Errorf("fail_500: %v", err)
 	}
 	if err := single(t, b); err != nil {
 		t.Error(err)

@@ -1,7 +1,11 @@
 package faultproxy
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,6 +52,46 @@ type RuleState struct {
 	// Matched counts the requests that matched before the rule was used up, Applied those that met its fault.
 	Matched int `json:"matched"`
 	Applied int `json:"applied"`
+	// Continued counts the requests that met a step of Then.
+	Continued int `json:"continued,omitempty"`
+}
+
+// armed is a rule and its dice.
+type armed struct {
+	RuleState
+	dice *rand.Rand // nil where the rule always applies
+}
+
+func arm(r Rule) *armed {
+	a := &armed{RuleState: RuleState{Rule: r}}
+	if r.Chance > 0 {
+		a.dice = rand.New(rand.NewPCG(r.Seed, 0))
+	}
+	return a
+}
+
+// falls says whether the rule applies to a match.
+func (a *armed) falls() bool { return a.dice == nil || a.dice.Float64() < a.Chance }
+
+// sequence is what the next requests of one content meet.
+type sequence struct {
+	of   *armed
+	left []Step
+}
+
+// Count is how often a fault was injected.
+type Count struct {
+	Operation string `json:"operation"`
+	Fault     Fault  `json:"fault"`
+	// Code is the one of Throttle, with its reason where it has one.
+	Code  string `json:"code,omitempty"`
+	Count int    `json:"count"`
+}
+
+// Counts are the requests since the last reset, and the faults among them by operation, fault and code.
+type Counts struct {
+	Requests int     `json:"requests"`
+	Faults   []Count `json:"faults"`
 }
 
 // state is everything between two resets, which replace it whole: what waits in an old one is thrown away.
@@ -56,18 +100,23 @@ type state struct {
 	logMax int
 	done   chan struct{} // closed by stop
 
-	mu       sync.Mutex
-	stopped  bool
-	down     bool
-	rules    []RuleState
-	log      []*Entry
-	seq      int
-	released chan struct{} // closed and replaced by release
-	waiting  Waiting
+	mu        sync.Mutex
+	stopped   bool
+	down      bool
+	rules     []*armed
+	sequences map[[sha256.Size]byte]sequence // by the content of the requests that they are for
+	counts    map[Count]int                  // by what is counted, Count.Count 0
+	log       []*Entry
+	seq       int
+	released  chan struct{} // closed and replaced by release
+	waiting   Waiting
 }
 
 func newState(now func() time.Time, logMax int) *state {
-	return &state{now: now, logMax: logMax, done: make(chan struct{}), released: make(chan struct{})}
+	return &state{
+		now: now, logMax: logMax, done: make(chan struct{}), released: make(chan struct{}),
+		sequences: map[[sha256.Size]byte]sequence{}, counts: map[Count]int{},
+	}
 }
 
 // stop throws away what waits.
@@ -91,36 +140,72 @@ func (s *state) start(group *sync.WaitGroup, f func()) bool {
 	return true
 }
 
-// arrive logs a request and decides what happens to it; the rule is zero where nothing does.
-func (s *state) arrive(q request) (*Entry, Rule) {
+// arm replaces the rules, and forgets the sequences that are under way.
+func (s *state) arm(rules []Rule) {
+	s.rules = nil
+	for _, rule := range rules {
+		s.rules = append(s.rules, arm(rule))
+	}
+	clear(s.sequences)
+}
+
+// arrive logs a request and decides what happens to it; the step is zero where nothing does.
+func (s *state) arrive(q request) (*Entry, Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rule := s.draw(q)
+	step := s.draw(q)
+	if step.Fault != "" {
+		s.counts[Count{Operation: q.operation, Fault: step.Fault, Code: strings.TrimSpace(step.Code + " " + step.Reason)}]++
+	}
 	s.seq++
 	e := &Entry{
 		Seq: s.seq, Operation: q.operation, Tables: append([]string{}, q.tables...), Token: q.token,
-		RequestBytes: len(q.body), Fault: rule.Fault, StartedAt: s.now().UTC(),
+		RequestBytes: len(q.body), Fault: step.Fault, StartedAt: s.now().UTC(),
 	}
 	s.log = append(s.log[max(0, len(s.log)-s.logMax+1):], e)
-	return e, rule
+	return e, step
 }
 
-func (s *state) draw(q request) Rule {
+func (s *state) draw(q request) Step {
 	if s.down {
-		return Rule{Fault: down}
+		return Step{Fault: down}
 	}
-	for i := range s.rules {
-		r := &s.rules[i]
+	if step, ok := s.next(q); ok {
+		return step
+	}
+	for _, r := range s.rules {
 		if (r.Times > 0 && r.Applied >= r.Times) || !r.matches(q) {
 			continue
 		}
 		r.Matched++
-		if r.Matched > r.After {
+		if r.Matched > r.After && r.falls() {
 			r.Applied++
-			return r.Rule
+			if len(r.Then) > 0 {
+				s.sequences[q.content()] = sequence{r, r.Then}
+			}
+			return r.first()
 		}
 	}
-	return Rule{}
+	return Step{}
+}
+
+// next takes the next step of the sequence that a request of this content has begun.
+func (s *state) next(q request) (Step, bool) {
+	if len(s.sequences) == 0 {
+		return Step{}, false
+	}
+	content := q.content()
+	under, ok := s.sequences[content]
+	if !ok {
+		return Step{}, false
+	}
+	under.of.Continued++
+	if len(under.left) == 1 {
+		delete(s.sequences, content)
+	} else {
+		s.sequences[content] = sequence{under.of, under.left[1:]}
+	}
+	return under.left[0], true
 }
 
 // end completes a log entry. Nil stands for no answer.
@@ -199,5 +284,24 @@ func (s *state) entries() []Entry {
 func (s *state) ruleStates() []RuleState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]RuleState{}, slices.Clone(s.rules)...)
+	out := make([]RuleState, len(s.rules))
+	for i, r := range s.rules {
+		out[i] = r.RuleState
+	}
+	return out
+}
+
+// counted returns the counts, ordered by operation, fault and code.
+func (s *state) counted() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := Counts{Requests: s.seq, Faults: []Count{}}
+	for c, n := range s.counts {
+		c.Count = n
+		out.Faults = append(out.Faults, c)
+	}
+	slices.SortFunc(out.Faults, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Fault, b.Fault), cmp.Compare(a.Code, b.Code))
+	})
+	return out
 }

@@ -246,7 +246,7 @@ func (c collected) holds(balance int64) {
 
 // A fold whose reply is lost, and whose next tries are throttled, lost or in conflict, counts once: in that run or the next one.
 func TestFoldWithLostRepliesCountsOnce(t *testing.T) {
-	throttled, conflict := wirefault.Throttle("ThrottlingException"), wirefault.At(0, 3, "TransactionConflict").Fault()
+	throttled, conflict := wirefault.Throttle("ThrottlingException"), wirefault.Conflict()
 	for name, faults := range map[string][]wirefault.Fault{
 		"lost reply":                         {wirefault.LoseReply},
 		"lost reply, then throttled":         {wirefault.LoseReply, throttled, throttled},
@@ -453,7 +453,7 @@ func TestAccountBesideATransferThatCannotBeFolded(t *testing.T) {
 func TestFoldKeepsItsReserve(t *testing.T) {
 	c := newCollected(t)
 	c.waits(payments.Transfer{ID: "tr_late", Amount: 1, Currency: "EUR", CreatedAt: time.Now().Add(-time.Hour)}, nil)
-	conflict := wirefault.At(0, 2, "TransactionConflict").Fault()
+	conflict := wirefault.Conflict()
 	c.faults.Inject("TransactWriteItems", slices.Repeat([]wirefault.Fault{conflict}, 100)...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond) // half a second more than the reserve
 	defer cancel()

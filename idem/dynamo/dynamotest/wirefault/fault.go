@@ -15,6 +15,7 @@
 package wirefault
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
+
+	"github.com/idem-go/idem-aws/internal/refusal"
 )
 
 // Fault is what becomes of one request; next forwards it. What it returns is what the SDK's client gets.
@@ -79,16 +82,16 @@ func Hang(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
 }
 
 // Answer refuses the request with an error code of DynamoDB, which a client error (4xx) proves not to have happened.
-func Answer(status int, code string) Fault { return Refusal{Status: status, Code: code}.Fault() }
+func Answer(status int, code string) Fault {
+	return refused(refusal.Refusal{Status: status, Code: code})
+}
 
 // Throttle refuses the request because of a throttle: ThrottlingException, ProvisionedThroughputExceededException or
 // RequestLimitExceeded.
-func Throttle(code string) Fault { return Answer(http.StatusBadRequest, code) }
+func Throttle(code string) Fault { return refused(refusal.Of(code)) }
 
 // Cancelled refuses a transaction with these codes of cancellation reasons, one for each item.
-func Cancelled(reasons ...string) Fault {
-	return Refusal{Status: http.StatusBadRequest, Code: transactionCanceled, Reasons: reasons}.Fault()
-}
+func Cancelled(reasons ...string) Fault { return refused(refusal.Cancelled(reasons...)) }
 
 // CancelledAt refuses a transaction because of its item at the position, counted from 0; all others are clean.
 func CancelledAt(item int, reason string) Fault {
@@ -105,7 +108,18 @@ func CancelledAt(item int, reason string) Fault {
 		if item >= n {
 			return nil, fmt.Errorf("wirefault: a request with %d items of a transaction has no item %d", n, item)
 		}
-		return At(item, n, reason).Fault()(r, next)
+		return refused(refusal.CancelledAt(item, n, reason))(r, next)
+	}
+}
+
+// refused answers the request with the refusal, and does not forward it.
+func refused(by refusal.Refusal) Fault {
+	return func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		header, body := by.Reply()
+		return &http.Response{
+			StatusCode: by.Status, Status: http.StatusText(by.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+			Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		}, nil
 	}
 }
 
@@ -120,12 +134,10 @@ func Either(transaction, single Fault) Fault {
 }
 
 // Conflict refuses a write because another transaction is under way on the same item: the first of a transaction's.
-func Conflict() Fault { return Either(CancelledAt(0, "TransactionConflict"), conflict) }
+func Conflict() Fault { return Either(CancelledAt(0, refusal.ReasonConflict), conflict) }
 
 // InProgress refuses a transaction because an earlier request under its token is still under way. What that one comes to is
 // not known. A single write has no token, and is refused as by [Conflict].
-func InProgress() Fault {
-	return Either(Answer(http.StatusBadRequest, "TransactionInProgressException"), conflict)
-}
+func InProgress() Fault { return Either(refused(refusal.Of(refusal.TransactionInProgress)), conflict) }
 
-var conflict = Answer(http.StatusBadRequest, "TransactionConflictException")
+var conflict = refused(refusal.Of(refusal.TransactionConflict))
