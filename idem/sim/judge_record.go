@@ -100,7 +100,7 @@ func (w *world) judgeParked(a *act, k *key, holder *act, before storage.Record) 
 		w.broken("lease: %s parks %s, whose lease lives", a.name, k.name)
 	}
 	p := holder.process
-	renewed := w.mood.engine.RunMax > 25*time.Second && !w.mood.kills
+	renewed := time.Now().Before(holder.began.Add(w.mood.engine.RunMax)) && !w.mood.kills
 	if renewed && holder.running && !p.dead.Load() && !p.hurt.Load() && (holder.met[renews] == nil || holder.met[renews].faults() == 0) {
 		w.broken("lease: %s parks %s, whose holder lives", a.name, k.name)
 	}
