@@ -34,8 +34,8 @@ type act struct {
 
 	// ran says that a handler ran, running that it runs, lost that its last transaction met a lost lock.
 	ran, running, lost bool
-	// late says that the handler ended after its context.
-	late bool
+	// late says that the handler ended after its context, made that it had its effect.
+	late, made bool
 	// answers says that a wrapped handler has ended with an answer that is to be stored: at ended, and then its lease lasted until
 	// lease.
 	answers      bool

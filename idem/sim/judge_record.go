@@ -196,6 +196,9 @@ func (w *world) returned(a *act, got answer) {
 	r, ok := w.judge.records[k.id]
 	a.over, a.told = true, now
 	a.nothing = got.err == nil && got.result.State == storage.StateFailedRetryable
+	if a.nothing && a.made && k.kind != wrappedSafe {
+		w.broken("I1: %s is told that nothing happened, and it has had its effect", a.name)
+	}
 	own := ok && w.judge.owners[r.Owner] == a
 	busy := got.err != nil || got.result.Outcome == idem.OutcomeInProgress
 	if own && r.State == storage.StateInProgress && busy && !(a.ran && k.kind.wrapped()) && a.timely(now) {

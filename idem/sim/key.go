@@ -223,6 +223,7 @@ func (k *key) effect(ctx context.Context, p *process, run string, body int) (ide
 	declined := w.declines(k.kind == wrappedSafe, storage.Message{Payload: []byte(k.name)})
 	outcome := p.ask(ctx, k.name, declined, func() {
 		p.provider.charge(k.downstream(execution.OperationID), k.kind == wrappedSafe)
+		actOf(ctx).made = true
 		w.noteEffect(k, execution.OperationID)
 	}, func() {})
 	time.Sleep(w.between(run+" afterwards", time.Millisecond, w.mood.after))

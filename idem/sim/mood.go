@@ -142,6 +142,28 @@ var themes = [...]func(*choices, *mood){
 		m.outbox.KeepMax, m.outbox.SettleMax = 4*time.Second, level[time.Duration](c, "settle", 2, 10)*time.Second
 		m.declines, m.fails = level(c, "say no", 0, 400), level(c, "mean nothing", 0, 300)
 		m.people, m.period = true, 5*time.Second
+		m.invoked = level[time.Duration](c, "evidence in time", 0, 14, 60) * time.Second
+	},
+	func(c *choices, m *mood) { // where each call counts, one follows another that was declined or is in doubt
+		m.kinds = ofKinds(c, deferredLookUp, deferredLookUp, inlineNothing)
+		m.provider, m.callFaults, m.store, m.declines = 400, []int{answeredIntoFreeze, callHasNoReply}, level(c, "each call's store", 0, 30), 400
+		m.outages, m.crowds, m.period, m.people = 0, 0, 5*time.Second, true
+		m.longest, m.outbox.ProbeBackoffMin = 12*time.Second, 5*time.Second
+	},
+	func(c *choices, m *mood) { // the store answers late, or not, and there is little time
+		m.kinds = ofKinds(c, atomicWrite, pure, wrappedProbed, wrappedReleased, wrappedSafe)
+		m.store, m.storeFaults = 400, ofFaults(c, replyLost, frozenAfter, refusedByContention, requestLate)
+		m.limit, m.hurry, m.kills, m.handler = level[time.Duration](c, "little time", 8, 30)*time.Second, time.Second, false, 50*time.Millisecond
+	},
+	func(c *choices, m *mood) { // requests deliver for themselves, and lose locks
+		m.kinds = ofKinds(c, inlineKeys, inlineNothing, inlineChain)
+		m.store, m.storeFaults = 250, ofFaults(c, refusedByContention, requestLate, replyLost, notJudged)
+		m.declines, m.handler, m.limit = 0, 400*time.Millisecond, 30*time.Second
+	},
+	func(c *choices, m *mood) { // answers are extended, or taken out of use
+		m.kinds = ofKinds(c, pure, atomicWrite)
+		m.amenders, m.again, m.clients, m.hurry, m.period = true, level(c, "amended and expired", false, true), 4, 10*time.Second, 5*time.Second
+		m.store = level(c, "amended", 0, 100)
 	},
 }
 

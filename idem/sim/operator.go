@@ -77,6 +77,7 @@ func (w *world) decide(role, who, subject string, seen storage.Revision, work fu
 	case <-w.end:
 	case <-p.gone:
 	case <-killed:
+		w.killed(a)
 		p.die()
 	}
 	return errNoReply
