@@ -34,8 +34,8 @@ type act struct {
 
 	// ran says that a handler ran, running that it runs, lost that its last transaction met a lost lock.
 	ran, running, lost bool
-	// late says that the handler ended after its context.
-	late bool
+	// late says that the handler ended after its context, made that it had its effect.
+	late, made bool
 	// answers says that a wrapped handler has ended with an answer that is to be stored: at ended, and then its lease lasted until
 	// lease.
 	answers      bool
@@ -107,6 +107,18 @@ func aimOf(ctx context.Context, call faulty.Call) aim {
 	return aim(call)
 }
 
+type aboutKey struct{}
+
+// about says what a call is about: calls of one act that are under way at the same time are named after that.
+func about(ctx context.Context, what string) context.Context {
+	return context.WithValue(ctx, aboutKey{}, what)
+}
+
+func aboutOf(ctx context.Context) string {
+	what, _ := ctx.Value(aboutKey{}).(string)
+	return what
+}
+
 // with is what the act met with calls of an aim.
 func (a *act) with(at aim) *met {
 	m := a.met[at]
@@ -158,9 +170,12 @@ func (a *act) hears(at aim, err error) {
 // judged notes what a sending of a transaction came to.
 func (c *prepared) judged(err error) {
 	var unknown *storage.OutcomeUnknownError
+	var contention *storage.ContentionError
 	switch {
 	case errors.As(err, &unknown):
 		c.loose = true
+	case errors.As(err, &contention) && len(contention.Unjudged) > 0: // at a lock: the handler runs again
+		c.loose = false
 	case err == nil, !errors.Is(err, storage.ErrContention):
 		c.loose = false
 	}
@@ -174,30 +189,30 @@ type wire struct {
 
 // Get implements storage.Store.
 func (s wire) Get(ctx context.Context, key storage.RecordKey) (*storage.Record, error) {
-	r, err := s.Store.Get(ctx, key)
+	r, err := s.Store.Get(about(ctx, s.world.nameOf(key)), key)
 	if r != nil {
 		s.world.saw(ctx, r.Revision)
 	}
 	return r, err
 }
 
-// Message implements outbox.Store.
-func (s wire) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
-	m, err := s.Store.Message(ctx, id)
-	if m != nil {
-		s.world.saw(ctx, m.Revision)
-	}
-	return m, err
-}
-
 // Insert implements storage.Store.
 func (s wire) Insert(ctx context.Context, r storage.Record, now time.Time) error {
-	return s.Store.Insert(aiming(ctx, r.State), r, now)
+	return s.Store.Insert(s.writes(ctx, r), r, now)
 }
 
 // Update implements storage.Store.
 func (s wire) Update(ctx context.Context, r storage.Record, fence storage.Fence) error {
-	return s.Store.Update(aiming(ctx, r.State), r, fence)
+	return s.Store.Update(s.writes(ctx, r), r, fence)
+}
+
+// Postpone implements storage.Store.
+func (s wire) Postpone(ctx context.Context, r storage.Record, fence storage.Fence) error {
+	return s.Store.Postpone(about(ctx, s.world.nameOf(r.Key)), r, fence)
+}
+
+func (s wire) writes(ctx context.Context, r storage.Record) context.Context {
+	return aiming(about(ctx, s.world.nameOf(r.Key)), r.State)
 }
 
 // Prepare implements storage.Store.
@@ -209,10 +224,53 @@ func (s wire) Prepare(c storage.Commit) (func(context.Context) error, error) {
 	this := &prepared{}
 	return func(ctx context.Context) error {
 		s.world.commits(actOf(ctx), this, c.Token)
-		err := send(aiming(ctx, c.Record.State))
+		err := send(s.writes(ctx, c.Record))
 		this.judged(err)
 		return err
 	}, nil
+}
+
+// Message implements outbox.Store.
+func (s wire) Message(ctx context.Context, id storage.MessageID) (*storage.Message, error) {
+	m, err := s.Store.Message(about(ctx, s.world.ofMessage(id)), id)
+	if m != nil {
+		s.world.saw(ctx, m.Revision)
+	}
+	return m, err
+}
+
+// UpdateMessage implements outbox.Store.
+func (s wire) UpdateMessage(ctx context.Context, m storage.Message, fence storage.MessageFence) error {
+	return s.Store.UpdateMessage(about(ctx, s.world.ofMessage(m.ID)), m, fence)
+}
+
+// PatchMessage implements outbox.Store.
+func (s wire) PatchMessage(ctx context.Context, end storage.MessageEnd, fence storage.MessageFence) error {
+	return s.Store.PatchMessage(about(ctx, s.world.ofMessage(end.ID)), end, fence)
+}
+
+// PostponeMessage implements outbox.Store.
+func (s wire) PostponeMessage(ctx context.Context, id storage.MessageID, at time.Time, fence storage.MessageFence) error {
+	return s.Store.PostponeMessage(about(ctx, s.world.ofMessage(id)), id, at, fence)
+}
+
+// PrepareSettle implements outbox.Store.
+func (s wire) PrepareSettle(settlement storage.Settlement) (func(context.Context) error, error) {
+	send, err := s.Store.PrepareSettle(settlement)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return send(about(ctx, s.world.ofMessage(settlement.Message.ID))) }, nil
+}
+
+// QueuedMessages implements outbox.Store.
+func (s wire) QueuedMessages(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]storage.MessageRef, string, error) {
+	return s.Store.QueuedMessages(about(ctx, queue), queue, shard, until, limit, cursor)
+}
+
+// QueuedRecords implements outbox.Store.
+func (s wire) QueuedRecords(ctx context.Context, queue string, shard int, until time.Time, limit int, cursor string) ([]storage.RecordRef, string, error) {
+	return s.Store.QueuedRecords(about(ctx, queue), queue, shard, until, limit, cursor)
 }
 
 // saw notes that the act of a context has seen a row.

@@ -1,17 +1,51 @@
 // Package sim simulates everything of idem that runs: engines, workers, sweeps, reconcilers and inline delivery of
-// many processes, with their clients, over one store and one provider, in simulated time. It is for this project's
-// own checks, and applications do not use it; they test their handlers with package idemtest. Each story follows from
-// a seed, and the same seed makes the same story.
+// many processes, with their clients, webhooks and operators, over one store and one provider, in simulated time. It is for
+// this project's own checks, and applications do not use it; they test their handlers with package idemtest. Each story
+// follows from a seed, and the same seed makes the same story.
 //
-// Requests to the store and to the provider are refused, lost, late, or have no reply; processes die or freeze; clocks differ; wake-ups
-// are lost, late and doubled; clients hang up, ask twice at once, and give up. After each call that has landed the invariants I1 to I9
-// of docs/design.md are judged, by the rows, by the provider's books, and by what the clients were told.
+// # What goes wrong
 //
-// Beside the stories of seeds there are planned ones, in which nothing goes wrong but one or two calls that are cut off: every call, in
-// every way (plan.go).
+// Requests to the store and to the provider are refused, lost, late, or have no reply; the store is down for a while, or others
+// are in the way of every settlement; processes die, or freeze and wake up after their leases; clocks differ; wake-ups are lost,
+// late and doubled; webhooks come early, late, or say the opposite of what is true. Clients hang up, ask twice at once, with
+// another payload, and again as their key expires. People decide about what they saw some minutes ago. Some processes are of a
+// release that does not know a topic, or that only observes.
 //
-// A story that breaks one is shrunk to the faults that it needs, and told.
+// A story's mood (mood.go) draws which of this there is at all, how often, and in which bounds: short stories full of faults
+// stand next to long quiet ones, and half of the stories have a theme.
+//
+// # What is judged
+//
+// After each write that has landed the rows are compared with what they were before, by the rules of docs/semantics.md and
+// docs/design.md: the invariants I1 to I9, who may write what, leases, expiry, and rules of evidence. The judge knows what each
+// request, delivery and visit met (act.go), so that it can also demand what holds only for an actor without an excuse: that a 503
+// leaves no lease of its own behind, that the answer of a handler and definite evidence are not dropped, that a living holder is
+// not parked.
+//
+// A story that breaks a rule is shrunk to the faults that it needs, and told, with the command that tells it again:
 //
 //	go test ./idem/sim -run TestReplay -v -sim.seed 1702
+//
+// # Every cut
+//
+// Beside the stories of seeds there are planned ones (plan.go). There is one client and one key, and nothing goes wrong but that
+// one call is cut off, or one and then a later one: every call in every way. An integer says which way, as in network.go.
+//
+//	go test ./idem/sim -run TestEveryKind -v -sim.deep 2
 //	go test ./idem/sim -run TestReplayPlan -v -sim.plan 'sim.chain;client 1 of k1, try 1 in api 1 Commit 1=9'
+//
+// # What it is known to find
+//
+// In the checker's build (build tag prove) a rule of the protocol can be removed from the real engine and workers.
+// testdata/planted.txt has a row for each rule whose removal stories have found without a hint: the seed, how many steps were
+// simulated until then, and how long the story is once it is shrunk. The test plays those stories again. The rest is in the
+// table beyond of planted_test.go, each with its reason.
+//
+//	go test -tags prove ./idem/sim -run TestPlanted
+//	go test -tags prove ./idem/sim -run TestPlanted -v -timeout 3h -sim.search .
+//
+// # What it does not show
+//
+// No story loses data, seals anything, or has more than one shard. Nothing takes the place of DynamoDB but the reference
+// store: what an expression or a wire does is shown by the tests of package dynamo.
 package sim

@@ -122,6 +122,21 @@ func (w *world) done(a *act, err error) {
 	w.judgeEvidence(a)
 }
 
+// killed judges what a delivery did until it was killed at its deadline: it began to keep, in time, what it could not settle.
+func (w *world) killed(a *act) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over.Load() || a.over || a.process.hurt.Load() || a.process.dead.Load() || a.met[keeps] != nil {
+		return
+	}
+	for id, e := range a.evidence {
+		m, ok := w.judge.messages[id]
+		if ok && m.State == storage.MessageClaimed && m.Owner == e.claim.Owner && a.deadline.Sub(e.at) > 2*time.Second {
+			w.broken("evidence: %s is at its deadline, and has not tried to keep what the provider said about %s of %s", a.name, m.Topic, m.Payload)
+		}
+	}
+}
+
 // judgeEvidence: a definite answer that the act was given is settled or kept when it ends. It may be lost where the store took it
 // neither in the act's time nor in that for which it is kept; where nobody else could bring it again, and the act has no deadline, it
 // is sent for as long as the process lives.

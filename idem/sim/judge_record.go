@@ -100,7 +100,7 @@ func (w *world) judgeParked(a *act, k *key, holder *act, before storage.Record) 
 		w.broken("lease: %s parks %s, whose lease lives", a.name, k.name)
 	}
 	p := holder.process
-	renewed := w.mood.engine.RunMax > 25*time.Second && !w.mood.kills
+	renewed := time.Now().Before(holder.began.Add(w.mood.engine.RunMax)) && !w.mood.kills
 	if renewed && holder.running && !p.dead.Load() && !p.hurt.Load() && (holder.met[renews] == nil || holder.met[renews].faults() == 0) {
 		w.broken("lease: %s parks %s, whose holder lives", a.name, k.name)
 	}
@@ -196,6 +196,9 @@ func (w *world) returned(a *act, got answer) {
 	r, ok := w.judge.records[k.id]
 	a.over, a.told = true, now
 	a.nothing = got.err == nil && got.result.State == storage.StateFailedRetryable
+	if a.nothing && a.made && k.kind != wrappedSafe {
+		w.broken("I1: %s is told that nothing happened, and it has had its effect", a.name)
+	}
 	own := ok && w.judge.owners[r.Owner] == a
 	busy := got.err != nil || got.result.Outcome == idem.OutcomeInProgress
 	if own && r.State == storage.StateInProgress && busy && !(a.ran && k.kind.wrapped()) && a.timely(now) {

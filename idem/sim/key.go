@@ -128,8 +128,7 @@ const (
 const lockedAt = 2
 
 // shared are writes that compete with those of others: a rejection where the limit is reached, another run where somebody was faster.
-func (w *world) shared(a *act) []idem.Write {
-	seen := len(w.memory.Row(locked))
+func (w *world) shared(a *act, seen int) []idem.Write {
 	one, another := add(limited).(memstore.Write), add(locked).(memstore.Write)
 	one.Condition = func(row []byte) bool { return len(row) < w.mood.most }
 	one.Failure = idem.Reject(idem.NewProblem(limitStatus, "limit_reached", "Limit Reached", "There is nothing left."))
@@ -170,6 +169,7 @@ func (k *key) handler(p *process, body int) idem.Handler {
 			}
 			return response, err
 		}
+		seen := len(w.memory.Row(locked))
 		select { // most handlers heed their context
 		case <-time.After(w.between(run, time.Millisecond, w.mood.handler)):
 		case <-w.heeded(ctx, run):
@@ -182,7 +182,7 @@ func (k *key) handler(p *process, body int) idem.Handler {
 			tx.Write(add(written(tx.OperationID())))
 		}
 		if k.kind.shares() {
-			tx.Write(w.shared(a)...)
+			tx.Write(w.shared(a, seen)...)
 		}
 		said := map[string]any{"order": k.name, "by": tx.OperationID(), "run": run, "body": body}
 		if topic := k.kind.topic(); topic != "" {
@@ -223,6 +223,7 @@ func (k *key) effect(ctx context.Context, p *process, run string, body int) (ide
 	declined := w.declines(k.kind == wrappedSafe, storage.Message{Payload: []byte(k.name)})
 	outcome := p.ask(ctx, k.name, declined, func() {
 		p.provider.charge(k.downstream(execution.OperationID), k.kind == wrappedSafe)
+		actOf(ctx).made = true
 		w.noteEffect(k, execution.OperationID)
 	}, func() {})
 	time.Sleep(w.between(run+" afterwards", time.Millisecond, w.mood.after))

@@ -90,31 +90,110 @@ func newMood(c *choices) mood {
 		callFaults:  some(c, "call faults", providerFaults),
 		kinds:       []kind{kinds[c.oneOf("mood/kind", len(kinds))], kinds[c.oneOf("mood/another kind", len(kinds))]},
 	}
+	m.longest = level[time.Duration](c, "longest", 12, 60) * time.Second
+	m.freeze = level[time.Duration](c, "freeze", 6, 60) * time.Second
 	m.bounds(c)
+	if theme := c.oneOf("mood/theme", 2*len(themes)); theme < len(themes) {
+		themes[theme](c, &m)
+	}
+	m.engine.FreezeAllowance, m.engine.KillsAtDeadline, m.outbox.LongestRequest = m.freeze, m.kills, m.longest
+	m.remembers = level(c, "remembers", 15*time.Second+m.longest+m.outbox.BackoffMax, 24*time.Hour)
 	if m.older { // what it does not know it must not change, whatever befalls the store
 		m.store, m.outages, m.crowds, m.fails, m.lies = 0, 0, 0, 0, 0
 	}
 	return m
 }
 
+// themes are what half of the stories are about: in each of them things come together that seldom do where all are drawn apart.
+var themes = [...]func(*choices, *mood){
+	func(c *choices, m *mood) { // many compete for little, and some of what they send is late
+		m.kinds = ofKinds(c, atomicWrite, optimistic, deferredKeys, inlineKeys, inlineNothing, besides, inlineChain)
+		m.keys, m.clients, m.most, m.again = level(c, "rivals", 1, 3), 4, 1, false
+		m.handler, m.hurry = level[time.Duration](c, "quick", 50, 400)*time.Millisecond, time.Second
+		m.store, m.storeFaults = level(c, "rivals' store", 150, 400), ofFaults(c, refusedByContention, requestLate, replyLost, notJudged)
+	},
+	func(c *choices, m *mood) { // what a wrapped handler asks for happens late, and others look for it soon
+		m.kinds = ofKinds(c, wrappedProbed, wrappedOperator, wrappedReleased)
+		m.provider, m.callFaults, m.period = 400, ofFaults(c, callIsLate, callersProcessDies, calledAfterFreeze, callHasNoReply), 5*time.Second
+		m.longest, m.freeze = 12*time.Second, 6*time.Second
+	},
+	func(c *choices, m *mood) { // handlers run for longer than their leases are renewed
+		m.kinds = ofKinds(c, wrappedProbed, wrappedOperator, wrappedReleased)
+		m.handler, m.after, m.declines = level[time.Duration](c, "long", 1, 60)*time.Second, 5*time.Minute, 400
+		m.kills, m.engine.RunMax, m.period, m.people = false, level(c, "long run", 25*time.Second, 2*time.Minute), 5*time.Second, true
+		m.provider = level(c, "long provider", 0, 60)
+	},
+	func(c *choices, m *mood) { // one call of a message after the other is in doubt
+		m.kinds = ofKinds(c, deferredKeys, deferredLookUp, deferredNothing, keysAlone, inlineKeys, besides, besidesKeys)
+		m.provider, m.period, m.people, m.again = 400, 5*time.Second, true, false
+		m.callFaults = ofFaults(c, callIsLate, callHasNoReply, callersProcessDies, answeredIntoFreeze, callThrottled)
+		m.longest, m.declines = 12*time.Second, level(c, "in doubt", 0, 400)
+	},
+	func(c *choices, m *mood) { // chains are refused and undone, and people start again what has died
+		m.kinds = ofKinds(c, chain, inlineChain)
+		m.provider, m.callFaults = level(c, "refused", 200, 400), ofFaults(c, callRefused, callThrottled, callUnsent, callHasNoReply)
+		m.declines, m.people, m.period = level(c, "undone", 100, 400), true, 20*time.Second
+		m.topic.AttemptsMax, m.topic.AgeMax = level(c, "few", 1, 2), time.Minute
+		m.topic.AbandonAfter = time.Minute
+	},
+	func(c *choices, m *mood) { // evidence meets a store in trouble, and other evidence
+		m.kinds = ofKinds(c, deferredKeys, deferredLookUp, deferredNothing, keysAlone, inlineNothing, besides, chain)
+		m.outages, m.crowds, m.lies = level(c, "evidence", 0, 250), level(c, "crowd", 0, 500), level(c, "lie", 0, 500)
+		m.outbox.KeepMax, m.outbox.SettleMax = 4*time.Second, level[time.Duration](c, "settle", 2, 10)*time.Second
+		m.declines, m.fails = level(c, "say no", 0, 400), level(c, "mean nothing", 0, 300)
+		m.people, m.period = true, 5*time.Second
+		m.invoked = level[time.Duration](c, "evidence in time", 0, 14, 60) * time.Second
+	},
+	func(c *choices, m *mood) { // where each call counts, one follows another that was declined or is in doubt
+		m.kinds = ofKinds(c, deferredLookUp, deferredLookUp, inlineNothing)
+		m.provider, m.callFaults, m.store, m.declines = 400, []int{answeredIntoFreeze, callHasNoReply}, level(c, "each call's store", 0, 30), 400
+		m.outages, m.crowds, m.period, m.people = 0, 0, 5*time.Second, true
+		m.longest, m.outbox.ProbeBackoffMin = 12*time.Second, 5*time.Second
+	},
+	func(c *choices, m *mood) { // the store answers late, or not, and there is little time
+		m.kinds = ofKinds(c, atomicWrite, pure, wrappedProbed, wrappedReleased, wrappedSafe)
+		m.store, m.storeFaults = 400, ofFaults(c, replyLost, frozenAfter, refusedByContention, requestLate)
+		m.limit, m.hurry, m.kills, m.handler = level[time.Duration](c, "little time", 8, 30)*time.Second, time.Second, false, 50*time.Millisecond
+	},
+	func(c *choices, m *mood) { // requests deliver for themselves, and lose locks
+		m.kinds = ofKinds(c, inlineKeys, inlineNothing, inlineChain)
+		m.store, m.storeFaults = 250, ofFaults(c, refusedByContention, requestLate, replyLost, notJudged)
+		m.declines, m.handler, m.limit = 0, 400*time.Millisecond, 30*time.Second
+	},
+	func(c *choices, m *mood) { // answers are extended, or taken out of use
+		m.kinds = ofKinds(c, pure, atomicWrite)
+		m.amenders, m.again, m.clients, m.hurry, m.period = true, level(c, "amended and expired", false, true), 4, 10*time.Second, 5*time.Second
+		m.store = level(c, "amended", 0, 100)
+	},
+}
+
+// ofKinds draws two of the kinds, or one twice.
+func ofKinds(c *choices, kinds ...kind) []kind {
+	return []kind{level(c, "kind of the theme", kinds...), level(c, "another kind of the theme", kinds...)}
+}
+
+// ofFaults draws some of the ways, at least one.
+func ofFaults(c *choices, ways ...int) (drawn []int) {
+	for _, i := range some(c, fmt.Sprint("faults of the theme ", len(ways)), len(ways)) {
+		drawn = append(drawn, ways[i-1])
+	}
+	return drawn
+}
+
 // bounds draws the configuration: narrow bounds are met in short stories.
 func (m *mood) bounds(c *choices) {
-	m.longest = level[time.Duration](c, "longest", 12, 60) * time.Second
-	m.freeze = level[time.Duration](c, "freeze", 6, 60) * time.Second
 	m.engine = idem.Config{
-		ContentionTries: level(c, "contention", 1, 2, 6), RunsMax: level(c, "runs", 2, 5), FreezeAllowance: m.freeze,
+		ContentionTries: level(c, "contention", 1, 2, 6), RunsMax: level(c, "runs", 2, 5),
 		RunMax: level(c, "run max", 25*time.Second, 15*time.Minute), CallTimeout: level(c, "store time-out", time.Second, 5*time.Second),
-		KillsAtDeadline: m.kills, Logger: silent,
+		Logger: silent,
 	}
-	backoff := level[time.Duration](c, "backoff", 2, 30) * time.Second
 	m.outbox = outbox.Config{
-		SweepConcurrency: 1, Logger: silent, LongestRequest: m.longest, BackoffMax: backoff,
+		SweepConcurrency: 1, Logger: silent, BackoffMax: level[time.Duration](c, "backoff", 2, 30) * time.Second,
 		ContentionTries: level(c, "message contention", 1, 6), CallTimeout: level[time.Duration](c, "call time-out", 2, 5) * time.Second,
 		SettleMax: level[time.Duration](c, "settle max", 2, 10) * time.Second, KeepMax: level[time.Duration](c, "keep max", 4, 600) * time.Second,
 		ProbeBackoffMin: level[time.Duration](c, "probe backoff", 5, 60) * time.Second, ProbeBackoffMax: 10 * time.Minute,
 		StoreTimeout: level(c, "message time-out", time.Second, 3*time.Second),
 	}
-	m.remembers = level(c, "remembers", 15*time.Second+m.longest+backoff, 24*time.Hour)
 	m.topic = outbox.Topic{
 		AttemptsMax: level(c, "attempts", 1, 2, 10), AgeMax: level(c, "age", time.Minute, 6*time.Hour),
 		UnknownMax: max(m.outbox.ProbeBackoffMin, level(c, "unknown", 10*time.Second, 12*time.Hour)),

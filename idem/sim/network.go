@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem/storage"
@@ -66,7 +67,7 @@ func (p *process) call(ctx context.Context, call faulty.Call, run func(context.C
 // send sends a call, with what goes wrong on its way.
 func (p *process) send(ctx context.Context, call faulty.Call, run func(context.Context) error) error {
 	w, a := p.world, actOf(ctx)
-	name := w.numbered(a.name + " in " + p.name + " " + string(call))
+	name := w.numbered(strings.TrimSuffix(a.name+" in "+p.name+" "+string(call)+" of "+aboutOf(ctx), " of "))
 	p.thaw()
 	if p.dead.Load() {
 		return p.stay(ctx, run)

@@ -56,9 +56,10 @@ func (w *world) decide(role, who, subject string, seen storage.Revision, work fu
 	a := newAct(who, p)
 	a.subject, a.seen = subject, seen
 	ctx, cancel := context.WithCancel(acting(context.Background(), a))
+	var killed <-chan time.Time
 	if w.mood.invoked != 0 {
 		ctx, cancel = context.WithTimeout(ctx, w.mood.invoked)
-		a.deadline = time.Now().Add(w.mood.invoked)
+		a.deadline, killed = time.Now().Add(w.mood.invoked), time.After(w.mood.invoked-justBefore)
 	}
 	done := make(chan error, 1)
 	w.spawn(func() {
@@ -67,25 +68,19 @@ func (w *world) decide(role, who, subject string, seen storage.Revision, work fu
 		p.thaw()
 		if !p.dead.Load() {
 			w.done(a, err)
+			done <- err
 		}
-		done <- err
 	})
 	select {
 	case err := <-done:
 		return err
 	case <-w.end:
-		return errNoReply
 	case <-p.gone:
-		return errNoReply
-	case <-ctx.Done():
-	}
-	select { // both may have happened at once
-	case err := <-done:
-		return err
-	default:
+	case <-killed:
+		w.killed(a)
 		p.die()
-		return ctx.Err()
 	}
+	return errNoReply
 }
 
 // operators decide what waits for a person, by the provider's books, and late enough for nothing to be on its way any more. They
@@ -94,7 +89,7 @@ func (w *world) operators(round, howMany int, patient bool) {
 	for n := range howMany {
 		for _, m := range w.memory.Messages() {
 			if (m.State == storage.MessageDead || m.State == storage.MessageUnknown) && w.certain(m.LeaseUntil) && (!patient || !looksUp(m.Topic) || m.State == storage.MessageDead) {
-				w.judgeMessageFor(m, fmt.Sprintf("operator %d.%d about %s of %s", round, n, m.Topic, m.Payload))
+				w.judgeMessageFor(m, w.numbered(fmt.Sprintf("operator %d.%d about %s of %s", round, n, m.Topic, m.Payload)))
 			}
 		}
 		for _, r := range w.memory.Records() {

@@ -110,7 +110,7 @@ func (p *process) Bury(_ context.Context, letter outbox.DeadLetter) error {
 	if p.dead.Load() {
 		return errNoReply
 	}
-	wrong := p.fault(p.numbered("dead letter"), p.mood.store, 2)
+	wrong := p.fault(p.numbered("dead letter of "+p.ofMessage(letter.Message)), p.mood.store, 2)
 	if wrong != 1 {
 		p.told(letter.Message)
 	}
@@ -134,11 +134,14 @@ func (p *process) freeze(d time.Duration) {
 }
 
 // longestFreeze is how long a process is frozen at most between a decision and the call that it leads to, where the call itself
-// looks at the time again. How long otherwise says world.freeze.
+// looks at the time again. Elsewhere mood.freeze says how long.
 const longestFreeze = 55 * time.Second
 
-// freezeFor freezes the process for as long as the name of a call decides.
+// freezeFor freezes the process for as long as the name of a call decides: often for a short time only.
 func (p *process) freezeFor(name string, longest time.Duration) {
+	if p.oneOf(name+" is short", 2) == 0 {
+		longest = 8 * time.Second
+	}
 	p.freeze(p.between(name+" freeze", time.Second, longest))
 }
 
@@ -184,6 +187,9 @@ func (quota) NewKey(ctx context.Context, _ string) (giveBack func(), err error) 
 // LookUp implements idem.Quota.
 func (quota) LookUp(context.Context, string) error { return nil }
 
+// justBefore the deadline a process is killed that the platform kills at it: no two things happen at once.
+const justBefore = time.Nanosecond
+
 // serve is a request. Where the platform kills at a deadline the process dies with it.
 func (p *process) serve(k *key, who string, body int, patience time.Duration) answer {
 	w := p.world
@@ -211,7 +217,7 @@ func (p *process) serve(k *key, who string, body int, patience time.Duration) an
 	if w.mood.kills {
 		w.spawn(func() {
 			select {
-			case <-time.After(limit):
+			case <-time.After(limit - justBefore):
 				p.die()
 			case <-w.end:
 			}

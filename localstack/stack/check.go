@@ -135,11 +135,17 @@ func (c *Check) prepare(ctx context.Context) error {
 	return lanes.Wait()
 }
 
-// prove explores the protocol within its small bounds. The rules have their switches in this build only.
+// prove explores the protocol within its small bounds, and plays the stories that find rules which were removed from the real
+// code. The rules have their switches in this build only.
 func (c *Check) prove(ctx context.Context) error {
-	return c.Out.Step("the protocol, explored", func() error {
-		return c.count(goTest(ctx, c.Root, nil, "-tags", "prove", "./idem/protocol/..."))
-	})
+	return errors.Join(
+		c.Out.Step("the protocol, explored", func() error {
+			return c.count(goTest(ctx, c.Root, nil, "-tags", "prove", "./idem/protocol/..."))
+		}),
+		c.Out.Step("stories that find planted rules", func() error {
+			return c.count(goTest(ctx, c.Root, calm, "-tags", "prove", "-run", planted, "./idem/sim"))
+		}),
+	)
 }
 
 func (c *Check) infra(ctx context.Context) error {

@@ -13,6 +13,14 @@ import (
 // minutes for it.
 const crashes = "^TestCrashAtEveryCall$"
 
+// stories are simulated, and stepsLeast is how many calls to the store and the provider a check simulates in them. planted are those
+// that find a rule which was removed.
+const (
+	stories    = "^(TestStories|TestEveryKindSurvivesACutAtEveryCallAndThenAnother)$"
+	stepsLeast = "1000000"
+	planted    = "^TestPlanted"
+)
+
 // otherLanguages are tests of the clients that are not Go: the race detector sees nothing of them.
 const otherLanguages = "^TestThe(TypeScript|Python)Package"
 
@@ -42,7 +50,7 @@ func (c *Check) fast(ctx context.Context) error {
 
 // unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed.
 func (c *Check) unit(ctx context.Context) error {
-	others := crashes
+	others := crashes + "|" + stories
 	if !emulator.MkDocsTool().Installed(c.Root) {
 		c.leaveOut("the documentation site (it needs Python 3.11)")
 		others += "|^TestSite"
@@ -59,6 +67,8 @@ func (c *Check) unit(ctx context.Context) error {
 	})
 	return errors.Join(err, c.dynamoDBLocal(ctx), c.Out.Step("the application, crashing at every call", func() error {
 		return c.count(goTest(ctx, c.Root, calm, "-run", crashes, "./functions/internal/payments"))
+	}), c.Out.Step("stories of a million simulated calls, and two cuts at any calls", func() error {
+		return c.count(goTest(ctx, c.Root, calm, "-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"))
 	}), c.browser(ctx))
 }
 

@@ -21,7 +21,7 @@ var lanes = map[string]struct {
 }{
 	"":        {append(slices.Clone(modules), "docs/examples/ownstack"), "Test"}, // the last by the session "new" of docs/start/new.md
 	"e2e":     {[]string{"localstack/e2e"}, "Test"},
-	"prove":   {[]string{"idem/protocol"}, "Test"},
+	"prove":   {[]string{"idem/protocol", "idem/sim"}, "Test"},
 	"browser": {[]string{"functions/cmd/idemctl", "localstack/docsite"}, "TestBrowser"},
 }
 
