@@ -63,6 +63,29 @@ func TestSameRequest(t *testing.T) {
 	}
 }
 
+// All of a sum counts, and so does what it was made with.
+func TestFingerprintsThatDifferAnywhereAreNotEqual(t *testing.T) {
+	of := newFingerprinter(t, Config{}).Sum
+	one, err := of(Input{Operation: "op"})
+	if err != nil || !one.Equal(one) {
+		t.Fatalf("%v, %v", one, err)
+	}
+	others := []Fingerprint{one, one, one}
+	others[0].Version++
+	others[1].KeyID = "k2"
+	others[2].Selection = "path"
+	for i := range one.Sum {
+		other := one
+		other.Sum[i] ^= 1
+		others = append(others, other)
+	}
+	for i, other := range others {
+		if one.Equal(other) || other.Equal(one) {
+			t.Errorf("%d: %+v is equal", i, other)
+		}
+	}
+}
+
 // Every input here is another request than every other one. Among them are what collides elsewhere: {"a":1} and
 // {"a":"1"}, composed keys with delimiters inside, integers above 2^53, requests that differ in path or query only.
 func TestDifferentRequests(t *testing.T) {

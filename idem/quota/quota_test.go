@@ -196,6 +196,32 @@ func TestARightThatIsGivenBackCanBeTakenAgain(t *testing.T) {
 	f.refused(err)
 }
 
+// A right counts in the window and in the hour in which it was taken: given back later, it admits nobody beyond the limit of another.
+func TestARightThatIsGivenBackAfterItsWindowAdmitsNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits quota.Limits
+		window time.Duration
+	}{
+		"of a second": {quota.Limits{NewKeysPerSecond: 1}, time.Second},
+		"of an hour":  {quota.Limits{ActiveKeys: 2}, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, c.limits, 0)
+			giveBack, err := f.instances[0].NewKey(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.now = f.now.Add(c.window)
+			if _, err := f.instances[0].NewKey(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			giveBack()
+			_, err = f.instances[0].NewKey(t.Context(), "a")
+			f.refused(err)
+		})
+	}
+}
+
 // A refusal for want of active keys takes nothing of the rate.
 func TestARefusalTakesNothing(t *testing.T) {
 	f := newFleet(t, quota.Limits{NewKeysPerSecond: 2, ActiveKeys: 1}, 0)

@@ -97,6 +97,8 @@ func TestVerify(t *testing.T) {
 		"half a signature":                   {"t=1795262400,v1=" + sum[:32], webhook.ErrMalformed},
 		"a signature and a byte":             {valid + "00", webhook.ErrMalformed},
 		"no hexadecimal":                     {"t=1795262400,v1=" + strings.Repeat("g", 64), webhook.ErrMalformed},
+		"two forged signatures":              {"t=1795262400" + strings.Repeat(",v1="+strings.Repeat("0", 64), 2), webhook.ErrForged},
+		"eight forged signatures":            {"t=1795262400" + strings.Repeat(",v1="+strings.Repeat("0", 64), 8), webhook.ErrForged},
 		"one signature of two unreadable":    {valid + ",v1=", webhook.ErrMalformed},
 		"eight signatures":                   {valid + strings.Repeat(",v1="+strings.Repeat("0", 64), 7), nil},
 		"nine signatures":                    {valid + strings.Repeat(",v1="+strings.Repeat("0", 64), 8), webhook.ErrMalformed},

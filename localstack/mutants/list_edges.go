@@ -35,7 +35,7 @@ var scopes = []Mutant{
 	{Name: "tenants share their keys", File: scopeFile, Old: "appendPart(room[:0], s.Tenant)", New: `appendPart(room[:0], "")`},
 	{Name: "operations share their keys", File: scopeFile, Old: "s.Tenant), s.Operation), s.Key)", New: `s.Tenant), ""), s.Key)`},
 	{Name: "principals share their keys", File: scopeFile, Old: `	if s.Principal != "" {`, New: `	if s.Principal == "-" {`},
-	{Name: "a scope's parts run into each other", File: scopeFile, Old: "append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)", New: "append(text, part...)"},
+	{Name: "a scope's parts run into each other", File: scopeFile, Old: "append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)", New: "append(binary.BigEndian.AppendUint64(text, 0), part...)"},
 	{Name: "records are named without the secret", File: scopeFile, Old: "	if len(secret) > 0 {", New: "	if len(secret) > 64 {"},
 	{Name: "a request without a tenant is executed", File: scopeFile, Old: `	if s.Tenant == "" {`, New: `	if s.Tenant == "-" {`},
 	{Name: "an empty key is everybody's", File: scopeFile, Old: `	if s.Key == "" {`, New: `	if s.Key == "-" {`},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest/wirefault"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/seal"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
@@ -117,6 +119,26 @@ func TestATenantsFirstKeyIsMadeOnceAndStays(t *testing.T) {
 			t.Error("the key lies in the table unwrapped")
 		}
 	})
+}
+
+// A key that was erased or replaced a moment ago is not used any more: so it is read strongly.
+func TestATenantsKeyIsReadConsistently(t *testing.T) {
+	wire := &wirefault.Transport{}
+	client := dynamotest.Client(dynamotest.Endpoint(t, dynamotest.Names()[0]), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: wire} })
+	v := &vault{client: client, table: fmt.Sprint("keys-", tables.Add(1))}
+	ok(t, dynamotest.CreateTable(t.Context(), client, v.table, schema.Keys()))
+	current(t, v.open(t), "tenant-a")
+	wire.Inject("")
+	current(t, v.open(t), "tenant-a")
+	bodies := wire.Bodies("GetItem")
+	if len(bodies) == 0 {
+		t.Error("nothing was read")
+	}
+	for _, body := range bodies {
+		if !bytes.Contains(body, []byte(`"ConsistentRead":true`)) {
+			t.Errorf("a read is not strong: %s", body)
+		}
+	}
 }
 
 func TestErasure(t *testing.T) {
