@@ -75,6 +75,9 @@ func (f *figures) print(out *progress.Printer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, table := range tables {
+		if len(f.tables[table]) == 0 {
+			continue
+		}
 		out.Line("%s", table)
 		for _, line := range slices.Sorted(maps.Keys(f.tables[table])) {
 			out.Line("  %-84s %7d", line, f.tables[table][line])

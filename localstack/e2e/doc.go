@@ -13,4 +13,7 @@
 // TestKillLoop carries out a plan of localstack/chaos: requests of both tenants while processes are killed at random. It prints
 // the plan's seed first; -chaos.seed and -chaos.requests repeat it, `make chaos` on a stack of its own. What it asserts of time,
 // once the clients are gone, stands in chaos_watch_test.go.
+//
+// TestMoneyAddsUpInBadWeather lets clients race each other while DynamoDB answers with every error of the real service at a
+// rate, and prints what was injected; -weather.seed chooses other faults.
 package e2e

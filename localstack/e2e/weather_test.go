@@ -25,7 +25,7 @@ import (
 var weatherSeed = flag.Uint64("weather.seed", 7, "seed of the faults that DynamoDB answers at a rate")
 
 // skies are what DynamoDB answers at a rate, by operation: every error of the real service that a request of it can meet.
-// In a hundred transactions about a third meet one.
+// Two of five transactions meet one.
 var skies = map[string][]struct {
 	chance float64
 	steps  []faultproxy.Step
@@ -110,6 +110,7 @@ func TestMoneyAddsUpInBadWeather(t *testing.T) { // design.md I1 to I6, I9
 	w := newWeather(t)
 	defer w.figures.print(w.out)
 	certain, atRate := weatherRules(*weatherSeed)
+	must(t, deployed.dynamodb.Reset(t.Context())) // the counts are this test's
 	calm := disturb(t, slices.Concat(certain, atRate)...)
 	w.race(t)
 	w.tally(t, len(certain))
