@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,12 +12,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // reports are what Config.Report was told.
@@ -316,6 +319,49 @@ func TestObserveWithTheStoreDown(t *testing.T) {
 	a.observes(told, key(ask{path: "/wrapped"}), 201, "503  "+header.CodeStoreUnavailable)
 	if r := a.do(key(ask{})); r.StatusCode != 503 || r.code(t) != header.CodeStoreUnavailable || runs.Load() != 1 {
 		t.Errorf("%d %s, %d runs", r.StatusCode, r.body, runs.Load())
+	}
+}
+
+// semantics.md "Policies", observe mode: a handler runs once, whatever became of its execution. A second run would do again what the
+// first has done, or may have done.
+func TestAnObservedRequestThatFailedRunsOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail   error
+		fault  faulty.Fault
+		status int
+	}{
+		"its handler fails":               {errors.New("no"), nil, 500},
+		"its commit is lost":              {nil, faulty.LoseRequest(), 503},
+		"the reply to its commit is lost": {nil, faulty.LoseReply(), 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				told := &reports{}
+				var store *faulty.Store
+				a := newLocalAPI(t, func(s storage.Store) storage.Store {
+					store = faulty.New(s.(faulty.Inner))
+					return store
+				})
+				a.reportTo(told.add)
+				runs := 0
+				a.handle("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, middleware.Route{}, func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+					runs++
+					return idem.Response{Status: 201}, c.fail
+				})
+				if c.fault != nil {
+					store.Each(func(call faulty.Call) faulty.Fault {
+						if call == faulty.Commit || runs > 0 {
+							return c.fault
+						}
+						return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+					})
+				}
+				r := a.do(key(ask{}))
+				if runs != 1 || r.StatusCode != c.status || r.Header.Get("Idempotency-Status") != "unprotected" {
+					t.Errorf("%d runs, %d %s %v", runs, r.StatusCode, r.body, r.Header)
+				}
+			})
+		})
 	}
 }
 

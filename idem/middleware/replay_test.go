@@ -12,6 +12,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/header"
 	"github.com/idem-go/idem-aws/idem/middleware"
+	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // semantics.md "On the wire": replay = same status, same body bytes; empty and falsy results too,
@@ -107,6 +108,31 @@ func replayedHeaders(t *testing.T) {
 			if !policy.Replays(field.Name) {
 				t.Errorf("stored %s", field.Name)
 			}
+		}
+	}
+}
+
+// semantics.md "On the wire": what another release stored is replayed by this one's list.
+func TestHeadersAreFilteredAtReplayToo(t *testing.T) {
+	earlier, now := idem.IETF(), idem.IETF()
+	earlier.ReplayHeaders = []string{"x-order", "x-trace"}
+	now.ReplayHeaders = []string{"x-order"}
+	handler := func(context.Context, *idem.Tx, *middleware.Request) (idem.Response, error) {
+		return idem.Response{Status: 201, Header: []idem.Field{{Name: "x-order", Value: "1"}, {Name: "x-trace", Value: "t1"}}}, nil
+	}
+	before := newLocalAPI(t, nil)
+	before.handle("POST /orders", idem.Operation{Policy: earlier}, middleware.Route{}, handler)
+	after := newLocalAPI(t, func(storage.Store) storage.Store { return before.mem })
+	after.handle("POST /orders", idem.Operation{Policy: now}, middleware.Route{}, handler)
+	for _, c := range []struct {
+		a      *api
+		status string
+		trace  string
+	}{{before, "executed", "t1"}, {before, "replayed", "t1"}, {after, "replayed", ""}} {
+		r := c.a.do(key(ask{}))
+		r.wants(t, 201, c.status)
+		if r.Header.Get("X-Order") != "1" || r.Header.Get("X-Trace") != c.trace {
+			t.Errorf("%s, with X-Trace %q: %v", c.status, c.trace, r.Header)
 		}
 	}
 }

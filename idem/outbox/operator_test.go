@@ -383,7 +383,30 @@ func TestSettleFromElsewhere(t *testing.T) {
 	if got, err := w.worker.Settle(t.Context(), "op_nobody.1", charged); err != nil || got != outbox.DecisionOrphan {
 		t.Errorf("unknown id: %s, %v", got, err)
 	}
-	if _, err := w.worker.Settle(t.Context(), w.accept(), outbox.NotExecuted{}); err == nil {
-		t.Error("what is no evidence was taken for some")
+}
+
+// Evidence is what the provider has, or has declined. A refusal, a time-out and a nil prove nothing of an earlier call.
+func TestWhatIsNoEvidenceSettlesNothing(t *testing.T) {
+	for _, no := range []outbox.Outcome{outbox.NotExecuted{}, outbox.Ambiguous{}, outbox.Refused{}, outbox.Refused{Unproven: true}, nil} {
+		w := newWorld(t, options{})
+		id := w.accept()
+		if decision, err := w.worker.Settle(t.Context(), id, no); err == nil || decision != outbox.DecisionNone {
+			t.Errorf("a webhook's %T: %s, %v", no, decision, err)
+		}
+		if m := w.message(id); m.State != storage.MessagePending {
+			t.Errorf("after a webhook's %T the message is %s", no, m.State)
+		}
+		w = newWorld(t, options{topic: keyless})
+		id = w.accept()
+		w.provider.script = []string{"lost"}
+		w.deliver(id)
+		seen := w.message(id)
+		var refused *outbox.RefusalError
+		if decision, err := w.operator.Settle(t.Context(), id, seen.Revision, no); !errors.As(err, &refused) || decision != outbox.DecisionNone {
+			t.Errorf("a person's %T: %s, %v", no, decision, err)
+		}
+		if m := w.message(id); m.Revision != seen.Revision {
+			t.Errorf("after a person's %T the message is %s", no, m.State)
+		}
 	}
 }

@@ -76,7 +76,7 @@ func (l leftovers) madeOnce() (broken []string) {
 }
 
 // together: the record of a deferred operation, its chain and its row are all there, or there is only the record, of what
-// was refused (I1).
+// was refused, or of what did not happen and whose client never came back (I1).
 func (l leftovers) together() (broken []string) {
 	messages, rows := by(l.messages, schema.MessageID), by(l.rows, attributeKey)
 	linked, known := 0, 0
@@ -88,8 +88,9 @@ func (l leftovers) together() (broken []string) {
 			id := operationOf(r)
 			all := chain(messages, id)
 			linked += len(all)
-			refused := storage.State(text(r, schema.State)).Final() && number(r, schema.ResponseStatus) >= 400
-			if there := rows[c.row(r)] != nil; there != (len(all) > 0) || !there && !refused || len(all) > c.most() {
+			state := storage.State(text(r, schema.State))
+			nothing := state == storage.StateFailedRetryable || state.Final() && number(r, schema.ResponseStatus) >= 400
+			if there := rows[c.row(r)] != nil; there != (len(all) > 0) || !there && !nothing || len(all) > c.most() {
 				broken = append(broken, fmt.Sprintf("I1: the record of %s is %s, there are %d messages, its row is there: %t",
 					id, text(r, schema.State), len(all), there))
 			}

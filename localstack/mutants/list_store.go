@@ -51,7 +51,6 @@ var transactions = []Mutant{
 	{Name: "a commit ignores its fence", File: transactionFile, Old: "	if c.Fence != nil {", New: "	if c.Fence != nil && false {"},
 	{Name: "a response's chunks are left out", File: transactionFile, Old: "	t.putChunks(s, chunks)\n	if err := declared", New: "	if err := declared"},
 	{Name: "what is read may be old", File: storeFile, Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
-	{Name: "a tenant's key that is read may be old", File: "idem/seal/tablekeys/tablekeys.go", Old: "ConsistentRead: aws.Bool(true)", New: "ConsistentRead: aws.Bool(false)"},
 	{Name: "a scope's mark overwrites another", File: "idem/dynamo/mark.go", Old: "condition{e, all(e.absent(recordKey))}", New: "condition{&expression{}, nil}"},
 	{Name: "an earlier time replaces a later RefuseBefore", File: "idem/dynamo/loss.go", Old: `" < " + e.value`, New: `" > " + e.value`},
 }
