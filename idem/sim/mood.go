@@ -45,9 +45,9 @@ type mood struct {
 	engine idem.Config
 	outbox outbox.Config
 	topic  outbox.Topic
-	// remembers is how long the provider remembers keys, longest how long a request is on its way at most, and freeze how long
-	// a process is frozen before it sends something.
-	remembers, longest, freeze time.Duration
+	// remembers is how long the provider remembers keys, longest how long a request is on its way at most, freeze how long
+	// a process is frozen before it sends something, and frozen how long before it decides what to do next.
+	remembers, longest, freeze, frozen time.Duration
 }
 
 // level draws one of the levels.
@@ -92,6 +92,7 @@ func newMood(c *choices) mood {
 	}
 	m.longest = level[time.Duration](c, "longest", 12, 60) * time.Second
 	m.freeze = level[time.Duration](c, "freeze", 6, 60) * time.Second
+	m.frozen = 275 * time.Second
 	m.bounds(c)
 	if theme := c.oneOf("mood/theme", 2*len(themes)); theme < len(themes) {
 		themes[theme](c, &m)
@@ -139,21 +140,26 @@ var themes = [...]func(*choices, *mood){
 	func(c *choices, m *mood) { // evidence meets a store in trouble, and other evidence
 		m.kinds = ofKinds(c, deferredKeys, deferredLookUp, deferredNothing, keysAlone, inlineNothing, besides, chain)
 		m.outages, m.crowds, m.lies = level(c, "evidence", 0, 250), level(c, "crowd", 0, 500), level(c, "lie", 0, 500)
-		m.outbox.KeepMax, m.outbox.SettleMax = 4*time.Second, level[time.Duration](c, "settle", 2, 10)*time.Second
+		m.outbox.KeepMax, m.outbox.SettleMax = 4*time.Second, level[time.Duration](c, "settle", 2, 20)*time.Second
 		m.declines, m.fails = level(c, "say no", 0, 400), level(c, "mean nothing", 0, 300)
 		m.people, m.period = true, 5*time.Second
 		m.invoked = level[time.Duration](c, "evidence in time", 0, 14, 60) * time.Second
 	},
 	func(c *choices, m *mood) { // where each call counts, one follows another that was declined or is in doubt
 		m.kinds = ofKinds(c, deferredLookUp, deferredLookUp, inlineNothing)
-		m.provider, m.callFaults, m.store, m.declines = 400, []int{answeredIntoFreeze, callHasNoReply}, level(c, "each call's store", 0, 30), 400
-		m.outages, m.crowds, m.period, m.people = 0, 0, 5*time.Second, true
-		m.longest, m.outbox.ProbeBackoffMin = 12*time.Second, 5*time.Second
+		m.provider, m.callFaults, m.store, m.declines = 1000, []int{answeredIntoFreeze, callHasNoReply}, 0, 400
+		m.outages, m.crowds, m.period, m.people, m.again, m.amenders = 0, 0, 5*time.Second, false, false, false
+		m.keys, m.hurry, m.handler, m.frozen = 3, time.Second, 50*time.Millisecond, time.Minute
+		m.longest, m.outbox.ProbeBackoffMin, m.invoked = 12*time.Second, 5*time.Second, level[time.Duration](c, "each call", 0, 60)*time.Second
+		m.topic.AttemptsMax, m.topic.AgeMax, m.topic.UnknownMax = 10, 6*time.Hour, 12*time.Hour
 	},
 	func(c *choices, m *mood) { // the store answers late, or not, and there is little time
 		m.kinds = ofKinds(c, atomicWrite, pure, wrappedProbed, wrappedReleased, wrappedSafe)
 		m.store, m.storeFaults = 400, ofFaults(c, replyLost, frozenAfter, refusedByContention, requestLate)
 		m.limit, m.hurry, m.kills, m.handler = level[time.Duration](c, "little time", 8, 30)*time.Second, time.Second, false, 50*time.Millisecond
+		if c.oneOf("mood/found late", 2) == 0 { // what had no reply is found when it is too late for it
+			m.store, m.storeFaults, m.limit = 700, []int{replyLost, frozenAfter}, 8*time.Second
+		}
 	},
 	func(c *choices, m *mood) { // requests deliver for themselves, and lose locks
 		m.kinds = ofKinds(c, inlineKeys, inlineNothing, inlineChain)

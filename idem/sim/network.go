@@ -178,7 +178,7 @@ func (p *process) reply(ctx context.Context, name string, wrong int, err error, 
 	case replyLost:
 		return p.wait(ctx, name)
 	case frozenAfter: // what it sends next it decides afterwards, however long that is
-		p.freezeFor(name, 5*longestFreeze)
+		p.freezeFor(name, w.mood.frozen)
 	case notJudged:
 		err = partly(err)
 	}

@@ -21,6 +21,22 @@ func (w *world) webhook(m storage.Message, made bool) {
 		w.key(string(m.Payload)).contradicted = true
 		made = !made
 	}
+	w.post(name, m, made)
+}
+
+// refuted is a call that the provider has refused. Some providers tell later that they have made it all the same.
+func (w *world) refuted(m storage.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := w.numbered("webhook about the refused " + m.Topic + " of " + string(m.Payload))
+	if honours(m.Topic) && w.fault(name, w.mood.lies, 1) != nothingWrong {
+		w.key(string(m.Payload)).contradicted = true
+		w.post(name, m, true)
+	}
+}
+
+// post sends a webhook until it is acknowledged, a few times.
+func (w *world) post(name string, m storage.Message, made bool) {
 	var evidence outbox.Outcome = outbox.Declined{Reference: string(m.ID), Evidence: []byte(`{"declined":true}`)}
 	if made {
 		evidence = outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)}

@@ -163,7 +163,7 @@ func (c call) answered(ctx context.Context, way time.Duration) outbox.Outcome {
 		return outbox.Ambiguous{Cause: errProvider}
 	}
 	if c.wrong == answeredIntoFreeze {
-		c.freezeFor(c.name, 5*longestFreeze)
+		c.freezeFor(c.name, c.mood.frozen)
 	}
 	time.Sleep(c.between(c.name+" back", time.Millisecond, 300*time.Millisecond))
 	c.thaw()
@@ -249,6 +249,8 @@ func (p *process) deliver(ctx context.Context, m storage.Message, honoured bool)
 		if outcome.Unsent {
 			w.unsent(m)
 		}
+	case outbox.Refused:
+		w.refuted(m)
 	}
 	return outcome
 }
