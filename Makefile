@@ -12,7 +12,7 @@ export EMULATOR
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
+.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,8 +110,18 @@ drift: $(if $(STAGE),stack) ## compare keys, messages, payments and the provider
 prove: ## explore the protocol exhaustively within small bounds, and show what each rule is for: ONLY=wrapped for a part
 	@go run -tags prove ./idem/protocol/check/cmd/prove $(if $(ONLY),-run "$(ONLY)")
 
-soak: ## the same within large bounds: hours, and tens of GB; ONLY=wrapped for a part
+soak: ## the protocol within large bounds: hours, and tens of GB; ONLY=wrapped for a part. Without it, stories of ten million calls besides
 	@go run -tags prove ./idem/protocol/check/cmd/prove -large $(if $(ONLY),-run "$(ONLY)")
+	$(if $(ONLY),,@$(MAKE) --no-print-directory simulate STEPS=10000000 DEEP=8)
+
+simulate: ## play stories of the real code in simulated time, and cut off every call: [STEPS=1000000 SEED=7 DEEP=2]; prints the seed
+	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); echo "SEED=$$seed"; \
+	{ GOGC=400 go test ./idem/sim -count=1 -timeout 12h -v -run '^(TestStories|TestEveryKindSurvivesACutAtEveryCallAndThenAnother)$$' \
+		-sim.seed $$seed -sim.steps $(or $(STEPS),1000000) -sim.deep $(or $(DEEP),2); echo "exit $$?"; } | \
+	awk '/^exit / { exit $$2 } !/^=== |^    --- PASS/'
+
+mutants: ## change the code on purpose, one place at a time, and demand that a test fails: [ARGS="--only webhook", ARGS="--generate 200 --seed 7"]
+	@go run ./localstack/cmd/mutants $(ARGS)
 
 bench: ## costs by path of a request, start times of the functions
 	@go run ./bench/cost && go run ./bench/start

@@ -16,6 +16,9 @@ var (
 	only      = flag.String("sim.only", "", "the faults that happen in TestReplay, separated by |; all, if it is empty")
 )
 
+// progressEvery is after how many steps TestStories says how far it is.
+const progressEvery = 250_000
+
 // One goroutine runs at a time: where two wake up at the same instant, they do so in the same order each time.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
@@ -30,6 +33,9 @@ func TestStories(t *testing.T) {
 	steps, seed := 0, *firstSeed
 	for ; steps < least && !t.Failed(); seed++ {
 		story := tell(t, seed, nil, false)
+		if steps/progressEvery != (steps+story.Steps)/progressEvery {
+			t.Logf("%d stories, %d steps so far", seed-*firstSeed, steps)
+		}
 		steps += story.Steps
 		if len(story.Broken) > 0 {
 			small := shrink(t, story)
