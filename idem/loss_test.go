@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -63,6 +64,57 @@ func TestTheRowStopsEveryEngineWithinAMinuteWithoutARestart(t *testing.T) {
 					w.want(w.do(orders, firstSent(keyed(fmt.Sprint("younger", n)), time.Now()), w.effect(201, "new")), idem.OutcomeExecuted, 201, "new")
 				}
 				w.ran(6)
+			})
+		})
+	}
+}
+
+// What a restored table says of a key may be older than what became of it: a key that was free then, or whose holder was dead, may
+// have been executed since.
+func TestWhatWasFreeBeforeALossIsNotTakenOver(t *testing.T) {
+	released := func(w *world, _ *faulty.Store, op *idem.Registered) {
+		result, err := op.Do(w.Context(), request("{}"), func(ctx context.Context, _ *idem.Tx) (idem.Response, error) {
+			idem.NothingHappened(ctx)
+			return idem.Response{Status: 503}, nil
+		})
+		if err != nil || result.State != storage.StateFailedRetryable {
+			w.Fatalf("%+v, %v; want the key free", result, err)
+		}
+	}
+	abandoned := func(w *world, store *faulty.Store, op *idem.Registered) {
+		store.Each(func(call faulty.Call) faulty.Fault {
+			if call == faulty.Insert || call == faulty.Get {
+				return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+			}
+			return faulty.LoseRequest()
+		})
+		if _, err := op.Do(w.Context(), request("{}"), w.effect(201, "")); err == nil {
+			w.Fatal("the commit arrived")
+		}
+		store.Clear()
+		w.runs = 0
+	}
+	for name, c := range map[string]struct {
+		op   idem.Operation
+		left func(*world, *faulty.Store, *idem.Registered)
+	}{
+		"atomic, its key free":    {idem.Operation{Kind: idem.KindAtomic}, released},
+		"wrapped, its key free":   {idem.Operation{Kind: idem.KindWrapped}, released},
+		"atomic, its holder dead": {idem.Operation{Kind: idem.KindAtomic}, abandoned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, store := newFaultyWorld(t)
+				op := w.register(c.op)
+				c.left(w, store, op)
+				time.Sleep(time.Hour)
+				lost := time.Now()
+				w.loses(lost)
+				time.Sleep(time.Minute)
+				w.barred(op, request("{}"), lost)
+				w.ran(0)
+				time.Sleep(time.Hour)
+				w.want(w.do(op, firstSent(request("{}"), lost.Add(time.Minute+idem.FirstSentSkew)), w.effect(201, "new")), idem.OutcomeExecuted, 201, "new")
 			})
 		})
 	}
