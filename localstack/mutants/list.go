@@ -15,6 +15,10 @@ var (
 		{Packages: "./idem"},
 		{Packages: "./idem/outbox"},
 	}
+	ofRows = []Tests{
+		{Packages: "./idem", Run: "TestTheReferenceStoreDoesWhatTheCheckerExplores"},
+		{Packages: "./idem/protocol/check", Run: "EveryRuleHolds", Flags: "-tags prove"},
+	}
 	ofFingerprint = []Tests{{Packages: "./idem/canonical"}}
 	ofScope       = []Tests{{Packages: "./idem"}}
 	ofWebhook     = []Tests{{Packages: "./idem/webhook"}}
@@ -31,7 +35,7 @@ var (
 func Listed() []Mutant {
 	return slices.Concat(
 		of(ofStore, fences), of(ofStore, transactions), of(ofStore, replies), of(ofStore, settlements),
-		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofProtocol, rows),
+		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
 	)
