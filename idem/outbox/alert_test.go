@@ -294,13 +294,16 @@ func TestLateDeathDoesNotBuryWhatWasRedriven(t *testing.T) {
 	for n := range 100 {
 		w.store.On(faulty.Settle, n+1, faulty.Refuse(storage.ErrContention))
 	}
-	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageEvidenced {
+	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageDead {
+		t.Fatalf("in contention it is %s, %v", state, err)
+	}
+	w.store.Clear()
+	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageDelivered {
 		t.Fatalf("%s, %v", state, err)
 	}
 	if err := late.Deliver(t.Context()); err == nil {
 		t.Error("the late write was applied")
 	}
-	w.store.Clear()
 	w.drain(time.Hour)
 	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 }

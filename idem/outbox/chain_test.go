@@ -9,6 +9,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
 // twoPhases goes on with a second message, and undoes the first where the second was given up; the undoing message's answer is
@@ -88,6 +89,37 @@ func TestLateEvidenceOfACancelledPhaseIsKept(t *testing.T) {
 	w.want(operation.Message(2), storage.MessageCancelled, storage.StatePending, 202, "not_executed", 0)
 	if delivered, _ := w.kept(operation.Message(2)); !delivered || w.logged("outbox.evidence_late") != 1 {
 		t.Errorf("kept %v, %d alarms", delivered, w.logged("outbox.evidence_late"))
+	}
+}
+
+// docs/design.md "Rules of evidence": what died had its record fail with it, and its client was told so. Evidence that came later is
+// kept for a person. A redrive that meets contention leaves it dead: a worker that found it evidenced would send the next phase of
+// what has failed.
+func TestNoPhaseFollowsWhatHasFailedHoweverItIsRedriven(t *testing.T) {
+	w := newWorld(t, options{topic: twoPhases(false)})
+	id := w.accept()
+	w.provider.script = []string{"400"}
+	w.deliver(id)
+	w.want(id, storage.MessageDead, storage.StateFailed, 502, "not_executed", 0)
+	if _, err := w.worker.Settle(t.Context(), id, charged); err != nil {
+		t.Fatal(err)
+	}
+	if delivered, _ := w.kept(id); !delivered {
+		t.Fatal("the evidence is lost")
+	}
+	w.crowded(faulty.Settle, 1000)
+	if state, err := w.operator.Redrive(t.Context(), id, w.message(id).Revision); err != nil || state != storage.MessageDead {
+		t.Errorf("redriven in contention it is %s, %v", state, err)
+	}
+	w.store.Clear()
+	w.drain(time.Hour)
+	w.swept(outbox.Counts{})
+	second, err := w.inner.Message(t.Context(), w.message(id).OperationID.Message(2))
+	if err != nil || second != nil {
+		t.Errorf("the second phase of what has failed is %+v, %v", second, err)
+	}
+	if delivered, _ := w.kept(id); !delivered || w.message(id).State != storage.MessageDead || w.record(id).State != storage.StateFailed {
+		t.Errorf("the message is %s, the record %s", w.message(id).State, w.record(id).State)
 	}
 }
 

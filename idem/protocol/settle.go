@@ -217,6 +217,9 @@ func (d Delivery) keepBeside(now Instant, c *Config) (Delivery, Action) {
 // its caller's deadline, or for KeepFor; and where nobody could bring it again for as long as the process lives, be it beyond
 // the deadline.
 func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Action) {
+	if state == Evidenced && d.Held.State == Dead && !c.off(DeadIsEvidenced) { // its record may have its answer: it waits for a person, and for no worker
+		state = Dead
+	}
 	if state == Dead {
 		d.Alarms |= AlarmUnsettled
 	}
@@ -278,8 +281,6 @@ func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 		return d.settledAlready(in.Now, c)
 	case !d.Seen.None():
 		return d.over(Stale)
-	case state == Evidenced && m.State == Dead: // it stays before its operator, with the evidence
-		return d.keep(Dead, in.Now, c)
 	case d.followed(m, c):
 		return d.over(Quiet)
 	case d.Alarms&AlarmUnsettled == 0 && state != Evidenced:

@@ -180,8 +180,14 @@ func TestAMessageOfAnErasedTenantEndsDead(t *testing.T) {
 			meet(t, s, m)
 			s.want(t, m, storage.MessageDead, storage.StateFailed, 0)
 			s.alarms(t, "outbox.dead")
-			if letters := s.queue.Letters(); len(letters) != 1 || letters[0].Reason != "payload can't be opened" {
-				t.Errorf("dead letters %+v", letters)
+			letters := s.queue.Letters() // at least one: a sweep may meet it once more before its place has moved
+			if len(letters) == 0 {
+				t.Error("no dead letter")
+			}
+			for _, letter := range letters {
+				if letter.Message != m.ID || letter.Reason != "payload can't be opened" {
+					t.Errorf("dead letter %+v", letter)
+				}
 			}
 			_, err = load(t, s, r.Key)
 			wantErased(t, err)

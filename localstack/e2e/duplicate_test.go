@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -59,17 +60,41 @@ func copies(t *testing.T, r request, n int) []request {
 	return requests
 }
 
-// oneExecuted judges what simultaneous duplicates got at first: one executed, and each other got the replay, the 202 or
-// 409 with Retry-After. On a busy machine a few may find the store too slow, which is an honest 503 with Retry-After, or the API
-// keys' table, which is the gateway's 500; the one that executed may be among the first.
-func oneExecuted(t *testing.T, first []reply, final int) {
+// stormsMax bounds the storms that a test raises until most of one's duplicates have found a store.
+const stormsMax = 3
+
+// oneStorm raises storms, each of another request, until most of one's duplicates found a store: on a busy machine many may not. It
+// judges each of them, and returns the last one.
+func oneStorm(t *testing.T, size int, another func(name string) request) (r request, first, final []reply) {
 	t.Helper()
-	executed, unavailable := 0, 0
+	for n := 1; ; n++ {
+		r = another(fmt.Sprintf("twenty-%d", n))
+		first, final = storm(t, copies(t, r, size))
+		unavailable := oneExecuted(t, first)
+		for _, got := range final {
+			same(t, got.is(t, http.StatusCreated), final[0])
+		}
+		if unavailable <= len(first)/2 {
+			return r, first, final
+		}
+		t.Logf("storm %d: %d of %d found no store", n, unavailable, len(first))
+		if n == stormsMax {
+			t.Fatal("too few found a store in each storm")
+		}
+	}
+}
+
+// oneExecuted judges what simultaneous duplicates got at first: one executed, and each other got the replay, the 202 or
+// 409 with Retry-After. On a busy machine some may find the store too slow, which is an honest 503 with Retry-After, or the API
+// keys' table, which is the gateway's 500; the one that executed may be among the first. It returns how many found no store.
+func oneExecuted(t *testing.T, first []reply) (unavailable int) {
+	t.Helper()
+	executed := 0
 	for _, got := range first {
 		switch status := got.header.Get("Idempotency-Status"); {
-		case status == "executed" && (got.status == final || got.status == http.StatusAccepted):
+		case status == "executed" && (got.status == http.StatusCreated || got.status == http.StatusAccepted):
 			executed++
-		case status == "replayed" && got.status == final && got.header.Get("Idempotent-Replayed") == "true":
+		case status == "replayed" && got.status == http.StatusCreated && got.header.Get("Idempotent-Replayed") == "true":
 		case status == "replayed" && got.status == http.StatusAccepted && got.header.Get("Idempotent-Replayed") == "true":
 			got.comesBack(t)
 		case status == "in_progress" && got.status == http.StatusConflict:
@@ -85,16 +110,15 @@ func oneExecuted(t *testing.T, first []reply, final int) {
 			t.Errorf("a duplicate got %v", got)
 		}
 	}
-	if executed > 1 || executed == 0 && unavailable == 0 || unavailable > len(first)/2 {
+	if executed > 1 || executed == 0 && unavailable == 0 {
 		t.Errorf("%d of the duplicates say that they executed, want one; %d of %d found no store", executed, unavailable, len(first))
 	}
+	return unavailable
 }
 
 func TestTwentySimultaneousPaymentsAreOne(t *testing.T) { // semantics.md: in flight 409 + Retry-After, or the 202; one executes
 	t.Parallel()
-	r := pay("twenty-payments", card("twenty"))
-	first, final := storm(t, copies(t, r, 2*duplicateCount))
-	oneExecuted(t, first, http.StatusCreated)
+	r, first, _ := oneStorm(t, 2*duplicateCount, func(name string) request { return pay(name+"-payments", card(name)) })
 	var pending reply
 	for _, got := range first {
 		if got.status == http.StatusAccepted && pending.status == 0 {
@@ -103,9 +127,6 @@ func TestTwentySimultaneousPaymentsAreOne(t *testing.T) { // semantics.md: in fl
 			same(t, got, pending)
 		}
 	}
-	for _, got := range final {
-		same(t, got.is(t, http.StatusCreated), final[0])
-	}
 	if charge := chargedOnce(t, r, provider.Succeeded); charge.Attempts != 1 {
 		t.Errorf("the charge took %d requests, want one", charge.Attempts)
 	}
@@ -113,11 +134,10 @@ func TestTwentySimultaneousPaymentsAreOne(t *testing.T) { // semantics.md: in fl
 
 func TestTwentySimultaneousTransfersAreOne(t *testing.T) { // as above, for an atomic operation
 	t.Parallel()
-	from, to := open(t, "twenty-from", 1000), open(t, "twenty-to", 0)
-	first, final := storm(t, copies(t, move("twenty-transfers", from, to, 7), 2*duplicateCount))
-	oneExecuted(t, first, http.StatusCreated)
-	for _, got := range final {
-		same(t, got.is(t, http.StatusCreated), final[0])
-	}
+	var from, to string
+	oneStorm(t, 2*duplicateCount, func(name string) request {
+		from, to = open(t, name+"-from", 1000), open(t, name+"-to", 0)
+		return move(name+"-transfers", from, to, 7)
+	})
 	movedOnce(t, from, to, 1000, 7)
 }

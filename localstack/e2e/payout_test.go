@@ -100,12 +100,11 @@ func TestPayoutIsSeenByItsTenantOnly(t *testing.T) { // I5
 
 func TestTwentySimultaneousPayoutsAreOne(t *testing.T) { // semantics.md "States of a record": pending
 	t.Parallel()
-	o := placeable(t, "twenty-payouts", iban("twenty"))
-	first, final := storm(t, copies(t, o.request(), duplicateCount))
-	oneExecuted(t, first, http.StatusCreated)
-	for _, got := range final {
-		same(t, got.is(t, http.StatusCreated), final[0])
-	}
+	var o order
+	oneStorm(t, duplicateCount, func(name string) request {
+		o = placeable(t, name+"-payouts", iban(name))
+		return o.request()
+	})
 	if _, screened, paid := o.paidOnce(t); screened.Attempts != 1 || paid.Attempts != 1 {
 		t.Errorf("the payout took %d and %d requests, want one each", screened.Attempts, paid.Attempts)
 	}

@@ -335,6 +335,9 @@ func (w *world) stored(s *state, i int, rows *p.Rows, wr *p.Write) {
 	}
 	if wr.Next.State != p.NoMessage {
 		*s.message(wr.Next.Op, wr.Next.Index) = rows.Next
+		if s.rec.Op == wr.Next.Op && s.rec.State.Final() && !wr.Next.Detached { // a phase is offered, or claimed, although the client has its answer
+			s.fail(vAfterEnd)
+		}
 	}
 	for k := range s.msgs {
 		m := &s.msgs[k]

@@ -68,6 +68,8 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 2, Ambiguous: 1, LateCall: 1, Settle: 1, SlowCall: 1, Lost: 1, Ticks: 5}},
 		{Name: "chain, failed and then delivered", Config: probed(), Chain: 2, Actors: [4]Actor{worker, webhook, {Role: Courier, Purpose: p.Wake, Skew: 1}}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Refusal: 1, Lie: 1, Settle: 1, Ticks: 3}},
+		{Name: "chain, failed and then redriven", Config: probed(), Chain: 2, Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
+			Budget: Budget{Total: 3, Refusal: 1, Lie: 1, Contend: 1, Ticks: 3}},
 		{Name: "chain, undone", Config: honoured(), Chain: 2, Undo: true, Actors: [4]Actor{worker, {Role: Courier, Purpose: p.Wake, Runs: 3, Skew: 1}, courier(p.Close, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Refusal: 2, Ambiguous: 1, Decline: 1, Ticks: 3}},
 		{Name: "message, restored", Config: with(keyless(), func(c *p.Config) { c.Topic.RefuseBefore = 2 }), Restored: true, Actors: [4]Actor{worker, webhook, courier(p.Close, 1)}, Pending: true, Wire: 1,
