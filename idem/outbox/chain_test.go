@@ -12,18 +12,21 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
-// twoPhases goes on with a second message, and undoes the first where the second was given up; the undoing message's answer is
-// the operation's.
+// twoPhases goes on with a second message, and undoes the first where the second was given up or declined; the undoing message's
+// answer is the operation's.
 func twoPhases(compensates bool) func(*outbox.Topic) {
 	return settling(func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error {
 		_, delivered := o.(outbox.Delivered)
 		_, not := o.(outbox.NotExecuted)
+		_, declined := o.(outbox.Declined)
 		switch {
 		case delivered && m.Index == 1:
 			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("second")}
 		case not && m.Index == 2 && compensates:
 			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("undo the first")}
-		case delivered && m.Index == 3:
+		case declined && m.Index == 2 && compensates:
+			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("undo the first"), Undoes: true}
+		case m.Index == 3: // if it were asked after the undoing has failed, the record would be told so
 			said.Response = idem.Response{Status: 409, Body: []byte(`{"code":"undone"}`)}
 		}
 		return nil
@@ -32,10 +35,15 @@ func twoPhases(compensates bool) func(*outbox.Topic) {
 
 // refusedSecond is an operation whose first phase was executed, and whose second was refused with nothing open.
 func refusedSecond(t *testing.T, compensates bool, script ...string) (*world, idem.OperationID) {
+	return endedSecond(t, compensates, "400", script...)
+}
+
+// endedSecond is the same with any end of the second phase.
+func endedSecond(t *testing.T, compensates bool, second string, script ...string) (*world, idem.OperationID) {
 	w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(compensates)(topic); topic.Probe = nil }})
 	id := w.accept()
 	w.deliver(id)
-	w.provider.script = append([]string{"400"}, script...)
+	w.provider.script = append([]string{second}, script...)
 	operation := w.message(id).OperationID
 	w.deliver(operation.Message(2))
 	return w, operation
@@ -45,8 +53,23 @@ func refusedSecond(t *testing.T, compensates bool, script ...string) (*world, id
 // it fail, with the application's own answer.
 func TestARefusedPhaseIsFollowedByWhatUndoesTheOneBefore(t *testing.T) {
 	w, operation := refusedSecond(t, true)
+	w.want(operation.Message(2), storage.MessageCancelled, storage.StatePending, 202, "not_executed", 0)
+	firstIsUndone(t, w, operation)
+}
+
+// The same after a decline.
+func TestADeclinedPhaseIsFollowedByWhatUndoesTheOneBefore(t *testing.T) {
+	w, operation := endedSecond(t, true, "402")
+	w.want(operation.Message(2), storage.MessageDeclined, storage.StatePending, 202, "declined", 0)
+	if w.logged("outbox.compensating") != 1 {
+		t.Error("nobody was told that the first phase is being undone")
+	}
+	firstIsUndone(t, w, operation)
+}
+
+func firstIsUndone(t *testing.T, w *world, operation idem.OperationID) {
+	t.Helper()
 	first, second, undo := operation.Message(1), operation.Message(2), operation.Message(3)
-	w.want(second, storage.MessageCancelled, storage.StatePending, 202, "not_executed", 0)
 	if m := w.message(undo); m.State != storage.MessagePending || !m.Undoes || string(m.Payload) != "undo the first" {
 		t.Fatalf("undoing message: %+v", m)
 	}
@@ -69,16 +92,33 @@ func TestARefusedPhaseIsFollowedByWhatUndoesTheOneBefore(t *testing.T) {
 
 // What could not be undone stands before an operator, its operation pending: nobody is told that it failed.
 func TestAnUndoingThatIsGivenUpStandsBeforeAnOperator(t *testing.T) {
-	for name, script := range map[string][]string{"declined": {"402"}, "refused": {"400"}, "exhausted": {"429", "429", "429"}} {
-		t.Run(name, func(t *testing.T) {
-			w, operation := refusedSecond(t, true, script...)
-			w.deliver(operation.Message(3))
-			w.drain(time.Hour)
-			w.want(operation.Message(3), storage.MessageDead, storage.StatePending, 202, "", 0)
-			if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.dead") != 1 {
-				t.Errorf("letters %+v, %d alarms", letters, w.logged("outbox.dead"))
-			}
-		})
+	for second, answer := range map[string]string{"refused": "400", "declined": "402"} {
+		for name, script := range map[string][]string{"declined": {"402"}, "refused": {"400"}, "exhausted": {"429", "429", "429"}} {
+			t.Run("second "+second+", undoing "+name, func(t *testing.T) {
+				w, operation := endedSecond(t, true, answer, script...)
+				w.deliver(operation.Message(3))
+				w.drain(time.Hour)
+				w.want(operation.Message(3), storage.MessageDead, storage.StatePending, 202, "", 0)
+				if letters := w.queue.Letters(); len(letters) != 1 || w.logged("outbox.dead") != 1 {
+					t.Errorf("letters %+v, %d alarms", letters, w.logged("outbox.dead"))
+				}
+			})
+		}
+	}
+}
+
+// The first phase has nothing before it that could be undone: an application that says so has no answer, and an operator decides.
+func TestADeclinedFirstPhaseUndoesNothing(t *testing.T) {
+	w := newWorld(t, options{topic: settling(func(_ storage.Message, o outbox.Outcome, said *outbox.Settlement) error {
+		said.Next = &outbox.Next{Topic: topicName, Undoes: true}
+		return nil
+	})})
+	id := w.accept()
+	w.provider.script = []string{"402"}
+	w.deliver(id)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
+	if _, declined := w.kept(id); !declined || w.logged("outbox.settle_failed") != 1 {
+		t.Errorf("declined is kept: %v, %d alarms", declined, w.logged("outbox.settle_failed"))
 	}
 }
 

@@ -118,7 +118,13 @@ func (c *chain) mortalTopics(mortal bool) *outbox.Topics {
 	if keys.Honoured {
 		keys.Retention = time.Hour
 	}
-	topics, err := outbox.NewTopics(outbox.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: c.clock.Pause},
+	pause := func(ctx context.Context, d time.Duration) error {
+		if deadAt := c.deadAt.Load(); deadAt > 0 && c.calls.Load() >= deadAt { // the dead do not go on
+			return errKilled
+		}
+		return c.clock.Pause(ctx, d)
+	}
+	topics, err := outbox.NewTopics(outbox.Config{Now: c.clock.Now, Random: c.mint.Random, Pause: pause},
 		outbox.Topic{Name: topicScreening, Call: call, Settle: settleScreening, Keys: keys, AttemptsMax: 5},
 		outbox.Topic{Name: topicPayout, Call: call, Settle: settle, Keys: keys, AttemptsMax: 5})
 	c.ok(err)

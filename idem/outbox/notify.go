@@ -62,6 +62,9 @@ func (x *delivery) finished(ctx context.Context, w protocol.Write) {
 	switch m := x.row; m.State {
 	case storage.MessageDelivered, storage.MessageDeclined:
 		x.log(ctx, levelInfo, "outbox."+m.LastOutcome, m)
+		if w.Next.Undoes && !m.Undoes {
+			x.log(ctx, levelWarn, "outbox.compensating", m)
+		}
 	case storage.MessageEvidenced:
 		x.log(ctx, levelWarn, "outbox.evidenced", m, "outcome", m.LastOutcome, "error", x.cause)
 	case storage.MessageCancelled:

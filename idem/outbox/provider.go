@@ -113,7 +113,7 @@ func (x *delivery) ask(ctx context.Context, asked protocol.Asked) protocol.Meant
 		return protocol.Meant{Fails: true}
 	}
 	x.said = said
-	return protocol.Meant{Continues: said.Next != nil, Writes: len(said.Writes) > 0}
+	return protocol.Meant{Continues: said.Next != nil, Undoes: said.Next != nil && said.Next.Undoes, Writes: len(said.Writes) > 0}
 }
 
 // meaning is the outcome that a question is about.
@@ -161,6 +161,8 @@ func (x *delivery) followable(next Next, asked protocol.Asked) error {
 		return fmt.Errorf("outbox: a chain of more than %d messages", ChainMax)
 	case asked == protocol.AskNotExecuted && (m.Index == 1 || m.Undoes):
 		return fmt.Errorf("outbox: settle of %s sends a message, but nothing was executed and there is nothing to compensate", m.Topic)
+	case asked == protocol.AskDeclined && m.Index == 1 && next.Undoes:
+		return fmt.Errorf("outbox: settle of %s undoes an earlier message, but it was declined and there is none", m.Topic)
 	}
 	return nil
 }

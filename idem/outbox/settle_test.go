@@ -171,6 +171,54 @@ func TestEvidenceAfterTheEnd(t *testing.T) {
 	}
 }
 
+// docs/design.md "Rules of evidence": what agrees with the settlement in everything but its reference is about another object at the
+// provider, and a person must look: the key may have been executed twice. The answer stays.
+func TestEvidenceOfAnotherObjectThanTheSettledOneRings(t *testing.T) {
+	for name, c := range map[string]struct {
+		same, other outbox.Outcome
+		state       storage.MessageState
+	}{
+		"delivered": {outbox.Delivered{Reference: "ch_1"}, outbox.Delivered{Reference: "ch_2"}, storage.MessageDelivered},
+		"declined":  {outbox.Declined{Reference: "ch_1"}, outbox.Declined{Reference: "ch_2"}, storage.MessageDeclined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{})
+			id := w.accept()
+			w.tidings(id, c.same)
+			w.tidings(id, c.same)
+			if got := w.logged("outbox.evidence_differs"); got != 0 {
+				t.Errorf("the same evidence again: %d alarms", got)
+			}
+			w.tidings(id, c.other)
+			if got := w.logged("outbox.evidence_differs"); got != 1 {
+				t.Errorf("%d alarms", got)
+			}
+			if m := w.message(id); m.State != c.state || m.Reference != "ch_1" {
+				t.Errorf("the message is %s of %s", m.State, m.Reference)
+			}
+		})
+	}
+}
+
+// A settlement without a reply is sent again as it was prepared, under the same token; each phase of a chain has a token of its own.
+func TestASettlementIsPreparedOnceHoweverOftenItIsSent(t *testing.T) {
+	w := newWorld(t, options{topic: twoPhases(false)})
+	id := w.accept()
+	w.store.On(faulty.Settle, 1, faulty.LoseReply())
+	w.store.On(faulty.Settle, 2, faulty.Refuse(storage.ErrThrottled))
+	w.store.On(faulty.Settle, 3, faulty.LoseRequest())
+	w.deliver(id)
+	second := w.message(id).OperationID.Message(2)
+	if tokens, sent := w.store.Prepared(), w.store.Count(faulty.Settle); len(tokens) != 1 || sent != 4 {
+		t.Errorf("sent %d times, prepared as %q", sent, tokens)
+	}
+	w.deliver(second)
+	w.want(second, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+	if tokens := w.store.Prepared(); len(tokens) != 2 || tokens[0] == tokens[1] {
+		t.Errorf("prepared as %q", tokens)
+	}
+}
+
 // A chain: the settlement of one phase writes the next message, whose id is the next downstream key.
 func TestChain(t *testing.T) {
 	phases := func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error {

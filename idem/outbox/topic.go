@@ -95,6 +95,10 @@ type Next struct {
 	// Topic is a registered topic, and Payload what it is given.
 	Topic   string
 	Payload []byte
+	// Undoes says that the message undoes an earlier one of the chain. Once it is delivered the operation has failed, with the
+	// response of its own Settle. Where it is declined or given up it is dead, its Settle is not asked what that means, and an
+	// operator decides. What follows a message of which nothing was executed, or an undoing one, undoes whatever is said here.
+	Undoes bool
 }
 
 // Topics holds the registered topics and their configuration. It is immutable and safe for concurrent use.

@@ -79,6 +79,8 @@ type Meant struct {
 	Fails bool
 	// Continues says that another message follows instead of the final answer.
 	Continues bool
+	// Undoes says that it undoes an earlier phase. After one of which nothing was executed nothing else can follow.
+	Undoes bool
 	// Writes says that business writes ride along.
 	Writes bool
 }

@@ -67,6 +67,7 @@ const (
 	NoRestoredChain // what follows a restored message counts as never called
 	NoRestoredLease // absence of what was restored counts from the lease that was restored
 	NoSeenDeath     // evidence that can't be settled buries whatever is not final
+	NoUndoing       // what undoes an earlier phase after a decline is a phase like any other
 	DeadIsEvidenced // dead with evidence that can't be settled, it is left to the workers
 	NoReminder      // of what has died nobody tells but who wrote it
 	NoRedrivenAge   // the age of what was started anew counts from its creation

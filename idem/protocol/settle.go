@@ -76,7 +76,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	}
 	switch {
 	case d.Meant.Continues:
-		w.Next = m.next(m.Undoes, now, c)
+		w.Next = m.next(m.Undoes || d.Meant.Undoes && !c.off(NoUndoing), now, c)
 		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
 		if (d.Onward || d.Errand == Carry) && !w.Next.restored(c) && (d.Deadline == 0 || now+c.Topic.CallFor+c.Topic.SettleMargin <= d.Deadline) {
 			w.Next = claim(w.Next, d.Seed, now, c)

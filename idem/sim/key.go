@@ -275,8 +275,8 @@ func (w *world) settle(m storage.Message, o outbox.Outcome) (outbox.Settlement, 
 	switch {
 	case m.Topic == first && made:
 		said.Next = &outbox.Next{Topic: second, Payload: m.Payload}
-	case m.Topic == second && !made, m.Topic == undo && !made && !m.Undoes: // what follows a decline is no undoing yet
-		said.Next = &outbox.Next{Topic: undo, Payload: m.Payload}
+	case m.Topic == second && !made:
+		said.Next = &outbox.Next{Topic: undo, Payload: m.Payload, Undoes: true}
 	case m.Topic == undo:
 		said.Response = told(502, m)
 	case made:

@@ -26,6 +26,8 @@ var (
 	ofCall        = []Tests{{Packages: "./idem/outbox/call"}}
 	ofOutbox      = []Tests{{Packages: "./idem/outbox"}, {Packages: "./idem/sim"}}
 	ofMiddleware  = []Tests{{Packages: "./idem/middleware"}}
+	ofFunction    = []Tests{{Packages: "./idem/function"}}
+	ofEngine      = []Tests{{Packages: "./idem"}, {Packages: "./idem/sim"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -37,7 +39,7 @@ func Listed() []Mutant {
 		of(ofStore, fences), of(ofStore, transactions), of(ofStore, replies), of(ofStore, settlements),
 		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
-		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
+		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
 	)
 }
 

@@ -87,9 +87,22 @@ var calls = []Mutant{
 
 // outcomes: what the worker makes of it.
 var outcomes = []Mutant{
+	{Name: "evidence of another object than the settled one is no news", File: "idem/outbox/notify.go", Old: "if s.Code == protocol.Unchanged && x.differs() {", New: "if false {"},
+	{Name: "each try of a settlement is prepared anew", File: "idem/outbox/delivery.go", Old: "	if x.send == nil {\n		if x.send, err", New: "	if true {\n		if x.send, err"},
+	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
 	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
 	{Name: "a decline is no evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered:\n		return true"},
 	{Name: "what a settlement ended is free too early", File: "idem/outbox/write.go", Old: "		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)\n", New: "		_ = x.cfg.ClockSkew\n"},
+}
+
+// functions: what a handler of a function is given.
+var functions = []Mutant{
+	{Name: "a function's second run gets the input that the first one made", File: "idem/function/function.go", Old: "h(ctx, tx, bytes.Clone(input))", New: "h(ctx, tx, bytes.TrimRight(input, \"\"))"},
+}
+
+// executions: how the engine performs what the protocol asks for.
+var executions = []Mutant{
+	{Name: "each try of a transaction is prepared anew", File: "idem/execution.go", Old: "	if a.Write.Rec.Revision != x.frozen.revision {", New: "	if true {"},
 }
 
 // replays: what is told again.
@@ -102,6 +115,8 @@ var replays = []Mutant{
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
 	{Name: "an observed handler's error is a refusal", File: observeFile, Old: "	if errors.As(err, &handler) {\n		return false\n	}\n", New: "	if errors.As(err, &handler) {\n		return true\n	}\n"},
+	{Name: "a handler's second run gets the body that the first one made", File: "idem/middleware/request.go", Old: "Body: bytes.Clone(r.Body)}", New: "Body: bytes.TrimRight(r.Body, \"\")}"},
+	{Name: "a handler's second run gets the header that the first one made", File: "idem/middleware/request.go", Old: "HTTP: r.HTTP.Clone(ctx)", New: "HTTP: r.HTTP.WithContext(ctx)"},
 	{Name: "problems may be cached", File: answerFile, Old: "		case problem && h.Get(guard.Name) == \"\":\n			h.Set(guard.Name, guard.Value)\n", New: "		case problem && h.Get(guard.Name) == \"-\":\n			h.Set(guard.Name, guard.Value)\n"},
 }
 

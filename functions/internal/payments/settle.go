@@ -59,7 +59,7 @@ func settleScreening(m storage.Message, o outbox.Outcome) (outbox.Settlement, er
 		if passed.Reference == "" { // nobody could release its hold
 			return outbox.Settlement{}, errNoScreening
 		}
-		return following(payoutTopic(s.Destination), payout{screening: s, Screening: passed.Reference})
+		return following(outbox.Next{Topic: payoutTopic(s.Destination)}, payout{screening: s, Screening: passed.Reference})
 	}
 	p := s.entity(m.Tenant)
 	if p.Status, _, err = ending(o); err != nil {
@@ -77,9 +77,9 @@ func settlePayout(m storage.Message, o outbox.Outcome) (outbox.Settlement, error
 	}
 	switch o := o.(type) {
 	case outbox.Declined:
-		return following(TopicReleases, release{payout: c, Because: becauseDeclined, Declined: o.Reference})
+		return following(outbox.Next{Topic: TopicReleases, Undoes: true}, release{payout: c, Because: becauseDeclined, Declined: o.Reference})
 	case outbox.NotExecuted:
-		return following(TopicReleases, release{payout: c, Because: becauseNotExecuted})
+		return following(outbox.Next{Topic: TopicReleases, Undoes: true}, release{payout: c, Because: becauseNotExecuted})
 	}
 	p := c.entity(m.Tenant)
 	if p.Status, p.ProviderReference, err = ending(o); err != nil {
@@ -112,10 +112,10 @@ func settleRelease(m storage.Message, o outbox.Outcome) (outbox.Settlement, erro
 	return outbox.Settlement{}, fmt.Errorf("payments: a hold is released for the unknown reason %q", r.Because)
 }
 
-// following goes on with a message of the topic.
-func following(topic string, p interface{ encode() ([]byte, error) }) (outbox.Settlement, error) {
-	payload, err := p.encode()
-	return outbox.Settlement{Next: &outbox.Next{Topic: topic, Payload: payload}}, err
+// following goes on with a message of the payload.
+func following(next outbox.Next, p interface{ encode() ([]byte, error) }) (_ outbox.Settlement, err error) {
+	next.Payload, err = p.encode()
+	return outbox.Settlement{Next: &next}, err
 }
 
 // endOfPayout gives the funds back, unless they have left.

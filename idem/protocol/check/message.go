@@ -224,8 +224,9 @@ func (w *world) asks(s *state, i int, out emit) {
 	switch {
 	case d.Asked == p.AskDelivered && !d.Held.Undoes:
 		meant.Continues = d.Held.Index < w.sc.Chain
-	case d.Asked == p.AskNotExecuted && w.sc.Undo && !d.Held.Undoes:
+	case w.sc.Undo && !d.Held.Undoes && d.Held.Index <= w.sc.Chain:
 		meant.Continues = d.Held.Index > 1
+		meant.Undoes = meant.Continues && d.Asked == p.AskDeclined
 	}
 	meant.Writes = w.sc.Writes && d.Asked == p.AskNotExecuted
 	w.tell(s, i, free, p.Input{What: p.Answered, Meant: meant}, "asks the topic", out)
@@ -395,13 +396,21 @@ func (w *world) delivering(s *state, i int, in *p.Input, a *p.Action) {
 	}
 }
 
-// chainEnds judges that a record which failed has had every phase undone. What an operator closes is theirs, and nobody
+// chainEnds judges that a record whose chain was not done to its end has had every phase undone. What an operator closes is theirs, and nobody
 // can undo what nobody can open.
 func (w *world) chainEnds(s *state, i int) {
-	if s.rec.State != p.Failed || !w.sc.Undo || s.erased || w.sc.Actors[i].Purpose == p.Close {
+	if !w.sc.Undo || s.erased || w.sc.Actors[i].Purpose == p.Close {
 		return
 	}
-	done := 0
+	last, done := uint8(0), 0
+	for k := range s.msgs {
+		if m := &s.msgs[k]; m.Op == s.rec.Op && m.State == p.Delivered && !m.Undoes {
+			last = max(last, m.Index)
+		}
+	}
+	if s.rec.State == p.Completed && last == w.sc.Chain { // it was done to its end
+		return
+	}
 	for k := range s.effects {
 		if e := &s.effects[k]; e.op == s.rec.Op && e.n > 0 {
 			if s.message(e.op, e.index).Undoes {

@@ -137,6 +137,7 @@ func messageMutations() []Mutation {
 		{Name: "a chain goes on although its record has its answer", Keeps: chains, Scenario: "chain, failed and then delivered", Off: p.Without(p.NoRecordCheck)},
 		{Name: "what is dead and keeps evidence is left to the workers", Keeps: chains, Scenario: "chain, failed and then redriven", Off: p.Without(p.DeadIsEvidenced)},
 		{Name: "what undoes an earlier phase is not sent", Keeps: chains, Scenario: "chain, undone", Off: p.Without(p.NoCompensation)},
+		{Name: "what undoes after a decline is a phase like any other", Keeps: chains, Scenario: "chain, undone", Off: p.Without(p.NoUndoing)},
 		{Name: "a message may go before its chain", Keeps: chains, Scenario: "chain", Off: p.Without(p.NoChainEnd)},
 		{Name: "an undoing that is given up fails its record", Keeps: chains, Scenario: "chain, undone", Off: p.Without(p.UndoFails)},
 		{Name: "what was restored counts as never called", Keeps: expiry, Scenario: "message, restored", Off: p.Without(p.NoRestoredOpen)},

@@ -59,6 +59,7 @@ type Store struct {
 	counts map[Call]int
 	rules  []rule
 	all    []Around
+	tokens []string
 }
 
 // Around gives each call of a name its fault.
@@ -106,6 +107,19 @@ func (s *Store) Count(call Call) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[call]
+}
+
+// Prepared returns the token of each transaction that was prepared, in that order. One that is sent again is prepared once.
+func (s *Store) Prepared() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tokens)
+}
+
+func (s *Store) prepared(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens = append(s.tokens, token)
 }
 
 // call counts the call and makes it through its faults.
@@ -223,6 +237,7 @@ func (s *Store) Prepare(c storage.Commit) (send func(context.Context) error, err
 	if err != nil {
 		return nil, err
 	}
+	s.prepared(c.Token)
 	return func(ctx context.Context) error { return s.call(ctx, Commit, inner) }, nil
 }
 
@@ -260,6 +275,7 @@ func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.
 	if err != nil {
 		return nil, err
 	}
+	s.prepared(settlement.Token)
 	return func(ctx context.Context) error { return s.call(ctx, Settle, inner) }, nil
 }
 

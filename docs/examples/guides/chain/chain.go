@@ -49,7 +49,7 @@ func flightBooked(m storage.Message, o outbox.Outcome) (outbox.Settlement, error
 	if _, ok := o.(outbox.Delivered); ok {
 		return ended(m, http.StatusCreated, "booked")
 	}
-	return outbox.Settlement{Writes: []idem.Write{row(m, "no flight")}, Next: &outbox.Next{Topic: releaseRoom, Payload: m.Payload}}, nil
+	return outbox.Settlement{Writes: []idem.Write{row(m, "no flight")}, Next: &outbox.Next{Topic: releaseRoom, Payload: m.Payload, Undoes: true}}, nil
 }
 
 // roomReleased ends a trip that did not come about. While the room may be held nobody is told that it is free: an error keeps
