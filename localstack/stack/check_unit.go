@@ -21,8 +21,9 @@ const (
 	planted    = "^TestPlanted"
 )
 
-// otherLanguages are tests of the clients that are not Go: the race detector sees nothing of them.
-const otherLanguages = "^TestThe(TypeScript|Python)Package"
+// otherPrograms are tests in which other programs do the work: the race detector sees nothing of clients that are not Go, and of
+// shells.
+const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
 // hanging are tests of how long one tenant waits beside another: they tell nothing of a store.
 const hanging = "ThatHangAreTheirTenantsAlone$"
@@ -43,7 +44,7 @@ func (c *Check) fast(ctx context.Context) error {
 			return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, own...)...)
 		}),
 		c.Out.Step("tests of the library and the functions, in memory and on dynoxide", func() error {
-			return c.count(goTest(ctx, c.Root, calm, append([]string{"-short", "-skip", crashes}, own...)...))
+			return c.count(goTest(ctx, c.Root, calm, append([]string{"-short", "-skip", crashes + "|" + inTerminal}, own...)...))
 		}),
 	)
 }
@@ -62,7 +63,15 @@ func (c *Check) unit(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	err := c.Out.Step("unit and store tests on dynoxide", func() error {
+	missing, err := c.terminal(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range missing {
+		c.leaveOut(m.reads + " (" + m.program + " is not installed)")
+		others += "|^" + m.test + "$"
+	}
+	err = c.Out.Step("unit and store tests on dynoxide", func() error {
 		return c.count(goTest(ctx, c.Root, calm, append([]string{"-skip", others}, packages(unitModules()...)...)...))
 	})
 	return errors.Join(err, c.dynamoDBLocal(ctx), c.Out.Step("the application, crashing at every call", func() error {
@@ -84,7 +93,7 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 	}
 	return c.Out.Step("store tests on "+localtool.DynamoDBLocal, func() error {
 		environment := append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...)
-		return c.count(goTest(ctx, c.Root, environment, append([]string{"-skip", crashes + "|" + hanging}, tested...)...))
+		return c.count(goTest(ctx, c.Root, environment, append([]string{"-skip", crashes + "|" + hanging + "|" + inTerminal}, tested...)...))
 	})
 }
 
@@ -95,9 +104,9 @@ func (c *Check) race(ctx context.Context) error {
 		c.leaveOut("the race detector (it needs gcc)")
 		return nil
 	}
-	arguments := []string{"-race", "-short", "-skip", otherLanguages, "./idem/..."}
+	arguments := []string{"-race", "-short", "-skip", otherPrograms, "./idem/..."}
 	if c.Whole {
-		arguments = append([]string{"-race", "-skip", crashes}, packages(unitModules()...)...)
+		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
 	return c.Out.Step("tests with the race detector", func() error { return c.count(goTest(ctx, c.Root, nil, arguments...)) })
 }

@@ -142,11 +142,15 @@ func TestManualPage(t *testing.T) {
 			t.Errorf("a line that is no macro of man(7): %q", line)
 		}
 	}
+}
+
+// groff reads the page without a warning.
+func TestGroffReadsTheManualPage(t *testing.T) {
 	if _, err := exec.LookPath("groff"); err != nil {
 		t.Skip("groff is not installed: it does not read the page")
 	}
 	command := exec.CommandContext(t.Context(), "groff", "-man", "-Tutf8", "-ww", "-z")
-	command.Stdin = strings.NewReader(page)
+	command.Stdin = strings.NewReader(printed(t, "man"))
 	if said, err := command.CombinedOutput(); err != nil || len(said) > 0 {
 		t.Errorf("groff: %v\n%s", err, said)
 	}
