@@ -172,7 +172,7 @@ type unmade struct {
 }
 
 var unmades = map[string]unmade{
-	"declined": {provider.Decline, 1, http.StatusPaymentRequired, "payout_declined", "The funds are back on the account.", "declined", "completed", "declined"},
+	"declined": {provider.Decline, 1, http.StatusPaymentRequired, "payout_declined", "The funds are back on the account.", "declined", "failed", "declined"},
 	"refused":  notExecuted(provider.Refuse),
 	"starved":  notExecuted(provider.RateLimit),
 }

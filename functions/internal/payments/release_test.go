@@ -24,7 +24,7 @@ type failing struct {
 }
 
 var failings = map[string]failing{
-	"declined": {provider.Decline, 1, 402, "payout_declined", "The provider declined the payout. The funds are back on the account.", "declined", "completed"},
+	"declined": {provider.Decline, 1, 402, "payout_declined", "The provider declined the payout. The funds are back on the account.", "declined", "failed"},
 	"refused":  notMade(provider.Refuse),
 	"given up": notMade(provider.RateLimit),
 }
