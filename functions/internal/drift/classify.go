@@ -160,7 +160,7 @@ func (c *classification) recordMayBeGone(m *storage.Message) bool {
 // agree says whether a record may be in a state while the last message of its chain, the n-th, is in another.
 func (c *classification) agree(r storage.State, m *storage.Message, n int) bool {
 	if c.undoes(n) {
-		return c.agreeUndone(r, m, n)
+		return agreeUndone(r, m)
 	}
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed, storage.MessageEvidenced, storage.MessageUnknown:
@@ -175,16 +175,10 @@ func (c *classification) agree(r storage.State, m *storage.Message, n int) bool 
 	return false
 }
 
-// agreeUndone is agree for a message that undoes: its record ends with it, and by what was not made before it.
-func (c *classification) agreeUndone(r storage.State, m *storage.Message, n int) bool {
-	before := c.messages[n-2]
-	switch {
-	case m.State != storage.MessageDelivered:
+// agreeUndone is agree for a message that undoes: its record ends with it, and has failed.
+func agreeUndone(r storage.State, m *storage.Message) bool {
+	if m.State != storage.MessageDelivered {
 		return r == storage.StatePending
-	case before == nil:
-		return r.Final()
-	case before.State == storage.MessageDeclined:
-		return r == storage.StateCompleted
 	}
 	return r == storage.StateFailed
 }

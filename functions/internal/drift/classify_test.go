@@ -52,11 +52,12 @@ var endings = []ending{
 
 // unmade is how the message that moves the money may end without having moved it, and its operation with it.
 var unmade = []ending{
-	{storage.MessageDeclined, payments.StatusDeclined, storage.StateCompleted, payments.StatusDeclined},
+	{storage.MessageDeclined, payments.StatusDeclined, storage.StateFailed, payments.StatusDeclined},
 	{storage.MessageCancelled, payments.StatusFailed, storage.StateFailed, ""},
 }
 
-// undoings are how a message may stand that undoes. One that is delivered ends its operation by what was not made.
+// undoings are how a message may stand that undoes. One that is delivered ends its row by what was not made, and its operation has
+// failed.
 var undoings = []ending{
 	{storage.MessagePending, payments.StatusPending, storage.StatePending, ""},
 	{storage.MessageClaimed, payments.StatusPending, storage.StatePending, payments.StatusSucceeded},

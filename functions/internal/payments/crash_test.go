@@ -266,7 +266,7 @@ func (a *accident) mayBeParked(m storage.Message) bool {
 func (a *accident) ends(states string, entity payments.Status, r storage.Record) bool {
 	switch a.paidOut.(type) {
 	case outbox.Declined:
-		return states == "delivered declined delivered " && entity == payments.StatusDeclined && r.State == storage.StateCompleted && r.Response.Status == 402
+		return states == "delivered declined delivered " && entity == payments.StatusDeclined && r.State == storage.StateFailed && r.Response.Status == 402
 	case outbox.Refused:
 		return states == "delivered cancelled delivered " && entity == payments.StatusFailed && r.State == storage.StateFailed && r.Response.Status == 502
 	}
