@@ -17,9 +17,9 @@ func (c *Check) e2e(ctx context.Context) error {
 		c.leaveOut("end-to-end tests (there are none in localstack/e2e)")
 		return nil
 	}
-	first := suite{emulator: Ministack, name: "ministack", deploys: true, killLoop: true, rehearse: true}
+	first := suite{emulator: Ministack, name: "ministack", whole: true, killLoop: true, rehearse: true}
 	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
-	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs", deploys: c.Whole}
+	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs", whole: c.Whole}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
 		c.leaveOut("end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
 		second.emulator, second.name = Ministack, "ministack-sqs"
@@ -27,9 +27,15 @@ func (c *Check) e2e(ctx context.Context) error {
 	return sideBySide(func() error { return c.e2eOn(ctx, first) }, func() error { return c.e2eOn(ctx, second) })
 }
 
-// deployments are the end-to-end tests that build and deploy a stack of a team's own: minutes of compiling, which the emulator
-// that they run on changes little of.
-const deployments = "^Test(StartPageDeploysAndReplays|NewServiceReplaysAndDelivers|SAMTemplateReplaysAndDelivers)$"
+// elsewhere are the end-to-end tests that say the same on any emulator, and with any outbox: of stacks of a team's own, which take
+// minutes to compile; of clients, keys, requests and pages, which the API answers before it asks a table; and of the faults that the
+// proxy between the application and the table makes.
+const elsewhere = "^Test(StartPageDeploysAndReplays|NewServiceReplaysAndDelivers|SAMTemplateReplaysAndDelivers" +
+	"|EveryClientPaysOnceThroughFaults|AKilledClientIsContinuedWithItsKey|APIKeepsToItsDocument|PagesShowWhatTheStackAnswers" +
+	"|PreflightNeedsNoCredentials|PagesOfTheOriginReadWhatBecameOfAKey|KeySyntax|QuotedAndBareAreTheSameKey|ReadsNeedNoKeyAndIgnoreOne" +
+	"|RoutesAndMethods|BadBodiesAreRefusedAndNothingIsStored|ValidationListsEveryError|InvalidRetryOfASettledKeyIsAMismatch" +
+	"|EachErrorAtEachCallEndsInOneEffect|ErrorsThatStayEndInOneEffect|ASequenceOfErrorsOnTheSameBytesEndsInOneEffect" +
+	"|PartialBatchesAreReadToTheirEnd|MoneyAddsUpInBadWeather)$"
 
 // suite is a stack that the end-to-end tests run on.
 type suite struct {
@@ -37,8 +43,8 @@ type suite struct {
 	name       string
 	encryption bool
 	outbox     string
-	// deploys has the tests run that deploy stacks of a team's own beside the application.
-	deploys bool
+	// whole has those tests run too that say the same elsewhere.
+	whole bool
 	// killLoop has the kill loop run there, too.
 	killLoop bool
 	// rehearse has runbooks rehearsed there at the end.
@@ -68,8 +74,8 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 		c.leaveOut(fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on.name))
 		others += "|^TestAPIKeepsToItsDocument$"
 	}
-	if !on.deploys {
-		others += "|" + deployments
+	if !on.whole {
+		others += "|" + elsewhere
 	}
 	err = c.Out.Step("end-to-end tests on "+on.name, func() error {
 		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}

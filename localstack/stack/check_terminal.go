@@ -18,7 +18,7 @@ var terminalPrograms = []terminalProgram{
 }
 
 // inTerminal names the tests that need one of them.
-const inTerminal = "^Test(CompletesIn(Zsh|Fish)|GroffReadsTheManualPage)$"
+const inTerminal = "^Test(CompletesInZsh|CompletesInFish|GroffReadsTheManualPage)$"
 
 // terminal looks for the programs, and has Debian's installed where that may be done. It returns what is still missing.
 func (c *Check) terminal(ctx context.Context) (missing []terminalProgram, err error) {

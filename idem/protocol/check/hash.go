@@ -48,14 +48,31 @@ func (e *encoder) pack(s *state) []uint64 {
 	words := (*[stateWords]uint64)(unsafe.Pointer(s))
 	var head [headWords]uint64
 	buf := append(e.buf[:0], head[:]...)
-	for i, w := range words {
-		if w &= e.keep[i]; w != 0 {
-			buf[i/64] |= 1 << (i % 64)
-			buf = append(buf, w)
+	for from := 0; from < stateWords; from += block {
+		to := min(from+block, stateWords)
+		if empty(words[from:to]) {
+			continue
+		}
+		for i := from; i < to; i++ {
+			if w := words[i] & e.keep[i]; w != 0 {
+				buf[i/64] |= 1 << (i % 64)
+				buf = append(buf, w)
+			}
 		}
 	}
 	e.buf = buf
 	return buf
+}
+
+// block is how many words are looked at together: packing is what an exploration does most.
+const block = 16
+
+func empty(words []uint64) bool {
+	any := uint64(0)
+	for _, w := range words {
+		any |= w
+	}
+	return any == 0
 }
 
 type hash [2]uint64
