@@ -56,6 +56,7 @@ func TestCancellationReasonsAreReadByPosition(t *testing.T) {
 		{"a code of a later day", []string{none, none, none, "Sunspots"}, nil},
 		{"no reason at all", []string{none, none, none, none}, nil},
 		{"too few reasons", []string{condition}, nil},
+		{"too many reasons", []string{none, none, none, none, condition}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := reserved(t)

@@ -78,9 +78,6 @@ func isAmbiguous(err error) bool {
 	if !errors.As(err, &api) {
 		return true
 	}
-	if isOneOf(err, throttles) || isOneOf(err, conflicts) {
-		return false
-	}
 	if isOneOf(err, inProgress) || api.ErrorFault() == smithy.FaultServer {
 		return true
 	}
