@@ -50,18 +50,22 @@ func TestWrappedHandlerReplays(t *testing.T) {
 
 // What a wrapped handler's panic or 5xx leaves is unknown; it is never executed again.
 func TestWrappedHandlerThatFailsLeavesUnknown(t *testing.T) {
-	for name, fail := range map[string]http.HandlerFunc{
-		"panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
-		"abort": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"500":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
-		"503":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+	const failed, unstored = "the handler failed", "the handler's answer is not stored"
+	for name, c := range map[string]struct {
+		fail http.HandlerFunc
+		why  string // the operator reads it
+	}{
+		"panic": {func(http.ResponseWriter, *http.Request) { panic("boom") }, failed},
+		"abort": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, failed},
+		"500":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, unstored},
+		"503":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, unstored},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t, nil)
 			var runs atomic.Int64
 			a.wrap("POST /orders", idem.Operation{}, func(w http.ResponseWriter, r *http.Request) {
 				runs.Add(1)
-				fail(w, r)
+				c.fail(w, r)
 			})
 			if first := a.do(key(ask{})); first.StatusCode < 500 || strings.Contains(string(first.body), "boom") {
 				t.Errorf("first: %d %s", first.StatusCode, first.body)
@@ -72,6 +76,9 @@ func TestWrappedHandlerThatFailsLeavesUnknown(t *testing.T) {
 				if r.code(t) != header.CodeOutcomeUnknown {
 					t.Errorf("code %s", r.code(t))
 				}
+			}
+			if why := a.mem.Records()[0].LastError; why != c.why {
+				t.Errorf("the record says %q, want %q", why, c.why)
 			}
 			if runs.Load() != 1 {
 				t.Errorf("%d runs", runs.Load())

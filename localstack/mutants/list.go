@@ -14,6 +14,7 @@ var (
 		{Packages: "./idem/sim"},
 		{Packages: "./idem"},
 		{Packages: "./idem/outbox"},
+		{Packages: "./idem/middleware"},
 	}
 	ofRows = []Tests{
 		{Packages: "./idem", Run: "TestTheReferenceStoreDoesWhatTheCheckerExplores"},
