@@ -33,17 +33,24 @@ func (p *Printer) Terminal() bool {
 // Step runs work and prints name with the seconds that it took, or with its error, which it returns unchanged. What
 // takes long is announced when it starts, so that nobody looks at a silent terminal.
 func (p *Printer) Step(name string, work func() error) error {
+	return p.StepCosting(name, func() (time.Duration, error) { return 0, work() })
+}
+
+// StepCosting is Step for work that tells how much processor time it took. That is printed, too, where it is a second or more.
+func (p *Printer) StepCosting(name string, work func() (time.Duration, error)) error {
 	started := time.Now()
 	announce := time.AfterFunc(time.Second, func() { p.Line("      …   %s", name) })
-	err := work()
+	processor, err := work()
 	announce.Stop()
-	seconds := time.Since(started).Seconds()
-	if err != nil {
-		p.Line("%7.1f s  %s: failed", seconds, name)
-		return err
+	line := fmt.Sprintf("%7.1f s  %s", time.Since(started).Seconds(), name)
+	if processor >= time.Second {
+		line += fmt.Sprintf(" (%.0f s of processor time)", processor.Seconds())
 	}
-	p.Line("%7.1f s  %s", seconds, name)
-	return nil
+	if err != nil {
+		line += ": failed"
+	}
+	p.Line("%s", line)
+	return err
 }
 
 // Line prints one formatted line.

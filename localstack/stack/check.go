@@ -75,7 +75,7 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 		c.Out.Line("\n%v\n", err)
 		verdict = "FAILED"
 	}
-	c.Out.Line("%7.1f s  total: %s", time.Since(started).Seconds(), verdict)
+	c.Out.Line("%7.1f s  total: %s (tests: %.0f s of processor time)", time.Since(started).Seconds(), verdict, c.tally.processor.Seconds())
 	c.Out.Line("tests: %v", c.tally) // alone on its line, for tools that read it
 	if err != nil {
 		return ErrCheck
@@ -139,26 +139,31 @@ func (c *Check) prepare(ctx context.Context) error {
 // code. The rules have their switches in this build only.
 func (c *Check) prove(ctx context.Context) error {
 	return errors.Join(
-		c.Out.Step("the protocol, explored", func() error {
-			return c.count(goTest(ctx, c.Root, nil, "-tags", "prove", "./idem/protocol/..."))
-		}),
-		c.Out.Step("stories that find planted rules", func() error {
-			return c.count(goTest(ctx, c.Root, calm, "-tags", "prove", "-run", planted, "./idem/sim"))
+		c.test(ctx, "the protocol, explored", testRun{arguments: []string{"-tags", "prove", "./idem/protocol/..."}}),
+		c.test(ctx, "stories that find planted rules", testRun{
+			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
 		}),
 	)
 }
 
 func (c *Check) infra(ctx context.Context) error {
-	return c.Out.Step("infra tests", func() error {
-		return c.count(goTest(ctx, filepath.Join(c.Root, "infra"), quietNode, "./..."))
+	return c.test(ctx, "infra tests", testRun{
+		directory: filepath.Join(c.Root, "infra"), environment: quietNode, arguments: []string{"./..."},
 	})
 }
 
-func (c *Check) count(counted tally, err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tally.add(counted)
-	return err
+// test is a step that runs go test and adds what it counted; without a directory, in the checkout.
+func (c *Check) test(ctx context.Context, step string, run testRun) error {
+	if run.directory == "" {
+		run.directory = c.Root
+	}
+	return c.Out.StepCosting(step, func() (time.Duration, error) {
+		counted, err := goTest(ctx, run)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.tally.add(counted)
+		return counted.processor, err
+	})
 }
 
 // leaveOut notes what a missing tool keeps from running.

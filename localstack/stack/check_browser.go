@@ -20,8 +20,8 @@ func (c *Check) browser(ctx context.Context) error {
 	if emulator.MkDocsTool().Installed(c.Root) { // where it is not, unit says so
 		packages = append(packages, "./localstack/docsite")
 	}
-	return c.Out.Step("the console and the documentation site in a browser", func() error {
-		return c.count(goTest(ctx, c.Root, nil, append([]string{"-tags", "browser", "-run", "^TestBrowser"}, packages...)...))
+	return c.test(ctx, "the console and the documentation site in a browser", testRun{
+		arguments: append([]string{"-tags", "browser", "-run", "^TestBrowser"}, packages...),
 	})
 }
 

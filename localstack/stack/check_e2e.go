@@ -77,9 +77,9 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	if !on.whole {
 		others += "|" + elsewhere
 	}
-	err = c.Out.Step("end-to-end tests on "+on.name, func() error {
-		environment := []string{"IDEM_E2E_ENV=" + s.options.EnvFile}
-		return c.count(goTest(ctx, c.Root, environment, "-tags", "e2e", "-count=1", "-timeout", "20m", "-skip", others, "./localstack/e2e/..."))
+	err = c.test(ctx, "end-to-end tests on "+on.name, testRun{
+		environment: []string{"IDEM_E2E_ENV=" + s.options.EnvFile}, timed: true,
+		arguments: []string{"-tags", "e2e", "-count=1", "-timeout", "20m", "-skip", others, "./localstack/e2e/..."},
 	})
 	if on.killLoop && ctx.Err() == nil {
 		err = errors.Join(err, c.killLoopOn(ctx, s, on))

@@ -25,7 +25,7 @@ func (c *Check) lint(ctx context.Context) error {
 	}{
 		{"gofmt", func() error { return c.formatted(ctx) }},
 		{"go mod tidy", func() error { return c.tidy(ctx) }},
-		{"go vet", func() error { return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, everything...)...) }},
+		{"go vet", func() error { return c.yielding(ctx, "go", append([]string{"vet"}, everything...)...) }},
 		{"go vet, modules by themselves", func() error {
 			var failed []error
 			for _, module := range outsideModules {
@@ -33,7 +33,7 @@ func (c *Check) lint(ctx context.Context) error {
 			}
 			return errors.Join(failed...)
 		}},
-		{"staticcheck", func() error { return emulator.Run(ctx, c.Root, nil, staticcheck, everything...) }},
+		{"staticcheck", func() error { return c.yielding(ctx, staticcheck, everything...) }},
 		{"actionlint", func() error {
 			return emulator.Run(ctx, c.Root, nil, filepath.Join(emulator.ActionlintTool().Directory(c.Root), "actionlint"))
 		}},
@@ -46,6 +46,12 @@ func (c *Check) lint(ctx context.Context) error {
 		failed = append(failed, c.Out.Step(step.name, step.work))
 	}
 	return errors.Join(failed...)
+}
+
+// yielding runs a command of the checkout behind the stacks.
+func (c *Check) yielding(ctx context.Context, name string, arguments ...string) error {
+	name, arguments = behind(name, arguments...)
+	return emulator.Run(ctx, c.Root, nil, name, arguments...)
 }
 
 // composeCheck holds the compose file against what the stack expects of it: the version, and an address of this machine.

@@ -43,8 +43,8 @@ func (c *Check) fast(ctx context.Context) error {
 		c.Out.Step("go vet of the library and the functions", func() error {
 			return emulator.Run(ctx, c.Root, nil, "go", append([]string{"vet"}, own...)...)
 		}),
-		c.Out.Step("tests of the library and the functions, in memory and on dynoxide", func() error {
-			return c.count(goTest(ctx, c.Root, calm, append([]string{"-short", "-skip", crashes + "|" + inTerminal}, own...)...))
+		c.test(ctx, "tests of the library and the functions, in memory and on dynoxide", testRun{
+			environment: calm, arguments: append([]string{"-short", "-skip", crashes + "|" + inTerminal}, own...),
 		}),
 	)
 }
@@ -71,14 +71,19 @@ func (c *Check) unit(ctx context.Context) error {
 		c.leaveOut(m.reads + " (" + m.program + " is not installed)")
 		others += "|^" + m.test + "$"
 	}
-	err = c.Out.Step("unit and store tests on dynoxide", func() error {
-		return c.count(goTest(ctx, c.Root, calm, append([]string{"-skip", others}, packages(unitModules()...)...)...))
-	})
-	return errors.Join(err, c.dynamoDBLocal(ctx), c.Out.Step("the application, crashing at every call", func() error {
-		return c.count(goTest(ctx, c.Root, calm, "-run", crashes, "./functions/internal/payments"))
-	}), c.Out.Step("stories of a million simulated calls, and two cuts at any calls", func() error {
-		return c.count(goTest(ctx, c.Root, calm, "-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"))
-	}), c.browser(ctx))
+	return errors.Join(
+		c.test(ctx, "unit and store tests on dynoxide", testRun{
+			environment: calm, arguments: append([]string{"-skip", others}, packages(unitModules()...)...),
+		}),
+		c.dynamoDBLocal(ctx),
+		c.test(ctx, "the application, crashing at every call", testRun{
+			environment: calm, arguments: []string{"-run", crashes, "./functions/internal/payments"},
+		}),
+		c.test(ctx, "stories of a million simulated calls, and two cuts at any calls", testRun{
+			environment: calm, arguments: []string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"},
+		}),
+		c.browser(ctx),
+	)
 }
 
 // dynamoDBLocal runs the store's tests on AWS's own emulator.
@@ -91,9 +96,9 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 	if c.Whole {
 		tested = packages(unitModules()...)
 	}
-	return c.Out.Step("store tests on "+localtool.DynamoDBLocal, func() error {
-		environment := append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...)
-		return c.count(goTest(ctx, c.Root, environment, append([]string{"-skip", crashes + "|" + hanging + "|" + inTerminal}, tested...)...))
+	return c.test(ctx, "store tests on "+localtool.DynamoDBLocal, testRun{
+		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...),
+		arguments:   append([]string{"-skip", crashes + "|" + hanging + "|" + inTerminal}, tested...),
 	})
 }
 
@@ -108,5 +113,5 @@ func (c *Check) race(ctx context.Context) error {
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
-	return c.Out.Step("tests with the race detector", func() error { return c.count(goTest(ctx, c.Root, nil, arguments...)) })
+	return c.test(ctx, "tests with the race detector", testRun{arguments: arguments})
 }

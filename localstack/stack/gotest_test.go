@@ -44,8 +44,9 @@ func TestALaneWithoutTestsFails(t *testing.T) {
 		}
 	}
 	for pattern, fails := range map[string]bool{"^TestX$": false, "^TestRenamed$": true} {
-		if counted, err := goTest(t.Context(), folder, []string{"GOWORK=off"}, "-run", pattern, "./..."); (err != nil) != fails {
-			t.Errorf("%s: %v, %v", pattern, counted, err)
+		run := testRun{directory: folder, environment: []string{"GOWORK=off"}, arguments: []string{"-run", pattern, "./..."}}
+		if counted, err := goTest(t.Context(), run); (err != nil) != fails || counted.processor <= 0 {
+			t.Errorf("%s: %v in %s, %v", pattern, counted, counted.processor, err)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func newSeed() int64 { return 1 + rand.Int64N(999_999_999) }
 // killLoopOn runs the small kill loop on a stack that is up.
 func (c *Check) killLoopOn(ctx context.Context, s *Stack, on suite) error {
 	k := KillLoop{Seed: newSeed(), Requests: killLoopRequests, Hasten: true}
-	return c.Out.Step(fmt.Sprintf("kill loop of %d requests on %s, seed %d", k.Requests, on.name, k.Seed), func() error {
-		return c.count(goTest(ctx, c.Root, []string{"IDEM_E2E_ENV=" + s.options.EnvFile}, k.arguments()...))
+	return c.test(ctx, fmt.Sprintf("kill loop of %d requests on %s, seed %d", k.Requests, on.name, k.Seed), testRun{
+		environment: []string{"IDEM_E2E_ENV=" + s.options.EnvFile}, arguments: k.arguments(), timed: true,
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
 )
@@ -26,7 +27,8 @@ func (s *Stage) Seal(t *testing.T) *tablekeys.Keys {
 		t.Fatal(err)
 	}
 	client := kms.New(kms.Options{
-		BaseEndpoint: &endpoint, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+		BaseEndpoint: &endpoint, Region: "us-east-1", HTTPClient: sdkhttp.BufferedBody(nil),
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
 	key, err := client.CreateKey(t.Context(), &kms.CreateKeyInput{})
 	if err != nil {
