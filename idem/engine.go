@@ -108,6 +108,9 @@ func (e *Engine) unclaimed(op Operation) error {
 // FreezeAllowance is Config.FreezeAllowance: what outbox.Runner adds to the wait for a proof of absence.
 func (e *Engine) FreezeAllowance() time.Duration { return e.cfg.FreezeAllowance }
 
+// ClockSkew is Config.ClockSkew: outbox.Config.ClockSkew must be at least that long.
+func (e *Engine) ClockSkew() time.Duration { return e.cfg.ClockSkew }
+
 // Operations lists what is registered, by name.
 func (e *Engine) Operations() []Operation {
 	names := slices.Sorted(maps.Keys(e.operations))

@@ -141,6 +141,12 @@ func (a *Application) keep() error {
 func (a *Application) deliver() error {
 	cfg := a.cfg.Outbox
 	cfg.FunctionTimeout = a.env.timeout
+	if cfg.ClockSkew == 0 {
+		cfg.ClockSkew = max(outbox.DefaultClockSkew, a.Engine.ClockSkew())
+	}
+	if cfg.ClockSkew < a.Engine.ClockSkew() {
+		return &idem.ConfigError{Field: "Config.Outbox.ClockSkew", Value: cfg.ClockSkew, Rule: fmt.Sprintf("must be at least Config.Engine.ClockSkew = %v", a.Engine.ClockSkew())}
+	}
 	topics, err := outbox.NewTopics(cfg, a.cfg.Topics...)
 	if err != nil {
 		return err

@@ -321,8 +321,10 @@ func nextOfDead(m storage.Message, ended bool, absent string) []Step {
 	switch {
 	case len(kept) > 1:
 		return []Step{step("resolve", "the provider has said both delivered and declined; find out which is true")}
-	case ended:
+	case ended && !m.Detached:
 		return []Step{step("close", "its operation has its final answer; this only takes it from the queue")}
+	case m.Undoes && m.KeptDeclined != nil:
+		return []Step{step("resolve", "delivered, once it was undone by hand: nothing else ends an undoing that was declined")}
 	case m.KeptDelivered != nil:
 		return []Step{step("redrive", "settles the evidence that it keeps; find out first why that failed")}
 	case m.KeptDeclined != nil:

@@ -13,6 +13,9 @@ import (
 	"github.com/idem-go/idem-aws/idem/telemetry/trace"
 )
 
+// DefaultClockSkew is the default of Config.ClockSkew.
+const DefaultClockSkew = 2 * time.Second
+
 // Config is the configuration of workers, runners and operators. The zero value of each field means its default.
 type Config struct {
 	// ClaimLease is how long a claim is the right to call the provider. Default 10 s.
@@ -43,7 +46,7 @@ type Config struct {
 	// ListingDelay is the longest time until an operation's Probe finds what its wrapped handler made. It is also the
 	// default of Topic.ListingDelay. Default 0.
 	ListingDelay time.Duration
-	// ClockSkew is the most by which two clocks differ. Default 2 s.
+	// ClockSkew is the most by which two clocks differ. Default DefaultClockSkew. It must be at least idem.Config.ClockSkew.
 	ClockSkew time.Duration
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
 	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.
@@ -117,7 +120,7 @@ func (c Config) withDefaults() Config {
 	c.SettleMax = cmp.Or(c.SettleMax, 10*time.Second)
 	c.KeepMax = cmp.Or(c.KeepMax, 10*time.Minute)
 	c.LongestRequest = cmp.Or(c.LongestRequest, time.Minute)
-	c.ClockSkew = cmp.Or(c.ClockSkew, 2*time.Second)
+	c.ClockSkew = cmp.Or(c.ClockSkew, DefaultClockSkew)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, 30*time.Second)
 	c.ProbeBackoffMin = cmp.Or(c.ProbeBackoffMin, time.Minute)

@@ -51,6 +51,12 @@ func NewRunner(worker *Worker, engine *idem.Engine, probes map[string]Probe) (*R
 	if engine == nil && len(probes) > 0 {
 		return nil, &idem.ConfigError{Field: "engine", Value: nil, Rule: "must be given, where there are probes"}
 	}
+	if engine != nil && worker.cfg.ClockSkew < engine.ClockSkew() {
+		return nil, &idem.ConfigError{
+			Field: "Config.ClockSkew", Value: worker.cfg.ClockSkew,
+			Rule: fmt.Sprintf("must be at least the engine's Config.ClockSkew = %v, or the key of what a worker settles is free while others still replay it", engine.ClockSkew()),
+		}
+	}
 	for name, probe := range probes {
 		if name == "" || probe == nil {
 			return nil, &idem.ConfigError{Field: "probes", Value: name, Rule: "must have a name and a function each"}

@@ -162,7 +162,11 @@ func (x *delivery) recordEnd(w protocol.Write, said Settlement, now time.Time) *
 	if answer.Code != "" {
 		end.Response, end.LastError = answer.Response(), answer.Code
 	}
-	end.ExpiresAt = m.Expiry.At(now, m.Retention, end.Response.Status)
+	lasting := m.Expiry
+	if end.State == storage.StateFailed { // only what was done lives as long as its resource, whatever the answer's status
+		lasting.ResourceBacked = false
+	}
+	end.ExpiresAt = lasting.At(now, m.Retention, end.Response.Status)
 	if end.FreeAt = m.Expiry.FreeAt(end.ExpiresAt); !end.FreeAt.IsZero() { // and on every clock
 		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)
 	}

@@ -126,6 +126,8 @@ type Delivery struct {
 	Loops, Writes, Sends uint8
 	// Then is what the delivery ends with once its write is done.
 	Then SayCode
+	// Becomes is what evidence that is kept makes of the message; NoMessage where it stays what it is.
+	Becomes MessageState
 	// AskedAt is when the provider was asked, Deadline when the caller's time is over; 0 is never.
 	AskedAt, Deadline Instant
 	// Held is the message as it was last read or written.
@@ -365,8 +367,10 @@ func (d Delivery) closing(now Instant, c *Config) (Delivery, Action) {
 	case m.Abandonable(c):
 	case !parked || now < m.Provable(c):
 		return d.over(Inadmissible)
-	case m.Detached && m.State == Dead && m.OpenSince == 0 && !m.Unfailed: // it was given up, with what that means, be it before a loss of data
+	case m.givenUp(): // with what that means, be it before a loss of data
 		d.Alone = true
+	case m.Detached && m.Kept != 0: // no record says what it meant: it is settled, by a redrive or by a person
+		return d.over(Inadmissible)
 	case m.Kept != 0: // what is known to have happened is not closed, unless its record has its answer already
 		d.Alone = true
 	}
@@ -383,7 +387,7 @@ func (d Delivery) redrive(now Instant, c *Config) (Delivery, Action) {
 		return d.settleKept(now, c)
 	case m.State != Dead:
 		return d.over(Inadmissible)
-	case m.Detached && m.OpenSince == 0 && !m.Unfailed && !c.off(RedriveAnyway):
+	case m.givenUp() && !c.off(RedriveAnyway):
 		d.Asked = AskNotExecuted // what the application was told will not happen does not happen
 		d.Step = Asking
 		return d, Action{Do: Ask, Asked: d.Asked}

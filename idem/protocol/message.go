@@ -179,6 +179,11 @@ func (m Message) Abandonable(c *Config) bool {
 	return m.State == Due && m.Index == 1 && !m.Detached && m.FirstClaimed == 0 && m.openSince(c) == 0
 }
 
+// givenUp says of a detached message that the application has written what it means that it was not executed.
+func (m Message) givenUp() bool {
+	return m.Detached && m.State == Dead && m.OpenSince == 0 && !m.Unfailed
+}
+
 // foreign says that another release decides about the message: nobody else writes anything to it.
 func (m Message) foreign(c *Config) bool { return m.Foreign && !c.off(OthersJudged) }
 

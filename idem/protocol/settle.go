@@ -69,7 +69,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 		state = Declined
 	}
 	m := d.Held
-	d.Checked = d.Checked || m.State == Dead && !d.Seen.None() // a person sees that it is dead, and is not asked twice
+	d.Checked = d.Checked || m.State == Dead && (!d.Seen.None() || m.Detached) // it is known to be dead, and is not read twice
 	w := Write{
 		Token: Token{d.Seed, ForSettle, d.Sends}, Said: d.Asked, MsgIf: d.evidenceFence(c), MsgAs: Patch,
 		Msg: Message{State: state, Index: m.Index, Op: m.Op, Done: now, Detached: m.Detached},
@@ -89,7 +89,10 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 			w.MsgIf.NotDead = false
 		}
 	case m.Detached:
-		w.Msg.Ended = true
+		w.Msg.Ended, w.MsgIf.NotDead = true, w.MsgIf.Open && !d.Checked
+		if m.givenUp() { // the application has written what it means that it did not happen
+			d.Alarms |= AlarmContradicts
+		}
 	default:
 		w.RecAs, w.RecIf = End, pending(m.Op)
 		w.Msg.Ended, w.Earlier = true, m.Index-1
@@ -209,7 +212,7 @@ func (d Delivery) settledAlready(now Instant, c *Config) (Delivery, Action) {
 func (d Delivery) keepBeside(now Instant, c *Config) (Delivery, Action) {
 	alarms := d.Alarms
 	d, a := d.keep(d.Held.State, now, c)
-	d.Alarms = alarms
+	d.Alarms, d.Becomes = alarms, NoMessage
 	return d, a
 }
 
@@ -217,11 +220,16 @@ func (d Delivery) keepBeside(now Instant, c *Config) (Delivery, Action) {
 // its caller's deadline, or for KeepFor; and where nobody could bring it again for as long as the process lives, be it beyond
 // the deadline.
 func (d Delivery) keep(state MessageState, now Instant, c *Config) (Delivery, Action) {
+	d.Becomes = state
 	if state == Evidenced && d.Held.State == Dead && !c.off(DeadIsEvidenced) { // its record may have its answer: it waits for a person, and for no worker
 		state = Dead
 	}
-	if state == Dead {
+	switch state {
+	case Dead:
 		d.Alarms |= AlarmUnsettled
+	case Evidenced: // be it that it was dead when this was tried before
+		d.Alarms &^= AlarmUnsettled
+	default:
 	}
 	m := d.Held
 	w := Write{MsgAs: Patch, Msg: Message{State: state, Index: m.Index, Op: m.Op, LookAt: now, Kept: d.Evidence.kept()}}
@@ -275,7 +283,6 @@ func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 	if d.Loops++; d.Loops >= judgementsMax {
 		return d.over(Unavailable)
 	}
-	state := d.At.W.Msg.State
 	switch d.Held = m; {
 	case m.State.Final():
 		return d.settledAlready(in.Now, c)
@@ -283,8 +290,8 @@ func (d Delivery) keepDecided(v Verdict, in Input, c *Config) (Delivery, Action)
 		return d.over(Stale)
 	case d.followed(m, c):
 		return d.over(Quiet)
-	case d.Alarms&AlarmUnsettled == 0 && state != Evidenced:
+	case d.Becomes == NoMessage:
 		return d.keepBeside(in.Now, c)
 	}
-	return d.keep(state, in.Now, c)
+	return d.keep(d.Becomes, in.Now, c) // not what the last write made of it: that was about the row as it was
 }

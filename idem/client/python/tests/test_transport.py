@@ -194,6 +194,35 @@ class Ends(unittest.TestCase):
                 MemoryJournal(value)  # type: ignore[arg-type]
 
 
+class Ages(unittest.TestCase):
+    def test_a_request_that_is_sent_again_has_the_age_of_its_key(self) -> None:
+        now = [1_800_000_000.0]
+        base = Answering(*[httpx.Response(503)] * 3)
+        c = client(base, now=lambda: now[0], attempts_max=1, send_first_sent=True)
+        request = c.build_request("POST", URL, json={})
+        for _ in range(2):
+            with self.assertRaises(idem_client.GaveUpError):
+                c.send(request)
+            now[0] += 3600
+        self.assertEqual(len(set(base.keys)), 1)
+        self.assertEqual({sent.headers.get("Idempotency-First-Sent") for sent in base.asked}, {"2027-01-15T08:00:00Z"})
+        now[0] += 30 * 3600
+        with self.assertRaises(idem_client.ExpiredError):
+            c.send(request)
+        self.assertEqual(len(base.asked), 2)
+
+    def test_a_given_key_is_as_old_as_its_request(self) -> None:
+        now = [1_800_000_000.0]
+        base = Answering(httpx.Response(503))
+        c = client(base, now=lambda: now[0], attempts_max=1)
+        request = c.build_request("POST", URL, json={}, headers={"Idempotency-Key": '"order-17"'})
+        with self.assertRaises(idem_client.GaveUpError):
+            c.send(request)
+        now[0] += 30 * 3600
+        with self.assertRaises(idem_client.ExpiredError):
+            c.send(request)
+
+
 class Cancellation(unittest.IsolatedAsyncioTestCase):
     async def test_a_cancelled_task_stays_cancelled_and_the_journal_has_the_key(self) -> None:
         reached = asyncio.Event()

@@ -116,7 +116,7 @@ async function clean(directory: string): Promise<void> {
 async function makeDurable(directory: string): Promise<void> {
   const above = dirname(directory);
   if (await stat(directory).catch(unless("ENOENT"))) {
-    await sync(above).catch(unless("EACCES")); // where that may not be read, somebody else made it
+    await sync(above).catch(unless("EACCES", "EPERM")); // where that may not be read, somebody else made it
     return;
   }
   await makeDurable(above);
@@ -166,9 +166,9 @@ function time(text: unknown): number | undefined {
 }
 
 /** Takes an error of the file system with this code for nothing, and passes any other on. */
-function unless(code: string): (error: NodeJS.ErrnoException) => undefined {
+function unless(...codes: string[]): (error: NodeJS.ErrnoException) => undefined {
   return (error) => {
-    if (error.code !== code) throw error;
+    if (!codes.includes(error.code ?? "")) throw error;
     return undefined;
   };
 }

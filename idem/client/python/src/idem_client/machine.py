@@ -21,7 +21,8 @@ from .key import key_of, line_of, mint
 
 log = logging.getLogger("idem_client")
 
-KEY, OPERATION, WITHOUT_KEY, NOTHING = "idem_key", "idem_operation", "idem_without_key", "idem_nothing_happened"
+KEY, OPERATION, WITHOUT_KEY = "idem_key", "idem_operation", "idem_without_key"
+ENTRY, NOTHING = "idem_entry", "idem_nothing_happened"
 """The extensions of a httpx.Request that say what its key is."""
 
 
@@ -125,8 +126,9 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
     seen = next(at for at in times if at is not None)
     pace = Pace(config, config.attempts_max, config.elapsed_max)
     op = _Operation(config, request, entry.key, pace, seen, resumed, request.extensions.get(OPERATION))
-    # Kept in the request, so that a redirect, another round of authentication and await_final have the same key.
-    request.extensions = {**request.extensions, KEY: entry.key, NOTHING: None}
+    # Kept in the request, so that a redirect, another round of authentication, await_final and a caller that sends the request
+    # again have the same key, and its age.
+    request.extensions = {**request.extensions, KEY: entry.key, ENTRY: entry, NOTHING: False}
     headers = _headers(config, request, entry, len(body))
     while True:
         # By the date: a clock that nobody sets may stand still while the machine is suspended, and the server's records grow old.
@@ -136,7 +138,7 @@ def send(config: Config, request: httpx.Request, body: bytes) -> Machine:
         again = httpx.Request(request.method, request.url, headers=headers, stream=httpx.ByteStream(body), extensions=request.extensions)
         answer = op.note((yield Ask(again)))
         if answer is not None:
-            response = yield from _judged(op, answer, entry)
+            response = yield from _judged(op, answer)
             if response is not None:
                 return response
         elif op.cause is not None and never_sent(op.cause) and (yield from op.first()):
@@ -154,13 +156,13 @@ def _pause(op: _Operation) -> Generator[Step, Reply, None]:
     yield Pause(wait)
 
 
-def _judged(op: _Operation, answer: Answer, entry: Entry) -> Generator[Step, Reply, httpx.Response | None]:
+def _judged(op: _Operation, answer: Answer) -> Generator[Step, Reply, httpx.Response | None]:
     """The response for the caller, or None where the request is to be tried again."""
     verdict = judge(answer.status, answer.headers, op.code)
     nothing = verdict in ("refused", "unproven") and (yield from op.first())
     if verdict == "answer" or nothing:
         # Another round of authentication, and a redirect, are the first attempt still if nothing can have happened.
-        op.request.extensions = {**op.request.extensions, NOTHING: entry if nothing else None}
+        op.request.extensions = {**op.request.extensions, NOTHING: nothing}
         return answer.response(op.request)
     if verdict == "mismatch":
         raise MismatchError(op.key, op.status, op.code, not (yield from op.first()))
@@ -176,12 +178,13 @@ def _judged(op: _Operation, answer: Answer, entry: Entry) -> Generator[Step, Rep
 def _begin(config: Config, request: httpx.Request) -> Generator[Step, Reply, tuple[Entry, bool]]:
     """Finds or makes the key, and says whether it was used before, or may have been."""
     given = _given(config, request)
-    before = request.extensions.get(NOTHING)
-    if isinstance(before, Entry) and before.key == given:
+    kept = request.extensions.get(ENTRY)
+    before = kept if isinstance(kept, Entry) and kept.key == given else None
+    if before is not None and request.extensions.get(NOTHING) is True:
         return before, False  # another round of the same request, and nothing ever came of the key
     now = config.now()
     # A given key may be older: a time of first use would be a false proof that it is not.
-    fresh = Entry(mint(now), first_sent=now) if given is None else Entry(given, given_at=now)
+    fresh = before or (Entry(mint(now), first_sent=now) if given is None else Entry(given, given_at=now))
     line_of(fresh.key, config.syntax)  # what can't be sent is not journalled
     name = request.extensions.get(OPERATION)
     if name is None:

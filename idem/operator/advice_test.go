@@ -1,0 +1,59 @@
+package operator_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// actions are what the desk advises for a message.
+func (w *world) actions(m storage.Message) (actions []string) {
+	w.Helper()
+	s, err := w.desk.Inspect(w.Context(), string(m.ID))
+	w.ok(err)
+	for _, step := range s.Steps {
+		actions = append(actions, step.Action)
+	}
+	return actions
+}
+
+// An undoing that was declined ends by one thing only. A redrive, or a close, would be in vain.
+func TestADeclinedUndoingIsResolvedByHand(t *testing.T) {
+	w := newWorld(t)
+	m := w.messages("acme",
+		func(m *storage.Message) {
+			m.State, m.DoneAt, m.FirstClaimedAt, m.LastOutcome = storage.MessageDelivered, noon, noon, "delivered"
+		},
+		func(m *storage.Message) {
+			dead(m)
+			m.Undoes, m.KeptDeclined, m.LastOutcome = true, &storage.Kept{Reference: "no"}, "declined"
+		})[1]
+	if got := w.actions(m); len(got) != 1 || got[0] != "resolve" {
+		t.Errorf("advised %v, want resolve", got)
+	}
+}
+
+// A message beside a complete operation that keeps a delivery is settled, be its record gone or not. It is not taken from the queue.
+func TestADetachedMessageThatKeepsADeliveryIsRedriven(t *testing.T) {
+	w := newWorld(t)
+	m := w.messages("acme", func(m *storage.Message) {
+		dead(m)
+		m.Detached, m.KeptDelivered, m.LastOutcome = true, &storage.Kept{Reference: "ch"}, "delivered"
+	})[0]
+	for _, later := range []time.Duration{0, 72 * time.Hour} {
+		if w.now = noon.Add(later); later > 0 {
+			w.store.Expire(w.now)
+		}
+		if got := w.actions(m); len(got) != 1 || got[0] != "redrive" {
+			t.Errorf("after %s advised %v, want redrive", later, got)
+		}
+	}
+	var refusal *outbox.RefusalError
+	if _, err := w.desk.Close(t.Context(), m.ID, because(operator.SeenMessage(m))); !errors.As(err, &refusal) {
+		t.Errorf("a close: %v, want it refused", err)
+	}
+}

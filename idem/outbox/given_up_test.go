@@ -1,0 +1,141 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
+	"github.com/idem-go/idem-aws/idem/storage"
+	"github.com/idem-go/idem-aws/idem/storetest/faulty"
+)
+
+// Evidence comes to a dead message and can't be settled. While it is being kept an operator redrives the message: what was meant
+// for the dead message must not make it dead again.
+func TestEvidenceThatIsBeingKeptBuriesNoRedrive(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(dead)
+	w.clock.Add(time.Hour)
+	w.store.Each(func(c faulty.Call) faulty.Fault {
+		if c == faulty.Settle {
+			return faulty.Refuse(storage.ErrThrottled)
+		}
+		return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+	})
+	w.store.On(faulty.PatchMessage, 1, faulty.Before(func() {
+		operator, err := outbox.NewOperator(w.inner, w.topics, w.queue, w.queue)
+		w.ok(err)
+		if _, err := operator.Redrive(t.Context(), id, w.seen(id)); err != nil {
+			t.Error(err)
+		}
+	}))
+	if _, err := w.worker.Settle(t.Context(), id, charged); err != nil {
+		t.Error(err)
+	}
+	if m := w.message(id); m.State != storage.MessageEvidenced || m.KeptDelivered == nil || w.logged("outbox.settle_failed") > 0 {
+		t.Errorf("message is %s and keeps %+v, want it evidenced and no alarm", m.State, m.KeptDelivered)
+	}
+	w.store.Clear()
+	w.clock.Add(time.Minute)
+	_, err := w.sweep(t.Context())
+	w.ok(err)
+	w.drain(time.Minute)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 0)
+}
+
+// Nobody takes from the queue what the provider is known to have: no record says what it meant.
+func TestADetachedMessageThatKeepsADeliveryIsNotClosed(t *testing.T) {
+	w := newWorld(t, options{topic: unsettlingOnce()})
+	id := w.accept(func(m *storage.Message) { m.Detached = true })
+	w.deliver(id)
+	if m := w.message(id); m.State != storage.MessageDead || m.KeptDelivered == nil {
+		t.Fatalf("message is %s and keeps %+v", m.State, m.KeptDelivered)
+	}
+	w.clock.Add(48 * time.Hour)
+	var refusal *outbox.RefusalError
+	if err := w.operator.Close(t.Context(), id, w.seen(id)); !errors.As(err, &refusal) {
+		t.Errorf("a close: %v, want it refused", err)
+	}
+	if _, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil {
+		t.Error(err)
+	}
+	if m, row := w.message(id), string(w.inner.Row("payment "+string(id))); m.State != storage.MessageDelivered || !strings.Contains(row, "delivered") {
+		t.Errorf("after a redrive the message is %s, its row %q", m.State, row)
+	}
+}
+
+// What was given up has been written as not executed. A delivery that comes later is settled, because it is the truth, and an
+// operator hears that both were written: also where the settlement did not know that the message was given up.
+func TestADeliveryAfterADetachedMessageWasGivenUpRings(t *testing.T) {
+	t.Run("evidence comes", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept(func(m *storage.Message) { m.Detached = true })
+		w.provider.script = []string{"400"}
+		w.deliver(id)
+		if m := w.message(id); m.State != storage.MessageDead || m.Unfailed {
+			t.Fatalf("message %+v, want it given up", m)
+		}
+		if _, err := w.worker.Settle(t.Context(), id, charged); err != nil {
+			t.Error(err)
+		}
+		if m := w.message(id); m.State != storage.MessageDelivered || w.logged("outbox.evidence_differs") != 1 {
+			t.Errorf("message is %s, want it delivered with an alarm", m.State)
+		}
+	})
+	t.Run("it is given up while it is being settled", func(t *testing.T) {
+		w := newWorld(t, options{})
+		id := w.accept(func(m *storage.Message) { m.Detached = true })
+		w.store.On(faulty.Settle, 1, faulty.Before(func() {
+			other, err := outbox.NewWorker(w.inner, w.topics, w.queue, w.queue)
+			w.ok(err)
+			w.provider.script = []string{"400"}
+			w.ok(other.Deliver(t.Context(), id))
+		}))
+		if _, err := w.worker.Settle(t.Context(), id, charged); err != nil {
+			t.Error(err)
+		}
+		if m := w.message(id); m.State != storage.MessageDelivered || w.logged("outbox.evidence_differs") != 1 {
+			t.Errorf("message is %s, want it delivered with an alarm", m.State)
+		}
+	})
+}
+
+// Only what was done lives as long as its resource, whatever status the answer of an undone operation has.
+func TestAnUndoneOperationExpiresAfterItsRetention(t *testing.T) {
+	w := newWorld(t, options{topic: settling(func(m storage.Message, o outbox.Outcome, said *outbox.Settlement) error {
+		_, declined := o.(outbox.Declined)
+		switch {
+		case m.Index == 1:
+			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("second")}
+		case m.Index == 2 && declined:
+			said.Next = &outbox.Next{Topic: topicName, Payload: []byte("undo"), Undoes: true}
+		case m.Index == 3:
+			said.Response = idem.Response{Status: 200, Body: []byte(`{"status":"declined"}`)}
+		}
+		return nil
+	})})
+	id := w.accept(func(m *storage.Message) { m.Expiry = storage.Expiry{ResourceBacked: true} })
+	w.deliver(id)
+	op := w.message(id).OperationID
+	w.provider.script = []string{"402"}
+	w.deliver(op.Message(2))
+	w.deliver(op.Message(3))
+	r := w.record(id)
+	if want := r.DoneAt.Add(r.Retention); r.State != storage.StateFailed || !r.ExpiresAt.Equal(want) || r.FreeAt.IsZero() {
+		t.Errorf("record is %s, expires at %v and is free at %v, want %v", r.State, r.ExpiresAt, r.FreeAt, want)
+	}
+}
+
+// Two instances would disagree about when the key of a settled operation is free.
+func TestARunnersClockSkewIsAtLeastItsEngines(t *testing.T) {
+	w := newWorld(t, options{})
+	engine, err := idem.New(w.inner, idem.Config{ClockSkew: 10 * time.Second, LeaseMargin: 10 * time.Second})
+	w.ok(err)
+	var refused *idem.ConfigError
+	if _, err := outbox.NewRunner(w.worker, engine, nil); !errors.As(err, &refused) || refused.Field != "Config.ClockSkew" {
+		t.Errorf("%v, want Config.ClockSkew refused", err)
+	}
+}
