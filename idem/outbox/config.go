@@ -43,7 +43,7 @@ type Config struct {
 	// ListingDelay is the longest time until an operation's Probe finds what its wrapped handler made. It is also the
 	// default of Topic.ListingDelay. Default 0.
 	ListingDelay time.Duration
-	// ClockSkew is the most by which two clocks differ. Default 2 s.
+	// ClockSkew is the largest difference between the clocks of two instances. Default 2 s.
 	ClockSkew time.Duration
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
 	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.
