@@ -16,8 +16,8 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		case storage.MessageDead:
 			return at + " is dead: it was given up, or its evidence could not be settled. Nothing moves it but an operator.", bad
 		case storage.MessageUnknown:
-			return at + " has been unknown" + since(m.OpenSince, now) + ": the call may have happened. Where the provider can be asked, it is asked" +
-				" again after 1 minute to 1 hour, less and less often. Nothing calls again until the outcome is known.", bad
+			return at + " has been unknown" + since(m.OpenSince, now) + ": the call may have happened. If the provider can be asked, it is asked" +
+				" again after 1 minute, later after up to 1 hour. Nothing calls again until the outcome is known.", bad
 		case storage.MessageEvidenced:
 			return at + " keeps the provider's answer, which is to be settled. The provider is not called again.", waiting
 		case storage.MessageClaimed:
