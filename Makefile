@@ -42,13 +42,13 @@ invoke: stack ## call one function: FN=api EVENT=events/<file>.json
 build: stack ## build the functions for Lambda: ARCH=arm64 (default) or amd64
 	@$(STACK) build --arch $(ARCH)
 
-test: stack ## run every check: lint, unit, store, race and infra tests, the protocol explored, end-to-end tests on each emulator
+test: stack ## what continuous integration runs: lint, unit, store, race, browser and infra tests, the protocol explored, end-to-end tests on two emulators
 	@$(STACK) test
 
 test-fast: stack ## the checks to run while you edit: gofmt, vet, the tests of the library and the functions without the long ones
 	@$(STACK) test fast
 
-test-whole: stack ## every check everywhere, for nightly runs and releases: about two hours
+test-whole: stack ## every test everywhere, for nightly runs and releases: about two hours
 	@$(STACK) test --whole
 
 test-unit: stack ## unit and store tests of every module but infra, the store's on dynoxide and DynamoDB Local

@@ -24,7 +24,7 @@ type TransitionError struct {
 
 // Error implements error.
 func (e *TransitionError) Error() string {
-	return fmt.Sprintf("idem: a record that is %s does not admit %s", e.State, e.Change)
+	return fmt.Sprintf("idem: a record in state %s can't be changed by %s", e.State, e.Change)
 }
 
 // UnreadableError says that a record has a schema version, state or kind that this release does not know. Requests for it
@@ -131,7 +131,7 @@ type ExtendError struct {
 
 // Error implements error.
 func (e *ExtendError) Error() string {
-	return fmt.Sprintf("idem: a record can't answer until %v: %v is the last", e.Until, e.Latest)
+	return fmt.Sprintf("idem: the record can't be kept until %v; the latest is %v", e.Until, e.Latest)
 }
 
 // CacheBustError refuses a cache-bust that could make something happen twice. Nothing was changed.

@@ -51,7 +51,7 @@ type Policy struct {
 	GoneAfterExpiry bool
 	// KeepFor is how long an expired record is kept, at most 10 years: With GoneAfterExpiry it is a tombstone that
 	// answers 410, and after it the key is new again. Without, it is kept for an audit until a new request with its key
-	// replaces it. Native TTL removes it later, never earlier. 0 keeps it for no time.
+	// replaces it. Native TTL removes it later, never earlier. 0: it may be deleted at once.
 	KeepFor time.Duration
 	// KeyTime says that the time in a key counts as the time when its request was first sent. The zero value is
 	// KeyTimeNone: keys carry no time.

@@ -68,7 +68,7 @@ func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, 
 	key, err := a.keys.Caller(ctx, req.authorization())
 	switch {
 	case apikey.Refused(err):
-		a.log.InfoContext(ctx, "denied", "reason", err.Error())
+		a.log.InfoContext(ctx, "auth.denied", "reason", err.Error())
 	case err != nil: // fails closed: the gateway answers 500, or what it is configured to
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func TestLogNamesNobody(t *testing.T) {
 	if f := failed(t, started(t), batch(t, 2)); f != "" {
 		t.Fatalf("record %s failed", f)
 	}
-	if lines := said(); len(lines) != 1 || lines[0].Message != "relayed" || lines[0].Tenant != "" {
+	if lines := said(); len(lines) != 1 || lines[0].Message != "relay.sent" || lines[0].Tenant != "" {
 		t.Errorf("%+v", lines)
 	}
 }

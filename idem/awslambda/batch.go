@@ -163,7 +163,7 @@ func (b *batch) do(ctx context.Context, position int, id string, handle func(con
 	log := b.cfg.Logger.With("record", id, "position", position)
 	if deadline, ok := ctx.Deadline(); ok {
 		if time.Until(deadline) < b.cfg.RecordTime+answerTime && b.begun.Load() > 0 {
-			log.WarnContext(ctx, "record not reached")
+			log.WarnContext(ctx, "batch.not_reached")
 			return false
 		}
 		var cancel context.CancelFunc

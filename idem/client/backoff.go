@@ -78,7 +78,8 @@ func (b *retryBudget) next(retryAfter time.Duration) (time.Duration, Reason) {
 	return pause, ""
 }
 
-// random draws 64 bits for jitter. A source that fails is no reason to: keys, which need it, have their own error.
+// random draws 64 bits for jitter. If reading randomness fails, it returns 0: no jitter. Keys, which need randomness, have their own
+// error.
 func random(source io.Reader) uint64 {
 	var raw [8]byte
 	if _, err := io.ReadFull(source, raw[:]); err != nil {

@@ -1,5 +1,5 @@
 // Package container serves an API and runs its outbox's worker in one process outside of AWS Lambda: ECS, Kubernetes, or a machine
-// of one's own. It ends both in the order that loses nothing. A process that only works calls [outbox.Runner.Run] by itself; on
+// of one's own. On shutdown it stops the API first, then the worker. A process that only works calls [outbox.Runner.Run] by itself; on
 // Lambda package lambdaapp makes the functions.
 package container
 

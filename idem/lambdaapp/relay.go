@@ -48,7 +48,7 @@ func (r relay) pass(ctx context.Context, records []events.DynamoDBEventRecord) [
 			lost++
 		}
 	}
-	r.logger.InfoContext(ctx, "relayed", "records", len(records), "wake_ups", len(wakeUps)-lost)
+	r.logger.InfoContext(ctx, "relay.sent", "records", len(records), "wake_ups", len(wakeUps)-lost)
 	return failed
 }
 

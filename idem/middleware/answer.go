@@ -154,7 +154,7 @@ func write(w http.ResponseWriter, a answer) {
 		h.Add(f.Name, f.Value)
 	}
 	for _, name := range []string{header.NameReplayed, header.NameStatus, header.NameExpires} {
-		h.Del(name) // what a handler says of these is not its to say
+		h.Del(name) // a handler must not set these headers
 	}
 	if a.status != "" {
 		h.Set(header.NameStatus, a.status)

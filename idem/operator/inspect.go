@@ -90,7 +90,7 @@ type MessageView struct {
 	Reference string `json:"reference,omitempty"`
 	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
 	Kept []string `json:"kept,omitempty"`
-	// DiedClaims counts the claims that ended without a word, since the message was last redriven: their worker may have called.
+	// DiedClaims counts the claims that expired since the message was last redriven: their worker stopped without a result, and may have called.
 	DiedClaims int `json:"died_claims,omitempty"`
 	// Undoes says that the message undoes an earlier one of its chain.
 	Undoes bool `json:"undoes,omitempty"`
@@ -305,9 +305,9 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	case storage.MessageUnknown:
 		var next []Step
 		if rules.Probed {
-			next = append(next, step("reconcile", "asks the provider now; finding nothing proves something from %s on", absent))
+			next = append(next, step("reconcile", "asks the provider now; if it has nothing at %s or later, nothing happened", absent))
 		}
-		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "nothing happened and nobody shall execute it, from %s on", absent))
+		return append(next, step("resolve", "with evidence from the provider's own books"), step("close", "cancels it, if nothing happened; possible from %s on", absent))
 	case storage.MessageDead:
 		return nextOfDead(m, r == nil || r.State.Final() && !m.Detached, absent)
 	case storage.MessageDelivered, storage.MessageDeclined, storage.MessageCancelled: // nothing is left to do
@@ -333,9 +333,9 @@ func nextOfDead(m storage.Message, ended bool, absent string) []Step {
 			step("resolve", "with evidence from the provider's own books"),
 		}
 	case m.Undoes:
-		return []Step{step("redrive", "what it undoes stands still; delivered anew, or probed where a call is open"), step("resolve", "with evidence that it was undone"), step("close", "what it was to undo stands, and the operation fails, from %s on", absent)}
+		return []Step{step("redrive", "the earlier effect still exists: sends the undo again; if a call is open, asks the provider first"), step("resolve", "with evidence that it was undone"), step("close", "the earlier effect stays, and the operation fails; possible from %s on", absent)}
 	}
-	return []Step{step("redrive", "probed where a call is open, else delivered anew under the same key"), step("resolve", "with evidence"), step("close", "nothing happened, from %s on", absent)}
+	return []Step{step("redrive", "calls again under the same key; if a call is open, asks the provider first"), step("resolve", "with evidence"), step("close", "cancels it, if nothing happened; possible from %s on", absent)}
 }
 
 func (d *Desk) nextOfRecord(r storage.Record) []Step {

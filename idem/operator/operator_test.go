@@ -253,7 +253,7 @@ func TestStoryOfEachSituation(t *testing.T) {
 	}{
 		"waiting": {func(w *world) idem.OperationID { return w.message("acme", func(*storage.Message) {}).OperationID }, "close: nobody has begun"},
 		"unknown": {func(w *world) idem.OperationID { return w.message("acme", unknown).OperationID }, "from 2026-11-21T12:01:02Z on"},
-		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: probed where a call is open"},
+		"dead":    {func(w *world) idem.OperationID { return w.message("acme", dead).OperationID }, "redrive: calls again under the same key; if a call is open"},
 		"evidence kept": {func(w *world) idem.OperationID {
 			return w.message("acme", func(m *storage.Message) { dead(m); m.KeptDelivered = &storage.Kept{} }).OperationID
 		}, "redrive: settles the evidence"},
@@ -297,7 +297,7 @@ func TestStoryJudgesEveryMessage(t *testing.T) {
 		first func(*storage.Message)
 		next  string
 	}{
-		"dead":      {dead, "redrive: probed where a call is open"},
+		"dead":      {dead, "redrive: calls again under the same key; if a call is open"},
 		"evidenced": {func(m *storage.Message) { dead(m); m.State, m.KeptDeclined = storage.MessageEvidenced, &storage.Kept{} }, "wait: its evidence (declined) is settled"},
 		"contradicted": {func(m *storage.Message) {
 			dead(m)

@@ -30,7 +30,8 @@ func between(low, high time.Duration, random uint64) time.Duration {
 	return low + time.Duration(random%uint64(high-low+1))
 }
 
-// random draws 64 bits for jitter. A source that fails is no reason to: owners, which need it, have their own error.
+// random draws 64 bits for jitter. If reading randomness fails, it returns 0: no jitter. Owners, which need randomness, have their
+// own error.
 func (d *desk) random() uint64 {
 	var raw [8]byte
 	if _, err := io.ReadFull(d.cfg.Random, raw[:]); err != nil {

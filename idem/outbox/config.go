@@ -46,7 +46,8 @@ type Config struct {
 	// ListingDelay is the longest time until an operation's Probe finds what its wrapped handler made. It is also the
 	// default of Topic.ListingDelay. Default 0.
 	ListingDelay time.Duration
-	// ClockSkew is the most by which two clocks differ. Default DefaultClockSkew. It must be at least idem.Config.ClockSkew.
+	// ClockSkew is the largest difference between two instances' clocks. Default DefaultClockSkew. It must be at least
+	// idem.Config.ClockSkew.
 	ClockSkew time.Duration
 	// BackoffMin and BackoffMax bound the pause after a call without a definite answer; its upper end doubles with each
 	// attempt and the pause is drawn from all of it. Defaults 1 s and 30 s.

@@ -150,7 +150,7 @@ func (d *desk) log(ctx context.Context, level slog.Level, event string, m storag
 	d.cfg.Logger.Log(trace.About(ctx, m.Trace), level, event, args...)
 }
 
-// alarm writes a line that wants a person.
+// alarm writes a line that needs an operator.
 func (d *desk) alarm(ctx context.Context, event string, m storage.Message, args ...any) {
 	d.log(ctx, slog.LevelError, event, m, append(args, "alarm", true)...)
 }

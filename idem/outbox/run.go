@@ -34,7 +34,7 @@ type RunConfig struct {
 	Queue Consumer
 	// Workers bounds how many messages are delivered at once. Default 10.
 	Workers int
-	// Period is what lies between the beginnings of two sweeps, and of two reconciliations, give or take a tenth. One that
+	// Period is the time from the start of one sweep to the start of the next, ±10 %, and the same for reconciliations. One that
 	// takes longer delays the next one of its kind. Default 1 min.
 	Period time.Duration
 	// RoundMax bounds one sweep, and one reconciliation: the next one goes on where it stopped. No look begins in its last

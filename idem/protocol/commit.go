@@ -174,7 +174,8 @@ func (x Execution) giveUp(then Say, why Reason, now Instant, c *Config) (Executi
 	return x.gaveUp()
 }
 
-// gaveUp tells what was to be told. "Unavailable" is told only once nothing in the record says more.
+// gaveUp answers the request once no write is left to try. Before it answers "Unavailable" it reads the record once more, which
+// may hold a better answer.
 func (x Execution) gaveUp() (Execution, Action) {
 	if x.Then.Code == Unavailable {
 		return x.look(LastLook)

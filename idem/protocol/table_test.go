@@ -77,7 +77,7 @@ func met() []struct {
 		{"in_progress, its lease over", with(func(r *Record) { r.Lease = tableNow })},
 		{"in_progress, wrapped, its lease over", with(func(r *Record) { r.Kind, r.Lease = Wrapped, tableNow-2_000 })},
 		{"in_progress, wrapped and safe to run again, its lease over", with(func(r *Record) { r.Kind, r.Safe, r.Lease = Wrapped, true, tableNow })},
-		{"in_progress, one's own", with(func(r *Record) { r.Owner = tableSeed })},
+		{"in_progress, this request's", with(func(r *Record) { r.Owner = tableSeed })},
 		{"pending", with(func(r *Record) { r.State, r.Lease = Pending, 0 })},
 		{"completed", final(Completed)},
 		{"failed", final(Failed)},
@@ -187,7 +187,7 @@ func replies(own Record) []struct {
 		r    Reply
 	}{
 		{"ok", Reply{Code: OK}},
-		{"the record is one's own and final", refused(CondRecord|CondReject, own)},
+		{"this request's record, final", refused(CondRecord|CondReject, own)},
 		{"the record is another's and final", refused(CondRecord, other)},
 		{"Reject failed", refused(CondReject, Record{})},
 		{"Retry failed, Reject too", refused(CondReject|CondRetry, Record{})},
@@ -196,13 +196,16 @@ func replies(own Record) []struct {
 		{"a condition of which nothing was declared", refused(CondUndeclared, Record{})},
 		{"contention", Reply{Code: Contention}},
 		{"throttled", Reply{Code: Throttled}},
-		{"contention, as often as it is borne", Reply{Code: Contention}},
-		{"throttled, as often as it is borne", Reply{Code: Throttled}},
+		{"contention" + lastTry, Reply{Code: Contention}},
+		{"throttled" + lastTry, Reply{Code: Throttled}},
 		{"it never left", Reply{Code: NotSent}},
 		{"it can't be done", Reply{Code: Broken}},
 		{"no reply", Reply{Code: Lost}},
 	}
 }
+
+// lastTry ends the name of a reply to the last try that contention is allowed.
+const lastTry = ", after the last allowed try"
 
 // TestReplyToWrite is what follows from each reply, for a write whose tries all had one and for one that lost a reply.
 func TestReplyToWrite(t *testing.T) {
@@ -226,7 +229,7 @@ func TestReplyToWrite(t *testing.T) {
 					if strings.Contains(tainted, "end") {
 						now = x.At.Until
 					}
-					if strings.Contains(reply.name, "borne") {
+					if strings.HasSuffix(reply.name, lastTry) {
 						x.At.Contended = c.ContentionMax - 1
 					}
 					_, next := x.Next(Input{What: Replied, Now: now, Reply: reply.r}, c)

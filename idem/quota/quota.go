@@ -181,7 +181,7 @@ func (q *Quota) read(ctx context.Context, names []string) ([]map[string]int64, e
 	return fields, nil
 }
 
-// draw returns a number below n. A source that fails is no reason to refuse anybody.
+// draw returns a random number below n. If reading randomness fails, it returns 0, and no request is refused.
 func (q *Quota) draw(n int) int {
 	var raw [8]byte
 	if n < 2 {

@@ -34,7 +34,7 @@ type Config struct {
 	KeyTimeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Logger gets what an operator should know; lines with alarm=true want a person. Never secrets or what is sealed.
+	// Logger gets what an operator should know; lines with alarm=true need an operator. Never secrets or what is sealed.
 	// Default slog.Default(), as it is when the store is made; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 }

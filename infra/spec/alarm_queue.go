@@ -17,7 +17,7 @@ func QueueAlarms(workerTimeout time.Duration) []Alarm {
 	alarms := []Alarm{
 		{
 			ID: "DeadLetters", Metrics: []Metric{ofQueue(DeadLetter, "ApproximateNumberOfMessagesVisible")}, Threshold: 1,
-			Description: "There are dead letters: copies of messages that were given up, wake-ups that failed too often, batches that a stream gave up. Redrive them; what is still there then wants a person.",
+			Description: "There are dead letters: copies of messages that were given up, wake-ups that failed too often, batches that a stream gave up. Redrive them; what is still there then needs an operator.",
 		},
 		{
 			ID: "DeadLettersOld", Metrics: []Metric{ofQueue(DeadLetter, "ApproximateAgeOfOldestMessage")}, Threshold: deadLetterAgeMax.Seconds(),

@@ -222,7 +222,7 @@ const undrawn = `(() => {
 })()`
 
 // TestBrowserSite reads the whole site as its readers do. Fonts differ from machine to machine, and a page changes with each
-// word, so no picture is compared with a kept one: what must be true of every picture is asked of the page instead.
+// word, so no picture is compared with a kept one: what must be true of every picture is asked of the page instead (ADR 0062).
 func TestBrowserSite(t *testing.T) {
 	site := t.TempDir()
 	if err := Build(t.Context(), checkout(t), site); err != nil {

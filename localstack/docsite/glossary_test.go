@@ -39,7 +39,7 @@ func TestGlossaryHasTheWordsOfTheContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contract := words(t, root, "semantics.md", "## Words (use exactly these, everywhere)")
+	contract := words(t, root, "semantics.md", "## Terms")
 	glossary := words(t, root, "reference/glossary.md", "## In the contract")
 	if len(contract) < 15 || !slices.Equal(contract, glossary) {
 		t.Errorf("the contract has the words\n%q, the glossary\n%q", contract, glossary)

@@ -19,7 +19,7 @@ var (
 	generatedMetrics = regexp.MustCompile(`(?s)(<!-- metrics -->\n\| metric \| \| alarm \|\n\|---\|---\|---\|\n)(.*?)(\n\n)`)
 	alarmRow         = regexp.MustCompile("(?m)^\\| ([A-Z][A-Za-z]+) \\| `([a-z_.]+)` \\| (.+) \\|$")
 	// eventName is the form of the messages that programs look for; other messages are sentences.
-	eventName = regexp.MustCompile(`^(idempotency|outbox|sweep|reconcile|drift|seal|webhook|function|provider)\.[a-z_.]+$`)
+	eventName = regexp.MustCompile(`^(idempotency|outbox|sweep|reconcile|drift|seal|webhook|function|provider|batch|relay|auth)\.[a-z_.]+$`)
 )
 
 // The page of metrics has every metric as the comments of the code explain it, with the alarms of the operator's manual, and

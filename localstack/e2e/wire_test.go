@@ -191,7 +191,7 @@ var bornes = func() []borne {
 	return all
 }()
 
-func TestErrorsThatStayEndInOneEffect(t *testing.T) { // design.md "One request, step by step": as often as it is borne
+func TestErrorsThatStayEndInOneEffect(t *testing.T) { // design.md "One request, step by step": the last allowed try
 	t.Parallel()
 	for _, b := range bornes {
 		t.Run(fmt.Sprintf("%s of %s after %d, %s", b.call, b.operation, b.after, b.err.name), func(t *testing.T) {

@@ -108,7 +108,7 @@ var executions = []Mutant{
 // replays: what is told again.
 var replays = []Mutant{
 	{Name: "any header is replayed", File: answerFile, Old: "		response.Header = c.endpoint.allowed(response.Header)\n", New: ""},
-	{Name: "a handler says of itself that it was replayed", File: answerFile, Old: "		h.Del(name) // what a handler says of these is not its to say\n", New: "		_ = name\n"},
+	{Name: "a handler says of itself that it was replayed", File: answerFile, Old: "		h.Del(name) // a handler must not set these headers\n", New: "		_ = name\n"},
 	{Name: "a replay does not say so", File: answerFile, Old: "		a.replayed = result.Outcome == idem.OutcomeReplayed\n", New: ""},
 	{Name: "an answer of which nobody knows what it did says executed", File: answerFile, Old: "			a.status = string(idem.OutcomeUnknown)\n", New: ""},
 	{Name: "a 503 says not when to come again", File: answerFile, Old: "http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:", New: "http.StatusConflict, http.StatusTooManyRequests:"},

@@ -174,7 +174,7 @@ func TestBrowserResolvesAnUnknownPayment(t *testing.T) {
 
 	s.press(string(id.Message(1)))
 	s.waits("#timeline svg")
-	if text := s.text("#summary"); !strings.Contains(text, ": its call may have happened.") {
+	if text := s.text("#summary"); !strings.Contains(text, ": the call may have happened.") {
 		t.Errorf("the summary is %q", text)
 	}
 	if text := s.text("#provider"); !strings.Contains(text, "succeeded") || !strings.Contains(text, "1999 EUR") {

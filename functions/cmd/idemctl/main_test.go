@@ -456,8 +456,9 @@ func TestMissingVariablesAreUsage(t *testing.T) {
 		{"missing", "restore", "--from", "2026-11-21T09:00:00Z", "--to", "2026-11-21T10:00:00Z", "--reason", "r", "--actor", "a"},
 	} {
 		var out, errs bytes.Buffer
-		if code := idemctl.Run(t.Context(), app(), args, &out, &errs); code != idemctl.ExitUsage || !strings.Contains(errs.String(), "next: Set it in the environment") {
-			t.Errorf("%q exits with %d: %s", args, code, &errs)
+		if code := idemctl.Run(t.Context(), app(), args, &out, &errs); code != idemctl.ExitUsage || !strings.Contains(errs.String(), "next: Set the variables in the environment") ||
+			strings.Count(errs.String(), "missing or empty: ") != 1 || strings.Count(errs.String(), "\n") != 2 {
+			t.Errorf("%q exits with %d, and does not list the variables in one line: %s", args, code, &errs)
 		}
 	}
 }

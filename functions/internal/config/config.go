@@ -283,8 +283,8 @@ func Read[T any]() (T, error) {
 	return cfg, nil
 }
 
-// named gives the parser's errors the names of the variables: it names those that are missing, and the fields of those
-// that are malformed.
+// named is the parser's error in the names of the variables. Those that are missing are listed once, after those that are
+// malformed.
 func named[T any](err error) error {
 	var all env.AggregateError
 	if !errors.As(err, &all) {
@@ -294,13 +294,25 @@ func named[T any](err error) error {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		variables[field.Name], _, _ = strings.Cut(field.Tag.Get("env"), ",")
 	}
-	each := make([]error, len(all.Errors))
-	for i, err := range all.Errors {
-		each[i] = err
+	var each []error
+	var missing []string
+	for _, err := range all.Errors {
 		var malformed env.ParseError
-		if errors.As(err, &malformed) {
-			each[i] = fmt.Errorf("environment variable %q: %w", variables[malformed.Name], malformed.Err)
+		var unset env.VarIsNotSetError
+		var empty env.EmptyVarError
+		switch {
+		case errors.As(err, &malformed):
+			each = append(each, fmt.Errorf("environment variable %q: %w", variables[malformed.Name], malformed.Err))
+		case errors.As(err, &unset):
+			missing = append(missing, unset.Key)
+		case errors.As(err, &empty):
+			missing = append(missing, empty.Key)
+		default:
+			each = append(each, err)
 		}
+	}
+	if len(missing) > 0 {
+		each = append(each, fmt.Errorf("these environment variables are missing or empty: %s", strings.Join(missing, ", ")))
 	}
 	return errors.Join(each...)
 }

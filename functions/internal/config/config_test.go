@@ -177,6 +177,15 @@ func TestReadNamesEverythingThatIsWrong(t *testing.T) {
 	}
 }
 
+// Variables that are missing are listed in one sentence.
+func TestReadListsWhatIsMissingOnce(t *testing.T) {
+	environment(t, "IDEMPOTENCY_TABLE", "OUTBOX_TABLE=", "PROVIDER_URL")
+	want := "configuration: these environment variables are missing or empty: IDEMPOTENCY_TABLE, OUTBOX_TABLE, PROVIDER_URL"
+	if err := check[config.Worker](); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func check[T any]() error {
 	_, err := config.Read[T]()
 	return err

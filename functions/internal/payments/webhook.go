@@ -202,7 +202,7 @@ func (h *webhooks) ignore(ctx context.Context, e event, reason string) {
 	h.cfg.Logger.WarnContext(ctx, "webhook.ignored", "event", e.ID, "type", e.Type, "message", e.message(), "reason", reason)
 }
 
-// alarm writes a line that wants a person.
+// alarm writes a line that needs an operator.
 func (h *webhooks) alarm(ctx context.Context, e event, reason string) {
 	h.cfg.Logger.ErrorContext(ctx, "webhook.contradicts", "event", e.ID, "type", e.Type, "message", e.message(), "reason", reason, "alarm", true)
 }

@@ -16,7 +16,8 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 		case storage.MessageDead:
 			return at + " is dead: it was given up, or its evidence could not be settled. Nothing moves it but an operator.", bad
 		case storage.MessageUnknown:
-			return at + " is unknown" + since(m.OpenSince, now) + ": its call may have happened. It is asked about, and not called again, until evidence decides.", bad
+			return at + " has been unknown" + since(m.OpenSince, now) + ": the call may have happened. If the provider can be asked, it is asked" +
+				" again after 1 minute, later after up to 1 hour. Nothing calls again until the outcome is known.", bad
 		case storage.MessageEvidenced:
 			return at + " keeps the provider's answer, which is to be settled. The provider is not called again.", waiting
 		case storage.MessageClaimed:
@@ -31,9 +32,9 @@ func summary(s operator.Story, now time.Time) (text string, tone tone) {
 	}
 	switch r := s.Record; r.State {
 	case storage.StateUnknown:
-		return "It is unknown" + since(r.CreatedAt, now) + ": its handler may have done what it was asked for. Its key executes nothing until that is decided.", bad
+		return "It has been unknown" + since(r.CreatedAt, now) + ": the handler may have done its work. Its key executes nothing until the outcome is known.", bad
 	case storage.StateInProgress:
-		return "An execution has held it" + since(r.CreatedAt, now) + ".", waiting
+		return "An execution has held its lease" + since(r.CreatedAt, now) + ".", waiting
 	case storage.StatePending:
 		return "It has had no final answer" + since(r.CreatedAt, now) + ".", waiting
 	case storage.StateFailed:

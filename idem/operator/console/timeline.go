@@ -164,7 +164,7 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 		t.Missing = append(t.Missing, name+": no claim and no call is recorded.")
 	}
 	if m.DiedClaims > 0 {
-		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d claims ended without a word; when is not recorded.", name, m.DiedClaims))
+		t.Missing = append(t.Missing, fmt.Sprintf("%s: %d claims expired; when is not recorded.", name, m.DiedClaims))
 	}
 	if m.State.Final() && m.DoneAt.IsZero() {
 		t.Missing = append(t.Missing, name+": when it ended is not recorded.")

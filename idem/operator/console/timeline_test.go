@@ -45,7 +45,7 @@ func TestTimelineHasWhatIsStoredAndNothingElse(t *testing.T) {
 	}
 	missing := strings.Join(got.Missing, "\n")
 	for _, text := range []string{
-		"Message 2: 3 calls without a definite answer", "Message 2: 1 claims ended without a word", "The provider does not say when it made po_1", "woke a worker", "Who settled a message",
+		"Message 2: 3 calls without a definite answer", "Message 2: 1 claims expired", "The provider does not say when it made po_1", "woke a worker", "Who settled a message",
 	} {
 		if !strings.Contains(missing, text) {
 			t.Errorf("no %q in\n%s", text, missing)
@@ -123,9 +123,9 @@ func TestSummaries(t *testing.T) {
 		return operator.Story{Record: &operator.RecordView{State: state, CreatedAt: noon, ResponseStatus: 201}}
 	}
 	for want, s := range map[string]operator.Story{
-		"is dead": message(storage.MessageDead), "is unknown for 1 min: its call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
+		"is dead": message(storage.MessageDead), "has been unknown for 1 min: the call may have happened": message(storage.MessageUnknown), "keeps the provider's answer": message(storage.MessageEvidenced),
 		"is claimed": message(storage.MessageClaimed), "waits for a worker for 1 min": message(storage.MessagePending), "its record was removed": {},
-		"It is unknown for 1 min: its handler": record(storage.StateUnknown), "An execution has held it for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
+		"It has been unknown for 1 min: the handler": record(storage.StateUnknown), "An execution has held its lease for 1 min": record(storage.StateInProgress), "It has had no final answer for 1 min": record(storage.StatePending),
 		"It has failed. Every retry gets the stored answer, status 201": record(storage.StateFailed), "Nothing happened": record(storage.StateFailedRetryable), "It is completed": record(storage.StateCompleted),
 	} {
 		if got, tone := summary(s, noon.Add(time.Minute)); !strings.Contains(got, want) || tone == "" {

@@ -89,7 +89,7 @@ func TestOperationPage(t *testing.T) {
 	w.advance(time.Hour)
 	b := w.served()
 	page := b.get(http.StatusOK, "/operation/"+string(id))
-	b.shows(page, "<svg", string(id), "Message 2 of 2 (payments.charges) is unknown for 59 min 59 s", "59 min 59 s", "pay_1", "1999 EUR", "ch_1", "ch_2", "could not be asked: no route",
+	b.shows(page, "<svg", string(id), "Message 2 of 2 (payments.charges) has been unknown for 59 min 59 s", "59 min 59 s", "pay_1", "1999 EUR", "ch_1", "ch_2", "could not be asked: no route",
 		"Call sent whose outcome is not known", "Provider made ch_1", "The provider does not say when it made ch_2", "not recorded", "Message delivered", "12:00:01.500 UTC",
 		"Who settled a message", "resolve")
 	// What the provider shows settles the message that is open, with its reference, and not the one that has ended.
@@ -100,7 +100,7 @@ func TestOperationPage(t *testing.T) {
 	if by := b.get(http.StatusOK, "/operation/"+string(id.Message(2))); !strings.Contains(by, string(id)) {
 		t.Error("not found by its message")
 	}
-	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(wrapped))), "its handler may have done what it was asked for")
+	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(wrapped))), "the handler may have done its work")
 	w.known = nil
 	b.shows(b.get(http.StatusOK, "/operation/"+string(w.operation(completed, delivered))), "It is completed", "The application tells the console nothing", "Final answer stored", "Record expires", "still to come")
 	b.get(http.StatusBadRequest, "/operation/nonsense")

@@ -61,7 +61,7 @@ func inWords(err error) string { return packages.ReplaceAllString(err.Error(), "
 
 // What to do next, where several errors have the same answer.
 const (
-	adviceEnvironment = "Set it in the environment, or in a file of variables that you give with --env-file. docs/operator.md lists the variables."
+	adviceEnvironment = "Set the variables in the environment, or in a file that you give with --env-file. docs/operator.md lists them."
 	adviceInspect     = "Nothing was changed. Run idemctl inspect with the id: it shows what is there now and what may be done, and from when."
 	adviceTrouble     = "Run the command again. If it was a change with --write, run idemctl audit first: it shows whether it was made."
 )

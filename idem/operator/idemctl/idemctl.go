@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -129,6 +130,9 @@ func Run(ctx context.Context, app App, args []string, stdout, stderr io.Writer) 
 	if err != nil {
 		fmt.Fprintln(stderr, "idemctl:", err)
 		return ExitUsage
+	}
+	if len(args) > 0 && args[0] == "help" { // as git and go have it: help inspect is inspect --help
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	command, err := parser.Parse(args)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,18 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q says\n%s", args, out)
 		}
 	}
+}
+
+// Help may be asked for by a command, too.
+func TestHelpIsACommandToo(t *testing.T) {
+	w := newWorld(t)
+	for _, command := range [][]string{{}, {"inspect"}, {"list"}, {"refuse-before", "set"}} {
+		flag, _ := w.types(0, append(slices.Clone(command), "--help")...)
+		if word, _ := w.types(0, append([]string{"help"}, command...)...); word != flag || !strings.HasPrefix(word, "Usage: idemctl "+strings.Join(command, " ")) {
+			t.Errorf("help %q says\n%s\nwant\n%s", command, word, flag)
+		}
+	}
+	w.types(idemctl.ExitUsage, "help", "coffee")
 }
 
 // Whoever is nobody changes nothing: neither the flag nor the environment says who they are.

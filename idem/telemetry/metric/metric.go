@@ -49,11 +49,11 @@ const (
 	ReconcileScheduled = "idempotency.reconcile.scheduled"
 	// ReconcileResolved: it was decided.
 	ReconcileResolved = "idempotency.reconcile.resolved"
-	// ReconcileFailed: it could not be decided; a person must.
+	// ReconcileFailed: an operator must decide it.
 	ReconcileFailed = "idempotency.reconcile.failed"
 )
 
-// What wants a person, and is no message's.
+// Alarms that are not about one message.
 const (
 	// RunMax: a handler has run for longer than its lease is renewed.
 	RunMax = "idempotency.run_max"
@@ -95,7 +95,7 @@ const (
 	OutboxRetried = "outbox.retried"
 	// OutboxUnknown: parked, because the effect may have happened.
 	OutboxUnknown = "outbox.unknown"
-	// OutboxDead: given up, or its settlement failed; a person must look.
+	// OutboxDead: given up, or its settlement failed; an operator must decide.
 	OutboxDead = "outbox.dead"
 	// OutboxAbandoned: nobody claimed an operation's first message in time, and it was cancelled.
 	OutboxAbandoned = "outbox.abandoned"
