@@ -89,7 +89,7 @@ func tfTable(t table) object {
 }
 
 func tfQueues(resources object) error {
-	redrive, err := text(object{"deadLetterTargetArn": "${aws_sqs_queue.dead_letter.arn}", "maxReceiveCount": spec.ReceivesMax})
+	redrive, err := text(object{"deadLetterTargetArn": "${aws_sqs_queue.dead_letter.arn}", "maxReceiveCount": spec.ReceivesMax(spec.WorkerTimeout)})
 	if err != nil {
 		return err
 	}

@@ -96,8 +96,8 @@ func TestDataOutlivesAProductionStack(t *testing.T) {
 	}
 }
 
-// Where executions are reserved for the worker, wake-ups have what the stream leaves: one that finds no execution counts as received,
-// and the fifth time makes a dead letter of it.
+// Where executions are reserved for the worker, wake-ups have what the stream leaves: one that finds no execution waits for
+// six time-outs of the worker.
 func TestWakeUpsHaveWhatIsLeftOfTheWorker(t *testing.T) {
 	for _, c := range []struct {
 		props idemconstruct.ApplicationProps

@@ -32,7 +32,8 @@ type Queues struct {
 	// and, with a relay, those of new messages. Each stands in its tenant's message group, by which a
 	// standard queue shares its consumers fairly. Losing one costs a minute, because the sweep offers the message again.
 	WakeUps awssqs.Queue
-	// DeadLetter receives copies of dead messages, wake-ups that failed too often, and what the stream gave up.
+	// DeadLetter receives copies of dead messages, what the stream gave up, and wake-ups that somebody received too often: a worker that
+	// fails makes none of them, see spec.ReceivesMax.
 	DeadLetter awssqs.Queue
 }
 
@@ -60,7 +61,7 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		EnforceSSL:          jsii.Bool(true),
 		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout)),
 		RetentionPeriod:     seconds(spec.WakeUpRetention),
-		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax)},
+		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax(props.WorkerTimeout))},
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
 	lint.Accept(dead, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})
