@@ -63,10 +63,7 @@ func provisioned(p Plan) []Cost {
 // capacityUnits are all units that are provisioned, in whole ones for each table and index. The table of API keys is on demand.
 func capacityUnits(p Plan) (units struct{ writes, reads float64 }) {
 	has := func(used float64) float64 { return atLeastOne(used / p.Traffic.Utilisation) }
-	for i, of := range p.Tables {
-		if i == paymentsTable {
-			of.Reads -= p.Paths[authorizerPath].Reads
-		}
+	for _, of := range p.Tables[:keysTable] {
 		units.writes, units.reads = units.writes+has(of.Writes), units.reads+has(of.Reads)
 	}
 	for _, of := range p.Indexes { // queried by the runs of sweep and drift job only: a unit, as the least there is

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/idem-go/idem-aws/functions/table"
 )
@@ -19,8 +20,9 @@ const (
 )
 
 const (
-	// eventualRead is what the authorizer's look-up of an API key consumes: half a strong read.
-	eventualRead = 0.5
+	// keyRead is what a look-up of an API key consumes that the authorizer's process does not hold: a strong read of less than 4 KB.
+	// keyAge is for how long a process holds one (API_KEY_CACHE_AGE).
+	keyRead, keyAge = 1, time.Minute
 	// ledgerWrites is what the ledger index of package table consumes of each payment: keys only, which never change.
 	ledgerWrites = 1
 	// sweepRunsMax is the most calls that share the shards in a minute.
@@ -158,11 +160,20 @@ const (
 	recordsTable = iota
 	outboxTable
 	paymentsTable
+	keysTable
 )
 
 func (t Traffic) requests() float64 { return t.Rate * (1 + t.Replays + t.Polls) }
 
 func (t Traffic) webhooks() float64 { return t.Rate * t.Webhooks }
+
+// keyReads is how often a request's API key is read, on average: once for each time that a process has held it, and the request that
+// finds it gone. A process takes as many requests a second as its latency lets it at the utilisation, and they are spread over
+// the keys at random.
+func (t Traffic) keyReads() float64 {
+	ofKey := t.Utilisation / t.Authorizer.Seconds() / t.Keys // requests a second, of one key at one process
+	return keyRead / (1 + ofKey*keyAge.Seconds())
+}
 
 func paths(t Traffic, f facts) []Path {
 	of := f.costs[operation]
@@ -180,7 +191,7 @@ func paths(t Traffic, f facts) []Path {
 		replayPath:     {Name: "replay", PerSecond: t.Rate * t.Replays, Units: of[pathReplay]},
 		pollPath:       {Name: "look-up", PerSecond: t.Rate * t.Polls, Units: of[pathReplay]},
 		webhookPath:    {Name: "webhook", PerSecond: t.webhooks(), Units: f.webhook},
-		authorizerPath: {Name: "authorize", PerSecond: t.requests(), Units: Units{Reads: eventualRead}},
+		authorizerPath: {Name: "authorize", PerSecond: t.requests(), Units: Units{Reads: t.keyReads()}},
 	}
 	for i, p := range all {
 		all[i].Writes, all[i].Reads = p.PerSecond*(p.Units.Writes()+p.Ledger), p.PerSecond*p.Units.Reads
@@ -190,15 +201,15 @@ func paths(t Traffic, f facts) []Path {
 
 // tables counts reads where they are made: of records, but for a message that a queue named, and for API keys.
 func tables(t Traffic, all []Path) []Table {
-	var found [3]Table
+	var found [4]Table
 	for i, p := range all {
 		found[recordsTable].Writes += p.PerSecond * p.Units.Records
 		found[outboxTable].Writes += p.PerSecond * p.Units.Messages
 		found[paymentsTable].Writes += p.PerSecond * p.Units.Business
-		reads := map[int]int{deliveryPath: outboxTable, authorizerPath: paymentsTable}[i]
+		reads := map[int]int{deliveryPath: outboxTable, authorizerPath: keysTable}[i]
 		found[reads].Reads += p.Reads
 	}
-	for i, name := range []string{recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments"} {
+	for i, name := range []string{recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments", keysTable: "API keys"} {
 		found[i].Name, found[i].perPayment = name, found[i].Writes/t.Rate
 		found[i].Partitions = atLeastOne(max(found[i].Writes/partitionWrites, found[i].Reads/partitionReads) / t.Utilisation)
 	}
@@ -334,10 +345,14 @@ func limits(p Plan) []Limit {
 		Carries: newPartitions * d.StreamParallel * d.StreamBatch / latency,
 		Remedy:  "set warm throughput of the outbox table: " + figure(p.Tables[outboxTable].Partitions*partitionWrites) + " write units",
 	})
-	for _, of := range p.Tables {
+	for i, of := range p.Tables {
+		remedy := "set its warm throughput: " + figure(of.Partitions*partitionWrites) + " write units"
+		if i == keysTable {
+			remedy = "none by a context: begin with less, and the table grows with what it serves"
+		}
 		all = append(all, Limit{
 			What: "new table " + of.Name, Carries: min(newTableWrites/of.perPayment, newTableReads/(max(of.Reads, 1)/t.Rate)),
-			Remedy: "set its warm throughput: " + figure(of.Partitions*partitionWrites) + " write units",
+			Remedy: remedy,
 		})
 	}
 	for _, of := range p.Indexes {

@@ -75,6 +75,7 @@ func writeText(out io.Writer, p Plan) error {
 
 func (s *sheet) traffic(t Traffic) {
 	s.text("%s payments/s; for each %s replays, %s look-ups, %s webhooks. Outbox by %s.", figure(t.Rate), figure(t.Replays), figure(t.Polls), figure(t.Webhooks), t.Outbox)
+	s.text("%s API keys are in use, each held by a process of the authorizer for a minute.", figure(t.Keys))
 	s.text("Everything is planned to be used to %s %%. Assumed latencies, not measured on AWS: api %s,", figure(t.Utilisation*100), t.API)
 	s.text("authorizer %s, worker %s (a batch's slowest call to the provider), webhook %s, relay %s.", t.Authorizer, t.Worker, t.Webhook, t.Relay)
 }
