@@ -123,7 +123,7 @@ type Config struct {
 	// LedgerShards is how many partitions an hour of the payments table's index is spread over, 1 to 256; 1,000 payments,
 	// refunds and payouts per second fill one. It may be raised, and never lowered. Default: 4.
 	LedgerShards int
-	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 60. Default: 4,
+	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 240. Default: 4,
 	// and 1 in local stacks.
 	DriftParts int
 	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with
