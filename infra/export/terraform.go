@@ -100,7 +100,7 @@ func tfQueues(resources object) error {
 		},
 		"wake_ups": object{
 			"name": "${var.name}-wake-ups", "message_retention_seconds": spec.WakeUpRetention.Seconds(), "sqs_managed_sse_enabled": true,
-			"visibility_timeout_seconds": spec.Visibility(spec.WorkerTimeout).Seconds(), "redrive_policy": redrive,
+			"visibility_timeout_seconds": spec.Visibility(spec.WorkerTimeout, spec.BatchRecords).Seconds(), "redrive_policy": redrive,
 		},
 	}
 	policies := object{}

@@ -1,6 +1,7 @@
 package idemconstruct
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -18,6 +19,8 @@ import (
 type QueuesProps struct {
 	// WorkerTimeout is the time-out of the function that consumes the queue of wake-ups. Required, whole seconds.
 	WorkerTimeout time.Duration
+	// WakeUpBatch is DeliveryProps.WakeUpBatch. Default: 10.
+	WakeUpBatch int
 	// Disposable queues go with their stack. The zero value keeps the dead-letter queue.
 	Disposable bool
 	// Key is the KMS key that SQS encrypts with. Its policy must let the account's principals use it through SQS. Default: a key of
@@ -59,7 +62,7 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		Encryption:          encryption,
 		EncryptionMasterKey: props.Key,
 		EnforceSSL:          jsii.Bool(true),
-		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout)),
+		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout, cmp.Or(props.WakeUpBatch, spec.BatchRecords))),
 		RetentionPeriod:     seconds(spec.WakeUpRetention),
 		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax(props.WorkerTimeout))},
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,

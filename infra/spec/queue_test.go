@@ -11,7 +11,7 @@ import (
 func TestNoWorkerThatFailsMakesDeadLettersOfWakeUps(t *testing.T) {
 	for _, timeout := range []time.Duration{time.Second, 7 * time.Second, spec.WorkerTimeout, 15 * time.Minute} {
 		received := 0
-		for at := time.Duration(0); at <= spec.WakeUpRetention; at += spec.Visibility(timeout) {
+		for at := time.Duration(0); at <= spec.WakeUpRetention; at += spec.Visibility(timeout, spec.BatchRecords) {
 			received++
 		}
 		if most := spec.ReceivesMax(timeout); received > most || most < 5 || most > 1000 {

@@ -22,7 +22,7 @@ func TestReadDefaults(t *testing.T) {
 	)
 	want := stack.Config{
 		Stack: "idem-payments", API: stack.HTTP, Auth: stack.Gateway, Arch: stack.ARM64,
-		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, TracesPercent: 100, OutboxShards: 8, LedgerShards: 4, DriftParts: 4,
+		ProviderURL: "https://provider.example/v1", Build: "../.local/build", Insights: true, AlarmTopic: stack.NoAlarmTopic, Encryption: stack.Off, Outbox: stack.Streams, TracesPercent: 100, OutboxShards: 8, LedgerShards: 4, DriftParts: 4, WorkerBatch: 10,
 		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 10, Reconcile: 10},
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
@@ -76,6 +76,8 @@ func TestReadRefuses(t *testing.T) {
 		{"workerConcurrency", "1", "2 to 1000"},
 		{"workerConcurrency", 1001, "2 to 1000"},
 		{"workerConcurrency", "many", "0 to"},
+		{"workerBatch", "9", "10 to 40"},
+		{"workerBatch", 41, "10 to 40"},
 		{"outboxShards", "0", "1 to 256"},
 		{"ledgerShards", "0", "1 to 256"},
 		{"ledgerShards", 257, "1 to 256"},

@@ -137,9 +137,9 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 		config: config,
 		tables: idemconstruct.NewTables(stack, "Tables", busy),
 		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
-			WorkerTimeout: workerTimeout,
-			Disposable:    config.disposable(),
-			Key:           own.queues,
+			WorkerTimeout: workerTimeout, WakeUpBatch: config.WorkerBatch,
+			Disposable: config.disposable(),
+			Key:        own.queues,
 		}),
 		payments: madeOrImported(stack, "Payments", there.Payments, table.Payments(), busy),
 		apiKeys:  madeOrImported(stack, "ApiKeys", there.APIKeys, table.APIKeys(), protection),
