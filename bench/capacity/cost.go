@@ -40,9 +40,9 @@ func costs(p Plan) []Cost {
 	if p.Traffic.Outbox == "sqs" {
 		sent := 0.0 // a batch to send, one to receive, one to delete
 		for _, of := range p.Mappings {
-			sent += month(of.PerSecond / of.Batch)
+			sent += month(of.PerSecond / min(of.Batch, receiveMax))
 		}
-		sent += month(p.Mappings[1].PerSecond / p.Mappings[1].Batch)
+		sent += month(p.Mappings[1].PerSecond / min(p.Mappings[1].Batch, receiveMax))
 		all = append(all, Cost{"SQS requests", sent, sent / price.Million * price.QueueRequests})
 	}
 	return all

@@ -180,6 +180,29 @@ func (s *sheet) limits(p Plan) {
 			s.text("  %s carries %s payments/s:\n    %s", of.What, figure(of.Carries), of.Remedy)
 		}
 	}
+	s.contexts(p)
+}
+
+// contexts are what to deploy with, and whether that is enough.
+func (s *sheet) contexts(p Plan) {
+	lines, err := contextsOf(p)
+	if s.err == nil {
+		s.err = err
+	}
+	s.text("\nThese contexts, for the file of a stage with outbox=%s, raise what can be raised:", p.Traffic.Outbox)
+	for _, line := range lines {
+		s.text("  %s", line)
+	}
+	missing := 0
+	for _, of := range p.WithContexts {
+		if !of.Enough {
+			s.text("\nIt still lacks: %s carries %s payments/s:\n    %s", of.What, figure(of.Carries), of.Remedy)
+			missing++
+		}
+	}
+	if missing == 0 {
+		s.text("\nDeployed with them the stack carries this rate, once the quotas are raised.")
+	}
 }
 
 // figure has two decimals at most, none from 100 on, and commas between thousands.
