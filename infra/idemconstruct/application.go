@@ -251,7 +251,7 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 		reader = a.Relay
 	}
 	a.Monitor = NewMonitor(scope, "Alarms", MonitorProps{Topic: a.props.AlarmTopic, Service: service, Plain: a.props.Emulated})
-	a.Monitor.Counts(Counts()...)
+	a.Monitor.Counts(a.API, Counts()...)
 	a.Monitor.Queues(a.Queues, spec.WorkerTimeout)
 	a.Monitor.Heartbeats(a.props.scheduledShards())
 	a.Monitor.Backlog()

@@ -141,8 +141,18 @@ func TestAlarmsRing(t *testing.T) {
 		return all
 	}
 	cases := map[string]series{
-		"KeyMisuse":        one("- 5", "4 4"),
-		"StoreError":       one("5 - 6", "- 99 -"),
+		"KeyMisuse": {
+			rings: []data{{"counted": "- 5", "all": "9 500"}},
+			quiet: []data{{"counted": "4 4", "all": "4 4"}, {"counted": "500 500", "all": "3000000 3000000"}, {}},
+		},
+		"StoreError": {
+			rings: []data{{"counted": "5 - 6", "all": "500 1 600"}, {"counted": "6000 6000 -", "all": "600000 600000 -"}},
+			quiet: []data{{"counted": "- 99 -", "all": "- 99 -"}, {"counted": "4 4 4", "all": "4 4 4"}, {"counted": "5999 5999 5999", "all": "600000 600000 600000"}, {}},
+		},
+		"ReleaseErrors": {
+			rings: []data{{"failures": "3 -", "all": "60 -"}},
+			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},
+		},
 		"DriftFound":       one("1 -", "- -"),
 		"DriftFailed":      one("1 -", "- -"),
 		"DriftLate":        one("1 -", "- -"),

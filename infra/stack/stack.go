@@ -117,7 +117,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 
 	p.network.addEndpoints()
 	own.encryptLogs(stack)
-	config.release(stack, functions, alarms.Alarms())
+	config.release(stack, functions, alarms)
 
 	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)

@@ -28,7 +28,7 @@ type watched struct {
 // watch adds every alarm, and the dashboard. A local stack has no dashboard, and no alarm on an expression: emulators refuse
 // those, and evaluate none.
 func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w watched) {
-	m.Counts(append(idemconstruct.Counts(), counts...)...)
+	m.Counts(w.functions[accepts].Function, append(idemconstruct.Counts(), counts...)...)
 	m.Queues(p.queues, workerTimeout)
 	w.compared.watch(m)
 	m.Heartbeats(p.config.sweepShards())
