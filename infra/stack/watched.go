@@ -62,6 +62,9 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	if p.quota != nil {
 		m.Table("Quota", p.quota, "")
 	}
+	if p.vault != nil {
+		watchBackup(m, p.vault)
+	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{
 		Name: p.config.Stack + "-" + p.config.Region, Front: w.front.api, Functions: w.named(), Reader: w.reader.Function, Queues: p.queues,
