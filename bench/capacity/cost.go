@@ -40,9 +40,9 @@ func costs(p Plan) []Cost {
 	if p.Traffic.Outbox == "sqs" {
 		sent := 0.0 // a batch to send, one to receive, one to delete
 		for _, of := range p.Mappings {
-			sent += month(of.PerSecond / of.Batch)
+			sent += month(of.PerSecond / min(of.Batch, receiveMax))
 		}
-		sent += month(p.Mappings[1].PerSecond / p.Mappings[1].Batch)
+		sent += month(p.Mappings[1].PerSecond / min(p.Mappings[1].Batch, receiveMax))
 		all = append(all, Cost{"SQS requests", sent, sent / price.Million * price.QueueRequests})
 	}
 	return all
@@ -63,10 +63,7 @@ func provisioned(p Plan) []Cost {
 // capacityUnits are all units that are provisioned, in whole ones for each table and index. The table of API keys is on demand.
 func capacityUnits(p Plan) (units struct{ writes, reads float64 }) {
 	has := func(used float64) float64 { return atLeastOne(used / p.Traffic.Utilisation) }
-	for i, of := range p.Tables {
-		if i == paymentsTable {
-			of.Reads -= p.Paths[authorizerPath].Reads
-		}
+	for _, of := range p.Tables[:keysTable] {
 		units.writes, units.reads = units.writes+has(of.Writes), units.reads+has(of.Reads)
 	}
 	for _, of := range p.Indexes { // queried by the runs of sweep and drift job only: a unit, as the least there is

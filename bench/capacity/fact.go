@@ -55,6 +55,11 @@ type Deployed struct {
 	MemoryMiB map[string]float64 `json:"memory_mib"`
 	// Reserved are the executions that are reserved for each function, and the most that it gets.
 	Reserved map[string]float64 `json:"reserved"`
+	// WarmReads and WarmWrites are what records, messages, payments and their indexes serve at once, each.
+	WarmReads  float64 `json:"warm_reads"`
+	WarmWrites float64 `json:"warm_writes"`
+	// WakeUpsMax is how many wake-ups the sweep lets wait, with outbox=sqs.
+	WakeUpsMax float64 `json:"wake_ups_max"`
 	// Requests are what the API lets through a second of all callers, and Payments of what makes payments.
 	Requests float64 `json:"requests_per_second"`
 	Payments float64 `json:"payments_per_second"`
@@ -176,7 +181,10 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 	if err := json.Unmarshal(text, &template); err != nil {
 		return Deployed{}, err
 	}
-	d = Deployed{MemoryMiB: map[string]float64{}, Reserved: map[string]float64{}}
+	d = Deployed{
+		MemoryMiB: map[string]float64{}, Reserved: map[string]float64{"relay": relayReserved}, // which the default stack has not
+		WarmReads: newTableReads, WarmWrites: newTableWrites, WakeUpsMax: wakeUpsMax,
+	}
 	targets := 0 // the sweep's and the reconciler's, as many each
 	for id, resource := range template.Resources {
 		p := resource.Properties

@@ -31,6 +31,7 @@ type Traffic struct {
 	Polls       float64 `json:"polls_per_payment" default:"1" help:"Look-ups of an operation per payment. Assumed."`
 	Webhooks    float64 `json:"webhooks_per_payment" default:"0" help:"Webhooks of the provider per payment. None without the context webhookSecret."`
 	Outbox      string  `json:"outbox" default:"sqs" enum:"sqs,streams" help:"As the context outbox: ${enum}. A production stage's default is sqs."`
+	Keys        float64 `json:"keys" default:"1000" help:"API keys in use at once. Each process of the authorizer holds a key for a minute before it reads it again. Assumed."`
 	Utilisation float64 `json:"utilisation" default:"0.7" help:"Share of a capacity that is planned for: hashes and requests come in lumps. Assumed."`
 
 	API        time.Duration `json:"api_ns" name:"api-latency" default:"40ms" help:"Of api: a read and a transaction. Assumed."`
@@ -60,6 +61,7 @@ func (t Traffic) check() error {
 		{"replays", t.Replays, 0, perPayment, true},
 		{"polls", t.Polls, 0, perPayment, true},
 		{"webhooks", t.Webhooks, 0, perPayment, true},
+		{"keys", t.Keys, 0, 1e9, false},
 		{"utilisation", t.Utilisation, 0, 1, false},
 		{"log-bytes", t.LogBytes, 0, 1e6, true},
 	} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/idem-go/idem-aws/functions/table"
 )
@@ -19,17 +20,29 @@ const (
 )
 
 const (
-	// eventualRead is what the authorizer's look-up of an API key consumes: half a strong read.
-	eventualRead = 0.5
+	// keyRead is what a look-up of an API key consumes that the authorizer's process does not hold: a strong read of less than 4 KB.
+	// keyAge is for how long a process holds one (API_KEY_CACHE_AGE).
+	keyRead, keyAge = 1, time.Minute
 	// ledgerWrites is what the ledger index of package table consumes of each payment: keys only, which never change.
 	ledgerWrites = 1
 	// sweepRunsMax is the most calls that share the shards in a minute.
 	sweepRunsMax = 16
 	// driftRows is how many rows a second one piece of the drift job compares, and driftPasses how often each row is: four calls to
-	// DynamoDB and one or two to the provider for a hundred rows, one after the other. Assumed.
+	// DynamoDB and one or two to the provider for a hundred rows, one after the other. Assumed. Each step lists the provider's objects
+	// for driftLag beyond what it compares, and ends after driftStep.
 	driftRows, driftPasses = 400, 3
+	driftLag, driftStep    = 10 * time.Second, 4 * time.Minute
+	// driftCalls are those of a hundred rows, and driftListings those of them that list.
+	driftCalls, driftListings = 5.5, 1.5
+	// driftSlower is by how many rows a second a piece compares less for each payment a second: a step of driftStep lists rate × driftLag
+	// objects more, a hundred a call.
+	driftSlower = driftListings / driftCalls * float64(driftLag) / float64(driftStep)
 	// driftPartsMax is the most pieces that the stack takes (context driftParts).
-	driftPartsMax = 60
+	driftPartsMax = 240
+	// workerBatchMax is the most that a worker takes at once (context workerBatch), and receiveMax what SQS gives in one request.
+	workerBatchMax, receiveMax = 40, 10
+	// unreservedMin is what Lambda wants to stay unreserved.
+	unreservedMin = 100
 	// sweepMax is how many messages one call of the sweep reads (outbox.Config.SweepMax): where the worker reads the stream itself.
 	sweepMax = 10_000
 	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue with outbox=sqs.
@@ -60,6 +73,9 @@ type Plan struct {
 	ProvisionedDollars float64 `json:"provisioned_dollars_per_month"`
 	// Limits are those of the stack as it is deployed by default, the tightest first.
 	Limits []Limit `json:"limits"`
+	// Contexts are what the stack is deployed with for the rate, beside Traffic.Outbox, and WithContexts the limits that it has then.
+	Contexts     map[string]any `json:"contexts"`
+	WithContexts []Limit        `json:"limits_with_contexts"`
 }
 
 // Path is one that requests and messages take.
@@ -124,6 +140,8 @@ type Limit struct {
 	Carries float64 `json:"payments_per_second"`
 	Enough  bool    `json:"enough"`
 	Remedy  string  `json:"remedy"`
+	// of is what is limited, by which a context is chosen.
+	of string
 }
 
 func newPlan(t Traffic, f facts) Plan {
@@ -140,7 +158,8 @@ func newPlan(t Traffic, f facts) Plan {
 	for _, c := range p.Provisioned {
 		p.ProvisionedDollars += c.Dollars
 	}
-	p.Limits = limits(p)
+	p.Limits = limits(p, p.Deployed)
+	p.deployedFor()
 	return p
 }
 
@@ -158,11 +177,20 @@ const (
 	recordsTable = iota
 	outboxTable
 	paymentsTable
+	keysTable
 )
 
 func (t Traffic) requests() float64 { return t.Rate * (1 + t.Replays + t.Polls) }
 
 func (t Traffic) webhooks() float64 { return t.Rate * t.Webhooks }
+
+// keyReads is how often a request's API key is read, on average: once for each time that a process has held it, and the request that
+// finds it gone. A process takes as many requests a second as its latency lets it at the utilisation, and they are spread over
+// the keys at random.
+func (t Traffic) keyReads() float64 {
+	ofKey := t.Utilisation / t.Authorizer.Seconds() / t.Keys // requests a second, of one key at one process
+	return keyRead / (1 + ofKey*keyAge.Seconds())
+}
 
 func paths(t Traffic, f facts) []Path {
 	of := f.costs[operation]
@@ -180,7 +208,7 @@ func paths(t Traffic, f facts) []Path {
 		replayPath:     {Name: "replay", PerSecond: t.Rate * t.Replays, Units: of[pathReplay]},
 		pollPath:       {Name: "look-up", PerSecond: t.Rate * t.Polls, Units: of[pathReplay]},
 		webhookPath:    {Name: "webhook", PerSecond: t.webhooks(), Units: f.webhook},
-		authorizerPath: {Name: "authorize", PerSecond: t.requests(), Units: Units{Reads: eventualRead}},
+		authorizerPath: {Name: "authorize", PerSecond: t.requests(), Units: Units{Reads: t.keyReads()}},
 	}
 	for i, p := range all {
 		all[i].Writes, all[i].Reads = p.PerSecond*(p.Units.Writes()+p.Ledger), p.PerSecond*p.Units.Reads
@@ -190,15 +218,15 @@ func paths(t Traffic, f facts) []Path {
 
 // tables counts reads where they are made: of records, but for a message that a queue named, and for API keys.
 func tables(t Traffic, all []Path) []Table {
-	var found [3]Table
+	var found [4]Table
 	for i, p := range all {
 		found[recordsTable].Writes += p.PerSecond * p.Units.Records
 		found[outboxTable].Writes += p.PerSecond * p.Units.Messages
 		found[paymentsTable].Writes += p.PerSecond * p.Units.Business
-		reads := map[int]int{deliveryPath: outboxTable, authorizerPath: paymentsTable}[i]
+		reads := map[int]int{deliveryPath: outboxTable, authorizerPath: keysTable}[i]
 		found[reads].Reads += p.Reads
 	}
-	for i, name := range []string{recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments"} {
+	for i, name := range []string{recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments", keysTable: "API keys"} {
 		found[i].Name, found[i].perPayment = name, found[i].Writes/t.Rate
 		found[i].Partitions = atLeastOne(max(found[i].Writes/partitionWrites, found[i].Reads/partitionReads) / t.Utilisation)
 	}
@@ -233,8 +261,9 @@ func mappings(t Traffic, f facts, outbox *Table) []Mapping {
 	if t.Outbox == "streams" {
 		return []Mapping{stream}
 	}
-	queue := Mapping{Name: "queue → worker", PerSecond: t.Rate, Parallel: queueBatchesMax, Carries: queueBatchesMax * d.QueueBatch / t.Worker.Seconds()}
-	queue.Batch = min(d.QueueBatch, max(1, t.Rate/queueBatchesFirst*t.Worker.Seconds()))
+	batch := workerBatch(t, d)
+	queue := Mapping{Name: "queue → worker", PerSecond: t.Rate, Parallel: queueBatchesMax, Carries: queueBatchesMax * batch / t.Worker.Seconds()}
+	queue.Batch = min(batch, max(1, t.Rate/queueBatchesFirst*t.Worker.Seconds()))
 	return []Mapping{stream, queue}
 }
 
@@ -295,84 +324,110 @@ func quotas(p Plan) []Quota {
 	return all
 }
 
+// workerBatch is how many wake-ups a worker takes at once: as deployed, or where Lambda runs no more batches, in tens as many more as
+// carry the rate.
+func workerBatch(t Traffic, d Deployed) float64 {
+	needed := t.Rate * t.Worker.Seconds() / t.Utilisation / (queueBatchesMax - workerMargin)
+	return min(max(d.QueueBatch, 10*whole(needed/10)), workerBatchMax)
+}
+
+// driftParts are the pieces at once that compare the rate at the utilisation, and driftRate the rate that so many carry, before it is
+// multiplied by the utilisation.
+func driftParts(t Traffic) float64 {
+	rows := driftRows - driftSlower*t.Rate
+	if rows <= 0 {
+		return math.Inf(1)
+	}
+	return atLeastOne(t.Rate * driftPasses / rows / t.Utilisation)
+}
+
+func driftRate(t Traffic, parts float64) float64 {
+	return parts * driftRows / (driftPasses + t.Utilisation*parts*driftSlower)
+}
+
 // driftRemedy says how many pieces compare the rate, or that the drift job doesn't carry it: more pieces than the stack takes are no remedy.
 func driftRemedy(t Traffic) string {
-	parts := whole(t.Rate * driftPasses / driftRows / t.Utilisation)
-	if parts <= driftPartsMax {
+	if parts := driftParts(t); parts <= driftPartsMax {
 		return "deploy with driftParts=" + plain(parts)
 	}
-	most := math.Floor(driftPartsMax * driftRows / driftPasses * t.Utilisation)
+	most := math.Floor(driftRate(t, driftPartsMax) * t.Utilisation)
 	return "none: it carries " + figure(most) + " at most, with driftParts=" + plain(driftPartsMax) + "; above, hours are compared late"
 }
 
 // limits are of what the stack sets itself, and of tables that are new: DynamoDB splits them as they are used, but not before.
-func limits(p Plan) []Limit {
-	t, d := p.Traffic, p.Deployed
+func limits(p Plan, d Deployed) []Limit {
+	t := p.Traffic
 	perPayment := func(of Index) float64 { return of.Writes / t.Rate }
 	outbox, ledger := p.Indexes[0], p.Indexes[1]
 	all := []Limit{
 		{
-			What: "index of the outbox, shards " + figure(float64(d.OutboxShards)), Carries: float64(d.OutboxShards) * partitionWrites / perPayment(outbox),
+			of: "outbox shards", What: "index of the outbox, shards " + figure(float64(d.OutboxShards)), Carries: float64(d.OutboxShards) * partitionWrites / perPayment(outbox),
 			Remedy: "deploy with outboxShards=" + plain(outbox.Shards),
 		},
 		{
-			What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
+			of: "ledger shards", What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
 			Remedy: "deploy with ledgerShards=" + plain(ledger.Shards),
 		},
 		{
-			What: "drift job, pieces at once " + figure(float64(d.DriftParts)), Carries: float64(d.DriftParts) * driftRows / driftPasses,
+			of: "drift", What: "drift job, pieces at once " + figure(float64(d.DriftParts)), Carries: driftRate(t, float64(d.DriftParts)),
 			Remedy: driftRemedy(t),
 		},
 	}
-	const newPartitions = newTableWrites / partitionWrites
+	newPartitions := math.Ceil(d.WarmWrites / partitionWrites)
 	latency, function := t.Worker.Seconds(), "worker"
 	if t.Outbox == "sqs" {
 		latency, function = t.Relay.Seconds(), "relay"
 	}
 	all = append(all, Limit{
-		What:    "stream of a new outbox table to " + function + ", shards " + figure(newPartitions),
+		of: "throughput", What: "stream of a new outbox table to " + function + ", shards " + figure(newPartitions),
 		Carries: newPartitions * d.StreamParallel * d.StreamBatch / latency,
-		Remedy:  "set warm throughput of the outbox table: " + figure(p.Tables[outboxTable].Partitions*partitionWrites) + " write units",
+		Remedy:  "deploy with warmThroughput=" + warmThroughput(p),
 	})
-	for _, of := range p.Tables {
+	for i, of := range p.Tables {
+		remedy := "deploy with warmThroughput=" + warmThroughput(p)
+		reads, writes, kind := d.WarmReads, d.WarmWrites, "throughput"
+		if i == keysTable {
+			reads, writes, kind = newTableReads, newTableWrites, ""
+			remedy = "none by a context: begin with less, and the table grows with what it serves"
+		}
 		all = append(all, Limit{
-			What: "new table " + of.Name, Carries: min(newTableWrites/of.perPayment, newTableReads/(max(of.Reads, 1)/t.Rate)),
-			Remedy: "set its warm throughput: " + figure(of.Partitions*partitionWrites) + " write units",
+			of: kind, What: "new table " + of.Name, Carries: min(writes/of.perPayment, reads/(max(of.Reads, 1)/t.Rate)),
+			Remedy: remedy,
 		})
 	}
 	for _, of := range p.Indexes {
 		all = append(all, Limit{
-			What: "new index " + of.Name, Carries: newTableWrites / perPayment(of),
-			Remedy: "set its warm throughput: " + figure(of.Shards*partitionWrites) + " write units",
+			of: "throughput", What: "new index " + of.Name, Carries: d.WarmWrites / perPayment(of),
+			Remedy: "deploy with warmThroughput=" + warmThroughput(p),
 		})
 	}
-	all = append(all, front(p)...)
+	all = append(all, front(p, d)...)
 	all = append(all, recovery(t, d))
 	for i := range all {
 		all[i].Carries *= t.Utilisation
-		all[i].Enough = all[i].Carries >= t.Rate
+		all[i].Enough = all[i].Carries >= t.Rate*(1-1e-9) // but not what only binary fractions make less
 	}
 	slices.SortStableFunc(all, func(a, b Limit) int { return cmp.Compare(a.Carries, b.Carries) })
 	return all
 }
 
 // front are the limits of what the API lets through and of the executions that each function has.
-func front(p Plan) []Limit {
-	t, d := p.Traffic, p.Deployed
+func front(p Plan, d Deployed) []Limit {
+	t := p.Traffic
 	requests, made := t.requests()/t.Rate, 1+t.Replays
 	all := []Limit{
 		{
-			What: "API, requests/s " + figure(d.Requests), Carries: d.Requests / requests,
+			of: "requests", What: "API, requests/s " + figure(d.Requests), Carries: d.Requests / requests,
 			Remedy: "deploy with apiThrottle=" + rateAndBurst(t.requests()/t.Utilisation),
 		},
 		{
-			What: "API, payments and replays/s " + figure(d.Payments), Carries: d.Payments / made,
+			of: "payments", What: "API, payments and replays/s " + figure(d.Payments), Carries: d.Payments / made,
 			Remedy: "deploy with paymentThrottle=" + rateAndBurst(t.Rate*made/t.Utilisation),
 		},
 	}
 	executions := func(name string, has, perExecution, margin float64, remedy string) {
 		all = append(all, Limit{
-			What: "executions of " + name + ", " + figure(has), Carries: (has - margin) * perExecution,
+			of: "executions of " + name, What: "executions of " + name + ", " + figure(has), Carries: (has - margin) * perExecution,
 			Remedy: "deploy with " + remedy,
 		})
 	}
@@ -388,13 +443,17 @@ func front(p Plan) []Limit {
 		executions("worker", d.Reserved["worker"], d.StreamBatch/t.Worker.Seconds(), workerMargin, shards+reserve("worker", stream.Parallel+workerMargin+wakeUpsMin))
 		return all
 	}
-	perWorker := d.QueueBatch / t.Worker.Seconds()
-	remedy := reserve("worker", planned(perWorker)+workerMargin)
-	if planned(perWorker) > queueBatchesMax {
-		remedy = reserve("worker", queueBatchesMax+workerMargin) + ", and another queue and mapping: one runs no more"
+	perWorker, batch := d.QueueBatch/t.Worker.Seconds(), workerBatch(t, d)
+	needed := planned(batch / t.Worker.Seconds())
+	remedy := reserve("worker", needed+workerMargin)
+	if batch > d.QueueBatch {
+		remedy += " and workerBatch=" + plain(batch)
 	}
-	executions("worker", d.Reserved["worker"], perWorker, workerMargin, remedy)
-	executions("relay", relayReserved, d.StreamBatch/t.Relay.Seconds(), 0, shards+reserve("relay", stream.Parallel))
+	if needed > queueBatchesMax {
+		remedy = "none: one queue carries " + figure(math.Floor(queueBatchesMax*workerBatchMax/t.Worker.Seconds()*t.Utilisation)) + " at most, with workerBatch=" + plain(workerBatchMax)
+	}
+	executions("worker", min(d.Reserved["worker"], queueBatchesMax+workerMargin), perWorker, workerMargin, remedy)
+	executions("relay", d.Reserved["relay"], d.StreamBatch/t.Relay.Seconds(), 0, shards+reserve("relay", stream.Parallel))
 	return all
 }
 
@@ -411,13 +470,13 @@ func plain(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }
 func recovery(t Traffic, d Deployed) Limit {
 	if t.Outbox == "sqs" {
 		return Limit{
-			What:    "sweep after an outage, wake-ups " + figure(wakeUpsMax),
-			Carries: wakeUpsMax / 60.0,
+			of: "sweep", What: "sweep after an outage, wake-ups " + figure(d.WakeUpsMax),
+			Carries: d.WakeUpsMax / 60,
 			Remedy:  "deploy with wakeUpsMax=" + plain(whole(t.Rate/t.Utilisation*60)),
 		}
 	}
 	return Limit{
-		What:    "sweep after an outage, calls a minute " + figure(float64(d.SweepRuns)),
+		of: "sweep", What: "sweep after an outage, calls a minute " + figure(float64(d.SweepRuns)),
 		Carries: float64(d.SweepRuns) * sweepMax / 60,
 		Remedy:  "deploy with outbox=sqs: the sweep then offers from the index",
 	}

@@ -75,6 +75,7 @@ func writeText(out io.Writer, p Plan) error {
 
 func (s *sheet) traffic(t Traffic) {
 	s.text("%s payments/s; for each %s replays, %s look-ups, %s webhooks. Outbox by %s.", figure(t.Rate), figure(t.Replays), figure(t.Polls), figure(t.Webhooks), t.Outbox)
+	s.text("%s API keys are in use, each held by a process of the authorizer for a minute.", figure(t.Keys))
 	s.text("Everything is planned to be used to %s %%. Assumed latencies, not measured on AWS: api %s,", figure(t.Utilisation*100), t.API)
 	s.text("authorizer %s, worker %s (a batch's slowest call to the provider), webhook %s, relay %s.", t.Authorizer, t.Worker, t.Webhook, t.Relay)
 }
@@ -178,6 +179,29 @@ func (s *sheet) limits(p Plan) {
 		if !of.Enough {
 			s.text("  %s carries %s payments/s:\n    %s", of.What, figure(of.Carries), of.Remedy)
 		}
+	}
+	s.contexts(p)
+}
+
+// contexts are what to deploy with, and whether that is enough.
+func (s *sheet) contexts(p Plan) {
+	lines, err := contextsOf(p)
+	if s.err == nil {
+		s.err = err
+	}
+	s.text("\nThese contexts, for the file of a stage with outbox=%s, raise what can be raised:", p.Traffic.Outbox)
+	for _, line := range lines {
+		s.text("  %s", line)
+	}
+	missing := 0
+	for _, of := range p.WithContexts {
+		if !of.Enough {
+			s.text("\nIt still lacks: %s carries %s payments/s:\n    %s", of.What, figure(of.Carries), of.Remedy)
+			missing++
+		}
+	}
+	if missing == 0 {
+		s.text("\nDeployed with them the stack carries this rate, once the quotas are raised.")
 	}
 }
 

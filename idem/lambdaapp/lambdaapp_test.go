@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,6 +35,8 @@ type deployment struct {
 	variables map[string]string
 	delivered []idem.MessageID
 	log       bytes.Buffer
+	// call is before each delivery. Default: nothing.
+	call func()
 }
 
 // deploy makes the tables, and the variables of functions with so many shards.
@@ -61,6 +67,10 @@ func (d *deployment) start(t *testing.T, role string) lambda.Handler {
 		Topics: []outbox.Topic{{
 			Name: "orders.ship", Keys: outbox.Keys{Honoured: true, Retention: 48 * 60 * 60e9},
 			Call: func(_ context.Context, m storage.Message) outbox.Outcome {
+				if d.call != nil {
+					d.call()
+					return outbox.Delivered{Reference: "shipment-1"}
+				}
 				d.delivered = append(d.delivered, m.ID)
 				return outbox.Delivered{Reference: "shipment-1"}
 			},
@@ -140,6 +150,34 @@ func TestOneBinaryExecutesAndDelivers(t *testing.T) {
 	}
 	if len(d.delivered) != 1 || d.delivered[0] != sent.Message {
 		t.Errorf("delivered %v, want %s once", d.delivered, sent.Message)
+	}
+}
+
+// A worker calls the provider for all wake-ups of the largest batch side by side: the batch takes as long as one of them.
+func TestALargeBatchIsDeliveredSideBySide(t *testing.T) {
+	d := deploy(t, "1")
+	api, records := d.start(t, environment.API), []any(nil)
+	for n := range environment.BatchWakeUpsMax {
+		answer := invoke(t, api, map[string]any{
+			"version": "2.0", "rawPath": "/orders", "headers": map[string]string{"content-type": "application/json", "idempotency-key": fmt.Sprintf(`"order-%d"`, n)},
+			"requestContext": map[string]any{"http": map[string]any{"method": "POST", "path": "/orders"}}, "body": "{}",
+		})
+		records = append(records, map[string]any{"eventSource": "aws:sqs", "messageId": strconv.Itoa(n), "body": answer["body"]})
+	}
+	var calls atomic.Int32
+	all := make(chan struct{})
+	d.call = func() {
+		if calls.Add(1) == environment.BatchWakeUpsMax {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-time.After(10 * time.Second):
+			t.Errorf("a call waits for the others, of which %d are under way", calls.Load())
+		}
+	}
+	if report := invoke(t, d.start(t, environment.Worker), map[string]any{"Records": records}); len(report["batchItemFailures"].([]any)) > 0 {
+		t.Errorf("%v\n%s", report, &d.log)
 	}
 }
 

@@ -21,7 +21,7 @@ type Images func(ctx context.Context, image map[string]types.AttributeValue) (st
 // those that wake-ups of the queue name. Messages have no order to keep, and one slow provider must not delay those behind it:
 // a whole batch runs at once, unless cfg.Concurrency says otherwise.
 func Worker(worker *outbox.Worker, images Images, cfg awslambda.Config) awslambda.Handler {
-	cfg.Concurrency = cmp.Or(cfg.Concurrency, environment.BatchRecordsMax)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, environment.BatchWakeUpsMax)
 	return awslambda.Sources(map[string]awslambda.Handler{
 		awslambda.SourceDynamoDB: awslambda.Stream(awslambda.Inserted(inserted(worker, images)), cfg),
 		awslambda.SourceSQS:      awslambda.SQS(woken(worker), cfg),

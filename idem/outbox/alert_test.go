@@ -274,6 +274,9 @@ func TestEvidenceKeptBesideDoesNotBury(t *testing.T) {
 	if m := w.message(id); m.State != storage.MessageUnknown || m.KeptDeclined == nil {
 		t.Errorf("%s, kept %+v", m.State, m.KeptDeclined)
 	}
+	if got := w.logged("outbox.redriven"); got != 1 {
+		t.Errorf("outbox.redriven is logged %d times", got)
+	}
 }
 
 // A late copy of the write that made a message dead does not bury it again once somebody has started it anew.

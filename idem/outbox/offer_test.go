@@ -131,6 +131,9 @@ func TestAnOfferThatWasNotReadIsJudgedByTheWorker(t *testing.T) {
 			if m, r := w.message(id), w.record(id); m.State != c.state || r.State != c.record {
 				t.Errorf("message %s, record %s; want %s and %s", m.State, r.State, c.state, c.record)
 			}
+			if got := w.logged("outbox.abandoned"); got != map[bool]int{true: 1}[name == "never claimed"] {
+				t.Errorf("outbox.abandoned is logged %d times", got)
+			}
 		})
 	}
 }

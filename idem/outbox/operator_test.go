@@ -151,6 +151,9 @@ func TestOperatorCloses(t *testing.T) {
 		w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
 		w.deliver(id)
 		w.want(id, storage.MessageCancelled, storage.StateFailed, 502, "not_executed", 0)
+		if got := w.logged("outbox.closed"); got != 1 {
+			t.Errorf("outbox.closed is logged %d times", got)
+		}
 	})
 	t.Run("claimed", func(t *testing.T) {
 		w := newWorld(t, options{})

@@ -97,7 +97,7 @@ func tablesAreThoseOfTheSchema(t *testing.T, all map[string]facts) {
 // everywhere.
 func queuesMappingsAndSchedulesAgree(t *testing.T, all map[string]facts) {
 	for name, want := range map[string]string{ // in numbers, so that all of them can't be wrong alike
-		"queue wake ups: redrive":    "dead letter after 5",
+		"queue wake ups: redrive":    "dead letter after 11",
 		"queue wake ups: visibility": "360", "queue wake ups: retention": "3600", "queue dead letter: retention": "1209600",
 		"queue wake ups: encrypted": "true", "queue dead letter: encrypted": "true",
 		"queue wake ups: denied": "sqs:* unless aws:SecureTransport", "queue dead letter: denied": "sqs:* unless aws:SecureTransport",

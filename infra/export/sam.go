@@ -103,8 +103,8 @@ func samQueues(resources object) {
 	}))
 	resources["WakeUpQueue"] = resource("AWS::SQS::Queue", object{
 		"MessageRetentionPeriod": spec.WakeUpRetention.Seconds(), "SqsManagedSseEnabled": true,
-		"VisibilityTimeout": spec.Visibility(spec.WorkerTimeout).Seconds(),
-		"RedrivePolicy":     object{"deadLetterTargetArn": attribute("DeadLetterQueue", "Arn"), "maxReceiveCount": spec.ReceivesMax},
+		"VisibilityTimeout": spec.Visibility(spec.WorkerTimeout, spec.BatchRecords).Seconds(),
+		"RedrivePolicy":     object{"deadLetterTargetArn": attribute("DeadLetterQueue", "Arn"), "maxReceiveCount": spec.ReceivesMax(spec.WorkerTimeout)},
 	})
 	for _, queue := range []string{"DeadLetterQueue", "WakeUpQueue"} {
 		resources[queue+"Policy"] = resource("AWS::SQS::QueuePolicy", object{

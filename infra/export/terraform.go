@@ -89,7 +89,7 @@ func tfTable(t table) object {
 }
 
 func tfQueues(resources object) error {
-	redrive, err := text(object{"deadLetterTargetArn": "${aws_sqs_queue.dead_letter.arn}", "maxReceiveCount": spec.ReceivesMax})
+	redrive, err := text(object{"deadLetterTargetArn": "${aws_sqs_queue.dead_letter.arn}", "maxReceiveCount": spec.ReceivesMax(spec.WorkerTimeout)})
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func tfQueues(resources object) error {
 		},
 		"wake_ups": object{
 			"name": "${var.name}-wake-ups", "message_retention_seconds": spec.WakeUpRetention.Seconds(), "sqs_managed_sse_enabled": true,
-			"visibility_timeout_seconds": spec.Visibility(spec.WorkerTimeout).Seconds(), "redrive_policy": redrive,
+			"visibility_timeout_seconds": spec.Visibility(spec.WorkerTimeout, spec.BatchRecords).Seconds(), "redrive_policy": redrive,
 		},
 	}
 	policies := object{}

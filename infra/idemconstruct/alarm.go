@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -119,6 +120,9 @@ func (m *Monitor) described(of names, alarms ...spec.Alarm) {
 		if a.Expression != "" && !m.props.Plain {
 			looked = formula(a.Expression, a.Metrics[0].Period, metrics)
 		}
+		if m.props.Plain && a.Least > 0 {
+			a.Threshold = a.Least
+		}
 		m.Add(Watch{
 			ID: a.ID, Runbook: a.Runbook, Description: a.Description, Metric: looked,
 			Threshold: a.Threshold, Periods: float64(a.Periods), OfLast: float64(a.OfLast), Heartbeat: a.Heartbeat,
@@ -151,9 +155,18 @@ func (m *Monitor) measured(one spec.Metric, of names) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(props)
 }
 
-// Counts watches what the functions count.
-func (m *Monitor) Counts(alarms ...Count) {
+// Counts watches what the functions count. The invocations of api are the requests that some alarms are shares of.
+func (m *Monitor) Counts(api awslambda.IFunction, alarms ...Count) {
+	const one = spec.Resource("function")
 	for _, a := range alarms {
-		m.described(nil, a.Alarm())
+		m.described(names{one: api.FunctionName()}, a.Alarm(one))
 	}
+}
+
+// Version watches the version of a function that its alias moves to, while it has a part of the calls only.
+func (m *Monitor) Version(id string, f awslambda.IFunction, alias awslambda.Alias) {
+	const function, live, version = spec.Resource("function"), spec.Resource("alias"), spec.Resource("version")
+	m.described(names{
+		function: f.FunctionName(), live: awscdk.Fn_Join(jsii.String(":"), &[]*string{f.FunctionName(), alias.AliasName()}), version: alias.Version().Version(),
+	}, spec.VersionErrors(id, function, live, version))
 }

@@ -47,6 +47,8 @@ type ApplicationProps struct {
 	// WorkerConcurrency bounds how many workers take wake-ups at once, 2 to 1000. Default: what Reserved leaves to the worker after a
 	// margin of 10 and, without a Relay, after 10 batches of each of the 4 shards of a new table's stream; no bound without Reserved.
 	WorkerConcurrency int
+	// WorkerBatch is how many wake-ups a worker takes at once at most, 10 to 40: see DeliveryProps.WakeUpBatch. Default: 10.
+	WorkerBatch int
 	// Reserved are executions that are reserved for single functions, by their roles, and the most that each gets. Without them a
 	// provider that hangs can take all executions of the account. Leave 100 of the account's unreserved; 0 reserves nothing. Default: none,
 	// because a new account has 10; see [ReservedOfDefaultQuota].
@@ -89,7 +91,7 @@ func NewApplication(scope constructs.Construct, id string, props ApplicationProp
 	a := &Application{
 		Construct: self, props: props, functions: map[string]awslambda.Function{},
 		Tables: NewTables(self, "Tables", props.Tables),
-		Queues: NewQueues(self, "Queues", QueuesProps{WorkerTimeout: spec.WorkerTimeout, Disposable: props.Emulated}),
+		Queues: NewQueues(self, "Queues", QueuesProps{WorkerTimeout: spec.WorkerTimeout, WakeUpBatch: props.WorkerBatch, Disposable: props.Emulated}),
 	}
 	service := *awscdk.Stack_Of(self).StackName() + "-" + id
 	for _, f := range functions {
@@ -130,6 +132,9 @@ func (p ApplicationProps) check(functions []spec.Function) {
 	}
 	if n := p.WorkerConcurrency; n != 0 && (n < 2 || n > 1000) {
 		refuse("WorkerConcurrency", n, "2 to 1000, or 0 for no bound")
+	}
+	if n := p.WorkerBatch; n != 0 && (n < spec.BatchRecords || n > spec.BatchWakeUpsMax) {
+		refuse("WorkerBatch", n, fmt.Sprintf("%d to %d", spec.BatchRecords, spec.BatchWakeUpsMax))
 	}
 	for _, role := range slices.Sorted(maps.Keys(p.Reserved)) {
 		if !slices.Contains(roles, role) || p.Reserved[role] < 0 {
@@ -223,7 +228,7 @@ func (a *Application) environment(f spec.Function, service string) map[string]*s
 func (a *Application) delivery() DeliveryProps {
 	props := DeliveryProps{
 		Tables: a.Tables, Queues: a.Queues, Worker: a.Worker, Sweep: a.Sweep, Reconcile: a.Reconcile,
-		Shards: a.props.scheduledShards(), ConcurrencyMax: a.props.wakeUpWorkers(),
+		Shards: a.props.scheduledShards(), ConcurrencyMax: a.props.wakeUpWorkers(), WakeUpBatch: a.props.WorkerBatch,
 	}
 	if a.Relay != nil {
 		props.Relay = a.Relay
@@ -246,7 +251,7 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 		reader = a.Relay
 	}
 	a.Monitor = NewMonitor(scope, "Alarms", MonitorProps{Topic: a.props.AlarmTopic, Service: service, Plain: a.props.Emulated})
-	a.Monitor.Counts(Counts()...)
+	a.Monitor.Counts(a.API, Counts()...)
 	a.Monitor.Queues(a.Queues, spec.WorkerTimeout)
 	a.Monitor.Heartbeats(a.props.scheduledShards())
 	a.Monitor.Backlog()

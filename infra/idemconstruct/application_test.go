@@ -96,8 +96,8 @@ func TestDataOutlivesAProductionStack(t *testing.T) {
 	}
 }
 
-// Where executions are reserved for the worker, wake-ups have what the stream leaves: one that finds no execution counts as received,
-// and the fifth time makes a dead letter of it.
+// Where executions are reserved for the worker, wake-ups have what the stream leaves: one that finds no execution waits for
+// six time-outs of the worker.
 func TestWakeUpsHaveWhatIsLeftOfTheWorker(t *testing.T) {
 	for _, c := range []struct {
 		props idemconstruct.ApplicationProps
@@ -136,6 +136,7 @@ func TestApplicationRefusesWrongPropertiesByName(t *testing.T) {
 		"ApplicationProps.Reserved[relay]":                           {Code: code, AlarmTopic: "none", Reserved: map[string]int{"relay": 3}},
 		"ApplicationProps.Reserved[worker] = 51: must be 52 or more": {Code: code, AlarmTopic: "none", Reserved: map[string]int{"worker": 51}},
 		"ApplicationProps.Reserved[worker] = 30: must be 31 or more": {Code: code, AlarmTopic: "none", Relay: true, WorkerConcurrency: 21, Reserved: map[string]int{"worker": 30}},
+		"ApplicationProps.WorkerBatch = 9: must be 10 to 40":         {Code: code, AlarmTopic: "none", WorkerBatch: 9},
 		"ApplicationProps.Reserved[sweep] = 7: must be 8 or more":    {Code: code, AlarmTopic: "none", Reserved: map[string]int{"sweep": 7}},
 		"ApplicationProps.Codes[wroker]":                             {Code: code, AlarmTopic: "none", Codes: map[string]awslambda.Code{"wroker": code}},
 	} {

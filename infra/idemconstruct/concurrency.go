@@ -37,8 +37,8 @@ func (p ApplicationProps) leftToWakeUps() int {
 	return left
 }
 
-// checkReserved refuses reservations that are too small for what a role runs at once: wake-ups would become dead letters, and
-// runs of a minute be missing.
+// checkReserved refuses reservations that are too small for what a role runs at once: wake-ups would wait for a visibility time-out,
+// and runs of a minute be missing.
 func (p ApplicationProps) checkReserved(refuse func(field string, value any, rule string)) {
 	if reserved, left := p.Reserved[environment.Worker], p.leftToWakeUps(); reserved > 0 && (left < spec.MappingMin || p.WorkerConcurrency > left) {
 		refuse("Reserved["+environment.Worker+"]", reserved, fmt.Sprintf("%d or more, or 0: %d more than WorkerConcurrency, which is %d at the least",

@@ -38,6 +38,10 @@ type DeliveryProps struct {
 	// ConcurrencyMax bounds how many workers take wake-ups at once, 2 to 1000, so that a long queue leaves the account's
 	// concurrency to others. Default: no bound.
 	ConcurrencyMax int
+	// WakeUpBatch is how many wake-ups a worker takes at once at most, 10 to 40, and delivers side by side: Lambda runs 1,000 batches of
+	// a queue at the most. Above 10 it waits up to a second for a batch to fill, and the queue needs the same number
+	// (QueuesProps.WakeUpBatch). Default: 10, without a wait.
+	WakeUpBatch int
 	// ShardBatches bounds how many batches of one shard of the outbox stream run at once, 1 to 10. With the number of shards,
 	// which is that of the table's partitions, it is the most executions that the stream takes: Lambda has no other bound for
 	// a stream but the function's reserved concurrency. Default: 10.
@@ -67,14 +71,18 @@ func NewDelivery(scope constructs.Construct, id string, props DeliveryProps) *De
 	self := constructs.NewConstruct(scope, jsii.String(id))
 	d := &Delivery{Construct: self}
 	d.Stream = newStream(self, props)
+	batch := cmp.Or(props.WakeUpBatch, spec.BatchRecords)
 	wakeUps := &awslambda.EventSourceMappingProps{
 		Target:         props.Worker,
 		EventSourceArn: props.Queues.WakeUps.QueueArn(),
-		// A whole batch runs at once in one worker, so a larger one saves invocations and costs no time; more than this needs
-		// a window, which would delay each wake-up.
-		BatchSize:               jsii.Number(spec.BatchRecords),
+		// A whole batch runs at once in one worker, so a larger one saves invocations and costs no time; more than the default needs
+		// a window, which delays each wake-up where there are few.
+		BatchSize:               jsii.Number(batch),
 		ReportBatchItemFailures: jsii.Bool(true),
 		Enabled:                 jsii.Bool(!props.Stopped),
+	}
+	if window := spec.BatchWindow(batch); window != 0 {
+		wakeUps.MaxBatchingWindow = seconds(window)
 	}
 	if props.ConcurrencyMax != 0 {
 		wakeUps.MaxConcurrency = jsii.Number(props.ConcurrencyMax)

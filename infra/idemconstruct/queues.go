@@ -1,6 +1,7 @@
 package idemconstruct
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -18,6 +19,8 @@ import (
 type QueuesProps struct {
 	// WorkerTimeout is the time-out of the function that consumes the queue of wake-ups. Required, whole seconds.
 	WorkerTimeout time.Duration
+	// WakeUpBatch is DeliveryProps.WakeUpBatch. Default: 10.
+	WakeUpBatch int
 	// Disposable queues go with their stack. The zero value keeps the dead-letter queue.
 	Disposable bool
 	// Key is the KMS key that SQS encrypts with. Its policy must let the account's principals use it through SQS. Default: a key of
@@ -32,7 +35,8 @@ type Queues struct {
 	// and, with a relay, those of new messages. Each stands in its tenant's message group, by which a
 	// standard queue shares its consumers fairly. Losing one costs a minute, because the sweep offers the message again.
 	WakeUps awssqs.Queue
-	// DeadLetter receives copies of dead messages, wake-ups that failed too often, and what the stream gave up.
+	// DeadLetter receives copies of dead messages, what the stream gave up, and wake-ups that somebody received too often: a worker that
+	// fails makes none of them, see spec.ReceivesMax.
 	DeadLetter awssqs.Queue
 }
 
@@ -58,9 +62,9 @@ func NewQueues(scope constructs.Construct, id string, props QueuesProps) *Queues
 		Encryption:          encryption,
 		EncryptionMasterKey: props.Key,
 		EnforceSSL:          jsii.Bool(true),
-		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout)),
+		VisibilityTimeout:   seconds(spec.Visibility(props.WorkerTimeout, cmp.Or(props.WakeUpBatch, spec.BatchRecords))),
 		RetentionPeriod:     seconds(spec.WakeUpRetention),
-		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax)},
+		DeadLetterQueue:     &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(spec.ReceivesMax(props.WorkerTimeout))},
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,
 	})
 	lint.Accept(dead, map[string]string{"Serverless-SQSRedrivePolicy": "This is the dead-letter queue: an operator empties it."})

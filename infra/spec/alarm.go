@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
@@ -16,6 +17,8 @@ type Alarm struct {
 	Expression               string
 	Threshold                float64
 	Periods, OfLast          int
+	// Least is the threshold of the first metric alone, where the expression is left out: on emulators.
+	Least float64
 	// Heartbeat rings below the threshold instead, and where there is no data at all.
 	Heartbeat bool
 }
@@ -53,7 +56,7 @@ func Described(description, runbooks, heading string) string {
 func Alarms(functions []Function, rules []Resource, recordsIndex, messagesIndex string) []Alarm {
 	var all []Alarm
 	for _, c := range counts {
-		all = append(all, c.Alarm())
+		all = append(all, c.Alarm(FunctionOf(environment.API)))
 	}
 	reader := functions[slices.IndexFunc(functions, func(f Function) bool { return f.ReadsStream() })]
 	all = slices.Concat(all, QueueAlarms(WorkerTimeout), Heartbeats(Shards), Backlog(), []Alarm{StreamLate(FunctionOf(reader.Role)), UserErrors()})

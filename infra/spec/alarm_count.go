@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,8 +14,11 @@ type Count struct {
 	// ID is the alarm's, and its runbook's heading.
 	ID, Metric, Description string
 	Threshold               float64
-	Period                  time.Duration
-	Periods, OfLast         int
+	// Percent has it ring only where it was counted in so many percent of the API function's invocations, too: what clients cause by
+	// themselves now and then, or a network does, is counted at any time where there is traffic. Default 0: at the threshold.
+	Percent         float64
+	Period          time.Duration
+	Periods, OfLast int
 }
 
 // Counts are the alarms on what the library's log lines count, those of docs/semantics.md "Metrics" that want a person. Every log line
@@ -23,12 +27,12 @@ func Counts() []Count { return slices.Clone(counts) }
 
 var counts = []Count{
 	{
-		ID: "KeyMisuse", Metric: metric.ReserveKeyMisuse, Threshold: 5, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
-		Description: "Idempotency keys come with other requests than they were made for: a client's bug, or somebody who tries keys. The log lines of this name say which tenant.",
+		ID: "KeyMisuse", Metric: metric.ReserveKeyMisuse, Threshold: 5, Percent: countedPercentMax, Period: 5 * time.Minute, Periods: 1, OfLast: 2,
+		Description: "At least 1 % of the requests of five minutes, and at least 5, were of this kind: idempotency keys come with other requests than they were made for: a client's bug, or somebody who tries keys. The log lines of this name say which tenant.",
 	},
 	{
-		ID: "StoreError", Metric: metric.StoreError, Threshold: 5, Period: time.Minute, Periods: 2, OfLast: 3,
-		Description: "Requests are answered with 503, because the idempotency table can't be asked or does not answer in time. Nothing is lost; clients send again.",
+		ID: "StoreError", Metric: metric.StoreError, Threshold: 5, Percent: countedPercentMax, Period: time.Minute, Periods: 2, OfLast: 3,
+		Description: "At least 1 % of the requests of a minute, and at least 5, are answered with 503, because the idempotency table can't be asked or does not answer in time. Nothing is lost; clients send again.",
 	},
 	{
 		ID: "OutboxDead", Metric: metric.OutboxDead, Threshold: 1, Period: time.Minute, Periods: 1, OfLast: 5,
@@ -100,8 +104,22 @@ var counts = []Count{
 	},
 }
 
-// Alarm is a count as an alarm.
-func (c Count) Alarm() Alarm {
+// countedPercentMax is a tenth of the calls of a new version that has 10 % of them: StoreError takes it back.
+const countedPercentMax = 1
+
+// Alarm is a count as an alarm. api is the function whose invocations are the requests.
+func (c Count) Alarm(api Resource) Alarm {
+	if c.Percent > 0 {
+		counted := own(c.Metric, "Sum", c.Period)
+		counted.ID = "counted"
+		return Alarm{
+			ID: c.ID, Description: c.Description, Threshold: c.Percent, Periods: c.Periods, OfLast: c.OfLast, Least: c.Threshold,
+			Expression: fmt.Sprintf("IF(FILL(counted, 0) >= %v, 100 * FILL(counted, 0) / all, 0)", c.Threshold),
+			Metrics: []Metric{counted, {
+				ID: "all", Namespace: "AWS/Lambda", Name: "Invocations", Statistic: "Sum", Period: c.Period, Dimensions: []Dimension{{Name: "FunctionName", Of: api}},
+			}},
+		}
+	}
 	return Alarm{
 		ID: c.ID, Description: c.Description, Metrics: []Metric{own(c.Metric, "Sum", c.Period)},
 		Threshold: c.Threshold, Periods: c.Periods, OfLast: c.OfLast,

@@ -13,7 +13,7 @@ const (
 // be a restart's.
 func QueueAlarms(workerTimeout time.Duration) []Alarm {
 	// Older than any wake-up gets that is only waiting: and one visibility time-out after a worker that died.
-	wakeUpAgeMax := wakeUpDelayMax + Visibility(workerTimeout)
+	wakeUpAgeMax := wakeUpDelayMax + Visibility(workerTimeout, BatchRecords)
 	alarms := []Alarm{
 		{
 			ID: "DeadLetters", Metrics: []Metric{ofQueue(DeadLetter, "ApproximateNumberOfMessagesVisible")}, Threshold: 1,

@@ -12,6 +12,11 @@ const (
 	// BatchRecords is Lambda's most without a batching window, which would delay every first delivery, and SQS's most for one
 	// request of a relay.
 	BatchRecords = environment.BatchRecordsMax
+	// BatchWakeUpsMax is the most of one batch from the queue of wake-ups: a worker delivers all of it at once, whatever its size, so
+	// a larger batch takes no longer, and carries more where Lambda runs no more batches (MappingMax).
+	BatchWakeUpsMax = environment.BatchWakeUpsMax
+	// batchWindow is the least that Lambda takes for more than BatchRecords of a queue: for so long it waits for a batch to fill.
+	batchWindow = time.Second
 	// ShardBatches is Lambda's most: wake-ups have no order to keep, and one provider that answers slowly must not
 	// hold up the messages behind it.
 	ShardBatches = 10
@@ -28,6 +33,14 @@ const (
 	// Shards is how many partitions the queues of the indexes are spread over unless somebody says otherwise.
 	Shards = 8
 )
+
+// BatchWindow is for how long Lambda waits until a batch of so many wake-ups is full.
+func BatchWindow(batch int) time.Duration {
+	if batch > BatchRecords {
+		return batchWindow
+	}
+	return 0
+}
 
 // RecordAgeMax is for how long the stream's mapping tries a record again: a relay's, or a worker's.
 func RecordAgeMax(relay bool) time.Duration {

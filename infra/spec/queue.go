@@ -4,10 +4,10 @@ import "time"
 
 // The two queues.
 const (
-	// ReceivesMax is AWS's floor for a queue behind Lambda: fewer, and throttling alone dead-letters messages.
-	ReceivesMax = 5
-	// visibilityTimeouts is AWS's rule for a queue behind Lambda: visibility of six function timeouts (plus the mapping's
-	// batching window, which there is none of), so that a throttled batch is not received again while it is still being
+	// receivesMin is AWS's floor for a queue behind Lambda: fewer, and throttling alone dead-letters messages.
+	receivesMin = 5
+	// visibilityTimeouts is AWS's rule for a queue behind Lambda: visibility of six function timeouts plus the mapping's
+	// batching window, so that a throttled batch is not received again while it is still being
 	// retried. A wake-up that died with its worker comes again after it at the earliest; the sweep is there before.
 	visibilityTimeouts = 6
 	// WakeUpRetention is longer than any wake-up is worth: after a minute or two the sweep sends another. The queue's
@@ -17,5 +17,15 @@ const (
 	DeadLetterRetention = 14 * 24 * time.Hour
 )
 
-// Visibility is how long a wake-up is hidden while a worker with this time-out has it.
-func Visibility(workerTimeout time.Duration) time.Duration { return visibilityTimeouts * workerTimeout }
+// Visibility is how long a wake-up is hidden while a worker with this time-out has it, in a batch of at most so many.
+func Visibility(workerTimeout time.Duration, batch int) time.Duration {
+	return visibilityTimeouts*workerTimeout + BatchWindow(batch)
+}
+
+// ReceivesMax is after how many receives a wake-up is a dead letter: after as many as a worker that fails at all of them has in the
+// wake-up's life, so that no outage makes dead letters, however long it is. A letter would say nothing then: the row has the message,
+// and the sweep sends it another wake-up each minute. What comes to nothing all the same rings DueOld.
+func ReceivesMax(workerTimeout time.Duration) int {
+	hidden := Visibility(workerTimeout, BatchRecords) // the least
+	return max(receivesMin, int((WakeUpRetention+hidden-1)/hidden)+1)
+}

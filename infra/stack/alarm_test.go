@@ -87,11 +87,8 @@ func (s *synthesized) alarms(t *testing.T) map[string]alarmOf {
 
 // lifted has what an expression on a single metric looks at where other alarms have it.
 func (a alarmOf) lifted() alarmOf {
-	if len(a.Metrics) != 2 {
-		return a
-	}
-	for _, term := range a.Metrics {
-		if of := term.MetricStat; of.Metric.MetricName != "" {
+	for _, term := range a.Metrics { // of several, that of the functions' own
+		if of := term.MetricStat; of.Metric.Namespace == metric.Namespace || len(a.Metrics) == 2 && of.Metric.MetricName != "" {
 			a.Namespace, a.MetricName, a.Dimensions, a.Statistic, a.Period = of.Metric.Namespace, of.Metric.MetricName, of.Metric.Dimensions, of.Stat, of.Period
 		}
 	}

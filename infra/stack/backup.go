@@ -1,12 +1,18 @@
 package stack
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsbackup"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/idem-go/idem-aws/infra/idemconstruct"
 	"github.com/idem-go/idem-aws/infra/lint"
 )
 
@@ -17,7 +23,7 @@ const backupDays = 35
 // addBackup backs tables up every night. The vault stays when the stack goes: it has the backups in it. The role is AWS
 // Backup's alone and has AWS's own policy for it, because what a backup needs is AWS's to know.
 // Its name is made of the stack's, so that a stack that is deployed again must be told of the one that is there.
-func addBackup(stack awscdk.Stack, there string, tables ...awsdynamodb.ITableV2) {
+func addBackup(stack awscdk.Stack, there string, tables ...awsdynamodb.ITableV2) awsbackup.IBackupVault {
 	var vault awsbackup.IBackupVault
 	if there != "" {
 		vault = awsbackup.BackupVault_FromBackupVaultName(stack, jsii.String("BackupVault"), jsii.String(there))
@@ -44,4 +50,41 @@ func addBackup(stack awscdk.Stack, there string, tables ...awsdynamodb.ITableV2)
 			"AWS Backup's alone, and what a backup needs is AWS's to know.",
 	})
 	output(stack, "BackupVaultName", vault.BackupVaultName())
+	return vault
+}
+
+// The alarms on backups. AWS Backup starts a job within eight hours of its time, so a day and a bit: the last job of a day ends at
+// any time of these.
+const (
+	backupPeriod  = time.Hour
+	backupPeriods = 34
+)
+
+// watchBackup rings where a job has failed, and where none has ended well for longer than from one night's to the next one's.
+func watchBackup(m *idemconstruct.Monitor, vault awsbackup.IBackupVault) {
+	jobs := func(name string) awscloudwatch.IMetric {
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+			Namespace: jsii.String("AWS/Backup"), MetricName: jsii.String(name), Statistic: jsii.String("Sum"),
+			Period:        awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())),
+			DimensionsMap: &map[string]*string{"BackupVaultName": vault.BackupVaultName()},
+		})
+	}
+	sum := func(names ...string) awscloudwatch.IMetric {
+		metrics, terms := map[string]awscloudwatch.IMetric{}, make([]string, len(names))
+		for i, name := range names {
+			id := fmt.Sprintf("m%d", i)
+			metrics[id], terms[i] = jobs(name), "FILL("+id+", 0)"
+		}
+		return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+			Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &metrics, Period: awscdk.Duration_Hours(jsii.Number(backupPeriod.Hours())),
+		})
+	}
+	m.Add(idemconstruct.Watch{
+		ID: "BackupSilent", Metric: sum("NumberOfBackupJobsCompleted"), Threshold: 1, Periods: backupPeriods, OfLast: backupPeriods, Heartbeat: true,
+		Description: "No backup of a table has ended well since the night before the last. Point-in-time recovery goes on; a table that is deleted would be lost.",
+	})
+	m.Add(idemconstruct.Watch{
+		ID: "BackupFailed", Metric: sum("NumberOfBackupJobsFailed", "NumberOfBackupJobsAborted", "NumberOfBackupJobsExpired"), Threshold: 1, Periods: 1, OfLast: 2,
+		Description: "A backup of a table has failed, was ended, or did not begin in time. The next one is tried the next night.",
+	})
 }

@@ -3,6 +3,7 @@ package stack_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -13,11 +14,36 @@ func TestBackup(t *testing.T) {
 			for _, kind := range []string{"BackupVault", "BackupPlan", "BackupSelection"} {
 				template.counts(t, "AWS::Backup::"+kind, 0)
 			}
+			for id := range template.alarms(t) {
+				if strings.HasPrefix(id, "Backup") {
+					t.Errorf("the alarm %s, and no backups", id)
+				}
+			}
 			return
 		}
 		vault := template.only(t, "AWS::Backup::BackupVault", "BackupVault")
 		if vault.DeletionPolicy != "Retain" || vault.UpdateReplacePolicy != "Retain" {
 			t.Errorf("the vault is %s, %s; want Retain", vault.DeletionPolicy, vault.UpdateReplacePolicy)
+		}
+		// Each alarm counts jobs of this vault. Without any for longer than from one night to the end of the next, it rings.
+		counted := map[string]int{}
+		for _, id := range []string{"BackupSilent", "BackupFailed"} {
+			a := template.alarms(t)[id]
+			for _, term := range a.Metrics {
+				of := term.MetricStat.Metric
+				if of.MetricName == "" {
+					continue
+				}
+				if counted[of.MetricName]++; of.Namespace != "AWS/Backup" || len(of.Dimensions) != 1 || of.Dimensions[0].Name != "BackupVaultName" || plain(of.Dimensions[0].Value) != "BackupVault.BackupVaultName" {
+					t.Errorf("%s looks at %+v", id, of)
+				}
+				if hours := term.MetricStat.Period / 3600 * float64(a.EvaluationPeriods); id == "BackupSilent" && (hours < 24+8+1 || hours > 36) {
+					t.Errorf("%s rings after %v hours", id, hours)
+				}
+			}
+		}
+		if len(counted) != 4 {
+			t.Errorf("jobs are counted by %v", counted)
 		}
 		template.has(t, "AWS::Backup::BackupPlan", map[string]any{"BackupPlan": map[string]any{"BackupPlanRule": []any{map[string]any{
 			"RuleName": "Daily", "ScheduleExpression": "cron(0 3 * * ? *)", "Lifecycle": map[string]any{"DeleteAfterDays": 35},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // API is the kind of API Gateway in front of the application.
@@ -107,8 +108,11 @@ type Config struct {
 	// WorkerConcurrency bounds how many workers the queue of wake-ups has at once, 2 to 1000. Default: what the worker's
 	// reserved concurrency leaves to it; 0, no bound, where nothing is reserved.
 	WorkerConcurrency int
+	// WorkerBatch is how many wake-ups a worker takes at once at most, 10 to 40: Lambda runs 1,000 workers for a queue. Above 10 it
+	// waits up to a second for a batch to fill. Default: 10.
+	WorkerBatch int
 	// WakeUpsMax is how many wake-ups the sweep lets wait in the queue, 1,000 to 10,000,000: it offers what is due from the
-	// index, without reading it, and the worker decides. Only with SQS. Default: 200,000, or 600 for each of WorkerConcurrency
+	// index, without reading it, and the worker decides. Only with SQS. Default: 200,000, or 60 × WorkerBatch for each of WorkerConcurrency
 	// if that is more; 0 with Streams, where the sweep reads each message.
 	WakeUpsMax int
 	// ProbesMax is how many look-ups all runs of the reconciler together make at once at each of the provider's endpoints: at least
@@ -123,7 +127,7 @@ type Config struct {
 	// LedgerShards is how many partitions an hour of the payments table's index is spread over, 1 to 256; 1,000 payments,
 	// refunds and payouts per second fill one. It may be raised, and never lowered. Default: 4.
 	LedgerShards int
-	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 60. Default: 4,
+	// DriftParts is into how many pieces the drift job cuts an hour, and how many it compares at once, 1 to 240. Default: 4,
 	// and 1 in local stacks.
 	DriftParts int
 	// WaitMax bounds "Prefer: wait", in seconds, 1 to 25: so long a waiting request holds an execution. Default: 5; 20 with
@@ -249,6 +253,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	config.OutboxShards = r.shards("outboxShards")
 	r.readDrift(&config)
 	r.readConcurrency(&config)
+	config.WorkerBatch = r.within("workerBatch", spec.BatchRecords, spec.BatchRecords, spec.BatchWakeUpsMax)
 	r.readWakeUps(&config)
 	r.readProbes(&config)
 	r.throughputs(&config)

@@ -33,7 +33,7 @@ const (
 	driftPieceRetention = 4 * time.Hour
 	driftLetterDays     = 14 // SQS's most
 	// partsMax is the job's bound on the pieces of an hour, and partsDefault compares a million rows an hour.
-	partsMax     = 60
+	partsMax     = 240
 	partsDefault = 4
 	// ledgerShardsDefault is the functions' default too.
 	ledgerShardsDefault = table.LedgerShards

@@ -59,8 +59,8 @@ func (c Config) sweepRuns() int { return idemconstruct.ScheduledRuns(c.sweepShar
 const (
 	// wakeUpsMax is how many wake-ups the sweep lets wait in the queue by default, where few workers take them: 3,333 a second.
 	wakeUpsMax = 200_000
-	// wakeUpsOfWorker is what a worker takes from one run of the sweep to the next: a batch of ten in a second, the provider's time.
-	wakeUpsOfWorker = 10 * 60
+	// batchesOfWorker is what a worker takes from one run of the sweep to the next: a batch in a second, the provider's time.
+	batchesOfWorker = 60
 )
 
 // readWakeUps reads how many wake-ups may wait. Where the worker reads the stream itself, the sweep reads each message, as the worker
@@ -70,7 +70,7 @@ func (r *reader) readWakeUps(config *Config) {
 	switch {
 	case config.Outbox == SQS:
 		workers := cmp.Or(config.WorkerConcurrency, mappingMax)
-		config.WakeUpsMax = r.within(key, max(wakeUpsMax, workers*wakeUpsOfWorker), 1000, 10_000_000)
+		config.WakeUpsMax = r.within(key, max(wakeUpsMax, workers*batchesOfWorker*config.WorkerBatch), 1000, 10_000_000)
 	case r.lookup(key) != nil:
 		r.refuse(key, fmt.Sprint(r.lookup(key)), "nothing, unless outbox=sqs")
 	}
@@ -89,7 +89,7 @@ func (p parts) deliverTo(stack awscdk.Stack, worker, sweep, reconcile deployed) 
 	reader = worker
 	props := idemconstruct.DeliveryProps{
 		Tables: p.tables, Queues: p.queues, Worker: worker.live, Sweep: sweep.live, Reconcile: reconcile.live,
-		ConcurrencyMax: p.config.WorkerConcurrency, ShardBatches: p.config.Stream.Batches, Shards: p.config.sweepShards(),
+		ConcurrencyMax: p.config.WorkerConcurrency, WakeUpBatch: p.config.WorkerBatch, ShardBatches: p.config.Stream.Batches, Shards: p.config.sweepShards(),
 		Stopped: p.config.Stopped,
 	}
 	if p.config.Outbox == SQS {

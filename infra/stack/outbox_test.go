@@ -2,6 +2,7 @@ package stack_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -57,21 +58,31 @@ func TestQueues(t *testing.T) {
 		template.counts(t, "AWS::SQS::Queue", 4)
 		wakeUps := template.only(t, "AWS::SQS::Queue", "QueuesWakeUps").Properties
 		redrive := wakeUps["RedrivePolicy"].(map[string]any)
-		if plain(redrive["deadLetterTargetArn"]) != "QueuesDeadLetter.Arn" || redrive["maxReceiveCount"] != 5.0 {
+		if plain(redrive["deadLetterTargetArn"]) != "QueuesDeadLetter.Arn" {
 			t.Errorf("redrive %v", redrive)
 		}
-		// A wake-up must live to be received for the last time, after the longest delay.
-		kept := wakeUps["MessageRetentionPeriod"].(float64)
-		if least := 900 + redrive["maxReceiveCount"].(float64)*wakeUps["VisibilityTimeout"].(float64); kept != 3600 || kept < least {
+		// A wake-up must live to be received again, after the longest delay.
+		kept, hidden := wakeUps["MessageRetentionPeriod"].(float64), wakeUps["VisibilityTimeout"].(float64)
+		if least := 900 + hidden; kept != 3600 || kept < least {
 			t.Errorf("wake-ups are kept for %v s, want an hour and at least %v s", kept, least)
+		}
+		// A worker that fails at everything receives each as often as its visibility ends in its life, and once before: that makes no
+		// dead letters, however long the outage is.
+		if most, least := redrive["maxReceiveCount"].(float64), math.Ceil(kept/hidden)+1; most < least || most > 11 {
+			t.Errorf("received %v times a wake-up is a dead letter; in %v s it is received %v times by a worker that fails", most, kept, least)
 		}
 		if wakeUps["FifoQueue"] != nil {
 			t.Error("a FIFO queue serves one message of a tenant after the other")
 		}
 		mapping := template.only(t, "AWS::Lambda::EventSourceMapping", "DeliveryWakeUps").Properties
 		if plain(mapping["EventSourceArn"]) != "QueuesWakeUps.Arn" || plain(mapping["FunctionName"]) != "WorkerLive:live" ||
-			fmt.Sprint(mapping["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || mapping["BatchSize"] != 10.0 || mapping["MaximumBatchingWindowInSeconds"] != nil {
+			fmt.Sprint(mapping["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || mapping["BatchSize"] != map[bool]float64{false: 10, true: 20}[chosen(variant, "workerBatch")] {
 			t.Errorf("mapping %v", mapping)
+		}
+		// Lambda fills batches above ten for a second at least; what waits there is hidden already, and AWS's rule counts it.
+		window, waits := mapping["MaximumBatchingWindowInSeconds"].(float64)
+		if waits != chosen(variant, "workerBatch") || waits && window != 1 || hidden != 6*60+window {
+			t.Errorf("window %v, visibility %v", mapping["MaximumBatchingWindowInSeconds"], hidden)
 		}
 		scaling, bounded := mapping["ScalingConfig"].(map[string]any)
 		// Of 200: without 10 for an operator, and without 10 batches of 4 shards, which the worker reads itself.

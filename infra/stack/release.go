@@ -78,7 +78,7 @@ var stopsRelease = []string{
 	"OutboxDead", "SettleFailed", "EvidenceDiffers", "MessageGone", "UnknownTopic", "RecordUnreadable", "SealNotAuthentic", "TimeoutShort",
 }
 
-// stopsReleaseOf are the alarms that end the deployment of one function, beside its own FunctionErrors.
+// stopsReleaseOf are the alarms that end the deployment of one function, beside its own FunctionErrors and ReleaseErrors.
 var stopsReleaseOf = map[string][]string{
 	accepts:      {"GatewayErrors", "StoreError"},
 	"Authorizer": {"GatewayErrors"},
@@ -105,7 +105,7 @@ func (r *reader) readRelease(config *Config) {
 //
 // Each alias waits for others by CloudFormation's DependsOn, which waits for the whole of a deployment: all that deliver, then the one
 // that accepts. A release that goes back goes the other way round, so that nobody meets what only the later release understands.
-func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarms map[string]awscloudwatch.IAlarm) {
+func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarms *idemconstruct.Monitor) {
 	for _, id := range deliverers {
 		deliverer, ok := functions[id]
 		switch {
@@ -124,8 +124,9 @@ func (c Config) release(stack awscdk.Stack, functions map[string]deployed, alarm
 	shifted := slices.DeleteFunc(slices.Sorted(maps.Keys(functions)), func(id string) bool { return slices.Contains(shiftedAtOnce, id) })
 	role := shiftRole(self, functions, shifted)
 	for _, id := range shifted {
+		alarms.Version(id, functions[id].Function, functions[id].live)
 		awscodedeploy.NewLambdaDeploymentGroup(self, jsii.String(id), &awscodedeploy.LambdaDeploymentGroupProps{
-			Application: application, Alias: functions[id].live, Role: role, DeploymentConfig: c.shift(), Alarms: stopping(id, alarms),
+			Application: application, Alias: functions[id].live, Role: role, DeploymentConfig: c.shift(), Alarms: stopping(id, alarms.Alarms()),
 			AutoRollback: &awscodedeploy.AutoRollbackConfig{
 				FailedDeployment: jsii.Bool(true), StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true),
 			},
@@ -139,7 +140,7 @@ func resourceOf(construct constructs.Construct) awscdk.CfnResource {
 }
 
 // shift is the part of the calls that a new version gets, and for how long. Ten minutes are two periods of the slowest alarm, and 10 %
-// of all calls failing are twice what the alarms on ratios ring at.
+// of all calls are enough for ReleaseErrors, which looks at the new version alone.
 func (c Config) shift() awscodedeploy.ILambdaDeploymentConfig {
 	if c.Deployment == Linear {
 		return awscodedeploy.LambdaDeploymentConfig_LINEAR_10PERCENT_EVERY_3MINUTES()
@@ -150,7 +151,7 @@ func (c Config) shift() awscodedeploy.ILambdaDeploymentConfig {
 // stopping are the alarms that end the deployment of a function.
 func stopping(id string, alarms map[string]awscloudwatch.IAlarm) *[]interfacesawscloudwatch.IAlarmRef {
 	var all []interfacesawscloudwatch.IAlarmRef
-	for _, name := range slices.Concat(stopsRelease, []string{"FunctionErrors" + id}, stopsReleaseOf[id]) {
+	for _, name := range slices.Concat(stopsRelease, []string{"FunctionErrors" + id, "ReleaseErrors" + id}, stopsReleaseOf[id]) {
 		alarm, ok := alarms[name]
 		if !ok {
 			panic("stack: no alarm " + name)

@@ -171,9 +171,26 @@ func TestAlarmsTakeAReleaseBack(t *testing.T) {
 			for _, each := range watched["Alarms"].([]any) {
 				alarms = append(alarms, strings.TrimPrefix(plain(each.(map[string]any)["Name"]), "Alarms"))
 			}
-			want := slices.Concat(money, []string{"FunctionErrors" + function}, own[function])
+			want := slices.Concat(money, []string{"FunctionErrors" + function, "ReleaseErrors" + function}, own[function])
 			slices.Sort(want)
 			slices.Sort(alarms)
+			// While the new version has a tenth of the calls, all of it may fail without FunctionErrors: so its own are looked at.
+			looked := template.alarms(t)["ReleaseErrors"+function]
+			for _, term := range looked.Metrics {
+				if of := term.MetricStat.Metric; of.MetricName != "" {
+					told := map[string]string{}
+					for _, d := range of.Dimensions {
+						told[fmt.Sprint(d.Name)] = plain(d.Value)
+					}
+					version, _, found := strings.Cut(told["ExecutedVersion"], ".Version")
+					if told["FunctionName"] != function+"Function" || told["Resource"] != function+"Function"+"live" && told["Resource"] != function+"Function:live" || !found || !strings.HasPrefix(version, function+"FunctionCurrentVersion") {
+						t.Errorf("%s looks at %v", name, told)
+					}
+				}
+			}
+			if len(looked.Metrics) != 3 {
+				t.Errorf("%s has no alarm on its new version", name)
+			}
 			if watched["Enabled"] != true || watched["IgnorePollAlarmFailure"] == true || !slices.Equal(alarms, want) {
 				t.Errorf("%s: %v, want %v", name, alarms, want)
 			}

@@ -140,9 +140,26 @@ func TestAlarmsRing(t *testing.T) {
 		}
 		return all
 	}
+	none := func(periods int) string { return strings.TrimSpace(strings.Repeat("- ", periods)) }
 	cases := map[string]series{
-		"KeyMisuse":        one("- 5", "4 4"),
-		"StoreError":       one("5 - 6", "- 99 -"),
+		"KeyMisuse": {
+			rings: []data{{"counted": "- 5", "all": "9 500"}},
+			quiet: []data{{"counted": "4 4", "all": "4 4"}, {"counted": "500 500", "all": "3000000 3000000"}, {}},
+		},
+		"StoreError": {
+			rings: []data{{"counted": "5 - 6", "all": "500 1 600"}, {"counted": "6000 6000 -", "all": "600000 600000 -"}},
+			quiet: []data{{"counted": "- 99 -", "all": "- 99 -"}, {"counted": "4 4 4", "all": "4 4 4"}, {"counted": "5999 5999 5999", "all": "600000 600000 600000"}, {}},
+		},
+		// A night's jobs, and then none: quiet until the jobs of the next night should long have ended.
+		"BackupSilent": {
+			rings: []data{{"m0": none(34)}},
+			quiet: []data{{"m0": "4 " + none(33)}, {"m0": none(33) + " 1"}},
+		},
+		"BackupFailed": {rings: []data{{"m0": "1 -"}, {"m1": "- 1"}, {"m2": "- 1"}}, quiet: []data{{"m0": "0 0", "m1": "- 0"}, {}}},
+		"ReleaseErrors": {
+			rings: []data{{"failures": "3 -", "all": "60 -"}},
+			quiet: []data{{"failures": "2 2", "all": "2 2"}, {"failures": "49 49", "all": "1000 1000"}, {}},
+		},
 		"DriftFound":       one("1 -", "- -"),
 		"DriftFailed":      one("1 -", "- -"),
 		"DriftLate":        one("1 -", "- -"),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsbackup"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -58,6 +59,8 @@ type parts struct {
 	apiKeys  awsdynamodb.ITableV2
 	// keys are nil where nothing is encrypted.
 	keys *idemconstruct.Keys
+	// vault is nil where nothing is backed up.
+	vault awsbackup.IBackupVault
 	// quota is nil where nothing is limited.
 	quota awsdynamodb.ITableV2
 	// network is where functions run that call the provider; nil is none of the account's.
@@ -117,7 +120,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 
 	p.network.addEndpoints()
 	own.encryptLogs(stack)
-	config.release(stack, functions, alarms.Alarms())
+	config.release(stack, functions, alarms)
 
 	output(stack, "ApiUrl", front.url)
 	p.outputs(stack)
@@ -137,9 +140,9 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 		config: config,
 		tables: idemconstruct.NewTables(stack, "Tables", busy),
 		queues: idemconstruct.NewQueues(stack, "Queues", idemconstruct.QueuesProps{
-			WorkerTimeout: workerTimeout,
-			Disposable:    config.disposable(),
-			Key:           own.queues,
+			WorkerTimeout: workerTimeout, WakeUpBatch: config.WorkerBatch,
+			Disposable: config.disposable(),
+			Key:        own.queues,
 		}),
 		payments: madeOrImported(stack, "Payments", there.Payments, table.Payments(), busy),
 		apiKeys:  madeOrImported(stack, "ApiKeys", there.APIKeys, table.APIKeys(), protection),
@@ -159,7 +162,7 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 	}
 	output(stack, "AuditTable", audit.Table.TableName())
 	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
-		addBackup(stack, there.BackupVault, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
+		p.vault = addBackup(stack, there.BackupVault, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
 	}
 	return p, audit
 }

@@ -28,7 +28,7 @@ type watched struct {
 // watch adds every alarm, and the dashboard. A local stack has no dashboard, and no alarm on an expression: emulators refuse
 // those, and evaluate none.
 func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w watched) {
-	m.Counts(append(idemconstruct.Counts(), counts...)...)
+	m.Counts(w.functions[accepts].Function, append(idemconstruct.Counts(), counts...)...)
 	m.Queues(p.queues, workerTimeout)
 	w.compared.watch(m)
 	m.Heartbeats(p.config.sweepShards())
@@ -61,6 +61,9 @@ func (p parts) watch(scope constructs.Construct, m *idemconstruct.Monitor, w wat
 	}
 	if p.quota != nil {
 		m.Table("Quota", p.quota, "")
+	}
+	if p.vault != nil {
+		watchBackup(m, p.vault)
 	}
 	m.Schedules(w.rules...)
 	m.Dashboard(scope, "Dashboard", idemconstruct.DashboardProps{

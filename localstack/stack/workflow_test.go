@@ -37,6 +37,7 @@ type job struct {
 
 type step struct {
 	Run, Uses       string
+	With            map[string]any
 	ContinueOnError any `yaml:"continue-on-error"`
 }
 
@@ -287,4 +288,24 @@ func withFolders(names []string) []string {
 		specs = append(specs, ":(glob)**/"+name)
 	}
 	return specs
+}
+
+// What no push waits for runs each night; an upgrade from the release before among it.
+func TestTheNightRunsWhatNoPushWaitsFor(t *testing.T) {
+	_, all := workflows(t)
+	var targets []string
+	for _, include := range all["nightly.yml"].Jobs["make"].Strategy.Matrix.Include {
+		target, _, _ := strings.Cut(include.Target, " ")
+		targets = append(targets, target)
+	}
+	for _, want := range []string{"fuzz", "simulate", "mutants", "chaos", "rehearse", "rehearse-upgrade", "release-check", "test-whole"} {
+		if !slices.Contains(targets, want) {
+			t.Errorf("no job of nightly.yml runs make %s: %v", want, targets)
+		}
+	}
+	for _, step := range all["nightly.yml"].Jobs["make"].Steps { // rehearse-upgrade needs the commit before, and the tags
+		if strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["fetch-depth"] != 0 {
+			t.Errorf("fetch-depth is %v", step.With["fetch-depth"])
+		}
+	}
 }

@@ -48,6 +48,27 @@ func TestStepsCompareEachRowOnce(t *testing.T) {
 	}
 }
 
+// At ten thousand payments a second the provider makes 600,000 objects in the minute that its clock may be behind ours: more than wait in
+// memory. Then fewer are read ahead, and nothing is looked at twice for it.
+func TestMoreObjectsAMinuteThanWaitInMemoryCostNoSecondLook(t *testing.T) {
+	w := newWorld(t)
+	for i := range 500 {
+		w.plant(begin.Add(10*time.Minute+time.Duration(i)*10*time.Millisecond), payments.StatusSucceeded)
+	}
+	w.waitUntil(begin.Add(60 * time.Hour)) // messages and records are removed by then
+	window := drift.Window{From: begin.Add(10 * time.Minute), To: begin.Add(11 * time.Minute)}
+	of := func(objectsMax int) drift.Report {
+		report, err := w.job(func(c *drift.Config) { c.ObjectsMax = objectsMax }).Check(t.Context(), window)
+		w.ok(err)
+		w.drifts(report)
+		return report
+	}
+	all, few := of(0), of(250)
+	if few.Cost != all.Cost || few.Compared != all.Compared || all.Compared.Rows != 500 || all.Compared.Objects != 500 {
+		t.Errorf("with 250 objects in memory: %+v, %+v; with all: %+v, %+v", few.Compared, few.Cost, all.Compared, all.Cost)
+	}
+}
+
 // What one step has found, the next does not find again where it is told so.
 func TestKnownFindingsAreNotReportedAgain(t *testing.T) {
 	w := newWorld(t)

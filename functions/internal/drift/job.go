@@ -48,6 +48,8 @@ type Config struct {
 	// LedgerShards is how many partitions an hour of the ledger index has. Nothing is compared where rows were written with more.
 	// Default table.LedgerShards.
 	LedgerShards int
+	// ObjectsMax is how many of the provider's objects wait for their rows in memory, about 400 bytes each. Default 50,000.
+	ObjectsMax int
 	// Now is the clock, default time.Now. Pause waits, or returns the context's error; default a timer.
 	Now   func() time.Time
 	Pause func(context.Context, time.Duration) error
@@ -97,6 +99,7 @@ func (c Config) withDefaults() Config {
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.WorkMax = cmp.Or(c.WorkMax, 25*time.Hour)
 	c.LedgerShards = cmp.Or(c.LedgerShards, table.LedgerShards)
+	c.ObjectsMax = cmp.Or(c.ObjectsMax, 50_000)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -131,6 +134,8 @@ func (c Config) validate() error {
 		return broken("Grace", c.Grace, fmt.Sprintf("must be at least ListingDelay = %v", c.ListingDelay))
 	case c.Retention < 0:
 		return broken("Retention", c.Retention, "must not be negative")
+	case c.ObjectsMax < 2:
+		return broken("ObjectsMax", c.ObjectsMax, "must be 2 or more")
 	case c.LedgerShards < 1 || c.LedgerShards > table.LedgerShardsMax:
 		return broken("LedgerShards", c.LedgerShards, fmt.Sprintf("must be 1 to %d", table.LedgerShardsMax))
 	case c.WorkMax < 0:

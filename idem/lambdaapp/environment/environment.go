@@ -36,3 +36,6 @@ const (
 
 // BatchRecordsMax is how many records a mapping brings the worker or the relay at most.
 const BatchRecordsMax = 10
+
+// BatchWakeUpsMax is how many wake-ups a mapping brings the worker at most, where it is asked for more than BatchRecordsMax.
+const BatchWakeUpsMax = 40

@@ -275,7 +275,7 @@ func TestThePlannerSurvivesACrashAtEveryCall(t *testing.T) {
 // A message that names no piece, or one that is not due, is an error and writes nothing.
 func TestWhatIsNoPieceIsRefused(t *testing.T) {
 	for _, body := range []string{
-		``, `{}`, `null`, `{"hour":"2101-02-03T10:30:00Z","of":1}`, `{"hour":"2101-02-03T10:00:00Z","of":0}`, `{"hour":"2101-02-03T10:00:00Z","of":61}`,
+		``, `{}`, `null`, `{"hour":"2101-02-03T10:30:00Z","of":1}`, `{"hour":"2101-02-03T10:00:00Z","of":0}`, `{"hour":"2101-02-03T10:00:00Z","of":241}`,
 		`{"hour":"2101-02-03T10:00:00Z","of":2,"part":2}`, `{"hour":"2101-02-03T10:00:00Z","of":2,"part":-1}`, `{"hour":"2101-02-03T10:00:00Z","of":1,"after":-1}`,
 	} {
 		if p, err := hourly.Read(body); err == nil {
