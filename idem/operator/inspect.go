@@ -86,6 +86,9 @@ type MessageView struct {
 	UnansweredCalls int `json:"unanswered_calls"`
 	// LastOutcome is what the last call or question came to; empty where there was none.
 	LastOutcome string `json:"last_outcome,omitempty"`
+	// SettledBy is who ended it: a worker, an inline delivery, the sweep, the reconciler, a webhook or an operator. Empty until
+	// then, and where an earlier release ended it.
+	SettledBy storage.Settler `json:"settled_by,omitempty"`
 	// Reference is the provider's name for what it made; empty where none is known.
 	Reference string `json:"reference,omitempty"`
 	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
@@ -119,7 +122,7 @@ type MessageView struct {
 
 func viewMessage(m storage.Message) MessageView {
 	return MessageView{
-		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, LastOutcome: m.LastOutcome,
+		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, LastOutcome: m.LastOutcome, SettledBy: m.SettledBy,
 		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
 		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
 		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
