@@ -61,7 +61,7 @@ func (t *table) story(s operator.Story) {
 		t.json(s.Application)
 	}
 	t.entries(s.Audit)
-	for _, next := range s.Next {
+	for _, next := range s.Advice(t.moment) {
 		for i, line := range t.sentence(next) {
 			t.line("%s%s", map[bool]string{true: "→ ", false: "  "}[i == 0], line)
 		}
