@@ -53,7 +53,7 @@ func everyFieldOfMessage() storage.Message {
 		ID: "op_1.1", Index: 1, OperationID: "op_1", RecordKey: "key", Tenant: "tenant", Topic: "orders.charge", Payload: []byte("{}"),
 		State: storage.MessageUnknown, Epoch: 2, Owner: "owner", Revision: "revision", LeaseUntil: noon, CreatedAt: noon, FirstClaimedAt: noon,
 		NextAttemptAt: noon, SweepAt: noon, OpenSince: noon, DoneAt: noon, Attempts: 3, Retention: time.Hour, Expiry: everyExpiry, Detached: true,
-		Reference: "ch_1", LastOutcome: "ambiguous", KeptDelivered: &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}, KeptDeclined: &storage.Kept{},
+		Reference: "ch_1", LastOutcome: "ambiguous", SettledBy: storage.SettledByWorker, KeptDelivered: &storage.Kept{Reference: "ch_1", Evidence: []byte("{}")}, KeptDeclined: &storage.Kept{},
 		Undoes: true, Refused: true, Unfailed: true, Died: 2, ClearedAt: noon, RedrivenAt: noon, Trace: everyTrace, SchemaVersion: storage.SchemaVersion,
 	}
 }
@@ -114,7 +114,7 @@ func TestAMessagesItem(t *testing.T) {
 		"an": numberValue(3), "rt": numberValue(3600_000), "dt": yes, "ref": stringValue("ch_1"),
 		"kv": &types.AttributeValueMemberM{Value: item{"ref": stringValue("ch_1"), "ev": &types.AttributeValueMemberB{Value: []byte("{}")}}},
 		"kx": &types.AttributeValueMemberM{Value: item{}}, "ud": yes, "rf": yes, "uf": yes, "di": numberValue(2), "cl": ms, "rd": ms,
-		"lo": stringValue("ambiguous"), "tr": &types.AttributeValueMemberB{Value: everyTrace.Bytes()}, "sv": numberValue(1),
+		"lo": stringValue("ambiguous"), "by": stringValue("w"), "tr": &types.AttributeValueMemberB{Value: everyTrace.Bytes()}, "sv": numberValue(1),
 		"q": stringValue("unknown#0"), "qa": ms, "kf": numberValue(7200_000), "gn": yes, "rl": yes,
 	}
 	if !reflect.DeepEqual(it, want) {

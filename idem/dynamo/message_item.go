@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -45,6 +46,7 @@ func (s *Store) encodeMessage(m storage.Message) (item, error) {
 	w.flag(schema.Detached, m.Detached)
 	w.note(schema.ProviderReference, m.Reference)
 	w.note(schema.LastOutcome, m.LastOutcome)
+	w.note(schema.SettledBy, letterOf(m.SettledBy))
 	w.kept(schema.KeptDelivered, m.KeptDelivered)
 	w.kept(schema.KeptDeclined, m.KeptDeclined)
 	w.number(schema.Died, int64(m.Died))
@@ -157,6 +159,7 @@ func (s *Store) decodeMessage(it item) (*storage.Message, error) {
 		Detached:       r.flag(schema.Detached),
 		Reference:      r.text(schema.ProviderReference),
 		LastOutcome:    r.text(schema.LastOutcome),
+		SettledBy:      settlerOf(r.text(schema.SettledBy)),
 		KeptDelivered:  r.kept(schema.KeptDelivered),
 		KeptDeclined:   r.kept(schema.KeptDeclined),
 		Died:           r.count(schema.Died, math.MaxInt32),
@@ -176,6 +179,25 @@ func (s *Store) decodeMessage(it item) (*storage.Message, error) {
 		return nil, &storage.MalformedError{ID: message.ID, Cause: r.err}
 	}
 	return &message, nil
+}
+
+// settlerLetters are how a row names who ended its message: one letter each, because every settlement writes it.
+var settlerLetters = map[storage.Settler]string{
+	storage.SettledByWorker: "w", storage.SettledByInline: "i", storage.SettledBySweep: "s", storage.SettledByReconciler: "r",
+	storage.SettledByWebhook: "h", storage.SettledByOperator: "o",
+}
+
+// letterOf is a settler's letter, or its name where it has none.
+func letterOf(by storage.Settler) string { return cmp.Or(settlerLetters[by], string(by)) }
+
+// settlerOf reads what letterOf made; the letter of a later release stands for itself.
+func settlerOf(letter string) storage.Settler {
+	for by, known := range settlerLetters {
+		if letter == known {
+			return by
+		}
+	}
+	return storage.Settler(letter)
 }
 
 // queueAt reads the index's time, in which 0 stands for "at once".

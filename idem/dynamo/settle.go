@@ -14,7 +14,7 @@ import (
 // What a settlement writes; all other attributes stay as they are.
 var (
 	settledOfMessage = []string{
-		schema.State, schema.Revision, schema.DoneAt, schema.ProviderReference, schema.LastOutcome, schema.Queue, schema.QueueAt,
+		schema.State, schema.Revision, schema.DoneAt, schema.ProviderReference, schema.SettledBy, schema.LastOutcome, schema.Queue, schema.QueueAt,
 	}
 	settledOfRecord = append(
 		[]string{schema.State, schema.Revision, schema.DoneAt, schema.FreeAt, schema.AnswersUntil, schema.LastError, schema.TTL}, responseAttributes...,
@@ -96,7 +96,7 @@ func (t *transaction) settleMessage(s *Store, settlement storage.Settlement) err
 // among evidence and ttl it leaves alone.
 func (s *Store) patch(end storage.MessageEnd) (it item, attributes []string, err error) {
 	it, err = s.encodeMessage(storage.Message{
-		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Reference: end.Reference, LastOutcome: end.LastOutcome,
+		ID: end.ID, State: end.State, Revision: end.Revision, DoneAt: end.DoneAt, Reference: end.Reference, LastOutcome: end.LastOutcome, SettledBy: end.SettledBy,
 		KeptDelivered: end.KeptDelivered, KeptDeclined: end.KeptDeclined, SweepAt: end.SweepAt, RemoveAt: end.RemoveAt,
 	})
 	attributes = slices.Clone(settledOfMessage)

@@ -22,7 +22,7 @@ var (
 		schema.Payload, schema.Sealed, schema.State, schema.Epoch, schema.Owner, schema.Revision, schema.LeaseUntil,
 		schema.CreatedAt, schema.FirstClaimedAt, schema.NextAttemptAt, schema.OpenSince, schema.DoneAt, schema.RedrivenAt,
 		schema.Attempts, schema.Retention, schema.KeepFor, schema.Gone, schema.ResourceBacked, schema.Detached,
-		schema.ProviderReference, schema.LastOutcome, schema.KeptDelivered, schema.KeptDeclined, schema.Undoes, schema.Refused,
+		schema.ProviderReference, schema.LastOutcome, schema.SettledBy, schema.KeptDelivered, schema.KeptDeclined, schema.Undoes, schema.Refused,
 		schema.Unfailed, schema.Died, schema.ClearedAt, schema.SchemaVersion, schema.Queue, schema.QueueAt,
 		schema.TTL, schema.Trace,
 	)

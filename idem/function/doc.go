@@ -9,9 +9,9 @@
 //
 // [Typed] makes of it a function of Go values, which lambda.Start takes. [Each] makes a handler of records with Go
 // values for awslambda.SQS and awslambda.Stream, and [EachRaw] one of bytes; awslambda.Body is the input of a queue
-// message. Keys that JMESPath picks are in package function/jmespath, so that only its users need its module. Use
-// package middleware for HTTP functions: here an output is bytes, so a 500 or 429 that is written as an output would
-// be stored as a success.
+// message, and [QueuePolicy] remembers a key for longer than a queue can deliver its message again. Keys that JMESPath
+// picks are in package function/jmespath, so that only its users need its module. Use package middleware for HTTP
+// functions: here an output is bytes, so a 500 or 429 that is written as an output would be stored as a success.
 //
 // # Which kind
 //

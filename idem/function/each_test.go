@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -49,6 +51,19 @@ func TestATypedBatchReportsItsFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// SQS can deliver a message again after 14 days in its queue and 14 in the dead-letter queue.
+func TestQueuePolicyOutlivesBothQueues(t *testing.T) {
+	policy, base := function.QueuePolicy(), idem.IETF()
+	if policy.Retention <= 2*14*24*time.Hour {
+		t.Errorf("a key is remembered for %v", policy.Retention)
+	}
+	policy.Name, policy.Retention = base.Name, base.Retention
+	if !reflect.DeepEqual(policy, base) {
+		t.Errorf("%+v differs from %+v in more than that", policy, base)
+	}
+	newWorld(t, idem.Config{}).function(idem.Operation{Kind: idem.KindAtomic, Policy: function.QueuePolicy()}, function.Config{})
 }
 
 // An input that can't be decoded leaves no record: a wrapped function's would be unknown although it never ran.

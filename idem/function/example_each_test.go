@@ -23,7 +23,7 @@ func chargeOnce(_ context.Context, tx *idem.Tx, o order) error {
 
 func chargeBatch(engine *idem.Engine) (awslambda.Handler, error) {
 	charges, err := function.New(engine,
-		idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: idem.IETF()},
+		idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: function.QueuePolicy()},
 		function.Config{Tenant: "shop", Key: function.JSONPointer("/id")})
 	if err != nil {
 		return nil, err

@@ -184,7 +184,7 @@ func (e endMessage) judge(s *Store) error { return s.judgeMessage(e.End.ID, e.Fe
 func (e endMessage) apply(s *Store) {
 	m := s.messages[e.End.ID]
 	m.State, m.Revision, m.DoneAt, m.SweepAt = e.End.State, e.End.Revision, e.End.DoneAt, e.End.SweepAt
-	m.Reference, m.LastOutcome = e.End.Reference, e.End.LastOutcome
+	m.Reference, m.LastOutcome, m.SettledBy = e.End.Reference, e.End.LastOutcome, e.End.SettledBy
 	if e.End.KeptDelivered != nil {
 		m.KeptDelivered = e.End.KeptDelivered
 	}

@@ -28,7 +28,7 @@ type Story struct {
 	Application any `json:"application,omitempty"`
 	// Audit is what operators have changed about it, newest first, of the last year.
 	Audit []Entry `json:"audit"`
-	// Next says what may be done, or what is being waited for.
+	// Next says what may be done, or what is being waited for. Its times are in RFC 3339; [Story.Advice] writes them otherwise.
 	Next []string `json:"next"`
 	// Steps are the same for a program.
 	Steps []Step `json:"-"`
@@ -86,6 +86,9 @@ type MessageView struct {
 	UnansweredCalls int `json:"unanswered_calls"`
 	// LastOutcome is what the last call or question came to; empty where there was none.
 	LastOutcome string `json:"last_outcome,omitempty"`
+	// SettledBy is who ended it: a worker, an inline delivery, the sweep, the reconciler, a webhook or an operator. Empty until
+	// then, and where an earlier release ended it.
+	SettledBy storage.Settler `json:"settled_by,omitempty"`
 	// Reference is the provider's name for what it made; empty where none is known.
 	Reference string `json:"reference,omitempty"`
 	// Kept are the definite answers that it keeps because they could not be settled: "delivered", "declined".
@@ -119,7 +122,7 @@ type MessageView struct {
 
 func viewMessage(m storage.Message) MessageView {
 	return MessageView{
-		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, LastOutcome: m.LastOutcome,
+		ID: m.ID, State: m.State, Tenant: m.Tenant, Topic: m.Topic, Epoch: m.Epoch, UnansweredCalls: m.Attempts, LastOutcome: m.LastOutcome, SettledBy: m.SettledBy,
 		Reference: m.Reference, Kept: keptBy(m), DiedClaims: m.Died, Undoes: m.Undoes, Sealed: m.Sealed, CreatedAt: m.CreatedAt,
 		FirstClaimedAt: m.FirstClaimedAt, OpenSince: m.OpenSince, ClearedAt: m.ClearedAt,
 		LeaseUntil: m.LeaseUntil, NextAttemptAt: m.NextAttemptAt, RedrivenAt: m.RedrivenAt, DoneAt: m.DoneAt, Seen: SeenMessage(m),
@@ -194,7 +197,7 @@ func (d *Desk) story(ctx context.Context, id idem.OperationID, r *storage.Record
 		return s, err
 	}
 	s.Steps = d.next(id, r, messages, loss.RefuseBefore)
-	s.Next = lines(id, s.Steps, len(messages))
+	s.Next = s.Advice(rfc3339)
 	if d.cfg.Application != nil {
 		if s.Application, err = d.cfg.Application(ctx, tenant, id, s.Messages); err != nil {
 			return s, fmt.Errorf("operator: ask the application: %w", err)
@@ -235,13 +238,40 @@ type Step struct {
 	// Action is a change at the desk, as its entry in the audit log names it: "resolve", "close". Else it is "wait", "look" or
 	// "nothing".
 	Action string
-	// Why says more of it, in one line.
+	// Why says more of it, in one line. A time in it is in RFC 3339.
 	Why string
+	// At is that time: from when the action is possible, or until when it is waited for. Zero where there is none.
+	At time.Time
+
+	// before and after are what stands around the time in Why.
+	before, after string
 }
 
-func step(action, format string, args ...any) Step {
-	return Step{Action: action, Why: fmt.Sprintf(format, args...)}
+// WhyAt is Why with its time as write has it.
+func (s Step) WhyAt(write func(time.Time) string) string {
+	if s.At.IsZero() {
+		return s.Why
+	}
+	return s.before + write(s.At) + s.after
 }
+
+// step makes a step of its words. A time among them, of which there is one at most, is the step's.
+func step(action, format string, args ...any) Step {
+	const place = "\x00"
+	s := Step{Action: action}
+	for i, arg := range args {
+		if at, ok := arg.(time.Time); ok && !at.IsZero() {
+			s.At, args[i] = at, place
+		}
+	}
+	s.before, s.after, _ = strings.Cut(fmt.Sprintf(format, args...), place)
+	if s.Why = s.before; !s.At.IsZero() {
+		s.Why += rfc3339(s.At) + s.after
+	}
+	return s
+}
+
+func rfc3339(at time.Time) string { return at.Format(time.RFC3339) }
 
 // next says what a person may do, or is waiting for: of every message that wants something, not of the last one alone. Data
 // from before lost may be missing.
@@ -267,13 +297,13 @@ func (d *Desk) next(id idem.OperationID, r *storage.Record, messages []storage.M
 	return next
 }
 
-// lines are the steps as text. They name the message where there are several.
-func lines(id idem.OperationID, steps []Step, messages int) []string {
+// Advice is the steps as text, with times as at writes them. It names the message where there are several.
+func (s Story) Advice(at func(time.Time) string) []string {
 	var lines []string
-	for _, s := range steps {
-		line := s.Action + ": " + s.Why
-		if messages > 1 && s.Subject != string(id) {
-			line = s.Subject + ": " + line
+	for _, step := range s.Steps {
+		line := step.Action + ": " + step.WhyAt(at)
+		if len(s.Messages) > 1 && step.Subject != string(s.Operation) {
+			line = step.Subject + ": " + line
 		}
 		lines = append(lines, line)
 	}
@@ -291,17 +321,16 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 	if !known {
 		return []Step{step("nothing", "topic %q is not registered in this release", m.Topic)}
 	}
-	from, untouched := d.cfg.Topics.Absence(m, lost)
-	absent := from.Format(time.RFC3339)
+	absent, untouched := d.cfg.Topics.Absence(m, lost)
 	switch m.State {
 	case storage.MessagePending, storage.MessageClaimed:
-		next := []Step{step("wait", "a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m).Format(time.RFC3339))}
+		next := []Step{step("wait", "a worker takes it from %s on, at the latest by the sweep a minute later", outbox.Due(m))}
 		if untouched {
 			next = append(next, step("close", "nobody has begun it, so it can be cancelled"))
 		}
 		return next
 	case storage.MessageEvidenced:
-		return []Step{step("wait", "its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m).Format(time.RFC3339))}
+		return []Step{step("wait", "its evidence (%s) is settled from %s on, by the sweep at the latest; the log says why it could not be before", strings.Join(keptBy(m), ", "), outbox.Due(m))}
 	case storage.MessageUnknown:
 		var next []Step
 		if rules.Probed {
@@ -316,7 +345,7 @@ func (d *Desk) nextOfMessage(r *storage.Record, m storage.Message, lost time.Tim
 }
 
 // nextOfDead says what may be done about a dead message, whose operation may have ended.
-func nextOfDead(m storage.Message, ended bool, absent string) []Step {
+func nextOfDead(m storage.Message, ended bool, absent time.Time) []Step {
 	kept := keptBy(m)
 	switch {
 	case len(kept) > 1:
@@ -347,9 +376,9 @@ func (d *Desk) nextOfRecord(r storage.Record) []Step {
 	case r.LeaseDead(d.now()):
 		return []Step{step("nothing", "the next request with its key takes it over")}
 	case r.State == storage.StateInProgress && r.Kind == idem.KindWrapped:
-		return []Step{step("wait", "its handler may run until %s", r.LeaseUntil.Format(time.RFC3339))}
+		return []Step{step("wait", "its handler may run until %s", r.LeaseUntil)}
 	case r.State == storage.StateInProgress:
-		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil.Format(time.RFC3339)), step("release", "fences its holder off")}
+		return []Step{step("wait", "its holder may execute until %s", r.LeaseUntil), step("release", "fences its holder off")}
 	case r.State == storage.StateFailedRetryable:
 		return []Step{step("nothing", "the next request with its key executes")}
 	case r.State == storage.StateCompleted && (r.RecordOnly || r.SafeToRunAgain):

@@ -290,6 +290,39 @@ func TestStoryOfEachSituation(t *testing.T) {
 	}
 }
 
+// A time in an advice is the step's own: whoever shows it writes it as they write times, and the words around it stay.
+func TestAdviceHasItsTime(t *testing.T) {
+	w := newWorld(t)
+	unasked := w.message("acme", unknown)
+	w.now = noon.Add(time.Minute)
+	story, err := w.desk.Inspect(t.Context(), string(unasked.OperationID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := noon.Add(62 * time.Second)
+	shown := story.Advice(func(at time.Time) string { return "<" + at.Sub(noon).String() + ">" })
+	timed := 0
+	for i, s := range story.Steps {
+		stored := s.Action + ": " + s.Why
+		if story.Next[i] != stored {
+			t.Errorf("next %q, step %q", story.Next[i], stored)
+		}
+		if s.At.IsZero() {
+			if shown[i] != stored {
+				t.Errorf("without a time: %q, want %q", shown[i], stored)
+			}
+			continue
+		}
+		timed++
+		if want := strings.Replace(stored, "2026-11-21T12:01:02Z", "<1m2s>", 1); !s.At.Equal(absent) || shown[i] != want || want == stored {
+			t.Errorf("at %s: %q, want %q", s.At, shown[i], want)
+		}
+	}
+	if timed == 0 {
+		t.Errorf("no time in %q", story.Next)
+	}
+}
+
 // Every message of an operation is judged: a dead one before a delivered one waits for somebody all the same.
 func TestStoryJudgesEveryMessage(t *testing.T) {
 	delivered := func(m *storage.Message) { m.State, m.DoneAt = storage.MessageDelivered, noon }

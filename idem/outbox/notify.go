@@ -49,6 +49,7 @@ func (x *delivery) landed(ctx context.Context, w protocol.Write, stored *storage
 func (x *delivery) patched(end storage.MessageEnd) {
 	m := &x.row
 	m.State, m.Revision, m.DoneAt, m.SweepAt, m.Reference, m.LastOutcome = end.State, end.Revision, end.DoneAt, end.SweepAt, end.Reference, end.LastOutcome
+	m.SettledBy = end.SettledBy
 	if end.KeptDelivered != nil {
 		m.KeptDelivered = end.KeptDelivered
 	}

@@ -438,3 +438,65 @@ func TestSettleWhileTheStoreGoesDown(t *testing.T) {
 	}
 	w.want(id, storage.MessageClaimed, storage.StatePending, 202, "", 1) // its provider honours keys: it is asked again
 }
+
+// A message says who ended it, and one that has not ended says nothing.
+func TestAMessageSaysWhoEndedIt(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }})
+	ended := func(id idem.MessageID, want storage.Settler) {
+		t.Helper()
+		if m := w.message(id); m.SettledBy != want || m.State.Final() != (want != "") {
+			t.Errorf("%s, settled by %q, want %q", m.State, m.SettledBy, want)
+		}
+	}
+	id := w.accept()
+	ended(id, "")
+	w.deliver(id)
+	ended(id, storage.SettledByWorker)
+
+	id = w.accept()
+	w.crowded(faulty.Settle, 1000)
+	_ = w.worker.Deliver(t.Context(), id) // its answer is kept
+	w.store.Clear()
+	ended(id, "")
+	w.clock.Add(time.Minute)
+	w.swept(outbox.Counts{Settled: 1})
+	ended(id, storage.SettledBySweep)
+
+	id = w.accept()
+	if _, err := w.worker.Settle(t.Context(), id, outbox.Delivered{Reference: "ch_1"}); err != nil {
+		t.Fatal(err)
+	}
+	ended(id, storage.SettledByWebhook)
+
+	id = w.accept(dead)
+	if _, err := w.operator.Settle(t.Context(), id, w.seen(id), outbox.Declined{}); err != nil {
+		t.Fatal(err)
+	}
+	ended(id, storage.SettledByOperator)
+
+	id = w.accept(dead)
+	w.clock.Add(time.Hour)
+	w.ok(w.operator.Close(t.Context(), id, w.seen(id)))
+	ended(id, storage.SettledByOperator)
+}
+
+func TestAMessageThatWasAskedAboutSaysSo(t *testing.T) {
+	w := newWorld(t, options{})
+	id := w.accept(parked)
+	w.provider.charges[id] = 1
+	w.decided(id, outbox.DecisionSettled)
+	if m := w.message(id); m.SettledBy != storage.SettledByReconciler {
+		t.Errorf("%s, settled by %q", m.State, m.SettledBy)
+	}
+}
+
+// Every message of a chain that a request delivers by itself says so.
+func TestAMessageThatWasDeliveredInlineSaysSo(t *testing.T) {
+	c := newChain(t, nil)
+	id := c.payout(c.operation(false), idem.OutcomeExecuted, 201)
+	for n := 1; n <= 2; n++ {
+		if m := c.message(id.Message(n)); m.SettledBy != storage.SettledByInline {
+			t.Errorf("message %d is %s, settled by %q", n, m.State, m.SettledBy)
+		}
+	}
+}

@@ -79,6 +79,9 @@ func (x *delivery) written(w protocol.Write) storage.Message {
 	case x.called && x.outcome != nil && w.Msg.State != protocol.Claimed:
 		next.LastOutcome = x.outcome.Name()
 	}
+	if w.Msg.State.Final() {
+		next.SettledBy = x.settler()
+	}
 	return next
 }
 
@@ -128,6 +131,9 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 			end.Reference, end.LastOutcome = referenceOf(o), o.Name()
 		}
 	}
+	if w.Msg.State.Final() {
+		end.SettledBy = x.settler()
+	}
 	switch w.Msg.Kept {
 	case protocol.KeptDelivered:
 		end.KeptDelivered = keptOf(o, x.row.KeptDeclined != nil)
@@ -135,6 +141,21 @@ func (x *delivery) messageEnd(w protocol.Write) storage.MessageEnd {
 		end.KeptDeclined = keptOf(o, x.row.KeptDelivered != nil)
 	}
 	return end
+}
+
+// settler is who ends the message, if this delivery does.
+func (x *delivery) settler() storage.Settler {
+	if x.machine.Onward { // within a request, whatever it found
+		return storage.SettledByInline
+	}
+	return settlers[x.machine.Errand]
+}
+
+// settlers are who comes to a message on an errand.
+var settlers = map[protocol.MessageErrand]storage.Settler{
+	protocol.Wake: storage.SettledByWorker, protocol.Carry: storage.SettledByInline, protocol.Offer: storage.SettledBySweep,
+	protocol.Remind: storage.SettledBySweep, protocol.Question: storage.SettledByReconciler, protocol.Tidings: storage.SettledByWebhook,
+	protocol.Judgement: storage.SettledByOperator, protocol.Close: storage.SettledByOperator, protocol.Redrive: storage.SettledByOperator,
 }
 
 // recordEnd is what the end of a chain makes of its record: the topic's own answer, or the outbox's where nothing happened,

@@ -37,6 +37,20 @@ func (s MessageState) Final() bool {
 	return s == MessageDelivered || s == MessageDeclined || s == MessageCancelled
 }
 
+// Settler is who ended a message.
+type Settler string
+
+// The settlers of a message. Who comes to a message decides it, not which process that was: a worker that settles what its own
+// claim called, and one that settles evidence which an earlier one kept, are both the worker.
+const (
+	SettledByWorker     Settler = "worker"     // woken by the stream or the queue
+	SettledByInline     Settler = "inline"     // the request that sent it, or a later one with its key
+	SettledBySweep      Settler = "sweep"      // what was overdue
+	SettledByReconciler Settler = "reconciler" // by what the provider answered when it was asked
+	SettledByWebhook    Settler = "webhook"    // by what the provider said of itself
+	SettledByOperator   Settler = "operator"   // a person; the audit log says who
+)
+
 // Message is an outbox row that asks for one effect. The state of a message is its row; a stream record, a queue message
 // and the sweep are only wake-ups. Times are UTC with millisecond resolution; a zero time is absent.
 type Message struct {
@@ -103,6 +117,8 @@ type Message struct {
 	Reference string
 	// LastOutcome is what the last call or question came to; empty where there was none.
 	LastOutcome string
+	// SettledBy is who ended the message. It is empty before, and in rows of releases that did not write it.
+	SettledBy Settler
 	// KeptDelivered and KeptDeclined are definite answers that could not be settled. If both are set they contradict each
 	// other; delivered is settled, with an alarm.
 	KeptDelivered, KeptDeclined *Kept

@@ -122,10 +122,11 @@ type MessageEnd struct {
 	State MessageState
 	// Revision is the message's from now on.
 	Revision Revision
-	// DoneAt, Reference and LastOutcome are as in [Message].
+	// DoneAt, Reference, LastOutcome and SettledBy are as in [Message].
 	DoneAt      time.Time
 	Reference   string
 	LastOutcome string
+	SettledBy   Settler
 	// KeptDelivered and KeptDeclined are kept on the message; nil removes nothing.
 	KeptDelivered, KeptDeclined *Kept
 	// SweepAt is the message's place in its queue, if its state is not final.

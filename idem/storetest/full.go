@@ -54,7 +54,7 @@ func (e *env) fullMessage(r storage.Record) storage.Message {
 		Died: 2, Refused: true, Unfailed: true, Undoes: true,
 		Attempts: 9, Retention: time.Hour + time.Millisecond, Expiry: fullExpiry(), Detached: true,
 		KeptDelivered: &storage.Kept{Reference: "ch_2", Evidence: []byte("\x01\xfe")}, KeptDeclined: &storage.Kept{Evidence: []byte("no")},
-		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", Trace: trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE"), SchemaVersion: storage.SchemaVersion,
+		Reference: "ch_1", LastOutcome: "ambiguous \u2014 504", SettledBy: storage.SettledByOperator, Trace: trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE"), SchemaVersion: storage.SchemaVersion,
 	}
 }
 

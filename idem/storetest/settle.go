@@ -294,14 +294,14 @@ func (e *env) settleRefused(m storage.Message, end *storage.RecordEnd, existing 
 func delivered(m storage.Message) storage.MessageEnd {
 	return storage.MessageEnd{
 		ID: m.ID, Tenant: m.Tenant, Topic: m.Topic, State: storage.MessageDelivered, DoneAt: base.Add(2 * time.Second), Revision: named("ended", string(m.ID)),
-		Reference: "ch_2", LastOutcome: "delivered",
+		Reference: "ch_2", LastOutcome: "delivered", SettledBy: storage.SettledByWebhook,
 	}
 }
 
 // ended is the message as the settlement leaves it.
 func ended(m storage.Message, end storage.MessageEnd) *storage.Message {
 	m.State, m.DoneAt, m.SweepAt = end.State, end.DoneAt, end.SweepAt
-	m.Revision, m.Reference, m.LastOutcome = end.Revision, end.Reference, end.LastOutcome
+	m.Revision, m.Reference, m.LastOutcome, m.SettledBy = end.Revision, end.Reference, end.LastOutcome, end.SettledBy
 	if end.KeptDelivered != nil {
 		m.KeptDelivered = end.KeptDelivered
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
+	"github.com/idem-go/idem-aws/internal/screenshot"
 )
 
 // browser is a browser before the built site, which is served on this machine.
@@ -153,7 +154,9 @@ func (b *browser) picture(name string) {
 	}
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	full, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	b.ok(err)
+	png, err := screenshot.Small(full)
 	b.ok(err)
 	b.ok(os.WriteFile(filepath.Join(folder, strings.NewReplacer("/", "-", ".html", "").Replace(name)+".png"), png, 0o644))
 }
@@ -349,7 +352,6 @@ func accessible(b *browser) {
 		for _, name := range mainPages {
 			b.open(name)
 			b.drawn(name)
-			b.picture(name + "-" + scheme)
 			found := evaluate[string](b, string(axe)+`;
 axe.run(document, {resultTypes: ["violations"]}).then(r => r.passes.length + " rules passed\n" +
   r.violations.filter(v => v.impact === "serious" || v.impact === "critical").map(v => v.impact + " " + v.id + ": " + v.help + "\n" +
@@ -358,6 +360,7 @@ axe.run(document, {resultTypes: ["violations"]}).then(r => r.passes.length + " r
 			if passed == "0 rules passed" || violations != "" {
 				b.Errorf("%s, %s: %s\n%s", name, scheme, passed, violations)
 			}
+			b.picture(name + "-" + scheme)
 		}
 	}
 }

@@ -107,3 +107,18 @@ func TestNamesThatDoNotExistAreFound(t *testing.T) {
 		t.Errorf("missing are %q, want TestB and make test-unit-x", missing)
 	}
 }
+
+// The guide has adopters install the emulator that this checkout is tested with.
+func TestTheGuideInstallsThePinnedEmulator(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "guides", "testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "@dynoxide/linux-x64@" + localtool.DynoxideTool.Version + "\n"; !strings.Contains(string(guide), want) {
+		t.Errorf("docs/guides/testing.md does not install %s", want)
+	}
+}

@@ -64,3 +64,48 @@ func TestPagesShowWhatWasRecorded(t *testing.T) {
 		}
 	}
 }
+
+// Where exchanges were recorded, as a page with any of them says it.
+const (
+	recordedOnBoth = "Those of the payments API (paths with `/v1/`) are from the\ndeployed stack, through API Gateway; their times are replaced by fixed ones. All others are from a\nservice within a test, on an emulator of DynamoDB."
+	recordedInTest = "They are from a service within a test, on an emulator of\nDynamoDB, not from the deployed stack."
+)
+
+// Each page with recorded exchanges says where they were recorded: no reader takes those of a test for those of a deployed stack.
+func TestPagesSayWhereExchangesWereRecorded(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	for _, d := range documents(t, root) {
+		blocks, err := d.Blocks()
+		if err != nil && checkedFolder(d.Name) {
+			t.Fatal(err)
+		}
+		from := map[bool]int{}
+		for _, b := range blocks {
+			if b.Directive != "recorded" {
+				continue
+			}
+			stack := strings.HasPrefix(b.Argument, "localstack/e2e/")
+			asked, _, _ := strings.Cut(b.Text, "\n")
+			if from[stack]++; stack != strings.Contains(asked, " /v1/") {
+				t.Error(&BlockError{b.Document, b.Line, "paths with /v1/ are recorded on the stack, and no others"})
+			}
+		}
+		says := recordedOnBoth
+		if from[true] == 0 {
+			says = recordedInTest
+		}
+		if from[true]+from[false] == 0 {
+			continue
+		}
+		if pages++; !strings.Contains(d.text, says) {
+			t.Errorf("%s has %d exchanges of the stack and %d of a test, and does not say %q", d.Name, from[true], from[false], says)
+		}
+	}
+	if pages < 10 {
+		t.Errorf("%d pages with recorded exchanges", pages)
+	}
+}

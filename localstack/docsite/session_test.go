@@ -2,6 +2,8 @@ package docsite
 
 import (
 	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,7 +36,7 @@ func TestDocumentsHaveCommandsThatWork(t *testing.T) {
 				address, file := freeAddress(t), filepath.Join(t.TempDir(), "dynamodb.env")
 				in := Shell{
 					Directory: root, Environment: []string{"LISTEN=" + address, "DYNAMODB_ENV=" + file},
-					Replace: strings.NewReplacer("127.0.0.1:8080", address, ".local/dynamodb.env", file, "../shop", filepath.Join(t.TempDir(), "shop")),
+					Replace: strings.NewReplacer("127.0.0.1:8080", address, "127.0.0.1:4580", address, ".local/dynamodb.env", file, "../shop", filepath.Join(t.TempDir(), "shop")),
 				}
 				if err := s.Run(t.Context(), in); err != nil {
 					t.Error(err)
@@ -42,8 +44,40 @@ func TestDocumentsHaveCommandsThatWork(t *testing.T) {
 			})
 		}
 	}
-	if ran < 3 {
+	if ran < 16 {
 		t.Errorf("%d sessions ran", ran)
+	}
+}
+
+// What the first page has a reader put into the go.mod of their own module makes a build of it with the library.
+func TestAModuleOfYourOwnUsesTheCheckout(t *testing.T) {
+	t.Parallel()
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands string
+	for _, d := range documents(t, root) {
+		blocks, err := d.Blocks()
+		if err != nil && checkedFolder(d.Name) {
+			t.Fatal(err)
+		}
+		for _, b := range blocks {
+			if strings.Contains(b.Argument, t.Name()) {
+				commands += b.Text
+			}
+		}
+	}
+	if !strings.Contains(commands, "../idem-aws") {
+		t.Fatalf("the commands are %q", commands)
+	}
+	own := t.TempDir()
+	write(t, own, "main.go", "package main\n\nimport _ \"github.com/idem-go/idem-aws/idem/memstore\"\n\nfunc main() {}\n")
+	script := "go mod init example.com/shop\n" + strings.ReplaceAll(commands, "../idem-aws", root) + "go mod tidy\ngo build -o program .\n"
+	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
+	command.Dir, command.Env = own, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
 	}
 }
 

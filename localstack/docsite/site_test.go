@@ -42,10 +42,11 @@ func documents(t *testing.T, root string) []Document {
 // The site of this checkout has no link that leads nowhere, no page outside of the menu, and nothing from another host.
 func TestSiteOfThisCheckout(t *testing.T) {
 	t.Parallel()
-	site := t.TempDir()
-	if err := Build(t.Context(), checkout(t), site); err != nil {
+	root, site := checkout(t), t.TempDir()
+	if err := Build(t.Context(), root, site); err != nil {
 		t.Fatal(err)
 	}
+	countSite(t, root, site)
 	for _, name := range []string{"index.html", "assets/mermaid.min.js", "search/search_index.json"} {
 		if !isFile(filepath.Join(site, filepath.FromSlash(name))) {
 			t.Errorf("the site has no %s", name)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ type job struct {
 type step struct {
 	Run, Uses       string
 	With            map[string]any
+	Env             map[string]string
 	ContinueOnError any `yaml:"continue-on-error"`
 }
 
@@ -237,6 +239,76 @@ func TestWorkflowsThatTrustAreFound(t *testing.T) {
 				t.Errorf("found %q, want %q", wrong, c.want)
 			}
 		})
+	}
+}
+
+// installed finds what the checks install by apt: the names in a call, or those of terminalPrograms.
+var installed = regexp.MustCompile(`\bc\.install\(ctx, (.+)\)`)
+
+// askedOfApt are Debian's packages that the checks install where they may.
+func askedOfApt(t *testing.T, root string) (packages []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "localstack", "stack", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range installed.FindAllStringSubmatch(string(source), -1) {
+			switch {
+			case strings.HasSuffix(file, "_test.go"):
+			case call[1] == "names...":
+				for _, p := range terminalPrograms {
+					packages = append(packages, p.program)
+				}
+			default:
+				for _, name := range strings.Split(call[1], ", ") {
+					unquoted, err := strconv.Unquote(name)
+					if err != nil {
+						t.Fatalf("%s: %s: no name of a package", file, call[0])
+					}
+					packages = append(packages, unquoted)
+				}
+			}
+		}
+	}
+	return packages
+}
+
+// A hosted runner is not root's, so the checks install nothing there: a step before them has installed each package that they
+// would ask of apt. Their browser is the image's, under a name that they look for.
+func TestWorkflowsInstallWhatTheChecksNeed(t *testing.T) {
+	root, all := workflows(t)
+	packages := askedOfApt(t, root)
+	if len(packages) < 6 {
+		t.Fatalf("the checks ask for %v", packages)
+	}
+	for name, id := range map[string]string{"test.yml": "test", "nightly.yml": "make"} {
+		var has []string
+		checks := 0
+		for _, step := range all[name].Jobs[id].Steps {
+			if strings.Contains(step.Run, "sudo apt-get install ") {
+				has = append(has, strings.Fields(step.Run)...)
+			}
+			if !strings.HasPrefix(step.Run, ".ci/run") && !strings.HasPrefix(step.Run, "make ") {
+				continue
+			}
+			checks++
+			if step.Env["CHROMIUM"] == "google-chrome" { // Ubuntu's chromium is a snap
+				has = append(has, "chromium")
+			}
+			for _, p := range packages {
+				if !slices.Contains(has, p) {
+					t.Errorf("%s, job %s: nothing has installed %s before %q", name, id, p, step.Run)
+				}
+			}
+		}
+		if checks == 0 {
+			t.Errorf("%s, job %s runs no checks", name, id)
+		}
 	}
 }
 

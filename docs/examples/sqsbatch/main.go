@@ -4,14 +4,13 @@
 // The event source mapping needs ReportBatchItemFailures, and the queue a visibility time-out of six times the function's, and a
 // dead-letter queue: it takes what never succeeds, such as a body that is no order. A message that was charged can get there too,
 // if its function died before it said so. So a key is remembered for longer than SQS keeps a message, in one queue and then in the
-// other: 14 days each. Before the first start, the two tables of package schema and the table of totals must be there.
+// other, 14 days each: function.QueuePolicy says so. Before the first start, the two tables of package schema and the table of totals must be there.
 package main
 
 import (
 	"context"
 	"log"
 	"strconv"
-	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,9 +43,7 @@ func main() {
 	client := dynamodb.NewFromConfig(must(config.LoadDefaultConfig(context.Background())))
 	store := must(dynamo.New(client, dynamo.Config{IdempotencyTable: "shop-idempotency", OutboxTable: "shop-outbox"}))
 	engine := must(idem.New(store, idem.Config{KillsAtDeadline: true}))
-	policy := idem.IETF()
-	policy.Retention = 30 * 24 * time.Hour
-	operation := idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: policy}
+	operation := idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: function.QueuePolicy()}
 	charges := must(function.New(engine, operation, function.Config{Tenant: "shop", Key: function.JSONPointer("/id")}))
 	lambda.Start(awslambda.SQS(function.Each(charges, awslambda.Body, charge), awslambda.Config{}))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/internal/localtool"
+	"github.com/idem-go/idem-aws/internal/screenshot"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -138,7 +139,9 @@ func (s *screen) picture(name string) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	full, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	s.ok(err)
+	png, err := screenshot.Small(full)
 	s.ok(err)
 	s.ok(os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644))
 }

@@ -2,9 +2,10 @@
 // it where a test must see DynamoDB's own conditions, transactions and errors; tests of a handler's logic are faster
 // with packages memstore and idemtest. Package wirefault adds lost replies and throttles.
 //
-// Each process of tests starts an emulator of its own, dynoxide (https://www.npmjs.com/package/dynoxide), which takes
-// milliseconds. It needs the program on PATH, or its path in the environment variable IDEM_DYNOXIDE. IDEM_STORE_ENDPOINTS
-// chooses other endpoints, such as a DynamoDB Local that runs already: IDEM_STORE_ENDPOINTS=http://127.0.0.1:8000.
+// Each process of tests starts an emulator of its own, dynoxide, which takes milliseconds. docs/guides/testing.md says
+// how npm installs it. It needs the program on PATH, or its path in the environment variable IDEM_DYNOXIDE.
+// IDEM_STORE_ENDPOINTS chooses other endpoints, such as a DynamoDB Local that runs already:
+// IDEM_STORE_ENDPOINTS=http://127.0.0.1:8000.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 //

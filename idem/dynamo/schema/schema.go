@@ -128,6 +128,7 @@ const (
 	RedrivenAt        = "rd" // epoch ms
 	ProviderReference = "ref"
 	LastOutcome       = "lo"
+	SettledBy         = "by" // one letter
 	KeptDelivered     = "kv" // map of ProviderReference and Evidence
 	KeptDeclined      = "kx" // as KeptDelivered
 	Evidence          = "ev" // of what is kept

@@ -81,6 +81,18 @@ func instant(t time.Time, none string) string {
 	return t.UTC().Format("2006-01-02 15:04:05.000") + " UTC"
 }
 
+// moment is a time within a sentence, and how far it is from now.
+func moment(t, now time.Time) string {
+	distance := "now"
+	switch ago := now.Sub(t); {
+	case ago >= time.Second:
+		distance = span(ago) + " ago"
+	case ago <= -time.Second:
+		distance = "in " + span(-ago)
+	}
+	return t.UTC().Format(time.DateTime) + " UTC (" + distance + ")"
+}
+
 // frame is what every page has around what it shows.
 type frame struct {
 	Title, View, About, Actor string

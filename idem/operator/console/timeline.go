@@ -73,8 +73,7 @@ func timelineOf(s operator.Story, facts Facts, now time.Time) timeline {
 	}
 	if len(s.Messages) > 0 {
 		t.Missing = append(t.Missing,
-			"When the stream, the queue or a sweep woke a worker, and what a webhook or a probe said that changed nothing: not recorded.",
-			"Who settled a message, a worker, the sweep, the reconciler or a webhook: not recorded. The log has it.")
+			"When the stream, the queue or a sweep woke a worker, and what a webhook or a probe said that changed nothing: not recorded.")
 	}
 	slices.SortStableFunc(t.Marks, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Lane, b.Lane)) })
 	for i := range t.Marks {
@@ -139,7 +138,7 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	}
 	t.add(m.ClearedAt, lane, plain, "Proven that the provider had nothing", "")
 	t.add(m.RedrivenAt, lane, person, "Started again by an operator", "")
-	t.add(m.DoneAt, lane, toneOfMessage(m.State), "Message "+string(m.State), m.Reference)
+	t.add(m.DoneAt, lane, toneOfMessage(m.State), "Message "+string(m.State), messageEnd(m))
 	switch m.State {
 	case storage.MessagePending:
 		t.add(m.NextAttemptAt, lane, waiting, "Attempt due", "")
@@ -169,6 +168,27 @@ func (t *timeline) message(m operator.MessageView, lane int) {
 	if m.State.Final() && m.DoneAt.IsZero() {
 		t.Missing = append(t.Missing, name+": when it ended is not recorded.")
 	}
+	if m.State.Final() && m.SettledBy == "" {
+		t.Missing = append(t.Missing, name+": who settled it, a worker, the sweep, the reconciler, a webhook or an operator, is not recorded. The log has it.")
+	}
+}
+
+// settlers are the words for who ended a message.
+var settlers = map[storage.Settler]string{
+	storage.SettledByWorker: "settled by a worker", storage.SettledByInline: "settled within the request", storage.SettledBySweep: "settled by the sweep",
+	storage.SettledByReconciler: "settled by the reconciler", storage.SettledByWebhook: "settled by a webhook", storage.SettledByOperator: "settled by an operator",
+}
+
+// messageEnd says who ended a message, and what the provider calls its effect.
+func messageEnd(m operator.MessageView) string {
+	by, known := settlers[m.SettledBy]
+	if !known && m.SettledBy != "" { // a later release's
+		by = "settled by " + string(m.SettledBy)
+	}
+	if by != "" && m.Reference != "" {
+		by += ", "
+	}
+	return by + m.Reference
 }
 
 func (t *timeline) provider(objects []Object, lane int) {

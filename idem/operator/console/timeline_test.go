@@ -45,7 +45,7 @@ func TestTimelineHasWhatIsStoredAndNothingElse(t *testing.T) {
 	}
 	missing := strings.Join(got.Missing, "\n")
 	for _, text := range []string{
-		"Message 2: 3 calls without a definite answer", "Message 2: 1 claims expired", "The provider does not say when it made po_1", "woke a worker", "Who settled a message",
+		"Message 2: 3 calls without a definite answer", "Message 2: 1 claims expired", "The provider does not say when it made po_1", "woke a worker", "Message 1: who settled it",
 	} {
 		if !strings.Contains(missing, text) {
 			t.Errorf("no %q in\n%s", text, missing)
@@ -56,6 +56,26 @@ func TestTimelineHasWhatIsStoredAndNothingElse(t *testing.T) {
 	} {
 		if got := timelineOf(bare, Facts{}, noon); len(got.Marks) != 0 || !strings.Contains(strings.Join(got.Missing, "\n"), "not recorded") {
 			t.Errorf("times out of nothing: %+v", got)
+		}
+	}
+}
+
+// Who settled a message stands where it ended, with what the provider calls its effect; one that has not ended has no settler.
+func TestTimelineSaysWhoSettled(t *testing.T) {
+	for by, want := range map[storage.Settler]string{
+		storage.SettledByWorker: "settled by a worker, ch_1", storage.SettledByInline: "settled within the request, ch_1",
+		storage.SettledBySweep: "settled by the sweep, ch_1", storage.SettledByReconciler: "settled by the reconciler, ch_1",
+		storage.SettledByWebhook: "settled by a webhook, ch_1", storage.SettledByOperator: "settled by an operator, ch_1",
+		"astronomer": "settled by astronomer, ch_1", "": "ch_1",
+	} {
+		line := timelineOf(operator.Story{Messages: []operator.MessageView{
+			{State: storage.MessageDelivered, Reference: "ch_1", SettledBy: by, DoneAt: noon}, {State: storage.MessageUnknown},
+		}}, Facts{}, noon)
+		if got := line.Marks[0].Detail; got != want {
+			t.Errorf("%q: %q, want %q", by, got, want)
+		}
+		if missing := strings.Contains(strings.Join(line.Missing, "\n"), "who settled it"); missing != (by == "") {
+			t.Errorf("%q: missing %q", by, line.Missing)
 		}
 	}
 }

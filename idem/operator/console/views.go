@@ -149,6 +149,8 @@ type operationPage struct {
 // offer is a step that a person may take, and where.
 type offer struct {
 	operator.Step
+	// Reason is Why with its time as this console writes times.
+	Reason string
 	// Link is the page of the change, and Label what its button says; "" where the step is none.
 	Link, Label string
 }
@@ -178,7 +180,7 @@ func (c *Console) pageOf(story operator.Story) operationPage {
 	page.Picture = draw(page.Timeline)
 	seen := seenOf(story)
 	for _, step := range story.Steps {
-		o := offer{Step: step}
+		o := offer{Step: step, Reason: step.WhyAt(func(at time.Time) string { return moment(at, now) })}
 		if of, known := actionOf(step.Action, step.Subject); known && c.writes() {
 			o.Label = of.Label
 			o.Link = changeLink(url.Values{"action": {step.Action}, "subject": {step.Subject}, "seen": {string(seen[step.Subject])}})

@@ -61,7 +61,7 @@ func (t *table) story(s operator.Story) {
 		t.json(s.Application)
 	}
 	t.entries(s.Audit)
-	for _, next := range s.Next {
+	for _, next := range s.Advice(t.moment) {
 		for i, line := range t.sentence(next) {
 			t.line("%s%s", map[bool]string{true: "→ ", false: "  "}[i == 0], line)
 		}
@@ -102,7 +102,7 @@ func (t *table) message(m operator.MessageView) {
 	t.fields(
 		field{"state", string(m.State)}, field{"topic", m.Topic}, field{"undoes", undoes}, field{"sealed", sealed},
 		field{"calls without a definite answer", fmt.Sprint(m.UnansweredCalls)}, field{"claims that expired", number(m.DiedClaims)},
-		field{"last outcome", m.LastOutcome}, field{"reference", m.Reference}, field{"keeps the answer", strings.Join(m.Kept, ", ")},
+		field{"last outcome", m.LastOutcome}, field{"settled by", string(m.SettledBy)}, field{"reference", m.Reference}, field{"keeps the answer", strings.Join(m.Kept, ", ")},
 		field{"created", t.at(m.CreatedAt)}, field{"first claimed", t.at(m.FirstClaimedAt)}, field{"outcome open since", t.at(m.OpenSince)},
 		field{"proven absent", t.at(m.ClearedAt)}, field{"lease until", lease}, field{"next attempt", next},
 		field{"redriven", t.at(m.RedrivenAt)}, field{"done", t.at(m.DoneAt)}, field{"seen", string(m.Seen)},

@@ -50,6 +50,19 @@ func (l look) at(when time.Time) string {
 	return "now"
 }
 
+// moment is a time within a sentence: "12:01:12Z (in 3 m)", with the day where that is not today, or with --utc as it is stored.
+func (l look) moment(when time.Time) string {
+	const day, clock = time.DateOnly, "15:04:05Z07:00"
+	when = when.UTC()
+	switch {
+	case l.utc:
+		return l.at(when)
+	case when.Format(day) == l.now.UTC().Format(day):
+		return fmt.Sprintf("%s (%s)", when.Format(clock), l.at(when))
+	}
+	return fmt.Sprintf("%s (%s)", when.Format(time.RFC3339), l.at(when))
+}
+
 // span is a duration in its largest unit, rounded down. Days begin at two.
 func span(d time.Duration) string {
 	switch {

@@ -32,6 +32,20 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// Within a sentence a time says how far it is; the day stands there where it is another.
+func TestTimesWithinASentence(t *testing.T) {
+	for in, want := range map[time.Duration]string{
+		3 * time.Minute: "12:03:00Z (in 3 m)", -time.Hour: "11:00:00Z (1 h ago)", 0: "12:00:00Z (now)", 24 * time.Hour: "2026-11-22T12:00:00Z (in 24 h)",
+	} {
+		if got := (look{now: noonHere}).moment(noonHere.Add(in)); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+	if got := (look{now: noonHere, utc: true}).moment(noonHere); got != "2026-11-21T12:00:00Z" {
+		t.Errorf("--utc: %q", got)
+	}
+}
+
 // Colour is for a terminal, unless somebody wants otherwise.
 func TestColour(t *testing.T) {
 	null, err := os.Open(os.DevNull) // a device of characters, as a terminal is

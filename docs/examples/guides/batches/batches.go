@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/awslambda"
@@ -27,10 +26,8 @@ func charge(_ context.Context, tx *idem.Tx, o order) error {
 
 // newCharges takes an order's id for its key.
 func newCharges(engine *idem.Engine) (*function.Function, error) {
-	policy := idem.IETF()
-	policy.Retention = 30 * 24 * time.Hour // longer than any record can come again
 	return function.New(engine,
-		idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: policy},
+		idem.Operation{Name: "orders.charge", Kind: idem.KindAtomic, Policy: function.QueuePolicy()},
 		function.Config{Tenant: "shop", Key: function.JSONPointer("/id")})
 }
 

@@ -229,7 +229,7 @@ func newEndMessage(end storage.MessageEnd, fence storage.MessageFence) (*changeM
 	end.KeptDelivered, end.KeptDeclined = copyKept(end.KeptDelivered), copyKept(end.KeptDeclined)
 	return &changeMessage{id: end.ID, fence: fence, changes: end, change: func(m *storage.Message) {
 		m.State, m.Revision, m.DoneAt, m.SweepAt = end.State, end.Revision, end.DoneAt, end.SweepAt
-		m.Reference, m.LastOutcome = end.Reference, end.LastOutcome
+		m.Reference, m.LastOutcome, m.SettledBy = end.Reference, end.LastOutcome, end.SettledBy
 		if end.KeptDelivered != nil {
 			m.KeptDelivered = end.KeptDelivered
 		}

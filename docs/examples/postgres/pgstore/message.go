@@ -48,6 +48,7 @@ var messageColumns = []column[storage.Message]{
 	{"detached", func(m *storage.Message) any { return &m.Detached }},
 	{"reference", func(m *storage.Message) any { return note{&m.Reference} }},
 	{"last_outcome", func(m *storage.Message) any { return note{&m.LastOutcome} }},
+	{"settled_by", func(m *storage.Message) any { return wordOf(&m.SettledBy) }},
 	{"kept_delivered", func(m *storage.Message) any { return evidence{&m.KeptDelivered} }},
 	{"kept_delivered_reference", func(m *storage.Message) any { return reference{&m.KeptDelivered} }},
 	{"kept_declined", func(m *storage.Message) any { return evidence{&m.KeptDeclined} }},

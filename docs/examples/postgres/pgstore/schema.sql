@@ -93,6 +93,7 @@ create table idem_messages (
   detached                 boolean not null,
   reference                text not null,
   last_outcome             text not null,
+  settled_by               text not null,
   kept_delivered           bytea,               -- evidence; null where none is kept
   kept_delivered_reference text,
   kept_declined            bytea,
