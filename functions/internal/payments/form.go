@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/currency"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -95,14 +94,14 @@ func (f *form) amount(name string) int64 {
 	return n
 }
 
-// currency reads an ISO 4217 code in capitals.
+// currency reads the ISO 4217 code, in capitals, of a currency that is in use.
 func (f *form) currency(name string) string {
 	code := f.text(name, 3, 3, true)
 	if code == "" {
 		return ""
 	}
-	if unit, err := currency.ParseISO(code); err != nil || unit.String() != code {
-		f.fail(name, "must be an ISO 4217 code in capitals")
+	if !isCurrency(code) {
+		f.fail(name, "must be the ISO 4217 code, in capitals, of a currency in use")
 		return ""
 	}
 	return code
