@@ -235,19 +235,25 @@ func (e *Engine) status(ctx context.Context, tenant string, id OperationID) (*st
 }
 
 // Await polls the status of an operation until it is final or the wait is over, and returns it as [Engine.Status] does,
-// without asking the quota. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
-// (Config.WaitsMax, Config.WaitsPerTenantMax) it returns at once what there is.
+// without asking the quota of look-ups. The polls are jittered and back off from 50 ms to 1 s. Where too many wait already
+// (Config.WaitsMax, Config.WaitsPerTenantMax), or the tenant is over its quota of waits, it returns at once what there is.
 func (e *Engine) Await(ctx context.Context, tenant string, id OperationID, wait time.Duration) (*storage.Record, error) {
 	until := e.now().Add(wait)
-	leave, may := e.waits.enter(tenant)
+	r, err := e.status(ctx, tenant, id)
+	if err != nil || r == nil || r.State.Final() {
+		return r, err
+	}
+	leave, may := e.mayWait(ctx, tenant)
 	if !may {
-		return e.status(ctx, tenant, id)
+		return r, nil
 	}
 	defer leave()
 	for try := 0; ; try++ {
-		r, err := e.status(ctx, tenant, id)
-		if err != nil || r == nil || r.State.Final() {
-			return r, err
+		if try > 0 {
+			r, err = e.status(ctx, tenant, id)
+			if err != nil || r == nil || r.State.Final() {
+				return r, err
+			}
 		}
 		left := until.Sub(e.now())
 		if left <= 0 || e.cfg.Pause(ctx, min(left, e.jitter(pollPause(try)))) != nil {

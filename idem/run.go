@@ -73,7 +73,7 @@ func serve(ctx context.Context, handler Handler, tx *Tx) (response Response, err
 
 // wait performs protocol.Wait for another execution.
 func (x *execution) wait(ctx context.Context, a protocol.Action) protocol.Input {
-	if !x.mayWait() {
+	if !x.mayWait(ctx) {
 		return protocol.Input{What: protocol.Woke}
 	}
 	if err := x.pause(ctx, waitPauseMin, a.Pause, a.Wake); err != nil {
@@ -84,11 +84,11 @@ func (x *execution) wait(ctx context.Context, a protocol.Action) protocol.Input 
 
 // mayWait says whether there is room for one more that waits. Where there is none, the machine is told that the time to wait is
 // over: it looks once more, and answers.
-func (x *execution) mayWait() bool {
+func (x *execution) mayWait(ctx context.Context) bool {
 	if x.leave != nil {
 		return true
 	}
-	leave, may := x.engine.waits.enter(x.req.Tenant)
+	leave, may := x.engine.mayWait(ctx, x.req.Tenant)
 	if !may {
 		x.machine.Request.WaitUntil = 0
 		return false

@@ -126,6 +126,7 @@ func limits(cfg config.API, parts delivery.Parts) (idem.Quota, error) {
 	}
 	all := quota.Limits{
 		NewKeysPerSecond: cfg.NewKeysPerSecond, ActiveKeys: cfg.ActiveKeys, LookUpsPerSecond: cfg.LookUpsPerSecond,
+		WaitsPerSecond: cfg.WaitsPerSecond,
 	}
 	return quota.New(counters, quota.Config{
 		Limits: func(string) quota.Limits { return all }, ActiveFor: (cfg.Retention + time.Hour - 1).Truncate(time.Hour),

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
@@ -58,5 +62,54 @@ func TestQuotaAcrossFunctions(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("20 look-ups passed a limit of one per second")
+	}
+}
+
+// Each function serves one request, as an instance of AWS Lambda does. The waits of repetitions are bounded across them: over the
+// limit the 202 comes at once.
+func TestQuotaOfWaitsAcrossFunctions(t *testing.T) {
+	s := lambdatest.New(t)
+	table := s.Idempotency + "-waits"
+	if err := dynamotest.CreateTable(t.Context(), s.Client, table, schema.Quota()); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("QUOTA_TABLE", table)
+	t.Setenv("QUOTA_WAITS_PER_SECOND", "1")
+	var event map[string]any
+	if err := json.Unmarshal(lambdatest.Sample(t, "api-http-payment"), &event); err != nil {
+		t.Fatal(err)
+	}
+	plain := lambdatest.Sample(t, "api-http-payment")
+	event["headers"].(map[string]any)["prefer"] = "wait=1"
+	waiting, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := invoke(t, started(t), plain)
+	var group sync.WaitGroup
+	var waits atomic.Int32
+	for range 8 {
+		api := started(t)
+		group.Go(func() {
+			began := time.Now()
+			if got := invoke(t, api, waiting); got.StatusCode != 202 || got.Body != first.Body || got.header("Retry-After") == "" {
+				t.Errorf("%+v", got)
+			}
+			if time.Since(began) > 900*time.Millisecond {
+				waits.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if waited := waits.Load(); waited == 0 || waited > 3 { // they may begin in two seconds of the clock
+		t.Errorf("%d of 8 waited; those that are over the limit are answered at once", waited)
+	}
+	if items := s.Items(t, table); len(items) == 0 {
+		t.Error("nothing was counted")
+	}
+	before := len(s.Items(t, table))
+	invoke(t, started(t), plain)
+	if after := len(s.Items(t, table)); after != before {
+		t.Error("a repetition that does not wait was counted")
 	}
 }

@@ -174,7 +174,7 @@ func TestOnlyTheFirstMessageIsAnsweredWithNothingWasExecuted(t *testing.T) {
 		t.Errorf("the first: %s", body)
 	}
 	w, operation := refusedSecond(t, false)
-	if body := said(w, operation.Message(2)); strings.Contains(body, "Nothing was executed") || !strings.Contains(body, "provider_unavailable") {
+	if body := said(w, operation.Message(2)); strings.Contains(body, "Nothing was executed") || !strings.Contains(body, "provider_refused") {
 		t.Errorf("the second: %s", body)
 	}
 }

@@ -194,8 +194,16 @@ func answerOf(m storage.Message, state protocol.MessageState, closed bool) idem.
 		return idem.NewProblem(http.StatusRequestTimeout, "operation_abandoned", "Operation Abandoned",
 			"Nobody began to execute the operation in time. "+what)
 	}
+	return unexecuted(m.Refused, what)
+}
+
+// unexecuted says why the provider made nothing: it refused the request, or took none in time.
+func unexecuted(refused bool, what string) idem.Problem {
+	if refused {
+		return idem.NewProblem(http.StatusBadGateway, "provider_refused", "Provider Refused", "The provider refused the request. "+what)
+	}
 	return idem.NewProblem(http.StatusBadGateway, "provider_unavailable", "Provider Unavailable",
-		"The provider could not be reached in time. "+what)
+		"The provider could not be reached, or took no request, in time. "+what)
 }
 
 // erased is the stored answer of an operation whose effect is known, and whose message nobody can open any more.

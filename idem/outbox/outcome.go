@@ -46,11 +46,17 @@ type Ambiguous struct {
 	Cause error
 }
 
-// Refused says that another call with the same payload cannot succeed. The message is dead at once.
+// Refused says that another call with the same payload cannot succeed. The message is dead at once, unless it is an answer to
+// the client.
 type Refused struct {
 	// Unproven says that the refusal does not prove that nothing happened, as with a 409 that may be about an earlier
 	// call under the same key. A refusal that proves it, such as a 400, lets the operation fail if no other call is open.
 	Unproven bool
+	// Answer is what the provider said, where it is about data that only the client can change, such as an account that it
+	// does not know: nobody else has anything to do. It is then an answer to the client, and the message is settled as
+	// [Declined] with this evidence, unless Unproven is set or another call is open: then it is a refusal like any other. Nil
+	// where the refusal is about anything else.
+	Answer []byte
 	// Cause is for the log; it must not hold payloads or keys.
 	Cause error
 }
@@ -87,6 +93,15 @@ func (Declined) outcome()    {}
 func (NotExecuted) outcome() {}
 func (Ambiguous) outcome()   {}
 func (Refused) outcome()     {}
+
+// answered is the outcome of a call, beside which another one is open or not. A refusal about the client's own data is an answer
+// to the client only while none is: it says nothing about what another call did, or may still do.
+func answered(o Outcome, open bool) Outcome {
+	if r, ok := o.(Refused); ok && r.Answer != nil && !r.Unproven && !open {
+		return Declined{Evidence: r.Answer}
+	}
+	return o
+}
 
 func causeOf(o Outcome) error {
 	switch o := o.(type) {

@@ -26,7 +26,7 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	if x.called = true; timeout < min(callMin, x.cfg.CallTimeout) {
 		x.outcome = NotExecuted{Unsent: true, Cause: errors.New("outbox: not called: too little is left of the lease, or before the deadline")}
 	} else {
-		x.outcome = x.callTopic(ctx, timeout)
+		x.outcome = answered(x.callTopic(ctx, timeout), x.machine.OpenBefore)
 	}
 	in := protocol.Input{What: protocol.Called, Outcome: outcomeOf(x.outcome)}
 	if definite(x.outcome) {

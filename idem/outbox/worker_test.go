@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -405,9 +406,11 @@ func TestRefusedIsDeadAtOnce(t *testing.T) {
 		status int
 		row    string
 	}{
-		"proven":            {[]string{"400"}, storage.StateFailed, 502, "not_executed"},
-		"not proven":        {[]string{"409"}, storage.StatePending, 202, ""},
-		"after an open one": {[]string{"500 before", "400"}, storage.StatePending, 202, ""},
+		"proven":                               {[]string{"400"}, storage.StateFailed, 502, "not_executed"},
+		"not proven":                           {[]string{"409"}, storage.StatePending, 202, ""},
+		"after an open one":                    {[]string{"500 before", "400"}, storage.StatePending, 202, ""},
+		"the client's data, not proven":        {[]string{"409 data"}, storage.StatePending, 202, ""},
+		"the client's data, after an open one": {[]string{"500 before", "400 data"}, storage.StatePending, 202, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, options{topic: unprobed})
@@ -420,6 +423,40 @@ func TestRefusedIsDeadAtOnce(t *testing.T) {
 				t.Errorf("letters %+v, %d calls", letters, w.provider.called())
 			}
 		})
+	}
+}
+
+// Whoever sends data that the provider refuses is told so. It was a dead message, whose alarm rolls deployments back: any client
+// could stop them all.
+func TestARefusalOfTheClientsDataIsAnAnswerToTheClient(t *testing.T) {
+	w := newWorld(t, options{})
+	w.provider.script = []string{"429", "400 data"}
+	id := w.accept()
+	w.deliver(id)
+	w.drain(time.Hour)
+	w.want(id, storage.MessageDeclined, storage.StateCompleted, 402, "declined", 0)
+	if letters := w.queue.Letters(); len(letters) != 0 || w.logged("outbox.dead") != 0 || w.logged("outbox.declined") != 1 {
+		t.Errorf("letters %+v, %d alarms, %d declines", letters, w.logged("outbox.dead"), w.logged("outbox.declined"))
+	}
+}
+
+// "could not be reached in time" was said of a provider that had answered at once.
+func TestTheAnswerSaysWhyTheProviderMadeNothing(t *testing.T) {
+	for code, c := range map[string]struct {
+		script []string
+		detail string
+	}{
+		"provider_refused":     {[]string{"400"}, "The provider refused the request. Nothing was executed."},
+		"provider_unavailable": {[]string{"429", "429", "429"}, "The provider could not be reached, or took no request, in time. Nothing was executed."},
+	} {
+		w := newWorld(t, options{})
+		w.provider.script = c.script
+		id := w.accept()
+		w.deliver(id)
+		w.drain(time.Hour)
+		if r := w.record(id); r.LastError != code || r.Response.Status != 502 || !strings.Contains(string(r.Response.Body), c.detail) {
+			t.Errorf("%s: %s, %s", code, r.LastError, r.Response.Body)
+		}
 	}
 }
 

@@ -318,6 +318,10 @@ func (p *provider) call(ctx context.Context, m storage.Message) outbox.Outcome {
 		return outbox.Ambiguous{Cause: errors.New("500")}
 	case "400":
 		return outbox.Refused{Cause: errors.New("400")}
+	case "400 data":
+		return outbox.Refused{Answer: []byte(`{"error":{"param":"source"}}`), Cause: errors.New("400")}
+	case "409 data":
+		return outbox.Refused{Unproven: true, Answer: []byte(`{"error":{"param":"source"}}`), Cause: errors.New("409")}
 	case "409":
 		return outbox.Refused{Unproven: true, Cause: errors.New("409")}
 	case "402":

@@ -19,6 +19,10 @@ type Limits struct {
 	ActiveKeys int64
 	// LookUpsPerSecond bounds reads of an operation's status, averaged likewise.
 	LookUpsPerSecond int64
+	// WaitsPerSecond bounds how many waits are begun: for a final answer (Prefer: wait), or for the execution that holds the
+	// key. Averaged likewise. A request that is over it is answered at once, never refused. On AWS Lambda each wait holds an
+	// execution, so at most this many times the longest wait in seconds are held for one tenant.
+	WaitsPerSecond int64
 }
 
 // Counters are shared by all instances. [Memory] has them for one process, package dynamoquota in DynamoDB.

@@ -13,6 +13,7 @@ const (
 	countsKeys    = "new keys per second"
 	countsActive  = "active keys"
 	countsLookUps = "look-ups per second"
+	countsWaits   = "waits per second"
 )
 
 // count is the field of a rate's counter.

@@ -2,9 +2,10 @@
 // [idem.Quota], for the Config of an engine. Use it where many tenants share tables, so that one tenant cannot use up
 // the capacity or the storage of all. A service with one tenant, or with limits at its gateway, does not need it.
 //
-// There are three limits: new keys per second, active keys (those of the last hours, which are still remembered), and
-// look-ups of an operation's status per second. A tenant that is over a limit gets 429 with Retry-After. A replay of
-// a stored answer counts for nothing and is never refused.
+// There are four limits: new keys per second, active keys (those of the last hours, which are still remembered),
+// look-ups of an operation's status per second, and waits begun per second. A tenant that is over one of the first three
+// gets 429 with Retry-After. A replay of a stored answer counts for nothing and is never refused. A request that is over
+// the limit of waits is answered at once, as if it had not wanted to wait.
 //
 // The instances share counters. Package dynamoquota keeps them in a DynamoDB table, and [Memory] in one process for
 // tests.

@@ -98,6 +98,19 @@ func (q *Quota) LookUp(ctx context.Context, name string) error {
 	})
 }
 
+// Wait asks for the right to one wait. A [*idem.QuotaError] says that the request is to be answered at once.
+func (q *Quota) Wait(ctx context.Context, name string) error {
+	limit := q.cfg.Limits(name).WaitsPerSecond
+	if limit == 0 {
+		return nil
+	}
+	t := q.tenant(name)
+	return t.alone(ctx, func() error {
+		wait, err := t.waits.take(ctx, q.cfg.Now(), q.windows(countsWaits, name, limit))
+		return refusal(countsWaits, wait, err)
+	})
+}
+
 func refusal(limit string, wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
 		return &idem.QuotaError{Limit: limit, RetryAfter: wait}

@@ -15,6 +15,7 @@ type tenant struct {
 	// busy is held while the counters are asked, so that simultaneous requests share a block.
 	busy          chan struct{}
 	keys, lookUps rate
+	waits         rate
 	active        active
 	// failure is the last of so many failures to ask.
 	failure  error

@@ -49,7 +49,7 @@ var dimensions = []struct {
 	{"provider", []choice{{}, {"providerSecret": "payments/provider"}}},
 	{"names", []choice{{}, {"scopeSecret": "payments/scopes", "fingerprintSecret": "payments/fingerprints"}}},
 	{"origins", []choice{{}, {"corsOrigins": origins}}},
-	{"quota", []choice{{}, {"quotaNewKeys": 0, "quotaActiveKeys": 0, "quotaLookUps": 0}}},
+	{"quota", []choice{{}, {"quotaNewKeys": 0, "quotaActiveKeys": 0, "quotaLookUps": 0, "quotaWaits": 0}}},
 	{"throttle", []choice{{}, {"apiThrottle": "off", "paymentThrottle": "off"}}},
 	{"concurrency", []choice{{}, {"concurrency": "none"}}},
 	{"alarms", []choice{{"alarmTopic": "none"}, {"alarmTopic": alarmTopic}}},

@@ -40,7 +40,7 @@ const (
 )
 
 // waitSeconds is for how long a request may wait for its final answer. A waiting request holds an execution of the api: with the
-// default quota a tenant makes 50 a second, and after 5 s of each has 250 of its 400. Where nobody else suffers, tests wait longer.
+// default quota of 20 waits a second a tenant holds 100 of its 400, repetitions included. Where nobody else suffers, tests wait longer.
 func waitSeconds(local bool) int {
 	if local {
 		return 20

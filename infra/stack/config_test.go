@@ -89,6 +89,7 @@ func TestReadRefuses(t *testing.T) {
 		{"quotaNewKeys", "-1", "0 to 1000000000"},
 		{"quotaActiveKeys", "many", "0 to 1000000000"},
 		{"quotaLookUps", "1.5", "0 to 1000000000"},
+		{"quotaWaits", "-1", "0 to 1000000000"},
 		{"apiThrottle", "0/10", "requests per second/burst"},
 		{"apiThrottle", 100, "requests per second/burst"},
 		{"paymentThrottle", "none", "off"},

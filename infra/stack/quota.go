@@ -16,11 +16,13 @@ import (
 type Quota struct {
 	// NewKeys and LookUps are per second, ActiveKeys are those of the last retention.
 	NewKeys, ActiveKeys, LookUps int
+	// Waits are begun, per second. Each holds an execution of the api for up to its longest wait.
+	Waits int
 }
 
 // quotaDefault is a busy tenant's: 50 payments a second, which is a tenth of what the gateway lets through of all tenants'
-// payments, 12 a second for a whole day, and two look-ups for each payment.
-var quotaDefault = Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100}
+// payments, 12 a second for a whole day, and two look-ups for each payment. 20 waits a second hold 100 executions, at 5 s each.
+var quotaDefault = Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100, Waits: 20}
 
 // quotaMax is the largest limit that can be written.
 const quotaMax = 1_000_000_000
@@ -33,6 +35,7 @@ func (r *reader) quota(local bool) Quota {
 	}
 	return Quota{
 		r.count("quotaNewKeys", otherwise.NewKeys), r.count("quotaActiveKeys", otherwise.ActiveKeys), r.count("quotaLookUps", otherwise.LookUps),
+		r.count("quotaWaits", otherwise.Waits),
 	}
 }
 
@@ -62,6 +65,7 @@ func (q Quota) environment(table awsdynamodb.ITableV2) map[string]*string {
 		"QUOTA_NEW_KEYS_PER_SECOND": jsii.String(strconv.Itoa(q.NewKeys)),
 		"QUOTA_ACTIVE_KEYS":         jsii.String(strconv.Itoa(q.ActiveKeys)),
 		"QUOTA_LOOK_UPS_PER_SECOND": jsii.String(strconv.Itoa(q.LookUps)),
+		"QUOTA_WAITS_PER_SECOND":    jsii.String(strconv.Itoa(q.Waits)),
 	}
 }
 

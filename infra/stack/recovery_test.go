@@ -25,7 +25,7 @@ func there() map[string]any {
 func onto(names map[string]any, more map[string]any) map[string]any {
 	context := map[string]any{
 		"account": "111122223333", "region": "eu-central-1", "alarmTopic": "none", "encryption": "on", "backup": "on",
-		"import": names, "lost": "records", "quotaNewKeys": "0", "quotaActiveKeys": 0, "quotaLookUps": 0,
+		"import": names, "lost": "records", "quotaNewKeys": "0", "quotaActiveKeys": 0, "quotaLookUps": 0, "quotaWaits": 0,
 	}
 	maps.Copy(context, more)
 	return context

@@ -25,7 +25,7 @@ var variants = map[string]map[string]any{
 		"account": "111122223333", "region": "eu-central-1", "api": "rest", "alarmTopic": alarmTopic, "insights": "false",
 		"providerSecret": "payments/provider",
 		"encryption":     "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
-		"quotaLookUps": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
+		"quotaLookUps": "0", "quotaWaits": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
 		"outbox": "sqs", "workerConcurrency": "20", "workerBatch": 20, "fingerprintSecret": "payments/fingerprints",
 		"scopeSecret": "payments/scopes", "outboxShards": "20", "probesMax": "50", "wakeUpsMax": 50000, "otlpEndpoint": "http://localhost:4318", "tracesPercent": "5", "backup": "on", "trail": "all", "customerKeys": "on", "warmThroughput": "20000/10000", "maxThroughput": "30000/15000", "stage": "prod", "owner": "payments team",
 		"deployment": "linear", "privateNetwork": "on",
@@ -33,7 +33,7 @@ var variants = map[string]map[string]any{
 	"http-origins-gateway": {
 		"account": "111122223333", "region": "eu-central-1", "insights": "false", "corsOrigins": origins, "encryption": "open", "webhookSecret": secretARN,
 		"alarmTopic": "none", "concurrency": "none", "apiThrottle": "off", "paymentThrottle": "off", "rollback": true,
-		"quotaNewKeys": "0", "quotaActiveKeys": 0, "quotaLookUps": 0,
+		"quotaNewKeys": "0", "quotaActiveKeys": 0, "quotaLookUps": 0, "quotaWaits": 0,
 	},
 	"http-function": {"local": true, "arch": "amd64", "auth": "function", "localWebhookSecret": localSecret, "alarmTopic": "none"},
 	"rest-function": {
@@ -65,12 +65,12 @@ func chosen(variant, key string) bool { return variants[variant][key] != nil }
 
 // limits are what the api function is told of every tenant's limits: by default, chosen, or nil where there are none.
 func limits(variant string) map[string]any {
-	told := func(newKeys, activeKeys, lookUps string) map[string]any {
+	told := func(newKeys, activeKeys, lookUps, waits string) map[string]any {
 		return map[string]any{
-			"QUOTA_TABLE": "Quota", "QUOTA_NEW_KEYS_PER_SECOND": newKeys, "QUOTA_ACTIVE_KEYS": activeKeys, "QUOTA_LOOK_UPS_PER_SECOND": lookUps,
+			"QUOTA_TABLE": "Quota", "QUOTA_NEW_KEYS_PER_SECOND": newKeys, "QUOTA_ACTIVE_KEYS": activeKeys, "QUOTA_LOOK_UPS_PER_SECOND": lookUps, "QUOTA_WAITS_PER_SECOND": waits,
 		}
 	}
-	return map[string]map[string]any{"http-gateway": told("50", "1000000", "100"), "rest-gateway": told("50", "100000", "0")}[variant]
+	return map[string]map[string]any{"http-gateway": told("50", "1000000", "100", "20"), "rest-gateway": told("50", "100000", "0", "0")}[variant]
 }
 
 // alarmTopic is where one of them sends its alarms.

@@ -31,6 +31,7 @@ func checkProduction(config stack.Config) error {
 	demand(config.WebhookSecret != "", "webhookSecret must be set", "the provider's webhooks are not taken otherwise")
 	demand(config.Quota.NewKeys > 0, "quotaNewKeys must be above 0", "one tenant can use the capacity of all otherwise")
 	demand(config.Quota.ActiveKeys > 0, "quotaActiveKeys must be above 0", "one tenant can fill the table otherwise")
+	demand(config.Quota.Waits > 0, "quotaWaits must be above 0", "repetitions of one tenant can hold every execution of the api otherwise")
 	demand(config.Quota.LookUps > 0, "quotaLookUps must be above 0", "one tenant can use the capacity of all otherwise")
 	demand(config.WorkerConcurrency > 0, "workerConcurrency must be 2 or more, or concurrency must reserve executions for worker", "a provider that hangs can have all executions of the account otherwise")
 	demand(config.Outbox == stack.SQS || config.Concurrency.Worker > 0, "concurrency must reserve executions for worker with outbox=streams", "Lambda bounds the batches of a stream by nothing else")

@@ -175,7 +175,7 @@ func TestProductionDemands(t *testing.T) {
 	}{
 		{"providerSecret", ""}, {"alarmTopic", "none"}, {"encryption", "open"}, {"encryption", "off"},
 		{"scopeSecret", ""}, {"fingerprintSecret", ""}, {"webhookSecret", ""}, {"quotaNewKeys", 0}, {"quotaActiveKeys", 0},
-		{"quotaLookUps", 0}, {"backup", "off"}, {"trail", "off"}, {"deployment", "now"}, {"terminationProtection", false},
+		{"quotaLookUps", 0}, {"quotaWaits", 0}, {"backup", "off"}, {"trail", "off"}, {"deployment", "now"}, {"terminationProtection", false},
 	} {
 		file := production()
 		file.context()[c.key] = c.value

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -128,13 +127,14 @@ func TestAttemptsOverAfterALostAnswerIsNotAFailure(t *testing.T) {
 	settledOnce(t, r) // a probe finds the charge (ADR 0015)
 }
 
+var refusedCard = troubled("card_refused", provider.Rule{On: provider.Charge, Fault: provider.Refuse})
+
 func TestProviderThatRefusesFailsThePayment(t *testing.T) { // design.md "One message, step by step": refused (other 4xx) → dead at once
 	t.Parallel()
-	// 64 characters are within our bounds; at four bytes each they are beyond the provider's 255 bytes, which answers 400.
-	r := pay("refused", strings.Repeat("💶", 64))
+	r := pay("refused", refusedCard)
 	_, body := accept(t, r)
 	final := deployed.tenantA.settle(t, r)
-	final.isProblem(t, http.StatusBadGateway, "provider_unavailable")
+	final.isProblem(t, http.StatusBadGateway, "provider_refused")
 	same(t, deployed.tenantA.do(t, r).says(t, "replayed"), final)
 	if now := deployed.tenantA.readPayment(t, body.Payment.ID); now.Status != "failed" {
 		t.Errorf("GET shows %+v, want it failed", now)

@@ -126,25 +126,27 @@ const (
 	keyBytesMax  = 255
 )
 
-// check returns what is wrong with an order for an object of the kind, or "".
-func (o order) check(k Kind) string {
+// check returns what is wrong with an order for an object of the kind, and the member that it is wrong with; or "".
+func (o order) check(k Kind) (param, wrong string) {
 	switch {
 	case o.Amount <= 0:
-		return "amount must be an integer above 0, in minor units"
+		return "amount", "amount must be an integer above 0, in minor units"
 	case !isCurrency(o.Currency) && (k != Refund && k != Release || o.Currency != ""):
-		return "currency must be three capitals"
+		return "currency", "currency must be three capitals"
 	case o.Source == "" && (k == Charge || k == LegacyCharge):
-		return "source is missing"
+		return "source", "source is missing"
 	case o.Destination == "" && (k == Payout || k == LegacyPayout):
-		return "destination is missing"
+		return "destination", "destination is missing"
 	case o.Destination == "" && o.Source == "" && k == Screening:
-		return "destination or source is missing"
-	case max(len(o.Source), len(o.Destination)) > nameBytesMax:
-		return fmt.Sprintf("source and destination have at most %d bytes", nameBytesMax)
+		return "destination", "destination or source is missing"
+	case len(o.Source) > nameBytesMax:
+		return "source", fmt.Sprintf("a source has at most %d bytes", nameBytesMax)
+	case len(o.Destination) > nameBytesMax:
+		return "destination", fmt.Sprintf("a destination has at most %d bytes", nameBytesMax)
 	case len(o.Reference) > textBytesMax:
-		return fmt.Sprintf("a reference has at most %d bytes", textBytesMax)
+		return "reference", fmt.Sprintf("a reference has at most %d bytes", textBytesMax)
 	}
-	return ""
+	return "", ""
 }
 
 func isCurrency(s string) bool {

@@ -110,8 +110,8 @@ func (p *Provider) make(k Kind) http.HandlerFunc {
 		if !control.Read(w, r, &m.order) {
 			return
 		}
-		if wrong := m.order.check(k); wrong != "" {
-			control.Error(w, http.StatusBadRequest, "request_invalid", wrong)
+		if param, wrong := m.order.check(k); wrong != "" {
+			refuseFor(param, "request_invalid", wrong).write(w)
 			return
 		}
 		keys := r.Header.Values("Idempotency-Key")

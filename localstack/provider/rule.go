@@ -23,6 +23,7 @@ const (
 	Decline     Fault = "decline"      // made with status declined, 402
 	RateLimit   Fault = "rate_limit"   // 429 with Retry-After, nothing made
 	Refuse      Fault = "refuse"       // 400, nothing made
+	RefuseData  Fault = "refuse_data"  // 400 because of the source or destination, nothing made
 	Delay       Fault = "delay"        // waits, then serves the request, even when the client has gone meanwhile
 )
 
@@ -56,7 +57,7 @@ type Rule struct {
 
 func (r Rule) check() error {
 	making := []Kind{Charge, LegacyCharge, Refund, Screening, Release, Payout, LegacyPayout}
-	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Refuse, Delay}
+	faults := []Fault{ErrorBefore, ErrorAfter, HangBefore, HangAfter, DropBefore, DropAfter, Decline, RateLimit, Refuse, RefuseData, Delay}
 	switch {
 	case !slices.Contains(making, r.On) && r.On != List && r.On != Get:
 		return fmt.Errorf("on is %q, want one of %q, list or get", r.On, making)
@@ -131,6 +132,8 @@ func (s *state) serve(w http.ResponseWriter, r *http.Request, rule Rule, work fu
 		control.Error(w, http.StatusTooManyRequests, "rate_limited", "too many requests")
 	case Refuse:
 		control.Error(w, http.StatusBadRequest, "refused", "the request can't be served")
+	case RefuseData:
+		refuseFor("source", "refused", "the source or destination can't be served").write(w)
 	case Delay:
 		// A network that is slow delivers a request although its sender has given up: a zombie, which lands after its absence was told.
 		if !s.wait(nil, rule.delay(delayDefault)) {

@@ -194,7 +194,7 @@ func (s *state) refund(o *Object, m making) *answer {
 	case o.Currency != "" && o.Currency != charge.Currency:
 		return new(refuse(http.StatusBadRequest, "currency_mismatch", "the charge is in "+charge.Currency))
 	case o.Amount > charge.Amount-s.refunded[charge.ID]:
-		return new(refuse(http.StatusBadRequest, "refund_exceeds_charge", "the charge has less left to refund"))
+		return new(refuseFor("amount", "refund_exceeds_charge", "the charge has less left to refund"))
 	}
 	o.Charge, o.Source, o.Currency = charge.ID, charge.Source, charge.Currency
 	if o.Status == Succeeded {
@@ -298,6 +298,11 @@ func statusOf(s Status) int {
 
 func refuse(status int, code, message string) answer {
 	return answer{status: status, body: encode(map[string]any{"error": map[string]string{"code": code, "message": message}})}
+}
+
+// refuseFor is refuse because of a member of the request.
+func refuseFor(param, code, message string) answer {
+	return answer{status: http.StatusBadRequest, body: encode(map[string]any{"error": map[string]string{"code": code, "message": message, "param": param}})}
 }
 
 // encode can't fail: what is encoded here are this package's own plain structs.

@@ -9,6 +9,8 @@ type Quota struct {
 	NewKeysPerSecond int64  `env:"QUOTA_NEW_KEYS_PER_SECOND"`
 	ActiveKeys       int64  `env:"QUOTA_ACTIVE_KEYS"`
 	LookUpsPerSecond int64  `env:"QUOTA_LOOK_UPS_PER_SECOND"`
+	// WaitsPerSecond bounds the waits that are begun: each holds an execution for up to WAIT_MAX.
+	WaitsPerSecond int64 `env:"QUOTA_WAITS_PER_SECOND"`
 }
 
 // Limited says that there is a limit.
@@ -20,7 +22,7 @@ func (q Quota) check() error {
 		value int64
 	}{
 		{"QUOTA_NEW_KEYS_PER_SECOND", q.NewKeysPerSecond}, {"QUOTA_ACTIVE_KEYS", q.ActiveKeys},
-		{"QUOTA_LOOK_UPS_PER_SECOND", q.LookUpsPerSecond},
+		{"QUOTA_LOOK_UPS_PER_SECOND", q.LookUpsPerSecond}, {"QUOTA_WAITS_PER_SECOND", q.WaitsPerSecond},
 	} {
 		if limit.value < 0 || limit.value > 0 && !q.Limited() {
 			return fmt.Errorf("configuration: %s = %d: must not be negative, and needs QUOTA_TABLE unless it is 0", limit.name, limit.value)

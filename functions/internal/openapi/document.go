@@ -214,6 +214,15 @@ func (d *Document) validateJSON(p at, text []byte) error {
 	return d.validate(p, value)
 }
 
+// Validate holds a JSON text against one of the document's schemas, by its name.
+func (d *Document) Validate(schema string, text []byte) error {
+	p, ok := d.find("components", "schemas", schema)
+	if !ok {
+		return fmt.Errorf("openapi: no schema %s", schema)
+	}
+	return d.validateJSON(p, text)
+}
+
 // validateText is validate for the value of a header or a parameter, which is read as its schema's type says.
 func (d *Document) validateText(p at, text string) error {
 	if schema := d.resolve(p); schema.text("type") == "integer" {

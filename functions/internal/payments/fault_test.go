@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +72,49 @@ func TestProviderThatNeverAnswersNothingIsOpen(t *testing.T) {
 		w.status(a, "failed", "failed")
 		w.charged(0)
 		if letters := w.queue.Letters(); len(letters) != 1 || letters[0].Message != a.Operation.Message(1) || letters[0].Open || letters[0].Attempts != attemptsMax {
+			w.Errorf("dead letters %+v", letters)
+		}
+	})
+}
+
+// Any tenant can send what the provider refuses. It was a dead message, whose alarm rolls deployments back, and the client was told
+// that the provider could not be reached.
+func TestProviderThatRefusesTheClientsDataDeclines(t *testing.T) {
+	onBoth(t, func(w *world) {
+		for _, source := range []string{"card_ok", "legacy_ok"} {
+			on := provider.Charge
+			if source == "legacy_ok" {
+				on = provider.LegacyCharge
+			}
+			w.faults(provider.Rule{On: on, Fault: provider.RefuseData})
+			a := w.pay(source, source)
+			w.deliver(a.Operation)
+			final := w.again(source, source).problem(402, "payment_declined")
+			if !strings.Contains(final.body, "The provider refused the payment's data. Nothing was charged.") {
+				w.Errorf("%s", final.body)
+			}
+			w.status(a, "declined", "completed")
+		}
+		w.faults(provider.Rule{On: provider.Screening, Fault: provider.RefuseData})
+		w.payOut("payout", "iban_ok").problem(402, "payout_declined")
+		w.faults(provider.Rule{On: provider.Payout, Fault: provider.RefuseData})
+		w.payOut("payout 2", "iban_ok").problem(402, "payout_declined")
+		w.charged(0)
+		if letters := w.queue.Letters(); len(letters) != 0 {
+			w.Errorf("dead letters %+v", letters)
+		}
+	})
+}
+
+// What is wrong with a request and not the client's is a person's: the answer says that it was refused.
+func TestProviderThatRefusesAnythingElse(t *testing.T) {
+	onBoth(t, func(w *world) {
+		w.faults(provider.Rule{On: provider.Charge, Fault: provider.Refuse})
+		a := w.pay("k", "card_ok")
+		w.deliver(a.Operation)
+		w.again("k", "card_ok").problem(502, "provider_refused")
+		w.status(a, "failed", "failed")
+		if letters := w.queue.Letters(); len(letters) != 1 || letters[0].Open {
 			w.Errorf("dead letters %+v", letters)
 		}
 	})

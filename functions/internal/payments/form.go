@@ -6,11 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/currency"
 
 	"github.com/idem-go/idem-aws/idem"
 )
@@ -20,6 +21,14 @@ import (
 const (
 	errorsMax    = 20
 	nameBytesMax = 64
+)
+
+// Bounds of what the client chooses and the provider is sent, in characters.
+const (
+	nameRunesMax      = 64
+	referenceRunesMax = 140
+	// utf16Max is the last character of three bytes.
+	utf16Max = '\uFFFF'
 )
 
 // AmountMax is the largest amount of a request, in minor units.
@@ -81,6 +90,28 @@ func (f *form) text(name string, runesMin, runesMax int, required bool) string {
 	return s
 }
 
+// name reads what identifies a source or a destination at the provider: 1 to [nameRunesMax] characters that can be printed, none
+// beyond U+FFFF. So it has at most 192 bytes, and the provider takes 255.
+func (f *form) name(member string) string {
+	value := f.text(member, 1, nameRunesMax, true)
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) || r > utf16Max }) {
+		f.fail(member, "must not have control characters, or characters beyond U+FFFF")
+		return ""
+	}
+	return value
+}
+
+// words reads a text that the client chose and may leave out, without control characters. At most four bytes each, its characters
+// are within the 1,024 bytes that the provider takes.
+func (f *form) words(member string, runesMax int) string {
+	value := f.text(member, 0, runesMax, false)
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		f.fail(member, "must not have control characters")
+		return ""
+	}
+	return value
+}
+
 // amount reads an integer literal in minor units.
 func (f *form) amount(name string) int64 {
 	value, ok := f.member(name, true)
@@ -95,14 +126,14 @@ func (f *form) amount(name string) int64 {
 	return n
 }
 
-// currency reads an ISO 4217 code in capitals.
+// currency reads the ISO 4217 code, in capitals, of a currency that is in use.
 func (f *form) currency(name string) string {
 	code := f.text(name, 3, 3, true)
 	if code == "" {
 		return ""
 	}
-	if unit, err := currency.ParseISO(code); err != nil || unit.String() != code {
-		f.fail(name, "must be an ISO 4217 code in capitals")
+	if !isCurrency(code) {
+		f.fail(name, "must be the ISO 4217 code, in capitals, of a currency in use")
 		return ""
 	}
 	return code
@@ -157,7 +188,7 @@ func parsePayment(body []byte) (paymentRequest, *idem.Problem) {
 	f := newForm(body)
 	req := paymentRequest{
 		amount: f.amount("amount"), currency: f.currency("currency"),
-		source: f.text("source", 1, 64, true), reference: f.text("reference", 0, 140, false),
+		source: f.name("source"), reference: f.words("reference", referenceRunesMax),
 	}
 	return req, f.problem()
 }
@@ -182,7 +213,7 @@ func parsePayout(body []byte) (payoutRequest, *idem.Problem) {
 	f := newForm(body)
 	req := payoutRequest{
 		from: f.id("from"), amount: f.amount("amount"), currency: f.currency("currency"),
-		destination: f.text("destination", 1, 64, true),
+		destination: f.name("destination"),
 	}
 	return req, f.problem()
 }

@@ -5,13 +5,17 @@ import (
 	"net/http"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/outbox"
 )
 
 // The business answers of the application. Each is stored and replayed like any result.
 
-func paymentDeclined() idem.Problem {
-	return idem.NewProblem(http.StatusPaymentRequired, "payment_declined", "Payment declined",
-		"The payment source declined the charge.")
+func paymentDeclined(o outbox.Outcome) idem.Problem {
+	detail := "The payment source declined the charge."
+	if refusedData(o) {
+		detail = "The provider refused the payment's data. Nothing was charged."
+	}
+	return idem.NewProblem(http.StatusPaymentRequired, "payment_declined", "Payment declined", detail)
 }
 
 func paymentNotRefundable() idem.Problem {
@@ -24,9 +28,19 @@ func refundExceedsPayment() idem.Problem {
 		"The payment has less left to refund than the amount.")
 }
 
-func refundDeclined() idem.Problem {
-	return idem.NewProblem(http.StatusPaymentRequired, "refund_declined", "Refund declined",
-		"The provider declined the refund.")
+func refundDeclined(o outbox.Outcome) idem.Problem {
+	detail := "The provider declined the refund."
+	if refusedData(o) {
+		detail = "The provider refused the refund's amount. Nothing was refunded."
+	}
+	return idem.NewProblem(http.StatusPaymentRequired, "refund_declined", "Refund declined", detail)
+}
+
+func screeningDeclined(o outbox.Outcome) idem.Problem {
+	if refusedData(o) {
+		return payoutDeclined("The provider refused the payout's data. The funds are back on the account.")
+	}
+	return payoutDeclined("The destination did not pass the screening. The funds are back on the account.")
 }
 
 func payoutDeclined(detail string) idem.Problem {

@@ -66,7 +66,8 @@ func NewProvider(rawURL string, authorize func(http.RoundTripper) http.RoundTrip
 // statuses is what the provider's refusals mean, at all of its endpoints. Any other is ambiguous.
 func statuses() map[int]call.Class {
 	return map[int]call.Class{
-		// It checks a request before it makes anything.
+		// It checks a request before it makes anything. Its error names the member that is wrong: one that the client chose is
+		// for the client to change, and any other is ours.
 		http.StatusBadRequest:          call.Refused,
 		http.StatusNotFound:            call.Refused,
 		http.StatusUnprocessableEntity: call.Refused,
@@ -103,17 +104,19 @@ type effect struct {
 	settle func(storage.Message, outbox.Outcome) (outbox.Settlement, error)
 	// keyless says that the provider ignores keys there.
 	keyless bool
+	// data are the members of the request that are the client's: a refusal because of one is an answer to the client.
+	data []string
 }
 
 func effects() []effect {
 	return []effect{
-		{TopicCharges, orderCharge(chargesPath), chargesPath, settleCharge, false},
-		{TopicLegacyCharges, orderCharge(legacyChargesPath), legacyChargesPath, settleCharge, true},
-		{TopicRefunds, orderRefund, refundsPath, settleRefund, false},
-		{TopicScreenings, orderScreening, screeningsPath, settleScreening, false},
-		{TopicPayouts, orderPayout(payoutsPath), payoutsPath, settlePayout, false},
-		{TopicLegacyPayouts, orderPayout(legacyPayoutsPath), legacyPayoutsPath, settlePayout, true},
-		{TopicReleases, orderRelease, releasesPath, settleRelease, false},
+		{TopicCharges, orderCharge(chargesPath), chargesPath, settleCharge, false, paymentData},
+		{TopicLegacyCharges, orderCharge(legacyChargesPath), legacyChargesPath, settleCharge, true, paymentData},
+		{TopicRefunds, orderRefund, refundsPath, settleRefund, false, refundData},
+		{TopicScreenings, orderScreening, screeningsPath, settleScreening, false, payoutData},
+		{TopicPayouts, orderPayout(payoutsPath), payoutsPath, settlePayout, false, payoutData},
+		{TopicLegacyPayouts, orderPayout(legacyPayoutsPath), legacyPayoutsPath, settlePayout, true, payoutData},
+		{TopicReleases, orderRelease, releasesPath, settleRelease, false, nil},
 	}
 }
 
@@ -152,6 +155,6 @@ func (p *Provider) ask(ctx context.Context, calls *call.Client, e effect, m stor
 		return outbox.Refused{Cause: err}
 	}
 	return calls.Post(ctx, call.Request{
-		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn,
+		URL: p.url + order.path, Key: m.ID, Body: body, Reference: referenceIn, Rejects: rejects(e.data),
 	})
 }

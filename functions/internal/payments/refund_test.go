@@ -249,7 +249,7 @@ func TestRefundThatIsGivenUp(t *testing.T) {
 	}
 }
 
-// A provider that knows better than our ledger refuses, and the refund is given up at once.
+// A provider that knows better than our ledger refuses the amount: that is an answer to the client, and nobody's alarm.
 func TestRefundThatTheProviderRefuses(t *testing.T) {
 	onBoth(t, func(w *world) {
 		p := w.paid("pay", "card_ok")
@@ -259,9 +259,12 @@ func TestRefundThatTheProviderRefuses(t *testing.T) {
 		var a accepted
 		w.giveBack("k", p.ID, 500).want(202).decode(&a)
 		w.deliver(a.Operation)
-		w.giveBack("k", p.ID, 500).problem(502, "provider_unavailable")
-		if m := w.message(a.Operation); m.State != storage.MessageDead || m.Attempts != 1 {
+		w.giveBack("k", p.ID, 500).problem(402, "refund_declined")
+		if m := w.message(a.Operation); m.State != storage.MessageDeclined {
 			w.Errorf("message %+v", m)
+		}
+		if letters := w.queue.Letters(); len(letters) != 0 {
+			w.Errorf("dead letters %+v", letters)
 		}
 		w.refunded(p.ID, 0)
 	})

@@ -25,7 +25,7 @@ func settleCharge(m storage.Message, o outbox.Outcome) (outbox.Settlement, error
 	if p.Status, p.ProviderReference, err = ending(o); err != nil {
 		return outbox.Settlement{}, err
 	}
-	return settlement(p.Status, viewPayment(p), paymentDeclined(),
+	return settlement(p.Status, viewPayment(p), paymentDeclined(o),
 		FinishPayment{Tenant: p.Tenant, ID: p.ID, Status: p.Status, ProviderReference: p.ProviderReference})
 }
 
@@ -45,7 +45,7 @@ func settleRefund(m storage.Message, o outbox.Outcome) (outbox.Settlement, error
 	if r.Status != StatusSucceeded {
 		writes = append(writes, ReleaseRefund{Tenant: r.Tenant, Payment: r.Payment, Amount: r.Amount})
 	}
-	return settlement(r.Status, viewRefund(r), refundDeclined(), writes...)
+	return settlement(r.Status, viewRefund(r), refundDeclined(o), writes...)
 }
 
 // settleScreening goes on with the payout, or ends it where the destination did not pass. What the provider made is no
@@ -65,7 +65,7 @@ func settleScreening(m storage.Message, o outbox.Outcome) (outbox.Settlement, er
 	if p.Status, _, err = ending(o); err != nil {
 		return outbox.Settlement{}, err
 	}
-	return endOfPayout(p, payoutDeclined("The destination did not pass the screening. The funds are back on the account."))
+	return endOfPayout(p, screeningDeclined(o))
 }
 
 // settlePayout ends a payout that was made. Where it was not, the hold of its screening is released first: until then the

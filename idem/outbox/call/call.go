@@ -93,6 +93,9 @@ type Request struct {
 	// Reference reads the provider's name for what it made, or declined, from its answer. An error means that the answer
 	// can't be what it seems: ambiguous. Nil reads none.
 	Reference func(body []byte) (string, error)
+	// Rejects says of an answer whose status is [Refused] whether it is about data that only the client can change: then it
+	// is an answer to the client ([outbox.Refused] Answer). Nil: none is.
+	Rejects func(body []byte) bool
 }
 
 // Post sends the request once and says what is known afterwards:
@@ -158,12 +161,24 @@ func (c *Client) read(res *http.Response, r Request) outbox.Outcome {
 	case NotExecuted:
 		return outbox.NotExecuted{RetryAfter: c.retryAfter(res.Header.Get("Retry-After")), Cause: cause}
 	case Refused:
-		return outbox.Refused{Cause: cause}
+		return outbox.Refused{Answer: c.rejection(res, r), Cause: cause}
 	case Unproven:
 		return outbox.Refused{Unproven: true, Cause: cause}
 	case Ambiguous: // as every status that nothing was declared of
 	}
 	return outbox.Ambiguous{Cause: cause}
+}
+
+// rejection is a refusal that is an answer to the client; nil for any other, and for one that did not arrive whole.
+func (c *Client) rejection(res *http.Response, r Request) []byte {
+	if r.Rejects == nil {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, c.bodyBytesMax+1))
+	if err != nil || len(body) == 0 || int64(len(body)) > c.bodyBytesMax || !r.Rejects(body) {
+		return nil
+	}
+	return body
 }
 
 // evidence must have arrived whole: half an answer is none.

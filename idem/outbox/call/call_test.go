@@ -54,6 +54,38 @@ func request(url string) call.Request {
 	}
 }
 
+// Only a refusal that proves that nothing happened, and that arrived whole, may be an answer to the client.
+func TestPostTakesARefusalOfTheClientsDataForAnAnswer(t *testing.T) {
+	about := `{"error":{"param":"source"}}`
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   outbox.Outcome
+	}{
+		"the client's data":        {400, about, outbox.Refused{Answer: []byte(about)}},
+		"the client's data, too":   {422, about, outbox.Refused{Answer: []byte(about)}},
+		"something else":           {400, `{"error":{}}`, outbox.Refused{}},
+		"no body":                  {400, "", outbox.Refused{}},
+		"too large":                {400, about + strings.Repeat(" ", 2000), outbox.Refused{}},
+		"not proven":               {409, about, outbox.Refused{Unproven: true}},
+		"ambiguous":                {404, about, outbox.Ambiguous{}},
+		"it may come to something": {429, about, outbox.NotExecuted{}},
+		"an error":                 {500, about, outbox.Ambiguous{}},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		}))
+		r := request(srv.URL)
+		r.Rejects = func(body []byte) bool { return strings.Contains(string(body), "param") }
+		got := kind(t, newClient(t, call.Config{BodyBytesMax: 1000}).Post(t.Context(), r))
+		srv.Close()
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %#v, want %#v", name, got, c.want)
+		}
+	}
+}
+
 // kind strips an outcome of its cause, which every one without evidence has.
 func kind(t *testing.T, o outbox.Outcome) outbox.Outcome {
 	t.Helper()
@@ -265,7 +297,7 @@ func TestPostRefusesWhatItCannotSendOnce(t *testing.T) {
 	empty := request("http://127.0.0.1:1")
 	empty.Body = nil
 	for name, r := range map[string]call.Request{"no body": empty, "no url": request("http://127.0.0.1:port")} {
-		if got := kind(t, client.Post(t.Context(), r)); got != (outbox.Refused{}) {
+		if got := kind(t, client.Post(t.Context(), r)); !reflect.DeepEqual(got, outbox.Refused{}) {
 			t.Errorf("%s: %+v, want refused", name, got)
 		}
 	}
