@@ -90,6 +90,8 @@ var outcomes = []Mutant{
 	{Name: "evidence of another object than the settled one is no news", File: "idem/outbox/notify.go", Old: "if s.Code == protocol.Unchanged && x.differs() {", New: "if false {"},
 	{Name: "each try of a settlement is prepared anew", File: "idem/outbox/delivery.go", Old: "	if x.send == nil {\n		if x.send, err", New: "	if true {\n		if x.send, err"},
 	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
+	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
+	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
 	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
 	{Name: "a decline is no evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered:\n		return true"},
 	{Name: "what a settlement ended is free too early", File: "idem/outbox/write.go", Old: "		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)\n", New: "		_ = x.cfg.ClockSkew\n"},
