@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const root = "../.."
@@ -63,6 +64,12 @@ func TestSign(t *testing.T) {
 	}
 }
 `,
+		"nothing_test.go": `package toy
+
+import "testing"
+
+func TestOther(*testing.T) {}
+`,
 	} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -106,6 +113,67 @@ func TestAFateIsWhatTheTestsMakeOfAMutant(t *testing.T) {
 		if !slices.ContainsFunc(report.Wrong, func(wrong string) bool { return strings.Contains(wrong, want) }) {
 			t.Errorf("%q is missing in\n%s", want, strings.Join(report.Wrong, "\n"))
 		}
+	}
+}
+
+// What does not end is noticed only where its tests end quickly otherwise. Where they are slow anyway nobody knows what they would have
+// said: the next tests are asked, and if none fails it is no kill.
+func TestATestThatHangsKillsNothingUnlessItIsQuickOtherwise(t *testing.T) {
+	t.Setenv("GOWORK", "off")
+	directory, slow, quick, other := toy(t), Tests{Packages: "."}, Tests{Packages: ".", Run: "TestSign"}, Tests{Packages: ".", Run: "TestOther"}
+	hangs := func(tests ...Tests) Mutant {
+		return Mutant{Name: "hangs", File: "sign.go", Old: "	if n < 0 {", New: "	for n == 3 {\n	}\n	if n < 0 {", Tests: tests}
+	}
+	lab := &laboratory{Config: Config{Root: directory, Patience: 2 * time.Second}, clean: map[Tests]*clean{
+		slow: {fate: Survived, took: time.Second}, quick: {fate: Survived, took: 20 * time.Millisecond}, other: {fate: Survived, took: time.Millisecond},
+	}}
+	for _, c := range lab.clean {
+		c.once.Do(func() {})
+	}
+	for i, c := range []struct {
+		m    Mutant
+		fate Fate
+	}{
+		{hangs(quick), Stuck}, {hangs(slow), Hung}, {hangs(slow, quick), Stuck}, {hangs(other), Survived}, {hangs(slow, other), Hung}, {hangs(other, slow), Hung},
+	} {
+		fate, output, err := lab.try(t.Context(), filepath.Join(t.TempDir(), fmt.Sprint(i)), c.m)
+		if err != nil || fate != c.fate {
+			t.Errorf("%d: %s, %v; want %s\n%s", i, fate, err, c.fate, output)
+		}
+	}
+	var report Report
+	report.add(hangs(slow), Hung, "the tests of . did not end")
+	report.add(hangs(quick), Stuck, "")
+	if report.Killed != 1 || len(report.Wrong) != 1 || !strings.Contains(report.Wrong[0], "hung: hangs") || !strings.Contains(report.Wrong[0], "did not end") {
+		t.Errorf("%+v", report)
+	}
+}
+
+// Patience is each set's own: ten times what it takes on the clean code, within its bounds.
+func TestPatienceIsMeasured(t *testing.T) {
+	l := &laboratory{}
+	for _, c := range []struct {
+		took, patience time.Duration
+		sure           bool
+	}{
+		{time.Second, time.Minute, true}, {6 * time.Second, time.Minute, true}, {20 * time.Second, 200 * time.Second, true},
+		{time.Minute, 10 * time.Minute, true}, {time.Minute + 1, 10 * time.Minute, false}, {time.Hour, 10 * time.Minute, false},
+	} {
+		if patience, sure := l.patience(c.took); patience != c.patience || sure != c.sure {
+			t.Errorf("%v on the clean code: %v, %v; want %v, %v", c.took, patience, sure, c.patience, c.sure)
+		}
+	}
+}
+
+// Tests that fail on the clean code kill nothing.
+func TestTestsThatFailAnywayKillNothing(t *testing.T) {
+	directory := toy(t)
+	if err := os.WriteFile(filepath.Join(directory, "bad_test.go"), []byte("package toy\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"always\") }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report := run(t, directory, Mutant{Name: "m", File: "sign.go", Old: "return -1", New: "return 1", Tests: []Tests{{Packages: "."}}})
+	if report.Killed != 0 || len(report.Wrong) != 1 || !strings.Contains(report.Wrong[0], "unhealthy: m") || !strings.Contains(report.Wrong[0], "on the clean code") {
+		t.Errorf("%+v", report)
 	}
 }
 
