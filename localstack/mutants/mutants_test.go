@@ -3,8 +3,12 @@ package mutants
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +34,94 @@ func TestEveryListedMutantApplies(t *testing.T) {
 	if len(all) < 120 {
 		t.Errorf("%d mutants", len(all))
 	}
+}
+
+// What -update writes is no second source: a test of such a file kills no mutant.
+func TestNoMutantDiesByAFileThatItsOwnCodeWrites(t *testing.T) {
+	written := map[string][]string{}
+	seen := 0
+	demand := func(tests Tests) {
+		for directory := range strings.FieldsSeq(tests.Packages) {
+			if _, ok := written[directory]; !ok {
+				written[directory] = writers(t, filepath.Join(root, directory))
+			}
+			for _, name := range written[directory] {
+				runs := tests.Run == "" || regexp.MustCompile(tests.Run).MatchString(name)
+				if seen++; runs && (tests.Skip == "" || !regexp.MustCompile(tests.Skip).MatchString(name)) {
+					t.Errorf("%+v runs %s of %s, which -update rewrites", tests, name, directory)
+				}
+			}
+		}
+	}
+	for _, m := range Listed() {
+		for _, tests := range m.Tests {
+			demand(tests)
+		}
+	}
+	for _, target := range Targets() {
+		for _, tests := range target.Tests {
+			demand(tests)
+		}
+	}
+	if seen == 0 {
+		t.Error("no test of the sets has an -update")
+	}
+}
+
+// writers are a package's tests that read the flag -update, themselves or in functions that they call. That the checker's table is
+// written does not count: each of its rows is a search for a broken promise.
+func writers(t *testing.T, directory string) (names []string) {
+	t.Helper()
+	if filepath.Base(directory) == "check" {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(directory, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := map[string]map[string]bool{} // by function, what it names
+	for _, path := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range parsed.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok {
+				named := map[string]bool{}
+				ast.Inspect(f, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.StarExpr:
+						if flag, ok := n.X.(*ast.Ident); ok && flag.Name == "update" {
+							named["-update"] = true
+						}
+					case *ast.CallExpr:
+						if called, ok := n.Fun.(*ast.Ident); ok {
+							named[called.Name] = true
+						}
+					}
+					return true
+				})
+				uses[f.Name.Name] = named
+			}
+		}
+	}
+	writes := map[string]bool{"-update": true}
+	for more := true; more; {
+		more = false
+		for f, named := range uses {
+			for name := range named {
+				if writes[name] && !writes[f] {
+					writes[f], more = true, true
+				}
+			}
+		}
+	}
+	for f := range writes {
+		if strings.HasPrefix(f, "Test") {
+			names = append(names, f)
+		}
+	}
+	return names
 }
 
 // toy is a module with one function and a test of it.
