@@ -24,7 +24,7 @@ var (
 		{Packages: "./idem/middleware"},
 	}
 	ofRows = []Tests{
-		{Packages: "./idem", Run: "TestTheReferenceStoreDoesWhatTheCheckerExplores"},
+		{Packages: "./idem", Run: "TestTheReferenceStoreDoesWhatTheCheckerExplores|TestANextMessageThatIsThereIsInTheWayOfTheWholeSettlement"},
 		{Packages: "./idem/protocol/check", Run: "EveryRuleHolds", Flags: "-tags prove"},
 	}
 	ofFingerprint = []Tests{{Packages: "./idem/canonical"}}
