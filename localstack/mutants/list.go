@@ -58,3 +58,14 @@ func of(tests []Tests, all []Mutant) []Mutant {
 	}
 	return all
 }
+
+// Sample are n mutants that stand beside each other, so that most share their tests. With seeds that count up by one each mutant gets its
+// turn.
+func Sample(all []Mutant, n int, seed uint64) []Mutant {
+	if n <= 0 || n >= len(all) {
+		return all
+	}
+	turns := uint64((len(all) + n - 1) / n)
+	from := int(seed%turns) * n
+	return all[from:min(from+n, len(all))]
+}

@@ -124,6 +124,34 @@ func writers(t *testing.T, directory string) (names []string) {
 	return names
 }
 
+// Seeds that count up give each mutant its turn, once a round, and one seed is always the same mutants.
+func TestSamplesTakeTurns(t *testing.T) {
+	all := Listed()
+	for _, n := range []int{1, 4, 7, len(all) - 1} {
+		took := map[string]int{}
+		turns := (len(all) + n - 1) / n
+		for seed := range uint64(2 * turns) {
+			some := Sample(all, n, 1000*uint64(turns)+seed)
+			if len(some) == 0 || len(some) > n || Names(some)[0] != Names(Sample(all, n, 1000*uint64(turns)+seed))[0] {
+				t.Fatalf("%d mutants of seed %d, want at most %d", len(some), seed, n)
+			}
+			for _, m := range some {
+				took[m.Name]++
+			}
+		}
+		for _, m := range all {
+			if took[m.Name] != 2 {
+				t.Errorf("by %d: %q had %d turns in two rounds", n, m.Name, took[m.Name])
+			}
+		}
+	}
+	for _, n := range []int{-1, 0, len(all), len(all) + 1} {
+		if some := Sample(all, n, 5); len(some) != len(all) {
+			t.Errorf("a sample of %d is %d mutants, want all", n, len(some))
+		}
+	}
+}
+
 // toy is a module with one function and a test of it.
 func toy(t *testing.T) string {
 	t.Helper()
