@@ -12,7 +12,7 @@ const (
 // The tests that stand for a part of the code, the quick ones first.
 var (
 	ofStore = []Tests{
-		{Packages: "./idem/dynamo", Run: "Fence|Condition|Cancel|Touch|Error|Transport|Wire|Unknown|Write|Chunk|Mark|Loss|Expiry|Serialized"},
+		{Packages: "./idem/dynamo", Run: "Fence|Frozen|LaterRelease|Condition|Cancel|Touch|Error|Transport|Wire|Unknown|Write|Chunk|Mark|Loss|Expiry|Serialized"},
 		{Packages: "./idem/dynamo"},
 	}
 	ofProtocol = []Tests{
@@ -38,6 +38,9 @@ var (
 	ofEngine      = []Tests{{Packages: "./idem", Skip: diagrams}, {Packages: "./idem/sim"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
+	ofOperator    = []Tests{{Packages: "./idem/operator"}}
+	ofQueue       = []Tests{{Packages: "./idem/outbox/sqsqueue"}}
+	ofPayments    = []Tests{{Packages: "./functions/internal/payments", Run: "Webhook"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
 )
 
@@ -48,6 +51,7 @@ func Listed() []Mutant {
 		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
+		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements),
 	)
 }
 
