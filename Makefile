@@ -110,9 +110,10 @@ drift: $(if $(STAGE),stack) ## compare keys, messages, payments and the provider
 prove: ## explore the protocol exhaustively within small bounds, and show what each rule is for: ONLY=wrapped for a part
 	@go run -tags prove ./idem/protocol/check/cmd/prove $(if $(ONLY),-run "$(ONLY)")
 
-soak: ## the protocol within large bounds: hours, and tens of GB; ONLY=wrapped for a part. Without it, stories of ten million calls besides
+soak: STEPS := $(or $(STEPS),10000000)
+soak: DEEP := $(or $(DEEP),8)
+soak: $(if $(ONLY),,simulate) ## stories of ten million calls, and then the protocol within large bounds: hours, and tens of GB; ONLY=wrapped for a part of the latter
 	@go run -tags prove ./idem/protocol/check/cmd/prove -large $(if $(ONLY),-run "$(ONLY)")
-	$(if $(ONLY),,@$(MAKE) --no-print-directory simulate STEPS=10000000 DEEP=8)
 
 simulate: ## play stories of the real code in simulated time, and cut off every call: [STEPS=1000000 SEED=7 DEEP=2]; prints the seed
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); echo "SEED=$$seed"; \

@@ -235,3 +235,78 @@ func (d drawn) messageWrite(t *testing.T) bool {
 	}
 	return reply.Code == protocol.OK
 }
+
+// A settlement that sends the next message of its chain does not write over one that is there: it would call a provider again. The
+// reference store and what the checker explores refuse the same, and change nothing.
+func TestANextMessageThatIsThereIsInTheWayOfTheWholeSettlement(t *testing.T) {
+	key := Scope{Tenant: "t", Operation: "op", Key: "k"}.RecordKey()
+	chance := rand.New(rand.NewPCG(3, 4))
+	d, id := drawn{chance}, func(kind, n uint64) protocol.ID { return protocol.ID{kind, n} }
+	operation := operationOf(key, id(1, 1))
+	row := func(h protocol.Message) storage.Message {
+		return translation.WithHeader(storage.Message{
+			ID: operation.Message(int(h.Index)), OperationID: operation, RecordKey: key, Tenant: "t", Topic: "topic", Index: int(h.Index), SchemaVersion: storage.SchemaVersion,
+		}, h)
+	}
+	stored := func(store *memstore.Store, index int) protocol.Message {
+		m, err := store.Message(t.Context(), operation.Message(index))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m == nil {
+			return protocol.Message{}
+		}
+		return translation.HeaderOf(m)
+	}
+	for _, there := range []bool{false, true} {
+		store, err := memstore.New(memstore.Config{Now: func() time.Time { return epoch }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		message := func(index uint8, state protocol.MessageState, revision uint64) protocol.Message {
+			return protocol.Message{
+				State: state, Index: index, Epoch: 1, Op: id(1, 1), Owner: d.id(2), Revision: id(3, revision), Created: translation.InstantOf(epoch), LookAt: d.instant(),
+			}
+		}
+		rows := protocol.Rows{Msg: message(1, protocol.Due, 1)}
+		messages := []storage.Message{row(rows.Msg)}
+		if there {
+			rows.Next = message(2, protocol.InDoubt, 2) // a provider may have been called for it
+			messages = append(messages, row(rows.Next))
+		}
+		send, err := store.Prepare(storage.Commit{
+			Record: withHeader(storage.Record{
+				Key: key, OperationID: operation, Tenant: "t", Operation: "op", CreatedAt: epoch, Retention: time.Hour, SchemaVersion: storage.SchemaVersion,
+			}, protocol.Record{State: protocol.Pending, Kind: protocol.Deferred, Epoch: 1, Op: id(1, 1), Owner: d.id(2), Revision: id(3, 9)}),
+			Messages: messages, Now: epoch, Token: "commit",
+		})
+		if err == nil {
+			err = send(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := protocol.Write{
+			MsgAs: protocol.Put, Msg: message(1, protocol.Claimed, 3), MsgIf: protocol.Fence{Op: id(1, 1), Seen: rows.Msg.Revision}, Next: message(2, protocol.Due, 4),
+		}
+		whole, next := row(w.Msg), row(w.Next)
+		send, err = store.PrepareSettle(storage.Settlement{
+			Message: storage.MessageEnd{ID: whole.ID, Tenant: whole.Tenant, Topic: whole.Topic}, Replace: &whole, Fence: translation.FenceOn(row(rows.Msg), w.MsgIf),
+			Next: &next, Token: "settle",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, reply := protocol.Apply(rows, w, 0)
+		err = send(t.Context())
+		if (err == nil) != (reply.Code == protocol.OK) || there != (err != nil) {
+			t.Errorf("with a next message: %v: %v, and the checker's answer is %+v", there, err, reply)
+		}
+		if reply.Code == protocol.Refused && (reply.Conds != protocol.CondNextMessage || reply.Msg != (protocol.Message{})) {
+			t.Errorf("the next message is in the way, and the checker's answer is %+v", reply)
+		}
+		if stored(store, 1) != after.Msg || stored(store, 2) != after.Next || there && after != rows {
+			t.Errorf("with a next message: %v: %+v and %+v are left, and the checker's are %+v", there, stored(store, 1), stored(store, 2), after)
+		}
+	}
+}

@@ -90,6 +90,21 @@ func firstIsUndone(t *testing.T, w *world, operation idem.OperationID) {
 	}
 }
 
+// 408 "nothing was executed" is the end of a first message that nobody claimed in time. A later one that waited as long is
+// delivered: what comes before it was executed.
+func TestALaterPhaseIsNotAnsweredWithATimeout(t *testing.T) {
+	w := newWorld(t, options{topic: func(topic *outbox.Topic) { twoPhases(false)(topic); topic.AbandonAfter = time.Minute }})
+	never := w.accept()
+	id := w.accept()
+	w.deliver(id)
+	second := w.message(id).OperationID.Message(2)
+	w.clock.Add(time.Hour)
+	w.deliver(never)
+	w.want(never, storage.MessageCancelled, storage.StateFailed, 408, "not_executed", 0)
+	w.deliver(second)
+	w.want(second, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
 // What could not be undone stands before an operator, its operation pending: nobody is told that it failed.
 func TestAnUndoingThatIsGivenUpStandsBeforeAnOperator(t *testing.T) {
 	for second, answer := range map[string]string{"refused": "400", "declined": "402"} {

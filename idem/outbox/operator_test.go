@@ -116,6 +116,27 @@ func TestOperatorLosesToWhoeverWasFaster(t *testing.T) {
 	}
 }
 
+// Two operators look at one dead message. One starts it anew while the other closes it: the close meets the fence, and what is called
+// is not answered with "nothing was executed".
+func TestClosingLosesToARedrive(t *testing.T) {
+	w := newWorld(t, options{topic: unsettlingOnce()})
+	w.provider.script = []string{"429", "429", "429"}
+	id := w.accept()
+	w.deliver(id)
+	w.drain(time.Hour)
+	w.want(id, storage.MessageDead, storage.StatePending, 202, "", 0)
+	seen := w.seen(id)
+	w.store.On(faulty.Settle, w.store.Count(faulty.Settle)+1, faulty.Before(func() { // the close's
+		if got, err := w.operator.Redrive(t.Context(), id, seen); err != nil || got != storage.MessagePending {
+			t.Errorf("redriven it is %s, %v", got, err)
+		}
+	}))
+	stale(t, w.operator.Close(t.Context(), id, seen))
+	w.want(id, storage.MessagePending, storage.StatePending, 202, "", 0)
+	w.drain(time.Second)
+	w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
+}
+
 func TestOperatorSettleRefuses(t *testing.T) {
 	w := newWorld(t, options{})
 	id := w.accept()

@@ -378,6 +378,42 @@ func TestKeyRetentionEnds(t *testing.T) {
 	}
 }
 
+// docs/design.md "Messages": the last call of a claim that begins at the margin's start still arrives while the provider remembers
+// the key: the margin is a claim, the longest request, and what clocks may differ by. On its instant nobody calls any more.
+func TestAnOpenCallIsRepeatedUntilTheMarginOfItsKeysRetention(t *testing.T) {
+	const (
+		retention = time.Hour
+		longest   = 3 * time.Minute
+		margin    = lease + longest + 2*time.Second
+	)
+	for name, c := range map[string]struct {
+		after  time.Duration
+		state  storage.MessageState
+		record storage.State
+		status int
+		row    string
+		calls  int
+	}{
+		"an instant before it": {retention - margin - time.Millisecond, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 2},
+		"on its instant":       {retention - margin, storage.MessageUnknown, storage.StatePending, 202, "", 1},
+		"an instant within it": {retention - margin + time.Millisecond, storage.MessageUnknown, storage.StatePending, 202, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { topic.Keys.Retention, topic.LongestRequest = retention, longest }})
+			w.provider.script = []string{"lost"}
+			id := w.accept()
+			w.deliver(id)
+			w.queue.Take() // the next wake-up is lost
+			w.clock.Set(w.message(id).OpenSince.Add(c.after))
+			w.deliver(id)
+			w.want(id, c.state, c.record, c.status, c.row, 1)
+			if calls := w.provider.called(); calls != c.calls {
+				t.Errorf("%d calls, want %d", calls, c.calls)
+			}
+		})
+	}
+}
+
 // 429s until the attempts are over: nothing is open, so the record fails, with the business writes of "not executed", in one transaction.
 func TestAttemptsOverWithNothingOpen(t *testing.T) {
 	w := newWorld(t, options{})
@@ -470,6 +506,24 @@ func TestProviderTroubleEndsInOneDelivery(t *testing.T) {
 		w.drain(time.Hour)
 		w.want(id, storage.MessageDelivered, storage.StateCompleted, 201, "delivered", 1)
 		w.logged("outbox.panic") // tells no secrets
+	}
+}
+
+// A call that has its effect and then says nothing that anybody could read, at a provider without keys: nobody knows, and nobody
+// calls again.
+func TestACallThatSaysNothingMayHaveHappened(t *testing.T) {
+	for _, end := range []string{"charged, nil", "panic"} {
+		t.Run(end, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) { keyless(topic); topic.Probe = nil }})
+			w.provider.script = []string{end}
+			id := w.accept()
+			w.deliver(id)
+			w.drain(time.Hour)
+			w.want(id, storage.MessageUnknown, storage.StatePending, 202, "", 1)
+			if w.provider.called() != 1 || w.logged("outbox.unknown") != 1 {
+				t.Errorf("%d calls, %d alarms, want 1 and 1", w.provider.called(), w.logged("outbox.unknown"))
+			}
+		})
 	}
 }
 

@@ -19,8 +19,13 @@ import (
 
 var (
 	search = flag.String("sim.search", "", "look for stories that find the planted rules whose names match, and write them into the table")
-	within = flag.Int("sim.within", 1_000_000, "after how many steps the search gives a rule up")
+	within = flag.Int("sim.within", stepsMost, "after how many steps the search gives a rule up")
+	from   = flag.Uint64("sim.from", 0, "the seed of the search's first story")
 )
+
+// stepsMost is how many steps the stories may have together by which a rule is found: what one make simulate plays. A rule that takes more
+// is one that nobody would find.
+const stepsMost = 1_000_000
 
 // beyond are rules whose removal no story finds, and why. Those that the checker calls redundant may be missing here.
 var beyond = map[string]string{
@@ -55,6 +60,13 @@ func TestPlantedRulesAreFound(t *testing.T) {
 	if *search != "" {
 		look(t, regexp.MustCompile(*search))
 		return
+	}
+	for name, row := range rows(t) {
+		var seed uint64
+		var steps int
+		if _, err := fmt.Sscanf(row, "seed %d, after %d steps", &seed, &steps); err != nil || steps > stepsMost {
+			t.Errorf("%s takes %d steps to find, at most %d are allowed: %q, %v", name, steps, stepsMost, row, err)
+		}
 	}
 	seeds := read(t)
 	for _, m := range planted() {
@@ -119,7 +131,7 @@ func plant(t *testing.T, m check.Mutation) {
 
 // seek plays stories of so many steps together, until one is broken.
 func seek(t *testing.T, most int) (f found, ok bool) {
-	for ; f.steps < most; f.seed++ {
+	for f.seed = *from; f.steps < most; f.seed++ {
 		story := tell(t, f.seed, nil, false)
 		if f.steps += story.Steps; len(story.Broken) > 0 {
 			small := shrink(t, story)

@@ -5,7 +5,8 @@
 // [Generate] makes the others by rules: a condition is turned around, a comparison moved by one, a statement left out.
 // No file of the checkout changes: the go command is given the changed file as an overlay.
 //
-//	make mutants                                  every listed one, and a sample of generated ones
+//	make mutants                                  every listed one
 //	make mutants ARGS='--only webhook'            those whose names match
-//	make mutants ARGS='--generate 500 --seed 7'   another sample
+//	make mutants ARGS='--sample 4 --seed 31'      four listed ones; the next seed takes the next four
+//	make mutants ARGS='--generate 500 --seed 7'   500 generated ones besides; another seed makes others
 package mutants

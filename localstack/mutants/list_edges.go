@@ -90,9 +90,12 @@ var outcomes = []Mutant{
 	{Name: "evidence of another object than the settled one is no news", File: "idem/outbox/notify.go", Old: "if s.Code == protocol.Unchanged && x.differs() {", New: "if false {"},
 	{Name: "each try of a settlement is prepared anew", File: "idem/outbox/delivery.go", Old: "	if x.send == nil {\n		if x.send, err", New: "	if true {\n		if x.send, err"},
 	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
+	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
+	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
 	{Name: "a refusal is evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered, Declined, Refused:\n		return true"},
 	{Name: "a decline is no evidence", File: "idem/outbox/outcome.go", Old: "	case Delivered, Declined:\n		return true", New: "	case Delivered:\n		return true"},
 	{Name: "what a settlement ended is free too early", File: "idem/outbox/write.go", Old: "		end.FreeAt = end.FreeAt.Add(x.cfg.ClockSkew)\n", New: "		_ = x.cfg.ClockSkew\n"},
+	{Name: "another release's message stops its worker", File: "idem/outbox/desk.go", Old: "\"message\", id, \"error\", err, \"alarm\", true)\n	return true", New: "\"message\", id, \"error\", err, \"alarm\", true)\n	return false"},
 }
 
 // functions: what a handler of a function is given.
@@ -131,6 +134,10 @@ var seals = []Mutant{
 	{Name: "the two keys change places", File: envelopeFile, Old: "	return aead, derived[KeyBytes:], nil", New: "	return aead, derived[:KeyBytes], nil"},
 	{Name: "an envelope's head is not authentic", File: envelopeFile, Old: "	bound := append(bytes.Clone(out), p.bytes()...)", New: "	bound := p.bytes()"},
 	{Name: "a nonce does not depend on the text", File: envelopeFile, Old: "	mac.Write(text)\n", New: ""},
+	{Name: "an older key that is read late is current again", File: "idem/seal/asking.go", Old: "	if key.Current && key.ID >= a.newest {", New: "	if key.Current {"},
+	{Name: "an erasure is forgotten for a reply that is late", File: "idem/seal/asking.go", Old: "		other.all = other.all || name.id == currentKey\n", New: ""},
+	{Name: "an answer in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "	return s.cfg.SealedOnly && !r.Sealed", New: "	return s.cfg.SealedOnly && r.Sealed"},
+	{Name: "a payload in the open takes a sealed one's place", File: "idem/seal/store.go", Old: "&opened.Payload, m.Sealed || s.cfg.SealedOnly}", New: "&opened.Payload, s.cfg.SealedOnly}"},
 }
 
 // caches: what may be told without asking the store.
@@ -150,4 +157,37 @@ var journals = []Mutant{
 	{Name: "an entry of another operation is taken", File: journalFile, Old: "err != nil || kept.Operation != operation || kept.Key", New: "err != nil || kept.Key"},
 	{Name: "a second caller leaves no mark", File: journalFile, Old: "		_, err = file.WriteString(\"\\n\")\n", New: "		_ = shared\n"},
 	{Name: "a key is sent at any age", File: "idem/client/transport.go", Old: "age > s.t.cfg.KeyAgeMax {", New: "age > s.t.cfg.KeyAgeMax<<20 {"},
+}
+
+// comparisons: what of a request the middleware compares, and what it reads of its time.
+var comparisons = []Mutant{
+	{Name: "another path's request is the same", File: "idem/middleware/selection.go", Old: "Path: sentPath(r.HTTP), MediaType", New: "Path: \"/\", MediaType"},
+	{Name: "a first-sent time of year 1 is none", File: "idem/middleware/firstsent.go", Old: "	case err == nil:\n", New: "	case err == nil && sent.IsZero():\n		return nil, nil\n	case err == nil:\n"},
+}
+
+// bounds: what is checked at start.
+var bounds = []Mutant{
+	{Name: "a response may be larger than its store takes", File: "idem/bound.go", Old: "	if c.ResponseBytesMax > most {", New: "	if c.ResponseBytesMax > most<<10 {"},
+}
+
+// stories: what an operator is told.
+var stories = []Mutant{
+	{Name: "only the last message of a chain is judged", File: "idem/operator/inspect.go", Old: "	for _, m := range messages {\n		for _, s := range d.nextOfMessage", New: "	for _, m := range messages[max(0, len(messages)-1):] {\n		for _, s := range d.nextOfMessage"},
+}
+
+// wires: what leaves a process, and when.
+var wires = []Mutant{
+	{Name: "a request that was frozen leaves after its deadline", File: "idem/dynamo/wire.go", Old: "ok && clock.Over(deadline, g.now()) {", New: "ok && clock.Over(deadline, g.now()) && false {"},
+	{Name: "what a later release added to a record is dropped", File: "idem/dynamo/record_item.go", Old: "	w.carry(r.Unknown)\n", New: ""},
+	{Name: "what a later release added to a message is dropped", File: "idem/dynamo/message_item.go", Old: "	w.carry(m.Unknown)\n", New: ""},
+}
+
+// holds: a wake-up is nobody else's while it is served.
+var holds = []Mutant{
+	{Name: "a wake-up that is served is handed out again", File: "idem/outbox/sqsqueue/consumer.go", Old: "ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32(c.cfg.Visibility / time.Second),\n		})\n		if", New: "ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0,\n		})\n		if"},
+}
+
+// acknowledgements: what a provider need not send again.
+var acknowledgements = []Mutant{
+	{Name: "a webhook about a message that is gone is done with", File: "functions/internal/payments/webhook.go", Old: "		return errOrphan\n	}\n	h.cfg", New: "		return nil\n	}\n	h.cfg"},
 }

@@ -5,6 +5,8 @@ const (
 	attemptFile  = "idem/protocol/attempt.go"
 	deliveryFile = "idem/protocol/delivery.go"
 	callFile     = "idem/protocol/call.go"
+	messageFile  = "idem/protocol/message.go"
+	failFile     = "idem/protocol/fail.go"
 	decideFile   = "idem/protocol/settle.go"
 	fenceOfRows  = "idem/protocol/fence.go"
 	applyFile    = "idem/protocol/apply.go"
@@ -49,6 +51,11 @@ var deliveries = []Mutant{
 	{Name: "what keeps an answer is called once more", File: deliveryFile, Old: "	case m.State == Evidenced, m.State == Dead && m.Kept != 0:\n		return d.settleKept(now, c)\n", New: ""},
 	{Name: "a redrive does not look at the record", File: deliveryFile, Old: "	if !d.Held.Detached {\n		w.Token", New: "	if !d.Held.Detached && false {\n		w.Token"},
 	{Name: "a message that is open dies with its record failed", File: deliveryFile, Old: "	case open || m.Undoes && !c.off(UndoFails):", New: "	case m.Undoes && !c.off(UndoFails):"},
+	{Name: "an open call is repeated until its provider forgets the key", File: messageFile, Old: "now < open+t.KeyRetention-t.Margin ||", New: "now < open+t.KeyRetention ||"},
+	{Name: "an open call is repeated on the instant at which the margin begins", File: messageFile, Old: "now < open+t.KeyRetention-t.Margin ||", New: "now <= open+t.KeyRetention-t.Margin ||"},
+	{Name: "a later phase that nobody claimed is answered with 408", File: messageFile, Old: "m.State == Due && m.Index == 1 && !m.Detached", New: "m.State == Due && !m.Detached"},
+	{Name: "closing races with a redrive, and wins", File: failFile, Old: "Said: AskNotExecuted, MsgIf: seenMessage(m, c), MsgAs: Patch,", New: "Said: AskNotExecuted, MsgIf: Fence{Op: m.Op, Open: true}, MsgAs: Patch,"},
+	{Name: "what was restored counts as never called", File: messageFile, Old: "	if m.OpenSince == 0 && m.restored(c) && !c.off", New: "	if m.OpenSince != 0 && m.restored(c) && !c.off"},
 	{Name: "a call leaves without time to settle it", File: callFile, Old: "	until := d.Held.Lease - c.Topic.SettleMargin\n", New: "	until := d.Held.Lease + 30000\n"},
 	{Name: "an answer that is not known leaves no call open", File: callFile, Old: "	default:\n		if m = backOff(m, at, true, c);", New: "	default:\n		if m = backOff(m, at, false, c);"},
 	{Name: "a refusal after an open call ends it", File: callFile, Old: "	case OutRefused:\n		if d.OpenBefore {", New: "	case OutRefused:\n		if d.OpenBefore && false {"},

@@ -28,8 +28,9 @@ type Mutant struct {
 type Tests struct {
 	// Packages are as the go command takes them, from the checkout's root.
 	Packages string
-	// Run chooses tests as go test -run does; "" is all. Flags are further arguments, one a word.
-	Run, Flags string
+	// Run chooses tests as go test -run does, "" is all; Skip leaves some out as go test -skip does. Flags are further arguments, one a
+	// word.
+	Run, Skip, Flags string
 }
 
 // file is the changed file's content.

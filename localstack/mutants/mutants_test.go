@@ -3,11 +3,16 @@ package mutants
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const root = "../.."
@@ -28,6 +33,122 @@ func TestEveryListedMutantApplies(t *testing.T) {
 	}
 	if len(all) < 120 {
 		t.Errorf("%d mutants", len(all))
+	}
+}
+
+// What -update writes is no second source: a test of such a file kills no mutant.
+func TestNoMutantDiesByAFileThatItsOwnCodeWrites(t *testing.T) {
+	written := map[string][]string{}
+	seen := 0
+	demand := func(tests Tests) {
+		for directory := range strings.FieldsSeq(tests.Packages) {
+			if _, ok := written[directory]; !ok {
+				written[directory] = writers(t, filepath.Join(root, directory))
+			}
+			for _, name := range written[directory] {
+				runs := tests.Run == "" || regexp.MustCompile(tests.Run).MatchString(name)
+				if seen++; runs && (tests.Skip == "" || !regexp.MustCompile(tests.Skip).MatchString(name)) {
+					t.Errorf("%+v runs %s of %s, which -update rewrites", tests, name, directory)
+				}
+			}
+		}
+	}
+	for _, m := range Listed() {
+		for _, tests := range m.Tests {
+			demand(tests)
+		}
+	}
+	for _, target := range Targets() {
+		for _, tests := range target.Tests {
+			demand(tests)
+		}
+	}
+	if seen == 0 {
+		t.Error("no test of the sets has an -update")
+	}
+}
+
+// writers are a package's tests that read the flag -update, themselves or in functions that they call. That the checker's table is
+// written does not count: each of its rows is a search for a broken promise.
+func writers(t *testing.T, directory string) (names []string) {
+	t.Helper()
+	if filepath.Base(directory) == "check" {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(directory, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := map[string]map[string]bool{} // by function, what it names
+	for _, path := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range parsed.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok {
+				named := map[string]bool{}
+				ast.Inspect(f, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.StarExpr:
+						if flag, ok := n.X.(*ast.Ident); ok && flag.Name == "update" {
+							named["-update"] = true
+						}
+					case *ast.CallExpr:
+						if called, ok := n.Fun.(*ast.Ident); ok {
+							named[called.Name] = true
+						}
+					}
+					return true
+				})
+				uses[f.Name.Name] = named
+			}
+		}
+	}
+	writes := map[string]bool{"-update": true}
+	for more := true; more; {
+		more = false
+		for f, named := range uses {
+			for name := range named {
+				if writes[name] && !writes[f] {
+					writes[f], more = true, true
+				}
+			}
+		}
+	}
+	for f := range writes {
+		if strings.HasPrefix(f, "Test") {
+			names = append(names, f)
+		}
+	}
+	return names
+}
+
+// Seeds that count up give each mutant its turn, once a round, and one seed is always the same mutants.
+func TestSamplesTakeTurns(t *testing.T) {
+	all := Listed()
+	for _, n := range []int{1, 4, 7, len(all) - 1} {
+		took := map[string]int{}
+		turns := (len(all) + n - 1) / n
+		for seed := range uint64(2 * turns) {
+			some := Sample(all, n, 1000*uint64(turns)+seed)
+			if len(some) == 0 || len(some) > n || Names(some)[0] != Names(Sample(all, n, 1000*uint64(turns)+seed))[0] {
+				t.Fatalf("%d mutants of seed %d, want at most %d", len(some), seed, n)
+			}
+			for _, m := range some {
+				took[m.Name]++
+			}
+		}
+		for _, m := range all {
+			if took[m.Name] != 2 {
+				t.Errorf("by %d: %q had %d turns in two rounds", n, m.Name, took[m.Name])
+			}
+		}
+	}
+	for _, n := range []int{-1, 0, len(all), len(all) + 1} {
+		if some := Sample(all, n, 5); len(some) != len(all) {
+			t.Errorf("a sample of %d is %d mutants, want all", n, len(some))
+		}
 	}
 }
 
@@ -62,6 +183,12 @@ func TestSign(t *testing.T) {
 		t.Error("wrong")
 	}
 }
+`,
+		"nothing_test.go": `package toy
+
+import "testing"
+
+func TestOther(*testing.T) {}
 `,
 	} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
@@ -106,6 +233,67 @@ func TestAFateIsWhatTheTestsMakeOfAMutant(t *testing.T) {
 		if !slices.ContainsFunc(report.Wrong, func(wrong string) bool { return strings.Contains(wrong, want) }) {
 			t.Errorf("%q is missing in\n%s", want, strings.Join(report.Wrong, "\n"))
 		}
+	}
+}
+
+// What does not end is noticed only where its tests end quickly otherwise. Where they are slow anyway nobody knows what they would have
+// said: the next tests are asked, and if none fails it is no kill.
+func TestATestThatHangsKillsNothingUnlessItIsQuickOtherwise(t *testing.T) {
+	t.Setenv("GOWORK", "off")
+	directory, slow, quick, other := toy(t), Tests{Packages: "."}, Tests{Packages: ".", Run: "TestSign"}, Tests{Packages: ".", Run: "TestOther"}
+	hangs := func(tests ...Tests) Mutant {
+		return Mutant{Name: "hangs", File: "sign.go", Old: "	if n < 0 {", New: "	for n == 3 {\n	}\n	if n < 0 {", Tests: tests}
+	}
+	lab := &laboratory{Config: Config{Root: directory, Patience: 2 * time.Second}, clean: map[Tests]*clean{
+		slow: {fate: Survived, took: time.Second}, quick: {fate: Survived, took: 20 * time.Millisecond}, other: {fate: Survived, took: time.Millisecond},
+	}}
+	for _, c := range lab.clean {
+		c.once.Do(func() {})
+	}
+	for i, c := range []struct {
+		m    Mutant
+		fate Fate
+	}{
+		{hangs(quick), Stuck}, {hangs(slow), Hung}, {hangs(slow, quick), Stuck}, {hangs(other), Survived}, {hangs(slow, other), Hung}, {hangs(other, slow), Hung},
+	} {
+		fate, output, err := lab.try(t.Context(), filepath.Join(t.TempDir(), fmt.Sprint(i)), c.m)
+		if err != nil || fate != c.fate {
+			t.Errorf("%d: %s, %v; want %s\n%s", i, fate, err, c.fate, output)
+		}
+	}
+	var report Report
+	report.add(hangs(slow), Hung, "the tests of . did not end")
+	report.add(hangs(quick), Stuck, "")
+	if report.Killed != 1 || len(report.Wrong) != 1 || !strings.Contains(report.Wrong[0], "hung: hangs") || !strings.Contains(report.Wrong[0], "did not end") {
+		t.Errorf("%+v", report)
+	}
+}
+
+// Patience is each set's own: ten times what it takes on the clean code, within its bounds.
+func TestPatienceIsMeasured(t *testing.T) {
+	l := &laboratory{}
+	for _, c := range []struct {
+		took, patience time.Duration
+		sure           bool
+	}{
+		{time.Second, time.Minute, true}, {6 * time.Second, time.Minute, true}, {20 * time.Second, 200 * time.Second, true},
+		{time.Minute, 10 * time.Minute, true}, {time.Minute + 1, 10 * time.Minute, false}, {time.Hour, 10 * time.Minute, false},
+	} {
+		if patience, sure := l.patience(c.took); patience != c.patience || sure != c.sure {
+			t.Errorf("%v on the clean code: %v, %v; want %v, %v", c.took, patience, sure, c.patience, c.sure)
+		}
+	}
+}
+
+// Tests that fail on the clean code kill nothing.
+func TestTestsThatFailAnywayKillNothing(t *testing.T) {
+	directory := toy(t)
+	if err := os.WriteFile(filepath.Join(directory, "bad_test.go"), []byte("package toy\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"always\") }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report := run(t, directory, Mutant{Name: "m", File: "sign.go", Old: "return -1", New: "return 1", Tests: []Tests{{Packages: "."}}})
+	if report.Killed != 0 || len(report.Wrong) != 1 || !strings.Contains(report.Wrong[0], "unhealthy: m") || !strings.Contains(report.Wrong[0], "on the clean code") {
+		t.Errorf("%+v", report)
 	}
 }
 

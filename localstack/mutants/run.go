@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +25,9 @@ type Fate string
 // The fates.
 const (
 	Killed    Fate = "killed"    // a test failed
+	Stuck     Fate = "stuck"     // the tests did not end in ten times what they take otherwise, which somebody notices
+	Hung      Fate = "hung"      // the tests did not end in time, and they are slow anyway: nobody knows what they would have said
 	Survived  Fate = "survived"  // no test noticed
-	Hung      Fate = "hung"      // the tests did not end in time, which somebody notices
 	NotBuilt  Fate = "not built" // it does not compile, so it is no mutant
 	Unhealthy Fate = "unhealthy" // the tests could not be run
 )
@@ -35,7 +38,8 @@ type Config struct {
 	Root string
 	// Jobs is how many run side by side. Default 1.
 	Jobs int
-	// Patience bounds the tests of one mutant. Default 4 min.
+	// Patience bounds each set of tests of a mutant. What the set takes on the clean code is measured once: patience ends at ten times
+	// that, but after a minute at the earliest and after Patience at the latest. Default 10 min.
 	Patience time.Duration
 	// Out is told of each.
 	Out io.Writer
@@ -44,7 +48,8 @@ type Config struct {
 // Report is what became of all.
 type Report struct {
 	Killed, NotBuilt int
-	// Wrong are survivors that nobody has explained, explained ones that a test killed, and what could not be run.
+	// Wrong are survivors that nobody has explained, explained ones that a test killed, and those whose tests could not be run or did
+	// not end.
 	Wrong []string
 	// Explained are survivors with a reason.
 	Explained int
@@ -75,6 +80,7 @@ func Run(ctx context.Context, cfg Config, all []Mutant) (report Report, err erro
 	var (
 		mu    sync.Mutex
 		group errgroup.Group
+		lab   = &laboratory{Config: cfg}
 	)
 	group.SetLimit(max(cfg.Jobs, 1))
 	for i, m := range all {
@@ -83,7 +89,7 @@ func Run(ctx context.Context, cfg Config, all []Mutant) (report Report, err erro
 				return ctx.Err()
 			}
 			began := time.Now()
-			fate, output, err := cfg.try(ctx, filepath.Join(directory, fmt.Sprint(i)), m)
+			fate, output, err := lab.try(ctx, filepath.Join(directory, fmt.Sprint(i)), m)
 			if err != nil {
 				return err
 			}
@@ -102,7 +108,7 @@ func (r *Report) add(m Mutant, fate Fate, output string) {
 	switch {
 	case fate == NotBuilt && m.made:
 		r.NotBuilt++
-	case fate == NotBuilt, fate == Unhealthy:
+	case fate == NotBuilt, fate == Unhealthy, fate == Hung:
 		r.Wrong = append(r.Wrong, fmt.Sprintf("%s: %s\n%s\n%s", fate, m.Name, m.diff(), output))
 	case fate == Survived && explained:
 		r.Explained++
@@ -115,28 +121,85 @@ func (r *Report) add(m Mutant, fate Fate, output string) {
 	}
 }
 
+// laboratory runs tests, and knows what they take on the clean code.
+type laboratory struct {
+	Config
+	mu    sync.Mutex
+	clean map[Tests]*clean
+}
+
+// clean is what became of a set of tests on the clean code.
+type clean struct {
+	once   sync.Once
+	fate   Fate
+	output string
+	took   time.Duration
+}
+
+// times is how much longer than on the clean code tests may take before they count as stuck, patienceMin the least that they get.
+const (
+	times       = 10
+	patienceMin = time.Minute
+)
+
+func (l *laboratory) patienceMax() time.Duration { return cmp.Or(l.Patience, 10*time.Minute) }
+
+// patience is how long a set of tests gets on a mutant, and sure whether that is far more than it should need.
+func (l *laboratory) patience(took time.Duration) (patience time.Duration, sure bool) {
+	patience = min(max(times*took, patienceMin), l.patienceMax())
+	return patience, patience >= times*took
+}
+
 // try runs the mutant's tests until one fails.
-func (c Config) try(ctx context.Context, directory string, m Mutant) (Fate, string, error) {
-	overlay, err := c.overlay(directory, m)
+func (l *laboratory) try(ctx context.Context, directory string, m Mutant) (fate Fate, output string, err error) {
+	overlay, err := l.overlay(directory, m)
 	if err != nil {
 		return "", "", err
 	}
-	patience := c.Patience
-	if patience == 0 {
-		patience = 4 * time.Minute
-	}
-	bounded, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	fate = Survived
 	for _, tests := range m.Tests {
-		fate, output := c.test(bounded, overlay, tests)
-		if ctx.Err() != nil {
-			return "", "", ctx.Err()
+		c := l.measure(ctx, tests)
+		if c.fate != Survived {
+			return Unhealthy, fmt.Sprintf("on the clean code its tests end so: %s\n%s", c.fate, c.output), ctx.Err()
 		}
-		if fate != Survived {
-			return fate, output, nil
+		patience, sure := l.patience(c.took)
+		became, said := l.test(ctx, overlay, tests, patience)
+		switch {
+		case ctx.Err() != nil:
+			return "", "", ctx.Err()
+		case became == Hung && sure:
+			return Stuck, said, nil
+		case became == Hung: // the next tests may say more
+			fate, output = Hung, fmt.Sprintf("the tests of %s did not end in %v; on the clean code they take %v\n%s", tests.Packages, patience, c.took, said)
+		case became != Survived:
+			return became, said, nil
 		}
 	}
-	return Survived, "", nil
+	return fate, output, nil
+}
+
+// measure runs a set of tests on the clean code, once; where that fails, once more: a busy machine is no reason to judge nothing.
+func (l *laboratory) measure(ctx context.Context, tests Tests) *clean {
+	l.mu.Lock()
+	c, ok := l.clean[tests]
+	if !ok {
+		if l.clean == nil {
+			l.clean = map[Tests]*clean{}
+		}
+		c = &clean{}
+		l.clean[tests] = c
+	}
+	l.mu.Unlock()
+	c.once.Do(func() {
+		for range 2 {
+			began := time.Now()
+			c.fate, c.output = l.test(ctx, "", tests, l.patienceMax())
+			if c.took = time.Since(began); c.fate == Survived {
+				return
+			}
+		}
+	})
+	return c
 }
 
 // overlay writes the changed file, and what tells the go command of it.
@@ -164,25 +227,37 @@ func (c Config) overlay(directory string, m Mutant) (string, error) {
 	return overlay, os.WriteFile(overlay, raw, 0o600)
 }
 
-// test runs some tests on the changed code.
-func (c Config) test(ctx context.Context, overlay string, tests Tests) (Fate, string) {
-	arguments := []string{"test", "-overlay", overlay, "-vet=off", "-failfast", "-short", "-count=1", "-timeout=10m"}
+// test runs some tests, on the changed code where there is an overlay.
+func (c Config) test(ctx context.Context, overlay string, tests Tests, patience time.Duration) (Fate, string) {
+	arguments := []string{"test", "-vet=off", "-failfast", "-short", "-count=1", "-timeout=" + patience.String()}
+	if overlay != "" {
+		arguments = append(arguments, "-overlay", overlay)
+	}
 	if tests.Run != "" {
 		arguments = append(arguments, "-run", tests.Run)
 	}
+	if tests.Skip != "" {
+		arguments = append(arguments, "-skip", tests.Skip)
+	}
 	arguments = append(arguments, strings.Fields(tests.Packages)...)
 	arguments = append(arguments, strings.Fields(tests.Flags)...)
-	command := exec.CommandContext(ctx, "go", arguments...)
+	bounded, cancel := context.WithTimeout(ctx, 2*patience+patienceMin) // the go command ends the tests itself; building takes time, too
+	defer cancel()
+	command := exec.CommandContext(bounded, "go", arguments...)
 	command.Dir = c.Root
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the tests that it started end with it
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 10 * time.Second
 	output, err := command.CombinedOutput()
-	return fateOf(ctx, output, err), tail(output)
+	return fateOf(bounded, output, err), tail(output)
 }
+
+// timedOut is how the testing package says that its own -timeout ended the tests.
+var timedOut = []byte("panic: test timed out after ")
 
 func fateOf(ctx context.Context, output []byte, err error) Fate {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, bytes.Contains(output, timedOut):
 		return Hung
 	case bytes.Contains(output, []byte("no tests to run")) && !bytes.Contains(output, []byte("FAIL")):
 		return Unhealthy // nothing was tested

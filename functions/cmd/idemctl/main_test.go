@@ -37,6 +37,7 @@ type desk struct {
 	*lambdatest.Stage
 	api    http.Handler
 	worker *outbox.Worker
+	store  *delivery.Store
 }
 
 func newDesk(t *testing.T, with ...func(*lambdatest.Stage)) *desk {
@@ -60,6 +61,7 @@ func newDeskOf(t *testing.T, random io.Reader, with ...func(*lambdatest.Stage)) 
 	cfg.Out = io.Discard
 	parts, err := delivery.New(t.Context(), cfg.Worker)
 	d.ok(err)
+	d.store = parts.Store
 	d.worker, err = outbox.NewWorker(parts.Store, parts.Topics, parts.Queue, parts.Queue)
 	d.ok(err)
 	inline, err := outbox.NewInline(d.worker)
@@ -313,6 +315,21 @@ func TestDeadPayment(t *testing.T) {
 	d.logged(id, "refused", "refused")
 }
 
+// due makes a message due that waits for its next attempt, as the time that passes would.
+func (d *desk) due(id idem.MessageID) {
+	d.Helper()
+	m, err := d.store.Message(d.Context(), id)
+	d.ok(err)
+	fence := storage.FenceOfMessage(*m)
+	if m.State != storage.MessagePending || !m.NextAttemptAt.After(m.CreatedAt) {
+		d.Fatalf("%s is %s, and waits for nothing", id, m.State)
+	}
+	m.NextAttemptAt = m.CreatedAt
+	m.Revision, err = storage.IDGenerator{Random: rand.Reader}.Revision()
+	d.ok(err)
+	d.ok(d.store.UpdateMessage(d.Context(), *m, fence))
+}
+
 // A payout between its phases: what was screened is told beside what is still to be paid out, and the reserved funds' row.
 func TestStoryOfAPayoutBetweenPhases(t *testing.T) {
 	d := newDesk(t)
@@ -324,7 +341,7 @@ func TestStoryOfAPayoutBetweenPhases(t *testing.T) {
 	if len(s.Application.Provider[id.Message(1)]) != 1 || len(s.Application.Provider[id.Message(2)]) != 0 || s.Application.Row.Kind != payments.EntryPayout {
 		t.Errorf("%+v", s.Application)
 	}
-	time.Sleep(time.Until(s.Messages[1].NextAttemptAt))
+	d.due(id.Message(2))
 	d.deliver(id.Message(2))
 	d.demands(d.inspect(string(id)), "completed delivered delivered succeeded", "nothing")
 }
