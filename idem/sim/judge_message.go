@@ -15,6 +15,9 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 	a.landed = true
 	defer func() { a.saw[m.Revision] = true }()
 	id := short(string(m.ID))
+	if k := w.keyOf(m.RecordKey); m.Tenant != k.tenant || a.key != nil && a.key.tenant != k.tenant {
+		w.broken("I5: message %s to %s of %s is of tenant %s, and %s changes it", id, m.Topic, k.name, m.Tenant, a.name)
+	}
 	if r := w.judge.records[m.RecordKey]; !m.RemoveAt.IsZero() && !m.Detached && r.OperationID == m.OperationID && r.State == storage.StatePending {
 		w.broken("chain: message %s to %s may be removed, and its operation is pending", id, m.Topic)
 	}
@@ -37,6 +40,8 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 		w.broken("evidence: message %s to %s is declined, and it is known to be delivered", id, m.Topic)
 	case !m.State.Final() && (before.KeptDelivered != nil && m.KeptDelivered == nil || before.KeptDeclined != nil && m.KeptDeclined == nil):
 		w.broken("evidence: what message %s to %s keeps is overwritten", id, m.Topic)
+	case before.State == storage.MessageDead && m.State == storage.MessageEvidenced:
+		w.broken("evidence: message %s to %s is dead, and is left to the workers", id, m.Topic)
 	case before.State == storage.MessageEvidenced && (m.State == storage.MessageClaimed || m.State == storage.MessagePending):
 		w.broken("evidence: message %s to %s keeps its answer, and is to be called again", id, m.Topic)
 	case m.Attempts > w.judge.calls[m.ID]:

@@ -17,6 +17,12 @@ func (w *world) judgeRecord(a *act, before, r storage.Record) {
 	}
 	k := w.keyOf(r.Key)
 	a.landed, k.changed = true, time.Now()
+	switch {
+	case r.Tenant != k.tenant:
+		w.broken("I5: the record of %s is of tenant %s", k.name, r.Tenant)
+	case a.key != nil && a.key.tenant != k.tenant:
+		w.broken("I5: %s, of another tenant, changes the record of %s", a.name, k.name)
+	}
 	defer func() { a.saw[r.Revision] = true }()
 	holds := before.Owner != "" && w.judge.owners[before.Owner] == a
 	if r.OperationID != before.OperationID {

@@ -86,9 +86,10 @@ func (k kind) operation() idem.Operation {
 
 // key is a client's key, and what the story knows about it.
 type key struct {
-	name string
-	kind kind
-	id   storage.RecordKey
+	// name is the story's. tenant is whose key it is, and client what they call it: two tenants may call theirs the same.
+	name, tenant, client string
+	kind                 kind
+	id                   storage.RecordKey
 	// under counts the requests that the clients wait for, and those that they do not wait for any more.
 	under int
 	// finals are the answers that were final, and accepted the 202s before them, by incarnation.
@@ -104,12 +105,28 @@ type key struct {
 	contradicted bool
 }
 
-const tenant = "t"
+// The tenants. The second one has the keys of the first, for the same kinds of operation.
+const (
+	oneTenant     = "t"
+	anotherTenant = "u"
+)
+
+// newKey is a tenant's key.
+func newKey(tenant, client string, k kind) *key {
+	name := client
+	if tenant != oneTenant {
+		name += " of " + tenant
+	}
+	return &key{
+		name: name, tenant: tenant, client: client, kind: k, id: idem.Scope{Tenant: tenant, Operation: string(k), Key: client}.RecordKey(),
+		finals: map[idem.OperationID]*answer{}, accepted: map[idem.OperationID]*answer{}, began: map[idem.OperationID]bool{},
+	}
+}
 
 // request is the key's with one of its payloads.
 func (k *key) request(body int) idem.Request {
-	payload := fmt.Sprintf(`{"order":%q,"body":%d}`, k.name, body)
-	return idem.Request{Tenant: tenant, Key: k.name, Input: canonical.Input{MediaType: "application/json", Body: []byte(payload)}}
+	payload := fmt.Sprintf(`{"order":%q,"body":%d}`, k.client, body)
+	return idem.Request{Tenant: k.tenant, Key: k.client, Input: canonical.Input{MediaType: "application/json", Body: []byte(payload)}}
 }
 
 // add is a business write that counts how often it happened.

@@ -156,10 +156,10 @@ func (w *world) judgeRecordFor(r storage.Record, who string) {
 		w.say("%s, which was unknown: made %v", who, made)
 		_ = w.decide("operator", who, string(r.OperationID), r.Revision, func(ctx context.Context, p *process) error {
 			if made {
-				_, err := p.engine.Resolve(ctx, tenant, r.OperationID, r.Revision, idem.Response{Status: 201, Body: []byte(`{"resolved":true}`)})
+				_, err := p.engine.Resolve(ctx, r.Tenant, r.OperationID, r.Revision, idem.Response{Status: 201, Body: []byte(`{"resolved":true}`)})
 				return err
 			}
-			_, err := p.engine.Free(ctx, tenant, r.OperationID, r.Revision, "the provider has nothing of it")
+			_, err := p.engine.Free(ctx, r.Tenant, r.OperationID, r.Revision, "the provider has nothing of it")
 			return err
 		})
 	})
@@ -177,9 +177,9 @@ func (w *world) amend(round int) {
 				time.Sleep(w.between(who, time.Millisecond, 300*time.Millisecond))
 				_ = w.invoke("amender", who, func(ctx context.Context, p *process) error {
 					if r.Operation == string(pure) && w.oneOf("amender of "+w.nameOf(r.Key)+" busts", 2) == 0 {
-						return p.engine.CacheBust(ctx, tenant, r.OperationID, "it is wrong")
+						return p.engine.CacheBust(ctx, r.Tenant, r.OperationID, "it is wrong")
 					}
-					_, err := p.engine.Extend(ctx, tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))
+					_, err := p.engine.Extend(ctx, r.Tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))
 					return err
 				})
 			})

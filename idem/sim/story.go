@@ -48,7 +48,7 @@ func (w *world) play() {
 	}
 	w.scheduled()
 	w.judgeEnd()
-	time.Sleep(26 * time.Hour) // beyond every retention
+	time.Sleep(26*time.Hour + w.mood.expires) // beyond every retention
 	w.expire()
 	w.judgeGone()
 	w.over.Store(true)
@@ -75,6 +75,7 @@ func (w *world) client(k *key, n int) {
 			return
 		}
 		w.answered(k, who, asked, body, a)
+		w.pry(k, who, a)
 		pause := w.between(who+" pause", 50*time.Millisecond, time.Duration(try)*w.mood.hurry)
 		switch done := a.final() || a.mismatch(); {
 		case done && w.mood.again && a.final() && try < 8:
@@ -84,6 +85,26 @@ func (w *world) client(k *key, n int) {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// pry has another tenant ask what became of an operation, by its id. To them there is no such operation (I5).
+func (w *world) pry(k *key, who string, a answer) {
+	if w.mood.tenants == 1 || a.err != nil || a.result.OperationID == "" || w.oneOf(who+" is pried upon", 3) != 0 {
+		return
+	}
+	other := anotherTenant
+	if k.tenant == anotherTenant {
+		other = oneTenant
+	}
+	_ = w.invoke("prying", who+", pried upon", func(ctx context.Context, p *process) error {
+		found, err := p.engine.Status(ctx, other, a.result.OperationID)
+		if found != nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.broken("I5: tenant %s is told of the operation of %s", other, k.name)
+		}
+		return err
+	})
 }
 
 // A story lasts this long at most, and what runs every few seconds at its beginning runs every hour at its end.
@@ -156,11 +177,11 @@ func (w *world) run(what, round string, work func(*outbox.Runner, context.Contex
 	})
 }
 
-// expire lets the native TTL remove what it may.
+// expire lets the native TTL remove what it does by now: it is as late as the story's mood says.
 func (w *world) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.memory.Expire(time.Now())
+	w.memory.Expire(time.Now().Add(-w.mood.expires))
 	w.look(nil)
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/memstore"
 )
 
@@ -59,9 +58,9 @@ func newWorldIn(t *testing.T, mood mood, c *choices, tell bool) *world {
 	w.memory, err = memstore.New(memstore.Config{Now: time.Now, Shards: 1})
 	w.must(err)
 	for i := range w.mood.keys {
-		k := &key{name: fmt.Sprintf("k%d", i+1), kind: w.mood.kinds[i%len(w.mood.kinds)], finals: map[idem.OperationID]*answer{}, accepted: map[idem.OperationID]*answer{}, began: map[idem.OperationID]bool{}}
-		k.id = idem.Scope{Tenant: tenant, Operation: string(k.kind), Key: k.name}.RecordKey()
-		w.keys = append(w.keys, k)
+		for _, tenant := range []string{oneTenant, anotherTenant}[:w.mood.tenants] {
+			w.keys = append(w.keys, newKey(tenant, fmt.Sprintf("k%d", i+1), w.mood.kinds[i%len(w.mood.kinds)]))
+		}
 	}
 	w.judge = newJudge()
 	return w
