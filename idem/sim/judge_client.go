@@ -35,14 +35,15 @@ func (w *world) answered(k *key, who string, asked time.Time, body int, a answer
 		return // the request may still be under way: under stays as it is
 	}
 	k.under--
+	w.identify(k, &a)
 	switch {
 	case a.err != nil:
 	case a.mismatch() && w.mood.bodies == 1:
 		w.broken("I4: %s is a mismatch of itself", k.name)
 	case a.final() || a.accepted():
 		w.judgeAnswer(k, asked, body, &a)
-	case a.result.State == storage.StateFailedRetryable && a.result.Response.Status != 0 && k.kind.wrapped():
-		k.nothing = k.under == 0 && k.kind != wrappedSafe
+	case a.result.State == storage.StateFailedRetryable && a.result.Response.Status != 0 && k.wrapped:
+		k.nothing = k.under == 0 && !k.safe
 	}
 }
 

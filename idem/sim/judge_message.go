@@ -51,10 +51,7 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 	case w.untimely(before, m):
 		w.broken("age: message %s to %s is given up before its time", id, m.Topic)
 	}
-	if n := len(w.memory.Row(settled(m.ID))); n > 1 && !w.key(string(m.Payload)).contradicted {
-		w.broken("I1: message %s to %s was settled %d times", id, m.Topic, n)
-	}
-	w.judgeReturned(m)
+	w.app.Judge(Landed{Message: &m})
 }
 
 // judgeMessageFence: who changes a message has seen it as it was. Only the evidence of a delivery settles, or is kept, whatever
@@ -137,7 +134,7 @@ func (w *world) killed(a *act) {
 	for id, e := range a.evidence {
 		m, ok := w.judge.messages[id]
 		if ok && m.State == storage.MessageClaimed && m.Owner == e.claim.Owner && a.deadline.Sub(e.at) > 2*time.Second {
-			w.broken("evidence: %s is at its deadline, and has not tried to keep what the provider said about %s of %s", a.name, m.Topic, m.Payload)
+			w.broken("evidence: %s is at its deadline, and has not tried to keep what the provider said about %s of %s", a.name, m.Topic, w.subject(m))
 		}
 	}
 }
@@ -155,13 +152,13 @@ func (w *world) judgeEvidence(a *act) {
 		if e.made && m.KeptDelivered != nil || !e.made && (m.KeptDeclined != nil || m.KeptDelivered != nil) {
 			continue
 		}
-		if !e.made && (m.Owner != e.claim.Owner || m.Epoch != e.claim.Epoch) && !honours(m.Topic) {
+		if !e.made && (m.Owner != e.claim.Owner || m.Epoch != e.claim.Epoch) && !w.topics[m.Topic].honours {
 			continue // another attempt has followed
 		}
 		inTime := a.deadline.IsZero() || now.Before(a.deadline.Add(-2*skews)) || a.with(keeps).faults() == 0
-		alone := !honours(m.Topic) && !looksUp(m.Topic) && a.deadline.IsZero()
+		alone := !w.topics[m.Topic].honours && !w.topics[m.Topic].looksUp && a.deadline.IsZero()
 		if inTime && (alone || now.Before(e.at.Add(w.mood.outbox.KeepMax-100*time.Millisecond))) && a.key == nil {
-			w.broken("evidence: %s ends, and has dropped what the provider said about %s of %s", a.name, m.Topic, m.Payload)
+			w.broken("evidence: %s ends, and has dropped what the provider said about %s of %s", a.name, m.Topic, w.subject(m))
 		}
 	}
 }

@@ -90,6 +90,10 @@ type key struct {
 	name, tenant, client string
 	kind                 kind
 	id                   storage.RecordKey
+	// wrapped, safe and probed are how its operation is registered.
+	wrapped, safe, probed bool
+	// ended are its incarnations whose answer was stored, in their order.
+	ended []idem.OperationID
 	// under counts the requests that the clients wait for, and those that they do not wait for any more.
 	under int
 	// finals are the answers that were final, and accepted the 202s before them, by incarnation.
@@ -111,15 +115,16 @@ const (
 	anotherTenant = "u"
 )
 
-// newKey is a tenant's key.
-func newKey(tenant, client string, k kind) *key {
+// asks is what the clients of a tenant's key ask for.
+func asks(tenant, client string, k kind) Request {
 	name := client
 	if tenant != oneTenant {
 		name += " of " + tenant
 	}
-	return &key{
-		name: name, tenant: tenant, client: client, kind: k, id: idem.Scope{Tenant: tenant, Operation: string(k), Key: client}.RecordKey(),
-		finals: map[idem.OperationID]*answer{}, accepted: map[idem.OperationID]*answer{}, began: map[idem.OperationID]bool{},
+	operation := k.operation()
+	return Request{
+		Name: name, Scope: idem.Scope{Tenant: tenant, Operation: string(k), Key: client},
+		Kind: operation.Kind, SafeToRunAgain: operation.SafeToRunAgain, Probed: operation.Probed,
 	}
 }
 

@@ -67,7 +67,7 @@ func (p plan) tell(t *testing.T, lines bool) (story Story, calls []plannedCall) 
 		time.Sleep(time.Until(beginning))
 		c := newChoices(0, []string{})
 		c.forced = p.faults
-		w := newWorldIn(t, calm(p.kind), c, lines)
+		w := newWorldIn(t, Begin{}, calm(p.kind), c, lines)
 		w.planned = true
 		w.play()
 		story, calls = Story{Steps: int(w.steps.Load()), Broken: w.wrong, Lines: w.lines}, w.noted
