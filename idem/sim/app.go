@@ -49,7 +49,9 @@ type Request struct {
 
 // Landed is what a write has changed: a record, a message or neither.
 type Landed struct {
-	Record  *storage.Record
+	// Record is the record as it is now; nil where none was changed.
+	Record *storage.Record
+	// Message is the message as it is now; nil where none was changed.
 	Message *storage.Message
 }
 

@@ -27,6 +27,16 @@
 //
 //	go test ./idem/sim -run TestReplay -v -sim.seed 1702
 //
+// # Another application
+//
+// An [App] is played instead of the simulator's own kinds of operation. Shared are clients, processes, the network to the store and to the
+// provider, queues and streams, sweeps, reconcilers, people, time, moods, shrinking, and the judgement of records, messages and answers.
+// The App brings what clients ask for, its topics and handlers, its provider's books, and the judgement of its rows. The payments
+// application is played so, by its http.Handler, its topics, its webhook endpoint and its folder. Two moods are the simulator's alone:
+// processes of a release that does not know the topics or that only observes, and providers that say the opposite of what is true.
+//
+//	make simulate SEED=7
+//
 // # Every cut
 //
 // Beside the stories of seeds there are planned ones (plan.go). There is one client and one key, and nothing goes wrong but that
@@ -47,8 +57,8 @@
 //
 // # What it does not show
 //
-// No story loses data, seals anything, or has more than one shard. The ways in are not played: package middleware, function,
-// awslambda and container, quotas that refuse, caches, breakers and telemetry. Nor is the webhook's signature, the operator's command or
-// the drift job. Nothing takes the place of DynamoDB but the reference store: what an expression or a wire does is shown by the tests
+// No story loses data, seals anything, or has more than one shard. Of the ways in only package middleware and the webhook's package
+// function are played, by the payments application; awslambda and container are not, nor quotas that refuse, caches, breakers, telemetry,
+// the operator's command and the drift job. Nothing takes the place of DynamoDB but the reference store: what an expression or a wire does is shown by the tests
 // of package dynamo.
 package sim

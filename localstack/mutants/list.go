@@ -29,6 +29,7 @@ var (
 	ofMiddleware  = []Tests{{Packages: "./idem/middleware"}}
 	ofFunction    = []Tests{{Packages: "./idem/function"}}
 	ofEngine      = []Tests{{Packages: "./idem"}, {Packages: "./idem/sim"}}
+	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
 	ofClient      = []Tests{{Packages: "./idem/client", Run: "Test[^T]|TestT[^h]|TestTh[^e]|TestThe[^TP]"}}
@@ -41,6 +42,7 @@ func Listed() []Mutant {
 		of(ofProtocol, decisions), of(ofProtocol, deliveries), of(ofRows, rows),
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
+		of(ofApplication, applications),
 	)
 }
 
