@@ -118,7 +118,9 @@ soak: $(if $(ONLY),,simulate) ## stories of ten million calls, and then the prot
 simulate: ## play stories of the real code in simulated time, and cut off every call: [STEPS=1000000 SEED=7 DEEP=2]; prints the seed
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); echo "SEED=$$seed"; \
 	{ GOGC=400 go test ./idem/sim -count=1 -timeout 12h -v -run '^(TestStories|TestEveryKindSurvivesACutAtEveryCallAndThenAnother)$$' \
-		-sim.seed $$seed -sim.steps $(or $(STEPS),1000000) -sim.deep $(or $(DEEP),2); echo "exit $$?"; } | \
+		-sim.seed $$seed -sim.steps $(or $(STEPS),1000000) -sim.deep $(or $(DEEP),2) && \
+	GOGC=400 go test ./functions/internal/payments -count=1 -timeout 12h -v -run '^TestSimulatedStories$$' \
+		-sim.seed $$seed -sim.steps $$(($(or $(STEPS),1000000) / 5)); echo "exit $$?"; } | \
 	awk '/^exit / { exit $$2 } !/^=== |^    --- PASS/'
 
 mutants: ## change the code on purpose, one place at a time, and demand that a test fails: [ARGS="--only webhook", ARGS="--generate 200 --seed 7"]

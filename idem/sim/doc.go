@@ -1,14 +1,15 @@
-// Package sim simulates everything of idem that runs: engines, workers, sweeps, reconcilers and inline delivery of
-// many processes, with their clients, webhooks and operators, over one store and one provider, in simulated time. It is for
-// this project's own checks, and applications do not use it; they test their handlers with package idemtest. Each story
-// follows from a seed, and the same seed makes the same story.
+// Package sim simulates the parts of idem that decide, as they are linked: the engine, the worker, inline delivery, the sweep, the
+// reconciler and the operator of many processes, with their clients, webhooks and people, over the reference store and one provider, in
+// simulated time. "What it does not show" says what is left out. The package is for this project's own checks, and applications do not
+// use it; they test their handlers with package idemtest. Each story follows from a seed, and the same seed makes the same story.
 //
 // # What goes wrong
 //
 // Requests to the store and to the provider are refused, lost, late, or have no reply; the store is down for a while, or others
 // are in the way of every settlement; processes die, or freeze and wake up after their leases; clocks differ; wake-ups are lost,
 // late and doubled; webhooks come early, late, or say the opposite of what is true. Clients hang up, ask twice at once, with
-// another payload, and again as their key expires. People decide about what they saw some minutes ago. Some processes are of a
+// another payload, and again as their key expires. Two tenants call their keys the same, and ask for each other's operations. The native
+// TTL is up to two days late. People decide about what they saw some minutes ago. Some processes are of a
 // release that does not know a topic, or that only observes.
 //
 // A story's mood (mood.go) draws which of this there is at all, how often, and in which bounds: short stories full of faults
@@ -26,6 +27,16 @@
 //
 //	go test ./idem/sim -run TestReplay -v -sim.seed 1702
 //
+// # Another application
+//
+// An [App] is played instead of the simulator's own kinds of operation. Shared are clients, processes, the network to the store and to the
+// provider, queues and streams, sweeps, reconcilers, people, time, moods, shrinking, and the judgement of records, messages and answers.
+// The App brings what clients ask for, its topics and handlers, its provider's books, and the judgement of its rows. The payments
+// application is played so, by its http.Handler, its topics, its webhook endpoint and its folder. Two moods are the simulator's alone:
+// processes of a release that does not know the topics or that only observes, and providers that say the opposite of what is true.
+//
+//	make simulate SEED=7
+//
 // # Every cut
 //
 // Beside the stories of seeds there are planned ones (plan.go). There is one client and one key, and nothing goes wrong but that
@@ -38,14 +49,16 @@
 //
 // In the checker's build (build tag prove) a rule of the protocol can be removed from the real engine and workers.
 // testdata/planted.txt has a row for each rule whose removal stories have found without a hint: the seed, how many steps were
-// simulated until then, and how long the story is once it is shrunk. The test plays those stories again. The rest is in the
-// table beyond of planted_test.go, each with its reason.
+// simulated until then, and how long the story is once it is shrunk. The test plays those stories again, with the rule and without
+// it: with it they must be whole. The rest is in the table beyond of planted_test.go, each with its reason.
 //
 //	go test -tags prove ./idem/sim -run TestPlanted
 //	go test -tags prove ./idem/sim -run TestPlanted -v -timeout 3h -sim.search .
 //
 // # What it does not show
 //
-// No story loses data, seals anything, or has more than one shard. Nothing takes the place of DynamoDB but the reference
-// store: what an expression or a wire does is shown by the tests of package dynamo.
+// No story loses data, seals anything, or has more than one shard. Of the ways in only package middleware and the webhook's package
+// function are played, by the payments application; awslambda and container are not, nor quotas that refuse, caches, breakers, telemetry,
+// the operator's command and the drift job. Nothing takes the place of DynamoDB but the reference store: what an expression or a wire does is shown by the tests
+// of package dynamo.
 package sim

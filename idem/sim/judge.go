@@ -25,6 +25,8 @@ type judge struct {
 	calls map[storage.MessageID]int
 	// told are the messages of whose death an operator was told.
 	told map[storage.MessageID]bool
+	// finals are the answers that were stored, by incarnation.
+	finals map[storage.OperationID]storage.Response
 }
 
 func newJudge() judge {
@@ -32,6 +34,7 @@ func newJudge() judge {
 		records: map[storage.RecordKey]storage.Record{}, messages: map[storage.MessageID]storage.Message{},
 		owners: map[storage.Owner]*act{}, founders: map[storage.OperationID]*act{}, keys: map[storage.OperationID]*key{},
 		effects: map[string]int{}, knows: map[storage.MessageID][]*act{}, calls: map[storage.MessageID]int{}, told: map[storage.MessageID]bool{},
+		finals: map[storage.OperationID]storage.Response{},
 	}
 }
 
@@ -133,7 +136,7 @@ func (w *world) lookAtMessages(a *act, messages []storage.Message, records map[s
 			w.stream(m)
 		}
 		if w.tell {
-			changes = append(changes, fmt.Sprintf("message %s of %s to %s is %s (epoch %d, %d calls)", short(string(m.ID)), m.Payload, m.Topic, m.State, m.Epoch, m.Attempts))
+			changes = append(changes, fmt.Sprintf("message %s of %s to %s is %s (epoch %d, %d calls)", short(string(m.ID)), w.subject(m), m.Topic, m.State, m.Epoch, m.Attempts))
 		}
 		w.judgeMessage(a, before, m, records[m.RecordKey])
 	}
@@ -145,6 +148,9 @@ func (w *world) nameOf(id storage.RecordKey) string {
 		if k.id == id {
 			return k.name
 		}
+	}
+	if k, ok := w.others.Load(id); ok {
+		return k.(*key).name
 	}
 	return "somebody"
 }

@@ -35,14 +35,15 @@ func (w *world) answered(k *key, who string, asked time.Time, body int, a answer
 		return // the request may still be under way: under stays as it is
 	}
 	k.under--
+	w.identify(k, &a)
 	switch {
 	case a.err != nil:
 	case a.mismatch() && w.mood.bodies == 1:
 		w.broken("I4: %s is a mismatch of itself", k.name)
 	case a.final() || a.accepted():
 		w.judgeAnswer(k, asked, body, &a)
-	case a.result.State == storage.StateFailedRetryable && a.result.Response.Status != 0 && k.kind.wrapped():
-		k.nothing = k.under == 0 && k.kind != wrappedSafe
+	case a.result.State == storage.StateFailedRetryable && a.result.Response.Status != 0 && k.wrapped:
+		k.nothing = k.under == 0 && !k.safe
 	}
 }
 
@@ -50,13 +51,19 @@ func (w *world) answered(k *key, who string, asked time.Time, body int, a answer
 // A final answer is not followed by an earlier one, or by that of another incarnation, before its time is over.
 func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	op := a.result.OperationID
+	if owner := w.judge.keys[op]; owner != nil && owner.tenant != k.tenant {
+		w.broken("I5: %s is told the answer of %s, whose tenant is another one", k.name, owner.name)
+	}
 	for other, final := range k.finals {
 		expires := final.result.ExpiresAt
 		if other != op && !expires.IsZero() && asked.Before(expires) && time.Now().Before(expires) {
 			w.broken("I4: %s is told %s, and %s answers until %v", k.name, a, final, expires)
 		}
 	}
-	if said, ok := bodyOf(a.result.Response.Body); ok && said != body {
+	switch order, said := orderOf(a.result.Response.Body); {
+	case order != "" && order != k.name:
+		w.broken("I5: a client of %s is told the answer of %s", k.name, order)
+	case said != nil && *said != body:
 		w.broken("I4: a client of %s asked for %d, and is told the answer of another request", k.name, body)
 	}
 	if stored, ok := w.judge.records[k.id]; ok && stored.OperationID == op && a.final() && stored.State.Final() && !a.same(answer{result: &idem.Result{Response: stored.Response}}) {
@@ -77,13 +84,16 @@ func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	}
 }
 
-// bodyOf is which payload an answer is about, where it says so.
-func bodyOf(text []byte) (int, bool) {
-	var said struct{ Body *int }
-	if json.Unmarshal(text, &said) != nil || said.Body == nil {
-		return 0, false
+// orderOf is whose order an answer is about, and which of its payloads, where it says so.
+func orderOf(text []byte) (order string, body *int) {
+	var said struct {
+		Order string
+		Body  *int
 	}
-	return *said.Body, true
+	if json.Unmarshal(text, &said) != nil {
+		return "", nil
+	}
+	return said.Order, said.Body
 }
 
 func (a answer) same(b answer) bool {

@@ -17,17 +17,7 @@ func (w *world) judgeEnd() {
 			w.judgeKey(k)
 		}
 	}
-	successes := 0
-	for op, k := range w.judge.keys {
-		if k.kind.shares() {
-			successes += len(w.memory.Row(written(op)))
-		}
-	}
-	for _, row := range []string{limited, locked} {
-		if n := len(w.memory.Row(row)); n != successes {
-			w.broken("I1: row %s was changed %d times by %d operations", row, n, successes)
-		}
-	}
+	w.app.JudgeEnd()
 }
 
 // judgeKey holds the end of one key to I1, I2, I3 and I9.
@@ -36,20 +26,15 @@ func (w *world) judgeKey(k *key) {
 	if !ok {
 		return // it has expired
 	}
-	written, final := len(w.memory.Row(written(r.OperationID))), k.finals[r.OperationID]
-	messages := w.messagesOf(r)
+	messages, final := w.messagesOf(r), k.finals[r.OperationID]
 	switch {
 	case final != nil && r.State.Final() && final.result.Response.Status != r.Response.Status:
 		w.broken("I4: %s was told %s, and %d is stored", k.name, final, r.Response.Status)
 	case final != nil && !r.State.Final():
 		w.broken("I4: %s was told %s, and its record is %s", k.name, final, r.State)
-	case k.kind.wrapped():
-		w.judgeWrapped(k, r)
-	case r.State.Final() && r.Response.Status == 201 && written != 1 && k.kind != pure:
-		w.broken("I1: %s is completed, and its write happened %d times", k.name, written)
-	case r.State == storage.StatePending && (written != 1 || len(messages) == 0):
-		w.broken("I1: %s is pending with %d writes and %d messages", k.name, written, len(messages))
-	case r.State == storage.StateUnknown:
+	case r.State == storage.StatePending && len(messages) == 0:
+		w.broken("I1: %s is pending, and has no message", k.name)
+	case r.State == storage.StateUnknown && !k.wrapped:
 		w.broken("I9: %s, which needs no operator, is unknown", k.name)
 	}
 	open := false
@@ -60,34 +45,11 @@ func (w *world) judgeKey(k *key) {
 	if r.State == storage.StatePending && !open {
 		w.broken("I9: %s is pending, and none of its messages is open", k.name)
 	}
-	if len(messages) > 0 && r.State.Final() && k.kind.chained() {
-		w.judgeChain(k, r)
-	}
-}
-
-// judgeWrapped holds a wrapped key's record to what its handler did.
-func (w *world) judgeWrapped(k *key, r storage.Record) {
-	made := w.judge.effects[string(r.OperationID)]
-	switch {
-	case k.kind == wrappedSafe:
-	case r.State == storage.StateCompleted && r.Response.Status == 201 && made != 1:
-		w.broken("I1: %s is completed, and was made %d times", k.name, made)
-	case r.State == storage.StateCompleted && r.Response.Status == 402 && made != 0:
-		w.broken("I1: %s is declined, and was made %d times", k.name, made)
-	case r.State == storage.StateFailedRetryable && made != 0:
-		w.broken("I1: %s is free, and was made %d times", k.name, made)
-	case r.State == storage.StateInProgress:
-		w.broken("I9: %s is still in progress", k.name)
-	case r.State == storage.StateUnknown && !k.began[r.OperationID] && unhurt(k.servers):
-		w.broken("I9: %s is unknown, and its handler never began", k.name)
-	case r.State == storage.StateUnknown && k.kind == wrappedProbed:
-		w.broken("I9: %s can be looked up, and is still unknown", k.name)
-	}
 }
 
 // judgeMessageEnd holds a message's end to the provider's books.
 func (w *world) judgeMessageEnd(k *key, m storage.Message) {
-	made := w.provider.has(string(m.ID))
+	made, topic := w.has(string(m.ID)), w.topics[m.Topic]
 	switch {
 	case m.State == storage.MessageDelivered && made == 0:
 		w.broken("I3: message %s of %s is delivered, and was never made", short(string(m.ID)), k.name)
@@ -97,22 +59,10 @@ func (w *world) judgeMessageEnd(k *key, m storage.Message) {
 		w.broken("I9: message %s of %s is still %s", short(string(m.ID)), k.name, m.State)
 	case w.untold(m):
 		w.broken("I3: message %s of %s is dead, and nobody was told", short(string(m.ID)), k.name)
-	case !m.State.Final() && m.KeptDelivered == nil && slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.process.dead.Load() && a.deadline.IsZero() }) && m.Topic == withNothing:
+	case !m.State.Final() && m.KeptDelivered == nil && slices.ContainsFunc(w.judge.knows[m.ID], func(a *act) bool { return !a.process.dead.Load() && a.deadline.IsZero() }) && !topic.honours && !topic.looksUp:
 		w.broken("I3: message %s of %s is %s, and a process that lived on was told that it was made", short(string(m.ID)), k.name, m.State)
-	case m.State == storage.MessageUnknown && looksUp(m.Topic):
+	case m.State == storage.MessageUnknown && topic.looksUp:
 		w.broken("I9: message %s of %s can be looked up, and is still unknown", short(string(m.ID)), k.name)
-	}
-}
-
-// judgeChain demands that what a chain holds at the provider goes with what its record says.
-func (w *world) judgeChain(k *key, r storage.Record) {
-	count := func(topic string) int { return w.judge.effects[topic+" of "+string(r.OperationID)] }
-	held, paid, undone := count(first), count(second), count(undo)
-	switch {
-	case r.Response.Status == 201 && (held != 1 || paid != 1 || undone != 0):
-		w.broken("I6: %s is completed with %d held, %d paid and %d undone", k.name, held, paid, undone)
-	case r.Response.Status != 201 && (paid != 0 || held != undone):
-		w.broken("I6: %s is %d with %d held, %d paid and %d undone", k.name, r.Response.Status, held, paid, undone)
 	}
 }
 
@@ -141,12 +91,12 @@ func (w *world) ended() bool {
 		if w.untold(m) {
 			return false
 		}
-		if !m.State.Final() && m.State != storage.MessageDead && (m.State != storage.MessageUnknown || looksUp(m.Topic)) {
+		if !m.State.Final() && m.State != storage.MessageDead && (m.State != storage.MessageUnknown || w.topics[m.Topic].looksUp) {
 			return false
 		}
 	}
 	for _, r := range w.judge.records {
-		if r.Kind == idem.KindWrapped && r.State == storage.StateInProgress || r.State == storage.StateUnknown && r.Operation == string(wrappedProbed) {
+		if r.Kind == idem.KindWrapped && r.State == storage.StateInProgress || r.State == storage.StateUnknown && w.keyOf(r.Key).probed {
 			return false
 		}
 	}

@@ -15,6 +15,9 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 	a.landed = true
 	defer func() { a.saw[m.Revision] = true }()
 	id := short(string(m.ID))
+	if k := w.keyOf(m.RecordKey); m.Tenant != k.tenant || a.key != nil && a.key.tenant != k.tenant {
+		w.broken("I5: message %s to %s of %s is of tenant %s, and %s changes it", id, m.Topic, k.name, m.Tenant, a.name)
+	}
 	if r := w.judge.records[m.RecordKey]; !m.RemoveAt.IsZero() && !m.Detached && r.OperationID == m.OperationID && r.State == storage.StatePending {
 		w.broken("chain: message %s to %s may be removed, and its operation is pending", id, m.Topic)
 	}
@@ -37,6 +40,8 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 		w.broken("evidence: message %s to %s is declined, and it is known to be delivered", id, m.Topic)
 	case !m.State.Final() && (before.KeptDelivered != nil && m.KeptDelivered == nil || before.KeptDeclined != nil && m.KeptDeclined == nil):
 		w.broken("evidence: what message %s to %s keeps is overwritten", id, m.Topic)
+	case before.State == storage.MessageDead && m.State == storage.MessageEvidenced:
+		w.broken("evidence: message %s to %s is dead, and is left to the workers", id, m.Topic)
 	case before.State == storage.MessageEvidenced && (m.State == storage.MessageClaimed || m.State == storage.MessagePending):
 		w.broken("evidence: message %s to %s keeps its answer, and is to be called again", id, m.Topic)
 	case m.Attempts > w.judge.calls[m.ID]:
@@ -46,10 +51,7 @@ func (w *world) judgeMessage(a *act, before, m storage.Message, record storage.R
 	case w.untimely(before, m):
 		w.broken("age: message %s to %s is given up before its time", id, m.Topic)
 	}
-	if n := len(w.memory.Row(settled(m.ID))); n > 1 && !w.key(string(m.Payload)).contradicted {
-		w.broken("I1: message %s to %s was settled %d times", id, m.Topic, n)
-	}
-	w.judgeReturned(m)
+	w.app.Judge(Landed{Message: &m})
 }
 
 // judgeMessageFence: who changes a message has seen it as it was. Only the evidence of a delivery settles, or is kept, whatever
@@ -132,7 +134,7 @@ func (w *world) killed(a *act) {
 	for id, e := range a.evidence {
 		m, ok := w.judge.messages[id]
 		if ok && m.State == storage.MessageClaimed && m.Owner == e.claim.Owner && a.deadline.Sub(e.at) > 2*time.Second {
-			w.broken("evidence: %s is at its deadline, and has not tried to keep what the provider said about %s of %s", a.name, m.Topic, m.Payload)
+			w.broken("evidence: %s is at its deadline, and has not tried to keep what the provider said about %s of %s", a.name, m.Topic, w.subject(m))
 		}
 	}
 }
@@ -150,13 +152,13 @@ func (w *world) judgeEvidence(a *act) {
 		if e.made && m.KeptDelivered != nil || !e.made && (m.KeptDeclined != nil || m.KeptDelivered != nil) {
 			continue
 		}
-		if !e.made && (m.Owner != e.claim.Owner || m.Epoch != e.claim.Epoch) && !honours(m.Topic) {
+		if !e.made && (m.Owner != e.claim.Owner || m.Epoch != e.claim.Epoch) && !w.topics[m.Topic].honours {
 			continue // another attempt has followed
 		}
 		inTime := a.deadline.IsZero() || now.Before(a.deadline.Add(-2*skews)) || a.with(keeps).faults() == 0
-		alone := !honours(m.Topic) && !looksUp(m.Topic) && a.deadline.IsZero()
+		alone := !w.topics[m.Topic].honours && !w.topics[m.Topic].looksUp && a.deadline.IsZero()
 		if inTime && (alone || now.Before(e.at.Add(w.mood.outbox.KeepMax-100*time.Millisecond))) && a.key == nil {
-			w.broken("evidence: %s ends, and has dropped what the provider said about %s of %s", a.name, m.Topic, m.Payload)
+			w.broken("evidence: %s ends, and has dropped what the provider said about %s of %s", a.name, m.Topic, w.subject(m))
 		}
 	}
 }

@@ -15,8 +15,14 @@ func (w *world) judgeRecord(a *act, before, r storage.Record) {
 	if a == nil {
 		return // the TTL removes rows, and changes none
 	}
-	k := w.keyOf(r.Key)
+	k := w.keyOfRecord(r)
 	a.landed, k.changed = true, time.Now()
+	switch {
+	case r.Tenant != k.tenant:
+		w.broken("I5: the record of %s is of tenant %s", k.name, r.Tenant)
+	case a.key != nil && a.key.tenant != k.tenant:
+		w.broken("I5: %s, of another tenant, changes the record of %s", a.name, k.name)
+	}
 	defer func() { a.saw[r.Revision] = true }()
 	holds := before.Owner != "" && w.judge.owners[before.Owner] == a
 	if r.OperationID != before.OperationID {
@@ -34,11 +40,10 @@ func (w *world) judgeRecord(a *act, before, r storage.Record) {
 		w.judge.owners[r.Owner] = a
 	}
 	w.judgeHolder(a, k, before, r)
-	if n := len(w.memory.Row(written(r.OperationID))); n > 1 {
-		w.broken("I1: the business write of %s happened %d times", k.name, n)
-	} else if n > 0 && k.nothing {
-		w.broken("I1: the business write of %s happened after its client was told that nothing had", k.name)
+	if _, known := w.judge.finals[r.OperationID]; r.State.Final() && !known {
+		w.judge.finals[r.OperationID], k.ended = r.Response, append(k.ended, r.OperationID)
 	}
+	w.app.Judge(Landed{Record: &r})
 }
 
 // free says that the key of a row may be reserved anew, by some clock.
@@ -122,13 +127,23 @@ func (w *world) judgeHolder(a *act, k *key, before, r storage.Record) {
 		w.broken("expiry: nothing happened of %s, and nothing says when its key is free", k.name)
 	case r.State == storage.StateFailedRetryable && w.judge.effects[string(r.OperationID)] > 0:
 		w.broken("I1: the record of %s says that nothing happened, and it had", k.name)
-	case r.SafeToRunAgain && r.Operation != string(wrappedSafe):
+	case r.SafeToRunAgain && !k.safe:
 		w.broken("observe: the record of %s says that running again is safe, and nobody has declared that", k.name)
 	}
 }
 
 func sameFinal(a, b storage.Record) bool {
 	return a.State == b.State && a.Response.Status == b.Response.Status && bytes.Equal(a.Response.Body, b.Response.Body)
+}
+
+// keyOfRecord returns the story's key of a record, or that of one which no client asked for.
+func (w *world) keyOfRecord(r storage.Record) *key {
+	for _, k := range w.keys {
+		if k.id == r.Key {
+			return k
+		}
+	}
+	return w.unasked(r)
 }
 
 // keyOf returns the story's key of a record.
@@ -138,12 +153,15 @@ func (w *world) keyOf(id storage.RecordKey) *key {
 			return k
 		}
 	}
+	if k, ok := w.others.Load(id); ok {
+		return k.(*key)
+	}
 	panic("sim: no key of a record")
 }
 
 // gaveBack notes that the right to a new key was given back: then none may stand that the act has begun, or come later.
 func (w *world) gaveBack(a *act) {
-	if w.over.Load() || a.process.dead.Load() {
+	if w.over.Load() || a.key == nil || a.process.dead.Load() {
 		return
 	}
 	w.mu.Lock()
@@ -193,15 +211,16 @@ func (w *world) returned(a *act, got answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, now := a.key, time.Now()
+	w.identify(k, &got)
 	r, ok := w.judge.records[k.id]
 	a.over, a.told = true, now
 	a.nothing = got.err == nil && got.result.State == storage.StateFailedRetryable
-	if a.nothing && a.made && k.kind != wrappedSafe {
+	if a.nothing && a.made && !k.safe {
 		w.broken("I1: %s is told that nothing happened, and it has had its effect", a.name)
 	}
 	own := ok && w.judge.owners[r.Owner] == a
 	busy := got.err != nil || got.result.Outcome == idem.OutcomeInProgress
-	if own && r.State == storage.StateInProgress && busy && !(a.ran && k.kind.wrapped()) && a.timely(now) {
+	if own && r.State == storage.StateInProgress && busy && !(a.ran && k.wrapped) && a.timely(now) {
 		w.broken("lease: %s is told %s, and leaves its own lease standing", a.name, got)
 	}
 	if got.err == nil && got.result.Outcome == idem.OutcomeInProgress && ok && nobodys(r) && k.changed.Before(a.began) && a.undisturbed() {
@@ -209,7 +228,7 @@ func (w *world) returned(a *act, got answer) {
 	}
 	unhurt := !a.process.hurt.Load()
 	m := a.with(frees)
-	if own && r.State == storage.StateUnknown && a.nothing && unhurt && (m.faults() == 0 || k.kind.wrapped() && a.ran && now.Sub(m.first) < completeFor-2*skews) {
+	if own && r.State == storage.StateUnknown && a.nothing && unhurt && (m.faults() == 0 || k.wrapped && a.ran && now.Sub(m.first) < completeFor-2*skews) {
 		w.broken("I1: %s was told that nothing happened, and its record is unknown", a.name)
 	}
 	if own && a.answers && unhurt && !r.State.Final() && (now.Before(a.ended.Add(completeFor-time.Second)) || now.Before(a.lease.Add(-2*skews))) {

@@ -86,9 +86,14 @@ func (k kind) operation() idem.Operation {
 
 // key is a client's key, and what the story knows about it.
 type key struct {
-	name string
-	kind kind
-	id   storage.RecordKey
+	// name is the story's. tenant is whose key it is, and client what they call it: two tenants may call theirs the same.
+	name, tenant, client string
+	kind                 kind
+	id                   storage.RecordKey
+	// wrapped, safe and probed are how its operation is registered.
+	wrapped, safe, probed bool
+	// ended are its incarnations whose answer was stored, in their order.
+	ended []idem.OperationID
 	// under counts the requests that the clients wait for, and those that they do not wait for any more.
 	under int
 	// finals are the answers that were final, and accepted the 202s before them, by incarnation.
@@ -104,12 +109,29 @@ type key struct {
 	contradicted bool
 }
 
-const tenant = "t"
+// The tenants. The second one has the keys of the first, for the same kinds of operation.
+const (
+	oneTenant     = "t"
+	anotherTenant = "u"
+)
+
+// asks is what the clients of a tenant's key ask for.
+func asks(tenant, client string, k kind) Request {
+	name := client
+	if tenant != oneTenant {
+		name += " of " + tenant
+	}
+	operation := k.operation()
+	return Request{
+		Name: name, Scope: idem.Scope{Tenant: tenant, Operation: string(k), Key: client},
+		Kind: operation.Kind, SafeToRunAgain: operation.SafeToRunAgain, Probed: operation.Probed,
+	}
+}
 
 // request is the key's with one of its payloads.
 func (k *key) request(body int) idem.Request {
-	payload := fmt.Sprintf(`{"order":%q,"body":%d}`, k.name, body)
-	return idem.Request{Tenant: tenant, Key: k.name, Input: canonical.Input{MediaType: "application/json", Body: []byte(payload)}}
+	payload := fmt.Sprintf(`{"order":%q,"body":%d}`, k.client, body)
+	return idem.Request{Tenant: k.tenant, Key: k.client, Input: canonical.Input{MediaType: "application/json", Body: []byte(payload)}}
 }
 
 // add is a business write that counts how often it happened.

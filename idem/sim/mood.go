@@ -21,6 +21,10 @@ type mood struct {
 	// kinds are those of the story's keys; keys is how many there are, clients how many each has at most.
 	kinds         []kind
 	keys, clients int
+	// tenants is how many have these keys: the second one has the same, for the same kinds.
+	tenants int
+	// expires is how late the native TTL is: DynamoDB says that it may be two days.
+	expires time.Duration
 	// most is how many operations the limit admits.
 	most int
 	// bodies is how many payloads the clients of one key have.
@@ -69,6 +73,8 @@ func newMood(c *choices) mood {
 		troubled: level(c, "troubled", 0, 2, 5),
 		keys:     level(c, "keys", 1, 1, 2, 3),
 		clients:  level(c, "clients", 1, 2, 4),
+		tenants:  level(c, "tenants", 1, 1, 2),
+		expires:  level(c, "TTL", 0, 0, c.between("TTL is late", 0, 48*time.Hour)),
 		most:     level(c, "most", 1, 2),
 		bodies:   level(c, "bodies", 1, 1, 1, 2),
 		again:    level(c, "again", false, false, true),
@@ -165,6 +171,14 @@ var themes = [...]func(*choices, *mood){
 		m.kinds = ofKinds(c, inlineKeys, inlineNothing, inlineChain)
 		m.store, m.storeFaults = 250, ofFaults(c, refusedByContention, requestLate, replyLost, notJudged)
 		m.declines, m.handler, m.limit = 0, 400*time.Millisecond, 30*time.Second
+		m.keys, m.clients, m.hurry = level(c, "deliver together", 1, 3), 4, time.Second
+	},
+	func(c *choices, m *mood) { // what is given up with a call under way is declined after that
+		m.kinds = ofKinds(c, besidesKeys, besides, keysAlone, deferredKeys, chain)
+		m.provider, m.callFaults, m.declines = 400, ofFaults(c, callIsLate, callHasNoReply), 400
+		m.store, m.outages, m.crowds, m.fails, m.lies, m.period = 0, 0, level(c, "in the way", 0, 500), 0, 0, 5*time.Second
+		m.topic.AttemptsMax, m.topic.AgeMax, m.topic.AbandonAfter = level(c, "given up", 1, 2), time.Minute, time.Minute
+		m.longest, m.handler, m.again, m.people = 12*time.Second, 400*time.Millisecond, false, level(c, "nobody", false, true)
 	},
 	func(c *choices, m *mood) { // answers are extended, or taken out of use
 		m.kinds = ofKinds(c, pure, atomicWrite)

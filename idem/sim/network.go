@@ -43,7 +43,7 @@ var (
 // reads are the calls that change nothing.
 var reads = map[faulty.Call]bool{
 	faulty.Get: true, faulty.LoadResponse: true, faulty.Message: true, faulty.QueuedMessages: true, faulty.QueuedRecords: true,
-	faulty.Place: true, faulty.RefuseBefore: true,
+	faulty.Place: true, faulty.RefuseBefore: true, readsRow: true,
 }
 
 // call is one call of a process to the store, and what its caller hears of it.
@@ -134,7 +134,7 @@ func (w *world) refusal(name string, wrong int, call faulty.Call, after time.Dur
 	case wrong == refusedByThrottle || reads[call]:
 		return storage.ErrThrottled
 	case call == faulty.Commit && w.oneOf(name+" meets another at the lock", 2) == 0:
-		return &storage.ContentionError{Unjudged: []int{lockedAt}}
+		return &storage.ContentionError{Unjudged: []int{w.contended}}
 	}
 	return storage.ErrContention
 }

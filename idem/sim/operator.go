@@ -41,6 +41,14 @@ func (w *world) post(name string, m storage.Message, made bool) {
 	if made {
 		evidence = outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)}
 	}
+	w.posts(name, func(ctx context.Context, p *process) error {
+		_, err := p.worker.Settle(ctx, m.ID, evidence)
+		return err
+	})
+}
+
+// posts sends a webhook about something until it is acknowledged, a few times, early or late.
+func (w *world) posts(name string, post func(context.Context, *process) error) {
 	soon := [...]time.Duration{500 * time.Millisecond, 3 * time.Minute}[w.oneOf(name+" is late", 2)]
 	w.spawn(func() {
 		for try := 1; try <= 4; try++ {
@@ -50,10 +58,7 @@ func (w *world) post(name string, m storage.Message, made bool) {
 			case <-w.end:
 				return
 			}
-			if w.invoke("webhook", who, func(ctx context.Context, p *process) error {
-				_, err := p.worker.Settle(ctx, m.ID, evidence)
-				return err
-			}) == nil {
+			if w.invoke("webhook", who, post) == nil {
 				return
 			}
 		}
@@ -104,8 +109,8 @@ func (w *world) decide(role, who, subject string, seen storage.Revision, work fu
 func (w *world) operators(round, howMany int, patient bool) {
 	for n := range howMany {
 		for _, m := range w.memory.Messages() {
-			if (m.State == storage.MessageDead || m.State == storage.MessageUnknown) && w.certain(m.LeaseUntil) && (!patient || !looksUp(m.Topic) || m.State == storage.MessageDead) {
-				w.judgeMessageFor(m, w.numbered(fmt.Sprintf("operator %d.%d about %s of %s", round, n, m.Topic, m.Payload)))
+			if (m.State == storage.MessageDead || m.State == storage.MessageUnknown) && w.certain(m.LeaseUntil) && (!patient || !w.topics[m.Topic].looksUp || m.State == storage.MessageDead) {
+				w.judgeMessageFor(m, w.numbered(fmt.Sprintf("operator %d.%d about %s of %s", round, n, m.Topic, w.subject(m))))
 			}
 		}
 		for _, r := range w.memory.Records() {
@@ -129,16 +134,16 @@ func (w *world) thinks(who string) time.Duration {
 
 // judgeMessageFor is one decision about a message. What undoes something is never given up.
 func (w *world) judgeMessageFor(m storage.Message, who string) {
-	made := w.provider.has(string(m.ID)) > 0
+	times, evidence := w.app.Made(string(m.ID))
 	w.spawn(func() {
 		time.Sleep(w.thinks(who))
-		w.say("%s, which was %s: made %v", who, m.State, made)
+		w.say("%s, which was %s: made %v", who, m.State, times > 0)
 		_ = w.decide("operator", who, string(m.ID), m.Revision, func(ctx context.Context, p *process) error { // what is refused stays for a person
 			switch {
-			case made:
-				_, err := p.operator.Settle(ctx, m.ID, m.Revision, outbox.Delivered{Reference: string(m.ID), Evidence: []byte(`{"made":true}`)})
+			case evidence != nil:
+				_, err := p.operator.Settle(ctx, m.ID, m.Revision, evidence)
 				return err
-			case m.Topic == undo || w.oneOf(who, 3) != 0:
+			case m.Undoes || w.oneOf(who, 3) != 0:
 				_, err := p.operator.Redrive(ctx, m.ID, m.Revision)
 				return err
 			default:
@@ -150,16 +155,16 @@ func (w *world) judgeMessageFor(m storage.Message, who string) {
 
 // judgeRecordFor is one decision about a record.
 func (w *world) judgeRecordFor(r storage.Record, who string) {
-	made := w.provider.has(string(r.OperationID)) > 0
+	made := w.has(string(r.OperationID)) > 0
 	w.spawn(func() {
 		time.Sleep(w.thinks(who))
 		w.say("%s, which was unknown: made %v", who, made)
 		_ = w.decide("operator", who, string(r.OperationID), r.Revision, func(ctx context.Context, p *process) error {
 			if made {
-				_, err := p.engine.Resolve(ctx, tenant, r.OperationID, r.Revision, idem.Response{Status: 201, Body: []byte(`{"resolved":true}`)})
+				_, err := p.engine.Resolve(ctx, r.Tenant, r.OperationID, r.Revision, idem.Response{Status: 201, Body: []byte(`{"resolved":true}`)})
 				return err
 			}
-			_, err := p.engine.Free(ctx, tenant, r.OperationID, r.Revision, "the provider has nothing of it")
+			_, err := p.engine.Free(ctx, r.Tenant, r.OperationID, r.Revision, "the provider has nothing of it")
 			return err
 		})
 	})
@@ -177,9 +182,9 @@ func (w *world) amend(round int) {
 				time.Sleep(w.between(who, time.Millisecond, 300*time.Millisecond))
 				_ = w.invoke("amender", who, func(ctx context.Context, p *process) error {
 					if r.Operation == string(pure) && w.oneOf("amender of "+w.nameOf(r.Key)+" busts", 2) == 0 {
-						return p.engine.CacheBust(ctx, tenant, r.OperationID, "it is wrong")
+						return p.engine.CacheBust(ctx, r.Tenant, r.OperationID, "it is wrong")
 					}
-					_, err := p.engine.Extend(ctx, tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))
+					_, err := p.engine.Extend(ctx, r.Tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))
 					return err
 				})
 			})

@@ -46,7 +46,7 @@ func (w *world) noteCall(name string, ways []int) {
 // calm is the mood in which nothing goes wrong by chance.
 func calm(k kind) mood {
 	m := mood{
-		keys: 1, clients: 1, bodies: 1, most: 1, kinds: []kind{k}, period: 20 * time.Second, hurry: time.Second, handler: 50 * time.Millisecond,
+		tenants: 1, keys: 1, clients: 1, bodies: 1, most: 1, kinds: []kind{k}, period: 20 * time.Second, hurry: time.Second, handler: 50 * time.Millisecond,
 		after: 50 * time.Millisecond, limit: 30 * time.Second, invoked: time.Minute, remembers: 24 * time.Hour, longest: time.Minute, freeze: time.Minute,
 		topic: outbox.Topic{AttemptsMax: 10, AgeMax: 6 * time.Hour, UnknownMax: 12 * time.Hour, AbandonAfter: 2 * time.Hour},
 	}
@@ -67,7 +67,7 @@ func (p plan) tell(t *testing.T, lines bool) (story Story, calls []plannedCall) 
 		time.Sleep(time.Until(beginning))
 		c := newChoices(0, []string{})
 		c.forced = p.faults
-		w := newWorldIn(t, calm(p.kind), c, lines)
+		w := newWorldIn(t, Begin{}, calm(p.kind), c, lines)
 		w.planned = true
 		w.play()
 		story, calls = Story{Steps: int(w.steps.Load()), Broken: w.wrong, Lines: w.lines}, w.noted

@@ -34,14 +34,14 @@ type process struct {
 	inline   *outbox.Inline
 	operator *outbox.Operator
 	runner   *outbox.Runner
-	routes   map[string]*idem.Registered
+	served   Served
 }
 
 var silent = slog.New(slog.DiscardHandler)
 
 // start starts a process. Those of one role share the role's name, and a number.
 func (w *world) start(role string) *process {
-	p := &process{world: w, name: w.numbered(role), store: faulty.New(w.memory), routes: map[string]*idem.Registered{}, gone: make(chan struct{})}
+	p := &process{world: w, name: w.numbered(role), store: faulty.New(w.memory), gone: make(chan struct{})}
 	p.skew = w.between(p.name+" clock", -w.mood.skew, w.mood.skew+1)
 	p.observes = w.mood.observers && w.oneOf(p.name+" observes", 2) == 0
 	p.older = w.mood.older && w.oneOf(p.name+" is older", 3) == 0
@@ -62,7 +62,11 @@ func (p *process) link() (err error) {
 	if p.engine, err = idem.New(store, engine); err != nil {
 		return err
 	}
-	topics, err := outbox.NewTopics(box, p.topics()...)
+	declared := p.declared(p.app.Topics(Process{p}))
+	for i := range declared {
+		declared[i] = p.judged(declared[i])
+	}
+	topics, err := outbox.NewTopics(box, declared...)
 	if err != nil {
 		return err
 	}
@@ -75,26 +79,11 @@ func (p *process) link() (err error) {
 	if p.inline, err = outbox.NewInline(p.worker); err != nil {
 		return err
 	}
-	if p.runner, err = outbox.NewRunner(p.worker, p.engine, map[string]outbox.Probe{string(wrappedProbed): p.probeWrapped}); err != nil {
+	if p.served, err = p.app.Link(Process{p}); err != nil {
 		return err
 	}
-	for _, kind := range p.mood.kinds {
-		if p.routes[string(kind)] != nil {
-			continue
-		}
-		operation := kind.operation()
-		operation.Policy.Retention = time.Hour
-		if p.observes {
-			operation.Policy = idem.Observe(operation.Policy)
-		}
-		if kind.inline() {
-			operation.Inline = p.inline
-		}
-		if p.routes[string(kind)], err = p.engine.Register(operation); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.runner, err = outbox.NewRunner(p.worker, p.engine, p.served.Probes)
+	return err
 }
 
 // Schedule implements outbox.WakeUps: the wake-up may be lost, doubled or late.
@@ -206,7 +195,7 @@ func (p *process) serve(k *key, who string, body int, patience time.Duration) an
 	w.spawn(func() {
 		defer cancel()
 		var a answer
-		a.result, a.err = p.routes[string(k.kind)].Do(ctx, k.request(body), k.handler(p, body))
+		a.result, a.err = p.served.Serve(ctx, k.name, body)
 		p.thaw()
 		if !p.dead.Load() {
 			a.at = time.Now()

@@ -76,16 +76,35 @@ type call struct {
 
 // ask is one call to the provider: made has it execute the call once it has arrived, and declined say no.
 func (p *process) ask(ctx context.Context, name string, declines bool, made, declined func()) outbox.Outcome {
+	name, failed := p.reach(ctx, name, func() {
+		if declines {
+			declined()
+		} else {
+			made()
+		}
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case declines:
+		return outbox.Declined{Reference: "declined", Evidence: []byte(`{"declined":true}`)}
+	}
+	return outbox.Delivered{Reference: name, Evidence: []byte(`{"made":true}`)}
+}
+
+// reach is one call to the provider, which arrive has it execute. It returns the call's own name, and nil where its caller gets the
+// answer.
+func (p *process) reach(ctx context.Context, name string, arrive func()) (string, outbox.Outcome) {
 	w := p.world
 	if w.over.Load() {
-		return outbox.Ambiguous{Cause: errProvider}
+		return name, outbox.Ambiguous{Cause: errProvider}
 	}
 	c := call{process: p, by: actOf(ctx), wrong: nothingWrong}
 	c.name = w.numbered(c.by.name + " in " + p.name + " calls " + name)
 	p.thaw()
 	if p.dead.Load() {
 		_ = p.stay(ctx, nil)
-		return outbox.Ambiguous{Cause: errProvider}
+		return c.name, outbox.Ambiguous{Cause: errProvider}
 	}
 	w.noteCall(c.name, cutsOfCalls)
 	if way := w.fault(c.name, w.weather(c.by.name, w.mood.provider), len(w.mood.callFaults)); way > 0 {
@@ -95,21 +114,11 @@ func (p *process) ask(ctx context.Context, name string, declines bool, made, dec
 	c.arrive = func(after time.Duration) {
 		time.Sleep(after)
 		_ = w.land(c.by, c.name, false, func() error {
-			if declines {
-				declined()
-			} else {
-				made()
-			}
+			arrive()
 			return nil
 		})
 	}
-	if failed := c.leave(ctx); failed != nil {
-		return failed
-	}
-	if declines {
-		return outbox.Declined{Reference: "declined", Evidence: []byte(`{"declined":true}`)}
-	}
-	return outbox.Delivered{Reference: c.name, Evidence: []byte(`{"made":true}`)}
+	return c.name, c.leave(ctx)
 }
 
 // leave sends the call, and returns what its caller knows where the provider's answer does not arrive; nil where it does.
@@ -119,8 +128,8 @@ func (c call) leave(ctx context.Context) outbox.Outcome {
 		c.freeze(d)
 		time.Sleep(d) // and not beyond, whatever else freezes the process meanwhile
 	}
-	frozen := c.wrong == calledAfterFreeze && c.by.key != nil && c.by.key.kind.wrapped() // idem.Config.FreezeAllowance is for that
-	if ctx.Err() != nil && !frozen || c.wrong == callUnsent {                            // the last check before the wire
+	frozen := c.wrong == calledAfterFreeze && c.by.key != nil && c.by.key.wrapped // idem.Config.FreezeAllowance is for that
+	if ctx.Err() != nil && !frozen || c.wrong == callUnsent {                     // the last check before the wire
 		return outbox.NotExecuted{Unsent: true, Cause: ctx.Err()}
 	}
 	way := c.between(c.name+" there", 5*time.Millisecond, 900*time.Millisecond)
@@ -232,25 +241,12 @@ func (p *process) topic(name string, honoured, probed bool) outbox.Topic {
 
 // deliver is a topic's call.
 func (p *process) deliver(ctx context.Context, m storage.Message, honoured bool) outbox.Outcome {
-	w, a := p.world, actOf(ctx)
-	if !w.over.Load() {
-		w.calls(a, m, p.now())
-	}
 	outcome := p.ask(ctx, m.Topic+" of "+string(m.Payload), p.declines(honoured, m), func() {
 		p.provider.charge(string(m.ID), honoured)
 		p.effected(m, true)
 	}, func() { p.webhook(m, false) })
-	switch outcome := outcome.(type) {
-	case outbox.Delivered:
-		w.learnt(a, m, true)
-	case outbox.Declined:
-		w.learnt(a, m, false)
-	case outbox.NotExecuted:
-		if outcome.Unsent {
-			w.unsent(m)
-		}
-	case outbox.Refused:
-		w.refuted(m)
+	if _, refused := outcome.(outbox.Refused); refused {
+		p.refuted(m)
 	}
 	return outcome
 }

@@ -5,15 +5,18 @@ import (
 	"testing"
 )
 
-// shrink takes away the faults that a broken story does not need, and tells what is left of it. Where the story breaks without any
+// shrink is Shrink for the simulator's own application.
+func shrink(t *testing.T, broken Story) Story { return Shrink(t, Begin{}, broken) }
+
+// Shrink takes away the faults that a broken story does not need, and tells what is left of it. Where the story breaks without any
 // fault, none is left.
-func shrink(t *testing.T, broken Story) Story {
+func Shrink(t *testing.T, begin Begin, broken Story) Story {
 	needed := broken.Faults
 	slices.Sort(needed)
 	for most := len(needed); most > 0; most /= 2 {
 		for at := 0; at < len(needed); {
 			fewer := slices.Delete(slices.Clone(needed), at, min(at+most, len(needed)))
-			if story := tell(t, broken.Seed, fewer, false); len(story.Broken) > 0 {
+			if story := Tell(t, begin, broken.Seed, fewer, false); len(story.Broken) > 0 {
 				needed = story.Faults // some of the others may not happen any more
 				slices.Sort(needed)
 				continue
@@ -24,5 +27,5 @@ func shrink(t *testing.T, broken Story) Story {
 	if needed == nil {
 		needed = []string{} // nothing goes wrong, and not everything
 	}
-	return tell(t, broken.Seed, needed, true)
+	return Tell(t, begin, broken.Seed, needed, true)
 }

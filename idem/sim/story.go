@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,11 +28,69 @@ type Story struct {
 	Lines []string
 }
 
-// tell plays the story of a seed. Where only is not nil nothing goes wrong but what it names.
-func tell(t *testing.T, seed uint64, only []string, lines bool) (story Story) {
+// Stories plays the stories of an application from a seed on, until they have so many steps together. The first that breaks is shrunk, and
+// told with the command that tells it again: again, with the story's flags.
+func Stories(t *testing.T, begin Begin, again string, first uint64, least int) {
+	t.Helper()
+	steps, seed := 0, first
+	for ; steps < least && !t.Failed(); seed++ {
+		story := Tell(t, begin, seed, nil, false)
+		if steps/progressEvery != (steps+story.Steps)/progressEvery {
+			t.Logf("%d stories, %d steps so far", seed-first, steps)
+		}
+		steps += story.Steps
+		if len(story.Broken) > 0 {
+			small := Shrink(t, begin, story)
+			t.Errorf("seed %d: %s\n%s\nagain: %s -sim.seed %d -sim.only '%s'", seed, strings.Join(story.Broken, "; "), strings.Join(small.Lines, "\n"), again, small.Seed, strings.Join(small.Faults, "|"))
+		}
+	}
+	t.Logf("%d stories, %d steps", seed-first, steps)
+}
+
+// progressEvery is after how many steps Stories says how far it is.
+const progressEvery = 250_000
+
+// Twice tells so many stories twice: the same seed is the same story.
+func Twice(t *testing.T, begin Begin, stories uint64) {
+	t.Helper()
+	for seed := range stories {
+		a, b := Tell(t, begin, seed, nil, true), Tell(t, begin, seed, nil, true)
+		if slices.Equal(a.Lines, b.Lines) {
+			continue
+		}
+		a.Lines, b.Lines = append(a.Lines, "the end of one"), append(b.Lines, "the end of the other")
+		for i, line := range a.Lines {
+			if line != b.Lines[i] {
+				t.Fatalf("seed %d, line %d:\n%s\n%s", seed, i, line, b.Lines[i])
+			}
+		}
+	}
+}
+
+// Replay tells the story of one seed, with all of its faults or with those of a text as Stories prints them.
+func Replay(t *testing.T, begin Begin, seed uint64, only string) {
+	t.Helper()
+	var faults []string
+	if only != "" {
+		faults = strings.Split(only, "|")
+	}
+	story := Tell(t, begin, seed, faults, true)
+	t.Log("\n" + strings.Join(story.Lines, "\n"))
+	if len(story.Broken) > 0 {
+		t.Error(strings.Join(story.Broken, "\n"))
+	}
+}
+
+// tell plays a story of the simulator's own application.
+func tell(t *testing.T, seed uint64, only []string, lines bool) Story {
+	return Tell(t, Begin{}, seed, only, lines)
+}
+
+// Tell plays the story of a seed. Where only is not nil nothing goes wrong but what it names.
+func Tell(t *testing.T, begin Begin, seed uint64, only []string, lines bool) (story Story) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(beginning))
-		w := newWorld(t, seed, only, lines)
+		w := newWorld(t, begin, seed, only, lines)
 		w.play()
 		story = Story{Seed: seed, Steps: int(w.steps.Load()), Faults: w.happened(), Broken: w.wrong, Lines: w.lines}
 	})
@@ -48,7 +108,7 @@ func (w *world) play() {
 	}
 	w.scheduled()
 	w.judgeEnd()
-	time.Sleep(26 * time.Hour) // beyond every retention
+	time.Sleep(26*time.Hour + w.mood.expires) // beyond every retention
 	w.expire()
 	w.judgeGone()
 	w.over.Store(true)
@@ -75,6 +135,7 @@ func (w *world) client(k *key, n int) {
 			return
 		}
 		w.answered(k, who, asked, body, a)
+		w.pry(k, who, a)
 		pause := w.between(who+" pause", 50*time.Millisecond, time.Duration(try)*w.mood.hurry)
 		switch done := a.final() || a.mismatch(); {
 		case done && w.mood.again && a.final() && try < 8:
@@ -84,6 +145,20 @@ func (w *world) client(k *key, n int) {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// pry has another tenant ask what became of an operation, by its id. To them there is no such operation (I5).
+func (w *world) pry(k *key, who string, a answer) {
+	if w.mood.tenants == 1 || a.err != nil || a.result.OperationID == "" || w.oneOf(who+" is pried upon", 3) != 0 {
+		return
+	}
+	_ = w.invoke("prying", who+", pried upon", func(ctx context.Context, p *process) error {
+		seen, err := p.served.Pry(ctx, k.name, a.result)
+		if seen != "" {
+			Stage{w}.BrokenLater("I5: another tenant is told %s of the operation of %s", seen, k.name)
+		}
+		return err
+	})
 }
 
 // A story lasts this long at most, and what runs every few seconds at its beginning runs every hour at its end.
@@ -111,12 +186,15 @@ func (w *world) scheduled() {
 			}
 			w.run("reconcile", name, (*outbox.Runner).Reconcile)
 		}
+		if !w.app.Idle() {
+			w.spawn(func() { w.schedule(name) })
+		}
 		w.expire()
 		if w.mood.amenders && round%3 == 0 && round < 20 {
 			w.amend(round)
 		}
 		switch {
-		case !w.ended() || w.clients.Load() > 0:
+		case !w.ended() || !w.app.Idle() || w.clients.Load() > 0:
 			if w.mood.people && round%4 == 0 && round < 60 {
 				w.operators(round, 2, false)
 			}
@@ -156,11 +234,18 @@ func (w *world) run(what, round string, work func(*outbox.Runner, context.Contex
 	})
 }
 
-// expire lets the native TTL remove what it may.
+// schedule is one run of what the application's own schedule does.
+func (w *world) schedule(round string) {
+	who := "schedule of " + round
+	time.Sleep(w.between(who, 0, 5*time.Second))
+	_ = w.invoke("schedule", who, func(ctx context.Context, p *process) error { return p.served.Scheduled(ctx) })
+}
+
+// expire lets the native TTL remove what it does by now: it is as late as the story's mood says.
 func (w *world) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.memory.Expire(time.Now())
+	w.memory.Expire(time.Now().Add(-w.mood.expires))
 	w.look(nil)
 }
 
@@ -175,7 +260,7 @@ type wakeUp struct {
 
 // stream is what the stream shows of a message that was inserted. Called with the lock held.
 func (w *world) stream(m storage.Message) {
-	name := w.numbered("stream record of " + string(m.Payload) + " to " + m.Topic)
+	name := w.numbered("stream record of " + w.subject(m) + " to " + m.Topic)
 	w.hint(wakeUp{id: m.ID, seen: &m, name: name, try: 1})
 }
 
@@ -187,7 +272,7 @@ func (w *world) wakeUp(id idem.MessageID, delay time.Duration) {
 // ofMessage names a message by its key and topic, because ids differ where stories do.
 func (w *world) ofMessage(id idem.MessageID) string {
 	if m, err := w.memory.Message(context.Background(), id); err == nil && m != nil {
-		return string(m.Payload) + " to " + m.Topic
+		return w.subject(*m) + " to " + m.Topic
 	}
 	return "nobody"
 }

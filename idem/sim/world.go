@@ -20,9 +20,16 @@ type world struct {
 	*testing.T
 	*choices
 	mood     mood
+	app      App
 	memory   *memstore.Store
-	provider *provider
+	provider *provider // the synthetic application's
 	keys     []*key
+	// contended is the position of the write that others are at where a commit meets them.
+	contended int
+	// others are keys that no client of the story sends, by their records' keys.
+	others sync.Map
+	// topics are what those that were linked declare.
+	topics map[string]traits
 
 	// steps are calls that reached the store or the provider.
 	steps atomic.Int64
@@ -47,24 +54,35 @@ type world struct {
 	planned bool
 }
 
-func newWorld(t *testing.T, seed uint64, only []string, tell bool) *world {
+func newWorld(t *testing.T, begin Begin, seed uint64, only []string, tell bool) *world {
 	c := newChoices(seed, only)
-	return newWorldIn(t, newMood(c), c, tell)
+	return newWorldIn(t, begin, newMood(c), c, tell)
 }
 
-func newWorldIn(t *testing.T, mood mood, c *choices, tell bool) *world {
-	w := &world{T: t, choices: c, mood: mood, end: make(chan struct{}), tell: tell, queue: make(chan wakeUp, 1024)}
+func newWorldIn(t *testing.T, begin Begin, mood mood, c *choices, tell bool) *world {
+	w := &world{T: t, choices: c, mood: mood, end: make(chan struct{}), tell: tell, queue: make(chan wakeUp, 1024), topics: map[string]traits{}}
 	w.provider = &provider{made: map[string]int{}, first: map[string]time.Time{}, remembers: w.mood.remembers}
-	var err error
-	w.memory, err = memstore.New(memstore.Config{Now: time.Now, Shards: 1})
-	w.must(err)
-	for i := range w.mood.keys {
-		k := &key{name: fmt.Sprintf("k%d", i+1), kind: w.mood.kinds[i%len(w.mood.kinds)], finals: map[idem.OperationID]*answer{}, accepted: map[idem.OperationID]*answer{}, began: map[idem.OperationID]bool{}}
-		k.id = idem.Scope{Tenant: tenant, Operation: string(k.kind), Key: k.name}.RecordKey()
-		w.keys = append(w.keys, k)
+	w.app, w.contended = &synthetic{w}, lockedAt
+	if begin.App != nil {
+		w.app, w.contended = begin.App(Stage{w}), 0
+		w.mood.older, w.mood.observers = false, false
 	}
+	var err error
+	w.memory, err = memstore.New(memstore.Config{Now: time.Now, Shards: 1, Translate: begin.Translate})
+	w.must(err)
 	w.judge = newJudge()
+	for _, request := range w.app.Requests() {
+		w.keys = append(w.keys, keyFor(request))
+	}
 	return w
+}
+
+// Begin is an application to play. The zero value is the simulator's own.
+type Begin struct {
+	// App is called once for each story.
+	App func(Stage) App
+	// Translate turns the application's writes into rows of the reference store.
+	Translate func(idem.Write) (memstore.Write, error)
 }
 
 func (w *world) must(err error) {
@@ -104,6 +122,7 @@ func (w *world) land(a *act, name string, changes bool, happen func() error) err
 	if !changes {
 		return err
 	}
+	defer w.app.Judge(Landed{})
 	for _, change := range w.look(a) {
 		if w.tell {
 			w.lines = append(w.lines, fmt.Sprintf("%11.3f s  %s: %s", time.Since(beginning).Seconds(), name, change))

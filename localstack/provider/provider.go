@@ -13,6 +13,8 @@ import (
 type Config struct {
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
+	// NewID names an object, by what its id begins with; nil = at random.
+	NewID func(prefix string) string
 	// Seed of the probabilities of rules, until a setting changes it.
 	Seed int64
 	// WebhookSecret signs webhooks; without it they can't be switched on.
@@ -26,6 +28,7 @@ type Config struct {
 // Provider is the simulator. It is an http.Handler, safe for concurrent use.
 type Provider struct {
 	now      func() time.Time
+	newID    func(prefix string) string
 	defaults Settings
 	events   *poster
 	mux      *http.ServeMux
@@ -38,11 +41,14 @@ func New(c Config) *Provider {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.NewID == nil {
+		c.NewID = newID
+	}
 	if c.Client == nil {
 		c.Client = &http.Client{}
 	}
 	p := &Provider{
-		now:    c.Now,
+		now: c.Now, newID: c.NewID,
 		events: &poster{secret: c.WebhookSecret, client: c.Client},
 		defaults: Settings{
 			Seed:         c.Seed,
@@ -50,7 +56,7 @@ func New(c Config) *Provider {
 			Webhooks:     Webhooks{URL: c.WebhookURL, Mode: Off},
 		},
 	}
-	p.current.Store(newState(p.now, p.events, p.defaults))
+	p.current.Store(newState(p.now, p.newID, p.events, p.defaults))
 	p.mux = p.routes()
 	return p
 }
@@ -70,7 +76,7 @@ func (p *Provider) Close() {
 func (p *Provider) reset() {
 	p.resets.Lock()
 	defer p.resets.Unlock()
-	p.current.Swap(newState(p.now, p.events, p.defaults)).stop()
+	p.current.Swap(newState(p.now, p.newID, p.events, p.defaults)).stop()
 }
 
 func (p *Provider) routes() *http.ServeMux {

@@ -13,6 +13,7 @@ import (
 // anything behind in the new one.
 type state struct {
 	now    func() time.Time
+	newID  func(prefix string) string
 	events *poster
 	done   chan struct{} // closed by stop
 
@@ -51,9 +52,9 @@ type making struct {
 	order order
 }
 
-func newState(now func() time.Time, events *poster, settings Settings) *state {
+func newState(now func() time.Time, newID func(string) string, events *poster, settings Settings) *state {
 	return &state{
-		now: now, events: events, done: make(chan struct{}),
+		now: now, newID: newID, events: events, done: make(chan struct{}),
 		settings: settings, random: seeded(settings.Seed),
 		byID: map[string]*Object{}, byKey: map[string][]*Object{}, keys: map[string]*keyUse{}, refunded: map[string]int64{},
 	}
@@ -143,7 +144,7 @@ func (s *state) make(key, traceparent string, m making, declined bool) answer {
 		return told
 	}
 	o := &Object{
-		ID: newID(m.kind.prefix()), Kind: m.kind, Status: Succeeded, Key: key, Amount: m.order.Amount, Currency: m.order.Currency,
+		ID: s.newID(m.kind.prefix()), Kind: m.kind, Status: Succeeded, Key: key, Amount: m.order.Amount, Currency: m.order.Currency,
 		Source: m.order.Source, Destination: m.order.Destination, Reference: m.order.Reference, CreatedAt: Time{s.now()},
 	}
 	if declined {

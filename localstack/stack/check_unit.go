@@ -14,8 +14,9 @@ import (
 const crashes = "^TestCrashAtEveryCall$"
 
 // stories are simulated, and stepsLeast is how many calls to the store and the provider a check simulates in them. planted are those
-// that find a rule which was removed.
+// that find a rule which was removed. simulated are stories of the payments application.
 const (
+	simulated  = "^TestSimulatedStories$"
 	stories    = "^(TestStories|TestEveryKindSurvivesACutAtEveryCallAndThenAnother)$"
 	stepsLeast = "1000000"
 	planted    = "^TestPlanted"
@@ -51,7 +52,7 @@ func (c *Check) fast(ctx context.Context) error {
 
 // unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed.
 func (c *Check) unit(ctx context.Context) error {
-	others := crashes + "|" + stories
+	others := crashes + "|" + stories + "|" + simulated
 	if !emulator.MkDocsTool().Installed(c.Root) {
 		c.leaveOut("the documentation site (it needs Python 3.11)")
 		others += "|^TestSite"
@@ -81,6 +82,9 @@ func (c *Check) unit(ctx context.Context) error {
 		}),
 		c.test(ctx, "stories of a million simulated calls, and two cuts at any calls", testRun{
 			environment: calm, arguments: []string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"},
+		}),
+		c.test(ctx, "stories of the application in 200,000 simulated calls", testRun{
+			environment: calm, arguments: []string{"-run", simulated, "./functions/internal/payments", "-sim.steps", "200000"},
 		}),
 		c.browser(ctx),
 	)
