@@ -21,7 +21,7 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 	}
 	for folder, patterns := range map[string][]string{
 		"functions/internal/payments": {crashes},
-		"localstack/e2e":              {killLoop, elsewhere, "^TestAPIKeepsToItsDocument$"},
+		"localstack/e2e":              {killLoop, elsewhere, onLocalStack, "^TestAPIKeepsToItsDocument$"},
 		"idem/operator/idemctl":       {inTerminal},
 	} {
 		var names []string
