@@ -17,9 +17,11 @@ func (c *Check) e2e(ctx context.Context) error {
 		c.leaveOut("end-to-end tests (there are none in localstack/e2e)")
 		return nil
 	}
-	first := suite{emulator: Ministack, name: "ministack", whole: true, killLoop: true, rehearse: true}
-	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
-	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs", whole: c.Whole}
+	// Runbooks are rehearsed on a stack that encrypts, as every production stage must.
+	first := suite{emulator: Ministack, name: "ministack", encryption: true, whole: true, killLoop: true, rehearse: true}
+	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without; by night it is
+	// what production is, encryption and a queue.
+	second := suite{emulator: LocalStack, name: "localstack", encryption: c.Whole, outbox: "sqs", whole: c.Whole}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
 		c.leaveOut("end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
 		second.emulator, second.name = Ministack, "ministack-sqs"
