@@ -18,6 +18,7 @@ import (
 // Wrapped are a tenant's keys as a table has them, wrapped: what a copy of the table for another Region is made of. Whoever has it
 // reads nothing without the KMS.
 type Wrapped struct {
+	// Tenant is whose keys they are.
 	Tenant string `json:"tenant"`
 	// Current is the id of the key to seal under, and ErasedThrough the highest id that was erased; 0 where none was.
 	Current       uint32 `json:"current"`
