@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/memstore"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
@@ -101,6 +102,46 @@ func TestADeliveryAfterADetachedMessageWasGivenUpRings(t *testing.T) {
 			t.Errorf("message is %s, want it delivered with an alarm", m.State)
 		}
 	})
+}
+
+// A decline of what was given up is no news: the writes that say that nothing happened are not made a second time, by whomever it
+// comes. Where nothing was written the decline is settled.
+func TestADeclineAfterADetachedMessageWasGivenUpWritesNothingTwice(t *testing.T) {
+	for want, silent := range map[string]bool{"not_executed;": false, "declined;": true} {
+		t.Run(want, func(t *testing.T) {
+			w := newWorld(t, options{topic: func(topic *outbox.Topic) {
+				topic.Settle = func(m storage.Message, o outbox.Outcome) (outbox.Settlement, error) {
+					if _, ok := o.(outbox.NotExecuted); ok && silent {
+						return outbox.Settlement{}, nil
+					}
+					more := func(row []byte) []byte { return append(row, o.Name()+";"...) }
+					return outbox.Settlement{Writes: []idem.Write{memstore.Write{Key: "payment " + string(m.ID), Apply: more}}}, nil
+				}
+			}})
+			id := w.accept(func(m *storage.Message) { m.Detached = true })
+			w.provider.script = []string{"400"}
+			w.deliver(id)
+			declined := outbox.Declined{Reference: "no"}
+			if _, err := w.worker.Settle(t.Context(), id, declined); err != nil {
+				t.Error(err)
+			}
+			if m := w.message(id); !silent && m.KeptDeclined == nil || silent && m.State != storage.MessageDeclined {
+				t.Errorf("message is %s and keeps %+v", m.State, m.KeptDeclined)
+			}
+			// What a person says of it afterwards may be refused.
+			var refusal *outbox.RefusalError
+			if _, err := w.operator.Redrive(t.Context(), id, w.seen(id)); err != nil && !errors.As(err, &refusal) {
+				t.Error(err)
+			}
+			if _, err := w.operator.Settle(t.Context(), id, w.seen(id), declined); err != nil && !errors.As(err, &refusal) {
+				t.Error(err)
+			}
+			w.drain(time.Hour)
+			if row := string(w.inner.Row("payment " + string(id))); row != want {
+				t.Errorf("written %q, want %q", row, want)
+			}
+		})
+	}
 }
 
 // Only what was done lives as long as its resource, whatever status the answer of an undone operation has.

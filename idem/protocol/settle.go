@@ -13,7 +13,12 @@ func (d Delivery) settle(now Instant, c *Config) (Delivery, Action) {
 	if d.Held.Undoes && d.Evidence == OutDeclined && !c.off(UndoFails) { // what was to be undone stands
 		return d.keep(Dead, now, c)
 	}
-	if d.Asked = AskDelivered; d.Evidence == OutDeclined {
+	switch {
+	case d.Evidence == OutDelivered:
+		d.Asked = AskDelivered
+	case d.Held.givenUp(): // what it means that nothing happened may be written already, and would be written twice
+		d.Asked = AskNotExecuted
+	default:
 		d.Asked = AskDeclined
 	}
 	return d.ask(now, c)
@@ -47,6 +52,12 @@ func (d Delivery) settleKept(now Instant, c *Config) (Delivery, Action) {
 func (d Delivery) answered(in Input, c *Config) (Delivery, Action) {
 	d.Meant = in.Meant
 	switch {
+	case d.Evidence == OutDeclined && d.Asked == AskNotExecuted:
+		if in.Meant.Writes || in.Meant.Fails {
+			return d.keepBeside(in.Now, c)
+		}
+		d.Asked = AskDeclined
+		return d.ask(in.Now, c)
 	case d.Errand == Redrive && d.Asked == AskNotExecuted:
 		if in.Meant.Writes || in.Meant.Fails {
 			return d.over(Inadmissible)

@@ -20,10 +20,23 @@ import (
 // table was deleted.
 const backupDays = 35
 
+// copyActions are what is done with each backup besides: nil where it stays where it is.
+func copyActions(stack awscdk.Stack, vault string) *[]*awsbackup.BackupPlanCopyActionProps {
+	if vault == "" {
+		return nil
+	}
+	return &[]*awsbackup.BackupPlanCopyActionProps{{
+		DestinationBackupVault: awsbackup.BackupVault_FromBackupVaultArn(stack, jsii.String("BackupCopyVault"), jsii.String(vault)),
+		DeleteAfter:            awscdk.Duration_Days(jsii.Number(backupDays)),
+	}}
+}
+
 // addBackup backs tables up every night. The vault stays when the stack goes: it has the backups in it. The role is AWS
 // Backup's alone and has AWS's own policy for it, because what a backup needs is AWS's to know.
+// Each backup is copied to the vault of the ARN copies, where there is one.
+//
 // Its name is made of the stack's, so that a stack that is deployed again must be told of the one that is there.
-func addBackup(stack awscdk.Stack, there string, tables ...awsdynamodb.ITableV2) awsbackup.IBackupVault {
+func addBackup(stack awscdk.Stack, there, copies string, tables ...awsdynamodb.ITableV2) awsbackup.IBackupVault {
 	var vault awsbackup.IBackupVault
 	if there != "" {
 		vault = awsbackup.BackupVault_FromBackupVaultName(stack, jsii.String("BackupVault"), jsii.String(there))
@@ -38,6 +51,7 @@ func addBackup(stack awscdk.Stack, there string, tables ...awsdynamodb.ITableV2)
 			RuleName:           jsii.String("Daily"),
 			ScheduleExpression: awsevents.Schedule_Cron(&awsevents.CronOptions{Hour: jsii.String("3"), Minute: jsii.String("0")}),
 			DeleteAfter:        awscdk.Duration_Days(jsii.Number(backupDays)),
+			CopyActions:        copyActions(stack, copies),
 		})},
 	})
 	resources := make([]awsbackup.BackupResource, len(tables))

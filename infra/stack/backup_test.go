@@ -2,10 +2,14 @@ package stack_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// copyVault is a vault that outlives the Region.
+const copyVault = "arn:aws:backup:eu-west-1:111122223333:backup-vault:payments"
 
 // Every table that holds more than counters and tenants' keys is backed up each day for 35 days; erased keys must not come back.
 func TestBackup(t *testing.T) {
@@ -48,6 +52,14 @@ func TestBackup(t *testing.T) {
 		template.has(t, "AWS::Backup::BackupPlan", map[string]any{"BackupPlan": map[string]any{"BackupPlanRule": []any{map[string]any{
 			"RuleName": "Daily", "ScheduleExpression": "cron(0 3 * * ? *)", "Lifecycle": map[string]any{"DeleteAfterDays": 35},
 		}}}})
+		copied := template.only(t, "AWS::Backup::BackupPlan", "BackupPlan").Properties["BackupPlan"].(map[string]any)["BackupPlanRule"].([]any)[0].(map[string]any)["CopyActions"]
+		var want any
+		if chosen(variant, "backupCopy") {
+			want = []any{map[string]any{"DestinationBackupVaultArn": copyVault, "Lifecycle": map[string]any{"DeleteAfterDays": 35.0}}}
+		}
+		if !reflect.DeepEqual(copied, want) {
+			t.Errorf("each backup is copied to %v, want %v", copied, want)
+		}
 		selection := template.only(t, "AWS::Backup::BackupSelection", "BackupPlanTables").Properties["BackupSelection"].(map[string]any)
 		var tables []string
 		for _, arn := range selection["Resources"].([]any) {

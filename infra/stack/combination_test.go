@@ -54,7 +54,7 @@ var dimensions = []struct {
 	{"concurrency", []choice{{}, {"concurrency": "none"}}},
 	{"alarms", []choice{{"alarmTopic": "none"}, {"alarmTopic": alarmTopic}}},
 	{"insights", []choice{{}, {"insights": "false"}}},
-	{"backup", []choice{{}, {"backup": "on"}}},
+	{"backup", []choice{{}, {"backup": "on"}, {"backup": "on", "backupCopy": copyVault}}},
 	{"access log", []choice{{}, {"accessLogs": "off"}}},
 	{"throughput", []choice{{}, {"warmThroughput": "20000/10000"}, {"maxThroughput": "30000/15000"}, {"provisioned": "100-1000"}}},
 	{"customer keys", []choice{{}, {"customerKeys": "on"}}},

@@ -163,6 +163,9 @@ type Config struct {
 	Insights bool
 	// Backup adds a daily backup of the tables, kept for 35 days. Default: false.
 	Backup bool
+	// BackupCopy is the ARN of a vault in another Region, or of another account, that each backup is copied to and kept in for as long.
+	// Default: none.
+	BackupCopy string
 	// Trail says of which tables CloudTrail records every request. Default: TrailOff.
 	Trail Trail
 	// Import names tables that are there already. Default: none, and the stack makes its own.
@@ -227,6 +230,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 		CORSOrigins:      r.matching("corsOrigins", "", originForm),
 		AlarmTopic:       r.matching("alarmTopic", "", topicForm),
 		Backup:           choice(&r, "backup", "off", "on") == "on",
+		BackupCopy:       r.matching("backupCopy", "", vaultARNForm),
 		Stage:            r.matching("stage", "", stageForm),
 		Owner:            r.matching("owner", "", ownerForm),
 		Build:            r.text("build", "../.local/build"),

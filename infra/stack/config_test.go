@@ -142,6 +142,8 @@ func TestReadRefuses(t *testing.T) {
 		{"insights", "yes", "true, false"},
 		{"terminationProtection", "off", "true, false"},
 		{"backup", "daily", "off, on"},
+		{"backupCopy", "payments", "the ARN of a vault"},
+		{"backupCopy", copyVault, "nothing, unless backup=on"},
 		{"deployment", "off", "canary, linear, now"},
 		{"rollback", "yes", "false, true"},
 		{"stage", "Prod", "lower-case"},

@@ -43,10 +43,11 @@ const (
 )
 
 var (
-	tableForm  = form{regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`), "the name of a table"}
-	streamForm = form{regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[A-Za-z0-9_.-]{3,255}/stream/[0-9TZ:.-]+$`), "the ARN of the outbox table's stream"}
-	kmsForm    = form{regexp.MustCompile(`^(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`), "the id of a KMS key in the stack's account and Region"}
-	vaultForm  = form{regexp.MustCompile(`^[A-Za-z0-9_-]{2,50}$`), "the name of a vault of AWS Backup"}
+	tableForm    = form{regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`), "the name of a table"}
+	streamForm   = form{regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[A-Za-z0-9_.-]{3,255}/stream/[0-9TZ:.-]+$`), "the ARN of the outbox table's stream"}
+	kmsForm      = form{regexp.MustCompile(`^(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`), "the id of a KMS key in the stack's account and Region"}
+	vaultARNForm = form{regexp.MustCompile(`^(arn:aws[a-z-]*:backup:[a-z0-9-]+:[0-9]{12}:backup-vault:[A-Za-z0-9_-]{2,50})?$`), "the ARN of a vault of AWS Backup"}
+	vaultForm    = form{regexp.MustCompile(`^[A-Za-z0-9_-]{2,50}$`), "the name of a vault of AWS Backup"}
 )
 
 // imported is one member of the context import.
@@ -154,6 +155,7 @@ func (r *reader) readRecovery(config *Config) {
 	if len(r.refused) > before {
 		return
 	}
+	r.checkBackupCopy(*config)
 	r.checkTables(*config)
 	r.checkKeys(*config)
 	if config.Import.tables() != nil && r.lookup("lost") == nil {
@@ -217,6 +219,17 @@ func (r *reader) checkTables(config Config) {
 	}
 	if part := strings.Split(there.OutboxStream, ":"); part[3] != config.Region || part[4] != config.Account || !strings.HasPrefix(part[5], "table/"+there.Outbox+"/") {
 		r.refuse("import.outboxStream", there.OutboxStream, fmt.Sprintf("the stream of import.outbox = %q in %s, account %s", there.Outbox, config.Region, config.Account))
+	}
+}
+
+// checkBackupCopy demands a vault that is not lost with the Region and the account that the backups are of.
+func (r *reader) checkBackupCopy(config Config) {
+	switch {
+	case config.BackupCopy == "":
+	case !config.Backup:
+		r.refuse("backupCopy", config.BackupCopy, "nothing, unless backup=on")
+	case strings.Contains(config.BackupCopy, ":backup:"+config.Region+":"+config.Account+":"):
+		r.refuse("backupCopy", config.BackupCopy, "a vault in another Region, or of another account")
 	}
 }
 

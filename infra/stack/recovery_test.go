@@ -153,21 +153,22 @@ func TestReadRefusesAnImport(t *testing.T) {
 		names, more map[string]any
 		want        string
 	}{
-		"a name that is none":            {with("payments", "p"), nil, `context import.payments="p" is refused; allowed: the name of a table`},
-		"an unknown member":              {with("payment", "payments"), nil, `import.payment="payments" is refused`},
-		"a part of the money":            {without("outbox", "outboxStream"), nil, "together, or none of them"},
-		"no stream":                      {without("outboxStream"), nil, "together, or none of them"},
-		"another table's stream":         {with("outbox", "outbox-r2"), nil, `the stream of import.outbox = "outbox-r2" in eu-central-1, account 111122223333`},
-		"another Region's stream":        {there(), map[string]any{"region": "eu-west-1"}, "in eu-west-1, account 111122223333"},
-		"one table twice":                {with("payments", "records-r1"), nil, "another table than import.idempotency"},
-		"nothing said about what's lost": {there(), map[string]any{"lost": nil}, `context lost="" is refused; allowed: nothing where`},
-		"another word about it":          {there(), map[string]any{"lost": "some"}, "allowed: nothing, records"},
-		"no keys of what is encrypted":   {without("keys", "kmsKey"), nil, "the table of the keys that the imported tables are encrypted with"},
-		"keys without their KMS key":     {without("kmsKey"), nil, "the id of the KMS key that wraps what is in import.keys"},
-		"keys without encryption":        {there(), map[string]any{"encryption": "off"}, "nothing with encryption=off"},
-		"text that is no map":            {nil, map[string]any{"import": "records-r1"}, "allowed: a map of names"},
-		"an empty map":                   {map[string]any{}, nil, "allowed: a map of names"},
-		"retained tables in production":  {there(), map[string]any{"retainTables": "true"}, `context retainTables="true" is refused`},
+		"a name that is none":              {with("payments", "p"), nil, `context import.payments="p" is refused; allowed: the name of a table`},
+		"an unknown member":                {with("payment", "payments"), nil, `import.payment="payments" is refused`},
+		"a part of the money":              {without("outbox", "outboxStream"), nil, "together, or none of them"},
+		"no stream":                        {without("outboxStream"), nil, "together, or none of them"},
+		"another table's stream":           {with("outbox", "outbox-r2"), nil, `the stream of import.outbox = "outbox-r2" in eu-central-1, account 111122223333`},
+		"another Region's stream":          {there(), map[string]any{"region": "eu-west-1"}, "in eu-west-1, account 111122223333"},
+		"one table twice":                  {with("payments", "records-r1"), nil, "another table than import.idempotency"},
+		"nothing said about what's lost":   {there(), map[string]any{"lost": nil}, `context lost="" is refused; allowed: nothing where`},
+		"another word about it":            {there(), map[string]any{"lost": "some"}, "allowed: nothing, records"},
+		"no keys of what is encrypted":     {without("keys", "kmsKey"), nil, "the table of the keys that the imported tables are encrypted with"},
+		"keys without their KMS key":       {without("kmsKey"), nil, "the id of the KMS key that wraps what is in import.keys"},
+		"keys without encryption":          {there(), map[string]any{"encryption": "off"}, "nothing with encryption=off"},
+		"text that is no map":              {nil, map[string]any{"import": "records-r1"}, "allowed: a map of names"},
+		"an empty map":                     {map[string]any{}, nil, "allowed: a map of names"},
+		"backups copied to where they are": {there(), map[string]any{"backupCopy": "arn:aws:backup:eu-central-1:111122223333:backup-vault:copies"}, "a vault in another Region"},
+		"retained tables in production":    {there(), map[string]any{"retainTables": "true"}, `context retainTables="true" is refused`},
 	} {
 		context := onto(c.names, c.more)
 		context["providerUrl"] = "https://provider.example"

@@ -162,7 +162,7 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 	}
 	output(stack, "AuditTable", audit.Table.TableName())
 	if config.Backup { // not the tenants' keys: erased keys must not come back, nor counters, which are gone within hours
-		p.vault = addBackup(stack, there.BackupVault, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
+		p.vault = addBackup(stack, there.BackupVault, config.BackupCopy, p.tables.Idempotency, p.tables.Outbox, p.payments, audit.Table)
 	}
 	return p, audit
 }

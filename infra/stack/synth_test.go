@@ -27,7 +27,7 @@ var variants = map[string]map[string]any{
 		"encryption":     "on", "corsOrigins": origins, "quotaNewKeys": "50", "quotaActiveKeys": 100000, "webhookSecret": "payments/webhook",
 		"quotaLookUps": "0", "quotaWaits": "0", "concurrency": `{"worker": 60, "relay": 20, "sweep": 0}`, "streamBatches": 5, "waitMax": "7", "apiThrottle": "200/100", "paymentThrottle": "90/80",
 		"outbox": "sqs", "workerConcurrency": "20", "workerBatch": 20, "fingerprintSecret": "payments/fingerprints",
-		"scopeSecret": "payments/scopes", "outboxShards": "20", "probesMax": "50", "wakeUpsMax": 50000, "otlpEndpoint": "http://localhost:4318", "tracesPercent": "5", "backup": "on", "trail": "all", "customerKeys": "on", "warmThroughput": "20000/10000", "maxThroughput": "30000/15000", "stage": "prod", "owner": "payments team",
+		"scopeSecret": "payments/scopes", "outboxShards": "20", "probesMax": "50", "wakeUpsMax": 50000, "otlpEndpoint": "http://localhost:4318", "tracesPercent": "5", "backup": "on", "backupCopy": copyVault, "trail": "all", "customerKeys": "on", "warmThroughput": "20000/10000", "maxThroughput": "30000/15000", "stage": "prod", "owner": "payments team",
 		"deployment": "linear", "privateNetwork": "on",
 	},
 	"http-origins-gateway": {

@@ -33,6 +33,7 @@ var run = strings.ToLower(rand.Text()[:10])
 // deployment is the stack under test.
 type deployment struct {
 	variables        stack.Variables
+	config           aws.Config // of its clients
 	tenantA, tenantB api
 	provider         provider.Control
 	dynamodb         faultproxy.Control
@@ -88,7 +89,7 @@ func connect() error {
 		Credentials: credentials.NewStaticCredentialsProvider(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], ""),
 	}
 	deployed = deployment{
-		variables: variables,
+		variables: variables, config: config,
 		tenantA:   newAPI(variables["API_URL"], variables["TENANT_A_TOKEN"]),
 		tenantB:   newAPI(variables["API_URL"], variables["TENANT_B_TOKEN"]),
 		provider:  provider.Control{URL: variables["PROVIDER_URL"]},

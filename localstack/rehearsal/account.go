@@ -220,6 +220,9 @@ func (r *run) compare(ctx context.Context) error {
 	if e.rows, err = r.payments(ctx); err != nil {
 		return err
 	}
+	if err := r.countUnreadable(ctx); err != nil {
+		return err
+	}
 	r.money.LostRows = lost(r.rows, e.rows)
 	wrong := append(r.money.count(e), r.expected()...)
 	perKey := map[string]int{}

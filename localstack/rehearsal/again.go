@@ -91,6 +91,9 @@ func (r *run) nothingIsMissing(ctx context.Context) error {
 	if e.rows, err = r.payments(ctx); err != nil {
 		return err
 	}
+	if err := r.countUnreadable(ctx); err != nil {
+		return err
+	}
 	after := Money{}
 	wrong := after.count(e)
 	if r.money.MissingAfter, r.money.BookedAfter = after.Missing, after.Booked; after.Missing > 0 {

@@ -34,7 +34,11 @@ func (r *run) wiped(ctx context.Context) error {
 	if err := r.Stack.Destroy(ctx); err != nil {
 		return err
 	}
-	for _, table := range []string{"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "AUDIT_TABLE", "API_KEYS_TABLE"} {
+	tables := []string{"IDEMPOTENCY_TABLE", "OUTBOX_TABLE", "PAYMENTS_TABLE", "AUDIT_TABLE", "API_KEYS_TABLE"}
+	if r.encrypts() {
+		tables = append(tables, "KEYS_TABLE")
+	}
+	for _, table := range tables {
 		name := r.variables[table]
 		_, err := r.tables.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &name, DeletionProtectionEnabled: aws.Bool(false)})
 		if err == nil {
@@ -176,13 +180,13 @@ func (r *run) copies(ctx context.Context) (map[string][]item, error) {
 
 // failOver is the runbook "Fail-over to another Region".
 func (r *run) failOver(ctx context.Context) error {
-	other, err := r.Other(r.variables["PROVIDER_URL"])
-	if err != nil {
-		return err
-	}
 	before := r.variables
-	r.Stack = other
-	if err := r.deploy(ctx, map[string]string{"lost": "records", "stopped": "true"}); err != nil {
+	r.Stack = r.other.stack
+	contexts := map[string]string{"lost": "records", "stopped": "true"}
+	if r.encrypts() {
+		contexts["import"] = `{"kmsKey":"` + r.other.kmsKey + `"}`
+	}
+	if err := r.deploy(ctx, contexts); err != nil {
 		return err
 	}
 	suffix := "-" + r.id
@@ -193,6 +197,9 @@ func (r *run) failOver(ctx context.Context) error {
 	}
 	copies := r.tablesOf(suffix)
 	if _, err := r.must(ctx, copies, "tables", "prepare", "--reason", reason, "--write"); err != nil {
+		return err
+	}
+	if err := r.importKeys(ctx, copies); err != nil {
 		return err
 	}
 	return r.goOnWith(ctx, copies)

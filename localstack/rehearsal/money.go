@@ -41,6 +41,8 @@ type Money struct {
 	// accounted for BookedAfter.
 	Again, MissingAfter int
 	BookedAfter         int64
+	// Unreadable are the encrypted records and messages that nobody can open at the end.
+	Unreadable int
 	// Wrapped are the charges of wrapped operations that were in progress.
 	Wrapped int
 }
@@ -145,10 +147,10 @@ func unbooked(stories []*story, rows []row) (wrong []string) {
 // WriteTable writes what rehearsals came to. It returns the writer's error.
 func WriteTable(w io.Writer, all []Money) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "rehearsal\tpayments before\tprovider objects\tlost rows\trefused retries\tfinal answers\tanswered the same\tcharged twice\tmissing\tlisted as missing\tmoved\tbooked\tlisted\tmade again\tmissing then\tbooked then\twrapped\t")
+	fmt.Fprintln(t, "rehearsal\tpayments before\tprovider objects\tlost rows\trefused retries\tfinal answers\tanswered the same\tcharged twice\tmissing\tlisted as missing\tmoved\tbooked\tlisted\tmade again\tmissing then\tbooked then\tunreadable\twrapped\t")
 	for _, m := range all {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", m.Name, m.Requests, m.Objects, m.LostRows, m.Refused, m.Final, m.Same, m.Twice,
-			m.Missing, m.Listed, m.Amount, m.Booked, m.MissingAmount, m.Again, m.MissingAfter, m.BookedAfter, m.Wrapped)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", m.Name, m.Requests, m.Objects, m.LostRows, m.Refused, m.Final, m.Same, m.Twice,
+			m.Missing, m.Listed, m.Amount, m.Booked, m.MissingAmount, m.Again, m.MissingAfter, m.BookedAfter, m.Unreadable, m.Wrapped)
 	}
 	return t.Flush()
 }

@@ -29,8 +29,9 @@ type Rehearsals struct {
 	Root string
 	// Stack is the one that everything happens to. It is not what it was afterwards: take it down.
 	Stack *stack.Stack
-	// Other makes a stack in another Region: one that has nothing in common with the first but the provider.
-	Other func(providerURL string) (*stack.Stack, error)
+	// Other makes a stack in another Region, which encrypts if this one does: one that has nothing in common with the first but the
+	// provider.
+	Other func(providerURL string, encrypts bool) (*stack.Stack, error)
 	Out   *progress.Printer
 
 	// barred says that an earlier rehearsal has lost records on this stack.
@@ -44,6 +45,8 @@ type loss struct {
 	name string
 	// keeps says that the moment to which data is restored is before the loss; loses that records are lost at all.
 	keeps, loses bool
+	// prepares is what must be done before a loss of this kind, at the moment to which data is restored. Nil is nothing.
+	prepares func(*run, context.Context) error
 	// strikes loses the data; recovers is the runbook.
 	strikes, recovers func(*run, context.Context) error
 }
@@ -54,7 +57,7 @@ func losses() []loss {
 		{name: "destroyed", strikes: (*run).destroyed, recovers: (*run).deployAgain},
 		{name: "anew", loses: true, strikes: (*run).wiped, recovers: (*run).beginAnew},
 		{name: "restore", keeps: true, loses: true, strikes: (*run).damaged, recovers: (*run).restore},
-		{name: "region", keeps: true, loses: true, strikes: (*run).regionLost, recovers: (*run).failOver},
+		{name: "region", keeps: true, loses: true, prepares: (*run).exportKeys, strikes: (*run).regionLost, recovers: (*run).failOver},
 	}
 }
 
@@ -131,6 +134,7 @@ type run struct {
 	cutOver time.Time         // what was written before it may be lost
 	snapped string            // the name of the backups of that moment
 	copied  map[string][]item // what another Region has of it, by the variables of the tables
+	other   elsewhere         // the other Region
 	money   Money
 }
 
@@ -219,6 +223,11 @@ func (r *run) before(ctx context.Context) error {
 		}
 		if err := r.snapshot(ctx); err != nil {
 			return err
+		}
+		if r.prepares != nil {
+			if err := r.prepares(r, ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if err := r.revoke(ctx); err != nil {

@@ -17,8 +17,8 @@ func (c *Check) e2e(ctx context.Context) error {
 		c.leaveOut("end-to-end tests (there are none in localstack/e2e)")
 		return nil
 	}
-	first := suite{emulator: Ministack, name: "ministack", whole: true, killLoop: true, rehearse: true}
-	// The second stack is the other one wherever there is a choice, so that the tests hold with it and without.
+	// Both encrypt, as every production stage must. What is plain is deployed and called by the tests of a team's own stack.
+	first := suite{emulator: Ministack, name: "ministack", encryption: true, whole: true, killLoop: true, rehearse: true}
 	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs", whole: c.Whole}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
 		c.leaveOut("end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
@@ -36,6 +36,10 @@ const elsewhere = "^Test(StartPageDeploysAndReplays|NewServiceReplaysAndDelivers
 	"|RoutesAndMethods|BadBodiesAreRefusedAndNothingIsStored|ValidationListsEveryError|InvalidRetryOfASettledKeyIsAMismatch" +
 	"|EachErrorAtEachCallEndsInOneEffect|ErrorsThatStayEndInOneEffect|ASequenceOfErrorsOnTheSameBytesEndsInOneEffect" +
 	"|PartialBatchesAreReadToTheirEnd|MoneyAddsUpInBadWeather)$"
+
+// onLocalStack are the end-to-end tests that only LocalStack can carry: ministack never finds that data are missing, so that its
+// heartbeats do not ring.
+const onLocalStack = "^Test(AnAlarmTellsItsTopic|AHeartbeatThatStopsTellsItsTopic)$"
 
 // suite is a stack that the end-to-end tests run on.
 type suite struct {
@@ -73,6 +77,9 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 	if !emulator.SchemathesisTool().Installed(c.Root) {
 		c.leaveOut(fmt.Sprintf("the API on %s against its OpenAPI document (it needs Python 3.11)", on.name))
 		others += "|^TestAPIKeepsToItsDocument$"
+	}
+	if on.emulator != LocalStack {
+		others += "|" + onLocalStack
 	}
 	if !on.whole {
 		others += "|" + elsewhere

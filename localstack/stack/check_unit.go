@@ -26,9 +26,6 @@ const (
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
-// hanging are tests of how long one tenant waits beside another: they tell nothing of a store.
-const hanging = "ThatHangAreTheirTenantsAlone$"
-
 // calm is the environment of tests that allocate much and keep little: the collector would take a third of their time.
 var calm = []string{"GOGC=400"}
 
@@ -102,7 +99,7 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 	}
 	return c.test(ctx, "store tests on "+localtool.DynamoDBLocal, testRun{
 		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...),
-		arguments:   append([]string{"-skip", crashes + "|" + hanging + "|" + inTerminal}, tested...),
+		arguments:   append([]string{"-skip", crashes + "|" + inTerminal}, tested...),
 	})
 }
 

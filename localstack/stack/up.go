@@ -83,6 +83,15 @@ func (s *Stack) Up(ctx context.Context) error {
 	return nil
 }
 
+// Start starts the emulator, and deploys nothing to it. It returns its endpoint.
+func (s *Stack) Start(ctx context.Context) (endpoint string, err error) {
+	running, _, err := s.prepareEmulator(ctx)
+	if err != nil {
+		return "", err
+	}
+	return running.URL(), nil
+}
+
 // ensureProvider returns where the provider simulator is, started if it is the stack's own.
 func (s *Stack) ensureProvider(ctx context.Context, secret string) (string, error) {
 	if s.options.ProviderURL != "" {

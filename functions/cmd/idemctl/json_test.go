@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -33,12 +34,14 @@ var answers = jsonpage.Types{
 	"letters": reflect.TypeFor[sqsqueue.RedriveReport](), "letter": reflect.TypeFor[sqsqueue.Redriven](),
 	"tables": reflect.TypeFor[looked](), "table": reflect.TypeFor[lookedTable](), "restored": reflect.TypeFor[restored](),
 	"comparison": reflect.TypeFor[comparison](), "transfer": reflect.TypeFor[answeredTransfer](), "account": reflect.TypeFor[comparedAccount](),
-	"totals": reflect.TypeFor[payments.Totals](), "moved": reflect.TypeFor[payments.Moved](), "total": reflect.TypeFor[payments.Total](), "created": reflect.TypeFor[created](), "key": reflect.TypeFor[apikey.Key](),
+	"totals": reflect.TypeFor[payments.Totals](), "moved": reflect.TypeFor[payments.Moved](), "total": reflect.TypeFor[payments.Total](), "created": reflect.TypeFor[created](),
+	"opened": reflect.TypeFor[openable](), "unreadable": reflect.TypeFor[unreadable](), "key": reflect.TypeFor[apikey.Key](),
 }
 
 // commandAnswers are what the commands answer, in the page's words.
 var commandAnswers = map[string]string{
 	"drift": "report", "redrive --dead-letters": "letters", "tables check": "tables", "tables restore": "result", "tables prepare": "result",
+	"keys check": "opened", "keys export": "result", "keys import": "result",
 	"missing restore": "array of restored", "account collect": "result", "account compare": "comparison",
 	"apikey create": "created", "apikey revoke": "result", "apikey list": "array of key",
 }
@@ -160,11 +163,25 @@ func TestJSONPageIsWhatTheApplicationPrints(t *testing.T) {
 	p.tables()
 	p.missing()
 	p.accounts()
+	sealed, _ := encrypted(t)
+	(&page{sealed, all, p.printed}).sealedKeys()
 	for command := range commandAnswers {
 		if !p.printed[command] {
 			t.Errorf("%s was not checked", command)
 		}
 	}
+}
+
+func (p *page) sealedKeys() {
+	p.Helper()
+	file := filepath.Join(p.TempDir(), "keys.json")
+	p.shows(idemctl.ExitOK, "keys", "check")
+	p.shows(idemctl.ExitOK, "keys", "export", file, "--reason", "r")
+	p.shows(idemctl.ExitOK, "keys", "export", file, "--reason", "r", "--write")
+	p.otherRegion(os.Getenv("KMS_KEY_ID"))
+	p.shows(idemctl.ExitRefused, "keys", "check")
+	p.shows(idemctl.ExitOK, "keys", "import", file, "--reason", "r")
+	p.shows(idemctl.ExitOK, "keys", "import", file, "--reason", "r", "--write")
 }
 
 func (p *page) keys() {

@@ -32,6 +32,7 @@ func main() { os.Exit(idemctl.Main(app())) }
 func app() idemctl.App {
 	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
 		{Name: "tables", Help: "Restore the tables, and check that tables have the shape that the code needs.", Grammar: &tables{}},
+		{Name: "keys", Help: "Check, export and import the keys that tenants' data is encrypted with, for a fail-over to another Region.", Grammar: &dataKeys{}},
 		{Name: "missing", Help: "After a loss of data: make operations again that only the provider knows of.", Grammar: &missing{}},
 		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
 		{Name: "account", Help: "Make an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},

@@ -35,11 +35,11 @@ type run struct {
 	meter    *meter
 	window   Window
 	// enough says, after a page, that the run should end; nil: never.
-	enough  func(rows int) bool
-	pool    pool
+	enough func(rows int) bool
+	pool   pool
 	// objectsMax bounds the pool: beyond it objects are asked after one by one.
 	objectsMax int
-	refunds refundSums
+	refunds    refundSums
 	// early are the times of objects that were counted, and that a cut of the window may leave out: those before the last row.
 	early []time.Time
 

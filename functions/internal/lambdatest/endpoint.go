@@ -13,11 +13,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
-func newProvider(t *testing.T, credential *atomic.Pointer[string]) provider.Control {
+func newProvider(t *testing.T, credential *atomic.Pointer[string], answered *sync.Map) provider.Control {
 	t.Helper()
 	simulator := provider.New(provider.Config{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,6 +27,9 @@ func newProvider(t *testing.T, credential *atomic.Pointer[string]) provider.Cont
 			return
 		}
 		simulator.ServeHTTP(w, r)
+		if key := r.Header.Get("Idempotency-Key"); key != "" {
+			answered.LoadOrStore(key, time.Now())
+		}
 	}))
 	t.Cleanup(func() { simulator.Close(); server.Close() }) // the server waits for requests that the simulator holds
 	return provider.Control{URL: server.URL}

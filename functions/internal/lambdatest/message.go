@@ -44,19 +44,29 @@ func (s *Stage) Accept(t *testing.T, age time.Duration) *Accepted {
 // AcceptMore puts so many other messages of the same kind into the tables, each with its record and its payment.
 func (s *Stage) AcceptMore(t *testing.T, count int, age time.Duration) {
 	t.Helper()
-	mint := storage.IDGenerator{Random: rand.Reader}
-	for n := range count {
-		a := s.accepted(t, age)
-		m := &a.Message
-		m.RecordKey = idem.Scope{Tenant: m.Tenant, Operation: "payments.create", Key: fmt.Sprint("more-", n)}.RecordKey()
-		id, err := mint.OperationID(m.RecordKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.OperationID, m.ID = id, id.Message(1)
-		a.Payment.ID, a.Payment.Message = fmt.Sprintf("pay_%022d", n), m.ID
-		a.commit(t, fmt.Sprint(s.Outbox, n))
+	for range count {
+		s.AcceptOf(t, Tenant, "card_ok", age)
 	}
+}
+
+// AcceptOf puts a message of the same kind into the tables that charges a source for a tenant, with its record and its payment.
+func (s *Stage) AcceptOf(t *testing.T, tenant, source string, age time.Duration) idem.MessageID {
+	t.Helper()
+	n := s.more.Add(1)
+	a := s.accepted(t, age)
+	m := &a.Message
+	m.Tenant = tenant
+	m.RecordKey = idem.Scope{Tenant: tenant, Operation: "payments.create", Key: fmt.Sprint("more-", n)}.RecordKey()
+	id, err := storage.IDGenerator{Random: rand.Reader}.OperationID(m.RecordKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.OperationID, m.ID = id, id.Message(1)
+	before := a.Payment
+	a.Payment.Tenant, a.Payment.ID, a.Payment.Source, a.Payment.Message = tenant, fmt.Sprintf("pay_%022d", n), source, m.ID
+	m.Payload = []byte(strings.NewReplacer(before.ID, a.Payment.ID, before.Source, source).Replace(string(m.Payload)))
+	a.commit(t, fmt.Sprint(s.Outbox, n))
+	return m.ID
 }
 
 // accepted is what a request leaves that came the given time ago; nothing is written.

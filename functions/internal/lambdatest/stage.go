@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,6 +40,8 @@ type Stage struct {
 	Queues   *Queues
 
 	credential atomic.Pointer[string]
+	more       atomic.Int64 // messages that AcceptOf has made
+	answered   sync.Map     // when the provider first ended a call under a key
 }
 
 var prefixes atomic.Int64
@@ -49,7 +52,7 @@ func New(t *testing.T) *Stage {
 	t.Helper()
 	endpoint := dynamotest.Endpoint(t, dynamotest.Names()[0])
 	s := &Stage{Client: dynamotest.Client(endpoint), Queues: newQueues(t)}
-	s.Provider = newProvider(t, &s.credential)
+	s.Provider = newProvider(t, &s.credential, &s.answered)
 	prefix := "stage-" + strconv.FormatInt(prefixes.Add(1), 10)
 	tables, err := dynamotest.CreateTables(t.Context(), s.Client, prefix)
 	if err != nil {
@@ -78,6 +81,13 @@ func New(t *testing.T) *Stage {
 
 // Demand has the provider refuse with 401 whatever comes without this credential, but for its control.
 func (s *Stage) Demand(credential string) { s.credential.Store(&credential) }
+
+// Answered is when the provider was first done with a call under the key; the zero time where there was none.
+func (s *Stage) Answered(key string) time.Time {
+	at, _ := s.answered.Load(key)
+	when, _ := at.(time.Time)
+	return when
+}
 
 // Key puts an API key there.
 func (s *Stage) Key(t *testing.T, key apikey.Key) {

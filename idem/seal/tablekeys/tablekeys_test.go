@@ -40,12 +40,15 @@ var tables atomic.Int64
 
 func each(t *testing.T, test func(t *testing.T, v *vault)) {
 	t.Helper()
-	dynamotest.Each(t, func(t *testing.T, url string) {
-		v := &vault{client: dynamotest.Client(url), table: fmt.Sprint("keys-", tables.Add(1))}
-		ok(t, dynamotest.CreateTable(t.Context(), v.client, v.table, schema.Keys()))
-		v.keys, v.other = v.open(t), v.open(t)
-		test(t, v)
-	})
+	dynamotest.Each(t, func(t *testing.T, url string) { test(t, newVault(t, dynamotest.Client(url))) })
+}
+
+func newVault(t *testing.T, client *dynamodb.Client) *vault {
+	t.Helper()
+	v := &vault{client: client, table: fmt.Sprint("keys-", tables.Add(1))}
+	ok(t, dynamotest.CreateTable(t.Context(), v.client, v.table, schema.Keys()))
+	v.keys, v.other = v.open(t), v.open(t)
+	return v
 }
 
 func (v *vault) open(t *testing.T) *tablekeys.Keys {

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+const (
+	neighbour = "tenant-b"
+	hanging   = 20 // requests of the other tenant whose call to the provider hangs, and that wait for what becomes of it
+	asked     = 10 // requests of the neighbour
+)
+
+// instances are those of the function: each has one request at a time, and there are no more than its reserved concurrency. A request
+// that finds none is throttled and not executed, as Lambda does it.
+type instances chan awslambda.Handler
+
+func reserved(t *testing.T, most int) instances {
+	t.Helper()
+	all := make(instances, most)
+	for range most {
+		all <- started(t)
+	}
+	return all
+}
+
+// post sends a request until an instance takes it, as a client does that is throttled, and returns the answer's status.
+func (all instances) post(t *testing.T, tenant, key, destination string) int {
+	t.Helper()
+	event := payout(t, tenant, key, destination)
+	for {
+		select {
+		case h := <-all:
+			defer func() { all <- h }()
+			raw, err := h.Invoke(t.Context(), event)
+			var a answer
+			if err == nil {
+				err = json.Unmarshal(raw, &a)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return a.StatusCode
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// payout is the sample, for another tenant, under another key, to another destination, and with the wish to wait.
+func payout(t *testing.T, tenant, key, destination string) []byte {
+	t.Helper()
+	var event map[string]any
+	sample := strings.NewReplacer(lambdatest.Tenant, tenant, "iban_ok", destination).Replace(string(lambdatest.Sample(t, "api-http-payout")))
+	if err := json.Unmarshal([]byte(sample), &event); err != nil {
+		t.Fatal(err)
+	}
+	headers := event["headers"].(map[string]any)
+	headers["idempotency-key"], headers["prefer"] = `"`+key+`"`, "wait=20"
+	made, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Requests of one tenant that hang at the provider, and wait for as long as they may, delay nobody else's while there are executions for
+// both. The same measurement must fail where the first tenant's requests have all executions.
+func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
+	s := lambdatest.New(t)
+	t.Setenv("PROVIDER_TIMEOUT", "1s") // for so long a call hangs
+	t.Setenv("CLAIM_LEASE", "4s")
+	t.Setenv("WAIT_MAX", "2s")
+	t.Setenv("BACKOFF_MIN", "10m") // none of them is called again within the test
+	t.Setenv("BACKOFF_MAX", "10m")
+	for _, tenant := range []string{lambdatest.Tenant, neighbour} {
+		s.Account(t, tenant, "acct_1", 10_000_000)
+	}
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Screening, Destination: "iban_hang", Fault: provider.HangBefore}); err != nil {
+		t.Fatal(err)
+	}
+	got := waited(t, s, lambdatest.Rounds, hanging+asked)
+	t.Logf("%d requests beside %d that hang, %d executions: %v", asked, hanging, hanging+asked, got)
+	if !got.Isolated() {
+		t.Errorf("%.1f times slower beside another tenant's requests that hang: %v", got.Slower(), got)
+	}
+	planted := waited(t, s, lambdatest.RoundsMin, hanging)
+	t.Logf("%d executions, which the requests that hang have all: %v", hanging, planted)
+	if planted.Isolated() {
+		t.Errorf("a tenant whose requests have all executions is not noticed: %v", planted)
+	}
+}
+
+// waited is how long the neighbour's requests take, all sent at once.
+func waited(t *testing.T, s *lambdatest.Stage, rounds, most int) lambdatest.Apart {
+	t.Helper()
+	all := reserved(t, most)
+	own := func(round int) []time.Duration {
+		took := make([]time.Duration, asked)
+		var clients sync.WaitGroup
+		began := time.Now()
+		for i := range took {
+			clients.Go(func() {
+				if status := all.post(t, neighbour, fmt.Sprintf("%d-b-%d-%d", most, round, i), "iban_ok"); status != http.StatusCreated {
+					t.Errorf("%d, want %d", status, http.StatusCreated)
+				}
+				took[i] = time.Since(began)
+			})
+		}
+		clients.Wait()
+		return took
+	}
+	return lambdatest.Measure(rounds, own, func(round int) []time.Duration {
+		before := underway(t, s)
+		var hung sync.WaitGroup
+		defer hung.Wait()
+		for i := range hanging {
+			hung.Go(func() {
+				if status := all.post(t, lambdatest.Tenant, fmt.Sprintf("%d-a-%d-%d", most, round, i), "iban_hang"); status != http.StatusAccepted {
+					t.Errorf("%d, want %d", status, http.StatusAccepted)
+				}
+			})
+		}
+		for underway(t, s) < before+hanging {
+			time.Sleep(time.Millisecond)
+		}
+		return own(round)
+	})
+}
+
+// underway is how many requests have met the rule that hangs so far.
+func underway(t *testing.T, s *lambdatest.Stage) int {
+	t.Helper()
+	rules, err := s.Provider.Rules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules[0].Applied
+}

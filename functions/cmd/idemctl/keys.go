@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/go-json-experiment/json"
+
+	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/seal/awskms"
+	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+)
+
+// dataKeys are the commands about the keys that tenants' data is encrypted with. A key is never written or shown but wrapped by KMS.
+type dataKeys struct {
+	Check  checkKeys  `cmd:"" help:"Open everything in the tables that is encrypted, and list the tenants of which something can't be opened."`
+	Export exportKeys `cmd:"" help:"Write the wrapped data keys of all tenants to a new file, for another Region."`
+	Import importKeys `cmd:"" help:"Put the wrapped data keys of a file into the table of keys, before anything executes there."`
+}
+
+var (
+	keyIDForm  = regexp.MustCompile(`^(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+	keyARNForm = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:key/([a-z0-9-]+)$`)
+)
+
+// keysIn are the keys of the table that the environment names, and the id of the KMS key that wraps them.
+type keysIn struct {
+	*tablekeys.Keys
+	aws          aws.Config
+	table, kmsID string
+}
+
+func openKeys(ctx context.Context) (in keysIn, err error) {
+	cfg, err := read[config.Operator]()
+	if err != nil {
+		return in, err
+	}
+	if !cfg.Seals() {
+		return in, idemctl.Environment(errors.New("KEYS_TABLE and KMS_KEY_ID are not set: this stack encrypts nothing, or you may not see its keys"))
+	}
+	in.table, in.kmsID = cfg.KeysTable, cfg.KMSKeyID
+	if arn := keyARNForm.FindStringSubmatch(cfg.KMSKeyID); arn != nil {
+		in.kmsID = arn[2]
+	}
+	if !keyIDForm.MatchString(in.kmsID) {
+		return in, idemctl.Environment(fmt.Errorf("KMS_KEY_ID = %q: must be the id or the ARN of the key, and no alias: it is compared with another Region's", cfg.KMSKeyID))
+	}
+	if in.aws, err = config.AWS(ctx); err != nil {
+		return in, err
+	}
+	wrapper, err := awskms.New(kms.NewFromConfig(in.aws), cfg.KMSKeyID)
+	if err != nil {
+		return in, err
+	}
+	in.Keys, err = tablekeys.New(dynamodb.NewFromConfig(in.aws), tablekeys.Config{Table: cfg.KeysTable, Wrapper: wrapper})
+	return in, err
+}
+
+// everyone are the keys of all tenants, by tenant.
+func (in keysIn) everyone(ctx context.Context) (all []tablekeys.Wrapped, err error) {
+	err = in.Each(ctx, func(w tablekeys.Wrapped) error {
+		all = append(all, w)
+		return nil
+	})
+	slices.SortFunc(all, func(a, b tablekeys.Wrapped) int { return strings.Compare(a.Tenant, b.Tenant) })
+	return all, err
+}
+
+// exported is the file.
+type exported struct {
+	Version    int       `json:"version"`
+	ExportedAt time.Time `json:"exported_at"`
+	// KMSKey is the id of the key that wraps them: the same in all Regions of a multi-Region key.
+	KMSKey  string              `json:"kms_key"`
+	Tenants []tablekeys.Wrapped `json:"tenants"`
+}
+
+// exportedVersion is the version of the file that this release writes and reads.
+const exportedVersion = 1
+
+type exportKeys struct {
+	File     string `arg:"" help:"The file to write. It must not be there."`
+	Under    string `placeholder:"ARN" help:"Wrap the keys anew under this KMS key, in its Region. You must be allowed to decrypt with the stack's key and to encrypt with this one. Not for a multi-Region key, which both stacks have."`
+	Endpoint string `placeholder:"URL" help:"Where KMS is asked for --under, such as an endpoint of your network. Default: AWS's of the key's Region."`
+	idemctl.Reasoned
+}
+
+// Validate judges the command line.
+func (e *exportKeys) Validate() error {
+	switch {
+	case e.Under != "" && !keyARNForm.MatchString(e.Under):
+		return fmt.Errorf("--under must be %s", keyARNForm)
+	case e.Endpoint != "" && e.Under == "":
+		return errors.New("--endpoint is for --under")
+	}
+	return nil
+}
+
+// Run implements the command.
+func (e *exportKeys) Run(d *idemctl.Desk) error {
+	in, err := openKeys(d.Context())
+	if err != nil {
+		return err
+	}
+	all, err := in.everyone(d.Context())
+	if err != nil {
+		return err
+	}
+	under := in.kmsID
+	if e.Under != "" {
+		under = keyARNForm.FindStringSubmatch(e.Under)[2]
+	}
+	return shown(d, e.Write, operator.Task{
+		Name: "keys export", Subject: "keys of " + in.table, Would: fmt.Sprintf("write the keys of %d tenants, wrapped under %s, to %s", len(all), under, e.File),
+		Judge: func(context.Context) error {
+			if _, err := os.Lstat(e.File); !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("%w: %s is there already, or can't be made", operator.ErrRefused, e.File)
+			}
+			if e.Under != "" && under == in.kmsID {
+				return fmt.Errorf("%w: the keys are wrapped under %s already: leave --under out", operator.ErrRefused, under)
+			}
+			return nil
+		},
+		Act: func(ctx context.Context) (string, error) {
+			if e.Under != "" {
+				if err := in.rewrap(ctx, all, e.Under, e.Endpoint); err != nil {
+					return "", err
+				}
+			}
+			file := exported{Version: exportedVersion, ExportedAt: time.Now().UTC().Truncate(time.Second), KMSKey: under, Tenants: all}
+			return fmt.Sprintf("exported the keys of %d tenants under %s", len(all), under), file.write(e.File)
+		},
+	}, e.Change())
+}
+
+// rewrap wraps everything anew under a KMS key of another Region.
+func (in keysIn) rewrap(ctx context.Context, all []tablekeys.Wrapped, arn, endpoint string) error {
+	to, err := awskms.New(kms.NewFromConfig(in.aws, func(o *kms.Options) {
+		o.Region = keyARNForm.FindStringSubmatch(arn)[1]
+		if endpoint != "" {
+			o.BaseEndpoint = &endpoint
+		}
+	}), arn)
+	if err != nil {
+		return err
+	}
+	for i, w := range all {
+		if all[i], err = in.Rewrap(ctx, w, to); err != nil {
+			return fmt.Errorf("tenant %s: %w", w.Tenant, err)
+		}
+	}
+	return nil
+}
+
+// write makes the file, readable by its owner only. A file that is there is left alone.
+func (f exported) write(name string) (err error) {
+	text, err := json.Marshal(f, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(name)) // half a file is none
+	}
+	return nil
+}
+
+type importKeys struct {
+	File   string   `arg:"" help:"A file that keys export has written."`
+	Erased []string `placeholder:"TENANT" help:"Tenants whose keys were erased after the export: their keys are not brought back. Separated by commas."`
+	idemctl.Reasoned
+}
+
+// Run implements the command. It may be repeated, also with a newer file.
+func (i *importKeys) Run(d *idemctl.Desk) error {
+	in, err := openKeys(d.Context())
+	if err != nil {
+		return err
+	}
+	file, err := readExported(i.File)
+	if err != nil {
+		return idemctl.Environment(err)
+	}
+	if err := file.erase(i.Erased); err != nil {
+		return idemctl.Environment(err)
+	}
+	return shown(d, i.Write, operator.Task{
+		Name: "keys import", Subject: "keys of " + in.table,
+		Would: fmt.Sprintf("put the keys of %d tenants, exported %s, into %s", len(file.Tenants), day(file.ExportedAt), in.table),
+		Judge: func(ctx context.Context) error { return in.takes(ctx, file) },
+		Act: func(ctx context.Context) (string, error) {
+			changed := 0
+			for _, w := range file.Tenants {
+				did, err := in.Keep(ctx, w)
+				if err != nil {
+					return "", fmt.Errorf("tenant %s: %w", w.Tenant, err)
+				}
+				if did {
+					changed++
+				}
+			}
+			return fmt.Sprintf("imported the keys of %d tenants, of %d in the file", changed, len(file.Tenants)), nil
+		},
+	}, i.Change())
+}
+
+func readExported(name string) (file exported, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return file, err
+	}
+	if err := json.Unmarshal(text, &file, json.RejectUnknownMembers(true)); err != nil {
+		return file, fmt.Errorf("%s is no file of keys export: %w", name, err)
+	}
+	if file.Version != exportedVersion {
+		return file, fmt.Errorf("%s has version %d, this release reads %d", name, file.Version, exportedVersion)
+	}
+	return file, nil
+}
+
+// erase makes tombstones of tenants' keys. A tenant that the file does not have is an error: a name that is misspelt erases nobody.
+func (f *exported) erase(tenants []string) error {
+	for _, tenant := range tenants {
+		at := slices.IndexFunc(f.Tenants, func(w tablekeys.Wrapped) bool { return w.Tenant == tenant })
+		if at < 0 {
+			return fmt.Errorf("--erased: the file has no tenant %q", tenant)
+		}
+		f.Tenants[at].ErasedThrough, f.Tenants[at].Keys = f.Tenants[at].Current, nil
+	}
+	return nil
+}
+
+// takes refuses a file whose keys the stack could not unwrap, and one with other keys than the table has.
+func (in keysIn) takes(ctx context.Context, file exported) error {
+	if file.KMSKey != in.kmsID {
+		return fmt.Errorf("%w: the file's keys are wrapped under the KMS key %s, and this stack has %s: export them with --under, while that Region is there", operator.ErrRefused, file.KMSKey, in.kmsID)
+	}
+	var others []string
+	for _, w := range file.Tenants {
+		_, err := in.Lacks(ctx, w)
+		switch {
+		case errors.Is(err, tablekeys.ErrOtherKeys):
+			others = append(others, w.Tenant)
+		case err != nil:
+			return fmt.Errorf("tenant %s: %w", w.Tenant, err)
+		}
+	}
+	if others != nil {
+		return fmt.Errorf("%w: %d tenants have begun here and have other keys: %.200s", operator.ErrRefused, len(others), strings.Join(others, ", "))
+	}
+	return nil
+}
+
+type checkKeys struct{}
+
+// openable is the answer to check.
+type openable struct {
+	// Records and Messages are those that are encrypted, and Erased those among them whose tenant's keys were erased.
+	Records    int          `json:"records"`
+	Messages   int          `json:"messages"`
+	Erased     int          `json:"erased"`
+	Unreadable []unreadable `json:"unreadable"`
+}
+
+// unreadable are one tenant's rows that can't be opened.
+type unreadable struct {
+	Tenant string `json:"tenant"`
+	Rows   int    `json:"rows"`
+	// Why is the first one's reason.
+	Why string `json:"why"`
+}
+
+// Run implements the command.
+func (*checkKeys) Run(d *idemctl.Desk) error {
+	in, err := openKeys(d.Context())
+	if err != nil {
+		return err
+	}
+	cfg, parts, err := wired(d.Context())
+	if err != nil {
+		return err
+	}
+	c := opener{parts: parts, erased: map[string]bool{}, wrong: map[string]*unreadable{}}
+	err = in.Each(d.Context(), func(w tablekeys.Wrapped) error {
+		c.erased[w.Tenant] = w.ErasedThrough > 0
+		return nil
+	})
+	if err == nil {
+		err = c.all(d.Context(), cfg.IdempotencyTable, cfg.OutboxTable)
+	}
+	if err != nil {
+		return err
+	}
+	c.found.Unreadable = []unreadable{}
+	lines := []string{fmt.Sprintf("%d records and %d messages are encrypted, %d of them of tenants whose keys were erased", c.found.Records, c.found.Messages, c.found.Erased)}
+	for _, tenant := range slices.Sorted(maps.Keys(c.wrong)) {
+		wrong := *c.wrong[tenant]
+		c.found.Unreadable = append(c.found.Unreadable, wrong)
+		lines = append(lines, fmt.Sprintf("%s  %d can't be opened: %s", tenant, wrong.Rows, wrong.Why))
+	}
+	if len(c.wrong) > 0 {
+		err = idemctl.ErrDiffers
+	}
+	return errors.Join(d.Show(c.found, lines...), err)
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+)
+
+// encrypted is a desk whose stack encrypts, and has a settled payment.
+func encrypted(t *testing.T) (*desk, *tablekeys.Keys) {
+	t.Helper()
+	var keys *tablekeys.Keys
+	d := newDesk(t, func(s *lambdatest.Stage) { keys = s.Seal(t) })
+	d.deliver(d.pay("k", "card_ok").Message(1))
+	return d, keys
+}
+
+func kmsIn(t *testing.T, region string) *kms.Client {
+	t.Helper()
+	return kms.New(kms.Options{
+		BaseEndpoint: aws.String(os.Getenv("AWS_ENDPOINT_URL_KMS")), Region: region, Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+}
+
+// otherRegion names a new table of keys and a KMS key to the commands that follow, as another stack's environment does.
+func (d *desk) otherRegion(kmsKey string) {
+	d.Helper()
+	table := d.Idempotency + "-keys-there"
+	d.ok(dynamotest.CreateTable(d.Context(), d.Client, table, schema.Keys()))
+	d.Setenv("KEYS_TABLE", table)
+	d.Setenv("KMS_KEY_ID", kmsKey)
+}
+
+// Without the keys of the other Region's stack nothing opens, and the command says of whom. With the keys, wrapped under the KMS key there,
+// everything does. The file has no key that is not wrapped, and there is no file before --write.
+func TestKeysGoToAnotherRegion(t *testing.T) {
+	d, keys := encrypted(t)
+	if got := answered[openable](d, "keys", "check"); got.Records == 0 || got.Messages == 0 || len(got.Unreadable) > 0 {
+		t.Fatalf("here: %+v", got)
+	}
+	other, err := kmsIn(t, "us-east-1").CreateKey(t.Context(), &kms.CreateKeyInput{})
+	d.ok(err)
+	id := aws.ToString(other.KeyMetadata.KeyId)
+	file := filepath.Join(t.TempDir(), "keys.json")
+	export := []string{"keys", "export", file, "--under", aws.ToString(other.KeyMetadata.Arn), "--reason", "ticket 17"}
+	if out, _ := d.exits(idemctl.ExitOK, export...); !strings.Contains(out, "dry run: would write the keys of 1 tenants, wrapped under "+id) {
+		t.Error(out)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Fatal("a dry run wrote the file")
+	}
+	d.exits(idemctl.ExitOK, append(export, "--write")...)
+	d.exits(idemctl.ExitRefused, append(export, "--write")...) // it is there
+	text, err := os.ReadFile(file)
+	d.ok(err)
+	info, err := os.Stat(file)
+	d.ok(err)
+	secret, err := keys.Current(t.Context(), lambdatest.Tenant)
+	d.ok(err)
+	plain := base64.StdEncoding.EncodeToString(secret.Secret[:])
+	if info.Mode().Perm() != 0o600 || bytes.Contains(text, secret.Secret[:]) || bytes.Contains(text, []byte(plain)) || !bytes.Contains(text, []byte(lambdatest.Tenant)) {
+		t.Errorf("%v %s", info.Mode(), text)
+	}
+
+	imports := []string{"keys", "import", file, "--reason", "ticket 17"}
+	if _, errs := d.exits(idemctl.ExitRefused, imports...); !strings.Contains(errs, "--under") { // this stack has the other KMS key
+		t.Error(errs)
+	}
+	d.otherRegion(id)
+	out, _ := d.exits(idemctl.ExitRefused, "keys", "check")
+	if !strings.Contains(out, lambdatest.Tenant+"  ") || !strings.Contains(out, "no keys") {
+		t.Error(out)
+	}
+	if out, _ := d.exits(idemctl.ExitOK, imports...); !strings.Contains(out, "dry run: would put the keys of 1 tenants") {
+		t.Error(out)
+	}
+	d.exits(idemctl.ExitRefused, "keys", "check")
+	for _, changed := range []string{"of 1 tenants", "of 0 tenants"} {
+		if out, _ := d.exits(idemctl.ExitOK, append(imports, "--write")...); !strings.Contains(out, "imported the keys "+changed) {
+			t.Error(out)
+		}
+	}
+	if got := answered[openable](d, "keys", "check"); got.Records == 0 || got.Messages == 0 || len(got.Unreadable) > 0 {
+		t.Errorf("there: %+v", got)
+	}
+	entries := answered[[]operator.Entry](d, "audit")
+	for _, action := range []string{"keys export", "keys import"} {
+		if !slices.ContainsFunc(entries, func(e operator.Entry) bool { return e.Action == action && e.Reason == "ticket 17" && e.Actor == "ada" }) {
+			t.Errorf("the audit log has no %s: %+v", action, entries)
+		}
+	}
+}
+
+// A multi-Region key unwraps in the other Region what is wrapped in this one: nothing is wrapped anew.
+func TestKeysOfAMultiRegionKeyGoAsTheyAre(t *testing.T) {
+	d := newDesk(t, func(s *lambdatest.Stage) {
+		s.Seal(t)
+		made, err := kmsIn(t, "us-east-1").CreateKey(t.Context(), &kms.CreateKeyInput{MultiRegion: aws.Bool(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("KMS_KEY_ID", aws.ToString(made.KeyMetadata.KeyId))
+	})
+	id := os.Getenv("KMS_KEY_ID")
+	d.deliver(d.pay("k", "card_ok").Message(1))
+	_, err := kmsIn(t, "us-east-1").ReplicateKey(t.Context(), &kms.ReplicateKeyInput{KeyId: &id, ReplicaRegion: aws.String("eu-west-1")})
+	d.ok(err)
+	file := filepath.Join(t.TempDir(), "keys.json")
+	arn := "arn:aws:kms:eu-west-1:000000000000:key/" + id
+	d.exits(idemctl.ExitRefused, "keys", "export", file, "--under", arn, "--reason", "ticket 17", "--write")
+	d.exits(idemctl.ExitOK, "keys", "export", file, "--reason", "ticket 17", "--write")
+	d.otherRegion(id)
+	t.Setenv("AWS_REGION", "eu-west-1")
+	d.exits(idemctl.ExitOK, "keys", "import", file, "--reason", "ticket 17", "--write")
+	if got := answered[openable](d, "keys", "check"); got.Records == 0 || len(got.Unreadable) > 0 {
+		t.Errorf("there: %+v", got)
+	}
+}
+
+// Who has begun in the other Region has keys there, which a copy must not replace; and who was erased since the export stays erased.
+func TestImportReplacesNoKeysAndBringsNoErasedOnesBack(t *testing.T) {
+	d, _ := encrypted(t)
+	file := filepath.Join(t.TempDir(), "keys.json")
+	d.exits(idemctl.ExitOK, "keys", "export", file, "--reason", "ticket 17", "--write")
+	imports := []string{"keys", "import", file, "--reason", "ticket 17", "--write"}
+	d.otherRegion(os.Getenv("KMS_KEY_ID"))
+	d.exits(idemctl.ExitUsage, append(imports, "--erased", "tenant-x")...)
+	d.exits(idemctl.ExitOK, append(imports, "--erased", lambdatest.Tenant)...)
+	d.exits(idemctl.ExitOK, imports...) // the erasure stands
+	if got := answered[openable](d, "keys", "check"); got.Erased != got.Records+got.Messages || got.Erased == 0 || len(got.Unreadable) > 0 {
+		t.Errorf("erased: %+v", got)
+	}
+
+	t.Setenv("KEYS_TABLE", d.Idempotency+"-keys-begun")
+	d.ok(dynamotest.CreateTable(t.Context(), d.Client, os.Getenv("KEYS_TABLE"), schema.Keys()))
+	in, err := openKeys(t.Context())
+	d.ok(err)
+	begun, err := in.Current(t.Context(), lambdatest.Tenant)
+	d.ok(err)
+	if _, errs := d.exits(idemctl.ExitRefused, imports...); !strings.Contains(errs, "1 tenants have begun here") || !strings.Contains(errs, lambdatest.Tenant) {
+		t.Error(errs)
+	}
+	if now, err := in.Current(t.Context(), lambdatest.Tenant); err != nil || now != begun || begun == (seal.Key{}) {
+		t.Errorf("the tenant's key was replaced: %v", err)
+	}
+}
+
+// What can't be used is said before anything is asked.
+func TestKeysRefuseWhatTheyCanNotUse(t *testing.T) {
+	d := newDesk(t)
+	d.exits(idemctl.ExitUsage, "keys", "check") // nothing is encrypted
+	d.exits(idemctl.ExitUsage, "keys", "export", "f", "--under", "alias/idem", "--reason", "ticket 17")
+	d.exits(idemctl.ExitUsage, "keys", "export", "f", "--endpoint", "http://127.0.0.1:1", "--reason", "ticket 17")
+	d.Seal(t)
+	id := os.Getenv("KMS_KEY_ID")
+	t.Setenv("KMS_KEY_ID", "alias/idem")
+	d.exits(idemctl.ExitUsage, "keys", "export", "f", "--reason", "ticket 17")
+	t.Setenv("KMS_KEY_ID", id)
+	for _, text := range []string{"", "{}", `{"version":2,"exported_at":"2026-11-24T00:00:00Z","kms_key":"k","tenants":[]}`} {
+		file := filepath.Join(t.TempDir(), "keys.json")
+		d.ok(os.WriteFile(file, []byte(text), 0o600))
+		d.exits(idemctl.ExitUsage, "keys", "import", file, "--reason", "ticket 17")
+	}
+	d.exits(idemctl.ExitUsage, "keys", "import", filepath.Join(t.TempDir(), "nowhere"), "--reason", "ticket 17")
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/idem-go/idem-aws/functions/internal/delivery"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/storage"
+)
+
+// opener opens what is encrypted, and counts what can't be.
+type opener struct {
+	parts delivery.Parts
+	// erased are the tenants whose keys, or some of them, were erased.
+	erased map[string]bool
+	found  openable
+	wrong  map[string]*unreadable
+}
+
+var errUnopened = errors.New("it can't be opened with the tenant's keys")
+
+// all reads both tables whole.
+func (o *opener) all(ctx context.Context, records, messages string) error {
+	err := o.sealed(ctx, records, schema.RecordKey, func(key, tenant string) error {
+		o.found.Records++
+		r, err := o.parts.Store.Get(ctx, storage.RecordKey(key))
+		if err != nil || r == nil { // it has expired meanwhile
+			return err
+		}
+		_, err = o.parts.Store.LoadResponse(ctx, *r)
+		o.note(tenant, err)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return o.sealed(ctx, messages, schema.MessageID, func(key, tenant string) error {
+		o.found.Messages++
+		m, err := o.parts.Store.Message(ctx, idem.MessageID(key))
+		if err == nil && m != nil && m.Sealed {
+			err = errUnopened
+			if o.erased[tenant] {
+				err = storage.ErrErased
+			}
+		}
+		o.note(tenant, err)
+		return nil
+	})
+}
+
+// note counts what came of one row.
+func (o *opener) note(tenant string, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, storage.ErrErased):
+		o.found.Erased++
+	case o.wrong[tenant] == nil:
+		o.wrong[tenant] = &unreadable{Tenant: tenant, Rows: 1, Why: err.Error()}
+	default:
+		o.wrong[tenant].Rows++
+	}
+}
+
+// sealed gives the key and the tenant of each encrypted row of a table.
+func (o *opener) sealed(ctx context.Context, table, key string, take func(key, tenant string) error) error {
+	pages := dynamodb.NewScanPaginator(o.parts.Client, &dynamodb.ScanInput{
+		TableName: &table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("attribute_exists(#sealed)"), ProjectionExpression: aws.String("#key, #tenant"),
+		ExpressionAttributeNames: map[string]string{"#sealed": schema.Sealed, "#key": key, "#tenant": schema.Tenant},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return about(table, err)
+		}
+		for _, it := range page.Items {
+			id, named := it[key].(*types.AttributeValueMemberS)
+			tenant, owned := it[schema.Tenant].(*types.AttributeValueMemberS)
+			if !named || !owned {
+				return fmt.Errorf("table %s has an encrypted row without a key or a tenant", table)
+			}
+			if err := take(id.Value, tenant.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
+	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
+	"github.com/idem-go/idem-aws/localstack/provider"
+)
+
+const (
+	neighbour = "tenant-b"
+	hanging   = 20 // messages of the other tenant whose call to the provider hangs
+	asked     = 10 // messages of the neighbour
+	// invocations is how many the mapping has at once: no more than hold all of these messages, ten each.
+	invocations = 3
+)
+
+// Messages of one tenant that hang at the provider move nobody else's, in batches that have both and with invocations bounded. The same
+// measurement must fail where a batch is handled one message after the other.
+func TestMessagesThatHangAreTheirTenantsAlone(t *testing.T) {
+	s := lambdatest.New(t)
+	m := s.Mapping(t)
+	t.Setenv("PROVIDER_TIMEOUT", "1s") // for so long a call hangs
+	t.Setenv("CLAIM_LEASE", "4s")
+	t.Setenv("BACKOFF_MIN", "10m") // none of them comes again within the test
+	t.Setenv("BACKOFF_MAX", "10m")
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Charge, Source: "card_hang", Fault: provider.HangBefore}); err != nil {
+		t.Fatal(err)
+	}
+	h := started(t)
+	got := measured(t, s, m, h, lambdatest.Rounds, invocations)
+	t.Logf("%d messages beside %d that hang, %d invocations at once: %v", asked, hanging, invocations, got)
+	if !got.Isolated() {
+		t.Errorf("%.1f times slower beside another tenant's messages that hang: %v", got.Slower(), got)
+	}
+	planted := measured(t, s, m, oneByOne(h), lambdatest.RoundsMin, invocations)
+	t.Logf("handled one by one: %v", planted)
+	if planted.Isolated() {
+		t.Errorf("batches that are handled one by one are not noticed: %v", planted)
+	}
+	// Nobody can hand out what waits behind invocations that are all taken: it waits for the time-out of a call.
+	few := measured(t, s, m, h, lambdatest.RoundsMin, invocations-1)
+	t.Logf("with %d invocations, which do not hold all: %v", invocations-1, few)
+}
+
+// measured is how long the neighbour's messages take from their wake-up to the provider's answer.
+func measured(t *testing.T, s *lambdatest.Stage, m *lambdatest.Mapping, h awslambda.Handler, rounds, atOnce int) lambdatest.Apart {
+	t.Helper()
+	round := func(hang int) []time.Duration {
+		var wakeUps []sqsqueue.WakeUp
+		for range hang {
+			wakeUps = append(wakeUps, sqsqueue.WakeUp{Tenant: lambdatest.Tenant, Message: s.AcceptOf(t, lambdatest.Tenant, "card_hang", 0)})
+		}
+		var own []idem.MessageID
+		for n := range asked { // mixed: three of each batch of ten are the neighbour's
+			id := s.AcceptOf(t, neighbour, "card_ok", 0)
+			own = append(own, id)
+			at := min(len(wakeUps), 2*n+n)
+			wakeUps = append(wakeUps[:at:at], append([]sqsqueue.WakeUp{{Tenant: neighbour, Message: id}}, wakeUps[at:]...)...)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var mapping sync.WaitGroup
+		defer func() { stop(); mapping.Wait() }()
+		began := time.Now()
+		m.Send(t, wakeUps...)
+		mapping.Go(func() { m.Run(ctx, t, h, atOnce, time.Minute) })
+		took := make([]time.Duration, len(own))
+		for i, id := range own {
+			for s.Answered(string(id)).IsZero() {
+				if time.Since(began) > time.Minute {
+					t.Fatalf("message %s is not delivered", id)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			took[i] = s.Answered(string(id)).Sub(began)
+		}
+		return took
+	}
+	return lambdatest.Measure(rounds, func(int) []time.Duration { return round(0) }, func(int) []time.Duration { return round(hanging) })
+}
+
+// oneByOne is the fault: what a handler does that does not run a whole batch at once.
+func oneByOne(h awslambda.Handler) awslambda.Handler {
+	return func(ctx context.Context, event []byte) ([]byte, error) {
+		var in events.SQSEvent
+		if err := json.Unmarshal(event, &in); err != nil {
+			return nil, err
+		}
+		var all events.SQSEventResponse
+		for _, record := range in.Records {
+			single, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{record}})
+			if err != nil {
+				return nil, err
+			}
+			raw, err := h.Invoke(ctx, single)
+			if err != nil {
+				return nil, err
+			}
+			var report events.SQSEventResponse
+			if err := json.Unmarshal(raw, &report); err != nil {
+				return nil, err
+			}
+			all.BatchItemFailures = append(all.BatchItemFailures, report.BatchItemFailures...)
+		}
+		return json.Marshal(all)
+	}
+}

@@ -1,0 +1,131 @@
+package tablekeys_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
+)
+
+// elsewhere is the vault of another Region: another table, and another key that wraps.
+func (v *vault) elsewhere(t *testing.T) (*vault, seal.Wrapper) {
+	t.Helper()
+	wrapper, err := seal.NewStatic(bytes.Repeat([]byte{8}, seal.KeyBytes))
+	ok(t, err)
+	there := newVault(t, v.client)
+	there.keys, err = tablekeys.New(v.client, tablekeys.Config{Table: there.table, Wrapper: wrapper})
+	ok(t, err)
+	return there, wrapper
+}
+
+// all are the keys of every tenant by its name.
+func all(t *testing.T, keys *tablekeys.Keys) map[string]tablekeys.Wrapped {
+	t.Helper()
+	found := map[string]tablekeys.Wrapped{}
+	ok(t, keys.Each(t.Context(), func(w tablekeys.Wrapped) error {
+		found[w.Tenant] = w
+		return nil
+	}))
+	return found
+}
+
+// keep puts a tenant's keys there and demands whether that changes anything.
+func keep(t *testing.T, there *vault, w tablekeys.Wrapped, want bool) {
+	t.Helper()
+	lacks, err := there.keys.Lacks(t.Context(), w)
+	ok(t, err)
+	changed, err := there.keys.Keep(t.Context(), w)
+	ok(t, err)
+	if lacks != want || changed != want {
+		t.Errorf("tenant %s: lacks %v, changed %v, want %v", w.Tenant, lacks, changed, want)
+	}
+}
+
+// What is sealed here opens there: with the same KMS key in both Regions as the table has it, and with another one once it is wrapped
+// anew. To do so again changes nothing, and a key that came since is added.
+func TestCopiedKeysOpenWhatIsSealed(t *testing.T) {
+	each(t, func(t *testing.T, v *vault) {
+		first := current(t, v.keys, "ada")
+		there, wrapper := v.elsewhere(t)
+		rewrapped := func() tablekeys.Wrapped {
+			w, err := v.keys.Rewrap(t.Context(), all(t, v.keys)["ada"], wrapper)
+			ok(t, err)
+			return w
+		}
+		w := rewrapped()
+		if bytes.Contains(w.Keys[1], first.Secret[:]) {
+			t.Error("a key is not wrapped")
+		}
+		keep(t, there, w, true)
+		keep(t, there, w, false)
+		keep(t, there, rewrapped(), false) // other bytes around the same key
+		ok(t, v.keys.Rotate(t.Context(), "ada"))
+		keep(t, there, rewrapped(), true)
+		for id := uint32(1); id <= 2; id++ {
+			here, err := v.keys.Open(t.Context(), "ada", id)
+			ok(t, err)
+			if got, err := there.keys.Open(t.Context(), "ada", id); err != nil || got != here {
+				t.Errorf("key %d: %v, or another one", id, err)
+			}
+		}
+		keep(t, there, w, false) // the older copy takes nothing away
+		if current(t, there.keys, "ada").ID != 2 {
+			t.Error("an older copy made an older key current")
+		}
+
+		same := newVault(t, v.client)
+		keep(t, same, all(t, v.keys)["ada"], true)
+		if got, err := same.keys.Open(t.Context(), "ada", 1); err != nil || got.Secret != first.Secret {
+			t.Errorf("a key that was copied as it was: %v, or another one", err)
+		}
+	})
+}
+
+// An erasure on either side stands, whichever copy comes later.
+func TestCopiedKeysBringNoErasedOnesBack(t *testing.T) {
+	each(t, func(t *testing.T, v *vault) {
+		current(t, v.keys, "ada")
+		before := all(t, v.keys)["ada"]
+		there := newVault(t, v.client)
+		keep(t, there, before, true)
+		ok(t, v.keys.Erase(t.Context(), "ada"))
+		keep(t, there, all(t, v.keys)["ada"], true)
+		keep(t, there, before, false)
+		_, err := there.keys.Open(t.Context(), "ada", 1)
+		wantErased(t, seal.Key{}, err)
+		ok(t, there.keys.Renew(t.Context(), "ada"))
+		keep(t, there, before, false)
+		_, err = there.keys.Open(t.Context(), "ada", 1)
+		wantErased(t, seal.Key{}, err)
+		if current(t, there.keys, "ada").ID != 2 {
+			t.Error("the renewed key is gone")
+		}
+
+		ok(t, v.keys.Erase(t.Context(), "bob")) // who never had one
+		keep(t, there, all(t, v.keys)["bob"], true)
+		_, err = there.keys.Current(t.Context(), "bob")
+		wantErased(t, seal.Key{}, err)
+	})
+}
+
+// A tenant that has begun there has keys of its own there: a copy would make what it sealed unreadable.
+func TestCopiedKeysReplaceNoOthers(t *testing.T) {
+	each(t, func(t *testing.T, v *vault) {
+		current(t, v.keys, "ada")
+		there := newVault(t, v.client)
+		own := current(t, there.keys, "ada")
+		for _, err := range []error{
+			func() error { _, err := there.keys.Lacks(t.Context(), all(t, v.keys)["ada"]); return err }(),
+			func() error { _, err := there.keys.Keep(t.Context(), all(t, v.keys)["ada"]); return err }(),
+		} {
+			if !errors.Is(err, tablekeys.ErrOtherKeys) {
+				t.Errorf("got %v, want ErrOtherKeys", err)
+			}
+		}
+		if current(t, there.keys, "ada") != own {
+			t.Error("the tenant's key was replaced")
+		}
+	})
+}
