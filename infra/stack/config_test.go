@@ -26,7 +26,7 @@ func TestReadDefaults(t *testing.T) {
 		Concurrency: stack.Concurrency{Authorizer: 100, API: 400, Webhook: 50, Worker: 200, Relay: 40, Sweep: 10, Reconcile: 10},
 		Stream:      stack.Stream{Batches: 10, Shards: 4}, WorkerConcurrency: 150,
 		APIThrottle: stack.Throttle{Rate: 1000, Burst: 1000}, PaymentThrottle: stack.Throttle{Rate: 500, Burst: 500},
-		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100},
+		WaitMax: 5, Quota: stack.Quota{NewKeys: 50, ActiveKeys: 1_000_000, LookUps: 100, Waits: 20},
 		WAFRate: 100_000, TerminationProtection: true, AccessLogs: true, Trail: stack.TrailOff, Lost: stack.LostNothing, Deployment: stack.Canary,
 		Account: "111122223333", Region: "us-gov-west-1",
 	}
