@@ -16,6 +16,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/internal/apikey"
 	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/idem/awslambda"
 )
 
 func main() {
@@ -43,6 +44,9 @@ type request struct {
 	Headers            map[string]string `json:"headers"`
 	AuthorizationToken string            `json:"authorizationToken"`
 	MethodARN          string            `json:"methodArn"`
+	RequestContext     struct {
+		RequestID string `json:"requestId"`
+	} `json:"requestContext"`
 }
 
 func (r request) authorization() string {
@@ -65,6 +69,7 @@ func (a authorizer) authorize(ctx context.Context, event json.RawMessage) (any, 
 	if err := json.Unmarshal(event, &req); err != nil {
 		return nil, fmt.Errorf("authorizer: malformed event: %w", err)
 	}
+	ctx = awslambda.WithGatewayRequest(ctx, req.RequestContext.RequestID)
 	key, err := a.keys.Caller(ctx, req.authorization())
 	switch {
 	case apikey.Refused(err):

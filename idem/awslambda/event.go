@@ -44,6 +44,7 @@ type httpEvent struct {
 }
 
 type requestContext struct {
+	RequestID  string           `json:"requestId"`
 	Stage      string           `json:"stage"`
 	DomainName string           `json:"domainName"`
 	Protocol   string           `json:"protocol"`

@@ -26,6 +26,7 @@ func HTTP(handler http.Handler, cfg Config) Handler {
 		if err != nil {
 			return nil, err
 		}
+		ctx = WithGatewayRequest(ctx, in.RequestContext.RequestID)
 		if cfg.ExplicitRoutes && in.pathIsAmbiguous() {
 			return in.encode(cfg.notFound())
 		}

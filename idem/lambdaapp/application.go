@@ -113,7 +113,7 @@ func newLogger(out io.Writer, env variables) (*slog.Logger, error) {
 	if out == nil {
 		out = os.Stdout
 	}
-	handler, err := telemetry.NewHandler(slog.NewJSONHandler(out, nil), telemetry.Config{Namespace: env.namespace, Service: env.service})
+	handler, err := telemetry.NewHandler(slog.NewJSONHandler(out, nil), telemetry.Config{Namespace: env.namespace, Service: env.service, Members: awslambda.RequestMembers})
 	if err != nil {
 		return nil, fmt.Errorf("lambdaapp: %s, %s: %w", environment.MetricsNamespace, environment.MetricsService, err)
 	}

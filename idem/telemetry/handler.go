@@ -21,6 +21,9 @@ type Config struct {
 	// Service is the value of the one dimension, "service": the name of the deployment whose metrics these are, so that
 	// two in one account are told apart. 1..1024 visible ASCII characters. Default: the metrics have no dimension.
 	Service string
+	// Members are added to each line that is written with a context: what it says about the request that is handled, such as
+	// awslambda.RequestMembers. It may be called concurrently. Default: none.
+	Members func(context.Context) []slog.Attr
 }
 
 var (
@@ -95,6 +98,9 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	if at := trace.Position(ctx); at != "" {
 		members = append(members, slog.String(memberTrace, hex.EncodeToString([]byte(at.TraceID()))), slog.String(memberSpan, hex.EncodeToString([]byte(at.SpanID()))))
+	}
+	if h.cfg.Members != nil {
+		members = append(members, h.cfg.Members(ctx)...)
 	}
 	if members == nil {
 		return h.next.Handle(ctx, r)

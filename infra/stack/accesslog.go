@@ -10,8 +10,8 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// accessLogFields are what the gateway writes of each request, one JSON object a line. functionRequestId is the requestId of the
-// function's own lines. No header, query or body is among them, so neither keys nor tokens are in this log.
+// accessLogFields are what the gateway writes of each request, one JSON object a line. The function's own lines have functionRequestId as
+// request_id, and requestId as gateway_request_id, as the authorizer's have. No header, query or body is among them, so neither keys nor tokens are in this log.
 var accessLogFields = map[string]string{
 	"requestId":         "$context.requestId",
 	"extendedRequestId": "$context.extendedRequestId",

@@ -65,8 +65,8 @@ idem.request
 	linesNameTheTrace(t, charge, spans)
 }
 
-// linesNameTheTrace demands that whatever API and worker have logged about a payment names its trace and one of its spans. The client's
-// replays are in traces of their own.
+// linesNameTheTrace demands that whatever API and worker have logged about a payment names its trace and one of its spans, and the
+// invocation, with the gateway's request where there is one. The client's replays are in traces of their own.
 func linesNameTheTrace(t *testing.T, charge provider.Object, spans []span) {
 	t.Helper()
 	message := idem.MessageID(charge.Key)
@@ -84,6 +84,8 @@ func linesNameTheTrace(t *testing.T, charge provider.Object, spans []span) {
 					Message   idem.MessageID   `json:"message"`
 					Trace     string           `json:"trace_id"`
 					Span      string           `json:"span_id"`
+					Request   string           `json:"request_id"`
+					Gateway   string           `json:"gateway_request_id"`
 				}
 				if json.Unmarshal([]byte(text), &line) != nil || line.Operation != operation && line.Message != message ||
 					line.Said == "idempotency.reserve.replay" {
@@ -92,6 +94,9 @@ func linesNameTheTrace(t *testing.T, charge provider.Object, spans []span) {
 				told = told || line.Said == last
 				if !slices.ContainsFunc(spans, func(s span) bool { return s.TraceID == line.Trace && s.ID == line.Span }) {
 					t.Fatalf("a line of %s names none of the payment's spans: %s", function, text)
+				}
+				if line.Request == "" || (line.Gateway != "") != (function == "FUNCTION_API") {
+					t.Fatalf("a line of %s does not name its request: %s", function, text)
 				}
 			}
 			if !told {

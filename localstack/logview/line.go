@@ -27,13 +27,15 @@ const (
 	memberOutcome   = "outcome"
 	memberStack     = "stack"
 	memberTook      = "took_ms"
-	memberTrace     = "trace_id"
-	memberSpan      = "span_id"
 )
 
-// idMembers name a request, an operation or a message; detailMembers say what came of it. Both are shown in this order.
+// requestMembers say in which invocation, for which request of the gateway and in which trace a line was written: for programs that
+// follow one of them. They are not shown, and lines that differ by nothing else are one.
+var requestMembers = []string{"request_id", "gateway_request_id", "trace_id", "span_id"}
+
+// idMembers name an operation or a message; detailMembers say what came of it. Both are shown in this order.
 var (
-	idMembers     = []string{"request_id", "operation_id", "message", "key_hash", "record"}
+	idMembers     = []string{"operation_id", "message", "key_hash", "record"}
 	detailMembers = []string{"error", "reason", "last_outcome", "differing", "report", "alarm"}
 )
 
@@ -76,7 +78,7 @@ func (l line) says() string {
 		return l.function + " " + l.raw
 	}
 	kept := maps.Clone(l.fields)
-	for _, name := range []string{memberTime, memberTook, memberTrace, memberSpan, metricMetadata} {
+	for _, name := range append([]string{memberTime, memberTook, metricMetadata}, requestMembers...) {
 		delete(kept, name)
 	}
 	return l.function + " " + encoded(kept)
@@ -155,8 +157,8 @@ func (l line) repeats(name string) bool {
 
 // rest is how many members are not shown, the metric's own left out.
 func (l line) rest() int {
-	placed := slices.Concat(idMembers, detailMembers, []string{
-		memberTime, memberLevel, memberMessage, memberOperation, memberOutcome, memberStack, memberTook, memberTrace, memberSpan, metricMetadata,
+	placed := slices.Concat(idMembers, detailMembers, requestMembers, []string{
+		memberTime, memberLevel, memberMessage, memberOperation, memberOutcome, memberStack, memberTook, metricMetadata,
 	})
 	if l.fields[memberOperation] == nil {
 		placed = append(placed, memberTopic)

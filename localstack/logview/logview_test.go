@@ -64,8 +64,11 @@ func TestRepeatedLinesAreOneWithTheirNumber(t *testing.T) {
 			[]Entry{entry("api", jsonLine("01", replay+"4")), entry("api", jsonLine("01.5", replay+"5")), entry("api", jsonLine("02.9", replay+"6"))},
 			[]string{"12:00:01.000  INFO   api         payments.create       replayed      operation_id=op_a  4 ms  × 3"},
 		},
-		"in traces of their own": {
-			[]Entry{entry("api", jsonLine("01", replay+`4,"trace_id":"0af","span_id":"b7"`)), entry("api", jsonLine("01.5", replay+`5,"trace_id":"1bf","span_id":"c7"`))},
+		"in requests and traces of their own": {
+			[]Entry{
+				entry("api", jsonLine("01", replay+`4,"request_id":"1","gateway_request_id":"a=","trace_id":"0af","span_id":"b7"`)),
+				entry("api", jsonLine("01.5", replay+`5,"request_id":"2","gateway_request_id":"b=","trace_id":"1bf","span_id":"c7"`)),
+			},
 			[]string{"12:00:01.000  INFO   api         payments.create       replayed      operation_id=op_a  4 ms  × 2"},
 		},
 		"of another operation": {
@@ -113,7 +116,7 @@ func same(t *testing.T, got, want []string) {
 func TestIDsAndErrorsAreShownAndTheRestIsCounted(t *testing.T) {
 	got := (&View{}).Round([]Entry{entry("api", `{"time":"2026-11-22T12:00:01Z","level":"ERROR","msg":"idempotency.store.error","request_id":"r-1",`+
 		`"operation":"payments.create","outcome":"unavailable","key_hash":"abc","operation_id":"op_xyz","error":"throttled","tenant":"a","attempts":2}`)})
-	same(t, got, []string{"12:00:01.000  ERROR  api         payments.create       idempotency.store.error: unavailable  request_id=r-1  operation_id=op_xyz  key_hash=abc  error=throttled  (+2)"})
+	same(t, got, []string{"12:00:01.000  ERROR  api         payments.create       idempotency.store.error: unavailable  operation_id=op_xyz  key_hash=abc  error=throttled  (+2)"})
 }
 
 // The event of an invocation may have the time when it began: lines go by their own time, over all functions.

@@ -19,6 +19,7 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/caarlos0/env/v11"
 
+	"github.com/idem-go/idem-aws/idem/awslambda"
 	"github.com/idem-go/idem-aws/idem/sdkhttp"
 	"github.com/idem-go/idem-aws/idem/telemetry"
 )
@@ -45,7 +46,7 @@ func (l Log) Logger() (*slog.Logger, error) {
 		return slog.New(slog.NewTextHandler(l.Out, &slog.HandlerOptions{Level: max(l.Level, slog.LevelWarn)})), nil
 	}
 	lines := slog.NewJSONHandler(l.Out, &slog.HandlerOptions{Level: l.Level})
-	handler, err := telemetry.NewHandler(lines, telemetry.Config{Namespace: l.MetricsNamespace, Service: l.MetricsService})
+	handler, err := telemetry.NewHandler(lines, telemetry.Config{Namespace: l.MetricsNamespace, Service: l.MetricsService, Members: awslambda.RequestMembers})
 	if err != nil {
 		return nil, fmt.Errorf("configuration: METRICS_NAMESPACE, METRICS_SERVICE: %w", err)
 	}
