@@ -265,9 +265,6 @@ const (
 // honours says whether the provider executes what a topic's message asks for once only.
 func honours(topic string) bool { return topic != withLookUp && topic != withNothing }
 
-// looksUp says whether the provider can be asked what became of a topic's message.
-func looksUp(topic string) bool { return topic != withKeysAlone && topic != withNothing }
-
 // declines says whether the provider declines what the message asks for. Where it knows keys it says the same each time; elsewhere
 // another call may succeed. What undoes is never declined.
 func (w *world) declines(honoured bool, m storage.Message) bool {

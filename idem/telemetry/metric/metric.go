@@ -65,6 +65,14 @@ const (
 	WebhookContradicts = "webhook.contradicts"
 )
 
+// Who was refused before anything else was looked at. Anybody can cause them, so nothing rings: they are for a dashboard.
+const (
+	// AuthDenied: an API key that was missing, unknown, revoked or too old.
+	AuthDenied = "auth.denied"
+	// WebhookRefused: a webhook whose signature was missing, malformed, forged or too old.
+	WebhookRefused = "webhook.refused"
+)
+
 // What an application's drift job found.
 const (
 	// DriftFound: something that differs between here and the provider; the line says of what kind.
