@@ -46,6 +46,9 @@ func TestEveryTestIsOfALane(t *testing.T) {
 	}
 	found := 0
 	for name := range strings.FieldsSeq(string(listed)) {
+		if slices.Contains(strings.Split(path.Dir(name), "/"), "testdata") {
+			continue // what another test runs by itself: go lists no package there
+		}
 		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if os.IsNotExist(err) {
 			continue // deleted, and not committed yet

@@ -262,16 +262,20 @@ func (w *world) giveFinalAnswers() {
 	}
 }
 
-// giveUp: the provider can't be reached, for good.
+// giveUp: the provider can't be reached, for good, or refuses a request that is not the client's fault.
 func (w *world) giveUp() {
 	asks := w.asks(w.paid("paid", "card_ok").ID)
-	for i, effect := range []provider.Kind{provider.Charge, provider.Refund, provider.Screening} {
-		w.faults(provider.Rule{On: effect, Fault: provider.RateLimit})
-		var a accepted
-		w.post(tenantA, asks[i].path, "k", asks[i].body).want(202).decode(&a)
-		w.deliver(a.Operation)
-		w.drain(time.Hour)
-		w.post(tenantA, asks[i].path, "k", asks[i].body).problem(502, "provider_unavailable")
+	for code, fault := range map[string]provider.Fault{"provider_unavailable": provider.RateLimit, "provider_refused": provider.Refuse} {
+		for i, effect := range []provider.Kind{provider.Charge, provider.Refund, provider.Screening} {
+			w.faults(provider.Rule{On: effect, Fault: fault})
+			if first := w.post(tenantA, asks[i].path, code, asks[i].body); first.status != 502 { // what is delivered inline is over
+				var a accepted
+				first.want(202).decode(&a)
+				w.deliver(a.Operation)
+				w.drain(time.Hour)
+			}
+			w.post(tenantA, asks[i].path, code, asks[i].body).problem(502, code)
+		}
 	}
 }
 
