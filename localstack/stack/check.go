@@ -152,18 +152,24 @@ func (c *Check) infra(ctx context.Context) error {
 	})
 }
 
-// test is a step that runs go test and adds what it counted; without a directory, in the checkout.
+// test is a step that runs go test and adds what it counted; without a directory, in the checkout. What failed is printed at once,
+// while other steps go on; the error names the step.
 func (c *Check) test(ctx context.Context, step string, run testRun) error {
 	if run.directory == "" {
 		run.directory = c.Root
 	}
-	return c.Out.StepCosting(step, func() (time.Duration, error) {
+	err := c.Out.StepCosting(step, func() (time.Duration, error) {
 		counted, err := goTest(ctx, run)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.tally.add(counted)
 		return counted.processor, err
 	})
+	if err == nil {
+		return nil
+	}
+	c.Out.Line("\n%v\n", err)
+	return fmt.Errorf("%s: failed, as printed above", step)
 }
 
 // leaveOut notes what a missing tool keeps from running.
