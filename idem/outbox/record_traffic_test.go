@@ -77,7 +77,7 @@ const (
 
 var (
 	engineConfig = idem.Config{
-		ClockSkew: clockSkew,
+		ClockSkew:    clockSkew,
 		ExecutionMax: 2500 * time.Millisecond, HandlerMargin: 300 * time.Millisecond, AnswerMargin: 50 * time.Millisecond,
 		LeaseMargin: 100 * time.Millisecond, CallTimeout: time.Second, SweepGrace: 300 * time.Millisecond,
 		FreezeAllowance: 10 * time.Millisecond,
