@@ -10,8 +10,8 @@ import (
 // gatewayRequest is the key of the gateway's id in a context.
 type gatewayRequest struct{}
 
-// WithGatewayRequest returns a context that knows the id which the gateway gave the request: requestContext.requestId of its
-// event. [HTTP] does so for its handler.
+// WithGatewayRequest returns a context that knows the id which the gateway gave the request, as its event has it. [HTTP] does so for
+// its handler.
 func WithGatewayRequest(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx
