@@ -49,7 +49,7 @@ type Request struct {
 	From, To int
 	// Keyless says that the provider honours no keys for it.
 	Keyless bool
-	// Refused says that the provider finds it malformed.
+	// Refused says that the provider refuses it, for no reason of the client's.
 	Refused bool
 	// Refund is given back once the payment has succeeded; 0 for nothing.
 	Refund int64

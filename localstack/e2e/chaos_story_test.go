@@ -40,9 +40,6 @@ func (l *loop) story(i int, r chaos.Request) *story {
 	s.party = fmt.Sprintf("%s_%s_%d", prefix, run, i)
 	switch r.Kind {
 	case chaos.Payment:
-		if r.Refused {
-			s.party = strings.Repeat("💶", 64) // longer than the provider takes
-		}
 		s.operation = operationPayments
 		s.request = request{method: http.MethodPost, path: payments, key: named(key), body: paymentBody(r.Amount, s.party, s.name)}
 	case chaos.Transfer:
@@ -85,14 +82,17 @@ func (s *story) key() storage.RecordKey {
 
 // providerRules are the faults of the calls that the story leads to.
 func (s *story) providerRules() []provider.Rule {
-	rules := make([]provider.Rule, len(s.plan.Provider))
-	for i, rule := range s.plan.Provider {
+	var rules []provider.Rule
+	if s.plan.Refused { // each call of it, and before any other fault: the provider makes nothing
+		rules = append(rules, provider.Rule{On: provider.Charge, Fault: provider.Refuse}, provider.Rule{On: provider.LegacyCharge, Fault: provider.Refuse})
+	}
+	rules = append(rules, s.plan.Provider...)
+	for i := range rules {
 		if s.plan.Kind == chaos.Payout {
-			rule.Destination = s.party
+			rules[i].Destination = s.party
 		} else {
-			rule.Source = s.party
+			rules[i].Source = s.party
 		}
-		rules[i] = rule
 	}
 	return rules
 }
