@@ -73,6 +73,9 @@ func (w *world) judgeAnswer(k *key, asked time.Time, body int, a *answer) {
 	if a.final() {
 		told = k.finals
 	}
+	if a.final() && !asked.After(k.busted) {
+		return // it was read before it was taken out of use, and has been on its way since
+	}
 	if earlier := told[op]; earlier != nil && !earlier.same(*a) {
 		w.broken("I4: %s was told %s after %s", k.name, a, earlier)
 	}
