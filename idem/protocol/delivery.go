@@ -92,7 +92,7 @@ type Alarm uint8
 const (
 	AlarmGone        Alarm = 1 << iota // evidence for a message that is not there
 	AlarmLate                          // evidence for a message that was given up
-	AlarmContradicts                   // evidence that contradicts what is kept or settled
+	AlarmContradicts                   // evidence that contradicts what is kept, settled or written as not executed
 	AlarmUnsettled                     // evidence that could not be settled: the message is dead
 	AlarmUnfailed                      // the record could not be failed with its message
 	AlarmWeak                          // a decline of which nobody knows which attempt it is about
