@@ -58,13 +58,13 @@ func Explore(sc Scenario, off p.Rules) Report {
 	begin := time.Now()
 	x := &explorer{w: newWorld(&sc, off), enc: newEncoder(), bad: -1}
 	first := x.w.initial()
-	level, base := &queue{}, 0
+	level, after, base := &queue{}, &queue{}, 0
 	x.add(&first, 0, 0, level)
 	for level.n > 0 && x.bad < 0 && !x.report.Truncated {
-		after := &queue{}
 		x.level(level, after, base)
 		base += level.n
-		level = after
+		level.reset()
+		level, after = after, level
 		x.report.Depth++
 	}
 	x.report.States, x.report.Took = len(x.parents), time.Since(begin)

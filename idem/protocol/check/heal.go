@@ -8,27 +8,28 @@ import p "github.com/idem-go/idem-aws/idem/protocol"
 // and a last client asks. It says what is violated where not all comes to an end; 0 is nothing. The way is deterministic, so
 // that a state on a way that was walked already needs no second walk.
 func (w *world) heals(from *state, walked *set, enc *encoder) uint8 {
-	s := *from
+	s := &w.healed
+	*s = *from
 	s.left, s.flights, s.crowded, s.bad = Budget{Ticks: 255}, [flights]flight{}, false, 0
 	for range 400 {
-		if !walked.add(enc.hash(&s)) {
+		if !walked.add(enc.hash(s)) {
 			return 0
 		}
 		done, moved := true, false
 		for i := range s.procs {
 			if q := &s.procs[i]; q.started && !q.over {
 				done = false
-				if w.prompt(&s, i) {
+				if w.prompt(s, i) {
 					moved = true
 					break
 				}
 			}
 		}
 		if done {
-			return w.settled(&s)
+			return w.settled(s)
 		}
 		if !moved {
-			w.pass(&s)
+			w.pass(s)
 		}
 	}
 	return vStuck
@@ -37,14 +38,13 @@ func (w *world) heals(from *state, walked *set, enc *encoder) uint8 {
 // prompt does the one thing that a process does without a fault; false where it waits for time.
 func (w *world) prompt(s *state, i int) bool {
 	found := false
-	var next state
-	w.perform(s, i, func(n *state, _ label) {
+	w.perform(s, i, func(*state, label) {
 		if !found {
-			next, found = *n, true
+			w.kept, w.scratch, found = w.scratch, w.kept, true
 		}
 	})
 	if found {
-		*s = next
+		*s = *w.kept
 	}
 	return found
 }
@@ -85,11 +85,7 @@ func (v nurse) come(a Actor, index uint8) end {
 
 // settled says what is violated where a world in which nobody is at work does not come to an end; 0 is nothing.
 func (w *world) settled(s *state) uint8 {
-	sc := *w.sc
-	sc.NoBurn, sc.NoLeaseLeft, sc.NoParkAlive, sc.NoDrop = false, false, false, false
-	v := nurse{&world{sc: &sc, c: w.c, minSkew: w.minSkew}, s}
-	v.c[healer] = w.sc.Config
-	v.c[healer].Off = w.c[0].Off
+	v := nurse{w.nursing(), s}
 	s.biz.poor = false
 	for round := range 16 {
 		if v.calm() {
@@ -125,6 +121,19 @@ func (w *world) settled(s *state) uint8 {
 		return 0
 	}
 	return vStuck
+}
+
+// nursing is the world without what a scenario takes away from those who come once faults have stopped.
+func (w *world) nursing() *world {
+	if w.nurse == nil {
+		sc := *w.sc
+		sc.NoBurn, sc.NoLeaseLeft, sc.NoParkAlive, sc.NoDrop = false, false, false, false
+		w.nurse = &world{sc: &sc, c: w.c, minSkew: w.minSkew, scratch: &state{}, kept: &state{}}
+		w.nurse.c[healer] = w.sc.Config
+		w.nurse.c[healer].Off = w.c[0].Off
+	}
+	w.nurse.sc.Actors = w.sc.Actors
+	return w.nurse
 }
 
 // held says that a key of which nothing happened is never free for another request, however late it comes.

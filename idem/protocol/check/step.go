@@ -21,7 +21,7 @@ func (w *world) fork(s *state, f Fault) *state {
 			return nil
 		}
 	}
-	n := &w.scratch
+	n := w.scratch
 	*n = *s
 	if f != Total {
 		n.left[f]--

@@ -125,7 +125,10 @@ type world struct {
 	c       [procs]p.Config
 	minSkew p.Instant
 	busts   bool // somebody may make the answer go
-	scratch state
+	// scratch is the state that is emitted; whoever keeps it puts another buffer in its place.
+	scratch, kept *state
+	healed        state
+	nurse         *world // what nurses those who come once faults have stopped
 	// telling says that a story is told: what happens is kept in wrote and heard.
 	telling bool
 	wrote   *p.Write
@@ -133,7 +136,7 @@ type world struct {
 }
 
 func newWorld(sc *Scenario, off p.Rules) *world {
-	w := &world{sc: sc}
+	w := &world{sc: sc, scratch: &state{}, kept: &state{}}
 	for i, a := range sc.Actors {
 		w.c[i] = sc.Config
 		if a.Config != nil {
