@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -152,12 +153,13 @@ func (c *Check) infra(ctx context.Context) error {
 	})
 }
 
-// test is a step that runs go test and adds what it counted; without a directory, in the checkout. What failed is printed at once,
-// while other steps go on; the error names the step.
+// test is a step that runs go test and adds what it counted; without a directory, in the checkout. What it told is kept in
+// .local/tests, under the step's name. What failed is printed at once, while other steps go on; the error names the step.
 func (c *Check) test(ctx context.Context, step string, run testRun) error {
 	if run.directory == "" {
 		run.directory = c.Root
 	}
+	run.events = filepath.Join(c.Root, ".local", "tests", strings.Join(strings.FieldsFunc(step, notInNames), "-")+".json")
 	err := c.Out.StepCosting(step, func() (time.Duration, error) {
 		counted, err := goTest(ctx, run)
 		c.mu.Lock()
@@ -171,6 +173,8 @@ func (c *Check) test(ctx context.Context, step string, run testRun) error {
 	c.Out.Line("\n%v\n", err)
 	return fmt.Errorf("%s: failed, as printed above", step)
 }
+
+func notInNames(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // leaveOut notes what a missing tool keeps from running.
 func (c *Check) leaveOut(what string) {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -101,6 +103,16 @@ type testRun struct {
 	arguments   []string
 	// timed has it run at the priority of the stacks. All else yields to them: see behind.
 	timed bool
+	// events is the file that gets what go test told of every test, how long each took among it.
+	events string
+}
+
+// kept is where the events of the run go.
+func (run testRun) kept() (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(run.events), 0o755); err != nil {
+		return nil, err
+	}
+	return os.Create(run.events)
 }
 
 // behind makes a command yield the processors to the stacks, whose clients, functions and emulators have time-outs.
@@ -111,7 +123,7 @@ func behind(name string, arguments ...string) (string, []string) {
 // goTest runs `go test -json` and returns what was counted. Its error carries the output of what failed; a skipped test counts as
 // one, because a test that does not run shows nothing, and so does a run without any test. Vet is a step of its own, for all of the
 // code.
-func goTest(ctx context.Context, run testRun) (tally, error) {
+func goTest(ctx context.Context, run testRun) (counted tally, err error) {
 	name, arguments := "go", append([]string{"test", "-json", "-vet=off", "-timeout", testMax}, run.arguments...)
 	if !run.timed {
 		name, arguments = behind(name, arguments...)
@@ -126,11 +138,16 @@ func goTest(ctx context.Context, run testRun) (tally, error) {
 	if err != nil {
 		return tally{}, err
 	}
+	events, err := run.kept()
+	if err != nil {
+		return tally{}, err
+	}
+	defer func() { err = errors.Join(err, events.Close()) }()
 	if err := command.Start(); err != nil {
 		return tally{}, err
 	}
 	c := collector{output: map[string][]string{}}
-	reader := bufio.NewReader(stdout)
+	reader := bufio.NewReader(io.TeeReader(stdout, events))
 	for {
 		line, err := reader.ReadBytes('\n')
 		if len(line) > 0 {

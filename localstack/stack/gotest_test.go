@@ -44,9 +44,13 @@ func TestALaneWithoutTestsFails(t *testing.T) {
 		}
 	}
 	for pattern, fails := range map[string]bool{"^TestX$": false, "^TestRenamed$": true} {
-		run := testRun{directory: folder, environment: []string{"GOWORK=off"}, arguments: []string{"-run", pattern, "./..."}}
+		run := testRun{directory: folder, environment: []string{"GOWORK=off"}, arguments: []string{"-run", pattern, "./..."},
+			events: filepath.Join(folder, "events", "x.json")}
 		if counted, err := goTest(t.Context(), run); (err != nil) != fails || counted.processor <= 0 {
 			t.Errorf("%s: %v in %s, %v", pattern, counted, counted.processor, err)
+		}
+		if told, err := os.ReadFile(run.events); err != nil || strings.Contains(string(told), `"Test":"TestX","Elapsed"`) == fails {
+			t.Errorf("%s: %v, kept:\n%s", pattern, err, told)
 		}
 	}
 }
