@@ -19,7 +19,8 @@ import (
 // Part is a part of the whole check.
 type Part string
 
-// The parts. Those that compute run one after the other, in this order; E2E runs beside them, because its tests mostly wait.
+// The parts. What proves the protocol and the CDK app computes, and runs beside the others' tests, which wait for time-outs and
+// other programs; E2E runs beside both. In each of these three lanes one part follows the other, in this order.
 const (
 	// Fast is what to run while one writes: formatting, vet, and the tests of the library and the functions in memory and on
 	// dynoxide, without those that take minutes. It is not among AllParts, which prove more.
@@ -84,23 +85,21 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 	return nil
 }
 
-// runAll runs the parts that compute beside those that wait for stacks, all of them even after a failure.
+// runAll runs the lanes side by side, and all parts of each even after a failure.
 func (c *Check) runAll(ctx context.Context, parts []Part) error {
 	run := map[Part]func(context.Context) error{
 		Fast: c.fast, Lint: c.lint, Unit: c.unit, Race: c.race, Prove: c.prove, Infra: c.infra, E2E: c.e2e,
 	}
-	var waits, computes []func(context.Context) error
+	lane := map[Part]int{Race: 1, Prove: 1, Infra: 1, E2E: 2}
+	var lanes [3][]func(context.Context) error
 	for _, part := range parts {
-		if part == E2E {
-			waits = append(waits, run[part])
-		} else {
-			computes = append(computes, run[part])
-		}
+		lanes[lane[part]] = append(lanes[lane[part]], run[part])
 	}
-	return sideBySide(
-		func() error { return inTurn(ctx, waits...) },
-		func() error { return inTurn(ctx, computes...) },
-	)
+	var all []func() error
+	for _, parts := range lanes {
+		all = append(all, func() error { return inTurn(ctx, parts...) })
+	}
+	return sideBySide(all...)
 }
 
 // inTurn runs all, also after a failure, until ctx ends.
@@ -140,7 +139,7 @@ func (c *Check) prepare(ctx context.Context) error {
 // code. The rules have their switches in this build only.
 func (c *Check) prove(ctx context.Context) error {
 	return errors.Join(
-		c.test(ctx, "the protocol, explored", testRun{arguments: []string{"-tags", "prove", "./idem/protocol/..."}}),
+		c.test(ctx, "the protocol, explored", testRun{environment: calm, arguments: []string{"-tags", "prove", "./idem/protocol/..."}}),
 		c.test(ctx, "stories that find planted rules", testRun{
 			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
 		}),

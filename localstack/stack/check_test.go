@@ -3,10 +3,12 @@ package stack
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +23,7 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 	}
 	for folder, patterns := range map[string][]string{
 		"functions/internal/payments": {crashes},
-		"localstack/e2e":              {killLoop, elsewhere, onLocalStack, "^TestAPIKeepsToItsDocument$"},
+		"localstack/e2e":              {killLoop, againOnAnother, onLocalStack, "^TestAPIKeepsToItsDocument$"},
 		"idem/operator/idemctl":       {inTerminal},
 	} {
 		var names []string
@@ -55,6 +57,33 @@ func TestWhatTheChecksNameExists(t *testing.T) {
 		if err != nil || len(output) == 0 {
 			t.Errorf("%s has no test on a DynamoDB endpoint: %v", folder, err)
 		}
+	}
+}
+
+// What the race detector gets at a smaller size runs at its full size without it.
+func TestWhatTheDetectorShortensRunsInFull(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shortened := 0
+	err = filepath.WalkDir(filepath.Join(root, "idem"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil || !regexp.MustCompile(`testing\.Short\(\)|Sized\(`).Match(source) {
+			return err
+		}
+		shortened++
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if pattern := "./" + filepath.ToSlash(folder); !slices.Contains(fullSize, pattern) {
+			t.Errorf("%s shortens a test, and fullSize does not name its package", path)
+		}
+		return err
+	})
+	if err != nil || shortened == 0 {
+		t.Errorf("%d files with tests that can be short: %v", shortened, err)
 	}
 }
 

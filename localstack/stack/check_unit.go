@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/emulator"
 )
 
 // crashes is a test of a hundred thousand runs, each in one goroutine: the race detector would find nothing there, and take
-// minutes for it.
-const crashes = "^TestCrashAtEveryCall$"
+// minutes for it. A check plays every crash, and after it every secondCrashes-th second one.
+const (
+	crashes       = "^TestCrashAtEveryCall$"
+	secondCrashes = 4
+)
 
 // stories are simulated, and stepsLeast is how many calls to the store and the provider a check simulates in them. planted are those
 // that find a rule which was removed. simulated are stories of the payments application.
@@ -33,6 +39,12 @@ var calm = []string{"GOGC=400"}
 // quotas, of sealed records and of the application's own rows.
 var storeTests = []string{"./idem/dynamo", "./idem/seal", "./idem/cache", "./idem/quota/dynamoquota", "./functions/internal/apikey", "./functions/internal/payments"}
 
+// library is the part of the library's module that its users import, and fullSize are its packages whose tests the race detector
+// gets at a smaller size, or not at all: they run without it as well.
+const library = "./idem/..."
+
+var fullSize = []string{"./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/sim"}
+
 // fast is told in the comment of Fast.
 func (c *Check) fast(ctx context.Context) error {
 	own := packages(".", "functions")
@@ -47,7 +59,8 @@ func (c *Check) fast(ctx context.Context) error {
 	)
 }
 
-// unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed.
+// unit runs the tests of every module but the CDK app's, the store's against every DynamoDB emulator that is installed. The
+// library's own run under the race detector, and are not repeated here where that is so: see race.
 func (c *Check) unit(ctx context.Context) error {
 	others := crashes + "|" + stories + "|" + simulated
 	if !emulator.MkDocsTool().Installed(c.Root) {
@@ -71,11 +84,11 @@ func (c *Check) unit(ctx context.Context) error {
 	}
 	return errors.Join(
 		c.test(ctx, "unit and store tests on dynoxide", testRun{
-			environment: calm, arguments: append([]string{"-skip", others}, packages(unitModules()...)...),
+			environment: calm, arguments: append([]string{"-skip", others}, c.withoutDetector(ctx)...),
 		}),
 		c.dynamoDBLocal(ctx),
 		c.test(ctx, "the application, crashing at every call", testRun{
-			environment: calm, arguments: []string{"-run", crashes, "./functions/internal/payments"},
+			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.accidents(ctx)...),
 		}),
 		c.test(ctx, "stories of a million simulated calls, and two cuts at any calls", testRun{
 			environment: calm, arguments: []string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"},
@@ -85,6 +98,36 @@ func (c *Check) unit(ctx context.Context) error {
 		}),
 		c.browser(ctx),
 	)
+}
+
+// withoutDetector are the packages whose tests run without the race detector.
+func (c *Check) withoutDetector(ctx context.Context) []string {
+	modules := unitModules()
+	if c.Whole || !detects(ctx) {
+		return packages(modules...)
+	}
+	others := slices.DeleteFunc(modules, func(module string) bool { return module == "." })
+	return slices.Concat(fullSize, []string{"./internal/..."}, packages(others...))
+}
+
+// accidents says which second crashes a check plays: all, or other ones for each commit.
+func (c *Check) accidents(ctx context.Context) []string {
+	if c.Whole {
+		return nil
+	}
+	return []string{"-crash.every", strconv.Itoa(secondCrashes), "-crash.first", strconv.Itoa(commits(ctx, c.Root) % secondCrashes)}
+}
+
+// commits is how many lead to the checkout; 0 where it has no history.
+func commits(ctx context.Context, root string) int {
+	command := exec.CommandContext(ctx, "git", "rev-list", "--count", "HEAD")
+	command.Dir = root
+	output, err := command.Output()
+	if err != nil {
+		return 0
+	}
+	count, _ := strconv.Atoi(strings.TrimSpace(string(output)))
+	return count
 }
 
 // dynamoDBLocal runs the store's tests on AWS's own emulator.
@@ -106,13 +149,18 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 // race runs the library's tests with the race detector, the longest of them at a smaller size, because it is ten times as slow.
 // The detector needs a C compiler.
 func (c *Check) race(ctx context.Context) error {
-	if exec.CommandContext(ctx, "gcc", "--version").Run() != nil {
+	if !detects(ctx) {
 		c.leaveOut("the race detector (it needs gcc)")
 		return nil
 	}
-	arguments := []string{"-race", "-short", "-skip", otherPrograms, "./idem/..."}
+	arguments := []string{"-race", "-short", "-skip", otherPrograms, library}
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
 	return c.test(ctx, "tests with the race detector", testRun{arguments: arguments})
+}
+
+// detects says whether the race detector runs here.
+func detects(ctx context.Context) bool {
+	return exec.CommandContext(ctx, "gcc", "--version").Run() == nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,12 @@ import (
 // one cut: the n-th call that it makes to the outside, be it the store, the ledger or the provider, goes wrong, for every
 // n until the process gets through. Another process follows with a cut of its own, and then one without; the client sends
 // its request to each of them. At the end, and in every answer on the way, the invariants of docs/design.md hold.
+
+// Of the accidents with a second cut, these may be every n-th only, and the first of them another one each time.
+var (
+	secondCuts  = flag.Int("crash.every", 1, "of the accidents with a second cut, TestCrashAtEveryCall plays every n-th")
+	firstSecond = flag.Int("crash.first", 0, "how many it leaves out before the first of them")
+)
 
 func TestCrashAtEveryCall(t *testing.T) {
 	for name, request := range crashing() {
@@ -67,8 +74,13 @@ func crashing() map[string]request {
 }
 
 // everyCut tries every cut of a first process, and after each the main ones of a second; a request that is late lands at
-// each of the second's calls, or after all.
+// each of the second's calls, or after all. Every cut of the first is tried whatever the flags say.
 func everyCut(run func(landAt int, cuts ...cut) []int) {
+	seconds := -*firstSecond
+	reached := func(one, second cut) bool {
+		seconds++
+		return (seconds-1)%*secondCuts != 0 || run(0, one, second)[1] >= second.at
+	}
 	for first := range modes {
 		for at := 1; ; at++ {
 			one := cut{at, first}
@@ -81,7 +93,7 @@ func everyCut(run func(landAt int, cuts ...cut) []int) {
 				continue
 			}
 			for _, second := range []mode{loseReply, dieBefore, dieAfter} {
-				for n := 1; run(0, one, cut{n, second})[1] >= n; n++ {
+				for n := 1; reached(one, cut{n, second}); n++ {
 				}
 			}
 		}
