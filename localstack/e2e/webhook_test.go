@@ -103,7 +103,12 @@ func TestWebhookBeforeTheWorkersAnswer(t *testing.T) { // design.md "Sweep, reco
 			_, body := accept(t, r)
 			tell(t, charged(chargeOf(t, r)))
 			final, _ := settledOnce(t, r)
-			<-time.After(6 * time.Second) // the worker has its answer by now, or has given up
+			eventually(t, soon, func() string { // the worker has its answer then, or has given up
+				if open := chargeOf(t, r).Open; open > 0 {
+					return fmt.Sprintf("%d requests wait for the provider's answer", open)
+				}
+				return ""
+			})
 			wake(t, body)
 			again, charge := settledOnce(t, r)
 			same(t, again, final)

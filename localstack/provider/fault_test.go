@@ -227,6 +227,35 @@ func TestAttemptsCountRequestsThatMadeNothing(t *testing.T) {
 	}
 }
 
+// What hangs is open until its client has its answer, or has given up.
+func TestOpenCountsRequestsThatWait(t *testing.T) {
+	s := start(t)
+	s.faults(provider.Rule{On: provider.Charge, Fault: provider.HangAfter, Times: 1})
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.doWithin(ctx, "POST", "/charges", "k", order)
+		ended <- err
+	}()
+	open := func(want int) {
+		t.Helper()
+		for range 500 {
+			if all := s.charges(); len(all) == 1 && all[0].Open == want {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("%+v, want one with %d open", s.charges(), want)
+	}
+	open(1)
+	s.want(201, "POST", "/charges", "k", order)
+	open(1)
+	giveUp()
+	<-ended
+	open(0)
+}
+
 // applied waits until the first rule has applied once.
 func (s simulator) applied() {
 	s.t.Helper()

@@ -68,6 +68,8 @@ type Object struct {
 	// them; 1 for an object without a key and for what is legacy. Absent from answers to POST and from webhooks, which
 	// are the same bytes each time.
 	Attempts int `json:"attempts,omitempty"`
+	// Open is how many of those requests still wait for their answer. Absent where Attempts is.
+	Open int `json:"open,omitempty"`
 	// Traceparent is that of the request that made the object; absent where Attempts is, and where the request had none.
 	Traceparent string `json:"traceparent,omitempty"`
 	// CreatedAt in UTC with milliseconds.

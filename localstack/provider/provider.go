@@ -131,6 +131,7 @@ func (p *Provider) make(k Kind) http.HandlerFunc {
 			refusal.write(w)
 			return
 		}
+		defer s.leave(key, m.kind)
 		s.serve(w, r, rule, func() answer { return s.make(key, r.Header.Get("Traceparent"), m, rule.Fault == Decline) })
 	}
 }

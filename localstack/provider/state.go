@@ -37,7 +37,7 @@ type activeRule struct {
 
 // keyUse is what is known of an Idempotency-Key.
 type keyUse struct {
-	attempts int
+	attempts, open int
 	// object is nil until one was made; then made is what was asked for and told, the answer kept since madeAt.
 	object *Object
 	asked  making
@@ -90,12 +90,28 @@ func (s *state) arrive(key string, m making) (rule Rule, refusal *answer) {
 	var stored bool
 	if use := s.use(key, m.kind); use != nil {
 		use.attempts++
-		if use.object != nil {
-			stored = true
-			use.object.Attempts = use.attempts
-		}
+		use.open++
+		stored = use.object != nil
+		use.show()
 	}
 	return s.draw(m.kind, []party{who}, stored), nil
+}
+
+// leave ends what arrive has counted as open.
+func (s *state) leave(key string, k Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if use := s.use(key, k); use != nil {
+		use.open = max(0, use.open-1) // a key that has begun anew meanwhile has not counted the request
+		use.show()
+	}
+}
+
+// show has the object tell of the requests.
+func (use *keyUse) show() {
+	if use.object != nil {
+		use.object.Attempts, use.object.Open = use.attempts, use.open
+	}
 }
 
 // draw uses the first rule that applies up to once, and returns it, or none. An answer that is stored can't become a
@@ -159,8 +175,8 @@ func (s *state) make(key, traceparent string, m making, declined bool) answer {
 	if use != nil {
 		// A key whose answer ran out between arrival and now has begun anew without having counted this request.
 		use.attempts = max(use.attempts, 1)
-		o.Attempts = use.attempts
 		use.object, use.asked, use.told, use.madeAt = o, m, told, s.now()
+		use.show()
 	}
 	s.objects = append(s.objects, o)
 	s.byID[o.ID] = o
