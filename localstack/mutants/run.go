@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // Fate is what became of a mutant.
@@ -244,7 +246,7 @@ func (c Config) test(ctx context.Context, overlay string, tests Tests, patience 
 	bounded, cancel := context.WithTimeout(ctx, 2*patience+patienceMin) // the go command ends the tests itself; building takes time, too
 	defer cancel()
 	command := exec.CommandContext(bounded, "go", arguments...)
-	command.Dir = c.Root
+	command.Dir, command.Env = c.Root, localtool.WithoutAWS(os.Environ())
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the tests that it started end with it
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 10 * time.Second

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -135,13 +136,20 @@ func (c *Check) prepare(ctx context.Context) error {
 	return lanes.Wait()
 }
 
+// noticed is how many changes of the code a check makes on purpose, other ones for each commit, to see that a test fails.
+const noticed = 2
+
 // prove explores the protocol within its small bounds, and plays the stories that find rules which were removed from the real
-// code. The rules have their switches in this build only.
+// code. The rules have their switches in this build only. Then it breaks the code itself.
 func (c *Check) prove(ctx context.Context) error {
 	return errors.Join(
 		c.test(ctx, "the protocol, explored", testRun{environment: calm, arguments: []string{"-tags", "prove", "./idem/protocol/..."}}),
 		c.test(ctx, "stories that find planted rules", testRun{
 			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
+		}),
+		c.Out.Step(fmt.Sprintf("%d changes of the code that a test must notice", noticed), func() error {
+			return c.yielding(ctx, "go", "run", "./localstack/cmd/mutants", "--jobs", "1",
+				"--sample", strconv.Itoa(noticed), "--seed", strconv.Itoa(commits(ctx, c.Root)))
 		}),
 	)
 }

@@ -110,7 +110,7 @@ func (s *Stack) composeCommand(port int) *exec.Cmd {
 	file := filepath.Join(s.options.Root, "localstack", "compose.yaml")
 	project := fmt.Sprintf("idem-%d", port)
 	command := exec.Command("docker", "compose", "--project-name", project, "--file", file, "up", "--no-color", "--abort-on-container-exit")
-	command.Env = append(withoutAWS(os.Environ()), "LOCALSTACK_PORT="+strconv.Itoa(port))
+	command.Env = append(localtool.WithoutAWS(os.Environ()), "LOCALSTACK_PORT="+strconv.Itoa(port))
 	return command
 }
 
@@ -136,7 +136,7 @@ func (s *Stack) ensureProgram(ctx context.Context, name, ready string, wanted in
 		return daemon{}, err
 	}
 	command := exec.Command(s.program(name), append(arguments, "--address", fmt.Sprintf("127.0.0.1:%d", chosen))...)
-	command.Env = withoutAWS(os.Environ())
+	command.Env = localtool.WithoutAWS(os.Environ())
 	if secret != "" {
 		command.Env = append(command.Env, variableWebhookSecret+"="+secret)
 	}

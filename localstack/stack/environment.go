@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // Region and credentials of every local stack; emulators accept any.
@@ -36,7 +37,7 @@ func LocalEnvironment(inherited []string, endpoint string) ([]string, error) {
 	if !isLoopback(endpoint) {
 		return nil, &NotLocalError{Endpoint: endpoint}
 	}
-	environment := withoutAWS(inherited)
+	environment := localtool.WithoutAWS(inherited)
 	return append(environment,
 		"AWS_ENDPOINT_URL="+endpoint,
 		"AWS_ENDPOINT_URL_S3="+endpoint,
@@ -48,13 +49,6 @@ func LocalEnvironment(inherited []string, endpoint string) ([]string, error) {
 		"AWS_CONFIG_FILE=/dev/null",
 		"AWS_SHARED_CREDENTIALS_FILE=/dev/null",
 	), nil
-}
-
-// withoutAWS drops every variable that an AWS SDK or the CDK would read.
-func withoutAWS(environment []string) []string {
-	return slices.DeleteFunc(slices.Clone(environment), func(variable string) bool {
-		return strings.HasPrefix(variable, "AWS_") || strings.HasPrefix(variable, "CDK_")
-	})
 }
 
 func isLoopback(endpoint string) bool {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
 // tally counts tests and subtests by result, and how much processor time they took, with the build of them.
@@ -130,7 +132,7 @@ func goTest(ctx context.Context, run testRun) (counted tally, err error) {
 	}
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = run.directory
-	command.Env = append(withoutAWS(os.Environ()), run.environment...)
+	command.Env = append(localtool.WithoutAWS(os.Environ()), run.environment...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.WaitDelay = childGrace
 	command.Stderr = os.Stderr

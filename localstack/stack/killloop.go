@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/idem-go/idem-aws/internal/localtool"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
@@ -60,7 +61,7 @@ func (k KillLoop) Run(ctx context.Context, out *progress.Printer) (err error) {
 	arguments := append([]string{"test", "-v"}, k.arguments()...)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = o.Root
-	command.Env = append(withoutAWS(os.Environ()), "IDEM_E2E_ENV="+s.options.EnvFile)
+	command.Env = append(localtool.WithoutAWS(os.Environ()), "IDEM_E2E_ENV="+s.options.EnvFile)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.WaitDelay = childGrace
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
