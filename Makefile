@@ -12,7 +12,7 @@ export EMULATOR
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
+.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ test-unit: stack ## unit and store tests of every module but infra, the store's 
 
 test-race: stack ## the library's tests with the race detector
 	@$(STACK) test race
+
+test-browser: stack ## the console and the documentation site, in Debian's Chromium
+	@$(STACK) test browser
+
+test-simulate: stack ## stories in simulated time and crashes at every call, as many as make test plays
+	@$(STACK) test simulate
 
 test-infra: stack ## tests of the CDK app: assertions, cfn-lint and cdk-nag on its templates
 	@$(STACK) test infra

@@ -172,6 +172,23 @@ func TestASlowReplyBringsNoOlderKeyBack(t *testing.T) {
 	}
 }
 
+// Once a process was told of a newer key, no reply that is older makes it seal under the one before.
+func TestASlowReplyDoesNotSealUnderAnOlderKey(t *testing.T) {
+	v := newVault(t, seal.Config{})
+	ok(t, v.Insert(t.Context(), completed(t, "ada", "{}"), base))
+	other := v.with(t, seal.Config{})
+	v.keys.overtake = func() {
+		v.keys.rotate("ada")
+		r := completed(t, "ada", "{}")
+		ok(t, v.with(t, seal.Config{}).Insert(t.Context(), r, base))
+		_, err := load(t, other, r.Key) // Open(2) tells that it is current
+		ok(t, err)
+	}
+	if id := sealedUnder(t, v, other); id != 2 { // Current is answered before the rotation, and heard of after
+		t.Errorf("sealed under key %d, want 2", id)
+	}
+}
+
 // Once a process was told of an erasure, no reply that is older makes it seal or open under an erased key.
 func TestAnErasureIsNotForgottenForASlowReply(t *testing.T) {
 	open := func(v *vault, store storage.Store, key storage.RecordKey) error {

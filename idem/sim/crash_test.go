@@ -14,6 +14,8 @@ import (
 var (
 	planned = flag.String("sim.plan", "", "the story of TestReplayPlan: a kind, and after each ; a fault's name, = and its way")
 	deep    = flag.Int("sim.deep", 0, "in how many ways each second call is cut off as well; 2 are those that leave nothing on the wire, 8 are all")
+	every   = flag.Int("sim.every", 1, "of the stories with a second cut, every n-th is played")
+	skipped = flag.Int("sim.skipped", 0, "how many of them are left out before the first")
 )
 
 // Each way to protect a request is taken through every cut of every call that anybody makes to the store or the provider; and, with
@@ -67,6 +69,7 @@ func circumstances(k kind) map[string]map[string]int {
 
 // cutEach cuts each call off, and after it each later one.
 func (p plan) cutEach(t *testing.T, calls []plannedCall, total *cuts) {
+	seconds := -*skipped
 	for _, call := range calls {
 		for _, way := range call.ways {
 			once := p.with(call.name, way)
@@ -78,6 +81,9 @@ func (p plan) cutEach(t *testing.T, calls []plannedCall, total *cuts) {
 				for n, way := range another.ways {
 					if n == *deep {
 						break
+					}
+					if seconds++; (seconds-1)%*every != 0 {
+						continue
 					}
 					steps, _ := once.with(another.name, way).told(t)
 					total.two.Add(1)

@@ -135,6 +135,7 @@ var seals = []Mutant{
 	{Name: "an envelope's head is not authentic", File: envelopeFile, Old: "	bound := append(bytes.Clone(out), p.bytes()...)", New: "	bound := p.bytes()"},
 	{Name: "a nonce does not depend on the text", File: envelopeFile, Old: "	mac.Write(text)\n", New: ""},
 	{Name: "an older key that is read late is current again", File: "idem/seal/asking.go", Old: "	if key.Current && key.ID >= a.newest {", New: "	if key.Current {"},
+	{Name: "an older key that was read late seals", File: "idem/seal/asking.go", Old: " || key.ID < a.newest)", New: ")"},
 	{Name: "an erasure is forgotten for a reply that is late", File: "idem/seal/asking.go", Old: "		other.all = other.all || name.id == currentKey\n", New: ""},
 	{Name: "an answer in the open is taken where all is sealed", File: "idem/seal/store.go", Old: "	return s.cfg.SealedOnly && !r.Sealed", New: "	return s.cfg.SealedOnly && r.Sealed"},
 	{Name: "a payload in the open takes a sealed one's place", File: "idem/seal/store.go", Old: "&opened.Payload, m.Sealed || s.cfg.SealedOnly}", New: "&opened.Payload, s.cfg.SealedOnly}"},

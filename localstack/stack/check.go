@@ -20,8 +20,8 @@ import (
 // Part is a part of the whole check.
 type Part string
 
-// The parts. What proves the protocol and the CDK app computes, and runs beside the others' tests, which wait for time-outs and
-// other programs; E2E runs beside both. In each of these three lanes one part follows the other, in this order.
+// The parts. Some compute, some wait for time-outs and for other programs: they run in lanes side by side, and in each lane one
+// part follows the other, in this order.
 const (
 	// Fast is what to run while one writes: formatting, vet, and the tests of the library and the functions in memory and on
 	// dynoxide, without those that take minutes. It is not among AllParts, which prove more.
@@ -32,10 +32,13 @@ const (
 	Prove Part = "prove"
 	Infra Part = "infra"
 	E2E   Part = "e2e"
+	// Simulate plays stories in simulated time.
+	Simulate Part = "simulate"
+	Browser  Part = "browser"
 )
 
 // AllParts are what `make test` runs.
-func AllParts() []Part { return []Part{Lint, Unit, Race, Prove, Infra, E2E} }
+func AllParts() []Part { return []Part{Lint, Unit, Race, Prove, Infra, Browser, Simulate, E2E} }
 
 // Check is one run of the project's checks.
 type Check struct {
@@ -50,6 +53,8 @@ type Check struct {
 	Out *progress.Printer
 	// Rehearse carries out runbooks on a stack that the other tests are done with, and may leave it in any state.
 	Rehearse func(ctx context.Context, on *Stack) error
+
+	installing sync.Mutex
 
 	mu      sync.Mutex // guards what lanes that run side by side have to say
 	tally   tally
@@ -90,9 +95,10 @@ func (c *Check) Run(ctx context.Context, parts ...Part) error {
 func (c *Check) runAll(ctx context.Context, parts []Part) error {
 	run := map[Part]func(context.Context) error{
 		Fast: c.fast, Lint: c.lint, Unit: c.unit, Race: c.race, Prove: c.prove, Infra: c.infra, E2E: c.e2e,
+		Simulate: c.simulate, Browser: c.browser,
 	}
-	lane := map[Part]int{Race: 1, Prove: 1, Infra: 1, E2E: 2}
-	var lanes [3][]func(context.Context) error
+	lane := map[Part]int{Race: 1, Prove: 1, Infra: 2, Browser: 2, Simulate: 2, E2E: 3}
+	var lanes [4][]func(context.Context) error
 	for _, part := range parts {
 		lanes[lane[part]] = append(lanes[lane[part]], run[part])
 	}

@@ -15,8 +15,10 @@ func (c *Check) mayInstall() bool {
 	return c.Strict && os.Geteuid() == 0 && missing == nil
 }
 
-// install installs Debian's packages.
+// install installs Debian's packages, for one lane at a time: apt has one lock.
 func (c *Check) install(ctx context.Context, packages ...string) error {
+	c.installing.Lock()
+	defer c.installing.Unlock()
 	return c.Out.Step("install "+packages[0]+", by apt", func() error {
 		quiet := []string{"DEBIAN_FRONTEND=noninteractive"}
 		if err := emulator.Run(ctx, c.Root, quiet, "apt-get", "update", "-q"); err != nil {

@@ -13,11 +13,11 @@ import (
 )
 
 // crashes is a test of a hundred thousand runs, each in one goroutine: the race detector would find nothing there, and take
-// minutes for it. A check plays every crash, and after it every secondCrashes-th second one.
-const (
-	crashes       = "^TestCrashAtEveryCall$"
-	secondCrashes = 4
-)
+// minutes for it.
+const crashes = "^TestCrashAtEveryCall$"
+
+// secondsPlayed: a check cuts off every call, and of the cuts that may follow one of them it plays every n-th.
+const secondsPlayed = 4
 
 // stories are simulated, and stepsLeast is how many calls to the store and the provider a check simulates in them. planted are those
 // that find a rule which was removed. simulated are stories of the payments application.
@@ -32,6 +32,9 @@ const (
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
+// megabytes are tests that encrypt and compress for most of their time, in one goroutine.
+const megabytes = "^TestContractOnDynamoDB$|^TestStoredBytesHoldNoPlaintext$"
+
 // calm is the environment of tests that allocate much and keep little: the collector would take a third of their time.
 var calm = []string{"GOGC=400"}
 
@@ -43,7 +46,7 @@ var storeTests = []string{"./idem/dynamo", "./idem/seal", "./idem/cache", "./ide
 // gets at a smaller size, or not at all: they run without it as well.
 const library = "./idem/..."
 
-var fullSize = []string{"./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/sim"}
+var fullSize = []string{"./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/seal", "./idem/sim"}
 
 // fast is told in the comment of Fast.
 func (c *Check) fast(ctx context.Context) error {
@@ -87,16 +90,22 @@ func (c *Check) unit(ctx context.Context) error {
 			environment: calm, arguments: append([]string{"-skip", others}, c.withoutDetector(ctx)...),
 		}),
 		c.dynamoDBLocal(ctx),
+	)
+}
+
+// simulate plays the application and the library in simulated time: cut off at every call, and in stories from seeds.
+func (c *Check) simulate(ctx context.Context) error {
+	return errors.Join(
 		c.test(ctx, "the application, crashing at every call", testRun{
-			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.accidents(ctx)...),
+			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.secondCuts(ctx, "crash")...),
 		}),
-		c.test(ctx, "stories of a million simulated calls, and two cuts at any calls", testRun{
-			environment: calm, arguments: []string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"},
+		c.test(ctx, "stories of a million simulated calls, and cuts at every call", testRun{
+			environment: calm,
+			arguments:   append([]string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"}, c.secondCuts(ctx, "sim")...),
 		}),
 		c.test(ctx, "stories of the application in 200,000 simulated calls", testRun{
 			environment: calm, arguments: []string{"-run", simulated, "./functions/internal/payments", "-sim.steps", "200000"},
 		}),
-		c.browser(ctx),
 	)
 }
 
@@ -110,12 +119,12 @@ func (c *Check) withoutDetector(ctx context.Context) []string {
 	return slices.Concat(fullSize, []string{"./internal/..."}, packages(others...))
 }
 
-// accidents says which second crashes a check plays: all, or other ones for each commit.
-func (c *Check) accidents(ctx context.Context) []string {
+// secondCuts says which second cuts a check plays, after every first one: all, or other ones for each commit.
+func (c *Check) secondCuts(ctx context.Context, of string) []string {
 	if c.Whole {
 		return nil
 	}
-	return []string{"-crash.every", strconv.Itoa(secondCrashes), "-crash.first", strconv.Itoa(commits(ctx, c.Root) % secondCrashes)}
+	return []string{"-" + of + ".every", strconv.Itoa(secondsPlayed), "-" + of + ".skipped", strconv.Itoa(commits(ctx, c.Root) % secondsPlayed)}
 }
 
 // commits is how many lead to the checkout; 0 where it has no history.
@@ -136,13 +145,13 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 		c.leaveOut("store tests on DynamoDB Local (they need Java 17 and Maven)")
 		return nil
 	}
-	tested := storeTests
+	tested := append([]string{"-short"}, storeTests...)
 	if c.Whole {
 		tested = packages(unitModules()...)
 	}
 	return c.test(ctx, "store tests on "+localtool.DynamoDBLocal, testRun{
 		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...),
-		arguments:   append([]string{"-skip", crashes + "|" + inTerminal}, tested...),
+		arguments:   append([]string{"-skip", crashes + "|" + simulated + "|" + inTerminal}, tested...),
 	})
 }
 
@@ -153,7 +162,7 @@ func (c *Check) race(ctx context.Context) error {
 		c.leaveOut("the race detector (it needs gcc)")
 		return nil
 	}
-	arguments := []string{"-race", "-short", "-skip", otherPrograms, library}
+	arguments := []string{"-race", "-short", "-skip", otherPrograms + "|" + megabytes, library}
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}

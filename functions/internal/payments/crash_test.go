@@ -22,10 +22,10 @@ import (
 // n until the process gets through. Another process follows with a cut of its own, and then one without; the client sends
 // its request to each of them. At the end, and in every answer on the way, the invariants of docs/design.md hold.
 
-// Of the accidents with a second cut, these may be every n-th only, and the first of them another one each time.
+// A check that has to be quick plays a part of the accidents with a second cut, and the next one another part.
 var (
-	secondCuts  = flag.Int("crash.every", 1, "of the accidents with a second cut, TestCrashAtEveryCall plays every n-th")
-	firstSecond = flag.Int("crash.first", 0, "how many it leaves out before the first of them")
+	secondCuts = flag.Int("crash.every", 1, "of the accidents with a second cut, TestCrashAtEveryCall plays every n-th")
+	skipped    = flag.Int("crash.skipped", 0, "how many of them it leaves out before the first")
 )
 
 func TestCrashAtEveryCall(t *testing.T) {
@@ -76,7 +76,7 @@ func crashing() map[string]request {
 // everyCut tries every cut of a first process, and after each the main ones of a second; a request that is late lands at
 // each of the second's calls, or after all. Every cut of the first is tried whatever the flags say.
 func everyCut(run func(landAt int, cuts ...cut) []int) {
-	seconds := -*firstSecond
+	seconds := -*skipped
 	reached := func(one, second cut) bool {
 		seconds++
 		return (seconds-1)%*secondCuts != 0 || run(0, one, second)[1] >= second.at

@@ -122,7 +122,7 @@ func (c buildCommand) Run(s call) error {
 }
 
 type testCommand struct {
-	Parts []stack.Part `arg:"" optional:"" enum:"fast,lint,unit,race,prove,infra,e2e" help:"Parts to run. Default: all but fast."`
+	Parts []stack.Part `arg:"" optional:"" enum:"fast,lint,unit,race,prove,infra,browser,simulate,e2e" help:"Parts to run. Default: all but fast."`
 	Whole bool         `help:"Run every test everywhere: the race detector at full size, each store test on DynamoDB Local, each end-to-end test on both emulators, all runbooks. Takes hours: for nightly runs and releases."`
 }
 
