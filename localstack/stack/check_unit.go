@@ -32,8 +32,8 @@ const (
 // shells.
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
-// megabytes are tests that encrypt and compress for most of their time, in one goroutine.
-const megabytes = "^TestContractOnDynamoDB$|^TestStoredBytesHoldNoPlaintext$"
+// oneGoroutine are tests that compute for seconds in one goroutine, as with megabytes to encrypt: there is no race to find.
+const oneGoroutine = "^Test(ContractOnDynamoDB|StoredBytesHoldNoPlaintext|OfficialNumberFileRFC8785|TheReferenceStoreDoesWhatTheCheckerExplores)$"
 
 // calm is the environment of tests that allocate much and keep little: the collector would take a third of their time.
 var calm = []string{"GOGC=400"}
@@ -46,7 +46,7 @@ var storeTests = []string{"./idem/dynamo", "./idem/seal", "./idem/cache", "./ide
 // gets at a smaller size, or not at all: they run without it as well.
 const library = "./idem/..."
 
-var fullSize = []string{"./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/seal", "./idem/sim"}
+var fullSize = []string{"./idem", "./idem/canonical", "./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/seal", "./idem/sim"}
 
 // fast is told in the comment of Fast.
 func (c *Check) fast(ctx context.Context) error {
@@ -162,7 +162,7 @@ func (c *Check) race(ctx context.Context) error {
 		c.leaveOut("the race detector (it needs gcc)")
 		return nil
 	}
-	arguments := []string{"-race", "-short", "-skip", otherPrograms + "|" + megabytes, library}
+	arguments := []string{"-race", "-short", "-skip", otherPrograms + "|" + oneGoroutine, library}
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
