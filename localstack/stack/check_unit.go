@@ -139,7 +139,8 @@ func commits(ctx context.Context, root string) int {
 	return count
 }
 
-// dynamoDBLocal runs the store's tests on AWS's own emulator.
+// dynamoDBLocal runs the store's tests on AWS's own emulator. All packages share one: Java takes seconds to start, and more until it
+// is quick.
 func (c *Check) dynamoDBLocal(ctx context.Context) error {
 	if !emulator.DynamoDBLocalTool().Installed(c.Root) {
 		c.leaveOut("store tests on DynamoDB Local (they need Java 17 and Maven)")
@@ -149,8 +150,13 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 	if c.Whole {
 		tested = packages(unitModules()...)
 	}
+	emulator, err := localtool.Open(ctx, localtool.DynamoDBLocal)
+	if err != nil {
+		return err
+	}
+	defer emulator.Stop()
 	return c.test(ctx, "store tests on "+localtool.DynamoDBLocal, testRun{
-		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + localtool.DynamoDBLocal}, calm...),
+		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + emulator.URL}, calm...),
 		arguments:   append([]string{"-skip", crashes + "|" + simulated + "|" + inTerminal}, tested...),
 	})
 }
