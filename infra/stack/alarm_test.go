@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -291,5 +293,27 @@ func TestNoAlarmHasMoreMetricsThanCloudWatchTakes(t *testing.T) {
 				t.Errorf("%s: %s has %d metrics", variant, id, metrics)
 			}
 		}
+	}
+}
+
+// What CloudWatch bills is in the README.
+func TestReadmeCountsTheAlarms(t *testing.T) {
+	alarms, metrics := synthesize(t, "http-gateway").alarms(t), 0
+	for _, a := range alarms {
+		looksAt := 0
+		for _, term := range a.Metrics {
+			if term.MetricStat.Period > 0 {
+				looksAt++
+			}
+		}
+		metrics += max(looksAt, 1)
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`has (\d+) alarms\*\*[^:]*: (\d+)\.`).FindStringSubmatch(strings.ReplaceAll(string(readme), "\n  ", " "))
+	if want := []string{fmt.Sprint(len(alarms)), fmt.Sprint(metrics)}; said == nil || !slices.Equal(said[1:], want) {
+		t.Errorf("README.md says %v, want %v", said, want)
 	}
 }

@@ -119,18 +119,24 @@ const (
 )
 
 // eventually polls until done returns "", which is else what is still missing, and fails the test when the time is over.
-func eventually(t *testing.T, within time.Duration, done func() (missing string)) {
+func eventually(t *testing.T, limit time.Duration, done func() (missing string)) {
 	t.Helper()
-	deadline, ticker := time.After(within), time.NewTicker(poll)
+	if missing := within(limit, done); missing != "" {
+		t.Fatalf("after %s: %s", limit, missing)
+	}
+}
+
+// within polls until nothing is missing, or for as long as the limit says, and returns what is missing then.
+func within(limit time.Duration, done func() (missing string)) (missing string) {
+	deadline, ticker := time.After(limit), time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		missing := done()
-		if missing == "" {
-			return
+		if missing = done(); missing == "" {
+			return ""
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("after %s: %s", within, missing)
+			return missing
 		case <-ticker.C:
 		}
 	}
