@@ -115,7 +115,7 @@ func (d deployment) table(name string) string { return d.variables[name+"_TABLE"
 const (
 	soon      = time.Minute
 	delivered = 3 * time.Minute
-	poll      = 50 * time.Millisecond
+	poll      = 250 * time.Millisecond // an emulator spends more on being asked than on the work
 )
 
 // eventually polls until done returns "", which is else what is still missing, and fails the test when the time is over.
