@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ const (
 const otherPrograms = "^TestThe(TypeScript|Python)Package|" + inTerminal
 
 // oneGoroutine are tests that compute for seconds in one goroutine, as with megabytes to encrypt: there is no race to find.
-const oneGoroutine = "^Test(ContractOnDynamoDB|StoredBytesHoldNoPlaintext|OfficialNumberFileRFC8785|TheReferenceStoreDoesWhatTheCheckerExplores)$"
+const oneGoroutine = "^Test(ContractOnDynamoDB|StoredBytesHoldNoPlaintext|TheReferenceStoreDoesWhatTheCheckerExplores)$"
 
 // calm is the environment of tests that allocate much and keep little: the collector would take a third of their time.
 var calm = []string{"GOGC=400"}
@@ -42,11 +43,14 @@ var calm = []string{"GOGC=400"}
 // quotas, of sealed records and of the application's own rows.
 var storeTests = []string{"./idem/dynamo", "./idem/seal", "./idem/cache", "./idem/quota/dynamoquota", "./functions/internal/apikey", "./functions/internal/payments"}
 
-// library is the part of the library's module that its users import, and fullSize are its packages whose tests the race detector
+// library is the part of the library's module that its users import. fullSize are its packages whose tests the race detector
 // gets at a smaller size, or not at all: they run without it as well.
 const library = "./idem/..."
 
-var fullSize = []string{"./idem", "./idem/canonical", "./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/seal", "./idem/sim"}
+var fullSize = []string{"./idem", "./idem/outbox", "./idem/dynamo", "./idem/client", "./idem/operator/idemctl", "./idem/seal"}
+
+// sequential are the packages of the library in which one goroutine does everything: the race detector does not see them at all.
+var sequential = []string{"./idem/canonical", "./idem/protocol/...", "./idem/scaffold", "./idem/sim"}
 
 // fast is told in the comment of Fast.
 func (c *Check) fast(ctx context.Context) error {
@@ -116,7 +120,7 @@ func (c *Check) withoutDetector(ctx context.Context) []string {
 		return packages(modules...)
 	}
 	others := slices.DeleteFunc(modules, func(module string) bool { return module == "." })
-	return slices.Concat(fullSize, []string{"./internal/..."}, packages(others...))
+	return slices.Concat(fullSize, sequential, []string{"./internal/..."}, packages(others...))
 }
 
 // secondCuts says which second cuts a check plays, after every first one: all, or other ones for each commit.
@@ -168,11 +172,36 @@ func (c *Check) race(ctx context.Context) error {
 		c.leaveOut("the race detector (it needs gcc)")
 		return nil
 	}
-	arguments := []string{"-race", "-short", "-skip", otherPrograms + "|" + oneGoroutine, library}
+	seen, err := c.concurrent(ctx)
+	if err != nil {
+		return err
+	}
+	arguments := append([]string{"-race", "-short", "-skip", otherPrograms + "|" + oneGoroutine}, seen...)
 	if c.Whole {
 		arguments = append([]string{"-race", "-skip", crashes + "|" + inTerminal}, packages(unitModules()...)...)
 	}
 	return c.test(ctx, "tests with the race detector", testRun{arguments: arguments})
+}
+
+// concurrent are the library's packages that the race detector sees.
+func (c *Check) concurrent(ctx context.Context) ([]string, error) {
+	all, err := c.list(ctx, library)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.list(ctx, sequential...)
+	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(others, name) }), err
+}
+
+// list names the packages of the patterns.
+func (c *Check) list(ctx context.Context, patterns ...string) ([]string, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
+	command.Dir = c.Root
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", strings.Join(patterns, " "), err)
+	}
+	return strings.Fields(string(output)), nil
 }
 
 // detects says whether the race detector runs here.
