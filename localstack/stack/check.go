@@ -51,8 +51,9 @@ type Check struct {
 	Whole bool
 	// Out is told every step.
 	Out *progress.Printer
-	// Rehearse carries out runbooks on a stack that the other tests are done with, and may leave it in any state.
-	Rehearse func(ctx context.Context, on *Stack) error
+	// Rehearse carries out runbooks on a stack that the other tests are done with, and may leave it in any state. Those that are not
+	// in each check have turns: the number of the commit.
+	Rehearse func(ctx context.Context, on *Stack, turn int) error
 
 	installing sync.Mutex
 

@@ -94,7 +94,7 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 		err = errors.Join(err, c.killLoopOn(ctx, s, on))
 	}
 	if on.rehearse && ctx.Err() == nil {
-		err = errors.Join(err, c.Out.Step("runbooks rehearsed on "+on.name, func() error { return c.Rehearse(ctx, s) }))
+		err = errors.Join(err, c.Out.Step("runbooks rehearsed on "+on.name, func() error { return c.Rehearse(ctx, s, commits(ctx, c.Root)) }))
 	}
 	return err
 }

@@ -132,12 +132,12 @@ func (c testCommand) Run(s call) error {
 	if len(parts) == 0 {
 		parts = stack.AllParts()
 	}
-	runbooks := rehearsal.Short
-	if c.Whole {
-		runbooks = rehearsal.Names
-	}
-	check := stack.Check{Root: s.root, Strict: stack.Strict(), Whole: c.Whole, Out: s.out, Rehearse: func(ctx context.Context, on *stack.Stack) error {
-		return rehearse(ctx, s.root, s.out, on, runbooks()...)
+	check := stack.Check{Root: s.root, Strict: stack.Strict(), Whole: c.Whole, Out: s.out, Rehearse: func(ctx context.Context, on *stack.Stack, turn int) error {
+		runbooks := rehearsal.Short(turn)
+		if c.Whole {
+			runbooks = rehearsal.Names()
+		}
+		return rehearse(ctx, s.root, s.out, on, runbooks...)
 	}}
 	return check.Run(s.ctx, parts...)
 }
