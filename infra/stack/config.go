@@ -262,15 +262,7 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readProbes(&config)
 	r.throughputs(&config)
 	config.TracesPercent = r.within("tracesPercent", 100, 1, 100)
-	if r.text("providerUrl", "") == "" {
-		r.refuse("providerUrl", "", urlForm)
-	}
-	if strings.HasPrefix(config.ProviderURL, "http://") && !config.Local {
-		r.refuse("providerUrl", config.ProviderURL, "https://host[:port][/path], unless local=true: credentials and amounts are in every call")
-	}
-	if config.DynamoDBEndpoint != "" && !config.Local {
-		r.refuse("dynamodbEndpoint", config.DynamoDBEndpoint, "nothing, unless local=true")
-	}
+	r.checkAddresses(config)
 	if config.Local {
 		config.Account, config.Region = localAccount, localRegion
 	} else {
@@ -284,6 +276,19 @@ func Read(lookup func(key string) any, environment func(name string) string) (Co
 	r.readRelease(&config)
 	r.readNetwork(&config)
 	return config, errors.Join(r.refused...)
+}
+
+// checkAddresses refuses what is missing, and what only a local stack may call.
+func (r *reader) checkAddresses(config Config) {
+	if r.text("providerUrl", "") == "" {
+		r.refuse("providerUrl", "", urlForm)
+	}
+	if strings.HasPrefix(config.ProviderURL, "http://") && !config.Local {
+		r.refuse("providerUrl", config.ProviderURL, "https://host[:port][/path], unless local=true: credentials and amounts are in every call")
+	}
+	if config.DynamoDBEndpoint != "" && !config.Local {
+		r.refuse("dynamodbEndpoint", config.DynamoDBEndpoint, "nothing, unless local=true")
+	}
 }
 
 // urlForm says what a base URL may be: no user, no query, no fragment.

@@ -126,12 +126,12 @@ func (p *Provider) make(k Kind) http.HandlerFunc {
 			return
 		}
 		key := r.Header.Get("Idempotency-Key")
-		rule, refusal := s.arrive(key, m)
+		rule, use, refusal := s.arrive(key, m)
 		if refusal != nil {
 			refusal.write(w)
 			return
 		}
-		defer s.leave(key, m.kind)
+		defer s.leave(use)
 		s.serve(w, r, rule, func() answer { return s.make(key, r.Header.Get("Traceparent"), m, rule.Fault == Decline) })
 	}
 }

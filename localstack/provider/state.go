@@ -74,35 +74,35 @@ func (s *state) stop() {
 	}
 }
 
-// arrive counts a request to make an object and draws its fault. The refusal is not nil where the request is about a
+// arrive counts a request to make an object, in use, and draws its fault. The refusal is not nil where the request is about a
 // charge or a screening that does not exist.
-func (s *state) arrive(key string, m making) (rule Rule, refusal *answer) {
+func (s *state) arrive(key string, m making) (rule Rule, use *keyUse, refusal *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := party{m.order.Source, m.order.Destination}
 	if m.kind == Refund || m.kind == Release {
 		of, refusal := s.origin(m)
 		if refusal != nil {
-			return Rule{}, refusal
+			return Rule{}, nil, refusal
 		}
 		who = party{of.Source, of.Destination}
 	}
 	var stored bool
-	if use := s.use(key, m.kind); use != nil {
+	if use = s.use(key, m.kind); use != nil {
 		use.attempts++
 		use.open++
 		stored = use.object != nil
 		use.show()
 	}
-	return s.draw(m.kind, []party{who}, stored), nil
+	return s.draw(m.kind, []party{who}, stored), use, nil
 }
 
 // leave ends what arrive has counted as open.
-func (s *state) leave(key string, k Kind) {
+func (s *state) leave(use *keyUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if use := s.use(key, k); use != nil {
-		use.open = max(0, use.open-1) // a key that has begun anew meanwhile has not counted the request
+	if use != nil {
+		use.open--
 		use.show()
 	}
 }

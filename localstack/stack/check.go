@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/idem-go/idem-aws/localstack/mutants"
 	"github.com/idem-go/idem-aws/localstack/progress"
 )
 
@@ -32,7 +33,7 @@ const (
 	Prove Part = "prove"
 	Infra Part = "infra"
 	E2E   Part = "e2e"
-	// Simulate plays stories in simulated time.
+	// Simulate plays stories in simulated time, and Browser reads pages in a real browser.
 	Simulate Part = "simulate"
 	Browser  Part = "browser"
 )
@@ -69,7 +70,7 @@ var ErrCheck = errors.New("a check failed")
 // started are down when it returns, also when ctx ended it. Its error is ErrCheck.
 func (c *Check) Run(ctx context.Context, parts ...Part) error {
 	started := time.Now()
-	err := c.prepare(ctx)
+	err := errors.Join(os.RemoveAll(filepath.Join(c.Root, eventsFolder)), c.prepare(ctx))
 	if err == nil {
 		err = c.runAll(ctx, parts)
 	}
@@ -154,11 +155,18 @@ func (c *Check) prove(ctx context.Context) error {
 		c.test(ctx, "stories that find planted rules", testRun{
 			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
 		}),
-		c.Out.Step(fmt.Sprintf("%d changes of the code that a test must notice", noticed), func() error {
-			return c.yielding(ctx, "go", "run", "./localstack/cmd/mutants", "--jobs", "1",
-				"--sample", strconv.Itoa(noticed), "--seed", strconv.Itoa(commits(ctx, c.Root)))
-		}),
+		c.Out.Step(fmt.Sprintf("%d changes of the code that a test must notice", noticed), func() error { return c.mutate(ctx) }),
 	)
+}
+
+// mutate changes the code on purpose, and fails where no test does.
+func (c *Check) mutate(ctx context.Context) error {
+	chosen := mutants.Sample(mutants.Listed(), noticed, uint64(commits(ctx, c.Root)))
+	report, err := mutants.Run(ctx, mutants.Config{Root: c.Root, Out: io.Discard}, chosen)
+	if err == nil && len(report.Wrong) > 0 {
+		err = errors.New(strings.Join(report.Wrong, "\n\n"))
+	}
+	return err
 }
 
 func (c *Check) infra(ctx context.Context) error {
@@ -167,13 +175,16 @@ func (c *Check) infra(ctx context.Context) error {
 	})
 }
 
+// eventsFolder has what the tests of the last check told, a file for each step.
+var eventsFolder = filepath.Join(".local", "tests")
+
 // test is a step that runs go test and adds what it counted; without a directory, in the checkout. What it told is kept in
-// .local/tests, under the step's name. What failed is printed at once, while other steps go on; the error names the step.
+// eventsFolder. What failed is printed at once, while other steps go on; the error names the step.
 func (c *Check) test(ctx context.Context, step string, run testRun) error {
 	if run.directory == "" {
 		run.directory = c.Root
 	}
-	run.events = filepath.Join(c.Root, ".local", "tests", strings.Join(strings.FieldsFunc(step, notInNames), "-")+".json")
+	run.events = filepath.Join(c.Root, eventsFolder, strings.Join(strings.FieldsFunc(step, notInNames), "-")+".json")
 	err := c.Out.StepCosting(step, func() (time.Duration, error) {
 		counted, err := goTest(ctx, run)
 		c.mu.Lock()

@@ -154,13 +154,13 @@ func (c *Check) dynamoDBLocal(ctx context.Context) error {
 	if c.Whole {
 		tested = packages(unitModules()...)
 	}
-	emulator, err := localtool.Open(ctx, localtool.DynamoDBLocal)
+	endpoint, err := localtool.Open(ctx, localtool.DynamoDBLocal)
 	if err != nil {
 		return err
 	}
-	defer emulator.Stop()
+	defer endpoint.Stop()
 	return c.test(ctx, "store tests on "+localtool.DynamoDBLocal, testRun{
-		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + emulator.URL}, calm...),
+		environment: append([]string{"IDEM_STORE_ENDPOINTS=" + endpoint.URL}, calm...),
 		arguments:   append([]string{"-skip", crashes + "|" + simulated + "|" + inTerminal}, tested...),
 	})
 }

@@ -31,7 +31,8 @@ func unhurried(c *p.Config) {
 
 // Scenarios are the bounded worlds in which all rules hold.
 func Scenarios() []Scenario {
-	return slices.Concat(atomicScenarios(), optimisticScenarios(), wrappedScenarios(), deployScenarios(), amendScenarios(), messageScenarios(), deadlineScenarios())
+	return slices.Concat(atomicScenarios(), optimisticScenarios(), wrappedScenarios(), deployScenarios(), amendScenarios(), messageScenarios(), weakDeclineScenarios(),
+		deadlineScenarios())
 }
 
 var (

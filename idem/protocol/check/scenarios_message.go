@@ -96,6 +96,13 @@ func messageScenarios() []Scenario {
 			Budget: Budget{Total: 2, Lost: 1, Ambiguous: 1, Refusal: 1, Settle: 1, Ticks: 5}},
 		{Name: "message, unclear", Config: with(probed(), func(c *p.Config) { c.Topic.UnknownMax = 2 }), Wire: 1, Pending: true,
 			Actors: [4]Actor{courier(p.Wake, 1), question, courier(p.Redrive, 1)}, Budget: Budget{Total: 3, Lost: 1, Ambiguous: 1, LateCall: 1, Unclear: 2, Ticks: 9}},
+	}
+}
+
+// weakDeclineScenarios are about a decline that may be of another attempt than the last one.
+func weakDeclineScenarios() []Scenario {
+	worker, webhook := courier(p.Wake, 2), courier(p.Tidings, 1)
+	return []Scenario{
 		{Name: "message, weak decline", Config: with(probed(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.AbsentAfter = 2, 1 }), Wire: 1, Pending: true,
 			Actors: [4]Actor{worker, courier(p.Question, 1), webhook}, Budget: Budget{Total: 3, Ambiguous: 1, Decline: 1, Contend: 1, Ticks: 5}},
 		{Name: "message, weak decline under a call", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease = 3 }), Wire: 1, Pending: true,

@@ -127,8 +127,8 @@ type world struct {
 	busts   bool // somebody may make the answer go
 	// scratch is the state that is emitted; whoever keeps it puts another buffer in its place.
 	scratch, kept *state
-	healed        state
-	nurse         *world // what nurses those who come once faults have stopped
+	healed        state  // where faults have stopped
+	nurse         *world // the same scenario for those who come then
 	// telling says that a story is told: what happens is kept in wrote and heard.
 	telling bool
 	wrote   *p.Write
