@@ -3,7 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/idem-go/idem-aws/idem"
@@ -23,9 +23,16 @@ type Store struct {
 	inner Inner
 	cfg   Config
 	gate  *gobreaker.TwoStepCircuitBreaker[struct{}]
-	// halfOpens is when an open breaker lets a probe through, in Unix nanoseconds.
-	halfOpens atomic.Int64
+
+	mu sync.Mutex // guards the gate, so that whoever asks it learns what the question changed
+	// halfOpens is when an open breaker lets a probe through.
+	halfOpens time.Time
+	// changes are what the question that is being asked changed.
+	changes []change
 }
+
+// change is one of the breaker's state.
+type change struct{ from, to gobreaker.State }
 
 // New returns a closed breaker around the store, or an [*idem.ConfigError].
 func New(inner Inner, cfg Config) (*Store, error) {
@@ -47,29 +54,58 @@ func New(inner Inner, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// changed runs under gobreaker's lock, so whoever is refused sees what it wrote.
+// changed is called by the gate, within ask.
 func (s *Store) changed(_ string, from, to gobreaker.State) {
 	if to == gobreaker.StateOpen {
-		s.halfOpens.Store(s.cfg.Now().Add(s.cfg.OpenFor).UnixNano())
-		s.cfg.Logger.Error("the store is down: the circuit breaker opened", "from", from.String(), "open_for", s.cfg.OpenFor)
+		s.halfOpens = s.cfg.Now().Add(s.cfg.OpenFor)
+	}
+	s.changes = append(s.changes, change{from, to})
+}
+
+// ask puts a question to the gate. What it changed is told as the work of the call that asked, so that the line has its request.
+func (s *Store) ask(ctx context.Context, question func()) {
+	s.mu.Lock()
+	question()
+	changes := s.changes
+	s.changes = nil
+	s.mu.Unlock()
+	for _, c := range changes {
+		s.tell(ctx, c)
+	}
+}
+
+func (s *Store) tell(ctx context.Context, c change) {
+	if c.to == gobreaker.StateOpen {
+		s.cfg.Logger.ErrorContext(ctx, "the store is down: the circuit breaker opened", "from", c.from.String(), "open_for", s.cfg.OpenFor)
 		return
 	}
-	s.cfg.Logger.Info("circuit breaker", "from", from.String(), "to", to.String())
+	s.cfg.Logger.InfoContext(ctx, "circuit breaker", "from", c.from.String(), "to", c.to.String())
+}
+
+// allow asks whether a call may be made now; it is refused with when to ask again.
+func (s *Store) allow(ctx context.Context) (done func(error), refused *storage.NotAskedError) {
+	s.ask(ctx, func() {
+		var err error
+		if done, err = s.gate.Allow(); err != nil {
+			refused = &storage.NotAskedError{RetryAfter: s.retryAfter(err)}
+		}
+	})
+	return done, refused
 }
 
 // begin makes a call that begins something, unless the store is known to be down.
 func (s *Store) begin(ctx context.Context, call func(context.Context) error) error {
-	done, err := s.gate.Allow()
-	if err != nil {
-		return &storage.NotAskedError{RetryAfter: s.retryAfter(err)}
+	done, refused := s.allow(ctx)
+	if refused != nil {
+		return refused
 	}
 	return s.observed(ctx, done, call)
 }
 
 // end makes a call that ends something, always. It counts where a call that begins would have been let through.
 func (s *Store) end(ctx context.Context, call func(context.Context) error) error {
-	done, err := s.gate.Allow()
-	if err != nil {
+	done, refused := s.allow(ctx)
+	if refused != nil {
 		return call(ctx)
 	}
 	return s.observed(ctx, done, call)
@@ -77,7 +113,8 @@ func (s *Store) end(ctx context.Context, call func(context.Context) error) error
 
 func (s *Store) observed(ctx context.Context, done func(error), call func(context.Context) error) (err error) {
 	said, patient := errNothing, s.patient(ctx)
-	defer func() { done(said) }() // after a panic too: a probe that never ends would keep the breaker from closing
+	// After a panic too: a probe that never ends would keep the breaker from closing.
+	defer func() { s.ask(ctx, func() { done(said) }) }()
 	err = call(ctx)
 	said = verdict(ctx, patient, err)
 	return err
@@ -88,5 +125,5 @@ func (s *Store) retryAfter(refused error) time.Duration {
 	if !errors.Is(refused, gobreaker.ErrOpenState) {
 		return time.Second
 	}
-	return max(time.Unix(0, s.halfOpens.Load()).Sub(s.cfg.Now()), time.Second)
+	return max(s.halfOpens.Sub(s.cfg.Now()), time.Second)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,6 +140,45 @@ func TestOpensAfterFailuresInARowAndProbesAlone(t *testing.T) {
 			if err := w.get(); err != nil {
 				t.Errorf("after the store is back: %v", err)
 			}
+		}
+	})
+}
+
+// caller is what the context of a call carries, as a request's carries its id.
+type caller struct{}
+
+// callers notes for each line whose call it belongs to.
+type callers struct {
+	slog.Handler
+	lines []string
+}
+
+func (c *callers) Handle(ctx context.Context, r slog.Record) error {
+	whose, _ := ctx.Value(caller{}).(string)
+	c.lines = append(c.lines, r.Message+" by "+whose)
+	return nil
+}
+
+func (c *callers) Enabled(context.Context, slog.Level) bool { return true }
+
+func TestEachChangeIsLoggedByTheCallThatMadeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &callers{}
+		w := newWorld(t, breaker.Config{FailuresMax: 2, Logger: slog.New(log)})
+		as := func(name string) { _, _ = w.breaker.Get(context.WithValue(t.Context(), caller{}, name), "absent") }
+		w.faults.All(faulty.LoseRequest())
+		as("first")
+		as("second")
+		as("refused")
+		w.faults.Clear()
+		time.Sleep(5*time.Second + 1)
+		as("probe")
+		as("after")
+		want := []string{
+			"the store is down: the circuit breaker opened by second", "circuit breaker by probe", "circuit breaker by probe",
+		}
+		if !slices.Equal(log.lines, want) {
+			t.Errorf("logged %q, want %q", log.lines, want)
 		}
 	})
 }
