@@ -147,11 +147,15 @@ func (c *Check) prepare(ctx context.Context) error {
 // noticed is how many changes of the code a check makes on purpose, other ones for each commit, to see that a test fails.
 const noticed = 2
 
-// prove explores the protocol within its small bounds, and plays the stories that find rules which were removed from the real
+// prove explores the protocol within its small bounds, a part of it where its code is the one that the committed table was explored
+// with, and plays the stories that find rules which were removed from the real
 // code. The rules have their switches in this build only. Then it breaks the code itself.
 func (c *Check) prove(ctx context.Context) error {
 	return errors.Join(
-		c.test(ctx, "the protocol, explored", testRun{environment: calm, arguments: []string{"-tags", "prove", "./idem/protocol/..."}}),
+		c.test(ctx, "the machines of the protocol", testRun{environment: calm, arguments: []string{"-tags", "prove", "./idem/protocol"}}),
+		c.test(ctx, "the protocol, explored", testRun{
+			environment: calm, arguments: append([]string{"-tags", "prove", "./idem/protocol/check"}, c.part(ctx, "prove")...),
+		}),
 		c.test(ctx, "stories that find planted rules", testRun{
 			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},
 		}),
