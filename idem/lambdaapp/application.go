@@ -3,6 +3,7 @@ package lambdaapp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,11 +56,12 @@ type Config struct {
 	Breaker breaker.Config
 	// Getenv reads the variables of package environment. Default os.Getenv.
 	Getenv func(string) string
-	// Log gets the log lines, which are JSON and carry the metrics. Default os.Stdout, where Lambda collects them.
+	// Log gets the log lines, which are JSON and carry the metrics. Default os.Stdout, where Lambda collects them. In an operator's
+	// command they are text, warnings and errors only, and the default is os.Stderr.
 	Log io.Writer
 }
 
-// Application is what a function of an application is made of.
+// Application is what a function of an application is made of, or its operator's command.
 type Application struct {
 	// DynamoDB is a client, for the application's own tables.
 	DynamoDB *dynamodb.Client
@@ -71,6 +73,9 @@ type Application struct {
 	// Engine runs operations, and Worker delivers messages, within a request too (outbox.NewInline).
 	Engine *idem.Engine
 	Worker *outbox.Worker
+	// Topics are those of Config.Topics, and Queue has the wake-ups and the dead letters.
+	Topics *outbox.Topics
+	Queue  *sqsqueue.Queue
 	// Logger writes JSON lines with metrics.
 	Logger *slog.Logger
 
@@ -108,8 +113,14 @@ func New(cfg Config) (*Application, error) {
 	return a, nil
 }
 
-// newLogger writes lines of level Info and above, and with them the metrics, which no level filters.
+// newLogger writes lines of level Info and above, and with them the metrics, which no level filters. A person gets text.
 func newLogger(out io.Writer, env variables) (*slog.Logger, error) {
+	if env.function == environment.Operator {
+		if out == nil {
+			out = os.Stderr
+		}
+		return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn})), nil
+	}
 	if out == nil {
 		out = os.Stdout
 	}
@@ -132,7 +143,7 @@ func (a *Application) keep() error {
 		return err
 	}
 	engine := a.cfg.Engine
-	engine.KillsAtDeadline, engine.FunctionTimeout = true, a.env.timeout
+	engine.KillsAtDeadline, engine.FunctionTimeout = a.env.function != environment.Operator, a.env.timeout
 	a.Engine, err = idem.New(a.Store, engine)
 	return err
 }
@@ -147,17 +158,22 @@ func (a *Application) deliver() error {
 	if cfg.ClockSkew < a.Engine.ClockSkew() {
 		return &idem.ConfigError{Field: "Config.Outbox.ClockSkew", Value: cfg.ClockSkew, Rule: fmt.Sprintf("must be at least Config.Engine.ClockSkew = %v", a.Engine.ClockSkew())}
 	}
-	topics, err := outbox.NewTopics(cfg, a.cfg.Topics...)
-	if err != nil {
+	var err error
+	if a.Topics, err = outbox.NewTopics(cfg, a.cfg.Topics...); err != nil {
 		return err
 	}
-	queue, err := sqsqueue.New(a.wakeUp, a.env.wakeUps, a.env.deadLetters)
-	if err != nil {
+	if a.Queue, err = sqsqueue.New(a.wakeUp, a.env.wakeUps, a.env.deadLetters); err != nil {
 		return err
 	}
-	a.Worker, err = outbox.NewWorker(a.Store, topics, queue, queue)
+	a.Worker, err = outbox.NewWorker(a.Store, a.Topics, a.Queue, a.Queue)
 	return err
 }
+
+// CheckShards returns an error where rows were written with more shards than the process has, because what lists messages would miss
+// some of them. The functions check it themselves; an operator's command calls it before it lists.
+func (a *Application) CheckShards(ctx context.Context) error { return a.rows.CheckShards(ctx) }
+
+var errNoFunction = errors.New("lambdaapp: " + environment.Function + " = " + environment.Operator + ": an operator's command is no function")
 
 // Handler returns what lambda.Start takes: the handler of the function that the process is. The API function serves api, which the
 // others don't use. The API, the worker and the relay start while the tables don't answer; the sweep and the reconciler start
@@ -165,6 +181,8 @@ func (a *Application) deliver() error {
 func (a *Application) Handler(ctx context.Context, api http.Handler) (lambda.Handler, error) {
 	adapter := awslambda.Config{Logger: a.Logger, RecordTime: cmp.Or(a.cfg.Outbox.ClaimLease, recordTime), FunctionTimeout: a.env.timeout}
 	switch a.env.function {
+	case environment.Operator:
+		return nil, errNoFunction
 	case environment.API:
 		a.recordShards(ctx)
 		return awslambda.HTTP(api, adapter), nil

@@ -228,6 +228,28 @@ func TestFunctionsStartWithoutTheTables(t *testing.T) {
 	}
 }
 
+// An operator's command needs no time-out and no metrics, logs text for a person, and is no function.
+func TestAnOperatorsCommandIsNoFunction(t *testing.T) {
+	d := deploy(t, "2")
+	delete(d.variables, environment.FunctionTimeout)
+	d.variables[environment.Function] = environment.Operator
+	app, err := lambdaapp.New(lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }, Log: &d.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.CheckShards(t.Context()); err != nil || app.Topics == nil || app.Queue == nil {
+		t.Errorf("%v, topics %v, queue %v", err, app.Topics, app.Queue)
+	}
+	app.Logger.Info("hidden")
+	app.Logger.Warn("shown")
+	if said := d.log.String(); !strings.Contains(said, "level=WARN msg=shown") || strings.Contains(said, "hidden") {
+		t.Errorf("logged %q", said)
+	}
+	if handler, err := app.Handler(t.Context(), orders(t, app)); err == nil || handler != nil || !strings.Contains(err.Error(), environment.Function) {
+		t.Errorf("handler %v, %v", handler, err)
+	}
+}
+
 // A function that is deployed without what it needs names every variable that is wrong, and does not start.
 func TestWrongVariablesAreNamed(t *testing.T) {
 	given := map[string]string{environment.Function: "wroker", environment.OutboxShards: "many", environment.FunctionTimeout: "28"}

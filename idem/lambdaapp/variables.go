@@ -44,12 +44,16 @@ func read(getenv func(string) string) (variables, error) {
 		deadLetters: needed(environment.DeadLetterQueueURL, "the URL of the dead-letter queue"),
 		namespace:   getenv(environment.MetricsNamespace), service: getenv(environment.MetricsService),
 	}
-	if !slices.Contains(roles, v.function) {
+	operator := v.function == environment.Operator
+	if !operator && !slices.Contains(roles, v.function) {
 		refuse(environment.Function, "one of "+strings.Join(roles, ", "))
 	}
 	var err error
 	if v.shards, err = strconv.Atoi(getenv(environment.OutboxShards)); err != nil {
 		refuse(environment.OutboxShards, "a number, 1 to 256")
+	}
+	if operator {
+		return v, errors.Join(wrong...)
 	}
 	if v.timeout, err = time.ParseDuration(getenv(environment.FunctionTimeout)); err != nil || v.timeout <= 0 {
 		refuse(environment.FunctionTimeout, `the function's time-out, as "28s"`)

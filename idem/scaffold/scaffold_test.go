@@ -42,7 +42,7 @@ func TestServiceHasItsOwnNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{".github/workflows/test.yaml", ".gitignore", "Makefile", "README.md", "cdk/main.go", "function/main.go", "function/service_test.go", "go.mod", "go.sum"} {
+		for _, want := range []string{".github/workflows/test.yaml", ".gitignore", "Makefile", "README.md", "cdk/main.go", "cmd/idemctl/main.go", "function/main.go", "service/service_test.go", "go.mod", "go.sum"} {
 			if !slices.Contains(files, want) {
 				t.Errorf("%s: %s is not written", module, want)
 			}

@@ -55,6 +55,10 @@ type ApplicationProps struct {
 	Reserved map[string]int
 	// Tables are the choices for the tables. Default: for production.
 	Tables TablesProps
+	// Operators adds what the application's idemctl needs (package awsctl): the log of what operators change, a managed policy to read
+	// and one to change, and outputs of the stack that have the values of its variables, Environment's too. One application of a stack
+	// may have them. Default: none.
+	Operators bool
 	// Emulated is for an emulator: everything goes with the stack, alarms on expressions and the dashboard are left out, and one
 	// call of sweep and reconciler a minute looks into all shards.
 	Emulated bool
@@ -71,6 +75,8 @@ type Application struct {
 	API, Worker, Sweep, Reconcile, Relay awslambda.Function
 	// Delivery wires the worker, the sweep and the reconciler to their sources.
 	Delivery *Delivery
+	// Operators is what people need who use idemctl; nil without ApplicationProps.Operators.
+	Operators *Operators
 	// Monitor adds alarms beside those of the application, such as Monitor.Gateway and Monitor.Table.
 	Monitor *Monitor
 
@@ -100,6 +106,9 @@ func NewApplication(scope constructs.Construct, id string, props ApplicationProp
 	a.API, a.Worker, a.Relay = a.functions[environment.API], a.functions[environment.Worker], a.functions[environment.Relay]
 	a.Sweep, a.Reconcile = a.functions[environment.Sweep], a.functions[environment.Reconcile]
 	a.Delivery = NewDelivery(self, "Delivery", a.delivery())
+	if props.Operators {
+		a.operate(self)
+	}
 	a.watch(self, service)
 	return a
 }
@@ -142,6 +151,11 @@ func (p ApplicationProps) check(functions []spec.Function) {
 		}
 	}
 	p.checkReserved(refuse)
+	for _, variable := range slices.Sorted(maps.Keys(p.Environment)) {
+		if p.Operators && !outputForm.MatchString(variable) {
+			refuse("Environment["+variable+"]", p.Environment[variable], outputRule)
+		}
+	}
 	for _, role := range slices.Sorted(maps.Keys(p.Codes)) {
 		if !slices.Contains(roles, role) {
 			refuse("Codes["+role+"]", "an asset", "of one of "+strings.Join(roles, ", "))
@@ -273,7 +287,7 @@ func (a *Application) watch(scope constructs.Construct, service string) {
 }
 
 // NewTable adds a table of the application's own, protected like the tables of records and messages, and watched like them. The
-// functions may write it as [Application.Uses] says.
+// functions may write it as [Application.Uses] says, and operators too.
 func (a *Application) NewTable(id string, shape schema.Table, variable string) awsdynamodb.TableV2 {
 	table := NewTable(a.Construct, id, shape, a.props.Tables)
 	a.Uses(table, variable)
@@ -285,7 +299,7 @@ func (a *Application) NewTable(id string, shape schema.Table, variable string) a
 
 // Uses has the application write a table of its own in the transactions of its operations and settlements: the functions find its name
 // in the variable. The API function may also check conditions there; none may delete, query or scan. For more use the table's
-// own grants.
+// own grants. With ApplicationProps.Operators an operator's --write may do what a settlement does.
 func (a *Application) Uses(table awsdynamodb.ITableV2, variable string) {
 	for _, role := range []string{environment.API, environment.Worker, environment.Sweep, environment.Reconcile} {
 		actions := []string{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
@@ -294,5 +308,8 @@ func (a *Application) Uses(table awsdynamodb.ITableV2, variable string) {
 		}
 		a.functions[role].AddEnvironment(jsii.String(variable), table.TableName(), nil)
 		a.functions[role].AddToRolePolicy(Allow(actions, table.TableArn()))
+	}
+	if a.Operators != nil {
+		a.operates(table, variable)
 	}
 }

@@ -19,6 +19,7 @@ func TestApplicationPassesTheLinters(t *testing.T) {
 	templates := lint.Templates{}
 	for name, props := range map[string]idemconstruct.ApplicationProps{
 		"defaults":    {},
+		"operators":   {Operators: true, Environment: map[string]string{"WAREHOUSE_URL": "https://warehouse.example"}},
 		"relay":       {Relay: true, Inline: true, WorkerConcurrency: 20, Reserved: map[string]int{"worker": 40}},
 		"provisioned": {Shards: 40, Tables: idemconstruct.TablesProps{Provisioned: idemconstruct.Provisioned{Operations: spec.Range{Min: 10, Max: 100}}}},
 		"bounded":     {Tables: idemconstruct.TablesProps{Max: idemconstruct.Throughput{Read: 1000, Write: 1000}, Warm: idemconstruct.Throughput{Read: 12000, Write: 4000}}},

@@ -27,7 +27,8 @@ func synthesizes(t *testing.T, program string) {
 		kinds[r.Type]++
 	}
 	for kind, want := range map[string]int{
-		"AWS::DynamoDB::GlobalTable":      3, // the team's own is one of them
+		"AWS::DynamoDB::GlobalTable":      4, // the log of operators and the team's own are among them
+		"AWS::IAM::ManagedPolicy":         2,
 		"AWS::SQS::Queue":                 2,
 		"AWS::Lambda::Function":           4,
 		"AWS::Lambda::EventSourceMapping": 2,

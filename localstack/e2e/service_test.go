@@ -62,6 +62,9 @@ func TestNewServiceReplaysAndDelivers(t *testing.T) {
 	if said := made(t.Context(), "try"); strings.Count(said, "Idempotency-Status: executed") != 1 || strings.Count(said, "Idempotency-Status: replayed") != 1 {
 		t.Errorf("make try says\n%s", said)
 	}
+	if said := made(t.Context(), "idemctl"); !strings.HasSuffix(strings.TrimSpace(said), "nothing") {
+		t.Errorf("the service's own idemctl lists dead messages:\n%s", said)
+	}
 }
 
 // shipsOnce orders a book twice under one key: the second answer is the first one's, and the warehouse ships one book.
@@ -106,10 +109,10 @@ func deployService(t *testing.T, warehouse string) (api, func(ctx context.Contex
 	folder := t.TempDir()
 	_, err = scaffold.Service{Module: "example.org/team/" + name, Library: root}.Write(folder)
 	must(t, err)
-	made := makeIn(t, folder, "WAREHOUSE="+strings.TrimPrefix(warehouse, "http://"))
+	made := makeIn(t, folder, "WAREHOUSE="+strings.TrimPrefix(warehouse, "http://"), "LOCAL=1", "ARGS=list dead")
 	made(t.Context(), "local")
 	t.Cleanup(func() { made(context.WithoutCancel(t.Context()), "down") })
-	text, err := os.ReadFile(filepath.Join(folder, "outputs.json"))
+	text, err := os.ReadFile(filepath.Join(folder, "outputs.local.json"))
 	must(t, err)
 	var outputs map[string]map[string]string
 	must(t, json.Unmarshal(text, &outputs))

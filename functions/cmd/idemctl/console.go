@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -17,9 +15,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/operator/console"
 )
 
-// onConsole completes the console with what it is about, and with the drift job.
+// onConsole completes the console with the drift job.
 func onConsole(c *console.Config) error {
-	c.About = cmp.Or(os.Getenv("AWS_REGION"), "no Region") + ", " + os.Getenv("IDEMPOTENCY_TABLE")
 	c.Drift = driftOnConsole
 	return nil
 }

@@ -49,7 +49,7 @@ func (a application) begins(ctx context.Context, kind payments.EntryKind, tenant
 	if err := operator.CheckBeginning(text); err != nil {
 		return "", err
 	}
-	desk, err := build(ctx)
+	desk, err := app().Build(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/functions/internal/payments"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/awsctl"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 	"github.com/idem-go/idem-aws/internal/jsonpage"
@@ -32,10 +33,10 @@ var answers = jsonpage.Types{
 	"report": reflect.TypeFor[drift.Report](), "window": reflect.TypeFor[drift.Window](), "compared": reflect.TypeFor[drift.Counts](),
 	"finding": reflect.TypeFor[drift.Drift](), "side": reflect.TypeFor[drift.Side](), "parked": reflect.TypeFor[drift.Parked](), "cost": reflect.TypeFor[drift.Cost](),
 	"letters": reflect.TypeFor[sqsqueue.RedriveReport](), "letter": reflect.TypeFor[sqsqueue.Redriven](),
-	"tables": reflect.TypeFor[looked](), "table": reflect.TypeFor[lookedTable](), "restored": reflect.TypeFor[restored](),
+	"tables": reflect.TypeFor[awsctl.TablesAnswer](), "table": reflect.TypeFor[awsctl.TableAnswer](), "restored": reflect.TypeFor[restored](),
 	"comparison": reflect.TypeFor[comparison](), "transfer": reflect.TypeFor[answeredTransfer](), "account": reflect.TypeFor[comparedAccount](),
 	"totals": reflect.TypeFor[payments.Totals](), "moved": reflect.TypeFor[payments.Moved](), "total": reflect.TypeFor[payments.Total](), "created": reflect.TypeFor[created](),
-	"opened": reflect.TypeFor[openable](), "unreadable": reflect.TypeFor[unreadable](), "key": reflect.TypeFor[apikey.Key](),
+	"opened": reflect.TypeFor[awsctl.KeysAnswer](), "unreadable": reflect.TypeFor[awsctl.Unreadable](), "key": reflect.TypeFor[apikey.Key](),
 }
 
 // commandAnswers are what the commands answer, in the page's words.

@@ -17,8 +17,10 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/awsctl"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/seal"
+	"github.com/idem-go/idem-aws/idem/seal/awskms"
 	"github.com/idem-go/idem-aws/idem/seal/tablekeys"
 )
 
@@ -51,7 +53,7 @@ func (d *desk) otherRegion(kmsKey string) {
 // everything does. The file has no key that is not wrapped, and there is no file before --write.
 func TestKeysGoToAnotherRegion(t *testing.T) {
 	d, keys := encrypted(t)
-	if got := answered[openable](d, "keys", "check"); got.Records == 0 || got.Messages == 0 || len(got.Unreadable) > 0 {
+	if got := answered[awsctl.KeysAnswer](d, "keys", "check"); got.Records == 0 || got.Messages == 0 || len(got.Unreadable) > 0 {
 		t.Fatalf("here: %+v", got)
 	}
 	other, err := kmsIn(t, "us-east-1").CreateKey(t.Context(), &kms.CreateKeyInput{})
@@ -96,7 +98,7 @@ func TestKeysGoToAnotherRegion(t *testing.T) {
 			t.Error(out)
 		}
 	}
-	if got := answered[openable](d, "keys", "check"); got.Records == 0 || got.Messages == 0 || len(got.Unreadable) > 0 {
+	if got := answered[awsctl.KeysAnswer](d, "keys", "check"); got.Records == 0 || got.Messages == 0 || len(got.Unreadable) > 0 {
 		t.Errorf("there: %+v", got)
 	}
 	entries := answered[[]operator.Entry](d, "audit")
@@ -128,7 +130,7 @@ func TestKeysOfAMultiRegionKeyGoAsTheyAre(t *testing.T) {
 	d.otherRegion(id)
 	t.Setenv("AWS_REGION", "eu-west-1")
 	d.exits(idemctl.ExitOK, "keys", "import", file, "--reason", "ticket 17", "--write")
-	if got := answered[openable](d, "keys", "check"); got.Records == 0 || len(got.Unreadable) > 0 {
+	if got := answered[awsctl.KeysAnswer](d, "keys", "check"); got.Records == 0 || len(got.Unreadable) > 0 {
 		t.Errorf("there: %+v", got)
 	}
 }
@@ -143,13 +145,15 @@ func TestImportReplacesNoKeysAndBringsNoErasedOnesBack(t *testing.T) {
 	d.exits(idemctl.ExitUsage, append(imports, "--erased", "tenant-x")...)
 	d.exits(idemctl.ExitOK, append(imports, "--erased", lambdatest.Tenant)...)
 	d.exits(idemctl.ExitOK, imports...) // the erasure stands
-	if got := answered[openable](d, "keys", "check"); got.Erased != got.Records+got.Messages || got.Erased == 0 || len(got.Unreadable) > 0 {
+	if got := answered[awsctl.KeysAnswer](d, "keys", "check"); got.Erased != got.Records+got.Messages || got.Erased == 0 || len(got.Unreadable) > 0 {
 		t.Errorf("erased: %+v", got)
 	}
 
 	t.Setenv("KEYS_TABLE", d.Idempotency+"-keys-begun")
 	d.ok(dynamotest.CreateTable(t.Context(), d.Client, os.Getenv("KEYS_TABLE"), schema.Keys()))
-	in, err := openKeys(t.Context())
+	wrapper, err := awskms.New(kmsIn(t, "us-east-1"), os.Getenv("KMS_KEY_ID"))
+	d.ok(err)
+	in, err := tablekeys.New(d.Client, tablekeys.Config{Table: os.Getenv("KEYS_TABLE"), Wrapper: wrapper})
 	d.ok(err)
 	begun, err := in.Current(t.Context(), lambdatest.Tenant)
 	d.ok(err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -20,47 +19,65 @@ import (
 	"github.com/idem-go/idem-aws/functions/internal/secretstore"
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/operator"
-	"github.com/idem-go/idem-aws/idem/operator/auditlog"
+	"github.com/idem-go/idem-aws/idem/operator/awsctl"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
-	"github.com/idem-go/idem-aws/idem/outbox"
-	"github.com/idem-go/idem-aws/idem/outbox/sqsqueue"
 )
 
 func main() { os.Exit(idemctl.Main(app())) }
 
 func app() idemctl.App {
-	return idemctl.App{Build: build, Find: find, Letters: letters, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
-		{Name: "tables", Help: "Restore the tables, and check that tables have the shape that the code needs.", Grammar: &tables{}},
-		{Name: "keys", Help: "Check, export and import the keys that tenants' data is encrypted with, for a fail-over to another Region.", Grammar: &dataKeys{}},
-		{Name: "missing", Help: "After a loss of data: make operations again that only the provider knows of.", Grammar: &missing{}},
-		{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
-		{Name: "account", Help: "Make an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
-	}}
+	return awsctl.New(awsctl.Config{
+		Deployment: deployed, Open: open, Encrypts: true,
+		App: idemctl.App{Find: find, Drift: compare, Console: onConsole, Commands: []idemctl.Command{
+			{Name: "missing", Help: "After a loss of data: make operations again that only the provider knows of.", Grammar: &missing{}},
+			{Name: "apikey", Help: "Create, revoke and list API keys.", Grammar: &apiKeys{}},
+			{Name: "account", Help: "Make an account collect what is transferred to it; compare it after a loss of data.", Grammar: &accounts{}},
+		}},
+	})
 }
 
-// build makes the desk. Its log is stderr's: stdout is the answer's.
-func build(ctx context.Context) (*operator.Desk, error) {
+// deployed says where the application keeps what, and what a stack imports beside the tables.
+func deployed(ctx context.Context) (awsctl.Deployment, error) {
+	cfg, err := read[config.Operator]()
+	if err != nil {
+		return awsctl.Deployment{}, err
+	}
+	loaded, err := config.AWS(ctx)
+	if err != nil {
+		return awsctl.Deployment{}, err
+	}
+	beside := map[string]string{}
+	for member, variable := range map[string]string{"audit": "AUDIT_TABLE", "apiKeys": "API_KEYS_TABLE", "keys": "KEYS_TABLE", "kmsKey": "KMS_KEY_ID"} {
+		if name := os.Getenv(variable); name != "" {
+			beside[member] = name
+		}
+	}
+	return awsctl.Deployment{
+		AWS: loaded, AuditTable: cfg.AuditTable, KeysTable: cfg.KeysTable, KMSKeyID: cfg.KMSKeyID, Beside: beside,
+		Tables: []awsctl.Table{
+			{Role: awsctl.Idempotency, Name: cfg.IdempotencyTable, Shape: schema.Idempotency()},
+			{Role: awsctl.Outbox, Name: cfg.OutboxTable, Shape: schema.Outbox()},
+			{Role: "payments", Name: cfg.PaymentsTable, Shape: table.Payments()},
+		},
+	}, nil
+}
+
+// open makes what the desk works with. Its log is stderr's: stdout is the answer's.
+func open(ctx context.Context) (awsctl.Opened, error) {
 	cfg, parts, err := wired(ctx)
 	if err != nil {
-		return nil, err
+		return awsctl.Opened{}, err
 	}
 	secret, err := secretstore.Scope(ctx, cfg.Scopes)
 	if err != nil {
-		return nil, err
+		return awsctl.Opened{}, err
 	}
 	engine, err := idem.New(parts.Store, idem.Config{Logger: parts.Logger, ScopeSecret: secret})
-	if err != nil {
-		return nil, err
-	}
-	log, err := auditlog.New(parts.Client, cfg.AuditTable)
-	if err != nil {
-		return nil, err
-	}
-	return operator.New(operator.Config{
-		Store: parts.Store, Engine: engine, Topics: parts.Topics, WakeUps: parts.Queue, DeadLetters: parts.Queue, Audit: log,
-		Application: application{parts, cfg.PaymentsTable}.tell, Logger: parts.Logger,
-	})
+	return awsctl.Opened{Queue: parts.Queue, Desk: operator.Config{
+		Store: parts.Store, Engine: engine, Topics: parts.Topics, Application: application{parts, cfg.PaymentsTable}.tell, Logger: parts.Logger,
+	}}, err
 }
 
 // keyPatience is for how long a person rather waits for a tenant's key than reads that there was none: a command has no
@@ -85,20 +102,6 @@ func wired(ctx context.Context) (config.Operator, delivery.Parts, error) {
 		return cfg, parts, err
 	}
 	return cfg, parts, parts.CheckShards(ctx)
-}
-
-// letters goes through the dead-letter queue.
-func letters(ctx context.Context, most int, redrive func(context.Context, outbox.DeadLetter) error) (any, error) {
-	_, parts, err := wired(ctx)
-	if err != nil {
-		return nil, err
-	}
-	report, err := parts.Queue.Redrive(ctx, sqsqueue.RedriveOptions{DryRun: redrive == nil, Max: most}, redrive)
-	failed := func(letter sqsqueue.Redriven) bool { return letter.Action == sqsqueue.LetterFailed }
-	if err == nil && slices.ContainsFunc(report.Letters, failed) {
-		err = idemctl.ErrLettersLeft
-	}
-	return report, err
 }
 
 // compare runs the drift job for a window.

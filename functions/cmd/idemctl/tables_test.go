@@ -17,6 +17,7 @@ import (
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/awsctl"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
@@ -79,7 +80,7 @@ func TestRestoredTablesArePreparedAndChecked(t *testing.T) {
 	if n := switchedOn(); n != 6 {
 		t.Errorf("point-in-time recovery was switched on %d times, want for three tables, twice", n)
 	}
-	got := answered[looked](d, "tables", "check", "--suffix=-r1").Import
+	got := answered[awsctl.TablesAnswer](d, "tables", "check", "--suffix=-r1").Import
 	if got["idempotency"] != d.Idempotency+"-r1" || got["payments"] != d.Payments+"-r1" || !strings.Contains(got["outboxStream"], d.Outbox+"-r1/stream/") ||
 		got["apiKeys"] != d.APIKeys || got["audit"] != d.Idempotency+"-audit" {
 		t.Errorf("import %v", got)

@@ -25,6 +25,15 @@ const (
 	MetricsService   = "METRICS_SERVICE"
 )
 
+// Variables that an operator's command has beside those of the functions (package awsctl).
+const (
+	// AuditTable is the name of the log of what operators change.
+	AuditTable = "AUDIT_TABLE"
+	// KeysTable is the table of data keys, and KMSKeyID what wraps them, where the application encrypts.
+	KeysTable = "KEYS_TABLE"
+	KMSKeyID  = "KMS_KEY_ID"
+)
+
 // Roles are the functions of an application: the values of Function.
 const (
 	API       = "api"
@@ -33,6 +42,9 @@ const (
 	Reconcile = "reconcile"
 	Relay     = "relay"
 )
+
+// Operator is the value of Function in an operator's command, which is no function: it needs neither FunctionTimeout nor metrics.
+const Operator = "operator"
 
 // BatchRecordsMax is how many records a mapping brings the worker or the relay at most.
 const BatchRecordsMax = 10

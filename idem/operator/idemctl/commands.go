@@ -1,7 +1,6 @@
 package idemctl
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 // commands is the command line.
 type commands struct {
 	Output  string        `short:"o" enum:"table,json" default:"table" help:"How to print the answer: ${enum}."`
-	EnvFile string        `name:"env-file" type:"existingfile" help:"File with lines NAME=value, such as .local/run.env, for variables that the environment does not set."`
+	EnvFile string        `name:"env-file" type:"existingfile" help:"File for variables that the environment does not set: lines NAME=value, such as .local/run.env, or what cdk deploy --outputs-file writes."`
 	Color   string        `enum:"auto,always,never" default:"auto" help:"Colour in tables: ${enum}; auto is on a terminal, without NO_COLOR."`
 	UTC     bool          `name:"utc" help:"Print times in RFC 3339 and UTC, instead of as 3 m ago."`
 	Wide    bool          `help:"Print whole ids and texts. By default tables have at most 100 columns."`
@@ -41,29 +40,6 @@ type commands struct {
 	New        newService  `cmd:"" help:"Write a new service that uses idem: handler, topic, tests, CDK app, Makefile. It needs no application."`
 	Completion completion  `cmd:"" help:"Print the completions for a shell."`
 	Man        manual      `cmd:"" help:"Print a manual page, in roff: idemctl man | man -l -"`
-}
-
-// environment reads the file of variables; what is set already stays.
-func (c *commands) environment() error {
-	if c.EnvFile == "" {
-		return nil
-	}
-	file, err := os.Open(c.EnvFile)
-	if err != nil {
-		return &usageError{err.Error(), "Give --env-file a file that can be read."}
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		name, value, found := strings.Cut(lines.Text(), "=")
-		if _, set := os.LookupEnv(name); !found || set || strings.HasPrefix(name, "#") {
-			continue
-		}
-		if err := os.Setenv(name, value); err != nil {
-			return &usageError{fmt.Sprintf("%s: %v", c.EnvFile, err), "Each line of the file must be NAME=value."}
-		}
-	}
-	return lines.Err()
 }
 
 // change is what every change needs.

@@ -12,8 +12,9 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
+
+	"example.com/shop/service"
 )
 
 func main() {
@@ -21,15 +22,16 @@ func main() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("shop"), nil)
 	// idem: begin
-	service := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
+	idem := idemconstruct.NewApplication(stack, "Idem", idemconstruct.ApplicationProps{
 		Code:        awslambda.Code_FromAsset(jsii.String(cmp.Or(os.Getenv("BUILD"), "build")), nil),
 		AlarmTopic:  os.Getenv("ALARM_TOPIC"),
 		Environment: map[string]string{"WAREHOUSE_URL": os.Getenv("WAREHOUSE_URL")},
 		Emulated:    os.Getenv("EMULATED") == "true",
+		Operators:   true,
 	})
-	service.NewTable("Orders", schema.Table{Key: "id"}, "ORDERS_TABLE")
+	idem.NewTable("Orders", service.Orders(), service.OrdersTable)
 	api := awsapigateway.NewLambdaRestApi(stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
-		Handler: service.API, CloudWatchRole: jsii.Bool(false), BinaryMediaTypes: jsii.Strings("*/*"),
+		Handler: idem.API, CloudWatchRole: jsii.Bool(false), BinaryMediaTypes: jsii.Strings("*/*"),
 	})
 	awscdk.NewCfnOutput(stack, jsii.String("ApiUrl"), &awscdk.CfnOutputProps{Value: api.Url()})
 	// idem: end

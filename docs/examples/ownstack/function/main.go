@@ -4,33 +4,18 @@ package main
 import (
 	"context"
 	"log"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
-	"github.com/idem-go/idem-aws/idem/outbox"
+
+	"example.com/shop/service"
 )
 
 func main() {
 	ctx := context.Background()
-	orders := orders{table: needed("ORDERS_TABLE")}
-	app := must(lambdaapp.New(lambdaapp.Config{
-		AWS:    must(config.LoadDefaultConfig(ctx)),
-		Topics: []outbox.Topic{must(shipments(orders, needed("WAREHOUSE_URL")))},
-	}))
-	orders.client = app.DynamoDB
-	lambda.Start(must(app.Handler(ctx, must(routes(app.Engine, app.Logger, orders)))))
-}
-
-// needed is the value of a variable that must be set.
-func needed(name string) string {
-	value := os.Getenv(name)
-	if value == "" {
-		log.Fatalf("%s is not set", name)
-	}
-	return value
+	app := must(lambdaapp.New(must(service.Configure(ctx))))
+	lambda.Start(must(app.Handler(ctx, must(service.API(app)))))
 }
 
 // must ends a function that can't start.

@@ -1,4 +1,4 @@
-package main
+package awsctl
 
 import (
 	"context"
@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/go-json-experiment/json"
 
-	"github.com/idem-go/idem-aws/functions/internal/config"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 	"github.com/idem-go/idem-aws/idem/seal/awskms"
@@ -30,41 +29,42 @@ type dataKeys struct {
 	Import importKeys `cmd:"" help:"Put the wrapped data keys of a file into the table of keys, before anything executes there."`
 }
 
+func newDataKeys(cfg Config) *dataKeys {
+	return &dataKeys{checkKeys{cfg}, exportKeys{cfg: cfg}, importKeys{cfg: cfg}}
+}
+
 var (
 	keyIDForm  = regexp.MustCompile(`^(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
 	keyARNForm = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:key/([a-z0-9-]+)$`)
 )
 
-// keysIn are the keys of the table that the environment names, and the id of the KMS key that wraps them.
+// keysIn are the keys of a deployment's table, and the id of the KMS key that wraps them.
 type keysIn struct {
 	*tablekeys.Keys
 	aws          aws.Config
 	table, kmsID string
 }
 
-func openKeys(ctx context.Context) (in keysIn, err error) {
-	cfg, err := read[config.Operator]()
+func (c Config) keys(ctx context.Context) (in keysIn, err error) {
+	of, err := c.Deployment(ctx)
 	if err != nil {
 		return in, err
 	}
-	if !cfg.Seals() {
-		return in, idemctl.Environment(errors.New("KEYS_TABLE and KMS_KEY_ID are not set: this stack encrypts nothing, or you may not see its keys"))
+	if of.KeysTable == "" || of.KMSKeyID == "" {
+		return in, idemctl.Environment(fmt.Errorf("%s and %s are not set: this stack encrypts nothing, or you may not see its keys", environment.KeysTable, environment.KMSKeyID))
 	}
-	in.table, in.kmsID = cfg.KeysTable, cfg.KMSKeyID
-	if arn := keyARNForm.FindStringSubmatch(cfg.KMSKeyID); arn != nil {
+	in.aws, in.table, in.kmsID = of.AWS, of.KeysTable, of.KMSKeyID
+	if arn := keyARNForm.FindStringSubmatch(of.KMSKeyID); arn != nil {
 		in.kmsID = arn[2]
 	}
 	if !keyIDForm.MatchString(in.kmsID) {
-		return in, idemctl.Environment(fmt.Errorf("KMS_KEY_ID = %q: must be the id or the ARN of the key, and no alias: it is compared with another Region's", cfg.KMSKeyID))
+		return in, idemctl.Environment(fmt.Errorf("%s = %q: must be the id or the ARN of the key, and no alias: it is compared with another Region's", environment.KMSKeyID, of.KMSKeyID))
 	}
-	if in.aws, err = config.AWS(ctx); err != nil {
-		return in, err
-	}
-	wrapper, err := awskms.New(kms.NewFromConfig(in.aws), cfg.KMSKeyID)
+	wrapper, err := awskms.New(kms.NewFromConfig(in.aws), of.KMSKeyID)
 	if err != nil {
 		return in, err
 	}
-	in.Keys, err = tablekeys.New(dynamodb.NewFromConfig(in.aws), tablekeys.Config{Table: cfg.KeysTable, Wrapper: wrapper})
+	in.Keys, err = tablekeys.New(of.dynamoDB(), tablekeys.Config{Table: of.KeysTable, Wrapper: wrapper})
 	return in, err
 }
 
@@ -91,6 +91,7 @@ type exported struct {
 const exportedVersion = 1
 
 type exportKeys struct {
+	cfg      Config `kong:"-"`
 	File     string `arg:"" help:"The file to write. It must not be there."`
 	Under    string `placeholder:"ARN" help:"Wrap the keys anew under this KMS key, in its Region. You must be allowed to decrypt with the stack's key and to encrypt with this one. Not for a multi-Region key, which both stacks have."`
 	Endpoint string `placeholder:"URL" help:"Where KMS is asked for --under, such as an endpoint of your network. Default: AWS's of the key's Region."`
@@ -110,7 +111,7 @@ func (e *exportKeys) Validate() error {
 
 // Run implements the command.
 func (e *exportKeys) Run(d *idemctl.Desk) error {
-	in, err := openKeys(d.Context())
+	in, err := e.cfg.keys(d.Context())
 	if err != nil {
 		return err
 	}
@@ -182,6 +183,7 @@ func (f exported) write(name string) (err error) {
 }
 
 type importKeys struct {
+	cfg    Config   `kong:"-"`
 	File   string   `arg:"" help:"A file that keys export has written."`
 	Erased []string `placeholder:"TENANT" help:"Tenants whose keys were erased after the export: their keys are not brought back. Separated by commas."`
 	idemctl.Reasoned
@@ -189,7 +191,7 @@ type importKeys struct {
 
 // Run implements the command. It may be repeated, also with a newer file.
 func (i *importKeys) Run(d *idemctl.Desk) error {
-	in, err := openKeys(d.Context())
+	in, err := i.cfg.keys(d.Context())
 	if err != nil {
 		return err
 	}
@@ -202,7 +204,7 @@ func (i *importKeys) Run(d *idemctl.Desk) error {
 	}
 	return shown(d, i.Write, operator.Task{
 		Name: "keys import", Subject: "keys of " + in.table,
-		Would: fmt.Sprintf("put the keys of %d tenants, exported %s, into %s", len(file.Tenants), day(file.ExportedAt), in.table),
+		Would: fmt.Sprintf("put the keys of %d tenants, exported %s, into %s", len(file.Tenants), file.ExportedAt.UTC().Format(time.RFC3339), in.table),
 		Judge: func(ctx context.Context) error { return in.takes(ctx, file) },
 		Act: func(ctx context.Context) (string, error) {
 			changed := 0
@@ -267,19 +269,23 @@ func (in keysIn) takes(ctx context.Context, file exported) error {
 	return nil
 }
 
-type checkKeys struct{}
-
-// openable is the answer to check.
-type openable struct {
-	// Records and Messages are those that are encrypted, and Erased those among them whose tenant's keys were erased.
-	Records    int          `json:"records"`
-	Messages   int          `json:"messages"`
-	Erased     int          `json:"erased"`
-	Unreadable []unreadable `json:"unreadable"`
+type checkKeys struct {
+	cfg Config `kong:"-"`
 }
 
-// unreadable are one tenant's rows that can't be opened.
-type unreadable struct {
+// KeysAnswer is what `keys check` answers as JSON.
+type KeysAnswer struct {
+	// Records and Messages are those that are encrypted, and Erased those among them whose tenant's keys were erased.
+	Records  int `json:"records"`
+	Messages int `json:"messages"`
+	Erased   int `json:"erased"`
+	// Unreadable has an entry for each tenant of which something can't be opened.
+	Unreadable []Unreadable `json:"unreadable"`
+}
+
+// Unreadable are one tenant's rows that can't be opened.
+type Unreadable struct {
+	// Tenant is whose they are, and Rows how many.
 	Tenant string `json:"tenant"`
 	Rows   int    `json:"rows"`
 	// Why is the first one's reason.
@@ -287,27 +293,31 @@ type unreadable struct {
 }
 
 // Run implements the command.
-func (*checkKeys) Run(d *idemctl.Desk) error {
-	in, err := openKeys(d.Context())
+func (k *checkKeys) Run(d *idemctl.Desk) error {
+	in, err := k.cfg.keys(d.Context())
 	if err != nil {
 		return err
 	}
-	cfg, parts, err := wired(d.Context())
+	of, err := k.cfg.Deployment(d.Context())
 	if err != nil {
 		return err
 	}
-	c := opener{parts: parts, erased: map[string]bool{}, wrong: map[string]*unreadable{}}
+	opened, err := k.cfg.Open(d.Context())
+	if err != nil {
+		return err
+	}
+	c := opener{client: of.dynamoDB(), store: opened.Desk.Store, erased: map[string]bool{}, wrong: map[string]*Unreadable{}}
 	err = in.Each(d.Context(), func(w tablekeys.Wrapped) error {
 		c.erased[w.Tenant] = w.ErasedThrough > 0
 		return nil
 	})
 	if err == nil {
-		err = c.all(d.Context(), cfg.IdempotencyTable, cfg.OutboxTable)
+		err = c.all(d.Context(), of.name(Idempotency), of.name(Outbox))
 	}
 	if err != nil {
 		return err
 	}
-	c.found.Unreadable = []unreadable{}
+	c.found.Unreadable = []Unreadable{}
 	lines := []string{fmt.Sprintf("%d records and %d messages are encrypted, %d of them of tenants whose keys were erased", c.found.Records, c.found.Messages, c.found.Erased)}
 	for _, tenant := range slices.Sorted(maps.Keys(c.wrong)) {
 		wrong := *c.wrong[tenant]

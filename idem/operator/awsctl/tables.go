@@ -1,50 +1,37 @@
-package main
+package awsctl
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/go-json-experiment/json"
 
-	"github.com/idem-go/idem-aws/functions/internal/config"
-	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo"
-	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/operator/idemctl"
 )
 
-// tables are the commands about the tables of records, messages and payments: what one transaction writes is restored together.
+// tables are the commands about the tables that one transaction writes: they are restored together.
 type tables struct {
 	Check   checkTables   `cmd:"" help:"Compare the tables with what the code needs, and print what a stack imports them by."`
 	Restore restoreTables `cmd:"" help:"Restore the tables to new ones, each named as the one in the environment and a suffix, and prepare them."`
 	Prepare prepareTables `cmd:"" help:"Give tables that were restored or copied what a restore leaves out: time to live, stream, point-in-time recovery, protection from deletion."`
 }
 
-// named is one of the tables.
-type named struct {
-	// member is the table's name in the context import, and variable in the environment.
-	member, variable string
-	shape            schema.Table
+func newTables(cfg Config) *tables {
+	of := tablesOf{cfg.Deployment}
+	return &tables{checkTables{of: of}, restoreTables{of: of}, prepareTables{of: of}}
 }
 
-func moneyTables() []named {
-	return []named{
-		{"idempotency", "IDEMPOTENCY_TABLE", schema.Idempotency()}, {"outbox", "OUTBOX_TABLE", schema.Outbox()},
-		{"payments", "PAYMENTS_TABLE", table.Payments()},
-	}
-}
-
-// besides are what a stack imports beside the tables that are restored.
-func besides() map[string]string {
-	return map[string]string{"audit": "AUDIT_TABLE", "apiKeys": "API_KEYS_TABLE", "keys": "KEYS_TABLE", "kmsKey": "KMS_KEY_ID"}
+// tablesOf reads where the tables are.
+type tablesOf struct {
+	deployment func(context.Context) (Deployment, error)
 }
 
 var suffixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
@@ -62,43 +49,36 @@ func (s suffixed) Validate() error {
 	return nil
 }
 
-// opened is a client and the names of the tables, without a suffix.
-func opened(ctx context.Context) (*dynamodb.Client, map[string]string, error) {
-	cfg, err := read[config.Operator]()
-	if err != nil {
-		return nil, nil, err
-	}
-	loaded, err := config.AWS(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return dynamodb.NewFromConfig(loaded), map[string]string{
-		"idempotency": cfg.IdempotencyTable, "outbox": cfg.OutboxTable, "payments": cfg.PaymentsTable,
-	}, nil
+type checkTables struct {
+	of tablesOf `kong:"-"`
+	suffixed
 }
 
-type checkTables struct{ suffixed }
-
-// looked is the answer to check.
-type looked struct {
-	Tables []lookedTable `json:"tables"`
-	// Import is the value of the context import.
+// TablesAnswer is what `tables check` answers as JSON.
+type TablesAnswer struct {
+	// Tables are those that one transaction writes.
+	Tables []TableAnswer `json:"tables"`
+	// Import has the tables' names by their roles, the ARN of the outbox table's stream as outboxStream, and Deployment.Beside: what a
+	// stack imports.
 	Import map[string]string `json:"import"`
 }
 
-type lookedTable struct {
-	Table       string   `json:"table"`
-	Items       int64    `json:"items"`
+// TableAnswer is one table as it was found.
+type TableAnswer struct {
+	// Table is its name, and Items about how many it has: AWS counts every six hours.
+	Table string `json:"table"`
+	Items int64  `json:"items"`
+	// Differences say what is not as the code needs it, a sentence each; none where it is.
 	Differences []string `json:"differences,omitempty"`
 }
 
 // Run implements the command.
 func (c *checkTables) Run(d *idemctl.Desk) error {
-	client, names, err := opened(d.Context())
+	deployment, err := c.of.deployment(d.Context())
 	if err != nil {
 		return err
 	}
-	answer, err := look(d.Context(), client, names, c.Suffix)
+	answer, err := look(d.Context(), deployment, c.Suffix)
 	if err != nil && !errors.Is(err, idemctl.ErrDiffers) {
 		return err
 	}
@@ -115,50 +95,48 @@ func (c *checkTables) Run(d *idemctl.Desk) error {
 }
 
 // look compares the tables with their shapes.
-func look(ctx context.Context, client *dynamodb.Client, names map[string]string, suffix string) (looked, error) {
-	answer := looked{Import: map[string]string{}}
+func look(ctx context.Context, deployment Deployment, suffix string) (TablesAnswer, error) {
+	answer, client := TablesAnswer{Import: map[string]string{}}, deployment.dynamoDB()
 	var differs error
-	for _, t := range moneyTables() {
-		name := names[t.member] + suffix
-		found, err := dynamo.CheckTable(ctx, client, name, t.shape)
-		one := lookedTable{Table: name}
+	for _, t := range deployment.Tables {
+		name := t.Name + suffix
+		found, err := dynamo.CheckTable(ctx, client, name, t.Shape)
+		one := TableAnswer{Table: name}
 		if wrong, ok := errors.AsType[*dynamo.TableError](err); ok {
 			one.Differences, differs = wrong.Differences, idemctl.ErrDiffers
 		} else if err != nil {
 			return answer, err
 		}
 		one.Items = aws.ToInt64(found.ItemCount)
-		answer.Tables, answer.Import[t.member] = append(answer.Tables, one), name
-		if stream := aws.ToString(found.LatestStreamArn); t.shape.StreamNewImage && stream != "" {
+		answer.Tables, answer.Import[t.Role] = append(answer.Tables, one), name
+		if stream := aws.ToString(found.LatestStreamArn); t.Shape.StreamNewImage && stream != "" {
 			answer.Import["outboxStream"] = stream
 		}
 	}
-	for member, variable := range besides() {
-		if name := os.Getenv(variable); name != "" {
-			answer.Import[member] = name
-		}
-	}
+	maps.Copy(answer.Import, deployment.Beside)
 	return answer, differs
 }
 
 type prepareTables struct {
+	of tablesOf `kong:"-"`
 	suffixed
 	idemctl.Reasoned
 }
 
 // Run implements the command.
 func (p *prepareTables) Run(d *idemctl.Desk) error {
-	client, names, err := opened(d.Context())
+	deployment, err := p.of.deployment(d.Context())
 	if err != nil {
 		return err
 	}
 	return shown(d, p.Write, operator.Task{
-		Name: "tables prepare", Subject: "tables " + names["idempotency"] + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
-		Act: func(ctx context.Context) (string, error) { return "prepared", prepareAll(ctx, client, names, p.Suffix) },
+		Name: "tables prepare", Subject: "tables " + deployment.name(Idempotency) + p.Suffix, Would: "switch on time to live, stream, point-in-time recovery and protection from deletion",
+		Act: func(ctx context.Context) (string, error) { return "prepared", prepareAll(ctx, deployment, p.Suffix) },
 	}, p.Change())
 }
 
 type restoreTables struct {
+	of     tablesOf  `kong:"-"`
 	To     time.Time `xor:"source" help:"The instant to restore to, RFC 3339, within what point-in-time recovery reaches back."`
 	Backup string    `xor:"source" help:"Name of on-demand backups to restore from instead, one of each table."`
 	Suffix string    `required:"" help:"What the new tables' names end with."`
@@ -178,7 +156,7 @@ func (r *restoreTables) Validate() error {
 
 // Run implements the command. It may be repeated with the same suffix: what was begun is waited for.
 func (r *restoreTables) Run(d *idemctl.Desk) error {
-	client, names, err := opened(d.Context())
+	deployment, err := r.of.deployment(d.Context())
 	if err != nil {
 		return err
 	}
@@ -187,14 +165,14 @@ func (r *restoreTables) Run(d *idemctl.Desk) error {
 		source = r.To.UTC().Format(time.RFC3339)
 	}
 	return shown(d, r.Write, operator.Task{
-		Name: "tables restore", Subject: "tables " + names["idempotency"] + r.Suffix, Would: "restore three tables to " + source,
+		Name: "tables restore", Subject: "tables " + deployment.name(Idempotency) + r.Suffix, Would: fmt.Sprintf("restore %d tables to %s", len(deployment.Tables), source),
 		Act: func(ctx context.Context) (string, error) {
-			for _, t := range moneyTables() {
-				if err := r.begin(ctx, client, names[t.member]); err != nil {
+			for _, t := range deployment.Tables {
+				if err := r.begin(ctx, deployment.dynamoDB(), t.Name); err != nil {
 					return "", err
 				}
 			}
-			return "restored to " + source, prepareAll(ctx, client, names, r.Suffix)
+			return "restored to " + source, prepareAll(ctx, deployment, r.Suffix)
 		},
 	}, r.Change())
 }

@@ -1,4 +1,4 @@
-package main
+package awsctl
 
 import (
 	"context"
@@ -9,19 +9,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/idem-go/idem-aws/functions/internal/delivery"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/operator"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
 // opener opens what is encrypted, and counts what can't be.
 type opener struct {
-	parts delivery.Parts
+	client *dynamodb.Client
+	store  operator.Store
 	// erased are the tenants whose keys, or some of them, were erased.
 	erased map[string]bool
-	found  openable
-	wrong  map[string]*unreadable
+	found  KeysAnswer
+	wrong  map[string]*Unreadable
 }
 
 var errUnopened = errors.New("it can't be opened with the tenant's keys")
@@ -30,11 +31,11 @@ var errUnopened = errors.New("it can't be opened with the tenant's keys")
 func (o *opener) all(ctx context.Context, records, messages string) error {
 	err := o.sealed(ctx, records, schema.RecordKey, func(key, tenant string) error {
 		o.found.Records++
-		r, err := o.parts.Store.Get(ctx, storage.RecordKey(key))
+		r, err := o.store.Get(ctx, storage.RecordKey(key))
 		if err != nil || r == nil { // it has expired meanwhile
 			return err
 		}
-		_, err = o.parts.Store.LoadResponse(ctx, *r)
+		_, err = o.store.LoadResponse(ctx, *r)
 		o.note(tenant, err)
 		return nil
 	})
@@ -43,7 +44,7 @@ func (o *opener) all(ctx context.Context, records, messages string) error {
 	}
 	return o.sealed(ctx, messages, schema.MessageID, func(key, tenant string) error {
 		o.found.Messages++
-		m, err := o.parts.Store.Message(ctx, idem.MessageID(key))
+		m, err := o.store.Message(ctx, idem.MessageID(key))
 		if err == nil && m != nil && m.Sealed {
 			err = errUnopened
 			if o.erased[tenant] {
@@ -62,7 +63,7 @@ func (o *opener) note(tenant string, err error) {
 	case errors.Is(err, storage.ErrErased):
 		o.found.Erased++
 	case o.wrong[tenant] == nil:
-		o.wrong[tenant] = &unreadable{Tenant: tenant, Rows: 1, Why: err.Error()}
+		o.wrong[tenant] = &Unreadable{Tenant: tenant, Rows: 1, Why: err.Error()}
 	default:
 		o.wrong[tenant].Rows++
 	}
@@ -70,7 +71,7 @@ func (o *opener) note(tenant string, err error) {
 
 // sealed gives the key and the tenant of each encrypted row of a table.
 func (o *opener) sealed(ctx context.Context, table, key string, take func(key, tenant string) error) error {
-	pages := dynamodb.NewScanPaginator(o.parts.Client, &dynamodb.ScanInput{
+	pages := dynamodb.NewScanPaginator(o.client, &dynamodb.ScanInput{
 		TableName: &table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("attribute_exists(#sealed)"), ProjectionExpression: aws.String("#key, #tenant"),
 		ExpressionAttributeNames: map[string]string{"#sealed": schema.Sealed, "#key": key, "#tenant": schema.Tenant},
 	})

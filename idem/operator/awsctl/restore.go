@@ -1,4 +1,4 @@
-package main
+package awsctl
 
 import (
 	"context"
@@ -65,14 +65,15 @@ func backupOf(ctx context.Context, client *dynamodb.Client, source, name string)
 }
 
 // prepareAll gives the tables what a restore leaves out, and compares them with their shapes.
-func prepareAll(ctx context.Context, client *dynamodb.Client, names map[string]string, suffix string) error {
-	for _, t := range moneyTables() {
-		if err := prepare(ctx, client, names[t.member]+suffix, t.shape); err != nil {
+func prepareAll(ctx context.Context, deployment Deployment, suffix string) error {
+	client := deployment.dynamoDB()
+	for _, t := range deployment.Tables {
+		if err := prepare(ctx, client, t.Name+suffix, t.Shape); err != nil {
 			return err
 		}
 	}
-	for _, t := range moneyTables() {
-		if _, err := dynamo.CheckTable(ctx, client, names[t.member]+suffix, t.shape); err != nil {
+	for _, t := range deployment.Tables {
+		if _, err := dynamo.CheckTable(ctx, client, t.Name+suffix, t.Shape); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,136 @@
+package awsctl_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/idem-go/idem-aws/idem/dynamo"
+	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
+	"github.com/idem-go/idem-aws/idem/lambdaapp"
+	"github.com/idem-go/idem-aws/idem/lambdaapp/environment"
+	"github.com/idem-go/idem-aws/idem/operator/awsctl"
+	"github.com/idem-go/idem-aws/idem/operator/console"
+	"github.com/idem-go/idem-aws/idem/operator/idemctl"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
+
+// deployment is an application of package lambdaapp, and its operator before it.
+type deployment struct {
+	*testing.T
+	aws       aws.Config
+	variables map[string]string
+	app       idemctl.App
+}
+
+func deploy(t *testing.T) *deployment {
+	t.Helper()
+	url := dynamotest.Endpoint(t, dynamotest.Dynoxide)
+	client, prefix := dynamotest.Client(url), strings.ToLower(t.Name())
+	tables, err := dynamotest.CreateTables(t.Context(), client, prefix)
+	err = errors.Join(err, dynamotest.CreateTable(t.Context(), client, prefix+"-audit", schema.Audit()), dynamotest.CreateTable(t.Context(), client, prefix+"-orders", schema.Table{Key: "id"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &deployment{
+		T:   t,
+		aws: aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")},
+		variables: map[string]string{
+			environment.IdempotencyTable: tables.Idempotency, environment.OutboxTable: tables.Outbox, environment.OutboxShards: "4",
+			environment.AuditTable: prefix + "-audit", "ORDERS_TABLE": prefix + "-orders",
+			environment.WakeUpQueueURL: "http://127.0.0.1:9/wake-ups", environment.DeadLetterQueueURL: "http://127.0.0.1:9/dead-letters",
+		},
+	}
+}
+
+// exits runs the command as a shell does.
+func (d *deployment) exits(want int, args ...string) (stdout, stderr string) {
+	d.Helper()
+	app := awsctl.NewLambda(awsctl.Lambda{
+		Application: func(context.Context) (lambdaapp.Config, error) {
+			return lambdaapp.Config{AWS: d.aws, Getenv: func(name string) string { return d.variables[name] }}, nil
+		},
+		Tables: []awsctl.OwnTable{{Role: "orders", Variable: "ORDERS_TABLE", Shape: schema.Table{Key: "id"}}},
+		App:    d.app,
+	})
+	var out, errs strings.Builder
+	if got := idemctl.Run(d.Context(), app, args, &out, &errs); got != want {
+		d.Fatalf("idemctl %q exits with %d, want %d\n%s%s", args, got, want, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// The variables of the functions are enough, with the audit table's: an operator's machine is no function, and has no time-out.
+func TestTheFunctionsVariablesAreEnough(t *testing.T) {
+	d := deploy(t)
+	for _, args := range [][]string{{"list", "dead"}, {"audit"}, {"refuse-before"}} {
+		d.exits(idemctl.ExitOK, args...)
+	}
+	d.exits(idemctl.ExitOK, "refuse-before", "set", time.Now().Add(-time.Hour).Format(time.RFC3339), "--reason", "ticket 17", "--actor", "ada", "--write")
+	if out, _ := d.exits(idemctl.ExitOK, "audit"); !strings.Contains(out, "ada") || !strings.Contains(out, "ticket 17") {
+		t.Errorf("the audit log: %s", out)
+	}
+	out, _ := d.exits(idemctl.ExitOK, "tables", "check")
+	if strings.Count(out, "as it must be") != 3 || !strings.Contains(out, `"audit":"`+d.variables[environment.AuditTable]+`"`) {
+		t.Errorf("the tables: %s", out)
+	}
+	d.exits(idemctl.ExitUsage, "keys", "check") // nothing is encrypted: there is no such command
+}
+
+// Each variable that is wrong is named, and exits as a mistake of the command line.
+func TestWrongVariablesAreNamed(t *testing.T) {
+	whole := deploy(t)
+	for variable, values := range map[string][]string{
+		environment.IdempotencyTable: {""}, environment.OutboxTable: {""}, environment.AuditTable: {""}, "ORDERS_TABLE": {""},
+		environment.WakeUpQueueURL: {""}, environment.DeadLetterQueueURL: {""}, environment.OutboxShards: {"", "many", "257"},
+	} {
+		for _, value := range values {
+			d := *whole
+			d.variables = maps.Clone(whole.variables)
+			d.variables[variable] = value
+			if _, errs := d.exits(idemctl.ExitUsage, "list", "dead"); !strings.Contains(errs, variable) && !strings.Contains(errs, "Config.Shards") {
+				t.Errorf("%s = %q: %s", variable, value, errs)
+			}
+		}
+	}
+}
+
+// An operator with fewer shards than rows were written with would see some of them only.
+func TestFewerShardsThanWrittenAreRefused(t *testing.T) {
+	d := deploy(t)
+	store, err := dynamo.New(dynamotest.Client(*d.aws.BaseEndpoint), dynamo.Config{
+		IdempotencyTable: d.variables[environment.IdempotencyTable], OutboxTable: d.variables[environment.OutboxTable], Shards: 8,
+	})
+	if err == nil {
+		err = store.CheckShards(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := d.exits(idemctl.ExitUsage, "list", "dead"); !strings.Contains(errs, environment.OutboxShards) || !strings.Contains(errs, "at least 8") {
+		t.Error(errs)
+	}
+}
+
+// The console says which deployment it is about, and what the application says of it counts.
+func TestConsoleSaysWhatItIsAbout(t *testing.T) {
+	d := deploy(t)
+	var about string
+	d.app.Console = func(c *console.Config) error {
+		about = c.About
+		return errors.New("enough")
+	}
+	d.exits(idemctl.ExitUsage, "console")
+	if want := "us-east-1, " + d.variables[environment.IdempotencyTable]; about != want {
+		t.Errorf("about %q, want %q", about, want)
+	}
+}
