@@ -19,9 +19,10 @@ import (
 const sentencesMin = 3
 
 var (
-	// privateReference matches what a reader of pkg.go.dev cannot look up: a finding's number, a decision record, the page
+	// privateReference matches what a reader of pkg.go.dev cannot look up: a finding's number, a decision record, a page about how
+	// this repository is built (of the contract and the manuals, which are written for users, the file may be named), the page
 	// of failures seen in similar libraries, and the path of an internal package.
-	privateReference = regexp.MustCompile(`\b[HP]\d{1,2}\b|peers\.md|\bADR\s+\d{4}\b|\binternal/[a-z]+`)
+	privateReference = regexp.MustCompile(`\b[HP]\d{1,2}\b|peers\.md|\bADR\s+\d{4}\b|\bdocs/(adr|design|peers|states|style)\b|\binternal/[a-z]+`)
 	// mixedCaps matches an unexported name that can be no English word.
 	mixedCaps   = regexp.MustCompile(`\b[a-z]+[A-Z]\w*`)
 	sentenceEnd = regexp.MustCompile(`[.!?]["')]*(\s|$)`)
@@ -107,6 +108,22 @@ func packageProblems(p publicPackage) []string {
 		problems = append(problems, fmt.Sprintf("the package comment has %d sentences, at least %d are wanted", n, sentencesMin))
 	}
 	return problems
+}
+
+// audienceProblem wants a package to be for adopters, or to say that it is not.
+func audienceProblem(p publicPackage, adopters bool) string {
+	first, _, _ := strings.Cut(p.doc.Doc, "\n\n")
+	first = strings.Join(strings.Fields(first), " ")
+	own := slices.ContainsFunc([]string{"application", "tools"}, func(part string) bool {
+		return strings.Contains(first, fmt.Sprintf(ownUse, part))
+	})
+	switch {
+	case own && adopters:
+		return "it is listed for adopters, and says that it is not for them"
+	case !own && !adopters:
+		return fmt.Sprintf("it can be imported: list it in besideTheLibrary, or say in the first paragraph of its comment that it %s", fmt.Sprintf(ownUse, "tools (or application)"))
+	}
+	return ""
 }
 
 // sentences counts those of a doc comment's paragraphs; code blocks, headings and lists have none.

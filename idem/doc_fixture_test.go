@@ -39,6 +39,8 @@ func TestCheckerFindsEveryPlantedGap(t *testing.T) {
 			"Config.Below has no doc comment",
 			"Config.Height has no doc comment",
 			`the comment of Config.Private refers to "internal/clock"; say it in words`,
+			`the comment of Config.Decided refers to "docs/adr"; say it in words`,
+			`the comment of Config.Designed refers to "docs/design"; say it in words`,
 			"Doer.Do has no doc comment",
 		}},
 		"example": {exampleProblems(p, "", ""), []string{"it has no Example in its external test package"}},
@@ -47,6 +49,24 @@ func TestCheckerFindsEveryPlantedGap(t *testing.T) {
 		slices.Sort(c.want)
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: found\n\t%s\nwant\n\t%s", name, strings.Join(c.got, "\n\t"), strings.Join(c.want, "\n\t"))
+		}
+	}
+}
+
+func TestCheckerWantsAPackageToSayWhomItIsFor(t *testing.T) {
+	silent, own := fixture(t, "complete"), fixture(t, "own")
+	for name, c := range map[string]struct {
+		of       publicPackage
+		adopters bool
+		want     string
+	}{
+		"for adopters":                {silent, true, ""},
+		"our own":                     {own, false, ""},
+		"for nobody":                  {silent, false, "it can be imported: list it in besideTheLibrary, or say in the first paragraph"},
+		"our own, and listed as such": {own, true, "it is listed for adopters, and says that it is not for them"},
+	} {
+		if got := audienceProblem(c.of, c.adopters); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// InlineDelivery delivers a deferred operation's messages within its request (docs/design.md "Kinds of operation"). A
-// worker finishes what it leaves open. outbox.NewInline makes one.
+// InlineDelivery delivers a deferred operation's messages within its request, after the commit: the request then
+// answers with the end instead of a 202. A worker finishes what it leaves open. outbox.NewInline makes one.
 //
 // outlives says that the process goes on after the context has ended ([Config].KillsAtDeadline is not set). Deliver and
 // Resume return by the context's deadline all the same, and may go on with what nobody else can finish: keeping a

@@ -16,7 +16,7 @@ type (
 	Write = storage.Write
 	// Failure is what a failed condition of a [Write] means: [Reject], [Retry], or nothing expected.
 	Failure = storage.Failure
-	// Kind is how an operation is protected (docs/design.md, "Kinds of operation").
+	// Kind is how an operation is protected: when its handler runs, and what is committed together with its answer.
 	Kind = storage.Kind
 )
 

@@ -1,5 +1,6 @@
-// Package route has the paths of the application, and nothing else: the CDK app gives each a route of the gateway, and a test
-// of the application holds them to what it serves.
+// Package route has the paths of the application, and nothing else: the CDK app gives each a route of the gateway, and a
+// test of the application holds them to what it serves. The package belongs to this repository's application and has no
+// compatibility promise.
 package route
 
 // Paths are those that an authenticated caller uses, in the notation that http.ServeMux and API Gateway share.

@@ -1,5 +1,6 @@
 // Package table has the shapes of the application's own tables, and nothing else: the functions, the CDK app and the tests
-// share them, so a table that is deployed is the table that is read.
+// share them, so a table that is deployed is the table that is read. The package belongs to this repository's application
+// and has no compatibility promise.
 package table
 
 import "github.com/idem-go/idem-aws/idem/dynamo/schema"

@@ -21,7 +21,7 @@ import (
 // Any number of runners may work beside each other, and beside workers and requests: the fences decide.
 //
 // Of the records only wrapped ones need it. Any other dead lease, and that of a wrapped operation that is safe to run again,
-// is taken over by the next request with its key, and harms nobody meanwhile (docs/adr/0009).
+// is taken over by the next request with its key, and harms nobody meanwhile.
 type Runner struct {
 	*desk
 	worker *Worker

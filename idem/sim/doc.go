@@ -18,7 +18,7 @@
 // # What is judged
 //
 // After each write that has landed the rows are compared with what they were before, by the rules of docs/semantics.md and
-// docs/design.md: the invariants I1 to I9, who may write what, leases, expiry, and rules of evidence. The judge knows what each
+// of the design: the invariants I1 to I9, who may write what, leases, expiry, and rules of evidence. The judge knows what each
 // request, delivery and visit met (act.go), so that it can also demand what holds only for an actor without an excuse: that a 503
 // leaves no lease of its own behind, that the answer of a handler and definite evidence are not dropped, that a living holder is
 // not parked.

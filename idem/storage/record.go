@@ -37,7 +37,7 @@ func (s State) Known() bool {
 // Final says whether the record holds the operation's last answer: only such records expire.
 func (s State) Final() bool { return s == StateCompleted || s == StateFailed }
 
-// Kind is how an operation is protected (docs/design.md, "Kinds of operation").
+// Kind is how an operation is protected: when its handler runs, and what is committed together with its answer.
 type Kind string
 
 // The kinds of operation.

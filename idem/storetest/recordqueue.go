@@ -6,8 +6,8 @@ import (
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 
-// recordQueueTests: a wrapped record stands in a queue from its reserve until it is decided, and no other record ever does
-// (docs/adr/0009). As with messages, each test waits for what it demands of an index.
+// recordQueueTests: a wrapped record stands in a queue from its reserve until it is decided, and no other record ever does:
+// what is safe to run again needs no sweep. As with messages, each test waits for what it demands of an index.
 var recordQueueTests = []test{
 	{"a wrapped record stands in the lease's queue, then in that of what is unknown, and then in none", func(e *env) {
 		for _, end := range []storage.State{storage.StateCompleted, storage.StateFailed, storage.StateFailedRetryable} {

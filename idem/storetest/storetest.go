@@ -1,5 +1,5 @@
-// Package storetest tests whether a store keeps the contract that the engine relies on: what docs/semantics.md and
-// docs/design.md say of reserve, commit, settle and messages. It also repeats failures that were reported for other
+// Package storetest tests whether a store keeps the contract that the engine relies on: how records are reserved, committed
+// and settled, and how messages are listed and moved (docs/extend/store.md). It also repeats failures that were reported for other
 // idempotency libraries, where a store alone can show them. Use it in the tests of every implementation of
 // storage.Store. Applications do not need it: they test their handlers with package idemtest.
 //

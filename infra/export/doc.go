@@ -1,5 +1,6 @@
-// Package export writes what idemconstruct.NewApplication makes, but for the dashboard, for teams without the CDK: a template
-// of AWS SAM (infra/sam) and a module for Terraform (infra/terraform). Both are made from packages schema and spec.
+// Package export writes what idemconstruct.NewApplication makes, but for the dashboard, for teams without the CDK: a
+// template of AWS SAM (infra/sam) and a module for Terraform (infra/terraform). Both are made from packages schema and
+// spec. The package belongs to this repository's tools and has no compatibility promise.
 //
 // After a change there: go generate ./export
 package export

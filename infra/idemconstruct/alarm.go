@@ -24,7 +24,7 @@ type Count = spec.Count
 // Counts are the alarms on what the library's log lines count.
 func Counts() []Count { return spec.Counts() }
 
-// Watch is an alarm on a metric of whoever's.
+// Watch is an alarm on any metric of CloudWatch, such as one of your own.
 type Watch struct {
 	// ID is the alarm's, and Runbook is its heading among the runbooks where that is another.
 	ID, Runbook, Description string

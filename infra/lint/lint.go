@@ -1,5 +1,5 @@
 // Package lint holds synthesized CloudFormation templates against cfn-lint and cdk-nag (the rules of AWS Solutions and of
-// Serverless), and judges what they find.
+// Serverless), and judges what they find. The package belongs to this repository's tools and has no compatibility promise.
 //
 // A finding is accepted where its resource says why, in the resource's Metadata: see [Accept]. The tools are told of none of
 // that, so that an explanation that nothing needs any more is found too.

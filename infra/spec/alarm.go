@@ -8,31 +8,43 @@ import (
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
-// Alarm is one of CloudWatch. It rings when Expression of the metrics, or the only one without it, is at Threshold or above in so many
-// (Periods) of the last (OfLast) periods. What is not counted is not wrong.
+// Alarm is an alarm of CloudWatch. A period without data does not raise it, except for a heartbeat.
 type Alarm struct {
-	// ID is the alarm's, and Runbook is its heading among the runbooks where that is another.
-	ID, Runbook, Description string
-	Metrics                  []Metric
-	Expression               string
-	Threshold                float64
-	Periods, OfLast          int
+	// ID is the alarm's name. Runbook is its heading among the runbooks; "" means that it is the ID.
+	ID, Runbook string
+	// Description says what has happened, for the operator who is called.
+	Description string
+	// Metrics are what the alarm looks at.
+	Metrics []Metric
+	// Expression is CloudWatch's metric math over the metrics' IDs. Without it there is one metric, which is looked at itself.
+	Expression string
+	// Threshold is the value from which on a period counts.
+	Threshold float64
+	// Periods of the last OfLast periods must count for the alarm to be raised.
+	Periods, OfLast int
 	// Least is the threshold of the first metric alone, where the expression is left out: on emulators.
 	Least float64
 	// Heartbeat rings below the threshold instead, and where there is no data at all.
 	Heartbeat bool
 }
 
-// Metric is what an alarm looks at. ID is its name in the alarm's expression.
+// Metric is what an alarm looks at.
 type Metric struct {
-	ID, Namespace, Name, Statistic string
-	Period                         time.Duration
-	Dimensions                     []Dimension
+	// ID is the metric's name in the alarm's expression.
+	ID string
+	// Namespace, Name and Statistic are CloudWatch's, such as AWS/Lambda, Errors and Sum.
+	Namespace, Name, Statistic string
+	// Period is the time that one value is of.
+	Period time.Duration
+	// Dimensions say which metric of the name it is.
+	Dimensions []Dimension
 }
 
-// Dimension is the name of a resource, or Value where Of is empty.
+// Dimension is a dimension of a metric of CloudWatch.
 type Dimension struct {
-	Name  string
+	// Name is the dimension's, such as FunctionName.
+	Name string
+	// Of is the resource whose name is the dimension's value. Where it is "", Value is the value.
 	Of    Resource
 	Value string
 }

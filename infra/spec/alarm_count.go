@@ -8,21 +8,26 @@ import (
 	"github.com/idem-go/idem-aws/idem/telemetry/metric"
 )
 
-// Count is an alarm that rings when a metric was counted so often within a period, in as many of the last periods as it says. It looks at
-// more than the very last one, because a log line can reach CloudWatch late.
+// Count is an alarm on how often a metric was counted. It looks at more than the last period, because a log line can reach
+// CloudWatch late.
 type Count struct {
-	// ID is the alarm's, and its runbook's heading.
-	ID, Metric, Description string
-	Threshold               float64
+	// ID is the alarm's name, and its runbook's heading. Metric is one of package metric.
+	ID, Metric string
+	// Description says what has happened, for the operator who is called.
+	Description string
+	// Threshold is how often it must be counted within Period.
+	Threshold float64
 	// Percent has it ring only where it was counted in so many percent of the API function's invocations, too: what clients cause by
 	// themselves now and then, or a network does, is counted at any time where there is traffic. Default 0: at the threshold.
-	Percent         float64
-	Period          time.Duration
+	Percent float64
+	// Period is the time within which it is counted.
+	Period time.Duration
+	// Periods of the last OfLast periods must reach the threshold.
 	Periods, OfLast int
 }
 
-// Counts are the alarms on what the library's log lines count, those of docs/semantics.md "Metrics" that want a person. Every log line
-// with alarm=true has one of its own, which rings at the first; a test compares them with the source.
+// Counts are the alarms on metrics of the library that an operator has to look at (docs/semantics.md "Metrics"). Every log line
+// with alarm=true has an alarm of its own, which is raised at the first line; a test compares them with the source.
 func Counts() []Count { return slices.Clone(counts) }
 
 var counts = []Count{

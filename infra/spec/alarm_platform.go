@@ -24,8 +24,10 @@ const FailedPercentMax = 5
 
 // Pace is how often something is called, by which its failures are judged: from how many on, in which period.
 type Pace struct {
+	// FailedMin is how many calls of a period must fail before their share is looked at.
 	FailedMin int
-	Period    time.Duration
+	// Period is the time that the share is of.
+	Period time.Duration
 }
 
 // The paces: of what is called all the time, and of what runs once an hour.

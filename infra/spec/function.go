@@ -11,10 +11,13 @@ import (
 // Function is one Lambda function of an application.
 type Function struct {
 	// Role is the value of the variable environment.Function.
-	Role        string
+	Role string
+	// Description is what the Lambda console shows.
 	Description string
-	MemoryMiB   int
-	Timeout     time.Duration
+	// MemoryMiB is its memory in MiB, which decides its share of a processor, too.
+	MemoryMiB int
+	// Timeout is after how long Lambda ends a call.
+	Timeout time.Duration
 	// Permissions are all that it may do with tables and queues.
 	Permissions []Permission
 	// Scheduled says that a schedule calls it, and that a call that failed is not made again: the next minute's is.

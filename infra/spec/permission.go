@@ -18,8 +18,10 @@ const (
 
 // Permission allows actions on resources, nothing else.
 type Permission struct {
+	// Actions are IAM's, such as dynamodb:GetItem.
 	Actions []string
-	On      []Resource
+	// On are the resources that the actions are allowed on.
+	On []Resource
 }
 
 // Execute is what a function needs that executes operations: reserve, commit, complete, release and replay, and the messages of its

@@ -1,7 +1,10 @@
 package spec
 
 // Units are what one operation consumes of a table and of its index, in write and read units.
-type Units struct{ Writes, Reads, IndexWrites, IndexReads int }
+type Units struct {
+	// Writes and Reads are those of the table, IndexWrites and IndexReads those of its index.
+	Writes, Reads, IndexWrites, IndexReads int
+}
 
 // What one deferred operation with a response below 1 KB consumes, from its request to the last look-up of its response. Writes are
 // those of bench/cost: a record that is made and settled in transactions of twice 2, a message that is made in one, claimed, and
@@ -19,7 +22,10 @@ var (
 const CompareRows = 400
 
 // Range is from the least to the most of something.
-type Range struct{ Min, Max int }
+type Range struct {
+	// Min is the least and Max the most of it, both included.
+	Min, Max int
+}
 
 // AtLeast raises the range to the least that comes in bursts, whatever the rate of operations: so many units a second that take the
 // given share of what there is, in percent.

@@ -1,4 +1,5 @@
-// Package stack is the payments application on AWS: tables, functions, queues, schedule and API Gateway.
+// Package stack is the payments application on AWS: tables, functions, queues, schedule and API Gateway. The package
+// belongs to this repository's application and has no compatibility promise.
 package stack
 
 import (

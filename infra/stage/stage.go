@@ -1,5 +1,6 @@
 // Package stage reads the file of a stage: the account and Region that the stage is in, and the CDK context of its stack.
-// Nothing is deployed to AWS but from such a file.
+// Nothing is deployed to AWS but from such a file. The package belongs to this repository's tools and has no compatibility
+// promise.
 package stage
 
 import (

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -150,6 +153,9 @@ func checkGo(root string, b Block) string {
 	if err != nil || path.Ext(b.Argument) != ".go" {
 		return b.Argument + " is no Go file of this checkout"
 	}
+	if name := internalName(source, b.Text); name != "" {
+		return "the package " + name + " is internal to the examples: a reader who pastes these lines does not have it"
+	}
 	rest := dedented(string(source))
 	for _, part := range strings.Split("\n"+dedented(b.Text), "\n"+elided) {
 		part = strings.Trim(part, "\n")
@@ -158,6 +164,28 @@ func checkGo(root string, b Block) string {
 			return fmt.Sprintf("%s does not have these lines:\n%s", b.Argument, part)
 		}
 		rest = after
+	}
+	return ""
+}
+
+// internalName returns the name of an internal package that the source imports and the block uses, or "".
+func internalName(source []byte, block string) string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
+	if err != nil {
+		return "" // the compiler says so
+	}
+	for _, imported := range file.Imports {
+		from, err := strconv.Unquote(imported.Path.Value)
+		if err != nil || !strings.Contains(from, "/internal/") {
+			continue
+		}
+		name := path.Base(from)
+		if imported.Name != nil {
+			name = imported.Name.Name
+		}
+		if regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\.`).MatchString(block) {
+			return name
+		}
 	}
 	return ""
 }

@@ -102,6 +102,7 @@ func TestBlockDefectsAreFound(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	write(t, root, "Makefile", "test: ## every check\n")
+	write(t, root, "helped.go", "package main\n\nimport \"example.org/shop/internal/check\"\n\nfunc main() {\n\tcheck.Get()\n\trecheck.Get()\n}\n")
 	write(t, root, "main.go", "package main\n\nfunc main() {\n\tfirst()\n\tsecond()\n\n\tthird()\n}\n")
 	const reason = "<!-- not run: it needs an AWS account -->\n"
 	const code = "<!-- code: main.go -->\n```go\n"
@@ -125,6 +126,8 @@ func TestBlockDefectsAreFound(t *testing.T) {
 		"Go without a file":              {"```go\nfirst()\n```", "docs/a.md:1: Go needs <!-- code: file -->"},
 		"Go of a file that is not":       {"<!-- code: none.go -->\n```go\nfirst()\n```", "docs/a.md:2: none.go is no Go file"},
 		"Go of a document":               {"<!-- code: Makefile -->\n```go\ntest:\n```", "docs/a.md:2: Makefile is no Go file"},
+		"Go with a helper of our own":    {"<!-- code: helped.go -->\n```go\ncheck.Get()\n```", "docs/a.md:2: the package check is internal to the examples"},
+		"Go beside a helper of our own":  {"<!-- code: helped.go -->\n```go\nrecheck.Get()\n```", ""},
 		"a line that is not there":       {code + "fourth()\n```", "docs/a.md:2: main.go does not have these lines:\nfourth()"},
 		"a part of a line":               {code + "irst()\n```", "docs/a.md:2: main.go does not have these lines"},
 		"lines left out, not said so":    {code + "first()\nthird()\n```", "docs/a.md:2: main.go does not have these lines"},

@@ -71,6 +71,9 @@ type Shell struct {
 	Replace *strings.Replacer
 }
 
+// OnStack lists the sessions that need a deployed stack. Package e2e runs them, and this package's tests the others.
+var OnStack = []string{"lambda", "operator", "conform"}
+
 // Bounds of a session. Commands that go on are ready once they have printed what the document shows.
 const (
 	readyWithin = 3 * time.Minute

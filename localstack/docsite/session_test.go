@@ -5,13 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
-// Every session of the documents but "lambda" runs as a reader would run it. Package e2e runs "lambda", on a stack.
+// Every session of the documents that needs no stack runs as a reader would run it.
 func TestDocumentsHaveCommandsThatWork(t *testing.T) {
 	t.Parallel()
 	root, err := localtool.Root()
@@ -28,7 +30,7 @@ func TestDocumentsHaveCommandsThatWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range sessions {
-			if s.Name == "lambda" {
+			if slices.Contains(OnStack, s.Name) {
 				continue
 			}
 			ran++
@@ -49,36 +51,71 @@ func TestDocumentsHaveCommandsThatWork(t *testing.T) {
 	}
 }
 
-// What the first page has a reader put into the go.mod of their own module makes a build of it with the library.
+// usedBy matches the reason of a block of commands that have a module use the checkout: the package that they are for.
+var usedBy = regexp.MustCompile(`TestAModuleOfYourOwnUsesTheCheckout runs them, for (\S+)$`)
+
+// What the pages have a reader put into the go.mod of their own module makes a build of it, and no line is too much.
 func TestAModuleOfYourOwnUsesTheCheckout(t *testing.T) {
 	t.Parallel()
 	root, err := localtool.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands string
+	commands := map[string]string{}
 	for _, d := range documents(t, root) {
+		if !checkedFolder(d.Name) {
+			continue
+		}
 		blocks, err := d.Blocks()
-		if err != nil && checkedFolder(d.Name) {
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, b := range blocks {
-			if strings.Contains(b.Argument, t.Name()) {
-				commands += b.Text
+			if used := usedBy.FindStringSubmatch(b.Argument); used != nil {
+				commands[used[1]] += b.Text
 			}
 		}
 	}
-	if !strings.Contains(commands, "../idem-aws") {
-		t.Fatalf("the commands are %q", commands)
+	if len(commands) != 3 {
+		t.Fatalf("commands for %d packages: %q", len(commands), commands)
 	}
-	own := t.TempDir()
-	write(t, own, "main.go", "package main\n\nimport _ \"github.com/idem-go/idem-aws/idem/memstore\"\n\nfunc main() {}\n")
-	script := "go mod init example.com/shop\n" + strings.ReplaceAll(commands, "../idem-aws", root) + "go mod tidy\ngo build -o program .\n"
+	for used, script := range commands {
+		t.Run(used, func(t *testing.T) {
+			t.Parallel()
+			if said, err := buildWith(t, root, used, script); err != nil {
+				t.Errorf("%v\n%s", err, said)
+			}
+			for line := range strings.Lines(script) {
+				if !strings.Contains(line, "-replace") {
+					continue
+				}
+				if _, err := buildWith(t, root, used, strings.ReplaceAll(script, line, "")); err == nil {
+					t.Errorf("it builds without %s", line)
+				}
+			}
+		})
+	}
+}
+
+// buildWith builds a package that imports one of the checkout's in a module of its own, whose go.mod the script has written.
+// Nothing is downloaded.
+func buildWith(t *testing.T, root, used, script string) (said []byte, err error) {
+	t.Helper()
+	above := t.TempDir()
+	own := filepath.Join(above, "my-shop")
+	if !strings.Contains(script, "mkdir ../my-shop") {
+		script = "mkdir ../my-shop\ncd ../my-shop\ngo mod init example.com/my-shop\n" + script
+	}
+	if err := os.Mkdir(filepath.Join(above, "idem-aws"), 0o755); err != nil { // where the reader's checkout is
+		t.Fatal(err)
+	}
+	script = strings.ReplaceAll(script, "=../idem-aws", "="+root)
+	program := "package shop\n\nimport _ \"github.com/idem-go/idem-aws/" + used + "\"\n"
+	script = "cd idem-aws\n" + script + "cd " + own + "\nprintf '%s' \"$PROGRAM\" > shop.go\ngo mod tidy\ngo build .\n"
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
-	command.Dir, command.Env = own, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	if said, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, said)
-	}
+	command.Dir = above
+	command.Env = append(os.Environ(), "PROGRAM="+program, "GOWORK=off", "GOFLAGS=", "GOPROXY=off", "GOSUMDB=off")
+	return command.CombinedOutput()
 }
 
 // freeAddress is an address that nobody listens on.

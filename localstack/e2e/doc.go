@@ -1,6 +1,7 @@
 // Package e2e holds the end-to-end tests: black box, through the API of a deployed stack, with the provider simulator and
 // the fault proxy as the only other hands on it. They are built with the tag e2e and find the stack in the env file that
-// IDEM_E2E_ENV names (localstack/cmd/stack: up --fault-proxy). The same tests run on every emulator.
+// IDEM_E2E_ENV names (localstack/cmd/stack: up --fault-proxy). The same tests run on every emulator. The package belongs to
+// this repository's tools and has no compatibility promise.
 //
 //	stack up --state .local/e2e --env .local/e2e/run.env --port 0 --provider-port 0 --fault-proxy
 //	IDEM_E2E_ENV=$PWD/.local/e2e/run.env go test -tags e2e -count=1 ./localstack/e2e

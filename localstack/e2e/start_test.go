@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +15,9 @@ import (
 	"github.com/idem-go/idem-aws/localstack/stack"
 )
 
-// The commands of step 3 of docs/start/ten-minutes.md, as a reader runs them, in a copy of the module: they build the functions,
-// deploy them, send an order twice and remove the stack.
-func TestStartPageDeploysAndReplays(t *testing.T) {
+// The commands of the documents that need a stack, as a reader runs them. Those of docs/start/ten-minutes.md run in a copy of
+// their module: they build functions, deploy them, send an order twice and remove the stack.
+func TestDocumentsHaveCommandsThatWorkOnAStack(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	must(t, err)
@@ -29,25 +30,26 @@ func TestStartPageDeploysAndReplays(t *testing.T) {
 	// What the page leaves out must not reach AWS.
 	environment, err := stack.LocalEnvironment(os.Environ(), deployed.variables["AWS_ENDPOINT_URL"])
 	must(t, err)
-	in := docsite.Shell{
-		Directory: root, Environment: environment,
-		Replace: strings.NewReplacer(".local/run.env", os.Getenv("IDEM_E2E_ENV"), "cd "+module, "cd "+copied),
-	}
-	ran := false
+	var ran []string
 	for _, d := range documents {
-		if d.Name != "docs/start/ten-minutes.md" {
-			continue
-		}
 		sessions, err := d.Sessions()
 		must(t, err)
 		for _, s := range sessions {
-			if s.Name == "lambda" {
-				ran = true
-				must(t, s.Run(context.WithoutCancel(t.Context()), in))
+			if !slices.Contains(docsite.OnStack, s.Name) {
+				continue
 			}
+			ran = append(ran, s.Name)
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				bin := filepath.Join(t.TempDir(), "bin")
+				must(t, s.Run(context.WithoutCancel(t.Context()), docsite.Shell{
+					Directory: root, Environment: environment,
+					Replace: strings.NewReplacer(".local/run.env", os.Getenv("IDEM_E2E_ENV"), "cd "+module, "cd "+copied, "$PWD/.local/bin", bin, ".local/bin", bin),
+				}))
+			})
 		}
 	}
-	if !ran {
-		t.Error("the page has no session lambda")
+	if want := slices.Sorted(slices.Values(docsite.OnStack)); !slices.Equal(slices.Sorted(slices.Values(ran)), want) {
+		t.Errorf("the documents have the sessions %q, want %q", ran, want)
 	}
 }

@@ -1,5 +1,6 @@
 // Package emulator installs the tools that the project pins: the emulators of AWS, which package localtool starts for tests
-// and package stack for the whole stack, and the programs that check and build.
+// and package stack for the whole stack, and the programs that check and build. The package belongs to this repository's
+// tools and has no compatibility promise.
 //
 // Everything lands in .local/tools of the checkout, one folder per tool and version. Nothing is installed globally.
 package emulator

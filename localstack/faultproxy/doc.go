@@ -1,5 +1,6 @@
 // Package faultproxy stands between a program and DynamoDB and loses, delays and refuses what the network, or DynamoDB
-// itself, could lose, delay and refuse. It gives lost replies and kill points without hooks in the program.
+// itself, could lose, delay and refuse. It gives lost replies and kill points without hooks in the program. The package
+// belongs to this repository's tools and has no compatibility promise.
 //
 //	proxy, err := faultproxy.New(faultproxy.Config{Target: "http://127.0.0.1:8000"})
 //	server := httptest.NewServer(proxy)

@@ -1,5 +1,6 @@
-// Package linear asks whether what clients saw of one key can be explained by one order in which the key was reserved, executed and
-// replayed. It records histories of requests that overlap, and has porcupine search for such an order.
+// Package linear asks whether what clients saw of one key can be explained by one order in which the key was reserved,
+// executed and replayed. It records histories of requests that overlap, and has porcupine search for such an order. The
+// package belongs to this repository's tools and has no compatibility promise.
 package linear
 
 import (

@@ -1,4 +1,5 @@
-// Package localstackhost installs and runs LocalStack 4.14.0, its newest release that needs no token, without Docker.
+// Package localstackhost installs and runs LocalStack 4.14.0, its newest release that needs no token, without Docker. The
+// package belongs to this repository's tools and has no compatibility promise.
 //
 // LocalStack's own runtime is installed into a virtual environment. What its image would bring is added: DynamoDB Local
 // from Maven, and processexec, a plugin that runs the Go functions as processes of this machine.

@@ -1,5 +1,6 @@
-// Package logview makes the functions' log lines readable by a person: one line for each, with time, level, function, operation,
-// outcome and ids, and the number of the fields that are not shown. It reads and writes nothing.
+// Package logview makes the functions' log lines readable by a person: one line for each, with time, level, function,
+// operation, outcome and ids, and the number of the fields that are not shown. It reads and writes nothing. The package
+// belongs to this repository's tools and has no compatibility promise.
 package logview
 
 import (

@@ -1,5 +1,6 @@
 // Package mutants changes the code on purpose, one place at a time, and demands that a test fails. A change that no test
-// notices is a fault that could come without anybody noticing.
+// notices is a fault that could come without anybody noticing. The package belongs to this repository's tools and has no
+// compatibility promise.
 //
 // There are two kinds. [Listed] are written by hand: each takes away what a promise of docs/semantics.md rests on.
 // [Generate] makes the others by rules: a condition is turned around, a comparison moved by one, a statement left out.

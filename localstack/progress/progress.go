@@ -1,4 +1,5 @@
-// Package progress prints what a long command is doing: every step by name, with the time that it took.
+// Package progress prints what a long command is doing: every step by name, with the time that it took. The package belongs
+// to this repository's tools and has no compatibility promise.
 package progress
 
 import (

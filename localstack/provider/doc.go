@@ -1,5 +1,6 @@
-// Package provider simulates a payment provider: charges, refunds, screenings, their releases, and payouts over HTTP, with idempotency
-// keys, signed webhooks, and every way in which a call to the outside can go wrong, on request.
+// Package provider simulates a payment provider: charges, refunds, screenings, their releases, and payouts over HTTP, with
+// idempotency keys, signed webhooks, and every way in which a call to the outside can go wrong, on request. The package
+// belongs to this repository's tools and has no compatibility promise.
 //
 // It is an http.Handler, so a test starts it in its own process:
 //

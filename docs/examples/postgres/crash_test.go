@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
-	"github.com/idem-go/idem-aws/docs/examples/postgres/internal/pgtest"
+	"github.com/idem-go/idem-aws/docs/examples/postgres/pgtest"
 	"github.com/idem-go/idem-aws/idem"
 )
 

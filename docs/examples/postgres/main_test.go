@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
-	"github.com/idem-go/idem-aws/docs/examples/postgres/internal/pgtest"
 	"github.com/idem-go/idem-aws/docs/examples/postgres/pgstore"
+	"github.com/idem-go/idem-aws/docs/examples/postgres/pgtest"
 	"github.com/idem-go/idem-aws/idem"
 )
 

@@ -1,8 +1,8 @@
 // Command sqsbatch is a Lambda function that consumes a queue: each order is charged once, however often its message is delivered.
 // All that an adopter writes stands between the markers, with the imports and must beside it.
 //
-// The event source mapping needs ReportBatchItemFailures, and the queue a visibility time-out of six times the function's, and a
-// dead-letter queue: it takes what never succeeds, such as a body that is no order. A message that was charged can get there too,
+// The event source mapping needs ReportBatchItemFailures, and the queue a visibility time-out of at least six times the
+// function's, plus the mapping's window, and a dead-letter queue: it takes what never succeeds, such as a body that is no order. A message that was charged can get there too,
 // if its function died before it said so. So a key is remembered for longer than SQS keeps a message, in one queue and then in the
 // other, 14 days each: function.QueuePolicy says so. Before the first start, the two tables of package schema and the table of totals must be there.
 package main

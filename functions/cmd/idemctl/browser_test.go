@@ -133,17 +133,21 @@ func (s *screen) quiet() {
 // picture keeps what the browser shows, where IDEM_SCREENSHOTS names a folder for it.
 func (s *screen) picture(name string) {
 	s.Helper()
-	folder := os.Getenv("IDEM_SCREENSHOTS")
-	if folder == "" {
-		return
+	if folder := os.Getenv("IDEM_SCREENSHOTS"); folder != "" {
+		s.ok(os.WriteFile(filepath.Join(folder, name+".png"), s.screenshot(), 0o644))
 	}
+}
+
+// screenshot is the whole page as a PNG.
+func (s *screen) screenshot() []byte {
+	s.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	full, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	s.ok(err)
 	png, err := screenshot.Small(full)
 	s.ok(err)
-	s.ok(os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644))
+	return png
 }
 
 // looks chooses light or dark, and a screen.
@@ -183,12 +187,12 @@ func TestBrowserResolvesAnUnknownPayment(t *testing.T) {
 	if text := s.text("#provider"); !strings.Contains(text, "succeeded") || !strings.Contains(text, "1999 EUR") {
 		t.Errorf("of the provider it shows %q", text)
 	}
-	s.picture("operation-unknown")
+	s.documented("console-operation")
 	s.press("Resolve with this as evidence")
 	s.do(chromedp.SendKeys(chromedp.CSS("#reason"), "ticket 17: the provider has the charge"))
 	s.press("Show what would be done")
 	s.waits("#will")
-	s.picture("confirm")
+	s.documented("console-confirm")
 	d.demands(d.inspect(string(id)), "pending unknown pending", "resolve")
 	s.press("Resolve with evidence")
 	s.waits(".notice.good")

@@ -32,6 +32,6 @@
 //
 // # Where a rule is shown to be needed
 //
-// testdata/table.txt has a row for each rule that is removed: the section of docs/semantics.md or docs/design.md that would
+// testdata/table.txt has a row for each rule that is removed: the section of the contract or of the design that would
 // not be true without it, the scenario, and what breaks there. Command prove prints the story of each.
 package check

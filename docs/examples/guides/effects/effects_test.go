@@ -147,8 +147,14 @@ func TestThePageShows202AndStatus(t *testing.T) {
 	// Inline first: the request calls the provider, and answers with the end.
 	_, charge = newProvider(t, 0)
 	w = check.NewWorld(t, charge)
-	inline := check.Get(outbox.NewInline(w.Worker))(t)
-	service = check.Get(NewService(w.Engine, w.Store, inline))(t)
+	inline, err := outbox.NewInline(w.Worker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err = NewService(w.Engine, w.Store, inline)
+	if err != nil {
+		t.Fatal(err)
+	}
 	page.Send("inline", service, "POST", "/payments", "order-18", body).Want(t, 201, "executed")
 
 	// Inline first with a lost reply: 202, and the worker goes on.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/idem-go/idem-aws/docs/examples/internal/protection"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
@@ -32,9 +31,12 @@ func Policy(step Step) idem.Policy {
 	return policy
 }
 
+// Identify says whose key it is. The service has it already, under another name: it is how callers are authenticated.
+type Identify = func(*http.Request) (middleware.Identity, error)
+
 // NewService protects an existing handler by the step's policy. report gets what would have been answered.
-func NewService(engine *idem.Engine, step Step, report func(context.Context, middleware.Observation), existing http.Handler) (http.Handler, error) {
-	mw, err := middleware.New(engine, middleware.Config{Identify: protection.Identify, Report: report})
+func NewService(engine *idem.Engine, step Step, identify Identify, report func(context.Context, middleware.Observation), existing http.Handler) (http.Handler, error) {
+	mw, err := middleware.New(engine, middleware.Config{Identify: identify, Report: report})
 	if err != nil {
 		return nil, err
 	}

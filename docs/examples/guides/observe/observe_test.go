@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem-aws/docs/examples/internal/check"
+	"github.com/idem-go/idem-aws/docs/examples/internal/protection"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/middleware"
 )
@@ -22,7 +23,7 @@ func TestThePageShowsEachStep(t *testing.T) {
 			fmt.Fprintf(&shown, "    would have been %d %s\n", o.Status, cmp.Or(o.Code, o.Outcome))
 		}
 		orders := 0
-		service := check.Get(NewService(w.Engine, Step(step), report, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		service := check.Get(NewService(w.Engine, Step(step), protection.Identify, report, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			orders++
 			rw.WriteHeader(http.StatusCreated)
 		})))(t)
@@ -57,7 +58,7 @@ func TestGoingBackAndForth(t *testing.T) {
 	orders := 0
 	serve := func(step Step) http.Handler {
 		engine := check.Get(idem.New(w.Store, idem.Config{Now: w.Clock.Now, Pause: w.Clock.Pause}))(t)
-		return check.Get(NewService(engine, step, nil, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		return check.Get(NewService(engine, step, protection.Identify, nil, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			orders++
 			rw.WriteHeader(http.StatusCreated)
 		})))(t)

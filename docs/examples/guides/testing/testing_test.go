@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/idem-go/idem-aws/docs/examples/internal/check"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
 	"github.com/idem-go/idem-aws/idem/idemtest"
 	"github.com/idem-go/idem-aws/idem/memstore"
+	"github.com/idem-go/idem-aws/idem/storage"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 )
 
@@ -28,6 +28,20 @@ func order(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 	tx.Write(memstore.Write{Key: "order/" + string(tx.OperationID()), Apply: func([]byte) []byte { return []byte("book") }})
 	tx.Send("orders.ship", []byte(tx.OperationID()))
 	return idem.JSON(http.StatusCreated, "placed")
+}
+
+// registered is the operation on a store.
+func registered(t *testing.T, store storage.Store, cfg idem.Config) *idem.Registered {
+	t.Helper()
+	engine, err := idem.New(store, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders, err := engine.Register(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return orders
 }
 
 func request(body string) idem.Request {
@@ -61,10 +75,12 @@ func TestAnOrderSurvivesCrashes(t *testing.T) {
 // 3. A frozen clock, and a commit whose reply is lost: nobody waits, and one order is placed.
 func TestALostReplyPlacesOneOrder(t *testing.T) {
 	clock := idemtest.NewClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
-	inner := check.Get(memstore.New(memstore.Config{Now: clock.Now}))(t)
+	inner, err := memstore.New(memstore.Config{Now: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
 	store := faulty.New(inner)
-	engine := check.Get(idem.New(store, idem.Config{Now: clock.Now, Pause: clock.Pause}))(t)
-	orders := check.Get(engine.Register(place))(t)
+	orders := registered(t, store, idem.Config{Now: clock.Now, Pause: clock.Pause})
 
 	store.On(faulty.Commit, 1, faulty.LoseReply())
 	first, err := orders.Do(t.Context(), request(`{"item":"book"}`), order)
@@ -88,8 +104,11 @@ func TestALostReplyPlacesOneOrder(t *testing.T) {
 // 4. Two requests at once, in a bubble of testing/synctest: its clock stands still until every goroutine waits.
 func TestADuplicateInFlightIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := check.Get(idem.New(check.Get(memstore.New(memstore.Config{}))(t), idem.Config{}))(t)
-		orders := check.Get(engine.Register(place))(t)
+		store, err := memstore.New(memstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		orders := registered(t, store, idem.Config{})
 		slow := func(ctx context.Context, tx *idem.Tx) (idem.Response, error) {
 			time.Sleep(time.Second)
 			return order(ctx, tx)
@@ -117,10 +136,15 @@ func TestADuplicateInFlightIsRefused(t *testing.T) {
 func TestOnDynamoDB(t *testing.T) {
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client := dynamotest.Client(url)
-		tables := check.Get(dynamotest.CreateTables(t.Context(), client, "testing"))(t)
-		store := check.Get(dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox}))(t)
-		engine := check.Get(idem.New(store, idem.Config{}))(t)
-		orders := check.Get(engine.Register(place))(t)
+		tables, err := dynamotest.CreateTables(t.Context(), client, "testing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := dynamo.New(client, dynamo.Config{IdempotencyTable: tables.Idempotency, OutboxTable: tables.Outbox})
+		if err != nil {
+			t.Fatal(err)
+		}
+		orders := registered(t, store, idem.Config{})
 		ship := func(_ context.Context, tx *idem.Tx) (idem.Response, error) {
 			tx.Send("orders.ship", []byte(tx.OperationID()))
 			return idem.JSON(http.StatusCreated, "placed")

@@ -44,7 +44,10 @@ func TestThePageShowsALateAnswer(t *testing.T) {
 			tx.Send("payments.charge", r.Body)
 			return idem.JSON(http.StatusAccepted, map[string]string{"payment": "pending"})
 		}))(t)
-	verifier := check.Get(webhook.New(webhook.Config{Secrets: []string{secret}, Header: "Provider-Signature", Now: w.Clock.Now}))(t)
+	verifier, err := webhook.New(webhook.Config{Secrets: []string{secret}, Header: "Provider-Signature", Now: w.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
 	hooks := check.Get(New(verifier, w.Engine, w.Store, w.Worker))(t)
 
 	check.Send(t, payments, "POST", "/payments", "order-17", `{"amount":500}`).Want(t, 202, "executed")

@@ -28,7 +28,10 @@ func main() {
 	books := &ledger{}
 	service := logged(protection.Must(routes(engine, http.HandlerFunc(books.pay))))
 	queue := memqueue.New(time.Now)
-	runner := protection.Must(newRunner(store, engine, queue, books, outbox.Config{}))
+	runner, err := newRunner(store, engine, queue, books, outbox.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	go func() { log.Fatal(runner.Run(context.Background(), outbox.RunConfig{Queue: queue})) }()
 	listener := protection.Must(net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080")))
 	log.Printf("listening on %s", listener.Addr())

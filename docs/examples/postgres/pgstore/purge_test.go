@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/idem-go/idem-aws/docs/examples/postgres/internal/pgtest"
 	"github.com/idem-go/idem-aws/docs/examples/postgres/pgstore"
+	"github.com/idem-go/idem-aws/docs/examples/postgres/pgtest"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 

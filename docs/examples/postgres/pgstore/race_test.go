@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/idem-go/idem-aws/docs/examples/postgres/internal/pgtest"
 	"github.com/idem-go/idem-aws/docs/examples/postgres/pgstore"
+	"github.com/idem-go/idem-aws/docs/examples/postgres/pgtest"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
 

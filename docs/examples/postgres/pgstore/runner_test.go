@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idem-go/idem-aws/docs/examples/postgres/internal/pgtest"
 	"github.com/idem-go/idem-aws/docs/examples/postgres/pgstore"
+	"github.com/idem-go/idem-aws/docs/examples/postgres/pgtest"
 	"github.com/idem-go/idem-aws/idem"
 	"github.com/idem-go/idem-aws/idem/canonical"
 	"github.com/idem-go/idem-aws/idem/outbox"

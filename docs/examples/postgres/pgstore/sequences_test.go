@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/idem-go/idem-aws/docs/examples/postgres/internal/pgtest"
+	"github.com/idem-go/idem-aws/docs/examples/postgres/pgtest"
 	"github.com/idem-go/idem-aws/idem/storetest"
 	"github.com/idem-go/idem-aws/idem/storetest/faulty"
 	"github.com/idem-go/idem-aws/idem/storetest/sequences"

@@ -17,6 +17,12 @@ type Config struct {
 	Below int
 	// Private is as internal/clock has it.
 	Private int
+	// Decided is as docs/adr/0009 says.
+	Decided int
+	// Designed is as docs/design.md says.
+	Designed int
+	// Promised is as docs/semantics.md says, which is for users.
+	Promised int
 }
 
 // Doer has a method.
