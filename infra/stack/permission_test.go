@@ -45,6 +45,8 @@ var permissions = map[string][]string{
 	"Sweep": append([]string{
 		"dynamodb:Query on TablesIdempotency.Arn/index/sweep",
 		"dynamodb:Query on TablesOutbox.Arn/index/queue",
+		"dynamodb:GetItem on AuditTable.Arn", // what people have changed
+		"dynamodb:Query on AuditTable.Arn/index/days",
 		"logs:CreateLogStream logs:PutLogEvents on SweepLogs.Arn",
 	}, deliver...),
 	"Reconcile": append([]string{
