@@ -16,7 +16,7 @@ unexport GOWORK
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant; OUTBOX=sqs wakes the worker through a queue; TRACES=on starts an OpenTelemetry collector."
+	@echo "  EMULATOR=localstack runs on LocalStack instead of ministack; ENCRYPTION=on encrypts responses and payloads per tenant; OUTBOX=sqs wakes the worker through a queue (rehearsals do both unless told otherwise); TRACES=on starts an OpenTelemetry collector."
 
 tools: stack ## install the pinned tools into .local/tools
 	@$(STACK) tools
@@ -72,10 +72,10 @@ test-e2e: stack ## end-to-end tests on ministack, and on LocalStack where it can
 chaos: stack ## payments and transfers while processes are killed at random: [N=1000 SEED= HASTEN=1]; prints the seed, which repeats the plan
 	@$(STACK) chaos --requests $(or $(N),1000) $(if $(SEED),--seed $(SEED)) $(if $(HASTEN),--hasten)
 
-rehearse: stack ## lose data under load and recover it by the runbooks of docs/recovery.md, counting the money: [ONLY=restore]
+rehearse: stack ## lose data under load and recover it by the runbooks of docs/recovery.md, counting the money: [ONLY=restore OUTBOX=streams ENCRYPTION=off]
 	@$(STACK) rehearse $(ONLY)
 
-rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3], by default the newest tag v… or HEAD~1
+rehearse-upgrade: stack ## deploy this release over an earlier one and go back, under load, counting the money: [FROM=v1.2.3 OUTBOX=streams ENCRYPTION=off], FROM by default the newest tag v… or HEAD~1
 	@$(STACK) rehearse-upgrade $(if $(FROM),--from "$(FROM)")
 
 lint: stack ## gofmt, go mod tidy, go vet, staticcheck

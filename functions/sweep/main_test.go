@@ -15,7 +15,10 @@ import (
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/idem/dynamo"
 	"github.com/idem-go/idem-aws/idem/dynamo/dynamotest"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/idem/lambdaapp"
+	"github.com/idem-go/idem-aws/idem/operator"
+	"github.com/idem-go/idem-aws/idem/operator/auditlog"
 	"github.com/idem-go/idem-aws/idem/outbox"
 	"github.com/idem-go/idem-aws/idem/storage"
 )
@@ -25,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 // swept runs the function as its environment makes it; without shards it looks into all.
 func swept(t *testing.T, shards ...int) (outbox.Report, error) {
 	t.Helper()
-	cfg, err := config.Read[config.Worker]()
+	cfg, err := config.Read[config.Sweep]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,5 +254,56 @@ func TestSweepHoldsFoldingAfterALoss(t *testing.T) {
 	}
 	if a, err := accounts.Account(t.Context(), lambdatest.Tenant, "acct_c"); err != nil || a.Balance != 7 {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// docs/operator.md "OutboxRedriven, OutboxClosed": the run of the first shard has the metrics of what operators have changed. Where the
+// audit log can't be read the invocation fails, and sweeps all the same.
+func TestSweepTellsOfChangesByHand(t *testing.T) {
+	s := lambdatest.New(t)
+	name := s.Outbox + "-audit"
+	if err := dynamotest.CreateTable(t.Context(), s.Client, name, schema.Audit()); err != nil {
+		t.Fatal(err)
+	}
+	audit, err := auditlog.New(s.Client, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []string{"redrive", "close", "resolve"} {
+		e := operator.Entry{ID: "au_" + action, At: time.Now(), Actor: "eve", Action: action, Subject: "op_a.1", Reason: "none", State: operator.EntryIntended}
+		if err := audit.Begin(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		e.State, e.DoneAt = operator.EntryDone, time.Now()
+		if err := audit.End(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted := func(shard int) map[string]float64 {
+		log, sums := lambdatest.Log(t), map[string]float64{}
+		if _, err := swept(t, shard); err != nil {
+			t.Error(err)
+		}
+		for _, line := range log() {
+			for name, value := range line.Metrics {
+				sums[name] += value
+			}
+		}
+		return sums
+	}
+	if got := counted(0); got["outbox.redriven"] != 0 || got["outbox.closed"] != 0 {
+		t.Errorf("without an audit table: %v", got)
+	}
+	t.Setenv("AUDIT_TABLE", name)
+	if got := counted(1); got["outbox.redriven"] != 0 || got["outbox.closed"] != 0 {
+		t.Errorf("another shard: %v", got)
+	}
+	if got := counted(0); got["outbox.redriven"] != 1 || got["outbox.closed"] != 1 {
+		t.Errorf("%v, want one redriven and one closed", got)
+	}
+	t.Setenv("AUDIT_TABLE", "nowhere")
+	s.Accept(t, time.Minute)
+	if did, err := swept(t, 0, 1, 2, 3, 4, 5, 6, 7); err == nil || did.Messages.Offered != 1 {
+		t.Errorf("%+v, %v, want one offered and an error", did, err)
 	}
 }

@@ -28,6 +28,14 @@ func NewAudit(scope constructs.Construct, id string, props TablesProps) *Audit {
 	return &Audit{Construct: self, Table: NewTable(self, "Table", schema.Audit(), props)}
 }
 
+// WatchStatements is what a function needs that reads the newest entries, to write the log lines of what people have changed.
+func (a *Audit) WatchStatements() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		Allow([]string{"dynamodb:GetItem"}, a.Table.TableArn()),
+		Allow([]string{"dynamodb:Query"}, Within(a.Table.TableArn(), "/index/"+schema.Audit().Index.Name)),
+	}
+}
+
 // OperatorReadStatements is what an operator needs who inspects, lists and reads the log. Where tenants' data is encrypted they
 // see that there is some, and none of it.
 func (a *Audit) OperatorReadStatements(tables *Tables) []awsiam.PolicyStatement {

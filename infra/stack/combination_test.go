@@ -195,15 +195,23 @@ func templates(t *testing.T) (aws, local lint.Templates) {
 			aws[variant] = synthesize(t, variant).document
 		}
 	}
-	build := buildFolder(t)
-	for n, row := range combinations() {
-		context := map[string]any{"account": "111122223333", "region": "eu-central-1"}
-		for d, v := range row {
-			maps.Copy(context, dimensions[d].choices[v])
-		}
-		aws[fmt.Sprintf("combination-%02d", n)] = synthesizeContext(t, context, build).document
+	for name, has := range combined() {
+		aws[name] = synthesizeOnce(t, name, has).document
 	}
 	return aws, local
+}
+
+// combined are the contexts of the combinations, by their names.
+func combined() map[string]contexts {
+	all := map[string]contexts{}
+	for n, row := range combinations() {
+		has := contexts{"account": "111122223333", "region": "eu-central-1"}
+		for d, v := range row {
+			maps.Copy(has, dimensions[d].choices[v])
+		}
+		all[fmt.Sprintf("combination-%02d", n)] = has
+	}
+	return all
 }
 
 // Every finding of cfn-lint and cdk-nag is accepted by its resource, with the reason, and nothing is accepted that they do not

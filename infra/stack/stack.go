@@ -89,7 +89,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 	p.quota, p.network = config.Quota.table(stack, own), newNetwork(stack, config)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
-	sweep := p.sweep().add(stack, config)
+	sweep := p.sweep(audit).add(stack, config)
 	reconcile := p.reconcile().add(stack, config)
 	compared := p.progress(stack, own)
 	drift := p.drift(compared).add(stack, config)
@@ -302,10 +302,12 @@ func (p parts) worker() function {
 	}
 }
 
-// sweep looks at imported tables when it starts: nothing else has seen whether they have the right shape.
-func (p parts) sweep() function {
+// sweep looks at imported tables when it starts: nothing else has seen whether they have the right shape. It reads the audit log, because
+// alarms are made of its log lines and not of those of an operator's terminal.
+func (p parts) sweep(audit *idemconstruct.Audit) function {
 	environment := p.deliverEnvironment()
-	statements := slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements(), p.readIncoming())
+	environment["AUDIT_TABLE"] = audit.Table.TableName()
+	statements := slices.Concat(p.deliver(), p.providerSecret(environment), p.tables.SweepStatements(), p.readIncoming(), audit.WatchStatements())
 	if p.config.WakeUpsMax != 0 {
 		statements = append(statements, p.queues.OfferStatements()...)
 	}

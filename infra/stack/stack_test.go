@@ -129,11 +129,13 @@ func functions() map[string]functionSettings {
 	}
 	api := map[string]any{"BODY_BYTES_MAX": "262144", "RESPONSE_BYTES_MAX": "3145728"}
 	maps.Copy(api, deliver)
+	sweep := maps.Clone(deliver)
+	sweep["AUDIT_TABLE"] = "AuditTable"
 	return map[string]functionSettings{
 		"Api":        {28, 512, api},
 		"Authorizer": {5, 256, map[string]any{"API_KEYS_TABLE": "ApiKeys"}},
 		"Worker":     {60, 512, deliver},
-		"Sweep":      {55, 256, maps.Clone(deliver)},
+		"Sweep":      {55, 256, sweep},
 		"Reconcile":  {55, 256, maps.Clone(deliver)},
 		"Drift": {600, 512, map[string]any{
 			"IDEMPOTENCY_TABLE": "TablesIdempotency", "OUTBOX_TABLE": "TablesOutbox", "PAYMENTS_TABLE": "Payments",

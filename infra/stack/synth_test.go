@@ -50,18 +50,16 @@ const (
 )
 
 // webhooks tells whether a variant takes the provider's webhooks.
-func webhooks(variant string) bool {
-	return chosen(variant, "webhookSecret") || chosen(variant, "localWebhookSecret")
-}
+func webhooks(variant string) bool { return contexts(variants[variant]).webhooks() }
 
 // relayed tells whether a function puts the wake-ups of new messages into the queue in a variant.
-func relayed(variant string) bool { return chosen(variant, "outbox") }
+func relayed(variant string) bool { return contexts(variants[variant]).relayed() }
 
 // origins are whose pages may call, in some of them.
 const origins = "https://shop.example,http://localhost:3000"
 
 // chosen tells whether a variant has something that is off by default.
-func chosen(variant, key string) bool { return variants[variant][key] != nil }
+func chosen(variant, key string) bool { return has(key)(variants[variant]) }
 
 // limits are what the api function is told of every tenant's limits: by default, chosen, or nil where there are none.
 func limits(variant string) map[string]any {
@@ -92,16 +90,21 @@ type synthesized struct {
 	Outputs   map[string]struct{ Value any }
 }
 
-// cache lets all tests share one synthesis per variant, because each takes a second of a Node process.
+// cache lets all tests share one synthesis of a variant or of a combination, because each takes a second of a Node process.
 var cache = map[string]*synthesized{}
 
 func synthesize(t *testing.T, variant string) *synthesized {
 	t.Helper()
-	if done := cache[variant]; done != nil {
-		return done
+	return synthesizeOnce(t, variant, variants[variant])
+}
+
+// synthesizeOnce synthesizes the stack of this name by its contexts, unless a test has before.
+func synthesizeOnce(t *testing.T, name string, has contexts) *synthesized {
+	t.Helper()
+	if cache[name] == nil {
+		cache[name] = synthesizeContext(t, has, buildFolder(t))
 	}
-	cache[variant] = synthesizeFrom(t, variant, buildFolder(t))
-	return cache[variant]
+	return cache[name]
 }
 
 // synthesizeFrom synthesizes a variant anew, from the binaries in a folder.
@@ -182,6 +185,14 @@ func each(t *testing.T, test func(t *testing.T, variant string, template *synthe
 	for variant := range variants {
 		t.Run(variant, func(t *testing.T) { test(t, variant, synthesize(t, variant)) })
 	}
+}
+
+// every runs a test on every variant and on every combination.
+func every(t *testing.T, test func(t *testing.T, has contexts, template *synthesized)) {
+	for name, has := range combined() {
+		t.Run(name, func(t *testing.T) { test(t, has, synthesizeOnce(t, name, has)) })
+	}
+	each(t, func(t *testing.T, variant string, template *synthesized) { test(t, variants[variant], template) })
 }
 
 // holds reports a failed assertion of CDK, which is a panic, as the failure of this test alone.

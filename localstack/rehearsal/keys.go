@@ -26,7 +26,7 @@ func (r *run) encrypts() bool { return r.variables["KEYS_TABLE"] != "" }
 // exportKeys is the runbook's "Data keys for another Region". The Regions are emulators that share nothing, so that there is no
 // multi-Region key: the keys are wrapped anew.
 func (r *run) exportKeys(ctx context.Context) (err error) {
-	if r.other.stack, err = r.Other(r.variables["PROVIDER_URL"], r.encrypts()); err != nil || !r.encrypts() {
+	if r.other.stack, err = r.Other(r.variables["PROVIDER_URL"]); err != nil || !r.encrypts() {
 		return err
 	}
 	endpoint, err := r.other.stack.Start(ctx)

@@ -29,9 +29,8 @@ type Rehearsals struct {
 	Root string
 	// Stack is the one that everything happens to. It is not what it was afterwards: take it down.
 	Stack *stack.Stack
-	// Other makes a stack in another Region, which encrypts if this one does: one that has nothing in common with the first but the
-	// provider.
-	Other func(providerURL string, encrypts bool) (*stack.Stack, error)
+	// Other makes a stack in another Region, of the same settings: one that has nothing in common with the first but the provider.
+	Other func(providerURL string) (*stack.Stack, error)
 	Out   *progress.Printer
 
 	// barred says that an earlier rehearsal has lost records on this stack.

@@ -19,7 +19,7 @@ func (c *Check) e2e(ctx context.Context) error {
 	}
 	// Both encrypt, as every production stage must. What is plain is deployed and called by the tests of a team's own stack.
 	first := suite{emulator: Ministack, name: "ministack", encryption: true, whole: true, killLoop: true, rehearse: true}
-	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: "sqs", whole: c.Whole}
+	second := suite{emulator: LocalStack, name: "localstack", encryption: true, outbox: OutboxSQS, whole: c.Whole}
 	if !localstackhost.Tool().Installed(c.Root) && !dockerAnswers(ctx) {
 		c.leaveOut("end-to-end tests on LocalStack (they need Python 3.13, a JDK 17 and Maven, or Docker)")
 		second.emulator, second.name = Ministack, "ministack-sqs"
@@ -94,7 +94,19 @@ func (c *Check) e2eOn(ctx context.Context, on suite) (err error) {
 		err = errors.Join(err, c.killLoopOn(ctx, s, on))
 	}
 	if on.rehearse && ctx.Err() == nil {
-		err = errors.Join(err, c.Out.Step("runbooks rehearsed on "+on.name, func() error { return c.Rehearse(ctx, s, commits(ctx, c.Root)) }))
+		err = errors.Join(err, c.rehearseOn(ctx, s, on))
 	}
 	return err
+}
+
+// rehearseOn has a runbook rehearsed on a stack that is up. New messages reach its worker as they do in production from then on: the
+// stack is deployed anew, as a stage's is whose setting is changed.
+func (c *Check) rehearseOn(ctx context.Context, s *Stack, on suite) error {
+	s = s.Waking(OutboxSQS)
+	return c.Out.Step("runbooks rehearsed on "+on.name+", outbox="+OutboxSQS, func() error {
+		if err := s.Up(ctx); err != nil {
+			return err
+		}
+		return c.Rehearse(ctx, s, commits(ctx, c.Root))
+	})
 }

@@ -35,6 +35,12 @@ func (e Emulator) auth() string {
 	return "gateway"
 }
 
+// How new messages reach the worker. A production stage has OutboxSQS by default, a team's own local stack OutboxStreams.
+const (
+	OutboxStreams = "streams"
+	OutboxSQS     = "sqs"
+)
+
 // Origin is the one whose pages may call the API of a local stack.
 const Origin = "https://shop.example"
 
@@ -64,8 +70,7 @@ type Options struct {
 	ProviderURL string
 	// Contexts are more contexts of the CDK app's, which win over the stack's own.
 	Contexts map[string]string
-	// Outbox says how new messages reach the worker: "streams" or "sqs", as the CDK context of this name; empty is the
-	// context's default.
+	// Outbox says how new messages reach the worker, as the CDK context of this name; empty is the context's default.
 	Outbox string
 }
 

@@ -115,6 +115,21 @@ func (s *Stack) From(checkout string) *Stack {
 	return &other
 }
 
+// Waking is the same stack with another way for new messages to reach the worker: Up deploys it anew.
+func (s *Stack) Waking(outbox string) *Stack {
+	other := *s
+	other.options.Outbox = outbox
+	return &other
+}
+
+// Elsewhere is a stack of the same settings in another Region, with a folder and an emulator of its own: the two share the provider only.
+func (s *Stack) Elsewhere(state, providerURL string) (*Stack, error) {
+	options := s.options
+	options.State, options.EnvFile, options.ProviderURL = state, filepath.Join(state, "run.env"), providerURL
+	options.Port, options.ProviderPort, options.Contexts, options.Traces = 0, 0, nil, false
+	return New(options, s.out)
+}
+
 // Contexts are the contexts of the CDK app's that the stack has beside its own.
 func (s *Stack) Contexts() map[string]string { return s.options.Contexts }
 

@@ -6,7 +6,7 @@ import "errors"
 type Operator struct {
 	Worker
 	Scopes
-	// AuditTable keeps what operators change.
+	// AuditTable keeps what operators change. The sweep function starts without it, and then no alarm tells of a change by hand.
 	AuditTable string `env:"AUDIT_TABLE,notEmpty"`
 }
 

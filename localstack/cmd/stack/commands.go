@@ -155,9 +155,7 @@ type chaosCommand struct {
 
 // Run fails where anything is lost, doubled or left open.
 func (c chaosCommand) Run(s call) error {
-	loop := stack.KillLoop{Seed: c.Seed, Requests: c.Requests, Hasten: c.Hasten, Options: stack.Options{
-		Root: s.root, Emulator: s.local.Emulator, Encryption: s.local.Encryption == "on", Outbox: s.local.Outbox,
-	}}
+	loop := stack.KillLoop{Seed: c.Seed, Requests: c.Requests, Hasten: c.Hasten, Options: s.local.options(s.root)}
 	return loop.Run(s.ctx, s.out)
 }
 
@@ -168,7 +166,7 @@ type rehearseCommand struct {
 // Run brings a stack of its own up, rehearses, and takes it down whatever happened. It fails where money moved twice, or where
 // anything that is missing is not listed.
 func (c rehearseCommand) Run(s call) error {
-	return s.rehearsing(true, func(on *stack.Stack) error { return rehearse(s.ctx, s.root, s.out, on, c.Only...) })
+	return s.rehearsing(func(on *stack.Stack) error { return rehearse(s.ctx, s.root, s.out, on, c.Only...) })
 }
 
 type upgradeCommand struct {
@@ -181,21 +179,17 @@ func (c upgradeCommand) Run(s call) error {
 	if err != nil {
 		return err
 	}
-	return s.rehearsing(false, func(on *stack.Stack) error {
+	return s.rehearsing(func(on *stack.Stack) error {
 		rehearsals := rehearsal.Rehearsals{Root: s.root, Stack: on, Out: s.out}
 		return rehearsals.Upgrade(s.ctx, commit)
 	})
 }
 
-// rehearsing brings a stack for rehearsals up, and takes it down whatever happened. Runbooks are rehearsed on one that encrypts, as every
-// production stage must.
-func (s call) rehearsing(encrypts bool, do func(*stack.Stack) error) (err error) {
-	state := filepath.Join(".local", "rehearsal")
-	opened, err := stack.New(stack.Options{
-		Root: s.root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: stack.Ministack, FaultProxy: true,
-		Encryption: encrypts,
-		Contexts:   map[string]string{"retainTables": "true"},
-	}, s.out)
+// rehearsing brings a stack for rehearsals up, and takes it down whatever happened.
+func (s call) rehearsing(do func(*stack.Stack) error) (err error) {
+	options := s.local.rehearsed(s.root, filepath.Join(".local", "rehearsal"))
+	options.Contexts = map[string]string{"retainTables": "true"}
+	opened, err := stack.New(options, s.out)
 	if err != nil {
 		return err
 	}
@@ -217,12 +211,8 @@ func rehearse(ctx context.Context, root string, out *progress.Printer, on *stack
 			err = errors.Join(err, other.Down(context.WithoutCancel(ctx)))
 		}
 	}()
-	rehearsals := rehearsal.Rehearsals{Root: root, Stack: on, Out: out, Other: func(providerURL string, encrypts bool) (*stack.Stack, error) {
-		state := filepath.Join(".local", "rehearsal-region")
-		other, err := stack.New(stack.Options{
-			Root: root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: stack.Ministack, FaultProxy: true, ProviderURL: providerURL,
-			Encryption: encrypts,
-		}, out)
+	rehearsals := rehearsal.Rehearsals{Root: root, Stack: on, Out: out, Other: func(providerURL string) (*stack.Stack, error) {
+		other, err := on.Elsewhere(filepath.Join(".local", "rehearsal-region"), providerURL)
 		if err != nil {
 			return nil, err
 		}

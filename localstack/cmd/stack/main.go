@@ -2,11 +2,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -56,16 +58,28 @@ type local struct {
 	ProviderPort int            `default:"4580" help:"Port of the provider simulator; 0 takes a free one."`
 	FaultProxy   bool           `help:"Put the fault proxy between functions and DynamoDB."`
 	Traces       string         `default:"off" enum:"off,on" env:"TRACES" help:"Start an OpenTelemetry collector, and send it the functions' traces: ${enum}."`
-	Encryption   string         `default:"off" enum:"off,on" env:"ENCRYPTION" help:"Encrypt stored responses and payloads per tenant: ${enum}."`
-	Outbox       string         `default:"streams" enum:"streams,sqs" env:"OUTBOX" help:"How new messages reach the worker: ${enum}."`
+	Encryption   string         `default:"" enum:",off,on" env:"ENCRYPTION" help:"Encrypt stored responses and payloads per tenant: off or on. Default: on for rehearsals, as production stages have it, otherwise off."`
+	Outbox       string         `default:"" enum:",streams,sqs" env:"OUTBOX" help:"How new messages reach the worker: streams or sqs. Default: sqs for rehearsals, as production stages have it, otherwise streams."`
+}
+
+// options are those of a stack with the defaults of a team's own: plain, with a worker that reads the stream.
+func (l local) options(root string) stack.Options {
+	return stack.Options{Root: root, Emulator: l.Emulator, Encryption: l.Encryption == "on", Outbox: cmp.Or(l.Outbox, stack.OutboxStreams)}
+}
+
+// rehearsed are those of a stack for rehearsals: with the defaults of a production stage, which is what a loss or an upgrade happens to.
+func (l local) rehearsed(root, state string) stack.Options {
+	return stack.Options{
+		Root: root, State: state, EnvFile: filepath.Join(state, "run.env"), Emulator: stack.Ministack, FaultProxy: true,
+		Encryption: cmp.Or(l.Encryption, "on") == "on", Outbox: cmp.Or(l.Outbox, stack.OutboxSQS),
+	}
 }
 
 func (l local) open(root string, out *progress.Printer) (*stack.Stack, error) {
-	return stack.New(stack.Options{
-		Root: root, State: l.State, EnvFile: l.Env, Emulator: l.Emulator,
-		Port: l.Port, ProviderPort: l.ProviderPort, FaultProxy: l.FaultProxy,
-		Traces: l.Traces == "on", Encryption: l.Encryption == "on", Outbox: l.Outbox,
-	}, out)
+	options := l.options(root)
+	options.State, options.EnvFile, options.Port, options.ProviderPort = l.State, l.Env, l.Port, l.ProviderPort
+	options.FaultProxy, options.Traces = l.FaultProxy, l.Traces == "on"
+	return stack.New(options, out)
 }
 
 // call is what every command works with.
