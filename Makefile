@@ -12,7 +12,7 @@ export EMULATOR
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
+.PHONY: help tools run up down status logs invoke build test test-fast test-whole test-unit test-race test-infra test-browser test-simulate test-e2e chaos rehearse rehearse-upgrade lint audit openapi idemctl console drift fuzz prove soak simulate planted alike mutants bench capacity dynamodb docs docs-serve fmt bootstrap deploy diff destroy release-check release release-binaries release-clients lint-all vulnerabilities stack
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,9 @@ simulate: ## play stories of the real code in simulated time, and cut off every 
 planted: ## remove each rule from the real code, and look for a story that notices: [FROM=7 WITHIN=1000000]: the first story's seed, and how many steps a rule may take; writes how many it took into idem/sim/testdata/planted.txt
 	@GOGC=400 go test -tags prove ./idem/sim -count=1 -timeout 12h -v -run '^TestPlantedRulesAreFound$$' -sim.search . \
 		-sim.from $(or $(FROM),0) -sim.within $(or $(WITHIN),1000000)
+
+alike: tools ## give DynamoDB's store and the reference store the same generated commands, and compare answers, rows and queues: [FROM=7 STORIES=25]
+	@go test ./idem/dynamo -count=1 -timeout 12h -v -run '^TestAnswersAsTheReferenceStoreDoes$$' -alike.from $(or $(FROM),0) -alike.stories $(or $(STORIES),25)
 
 mutants: tools ## change the code on purpose, one place at a time, and demand that a test fails: [ARGS="--only webhook", ARGS="--generate 200 --seed 7"]
 	@go run ./localstack/cmd/mutants $(ARGS)

@@ -374,7 +374,7 @@ func TestTheNightRunsWhatNoPushWaitsFor(t *testing.T) {
 		target, _, _ := strings.Cut(include.Target, " ")
 		targets = append(targets, target)
 	}
-	for _, want := range []string{"fuzz", "simulate", "planted", "prove", "mutants", "chaos", "rehearse", "rehearse-upgrade", "release-check", "test-whole"} {
+	for _, want := range []string{"fuzz", "simulate", "planted", "prove", "alike", "mutants", "chaos", "rehearse", "rehearse-upgrade", "release-check", "test-whole"} {
 		if !slices.Contains(targets, want) {
 			t.Errorf("no job of nightly.yml runs make %s: %v", want, targets)
 		}
