@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"flag"
 	"strconv"
 	"testing"
 
@@ -12,12 +13,17 @@ import (
 	"github.com/idem-go/idem-aws/idem/storetest"
 )
 
+var (
+	alikeFrom    = flag.Uint64("alike.from", 0, "seed of the first story that DynamoDB and the reference store are compared in")
+	alikeStories = flag.Int("alike.stories", 25, "how many stories; 10 at most with -short")
+)
+
 // Whatever commands come, DynamoDB and the reference store answer alike and are left with the same rows: what the simulator and the tests
 // of an application show on the one holds for the other.
 func TestAnswersAsTheReferenceStoreDoes(t *testing.T) {
-	stories, commands := 25, 60
+	stories, commands := *alikeStories, 60
 	if testing.Short() {
-		stories = 10
+		stories = min(stories, 10)
 	}
 	dynamotest.Each(t, func(t *testing.T, url string) {
 		client := dynamotest.Client(url)
@@ -26,7 +32,7 @@ func TestAnswersAsTheReferenceStoreDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		storetest.RunAlike(t, harness(client, tables, newStore(t, client, tables, dynamo.Config{})), referenceHarness(reference), stories, commands)
+		storetest.RunAlike(t, harness(client, tables, newStore(t, client, tables, dynamo.Config{Shards: 3})), referenceHarness(reference), *alikeFrom, stories, commands)
 	})
 }
 

@@ -53,8 +53,13 @@ func (t *transaction) cancelled(s *Store, err *types.TransactionCanceledExceptio
 	return fmt.Errorf("the transaction was cancelled for %v: %w", explain(reasons), err)
 }
 
-// beside completes a record's conflict with the message that was in the way of the same transaction.
+// beside completes a record's conflict with the message that was in the way of the same transaction, and one earlier message that is
+// gone with the others.
 func (t *transaction) beside(s *Store, own []types.CancellationReason, lost error) error {
+	if gone, ok := errors.AsType[*earlierGoneError](lost); ok {
+		gone.items = t.earlierGone(own)
+		return gone
+	}
 	conflict, ok := errors.AsType[*storage.RecordConflictError](lost)
 	if !ok {
 		return lost
@@ -119,6 +124,8 @@ func (k kind) lost(s *Store, stored item) error {
 		return s.recordConflict(stored)
 	case isMessage:
 		return s.messageConflict(stored)
+	case isEarlier:
+		return &earlierGoneError{}
 	case isChunk: // below
 	}
 	return errors.New("a chunk has no condition, and it failed")

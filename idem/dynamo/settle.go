@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/idem-go/idem-aws/idem/dynamo/schema"
@@ -22,12 +21,15 @@ var (
 )
 
 // PrepareSettle implements outbox.Store. As with Prepare the bytes are made here. The message's condition decides before
-// the record's, the record's before that of the next message, and that before the business writes'.
+// the record's, the record's before that of the next message, and that before the earlier messages' and the business writes'.
 func (s *Store) PrepareSettle(settlement storage.Settlement) (send func(context.Context) error, err error) {
 	doing := "settle " + string(settlement.Message.ID)
 	t, err := s.settlement(settlement)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: %s: %w", doing, err)
+	}
+	if len(settlement.Earlier) > 0 {
+		return s.prepareEnding(doing, t, settlement.Token)
 	}
 	return s.prepare(doing, t, settlement.Token)
 }
@@ -106,18 +108,6 @@ func (s *Store) patch(end storage.MessageEnd) (it item, attributes []string, err
 		}
 	}
 	return it, attributes, err
-}
-
-// removeMessage lets native TTL remove an earlier message of a chain that ends.
-func (t *transaction) removeMessage(s *Store, id storage.MessageID, at time.Time) {
-	w := &writer{item: item{}}
-	w.expiry(schema.TTL, at, true)
-	e := newExpression()
-	update := e.assign([]string{schema.TTL}, w.item)
-	t.update(isMessage, types.Update{
-		TableName: &s.cfg.OutboxTable, Key: item{messageKey: stringValue(string(id))}, UpdateExpression: &update,
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-	})
 }
 
 // checkRecord makes the transaction depend on a record that stays as it is.

@@ -55,11 +55,14 @@ type kind int
 const (
 	isRecord kind = iota
 	isMessage
+	isEarlier
 	isChunk
 )
 
 // String names the kind in errors.
-func (k kind) String() string { return [...]string{"the record", "a message", "a chunk"}[k] }
+func (k kind) String() string {
+	return [...]string{"the record", "a message", "an earlier message", "a chunk"}[k]
+}
 
 // transaction is what is sent together.
 type transaction struct {

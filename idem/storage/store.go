@@ -85,7 +85,7 @@ type Settlement struct {
 	Writes []Write
 	// Next is inserted, if absent: the next message of the chain.
 	Next *Message
-	// Earlier are the other messages of a chain that ends: they get the RemoveAt of Message.
+	// Earlier are the other messages of a chain that ends: they get the RemoveAt of Message. One that is gone is left out.
 	Earlier []MessageID
 	// Token is the client request token, at most 36 characters.
 	Token string

@@ -160,6 +160,28 @@ var settleTests = []test{
 		earlier.RemoveAt = end.RemoveAt
 		e.wantMessage(first.ID, earlier)
 	}},
+	{"an earlier message that is gone stays gone, and the settlement happens all the same, once", func(e *env) {
+		r, first := e.deferred()
+		second, third := message(r, 2), message(r, 3)
+		e.ok(e.settle(storage.Settlement{Message: delivered(first), Next: &third, Token: e.token()}))
+		end, done, row := delivered(third), completed(r, "{}"), e.rowKey()
+		end.RemoveAt = base.Add(48 * time.Hour).Truncate(time.Second)
+		send, err := e.Store.PrepareSettle(storage.Settlement{
+			Message: end, Fence: open, Record: recordEnd(done), Earlier: []storage.MessageID{first.ID, second.ID}, Token: e.token(),
+			Writes: []storage.Write{e.AddRow(row)},
+		})
+		e.ok(err)
+		for range 2 { // as after a lost reply
+			e.ok(send(e.ctx))
+			e.wantMessage(third.ID, ended(third, end))
+			e.wantMessage(second.ID, nil)
+			earlier := ended(first, delivered(first))
+			earlier.RemoveAt = end.RemoveAt
+			e.wantMessage(first.ID, earlier)
+			e.wantRecord(r.Key, &done)
+			e.wantRow(row, 1)
+		}
+	}},
 	{"what was seen before does not open a final message", func(e *env) {
 		_, m := e.deferred()
 		first := delivered(m)

@@ -212,6 +212,16 @@ func run(t *testing.T, root string, all ...Mutant) Report {
 	return report
 }
 
+// A night's score is kept, with what was wrong.
+func TestAReportIsKeptAsMarkdown(t *testing.T) {
+	report := Report{Killed: 18, Explained: 1, NotBuilt: 3, Wrong: []string{"survived: a fence\n    - a\n    + b"}}
+	const want = "### Mutants of seed 7\n\n18 killed of 20 (90.0 %), 1 survivors explained, 1 wrong, 3 that do not compile\n" +
+		"\n```text\nsurvived: a fence\n    - a\n    + b\n```\n"
+	if got := report.Markdown(7); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestAFateIsWhatTheTestsMakeOfAMutant(t *testing.T) {
 	directory, tests := toy(t), []Tests{{Packages: "."}}
 	mutant := func(name, from, to, survives string) Mutant {

@@ -72,6 +72,15 @@ func (r Report) String() string {
 		r.Killed, r.Killed+r.Explained+len(r.Wrong), r.Score(), r.Explained, len(r.Wrong), r.NotBuilt)
 }
 
+// Markdown is the report of a run with this seed, for a page that is kept.
+func (r Report) Markdown(seed uint64) string {
+	text := fmt.Sprintf("### Mutants of seed %d\n\n%v\n", seed, r)
+	for _, wrong := range r.Wrong {
+		text += "\n```text\n" + wrong + "\n```\n"
+	}
+	return text
+}
+
 // Run runs the tests on each mutant.
 func Run(ctx context.Context, cfg Config, all []Mutant) (report Report, err error) {
 	directory, err := os.MkdirTemp("", "mutants")

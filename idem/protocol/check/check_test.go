@@ -131,10 +131,7 @@ func rowStands(t *testing.T, j *job) {
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+		if err := write(path, got, t.Failed()); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -145,6 +142,31 @@ func golden(t *testing.T, path, got string) {
 	}
 	if got != string(want) {
 		t.Errorf("%s differs; -update writes:\n%s", path, got)
+	}
+}
+
+// write refuses where an exploration was judged wrong: from then on that would be expected.
+func write(path, text string, wrong bool) error {
+	if wrong {
+		return fmt.Errorf("%s is not written: an exploration failed, as printed above", path)
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// TestTheTableIsNotWrittenWhileAnExplorationFails: nor is a file of it made.
+func TestTheTableIsNotWrittenWhileAnExplorationFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.txt")
+	if err := write(path, "wrong", true); err == nil {
+		t.Error("it was written")
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("there is a file: %v", err)
+	}
+	if err := write(path, "right", false); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "right" {
+		t.Errorf("the table has %q, %v", text, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -23,6 +24,7 @@ type arguments struct {
 	Sample   int     `default:"0" help:"Run so many of the listed ones only: those whose turn the seed says; 0 is all."`
 	Jobs     int     `default:"2" help:"How many run side by side."`
 	Least    float64 `default:"95" help:"The lowest score in percent, where all listed ones run."`
+	Summary  string  `env:"GITHUB_STEP_SUMMARY" help:"A file that the score and what is wrong are appended to, in Markdown."`
 }
 
 func main() {
@@ -46,6 +48,9 @@ func (a arguments) run(ctx context.Context) error {
 		fmt.Printf("\n%s\n", strings.Join(report.Wrong, "\n\n"))
 	}
 	fmt.Printf("\n%v\n", report)
+	if err := a.summarize(report); err != nil {
+		return err
+	}
 	switch {
 	case len(report.Wrong) > 0:
 		return fmt.Errorf("%d mutants need a test, or a reason", len(report.Wrong))
@@ -53,6 +58,19 @@ func (a arguments) run(ctx context.Context) error {
 		return fmt.Errorf("the score is %.1f %%, must be at least %.1f %%", report.Score(), a.Least)
 	}
 	return nil
+}
+
+// summarize keeps the score where GitHub shows it beside the run.
+func (a arguments) summarize(report mutants.Report) error {
+	if a.Summary == "" {
+		return nil
+	}
+	file, err := os.OpenFile(a.Summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(report.Markdown(a.Seed))
+	return errors.Join(err, file.Close())
 }
 
 func (a arguments) choose() (chosen []mutants.Mutant, err error) {
