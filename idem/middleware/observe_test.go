@@ -181,8 +181,10 @@ func TestObservedFailureStopsNothingAndPermitsNothing(t *testing.T) {
 			told := &reports{}
 			a := observing(t, nil, told.add)
 			var failing atomic.Bool
+			var runs atomic.Int64
 			failing.Store(true)
 			a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+				runs.Add(1)
 				if failing.Load() {
 					fail(w)
 					return
@@ -194,6 +196,9 @@ func TestObservedFailureStopsNothingAndPermitsNothing(t *testing.T) {
 			failing.Store(false)
 			for range 2 {
 				a.observes(told, key(ask{}), 201, "409 unknown "+header.CodeOutcomeUnknown)
+			}
+			if n := runs.Load(); n != 3 {
+				t.Errorf("3 requests ran %d times", n)
 			}
 			if r := a.mem.Records()[0]; r.State != storage.StateUnknown || r.SafeToRunAgain {
 				t.Errorf("left a record that is %s, safe to run again %v", r.State, r.SafeToRunAgain)
@@ -362,6 +367,43 @@ func TestAnObservedRequestThatFailedRunsOnce(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The same of a wrapped handler: whatever it answered, and whatever became of the write that stores its answer.
+func TestAnObservedExchangeWhoseStoreFailsRunsOnce(t *testing.T) {
+	for name, fault := range map[string]faulty.Fault{
+		"its completion is lost":              faulty.LoseRequest(),
+		"the reply to its completion is lost": faulty.LoseReply(),
+	} {
+		for _, status := range []int{201, 408, 500} {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var store *faulty.Store
+					a := newLocalAPI(t, func(s storage.Store) storage.Store {
+						store = faulty.New(s.(faulty.Inner))
+						return store
+					})
+					runs := 0
+					a.wrap("POST /orders", idem.Operation{Policy: idem.Observe(idem.IETF())}, func(w http.ResponseWriter, _ *http.Request) {
+						runs++
+						w.WriteHeader(status)
+					})
+					met := 0
+					store.Each(func(call faulty.Call) faulty.Fault {
+						if runs > 0 {
+							met++
+							return fault
+						}
+						return func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }
+					})
+					r := a.do(key(ask{}))
+					if runs != 1 || met == 0 || r.StatusCode != status || r.Header.Get("Idempotency-Status") != "unprotected" {
+						t.Errorf("%d runs, %d calls lost, %d %s %v", runs, met, r.StatusCode, r.body, r.Header)
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -25,9 +25,13 @@ const (
 	TransactionConflict   = "TransactionConflictException"
 	TransactionInProgress = "TransactionInProgressException"
 	ParameterMismatch     = "IdempotentParameterMismatchException"
-	ExpiredToken          = "ExpiredTokenException"
-	InternalServerError   = "InternalServerError"
-	ServiceUnavailable    = "ServiceUnavailableException"
+	// ReplicatedConflict is of a global table with strong consistency: another Region was writing the item.
+	ReplicatedConflict = "ReplicatedWriteConflictException"
+	ExpiredToken       = "ExpiredTokenException"
+	// ExpiredTokenShort is what other services of AWS say instead, and what a gateway in between may.
+	ExpiredTokenShort   = "ExpiredToken"
+	InternalServerError = "InternalServerError"
+	ServiceUnavailable  = "ServiceUnavailableException"
 )
 
 // Codes of a cancelled transaction's reasons.
@@ -119,7 +123,7 @@ const dynamoNamespace = "com.amazonaws.dynamodb.v20120810#"
 // namespaces of the exceptions that are not DynamoDB's own, but those of the service in front of it.
 var namespaces = map[string]string{
 	Throttling: "com.amazon.coral.availability#", ServiceUnavailable: "com.amazon.coral.availability#",
-	ExpiredToken: "com.amazon.coral.service#",
+	ExpiredToken: "com.amazon.coral.service#", ExpiredTokenShort: "com.amazon.coral.service#",
 }
 
 const (
@@ -128,6 +132,7 @@ const (
 	provisionedText = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your " +
 		"provisioning level with the UpdateTable API."
 	conflictText = "Transaction is ongoing for the item"
+	expiredText  = "The security token included in the request is expired"
 )
 
 // texts are DynamoDB's messages of exceptions and cancellation reasons.
@@ -138,7 +143,9 @@ var texts = map[string]string{
 	RequestLimitExceeded:  "Throughput exceeds the current throughput limit for your account.",
 	TransactionInProgress: "Transaction from previous request is still in progress",
 	ParameterMismatch:     "The idempotent token was already used for another payload.",
-	ExpiredToken:          "The security token included in the request is expired",
+	ReplicatedConflict:    "One or more items in this request are being modified by a request in another Region.",
+	ExpiredToken:          expiredText,
+	ExpiredTokenShort:     expiredText,
 	InternalServerError:   "Internal server error",
 	ServiceUnavailable:    "The service is temporarily unavailable.",
 }

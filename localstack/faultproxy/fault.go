@@ -21,7 +21,8 @@ const (
 	// Refuse503 answers 503 ServiceUnavailable; nothing is forwarded.
 	Refuse503 Fault = "refuse_503"
 	// Conflict answers TransactionConflictException, and TransactionCanceledException to a transaction. It matches only
-	// PutItem, UpdateItem, DeleteItem, TransactWriteItems and TransactGetItems: nothing else can meet a conflict.
+	// PutItem, UpdateItem, DeleteItem, TransactWriteItems and TransactGetItems: nothing else can meet a conflict. With the
+	// code ReplicatedWriteConflict it matches only the first three.
 	Conflict Fault = "conflict"
 	// Throttle answers the exception in Code.
 	Throttle Fault = "throttle"
@@ -30,7 +31,7 @@ const (
 	InProgress Fault = "in_progress"
 	// Mismatch answers IdempotentParameterMismatchException: the token was used for another payload.
 	Mismatch Fault = "mismatch"
-	// Expired answers ExpiredTokenException: the credentials were good once.
+	// Expired answers ExpiredTokenException, or the exception in Code: the credentials were good once.
 	Expired Fault = "expired"
 
 	// DropReply forwards, waits for the answer, and closes the connection instead of passing it on.
@@ -65,6 +66,13 @@ var faults = []Fault{
 	Late, DelayRequest, Pause, Partial,
 }
 
+// The code of Conflict that is not its default, TransactionConflictException: an item of a global table with strong consistency
+// is being written in another Region.
+const ReplicatedWriteConflict = refusal.ReplicatedConflict
+
+// The code of Expired that is not its default, ExpiredTokenException.
+const ExpiredToken = refusal.ExpiredTokenShort
+
 // Codes of Throttle.
 const (
 	// ProvisionedThroughputExceeded is the default.
@@ -96,7 +104,8 @@ type Step struct {
 	Fault Fault `json:"fault"`
 	// DelayMillis is the delay of DelayRequest, DelayReply and Late, in milliseconds, at most a day.
 	DelayMillis int64 `json:"delay_ms,omitempty"`
-	// Code of Throttle; empty = ProvisionedThroughputExceeded.
+	// Code of Throttle, Conflict or Expired; empty = ProvisionedThroughputExceeded, TransactionConflictException or
+	// ExpiredTokenException.
 	Code string `json:"code,omitempty"`
 	// Reason of Throttle with the code TransactionCanceled; empty = ReasonThrottling.
 	Reason string `json:"reason,omitempty"`
@@ -105,8 +114,15 @@ type Step struct {
 	Item int `json:"item,omitempty"`
 }
 
+// codes are what a step's Code may be, by its fault.
+var codes = map[Fault][]string{
+	Throttle: {ProvisionedThroughputExceeded, Throttling, RequestLimitExceeded, TransactionCanceled},
+	Conflict: {refusal.TransactionConflict, ReplicatedWriteConflict},
+	Expired:  {refusal.ExpiredToken, ExpiredToken},
+}
+
 func (s Step) check() error {
-	codes := []string{ProvisionedThroughputExceeded, Throttling, RequestLimitExceeded, TransactionCanceled}
+	codes := codes[s.Fault]
 	reasons := []string{ReasonThrottling, ReasonThroughput}
 	switch {
 	case !slices.Contains(faults, s.Fault):
@@ -117,8 +133,8 @@ func (s Step) check() error {
 		return fmt.Errorf("delay_ms is %d, want 0 to %d", s.DelayMillis, delayMillisMax)
 	case (s.Fault == DelayRequest || s.Fault == DelayReply) && s.DelayMillis == 0:
 		return fmt.Errorf("fault %q wants a delay_ms", s.Fault)
-	case s.Code != "" && (s.Fault != Throttle || !slices.Contains(codes, s.Code)):
-		return fmt.Errorf("code is %q, want one of %q, and only with fault %q", s.Code, codes, Throttle)
+	case s.Code != "" && !slices.Contains(codes, s.Code):
+		return fmt.Errorf("code is %q, and fault %q takes one of %q", s.Code, s.Fault, codes)
 	case s.Reason != "" && (s.Code != TransactionCanceled || !slices.Contains(reasons, s.Reason)):
 		return fmt.Errorf("reason is %q, want one of %q, and only with code %q", s.Reason, reasons, TransactionCanceled)
 	}
@@ -130,6 +146,8 @@ func (s Step) delay() time.Duration { return time.Duration(s.DelayMillis) * time
 // fits says that DynamoDB could answer the request so.
 func (s Step) fits(q request) bool {
 	switch {
+	case s.Code == ReplicatedWriteConflict:
+		return slices.Contains(singleWrites, q.operation)
 	case s.Fault == Conflict:
 		return q.transaction() && s.Item < q.items || slices.Contains(singleWrites, q.operation)
 	case s.Code == TransactionCanceled:

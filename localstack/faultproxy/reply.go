@@ -88,7 +88,7 @@ func refusalOf(q request, s Step) refusal.Refusal {
 		if q.transaction() {
 			return cancelled(q, s.Item, refusal.ReasonConflict)
 		}
-		return refusal.Of(refusal.TransactionConflict)
+		return refusal.Of(cmp.Or(s.Code, refusal.TransactionConflict))
 	case Throttle:
 		if s.Code == TransactionCanceled {
 			return cancelled(q, s.Item, cmp.Or(s.Reason, ReasonThrottling))
@@ -99,7 +99,7 @@ func refusalOf(q request, s Step) refusal.Refusal {
 	case Mismatch:
 		return refusal.Of(refusal.ParameterMismatch)
 	case Expired:
-		return refusal.Of(refusal.ExpiredToken)
+		return refusal.Of(cmp.Or(s.Code, refusal.ExpiredToken))
 	default: // Refuse503, Fail503
 		return refusal.Of(refusal.ServiceUnavailable)
 	}

@@ -107,6 +107,13 @@ func TestTheSDKUnderstandsConflicts(t *testing.T) {
 	if err := transaction(t, b); err != nil {
 		t.Errorf("a transaction without that item met the conflict: %v", err)
 	}
+	b.faults(faultproxy.Rule{Fault: faultproxy.Conflict, Code: faultproxy.ReplicatedWriteConflict})
+	if err := single(t, b); !is[*types.ReplicatedWriteConflictException](err) {
+		t.Errorf("another Region's write: %v", err)
+	}
+	if err := transaction(t, b); err != nil {
+		t.Errorf("a transaction met another Region's write: %v", err)
+	}
 }
 
 func TestTheSDKUnderstandsThrottling(t *testing.T) {
@@ -163,10 +170,11 @@ func TestTheSDKUnderstandsWhatOnlyATransactionIsToldOfItsToken(t *testing.T) {
 func TestTheSDKUnderstandsTheRest(t *testing.T) {
 	b := start(t)
 	var rules []faultproxy.Rule
-	for _, fault := range []faultproxy.Fault{
-		faultproxy.Refuse503, faultproxy.DropReply, faultproxy.CutReply, faultproxy.Expired, faultproxy.Fail500,
+	for _, step := range []faultproxy.Step{
+		{Fault: faultproxy.Refuse503}, {Fault: faultproxy.DropReply}, {Fault: faultproxy.CutReply}, {Fault: faultproxy.Expired},
+		{Fault: faultproxy.Expired, Code: faultproxy.ExpiredToken}, {Fault: faultproxy.Fail500},
 	} {
-		rules = append(rules, faultproxy.Rule{Fault: fault, Times: 1})
+		rules = append(rules, faultproxy.Rule{Fault: step.Fault, Code: step.Code, Times: 1})
 	}
 	b.faults(rules...)
 	var coded smithy.APIError
@@ -180,6 +188,9 @@ func TestTheSDKUnderstandsTheRest(t *testing.T) {
 	}
 	if err := single(t, b); !errors.As(err, &coded) || coded.ErrorCode() != "ExpiredTokenException" {
 		t.Errorf("expired: %v", err)
+	}
+	if err := single(t, b); !errors.As(err, &coded) || coded.ErrorCode() != "ExpiredToken" {
+		t.Errorf("expired, in other words: %v", err)
 	}
 	if err := single(t, b); !is[*types.InternalServerError](err) {
 		t.Errorf("fail_500: %v", err)

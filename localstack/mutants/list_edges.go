@@ -89,6 +89,8 @@ var calls = []Mutant{
 var outcomes = []Mutant{
 	{Name: "evidence of another object than the settled one is no news", File: "idem/outbox/notify.go", Old: "if s.Code == protocol.Unchanged && x.differs() {", New: "if false {"},
 	{Name: "each try of a settlement is prepared anew", File: "idem/outbox/delivery.go", Old: "	if x.send == nil {\n		if x.send, err", New: "	if true {\n		if x.send, err"},
+	{Name: "what a person goes on with after a loss counts as never called", File: "idem/outbox/delivery.go", Old: "(e == protocol.Tidings || e == protocol.Judgement)", New: "(e == protocol.Tidings)"},
+	{Name: "what a webhook goes on with after a loss counts as never called", File: "idem/outbox/delivery.go", Old: "(e == protocol.Tidings || e == protocol.Judgement)", New: "(e == protocol.Judgement)"},
 	{Name: "what undoes after a decline is a step like any other", File: "idem/outbox/provider.go", Old: "Undoes: said.Next != nil && said.Next.Undoes, ", New: ""},
 	{Name: "a call that says nothing did nothing", File: "idem/outbox/provider.go", Old: "		return Ambiguous{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}", New: "		return NotExecuted{Cause: fmt.Errorf(\"outbox: call answered with a %T\", outcome)}"},
 	{Name: "a call that panicked did nothing", File: "idem/outbox/provider.go", Old: "			outcome = Ambiguous{Cause: fmt.Errorf(\"outbox: call panicked", New: "			outcome = NotExecuted{Cause: fmt.Errorf(\"outbox: call panicked"},
@@ -117,6 +119,7 @@ var replays = []Mutant{
 	{Name: "a 503 says not when to come again", File: answerFile, Old: "http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:", New: "http.StatusConflict, http.StatusTooManyRequests:"},
 	{Name: "an observed request that failed runs again", File: observeFile, Old: "err != nil && !refuses(err) {", New: "err != nil && !refuses(err) && false {"},
 	{Name: "an observed request that ran runs again", File: observeFile, Old: "	if result != nil && result.Outcome == idem.OutcomeExecuted || err", New: "	if err"},
+	{Name: "a wrapped request that failed under observation runs again", File: "idem/middleware/observewrapped.go", Old: "	case !o.ran:\n		e.passThrough", New: "	case !o.ran || o.client.recorder.status >= 500:\n		e.passThrough"},
 	{Name: "an observed handler's error is a refusal", File: observeFile, Old: "	if errors.As(err, &handler) {\n		return false\n	}\n", New: "	if errors.As(err, &handler) {\n		return true\n	}\n"},
 	{Name: "a handler's second run gets the body that the first one made", File: "idem/middleware/request.go", Old: "Body: bytes.Clone(r.Body)}", New: "Body: bytes.TrimRight(r.Body, \"\")}"},
 	{Name: "a handler's second run gets the header that the first one made", File: "idem/middleware/request.go", Old: "HTTP: r.HTTP.Clone(ctx)", New: "HTTP: r.HTTP.WithContext(ctx)"},

@@ -61,6 +61,8 @@ var replies = []Mutant{
 	{Name: "a transaction in progress is a conflict", File: errorsFile, Old: "	if isOneOf(err, inProgress) || api", New: "	if api"},
 	{Name: "a server's error is definite", File: errorsFile, Old: "response.HTTPStatusCode() >= http.StatusInternalServerError", New: "response.HTTPStatusCode() > http.StatusInternalServerError+99"},
 	{Name: "an error without a code is definite", File: errorsFile, Old: "	if !errors.As(err, &api) {\n		return true\n	}\n	if isOneOf", New: "	if !errors.As(err, &api) {\n		return false\n	}\n	if isOneOf"},
+	{Name: "a conflict with another Region's write is fatal", File: errorsFile, Old: "(*types.TransactionConflictException)(nil).ErrorCode(), (*types.ReplicatedWriteConflictException)(nil).ErrorCode(),", New: "(*types.TransactionConflictException)(nil).ErrorCode(),"},
+	{Name: "credentials that have expired in other words are refused", File: errorsFile, Old: `{"ExpiredTokenException", "ExpiredToken"}`, New: `{"ExpiredTokenException"}`},
 	{Name: "credentials that have expired leave a commit unclear", File: errorsFile, Old: " || isOneOf(err, expiredCredentials):", New: ":"},
 	{Name: "a business condition decides before the record's", File: cancelFile, Old: "	for i, reason := range own {\n		if text(reason.Code) == reasonConditionFailed {\n			return", New: "	for i, reason := range own {\n		if text(reason.Code) == reasonConditionFailed && !slices.ContainsFunc(writes, notJudged) {\n			return"},
 	{Name: "only the first failed write is named", File: cancelFile, Old: "			failed = append(failed, i)", New: "			failed = append(failed[:0], i)"},
