@@ -16,8 +16,9 @@ import (
 
 const (
 	neighbour = "tenant-b"
-	hanging   = 20 // requests of the other tenant whose call to the provider hangs, and that wait for what becomes of it
-	asked     = 10 // requests of the neighbour
+	hanging   = 20          // requests of the other tenant whose call to the provider hangs, and that wait for what becomes of it
+	asked     = 10          // requests of the neighbour
+	hang      = time.Second // a call that hangs, until its time-out
 )
 
 // instances are those of the function: each has one request at a time, and there are no more than its reserved concurrency. A request
@@ -36,7 +37,7 @@ func reserved(t *testing.T, most int) instances {
 // post sends a request until an instance takes it, as a client does that is throttled, and returns the answer's status.
 func (all instances) post(t *testing.T, tenant, key, destination string) int {
 	t.Helper()
-	event := payout(t, tenant, key, destination)
+	event := payout(t, tenant, key, destination, "wait=20")
 	for {
 		select {
 		case h := <-all:
@@ -55,8 +56,8 @@ func (all instances) post(t *testing.T, tenant, key, destination string) int {
 	}
 }
 
-// payout is the sample, for another tenant, under another key, to another destination, and with the wish to wait.
-func payout(t *testing.T, tenant, key, destination string) []byte {
+// payout is the sample, for another tenant, under another key, to another destination, and with a preference.
+func payout(t *testing.T, tenant, key, destination, prefer string) []byte {
 	t.Helper()
 	var event map[string]any
 	sample := strings.NewReplacer(lambdatest.Tenant, tenant, "iban_ok", destination).Replace(string(lambdatest.Sample(t, "api-http-payout")))
@@ -64,7 +65,7 @@ func payout(t *testing.T, tenant, key, destination string) []byte {
 		t.Fatal(err)
 	}
 	headers := event["headers"].(map[string]any)
-	headers["idempotency-key"], headers["prefer"] = `"`+key+`"`, "wait=20"
+	headers["idempotency-key"], headers["prefer"] = `"`+key+`"`, prefer
 	made, err := json.Marshal(event)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func payout(t *testing.T, tenant, key, destination string) []byte {
 // both. The same measurement must fail where the first tenant's requests have all executions.
 func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
 	s := lambdatest.New(t)
-	t.Setenv("PROVIDER_TIMEOUT", "1s") // for so long a call hangs
+	t.Setenv("PROVIDER_TIMEOUT", hang.String())
 	t.Setenv("CLAIM_LEASE", "4s")
 	t.Setenv("WAIT_MAX", "2s")
 	t.Setenv("BACKOFF_MIN", "10m") // none of them is called again within the test
@@ -90,7 +91,7 @@ func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
 	got := waited(t, s, lambdatest.Rounds, hanging+asked)
 	t.Logf("%d requests beside %d that hang, %d executions: %v", asked, hanging, hanging+asked, got)
 	if !got.Isolated() {
-		t.Errorf("%.1f times slower beside another tenant's requests that hang: %v", got.Slower(), got)
+		t.Errorf("requests wait for another tenant's that hang, %.1f times slower: %v", got.Slower(), got)
 	}
 	planted := waited(t, s, lambdatest.RoundsMin, hanging)
 	t.Logf("%d executions, which the requests that hang have all: %v", hanging, planted)
@@ -118,7 +119,7 @@ func waited(t *testing.T, s *lambdatest.Stage, rounds, most int) lambdatest.Apar
 		clients.Wait()
 		return took
 	}
-	return lambdatest.Measure(rounds, own, func(round int) []time.Duration {
+	return lambdatest.Measure(rounds, hang, own, func(round int) []time.Duration {
 		before := underway(t, s)
 		var hung sync.WaitGroup
 		defer hung.Wait()

@@ -10,6 +10,8 @@ import (
 type Apart struct {
 	// Alone are how long each of a tenant's took, in rounds by itself; Beside are those in rounds beside calls that hang.
 	Alone, Beside [][]time.Duration
+	// Hang is for how long a call of the other tenant hangs.
+	Hang time.Duration
 }
 
 // Rounds is how many rounds of each kind there are at the most, where isolation is to be shown; RoundsMin is enough where a fault is.
@@ -22,13 +24,16 @@ const (
 	slowerAtMost = 2.0
 	// noise is the least that a median counts as: what a busy machine takes for a request by itself.
 	noise = 50 * time.Millisecond
+	// hangShare is the part of a hang that the slowest call may take beside it: one that waits for a hang takes all of it.
+	hangShare = 2
 )
 
-// Measure has both kinds of round, in turns, at least [RoundsMin] of each, and more while the fastest ones differ, but no more than most:
+// Measure has both kinds of round, in turns, at least [RoundsMin] of each, and more while they are not isolated, but no more than most:
 // where one tenant waits for another it does so in every round, and what else the machine does slows some only.
-func Measure(most int, alone, beside func(round int) []time.Duration) (a Apart) {
+func Measure(most int, hang time.Duration, alone, beside func(round int) []time.Duration) (a Apart) {
+	a.Hang = hang
 	alone(-1) // connections are made
-	for round := 0; round < RoundsMin || round < most && a.Slower() > slowerAtMost; round++ {
+	for round := 0; round < RoundsMin || round < most && !a.Isolated(); round++ {
 		a.Alone, a.Beside = append(a.Alone, alone(2*round)), append(a.Beside, beside(2*round+1))
 	}
 	return a
@@ -39,13 +44,15 @@ func (a Apart) Slower() float64 {
 	return float64(fastest(a.Beside)) / float64(max(fastest(a.Alone), noise))
 }
 
-// Isolated says that the median is at most doubled.
-func (a Apart) Isolated() bool { return a.Slower() <= slowerAtMost }
+// Isolated says that the median is at most doubled, and that no call waited for one that hangs: of each kind in its best round.
+func (a Apart) Isolated() bool {
+	return a.Slower() <= slowerAtMost && slowest(a.Beside) <= a.Hang/hangShare
+}
 
 // String tells medians and slowest calls of the fastest rounds.
 func (a Apart) String() string {
-	return fmt.Sprintf("median %v alone, %v beside what hangs; the slowest %v and %v; %d rounds of %d",
-		fastest(a.Alone), fastest(a.Beside), slowest(a.Alone), slowest(a.Beside), len(a.Alone), len(a.Alone[0]))
+	return fmt.Sprintf("median %v alone, %v beside what hangs; the slowest %v and %v, of which at most %v is allowed; %d rounds of %d",
+		fastest(a.Alone), fastest(a.Beside), slowest(a.Alone), slowest(a.Beside), a.Hang/hangShare, len(a.Alone), len(a.Alone[0]))
 }
 
 func fastest(rounds [][]time.Duration) time.Duration {
