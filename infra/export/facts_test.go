@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,26 @@ func wanted(shape schema.Table) tableFacts {
 		stream = "NEW_IMAGE"
 	}
 	return tableFacts{Key: shape.Key, TTL: shape.TTL, Stream: stream, Protected: true, Recoverable: true, Index: shape.Index}
+}
+
+// docs/own-stack.md says how many of the alarms an emulator can't have: those on an expression.
+func TestAlarmsAreCountedInTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/own-stack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alarms, expressions := samFacts(t).alarms, 0
+	for _, alarm := range alarms {
+		if alarm.Expression != "" {
+			expressions++
+		}
+	}
+	prose := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{fmt.Sprintf("the %d of %d alarms that look at an expression", expressions, len(alarms)), fmt.Sprintf("its %d alarms too", len(alarms))} {
+		if !strings.Contains(prose, want) {
+			t.Errorf("docs/own-stack.md does not say %q", want)
+		}
+	}
 }
 
 // What the CDK, SAM and Terraform deploy is the same, and that of schema and spec.

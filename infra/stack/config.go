@@ -310,6 +310,9 @@ func (r *reader) text(key, otherwise string) string {
 	if value == nil {
 		return otherwise
 	}
+	if number, ok := value.(float64); ok {
+		return strconv.FormatFloat(number, 'f', -1, 64) // from a million on, fmt writes an exponent
+	}
 	return fmt.Sprint(value)
 }
 

@@ -162,6 +162,16 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// A number of cdk.json is a float64, which fmt writes with an exponent from a million on.
+func TestReadTakesNumbersOfAMillion(t *testing.T) {
+	config, err := read(onAWS(map[string]any{
+		"providerUrl": "https://provider.example", "quotaActiveKeys": 1285715.0, "outbox": "sqs", "wakeUpsMax": 1e6, "accountConcurrency": 1e7,
+	}), nil)
+	if err != nil || config.Quota.ActiveKeys != 1_285_715 || config.WakeUpsMax != 1_000_000 {
+		t.Errorf("%+v, %v", config, err)
+	}
+}
+
 func TestReadNamesEveryRefusal(t *testing.T) {
 	_, err := read(map[string]any{"api": "soap", "auth": "none", "arch": "mips"}, nil)
 	if err == nil {
