@@ -10,6 +10,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9
 	github.com/aws/smithy-go v1.28.8
 	github.com/idem-go/idem-aws v0.0.0
+	github.com/idem-go/idem-aws/infra v0.0.0
 	github.com/idem-go/idem-aws/localstack v0.0.0
 	gonum.org/v1/plot v0.17.0
 )
@@ -29,6 +30,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
@@ -53,3 +55,5 @@ replace (
 )
 
 replace github.com/idem-go/idem-aws/functions => ../functions
+
+replace github.com/idem-go/idem-aws/infra => ../infra

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/idem-go/idem-aws/bench/price"
 	"github.com/idem-go/idem-aws/internal/localtool"
 )
 
@@ -82,69 +84,147 @@ func TestPlansAreThoseOfTestdata(t *testing.T) {
 	}
 }
 
-// The plan once more, by hand: integers and the units that bench/README.md tells of.
-func TestPlansAgreeWithASecondComputation(t *testing.T) {
-	ceil := func(n int, by float64) float64 { return math.Max(1, math.Ceil(float64(n)/by-1e-9)) }
+// byHand is the plan of a rate once more: integers and the units that bench/README.md tells of.
+type byHand struct {
+	rate, requests int
+	// counted and looked are the units of the counters, keys the reads of API keys, parts the pieces of the drift job.
+	counted, looked, keys, parts float64
+}
+
+func ceil(n int, by float64) float64 { return math.Max(1, math.Ceil(float64(n)/by-1e-9)) }
+
+func computed(rate int) byHand {
+	h := byHand{rate: rate, requests: rate + rate/10 + rate} // 0.1 replays and 1 look-up
+	// Two counters: 1 W for each look-up and each new key; and of the active keys, blocks of 10 less 2.5 on average. A process of the api
+	// takes 70/4/2.1 new keys a second of 1,000 tenants, which is 30 of each in an hour: 4 blocks, 0.6 of one more, and one brought back.
+	blocks := 30/7.5 + 0.6
+	h.counted = float64(rate) * (1 + 1 + (blocks+1)/30)
+	// A block is taken after a look at the counters of two days, half a unit each.
+	h.looked = float64(rate) * blocks / 30
+	// A process of the authorizer takes 70 requests a second, 0.07 of each of 1,000 keys: 4.2 while it holds one, and one
+	// that reads it again.
+	h.keys = float64(h.requests) / 5.2
+	// A piece of the drift job compares 400 rows a second, less the more is listed; 4 pieces at the least.
+	h.parts = max(4, ceil(3*rate, 0.7*h.piece()))
+	return h
+}
+
+// piece is how many rows a second one compares, and burst what all pieces read of a table.
+func (h byHand) piece() float64 { return 400 - float64(h.rate)*1.5/5.5*10/240 }
+
+func (h byHand) burst() float64 { return 400 * h.parts }
+
+// writes are 7 W for the request, 8 W for the delivery, 1 W for the ledger, and those of the counters. reads are those of requests, and
+// three passes over a row of each of three tables, and a hundredth of its place in the index.
+func (h byHand) writes() float64 { return float64(16*h.rate) + h.counted }
+
+func (h byHand) reads() float64 {
+	return float64(2*h.rate+h.rate/10) + h.keys + h.looked + 3*3.011*float64(h.rate)
+}
+
+// agree compares a figure of the plan.
+func agree(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-9*math.Abs(want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// eachRate runs a test for the plan of each rate, with the outbox's stream.
+func eachRate(t *testing.T, test func(t *testing.T, p Plan, h byHand)) {
+	t.Helper()
 	for _, rate := range []int{100, 1000, 10000} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			p, _ := planned(t, "--rate", fmt.Sprint(rate), "--outbox", "streams")
-			requests := rate + rate/10 + rate // 0.1 replays and 1 look-up
-			is := func(what string, got, want float64) {
-				t.Helper()
-				if math.Abs(got-want) > 1e-9*math.Abs(want) {
-					t.Errorf("%s: %v, want %v", what, got, want)
-				}
-			}
-			// 7 W for the request, 8 W for the delivery, 1 W for the ledger; 4 of the record, 5 of the message, 2 of its
-			// index, 4 of the payment.
-			writes, reads := 0.0, 0.0
-			for _, of := range p.Paths {
-				writes, reads = writes+of.Writes, reads+of.Reads
-			}
-			is("write units", writes, float64(16*rate))
-			// A process of the authorizer takes 70 requests a second, 0.07 of each of 1,000 keys: 4.2 while it holds one, and one
-			// that reads it again.
-			keys := float64(requests) / 5.2
-			is("read units", reads, float64(rate+rate/10+rate)+keys)
-			is("reads of API keys", p.Tables[keysTable].Reads, keys)
-			is("reads of payments", p.Tables[paymentsTable].Reads, 0)
-			is("idempotency", p.Tables[recordsTable].Writes, float64(4*rate))
-			is("outbox", p.Tables[outboxTable].Writes, float64(5*rate))
-			is("payments", p.Tables[paymentsTable].Writes, float64(4*rate))
-			// 70 % of 1,000 W/s a partition, and of 10 × 10 records a second.
-			is("partitions", p.Tables[recordsTable].Partitions, ceil(4*rate, 700))
-			is("partitions of the outbox", p.Tables[outboxTable].Partitions, max(ceil(5*rate, 700), ceil(rate, 70)))
-			is("outbox shards", p.Indexes[0].Shards, ceil(2*rate, 700))
-			is("ledger shards", p.Indexes[1].Shards, ceil(rate, 700))
-			api, authorizer := ceil(requests*40, 700), ceil(requests*10, 700)
-			lanes := 10 * ceil(rate, 70)
-			is("batch", p.Mappings[0].Batch, float64(rate)/lanes)
-			is("api", p.Functions[0].Planned, api)
-			is("authorizer", p.Functions[1].Planned, authorizer)
-			is("worker", p.Functions[2].Planned, lanes)
-			// What must be reserved and left, where that is more than the default: with 12 for the worker's wake-ups, 18 each for sweep
-			// and reconciler, and 152 for 150 pieces of the drift job.
-			reserved := map[int]float64{10000: api + authorizer + lanes + 12 + 2*18 + 152}[rate]
-			is("executions", p.Quotas[0].Needed, max(reserved, api+authorizer+lanes+2*min(16, max(8, ceil(2*rate, 700)))+4, ceil(requests, 7)))
-			is("gateway", p.Quotas[1].Needed, ceil(requests*10, 7))
-			month := 730 * 3600.0
-			perSecond := (0.625*16*float64(rate) + 0.125*(2.1*float64(rate)+keys)) / 1e6
-			perSecond += (2*float64(requests) + lanes) * 0.2 / 1e6
-			perSecond += 0.0000133334 * (float64(requests)*(0.04*512+0.01*256) + lanes*512) / 1024
-			perSecond += float64(rate) * 2500 / 1e9 * 0.5
-			gateway := 300 + (float64(requests)*month/1e6-300)*0.9
-			is("dollars", p.Dollars, perSecond*month+gateway)
-			// Provisioned, each table and index by itself. The authorizer's table of keys is on demand.
-			units, read := 0.0, ceil(2*rate+rate/10, 0.7)+1+1+2 // the outbox by stream is not read, and payments neither
-			for _, perPayment := range []int{4, 5, 4, 2, 1} {
-				units += ceil(perPayment*rate, 0.7)
-			}
-			instead := units*730*0.00065 + read*730*0.00013 + keys*month*0.125/1e6
-			is("dollars of DynamoDB, provisioned", instead, p.Provisioned[0].Dollars+p.Provisioned[1].Dollars+p.Provisioned[2].Dollars)
-			is("dollars, provisioned", p.ProvisionedDollars, p.Dollars-p.Costs[0].Dollars-p.Costs[1].Dollars+instead)
-			is("provisioned units of the account", p.Quotas[len(p.Quotas)-2].Needed, units)
+			test(t, p, computed(rate))
 		})
 	}
+}
+
+func TestUnitsAgreeWithASecondComputation(t *testing.T) {
+	eachRate(t, func(t *testing.T, p Plan, h byHand) {
+		rate, burst := h.rate, h.burst()
+		writes, reads := 0.0, 0.0
+		for _, of := range p.Paths {
+			writes, reads = writes+of.Writes, reads+of.Reads
+		}
+		agree(t, "write units", writes, h.writes())
+		agree(t, "read units", reads, h.reads())
+		agree(t, "counters", p.Tables[countersTable].Writes, h.counted)
+		agree(t, "reads of counters", p.Tables[countersTable].Reads, h.looked)
+		agree(t, "reads of API keys", p.Tables[keysTable].Reads, h.keys)
+		agree(t, "reads of payments", p.Tables[paymentsTable].Reads, float64(3*rate))
+		agree(t, "reads of payments in bursts", p.Tables[paymentsTable].ReadsAtOnce, burst)
+		agree(t, "reads of records", p.Tables[recordsTable].Reads, float64(5*rate+rate/10))
+		agree(t, "reads of records in bursts", p.Tables[recordsTable].ReadsAtOnce, float64(2*rate+rate/10)+burst)
+		agree(t, "reads of messages", p.Tables[outboxTable].Reads, float64(3*rate))
+		// 4 W of the record, 5 of the message, 2 of its index, 4 of the payment.
+		agree(t, "idempotency", p.Tables[recordsTable].Writes, float64(4*rate))
+		agree(t, "outbox", p.Tables[outboxTable].Writes, float64(5*rate))
+		agree(t, "payments", p.Tables[paymentsTable].Writes, float64(4*rate))
+		// 70 % of 1,000 W/s and 3,000 R/s a partition, and of 10 × 10 records a second.
+		agree(t, "partitions", p.Tables[recordsTable].Partitions, max(ceil(4*rate, 700), math.Ceil((float64(2*rate+rate/10)+burst)/2100)))
+		agree(t, "partitions of the outbox", p.Tables[outboxTable].Partitions, max(ceil(5*rate, 700), ceil(rate, 70), math.Ceil(burst/2100)))
+		agree(t, "partitions of counters", p.Tables[countersTable].Partitions, math.Ceil(h.counted/700))
+		agree(t, "outbox shards", p.Indexes[outboxIndex].Shards, ceil(2*rate, 700))
+		agree(t, "ledger shards", p.Indexes[ledgerIndex].Shards, ceil(rate, 700))
+	})
+}
+
+func TestExecutionsAndDollarsAgreeWithASecondComputation(t *testing.T) {
+	eachRate(t, func(t *testing.T, p Plan, h byHand) {
+		rate, requests := h.rate, h.requests
+		api, authorizer := ceil(requests*40, 700), ceil(requests*10, 700)
+		lanes := 10 * ceil(rate, 70)
+		agree(t, "batch", p.Mappings[0].Batch, float64(rate)/lanes)
+		agree(t, "api", p.Functions[0].Planned, api)
+		agree(t, "authorizer", p.Functions[1].Planned, authorizer)
+		agree(t, "worker", p.Functions[2].Planned, lanes)
+		agree(t, "drift", p.Functions[3].Planned, h.parts)
+		// What must be reserved and left, where that is more than the default: with 12 for the worker's wake-ups, 18 each for sweep
+		// and reconciler, and 152 for 150 pieces of the drift job.
+		reserved := map[int]float64{10000: api + authorizer + lanes + 12 + 2*18 + 152}[rate]
+		agree(t, "executions", p.Quotas[0].Needed, max(reserved, api+authorizer+lanes+2*min(16, max(8, ceil(2*rate, 700)))+h.parts, ceil(requests, 7)))
+		agree(t, "gateway", p.Quotas[1].Needed, ceil(requests*10, 7))
+		month := 730 * 3600.0
+		running := float64(3*rate) / h.piece()
+		perSecond := (0.625*h.writes() + 0.125*h.reads()) / 1e6
+		perSecond += (2*float64(requests) + lanes + running/240 + 3*h.parts/3600) * 0.2 / 1e6
+		perSecond += 0.0000133334 * (float64(requests)*(0.04*512+0.01*256) + (lanes+running)*512) / 1024
+		perSecond += float64(rate) * 2500 / 1e9 * 0.5
+		gateway := 300 + (float64(requests)*month/1e6-300)*0.9
+		agree(t, "dollars", p.Dollars, perSecond*month+gateway)
+	})
+}
+
+// Each table and index by itself, with a write of the records' index that no payment takes. 6 R of a record, 4 of a message and a
+// payment, 1 of each index, and at the least what the drift job takes. Counters and API keys are on demand.
+func TestProvisionedUnitsAgreeWithASecondComputation(t *testing.T) {
+	eachRate(t, func(t *testing.T, p Plan, h byHand) {
+		units, reads := 0.0, 0.0
+		for _, perPayment := range []int{4, 1, 5, 2, 4, 1} {
+			units += ceil(perPayment*h.rate, 0.7)
+		}
+		for _, perPayment := range []int{6, 4, 4} {
+			reads += max(ceil(perPayment*h.rate, 0.7), math.Ceil(h.burst()/0.7-1e-9)) + ceil(h.rate, 0.7)
+		}
+		agree(t, "write units of the account", needs(t, p, quotaProvisionedWrites), units)
+		agree(t, "read units of the account", needs(t, p, quotaProvisionedReads), reads)
+		instead := units*730*0.00065 + reads*730*0.00013 + 730*3600*(h.counted*0.625+(h.keys+h.looked)*0.125)/1e6
+		of := p.Provisioned
+		agree(t, "dollars of DynamoDB", instead, of[0].Dollars+of[1].Dollars+of[2].Dollars+of[3].Dollars)
+		agree(t, "dollars", p.ProvisionedDollars, p.Dollars-p.Costs[writesCost].Dollars-p.Costs[readsCost].Dollars+instead)
+	})
+}
+
+// needs is what a plan needs of a quota.
+func needs(t *testing.T, p Plan, quota Quota) float64 {
+	t.Helper()
+	n := slices.IndexFunc(p.Quotas, func(q Quota) bool { return q.Name == quota.Name })
+	if n < 0 {
+		t.Fatalf("no quota %s", quota.Name)
+	}
+	return p.Quotas[n].Needed
 }
 
 func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
@@ -162,11 +242,13 @@ func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
 	}
 	p, text = planned(t, "--rate", "10000")
 	if got := strings.Join(raised(p), "; "); got != "Lambda concurrent executions; API Gateway requests/s; "+
-		"DynamoDB table write units/s, idempotency; DynamoDB table write units/s, outbox; DynamoDB table write units/s, payments; DynamoDB account provisioned write units" {
+		"DynamoDB table write units/s, idempotency; DynamoDB table read units/s, idempotency; DynamoDB table write units/s, outbox; "+
+		"DynamoDB table read units/s, outbox; DynamoDB table write units/s, payments; DynamoDB table read units/s, payments; "+
+		"DynamoDB account provisioned write units; DynamoDB account provisioned read units; DynamoDB table provisioned units, with its index" {
 		t.Errorf("10,000/s: %s", got)
 	}
 	_, missing, found := strings.Cut(text, "does not carry this yet:")
-	for _, want := range []string{"index of the outbox", "index of the ledger", "stream of a new outbox table", "new table payments"} {
+	for _, want := range []string{"index of the outbox", "index of the ledger", "stream of a new outbox table", "new table payments", "new table quota counters", "quota of active keys 1,000,000, tenants 1,000"} {
 		if !found || !strings.Contains(missing, want) {
 			t.Errorf("%q is not told of in\n%s", want, missing)
 		}
@@ -181,18 +263,20 @@ func TestRaisedQuotasAndMissingCapacityAreNamed(t *testing.T) {
 
 // The plan for 10,000 payments a second ends with the contexts of a stage that carries them. Where no contexts do, it says what lacks.
 func TestThePlanEndsWithContextsThatCarryTheRate(t *testing.T) {
-	const carries = "Deployed with them the stack carries this rate, once the quotas are raised.\n"
+	const carries = "\nDeployed with them the stack carries this rate" + provided + "\n"
 	for _, rate := range []string{"1000", "10000", "13000"} {
 		if p, text := planned(t, "--rate", rate); !strings.HasSuffix(text, carries) || len(p.Contexts) == 0 {
 			t.Errorf("%s/s: %v\n%s", rate, p.Contexts, text)
 		}
 	}
-	if p, text := planned(t, "--rate", "100"); len(p.Contexts) != 0 || !strings.HasSuffix(text, "The stack as deployed carries this rate, once the quotas are raised.\n") {
+	if p, text := planned(t, "--rate", "100"); len(p.Contexts) != 0 || !strings.HasSuffix(text, "\nThe stack as deployed carries this rate"+provided+"\n") {
 		t.Errorf("100/s: %v\n%s", p.Contexts, text)
 	}
 	for what, line := range map[string][]string{
 		"drift job, pieces at once 240": {"--rate", "14000"}, "executions of worker, 1,010": {"--rate", "13000", "--worker-latency", "5s"},
 		"sweep after an outage": {"--rate", "1000", "--outbox", "streams"},
+		// A tenant may have as many active keys as the stack takes, and the whole rate is one tenant's.
+		"quota of active keys 1,000,000,000, tenants 1": {"--rate", "10000", "--tenants", "1"},
 	} {
 		if _, text := planned(t, line...); strings.HasSuffix(text, carries) || !strings.Contains(text, "It still lacks: "+what) {
 			t.Errorf("%q does not lack %s\n%s", line, what, text)
@@ -401,7 +485,7 @@ func TestQuotasAreInTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []Quota{quotaConcurrency, quotaGateway, quotaTableWrites, quotaTableReads, quotaProvisionedWrites, quotaProvisionedReads, quotaInFlight} {
+	for _, q := range []Quota{quotaConcurrency, quotaGateway, quotaTableWrites, quotaTableReads, quotaProvisionedWrites, quotaProvisionedReads, quotaProvisionedTable, quotaInFlight} {
 		told := false
 		for line := range strings.Lines(string(text)) {
 			told = told || strings.Contains(line, "| "+q.Name+" | "+figure(q.Default)+" |") && strings.Contains(line, q.Source)
@@ -532,4 +616,73 @@ func TestNothingNeedsZeroUnits(t *testing.T) {
 	if nothing == 0 || strings.Contains(text, " -0") {
 		t.Errorf("%d quotas of which nothing is needed:\n%s", nothing, text)
 	}
+}
+
+// functions/cmd/ledgerbench measured what comparing a row reads: bench/README.md has its figures, to a thousandth of a unit.
+func TestComparedRowsReadWhatTheLedgerBenchmarkMeasured(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "bench", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## An hour of the ledger")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := 0
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 7 {
+			continue
+		}
+		measured, err := strconv.ParseFloat(strings.TrimSpace(cells[6]), 64)
+		if err != nil {
+			continue // the head
+		}
+		rows++
+		if planned := compareTables*compareReads + compareIndexReads; math.Abs(measured-planned) > 0.005 {
+			t.Errorf("%g R planned for a row: %s", planned, line)
+		}
+	}
+	if rows < 4 {
+		t.Errorf("%d measured rows", rows)
+	}
+}
+
+// Documents that repeat figures of the plan repeat today's.
+func TestDocumentsRepeatThePlan(t *testing.T) {
+	root, err := localtool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeats := func(document string, figures ...string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(root, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		prose := strings.Join(strings.Fields(string(text)), " ")
+		for _, want := range figures {
+			if !strings.Contains(prose, strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%s does not say %q", document, want)
+			}
+		}
+	}
+	for _, rate := range []float64{100, 1000, 10000} {
+		p, _ := planned(t, "--rate", fmt.Sprint(rate))
+		million := func(dollars float64) string { return fmt.Sprintf("$%.2f", dollars/rate/price.MonthSeconds*1e6) }
+		repeats("bench/README.md", fmt.Sprintf("| %s | $%s | %s | $%s | %s |",
+			figure(rate), figure(p.Dollars), million(p.Dollars), figure(p.ProvisionedDollars), million(p.ProvisionedDollars)))
+	}
+	p, _ := planned(t, "--rate", "10000")
+	saved, provisioned := p.Dollars-p.ProvisionedDollars, p.Provisioned[0].Dollars+p.Provisioned[1].Dollars
+	database := p.Costs[writesCost].Dollars + p.Costs[readsCost].Dollars
+	repeats("docs/adr/0049-provision-capacity-before-saving-writes.md",
+		"costs "+figure(p.Dollars)+" dollars", figure(p.Costs[writesCost].Dollars)+" of them",
+		fmt.Sprintf("%.2f W for the counters", p.Tables[countersTable].Writes/10000),
+		figure(saved)+fmt.Sprintf(" | taken: %.0f %% of what DynamoDB costs, %.0f %% of the bill", saved/database*100, saved/p.Dollars*100),
+		figure(0.54*provisioned)+" or "+figure(0.77*provisioned)+" more", "77 % of "+figure(provisioned),
+		figure(p.Paths[comparePath].Reads*price.MonthSeconds/price.Million*price.Reads)+" dollars a month on demand",
+	)
 }

@@ -29,8 +29,8 @@ func (p *Plan) deployedFor() {
 			contexts[context] = *into
 		}
 	}
-	shards("outbox shards", "outboxShards", p.Indexes[0].Shards, &d.OutboxShards)
-	shards("ledger shards", "ledgerShards", p.Indexes[1].Shards, &d.LedgerShards)
+	shards("outbox shards", "outboxShards", p.Indexes[outboxIndex].Shards, &d.OutboxShards)
+	shards("ledger shards", "ledgerShards", p.Indexes[ledgerIndex].Shards, &d.LedgerShards)
 	shards("drift", "driftParts", min(driftParts(t), driftPartsMax), &d.DriftParts)
 	if low("throughput") {
 		d.WarmReads, d.WarmWrites = warm(*p)
@@ -40,6 +40,7 @@ func (p *Plan) deployedFor() {
 		d.WakeUpsMax = whole(t.Rate / t.Utilisation * 60)
 		contexts["wakeUpsMax"] = int(d.WakeUpsMax)
 	}
+	raiseTenantQuotas(t, &d, low, contexts)
 	reserved := p.reserve(&d, low, contexts)
 	if len(reserved) > 0 {
 		contexts["concurrency"] = reserved
@@ -105,15 +106,15 @@ const (
 	webhookReserved = 50
 )
 
-// warm are the read and write units that records, messages and payments and their indexes are to serve at once, each.
+// warm are the read and write units that records, messages, payments and their indexes, and quota counters, are to serve at once, each.
 func warm(p Plan) (reads, writes float64) {
 	reads, writes = newTableReads, newTableWrites
 	room := func(units float64) float64 { return whole(units / p.Traffic.Utilisation) }
 	for _, of := range p.Tables[:keysTable] {
-		reads, writes = max(reads, room(of.Reads)), max(writes, room(of.Writes))
-		if of.Partitions > math.Ceil(writes/partitionWrites) { // of the stream's shards
-			writes = of.Partitions * partitionWrites
-		}
+		reads, writes = max(reads, room(of.ReadsAtOnce)), max(writes, room(of.Writes))
+	}
+	if shards := p.Mappings[0].Sources; shards > math.Ceil(writes/partitionWrites) {
+		writes = shards * partitionWrites
 	}
 	for _, of := range p.Indexes {
 		writes = max(writes, room(of.Writes))
@@ -127,10 +128,10 @@ func warmThroughput(p Plan) string {
 }
 
 // contextsOf writes contexts as a stage's file has them, each on a line of its own.
-func contextsOf(p Plan) ([]string, error) {
+func contextsOf(contexts map[string]any) ([]string, error) {
 	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(p.Contexts)) {
-		value, err := json.Marshal(p.Contexts[key])
+	for _, key := range slices.Sorted(maps.Keys(contexts)) {
+		value, err := json.Marshal(contexts[key])
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/idem-go/idem-aws/bench/price"
+import (
+	"github.com/idem-go/idem-aws/bench/price"
+	"github.com/idem-go/idem-aws/infra/spec"
+)
 
 // Places in Plan.Costs.
 const (
@@ -48,26 +51,17 @@ func costs(p Plan) []Cost {
 	return all
 }
 
-// provisioned are the lines of the tables of money and their indexes, with capacity that is used to the utilisation all month.
-// API keys are read on demand all the same.
+// provisioned are the lines of the tables of money and their indexes, with the capacity that the stack gives them. API keys and quota
+// counters are on demand all the same.
 func provisioned(p Plan) []Cost {
-	units := capacityUnits(p)
-	keys := p.Paths[authorizerPath].Reads * price.MonthSeconds
+	writes, reads := provisionedFor(p).All(spec.PaymentTables()...)
+	writeHours, readHours := float64(writes)*price.MonthHours, float64(reads)*price.MonthHours
+	counted := p.Tables[countersTable].Writes * price.MonthSeconds
+	onDemand := (p.Tables[countersTable].Reads + p.Tables[keysTable].Reads) * price.MonthSeconds
 	return []Cost{
-		{"DynamoDB provisioned, write unit hours", units.writes * price.MonthHours, units.writes * price.MonthHours * price.WriteHours},
-		{"DynamoDB provisioned, read unit hours", units.reads * price.MonthHours, units.reads * price.MonthHours * price.ReadHours},
-		{"DynamoDB read units, of API keys", keys, keys / price.Million * price.Reads},
+		{"DynamoDB provisioned, write unit hours", writeHours, writeHours * price.WriteHours},
+		{"DynamoDB provisioned, read unit hours", readHours, readHours * price.ReadHours},
+		{"DynamoDB write units, of quota counters", counted, counted / price.Million * price.Writes},
+		{"DynamoDB read units, of API keys and counters", onDemand, onDemand / price.Million * price.Reads},
 	}
-}
-
-// capacityUnits are all units that are provisioned, in whole ones for each table and index. The table of API keys is on demand.
-func capacityUnits(p Plan) (units struct{ writes, reads float64 }) {
-	has := func(used float64) float64 { return atLeastOne(used / p.Traffic.Utilisation) }
-	for _, of := range p.Tables[:keysTable] {
-		units.writes, units.reads = units.writes+has(of.Writes), units.reads+has(of.Reads)
-	}
-	for _, of := range p.Indexes { // queried by the runs of sweep and drift job only: a unit, as the least there is
-		units.writes, units.reads = units.writes+has(of.Writes), units.reads+1
-	}
-	return units
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Files of the checkout that facts are read from, each held by a test of its own.
@@ -23,11 +24,12 @@ type Units struct {
 	Messages float64 `json:"messages"`
 	Indexes  float64 `json:"indexes"`
 	Business float64 `json:"business"`
+	Counters float64 `json:"counters"`
 	Reads    float64 `json:"reads"`
 }
 
 // Writes are all write units.
-func (u Units) Writes() float64 { return u.Records + u.Messages + u.Indexes + u.Business }
+func (u Units) Writes() float64 { return u.Records + u.Messages + u.Indexes + u.Business + u.Counters }
 
 // facts are what a plan is computed from, besides the traffic.
 type facts struct {
@@ -55,7 +57,7 @@ type Deployed struct {
 	MemoryMiB map[string]float64 `json:"memory_mib"`
 	// Reserved are the executions that are reserved for each function, and the most that it gets.
 	Reserved map[string]float64 `json:"reserved"`
-	// WarmReads and WarmWrites are what records, messages, payments and their indexes serve at once, each.
+	// WarmReads and WarmWrites are what records, messages, payments and their indexes, and quota counters, serve at once, each.
 	WarmReads  float64 `json:"warm_reads"`
 	WarmWrites float64 `json:"warm_writes"`
 	// WakeUpsMax is how many wake-ups the sweep lets wait, with outbox=sqs.
@@ -63,6 +65,11 @@ type Deployed struct {
 	// Requests are what the API lets through a second of all callers, and Payments of what makes payments.
 	Requests float64 `json:"requests_per_second"`
 	Payments float64 `json:"payments_per_second"`
+	// NewKeys and LookUps are what each tenant may have a second, and ActiveKeys of the last ActiveFor.
+	NewKeys    float64       `json:"quota_new_keys"`
+	LookUps    float64       `json:"quota_look_ups"`
+	ActiveKeys float64       `json:"quota_active_keys"`
+	ActiveFor  time.Duration `json:"active_for_ns"`
 }
 
 func readFacts(root string) (facts, error) {
@@ -192,13 +199,8 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 		case "AWS::Lambda::Function":
 			name, _, _ := strings.Cut(id, "Function")
 			d.MemoryMiB[strings.ToLower(name)], d.Reserved[strings.ToLower(name)] = p.MemorySize, p.Reserved
-			for variable, into := range map[string]*int{"Api OUTBOX_SHARDS": &d.OutboxShards, "Api LEDGER_SHARDS": &d.LedgerShards, "Drift DRIFT_PARTS": &d.DriftParts} {
-				function, key, _ := strings.Cut(variable, " ")
-				if value, ok := p.Environment.Variables[key].(string); ok && name == function {
-					if *into, err = strconv.Atoi(value); err != nil {
-						return Deployed{}, err
-					}
-				}
+			if err := d.readEnvironment(name, p.Environment.Variables); err != nil {
+				return Deployed{}, err
 			}
 		case "AWS::ApiGatewayV2::Stage":
 			d.Requests, d.Payments = p.DefaultRouteSettings.ThrottlingRateLimit, p.RouteSettings[createRoute].ThrottlingRateLimit
@@ -217,9 +219,51 @@ func parseTemplate(text []byte) (d Deployed, err error) {
 		}
 	}
 	d.SweepRuns = targets / 2
-	if d.SweepRuns == 0 || d.OutboxShards == 0 || d.LedgerShards == 0 || d.DriftParts == 0 || d.MemoryMiB["api"] == 0 || d.MemoryMiB["worker"] == 0 || d.MemoryMiB["authorizer"] == 0 || d.StreamBatch == 0 || d.QueueBatch == 0 ||
-		d.Reserved["api"] == 0 || d.Reserved["authorizer"] == 0 || d.Reserved["worker"] == 0 || d.Requests == 0 || d.Payments == 0 {
-		return Deployed{}, fmt.Errorf("a function, mapping, schedule or throttle is missing: %+v", d)
+	if !d.complete() {
+		return Deployed{}, fmt.Errorf("a function, mapping, schedule, quota or throttle is missing: %+v", d)
 	}
 	return d, nil
+}
+
+// readEnvironment takes what a function is told of the plan's figures.
+func (d *Deployed) readEnvironment(function string, variables map[string]any) (err error) {
+	for variable, into := range map[string]*int{"Api OUTBOX_SHARDS": &d.OutboxShards, "Api LEDGER_SHARDS": &d.LedgerShards, "Drift DRIFT_PARTS": &d.DriftParts} {
+		of, key, _ := strings.Cut(variable, " ")
+		if value, ok := variables[key].(string); ok && of == function {
+			if *into, err = strconv.Atoi(value); err != nil {
+				return err
+			}
+		}
+	}
+	if function != "Api" {
+		return nil
+	}
+	for variable, into := range map[string]*float64{
+		"QUOTA_NEW_KEYS_PER_SECOND": &d.NewKeys, "QUOTA_LOOK_UPS_PER_SECOND": &d.LookUps, "QUOTA_ACTIVE_KEYS": &d.ActiveKeys,
+	} {
+		if value, ok := variables[variable].(string); ok {
+			if *into, err = strconv.ParseFloat(value, 64); err != nil {
+				return err
+			}
+		}
+	}
+	if value, ok := variables["RETENTION"].(string); ok {
+		d.ActiveFor, err = time.ParseDuration(value)
+	}
+	return err
+}
+
+// complete says whether everything was found that a plan needs.
+func (d Deployed) complete() bool {
+	for _, found := range []float64{
+		float64(d.SweepRuns), float64(d.OutboxShards), float64(d.LedgerShards), float64(d.DriftParts), d.StreamBatch, d.QueueBatch,
+		d.MemoryMiB["api"], d.MemoryMiB["worker"], d.MemoryMiB["authorizer"], d.MemoryMiB["drift"],
+		d.Reserved["api"], d.Reserved["authorizer"], d.Reserved["worker"], d.Requests, d.Payments,
+		d.NewKeys, d.LookUps, d.ActiveKeys, float64(d.ActiveFor),
+	} {
+		if found == 0 {
+			return false
+		}
+	}
+	return true
 }

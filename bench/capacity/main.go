@@ -5,7 +5,8 @@
 //	go run ./bench/capacity --rate 10000
 //
 // It calls nothing. Units come from the goldens of bench/cost, prices from bench/price, what is deployed from the golden
-// template of infra/stack. Rates and latencies are the caller's; nothing here was measured on AWS.
+// template of infra/stack, and provisioned capacity from infra/spec, with which the stack computes it too. Rates and latencies are
+// the caller's; nothing here was measured on AWS.
 package main
 
 import (
@@ -32,9 +33,10 @@ type Traffic struct {
 	Webhooks    float64 `json:"webhooks_per_payment" default:"0" help:"Webhooks of the provider per payment. None without the context webhookSecret."`
 	Outbox      string  `json:"outbox" default:"sqs" enum:"sqs,streams" help:"As the context outbox: ${enum}. A production stage's default is sqs."`
 	Keys        float64 `json:"keys" default:"1000" help:"API keys in use at once. Each process of the authorizer holds a key for a minute before it reads it again. Assumed."`
+	Tenants     float64 `json:"tenants" default:"1000" help:"Tenants that the payments come from, each as many. Assumed."`
 	Utilisation float64 `json:"utilisation" default:"0.7" help:"Share of a capacity that is planned for: hashes and requests come in lumps. Assumed."`
 
-	API        time.Duration `json:"api_ns" name:"api-latency" default:"40ms" help:"Of api: a read and a transaction. Assumed."`
+	API        time.Duration `json:"api_ns" name:"api-latency" default:"40ms" help:"Of api: a read, the counters of the quotas and a transaction. Assumed."`
 	Authorizer time.Duration `json:"authorizer_ns" name:"authorizer-latency" default:"10ms" help:"Of authorizer: a read. Assumed."`
 	Worker     time.Duration `json:"worker_ns" name:"worker-latency" default:"1s" help:"Of worker: the slowest of a batch's calls to the provider. Assumed; the provider's figures are needed."`
 	Webhook    time.Duration `json:"webhook_ns" name:"webhook-latency" default:"40ms" help:"Of webhook: three reads and a transaction. Assumed."`
@@ -62,6 +64,7 @@ func (t Traffic) check() error {
 		{"polls", t.Polls, 0, perPayment, true},
 		{"webhooks", t.Webhooks, 0, perPayment, true},
 		{"keys", t.Keys, 0, 1e9, false},
+		{"tenants", t.Tenants, 0, 1e9, false},
 		{"utilisation", t.Utilisation, 0, 1, false},
 		{"log-bytes", t.LogBytes, 0, 1e6, true},
 	} {

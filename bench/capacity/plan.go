@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/idem-go/idem-aws/functions/table"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // What of bench/cost a payment is: its row is one business row, and its answers are below 1 KB.
@@ -27,18 +26,6 @@ const (
 	ledgerWrites = 1
 	// sweepRunsMax is the most calls that share the shards in a minute.
 	sweepRunsMax = 16
-	// driftRows is how many rows a second one piece of the drift job compares, and driftPasses how often each row is: four calls to
-	// DynamoDB and one or two to the provider for a hundred rows, one after the other. Assumed. Each step lists the provider's objects
-	// for driftLag beyond what it compares, and ends after driftStep.
-	driftRows, driftPasses = 400, 3
-	driftLag, driftStep    = 10 * time.Second, 4 * time.Minute
-	// driftCalls are those of a hundred rows, and driftListings those of them that list.
-	driftCalls, driftListings = 5.5, 1.5
-	// driftSlower is by how many rows a second a piece compares less for each payment a second: a step of driftStep lists rate × driftLag
-	// objects more, a hundred a call.
-	driftSlower = driftListings / driftCalls * float64(driftLag) / float64(driftStep)
-	// driftPartsMax is the most pieces that the stack takes (context driftParts).
-	driftPartsMax = 240
 	// workerBatchMax is the most that a worker takes at once (context workerBatch), and receiveMax what SQS gives in one request.
 	workerBatchMax, receiveMax = 40, 10
 	// unreservedMin is what Lambda wants to stay unreserved.
@@ -71,6 +58,8 @@ type Plan struct {
 	// Provisioned are the lines that change where the tables of money are provisioned, and ProvisionedDollars sums up all of them.
 	Provisioned        []Cost  `json:"provisioned_costs"`
 	ProvisionedDollars float64 `json:"provisioned_dollars_per_month"`
+	// ProvisionedContexts are what the stack is deployed with for provisioned tables, instead of Contexts' warmThroughput.
+	ProvisionedContexts map[string]any `json:"provisioned_contexts"`
 	// Limits are those of the stack as it is deployed by default, the tightest first.
 	Limits []Limit `json:"limits"`
 	// Contexts are what the stack is deployed with for the rate, beside Traffic.Outbox, and WithContexts the limits that it has then.
@@ -92,18 +81,23 @@ type Path struct {
 
 // Table is a table without its indexes, which have partitions of their own.
 type Table struct {
-	Name       string  `json:"name"`
-	Writes     float64 `json:"writes_per_second"`
-	Reads      float64 `json:"reads_per_second"`
-	Partitions float64 `json:"partitions"`
-	// perPayment are write units.
-	perPayment float64
+	Name   string  `json:"name"`
+	Writes float64 `json:"writes_per_second"`
+	Reads  float64 `json:"reads_per_second"`
+	// ReadsAtOnce are those while the drift job compares, as fast as it can.
+	ReadsAtOnce float64 `json:"reads_per_second_at_once"`
+	Partitions  float64 `json:"partitions"`
+	// perPayment are write units, and readsPerPayment the read units of requests and deliveries.
+	perPayment, readsPerPayment float64
+	// compared says that the drift job reads it.
+	compared bool
 }
 
 // Index is a global secondary index that has one partition key for each of its shards.
 type Index struct {
 	Name   string  `json:"name"`
 	Writes float64 `json:"writes_per_second"`
+	Reads  float64 `json:"reads_per_second"`
 	Shards float64 `json:"shards"`
 	Has    int     `json:"shards_deployed"`
 }
@@ -133,20 +127,9 @@ type Function struct {
 	MemoryMiB   float64 `json:"memory_mib"`
 }
 
-// Limit is what the stack as deployed carries of one thing.
-type Limit struct {
-	What string `json:"what"`
-	// Carries is payments per second.
-	Carries float64 `json:"payments_per_second"`
-	Enough  bool    `json:"enough"`
-	Remedy  string  `json:"remedy"`
-	// of is what is limited, by which a context is chosen.
-	of string
-}
-
 func newPlan(t Traffic, f facts) Plan {
 	p := Plan{Traffic: t, Deployed: f.deployed, Paths: paths(t, f)}
-	p.Tables, p.Indexes = tables(t, p.Paths), indexes(t, f, p.Paths)
+	p.Tables, p.Indexes = tables(t, f, p.Paths), indexes(t, f, p.Paths)
 	p.Mappings = mappings(t, f, &p.Tables[outboxTable])
 	p.Functions = functions(t, f, p.Mappings)
 	p.Quotas = quotas(p)
@@ -158,12 +141,12 @@ func newPlan(t Traffic, f facts) Plan {
 	for _, c := range p.Provisioned {
 		p.ProvisionedDollars += c.Dollars
 	}
-	p.Limits = limits(p, p.Deployed)
+	p.Limits, p.ProvisionedContexts = limits(p, p.Deployed), provisionedContexts(p)
 	p.deployedFor()
 	return p
 }
 
-// Places in Plan.Paths and Plan.Tables.
+// Places in Plan.Paths, Plan.Tables and Plan.Indexes. The tables that can be provisioned come first, as spec.PaymentTables has them.
 const (
 	createPath = iota
 	deliveryPath
@@ -171,13 +154,22 @@ const (
 	pollPath
 	webhookPath
 	authorizerPath
+	newKeyPath
+	lookUpPath
+	comparePath
 )
 
 const (
 	recordsTable = iota
 	outboxTable
 	paymentsTable
+	countersTable
 	keysTable
+)
+
+const (
+	outboxIndex = iota
+	ledgerIndex
 )
 
 func (t Traffic) requests() float64 { return t.Rate * (1 + t.Replays + t.Polls) }
@@ -209,6 +201,9 @@ func paths(t Traffic, f facts) []Path {
 		pollPath:       {Name: "look-up", PerSecond: t.Rate * t.Polls, Units: of[pathReplay]},
 		webhookPath:    {Name: "webhook", PerSecond: t.webhooks(), Units: f.webhook},
 		authorizerPath: {Name: "authorize", PerSecond: t.requests(), Units: Units{Reads: t.keyReads()}},
+		newKeyPath:     {Name: "quotas of a tenant: count a new key", PerSecond: t.Rate, Units: ofNewKey(t, f.deployed)},
+		lookUpPath:     {Name: "quotas of a tenant: count a look-up", PerSecond: t.Rate * t.Polls, Units: ofLookUp()},
+		comparePath:    {Name: "drift job: compare a row", PerSecond: t.compared(), Units: Units{Reads: compareTables*compareReads + compareIndexReads}},
 	}
 	for i, p := range all {
 		all[i].Writes, all[i].Reads = p.PerSecond*(p.Units.Writes()+p.Ledger), p.PerSecond*p.Units.Reads
@@ -216,19 +211,31 @@ func paths(t Traffic, f facts) []Path {
 	return all
 }
 
-// tables counts reads where they are made: of records, but for a message that a queue named, and for API keys.
-func tables(t Traffic, all []Path) []Table {
-	var found [4]Table
+// tables counts reads where they are made: of records, but for a message that a queue named, for API keys and counters, and for the
+// drift job, which reads three tables and an index.
+func tables(t Traffic, f facts, all []Path) []Table {
+	var found [5]Table
 	for i, p := range all {
 		found[recordsTable].Writes += p.PerSecond * p.Units.Records
 		found[outboxTable].Writes += p.PerSecond * p.Units.Messages
 		found[paymentsTable].Writes += p.PerSecond * p.Units.Business
-		reads := map[int]int{deliveryPath: outboxTable, authorizerPath: keysTable}[i]
-		found[reads].Reads += p.Reads
+		found[countersTable].Writes += p.PerSecond * p.Units.Counters
+		if i != comparePath {
+			reads := map[int]int{deliveryPath: outboxTable, authorizerPath: keysTable, newKeyPath: countersTable}[i]
+			found[reads].Reads += p.Reads
+		}
 	}
-	for i, name := range []string{recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments", keysTable: "API keys"} {
-		found[i].Name, found[i].perPayment = name, found[i].Writes/t.Rate
-		found[i].Partitions = atLeastOne(max(found[i].Writes/partitionWrites, found[i].Reads/partitionReads) / t.Utilisation)
+	for i, name := range []string{
+		recordsTable: "idempotency", outboxTable: "outbox", paymentsTable: "payments", countersTable: "quota counters", keysTable: "API keys",
+	} {
+		of := &found[i]
+		of.Name, of.perPayment, of.readsPerPayment, of.ReadsAtOnce = name, of.Writes/t.Rate, of.Reads/t.Rate, of.Reads
+		if i < compareTables {
+			of.compared = true
+			of.ReadsAtOnce += compareBurst(pieces(t, f.deployed))
+			of.Reads += t.compared() * compareReads
+		}
+		of.Partitions = atLeastOne(max(of.Writes/partitionWrites, of.ReadsAtOnce/partitionReads) / t.Utilisation)
 	}
 	return found[:]
 }
@@ -239,7 +246,8 @@ func indexes(t Traffic, f facts, all []Path) []Index {
 		outbox.Writes += p.PerSecond * p.Units.Indexes
 		ledger.Writes += p.PerSecond * p.Ledger
 	}
-	both := []Index{outbox, ledger}
+	ledger.Reads = t.compared() * compareIndexReads
+	both := []Index{outboxIndex: outbox, ledgerIndex: ledger}
 	for i := range both {
 		both[i].Shards = atLeastOne(both[i].Writes / partitionWrites / t.Utilisation)
 	}
@@ -290,12 +298,12 @@ func functions(t Traffic, f facts, from []Mapping) []Function {
 			one.MemoryMiB = optionalMemoryMiB
 		}
 	}
-	return all
+	return append(all, driftFunction(t, f.deployed))
 }
 
-// scheduled is how many executions sweep, reconciler and drift job have at once, with as many shards as are needed.
+// scheduled is how many executions sweep and reconciler have at once, with as many shards as are needed.
 func scheduled(p Plan) float64 {
-	return 2*min(max(float64(p.Deployed.SweepRuns), p.Indexes[0].Shards), sweepRunsMax) + float64(p.Deployed.DriftParts)
+	return 2 * min(max(float64(p.Deployed.SweepRuns), p.Indexes[outboxIndex].Shards), sweepRunsMax)
 }
 
 // quotas are planned with the same room as the rest.
@@ -311,13 +319,15 @@ func quotas(p Plan) []Quota {
 		quotaGateway.of("", (t.requests()+t.webhooks())/t.Utilisation),
 	}
 	for _, of := range p.Tables {
-		all = append(all, quotaTableWrites.of(of.Name, of.Writes/t.Utilisation), quotaTableReads.of(of.Name, of.Reads/t.Utilisation))
+		all = append(all, quotaTableWrites.of(of.Name, of.Writes/t.Utilisation), quotaTableReads.of(of.Name, of.ReadsAtOnce/t.Utilisation))
 	}
 	for _, of := range p.Indexes {
 		all = append(all, quotaTableWrites.of(of.Name, of.Writes/t.Utilisation))
 	}
-	units := capacityUnits(p)
-	all = append(all, quotaProvisionedWrites.of("", units.writes), quotaProvisionedReads.of("", units.reads))
+	units := provisionedFor(p)
+	writes, reads := units.All(spec.PaymentTables()...)
+	all = append(all, quotaProvisionedWrites.of("", float64(writes)), quotaProvisionedReads.of("", float64(reads)),
+		quotaProvisionedTable.of("", float64(largestTable(units))))
 	if t.Outbox == "sqs" {
 		all = append(all, quotaInFlight.of("", t.Rate*t.Worker.Seconds()/t.Utilisation))
 	}
@@ -331,131 +341,10 @@ func workerBatch(t Traffic, d Deployed) float64 {
 	return min(max(d.QueueBatch, 10*whole(needed/10)), workerBatchMax)
 }
 
-// driftParts are the pieces at once that compare the rate at the utilisation, and driftRate the rate that so many carry, before it is
-// multiplied by the utilisation.
-func driftParts(t Traffic) float64 {
-	rows := driftRows - driftSlower*t.Rate
-	if rows <= 0 {
-		return math.Inf(1)
-	}
-	return atLeastOne(t.Rate * driftPasses / rows / t.Utilisation)
-}
+// whole rounds up what is not negative, but not what only binary fractions make more than whole.
+func whole(n float64) float64 { return max(0, math.Ceil(n-1e-6)) } // of 0 the last part alone is -0
 
-func driftRate(t Traffic, parts float64) float64 {
-	return parts * driftRows / (driftPasses + t.Utilisation*parts*driftSlower)
-}
-
-// driftRemedy says how many pieces compare the rate, or that the drift job doesn't carry it: more pieces than the stack takes are no remedy.
-func driftRemedy(t Traffic) string {
-	if parts := driftParts(t); parts <= driftPartsMax {
-		return "deploy with driftParts=" + plain(parts)
-	}
-	most := math.Floor(driftRate(t, driftPartsMax) * t.Utilisation)
-	return "none: it carries " + figure(most) + " at most, with driftParts=" + plain(driftPartsMax) + "; above, hours are compared late"
-}
-
-// limits are of what the stack sets itself, and of tables that are new: DynamoDB splits them as they are used, but not before.
-func limits(p Plan, d Deployed) []Limit {
-	t := p.Traffic
-	perPayment := func(of Index) float64 { return of.Writes / t.Rate }
-	outbox, ledger := p.Indexes[0], p.Indexes[1]
-	all := []Limit{
-		{
-			of: "outbox shards", What: "index of the outbox, shards " + figure(float64(d.OutboxShards)), Carries: float64(d.OutboxShards) * partitionWrites / perPayment(outbox),
-			Remedy: "deploy with outboxShards=" + plain(outbox.Shards),
-		},
-		{
-			of: "ledger shards", What: "index of the ledger, shards " + figure(float64(d.LedgerShards)), Carries: float64(d.LedgerShards) * partitionWrites / perPayment(ledger),
-			Remedy: "deploy with ledgerShards=" + plain(ledger.Shards),
-		},
-		{
-			of: "drift", What: "drift job, pieces at once " + figure(float64(d.DriftParts)), Carries: driftRate(t, float64(d.DriftParts)),
-			Remedy: driftRemedy(t),
-		},
-	}
-	newPartitions := math.Ceil(d.WarmWrites / partitionWrites)
-	latency, function := t.Worker.Seconds(), "worker"
-	if t.Outbox == "sqs" {
-		latency, function = t.Relay.Seconds(), "relay"
-	}
-	all = append(all, Limit{
-		of: "throughput", What: "stream of a new outbox table to " + function + ", shards " + figure(newPartitions),
-		Carries: newPartitions * d.StreamParallel * d.StreamBatch / latency,
-		Remedy:  "deploy with warmThroughput=" + warmThroughput(p),
-	})
-	for i, of := range p.Tables {
-		remedy := "deploy with warmThroughput=" + warmThroughput(p)
-		reads, writes, kind := d.WarmReads, d.WarmWrites, "throughput"
-		if i == keysTable {
-			reads, writes, kind = newTableReads, newTableWrites, ""
-			remedy = "none by a context: begin with less, and the table grows with what it serves"
-		}
-		all = append(all, Limit{
-			of: kind, What: "new table " + of.Name, Carries: min(writes/of.perPayment, reads/(max(of.Reads, 1)/t.Rate)),
-			Remedy: remedy,
-		})
-	}
-	for _, of := range p.Indexes {
-		all = append(all, Limit{
-			of: "throughput", What: "new index " + of.Name, Carries: d.WarmWrites / perPayment(of),
-			Remedy: "deploy with warmThroughput=" + warmThroughput(p),
-		})
-	}
-	all = append(all, front(p, d)...)
-	all = append(all, recovery(t, d))
-	for i := range all {
-		all[i].Carries *= t.Utilisation
-		all[i].Enough = all[i].Carries >= t.Rate*(1-1e-9) // but not what only binary fractions make less
-	}
-	slices.SortStableFunc(all, func(a, b Limit) int { return cmp.Compare(a.Carries, b.Carries) })
-	return all
-}
-
-// front are the limits of what the API lets through and of the executions that each function has.
-func front(p Plan, d Deployed) []Limit {
-	t := p.Traffic
-	requests, made := t.requests()/t.Rate, 1+t.Replays
-	all := []Limit{
-		{
-			of: "requests", What: "API, requests/s " + figure(d.Requests), Carries: d.Requests / requests,
-			Remedy: "deploy with apiThrottle=" + rateAndBurst(t.requests()/t.Utilisation),
-		},
-		{
-			of: "payments", What: "API, payments and replays/s " + figure(d.Payments), Carries: d.Payments / made,
-			Remedy: "deploy with paymentThrottle=" + rateAndBurst(t.Rate*made/t.Utilisation),
-		},
-	}
-	executions := func(name string, has, perExecution, margin float64, remedy string) {
-		all = append(all, Limit{
-			of: "executions of " + name, What: "executions of " + name + ", " + figure(has), Carries: (has - margin) * perExecution,
-			Remedy: "deploy with " + remedy,
-		})
-	}
-	planned := func(perExecution float64) float64 { return whole(t.Rate / perExecution / t.Utilisation) }
-	reserve := func(name string, n float64) string { return "concurrency." + name + "=" + plain(n) }
-	perAPI, perAuthorizer := 1/t.API.Seconds()/requests, 1/t.Authorizer.Seconds()/requests
-	executions("api", d.Reserved["api"], perAPI, 0, reserve("api", planned(perAPI)))
-	executions("authorizer", d.Reserved["authorizer"], perAuthorizer, 0, reserve("authorizer", planned(perAuthorizer)))
-	// Who reads the stream has an execution for each batch that it may have at once, or the stack is refused.
-	stream := p.Mappings[0]
-	shards := "streamShards=" + plain(stream.Sources) + " and "
-	if t.Outbox == "streams" {
-		executions("worker", d.Reserved["worker"], d.StreamBatch/t.Worker.Seconds(), workerMargin, shards+reserve("worker", stream.Parallel+workerMargin+wakeUpsMin))
-		return all
-	}
-	perWorker, batch := d.QueueBatch/t.Worker.Seconds(), workerBatch(t, d)
-	needed := planned(batch / t.Worker.Seconds())
-	remedy := reserve("worker", needed+workerMargin)
-	if batch > d.QueueBatch {
-		remedy += " and workerBatch=" + plain(batch)
-	}
-	if needed > queueBatchesMax {
-		remedy = "none: one queue carries " + figure(math.Floor(queueBatchesMax*workerBatchMax/t.Worker.Seconds()*t.Utilisation)) + " at most, with workerBatch=" + plain(workerBatchMax)
-	}
-	executions("worker", min(d.Reserved["worker"], queueBatchesMax+workerMargin), perWorker, workerMargin, remedy)
-	executions("relay", d.Reserved["relay"], d.StreamBatch/t.Relay.Seconds(), 0, shards+reserve("relay", stream.Parallel))
-	return all
-}
+func atLeastOne(n float64) float64 { return max(1, whole(n)) }
 
 // rateAndBurst are those of a throttle.
 func rateAndBurst(perSecond float64) string {
@@ -464,25 +353,3 @@ func rateAndBurst(perSecond float64) string {
 
 // plain is a whole number as a context takes it, without commas.
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }
-
-// recovery is what the sweep offers each second of messages that are due after an outage: as long as it lasts, they are as many as
-// there are payments.
-func recovery(t Traffic, d Deployed) Limit {
-	if t.Outbox == "sqs" {
-		return Limit{
-			of: "sweep", What: "sweep after an outage, wake-ups " + figure(d.WakeUpsMax),
-			Carries: d.WakeUpsMax / 60,
-			Remedy:  "deploy with wakeUpsMax=" + plain(whole(t.Rate/t.Utilisation*60)),
-		}
-	}
-	return Limit{
-		of: "sweep", What: "sweep after an outage, calls a minute " + figure(float64(d.SweepRuns)),
-		Carries: float64(d.SweepRuns) * sweepMax / 60,
-		Remedy:  "deploy with outbox=sqs: the sweep then offers from the index",
-	}
-}
-
-// whole rounds up what is not negative, but not what only binary fractions make more than whole.
-func whole(n float64) float64 { return max(0, math.Ceil(n-1e-6)) } // of 0 the last part alone is -0
-
-func atLeastOne(n float64) float64 { return max(1, whole(n)) }

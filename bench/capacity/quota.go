@@ -1,5 +1,7 @@
 package main
 
+import "github.com/idem-go/idem-aws/infra/spec"
+
 // DynamoDB's limits of one partition, and what a new table on demand takes at once; none can be raised (Developer Guide,
 // "Partitions and data distribution", "On-demand capacity mode").
 const (
@@ -47,11 +49,15 @@ var (
 		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
 	}
 	quotaProvisionedWrites = Quota{
-		Name: "DynamoDB account provisioned write units", Default: 80000,
+		Name: "DynamoDB account provisioned write units", Default: spec.AccountUnitsDefault,
 		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
 	}
 	quotaProvisionedReads = Quota{
-		Name: "DynamoDB account provisioned read units", Default: 80000,
+		Name: "DynamoDB account provisioned read units", Default: spec.AccountUnitsDefault,
+		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+	}
+	quotaProvisionedTable = Quota{
+		Name: "DynamoDB table provisioned units, with its index", Default: spec.TableUnitsDefault,
 		Source: "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
 	}
 	quotaInFlight = Quota{

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/idem-go/idem-aws/bench/price"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 func writeJSON(out io.Writer, p Plan) error {
@@ -75,7 +76,7 @@ func writeText(out io.Writer, p Plan) error {
 
 func (s *sheet) traffic(t Traffic) {
 	s.text("%s payments/s; for each %s replays, %s look-ups, %s webhooks. Outbox by %s.", figure(t.Rate), figure(t.Replays), figure(t.Polls), figure(t.Webhooks), t.Outbox)
-	s.text("%s API keys are in use, each held by a process of the authorizer for a minute.", figure(t.Keys))
+	s.text("In use: tenants %s, API keys %s, each held by a process of the authorizer for a minute.", figure(t.Tenants), figure(t.Keys))
 	s.text("Everything is planned to be used to %s %%. Assumed latencies, not measured on AWS: api %s,", figure(t.Utilisation*100), t.API)
 	s.text("authorizer %s, worker %s (a batch's slowest call to the provider), webhook %s, relay %s.", t.Authorizer, t.Worker, t.Webhook, t.Relay)
 }
@@ -95,14 +96,14 @@ func (s *sheet) units(p Plan) {
 }
 
 func (s *sheet) throughput(p Plan) {
-	s.head("Tables (1,000 W/s and 3,000 R/s a partition)", "", "W/s", "R/s", "partitions")
+	s.head("Tables (1,000 W/s and 3,000 R/s a partition; while the drift job compares: R/s in bursts)", "", "W/s", "R/s", "in bursts", "partitions")
 	for _, of := range p.Tables {
-		s.row(of.Name, figure(of.Writes), figure(of.Reads), figure(of.Partitions))
+		s.row(of.Name, figure(of.Writes), figure(of.Reads), figure(of.ReadsAtOnce), figure(of.Partitions))
 	}
 	s.flush()
-	s.head("Indexes (a shard is a partition)", "", "W/s", "shards", "deployed")
+	s.head("Indexes (a shard is a partition)", "", "W/s", "R/s", "shards", "deployed")
 	for _, of := range p.Indexes {
-		s.row(of.Name, figure(of.Writes), figure(of.Shards), figure(float64(of.Has)))
+		s.row(of.Name, figure(of.Writes), figure(of.Reads), figure(of.Shards), figure(float64(of.Has)))
 	}
 	s.flush()
 	s.head("Mappings (at once: batches of all shards)", "", "records/s", "shards", "at once", "batch", "carries/s")
@@ -121,7 +122,7 @@ func (s *sheet) lambda(p Plan) {
 	for _, of := range p.Functions {
 		s.row(of.Name, figure(of.PerSecond), figure(of.MemoryMiB), figure(of.Concurrency), figure(of.Planned))
 	}
-	s.row("sweep, reconcile, drift", "", "", "", figure(scheduled(p)))
+	s.row("sweep, reconcile", "", "", "", figure(scheduled(p)))
 	s.flush()
 }
 
@@ -151,12 +152,33 @@ func (s *sheet) costs(p Plan) {
 	s.row("what is not DynamoDB's, as above", "", figure(math.Round(p.Dollars-p.Costs[writesCost].Dollars-p.Costs[readsCost].Dollars)))
 	s.total(p, "all", p.ProvisionedDollars)
 	s.flush()
+	if p.ProvisionedContexts == nil {
+		s.text("\nThe stack takes no such range: it is at most %s payments/s of its own mix.", figure(spec.OperationsMax))
+		return
+	}
+	s.text("\nWith provisioned tables, instead of the warmThroughput below:")
+	s.lines(p.ProvisionedContexts)
+}
+
+// lines are contexts, one a line.
+func (s *sheet) lines(contexts map[string]any) {
+	lines, err := contextsOf(contexts)
+	if s.err == nil {
+		s.err = err
+	}
+	for _, line := range lines {
+		s.text("  %s", line)
+	}
 }
 
 func (s *sheet) total(p Plan, of string, dollars float64) {
 	s.row(of, "", figure(math.Round(dollars)))
 	s.row("per million payments", "", fmt.Sprintf("%.2f", dollars/(p.Traffic.Rate*price.MonthSeconds)*1e6))
 }
+
+// provided is what has to be so, and is not told by the limits.
+const provided = `, once the quotas of the account are raised.
+Not counted: requests that wait (Prefer: wait), the quotas of KMS, and what the provider carries.`
 
 func (s *sheet) limits(p Plan) {
 	s.head("Limits of a stack that is deployed with outbox="+p.Traffic.Outbox+" and defaults, used to "+figure(p.Traffic.Utilisation*100)+" %", "", "payments/s", "")
@@ -171,7 +193,7 @@ func (s *sheet) limits(p Plan) {
 	}
 	s.flush()
 	if missing == 0 {
-		s.text("\nThe stack as deployed carries this rate, once the quotas are raised.")
+		s.text("\nThe stack as deployed carries this rate%s", provided)
 		return
 	}
 	s.text("\nThe stack as deployed does not carry this yet:")
@@ -185,14 +207,8 @@ func (s *sheet) limits(p Plan) {
 
 // contexts are what to deploy with, and whether that is enough.
 func (s *sheet) contexts(p Plan) {
-	lines, err := contextsOf(p)
-	if s.err == nil {
-		s.err = err
-	}
 	s.text("\nThese contexts, for the file of a stage with outbox=%s, raise what can be raised:", p.Traffic.Outbox)
-	for _, line := range lines {
-		s.text("  %s", line)
-	}
+	s.lines(p.Contexts)
 	missing := 0
 	for _, of := range p.WithContexts {
 		if !of.Enough {
@@ -201,7 +217,7 @@ func (s *sheet) contexts(p Plan) {
 		}
 	}
 	if missing == 0 {
-		s.text("\nDeployed with them the stack carries this rate, once the quotas are raised.")
+		s.text("\nDeployed with them the stack carries this rate%s", provided)
 	}
 }
 

@@ -10,24 +10,10 @@ import (
 	"github.com/idem-go/idem-aws/infra/spec"
 )
 
-// paymentUnits are what one payment consumes of the payments table: its row is made and settled, each in a transaction, and its place
-// in the ledger never changes. It is read when somebody asks for it, and by three passes of the drift job.
-var paymentUnits = spec.Units{Writes: 4, Reads: 4, IndexWrites: 1, IndexReads: 1}
-
-// paymentsMax keeps every capacity below what DynamoDB's API takes.
-const paymentsMax = 1_000_000
-
 var provisionedForm = form{
 	regexp.MustCompile(`^(off|[1-9][0-9]{0,6}-[1-9][0-9]{0,6})$`),
 	"payments a second that there is always capacity for, and that capacity grows to: as 500-2000, each 1 to 1000000; off",
 }
-
-// What DynamoDB lets an account provision in a Region unless it asks for more, of write units and of read units each: for a table with
-// its indexes, and for all tables together.
-const (
-	accountUnits = 80_000
-	tableUnits   = 40_000
-)
 
 var accountUnitsForm = form{
 	regexp.MustCompile(`^[1-9][0-9]{0,8}/[1-9][0-9]{0,8}$`),
@@ -62,7 +48,7 @@ func (r *reader) readProvisioned(config *Config) {
 	if len(r.refused) > before {
 		return // what follows would be about numbers that are refused
 	}
-	if low > high || high > paymentsMax {
+	if low > high || high > spec.OperationsMax {
 		r.refuse(key, value, "the smaller number first, and 1000000 at the most")
 		return
 	}
@@ -74,7 +60,7 @@ const accountUnitsKey = "accountUnits"
 
 // accountUnits reads how many units of a kind the account may provision: in all, and for a table with its indexes.
 func (r *reader) accountUnits() (account, table int) {
-	all, one, _ := strings.Cut(r.matching(accountUnitsKey, fmt.Sprintf("%d/%d", accountUnits, tableUnits), accountUnitsForm), "/")
+	all, one, _ := strings.Cut(r.matching(accountUnitsKey, fmt.Sprintf("%d/%d", spec.AccountUnitsDefault, spec.TableUnitsDefault), accountUnitsForm), "/")
 	// What is no number was refused.
 	account, _ = strconv.Atoi(all)
 	table, _ = strconv.Atoi(one)
@@ -84,20 +70,16 @@ func (r *reader) accountUnits() (account, table int) {
 // fitsUnits refuses capacity that the tables could not grow to. Auto scaling does not look at the quotas when it is set up: a new
 // table would deploy, and be throttled at the quota when it has to grow.
 func (r *reader) fitsUnits(p idemconstruct.Provisioned, value string, account, table int) {
-	var (
-		writes, reads int
-		tables        []string
-		fits          = true
-	)
-	for _, of := range []struct {
-		name  string
-		units spec.Units
-	}{{"records", spec.RecordUnits}, {"messages", spec.MessageUnits}, {"payments", paymentUnits}} {
-		w, rd := p.Whole(of.units)
-		writes, reads, fits = writes+w, reads+rd, fits && w <= table && rd <= table
-		tables = append(tables, fmt.Sprintf("%s %d/%d", of.name, w, rd))
+	all := spec.PaymentTables()
+	writes, reads := p.All(all...)
+	var tables []string
+	fits := writes <= account && reads <= account
+	for _, of := range all {
+		w, rd := p.Whole(of.Units)
+		fits = fits && w <= table && rd <= table
+		tables = append(tables, fmt.Sprintf("%s %d/%d", of.Name, w, rd))
 	}
-	if !fits || writes > account || reads > account {
+	if !fits {
 		r.refuse("provisioned", fmt.Sprintf("%s: write/read units at the most, with indexes: %s: %d/%d in all", value, strings.Join(tables, ", "), writes, reads), fmt.Sprintf(
 			"at most %d of a table and %d in all, which is accountUnits: ask AWS for higher quotas, and say them there", table, account))
 	}
@@ -109,7 +91,7 @@ func (r *reader) provisionedAlone(config Config, key, value string) {
 		r.refuse("maxThroughput", r.text("maxThroughput", ""), "default, with provisioned: its second number is the bound on what a fault can cost")
 	}
 	if warm := config.WarmThroughput; warm != (idemconstruct.Throughput{}) {
-		writes, reads := config.Provisioned.Most(spec.RecordUnits, spec.MessageUnits, paymentUnits)
+		writes, reads := config.Provisioned.Most(spec.PaymentTables()...)
 		if warm.Write < writes || warm.Read < reads {
 			r.refuse("warmThroughput", r.text("warmThroughput", ""), fmt.Sprintf(
 				"%d/%d or more of each, with provisioned=%s: a table is as warm as its capacity anyway", reads, writes, value))

@@ -49,13 +49,15 @@ func (r *reader) count(key string, otherwise int) int {
 	return n
 }
 
-// table is where instances share their counters; nil where nothing is limited. What it holds is gone within hours: it
-// goes with its stack.
-func (q Quota) table(scope constructs.Construct, own customerKeys) awsdynamodb.ITableV2 {
-	if q == (Quota{}) {
+// quotaTable is where instances share their counters; nil where nothing is limited. What it holds is gone within hours: it goes with
+// its stack. It takes a write for each new key and each look-up, so it serves at once, and at the most, what the tables of money do.
+func (c Config) quotaTable(scope constructs.Construct, own customerKeys) awsdynamodb.ITableV2 {
+	if c.Quota == (Quota{}) {
 		return nil
 	}
-	return idemconstruct.NewTable(scope, "Quota", schema.Quota(), idemconstruct.TablesProps{Disposable: true, Key: own.tables})
+	return idemconstruct.NewTable(scope, "Quota", schema.Quota(), idemconstruct.TablesProps{
+		Disposable: true, Key: own.tables, Warm: c.WarmThroughput, Max: c.MaxThroughput,
+	})
 }
 
 // environment is what the api function is told of the limits.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/idem-go/idem-aws/functions/table"
 	"github.com/idem-go/idem-aws/infra/idemconstruct"
+	"github.com/idem-go/idem-aws/infra/spec"
 )
 
 // The functions' time-outs. The API's is below what API Gateway waits (30 s for an HTTP API, 29 s for a REST API), so a
@@ -86,7 +87,7 @@ func New(scope constructs.Construct, config Config) (awscdk.Stack, error) {
 		p.addOperators(stack, audit)
 	}
 	p.addTrail(stack, audit)
-	p.quota, p.network = config.Quota.table(stack, own), newNetwork(stack, config)
+	p.quota, p.network = config.quotaTable(stack, own), newNetwork(stack, config)
 	api := p.api().add(stack, config)
 	worker := p.worker().add(stack, config)
 	sweep := p.sweep(audit).add(stack, config)
@@ -136,7 +137,7 @@ func newParts(stack awscdk.Stack, config Config, own customerKeys) (parts, *idem
 	there, protection := config.Import, idemconstruct.TablesProps{Disposable: config.disposable(), Key: own.tables}
 	busy := protection
 	busy.Warm, busy.Max, busy.Import = config.WarmThroughput, config.MaxThroughput, there.tables()
-	busy.Provisioned, busy.Units = config.Provisioned, paymentUnits
+	busy.Provisioned, busy.Units = config.Provisioned, spec.PaymentUnits
 	p := parts{
 		config: config,
 		tables: idemconstruct.NewTables(stack, "Tables", busy),

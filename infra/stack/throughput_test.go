@@ -5,11 +5,16 @@ import (
 	"testing"
 )
 
-// The tables of money and their indexes have what was asked for, and the others DynamoDB's.
+// The tables of money and their indexes have what was asked for, and the counters of quotas, which take as many writes; the others
+// have DynamoDB's.
 func TestThroughput(t *testing.T) {
 	each(t, func(t *testing.T, variant string, template *synthesized) {
 		asked := chosen(variant, "warmThroughput")
-		for _, name := range []string{"TablesIdempotency", "TablesOutbox", "Payments", "ApiKeys", "AuditTable"} {
+		names := []string{"TablesIdempotency", "TablesOutbox", "Payments", "ApiKeys", "AuditTable"}
+		if limits(variant) != nil {
+			names = append(names, "Quota")
+		}
+		for _, name := range names {
 			table := template.only(t, "AWS::DynamoDB::GlobalTable", name).Properties
 			wanted := asked && name != "ApiKeys" && name != "AuditTable"
 			all := []map[string]any{table}
