@@ -33,8 +33,9 @@ type execution struct {
 	// refused is why a new key may not begin; giveBack returns the right to one.
 	refused  error
 	giveBack func()
-	// sent is the message of the last transaction, where it was inserted as claimed.
-	sent *storage.Message
+	// sent is the message of the last transaction where it was inserted as claimed, and left where it is a worker's although the
+	// operation delivers inline.
+	sent, left *storage.Message
 	// leave ends the wait for another execution; nil where there was none.
 	leave func()
 	// unsettled is what the last try of a release or a parking met.

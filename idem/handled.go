@@ -56,6 +56,7 @@ func (x *execution) classify(ctx context.Context) protocol.Result {
 	result := x.answered(protocol.Responded, r.response)
 	result.Slot, result.Alone = uint8(r.tx.attempt), len(r.tx.writes)+len(r.tx.messages) == 0
 	result.Chain = x.op.Kind == KindDeferred && len(r.tx.messages) == 1
+	result.Left = result.Chain && x.op.Inline != nil && x.op.Inline.Leaves(r.tx.messages[0])
 	return result
 }
 

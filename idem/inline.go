@@ -13,7 +13,7 @@ import (
 // gave it, any other one the record's.
 func (x *execution) outgoing(w protocol.Write) ([]storage.Message, error) {
 	messages := make([]storage.Message, len(x.run.tx.messages))
-	x.sent = nil
+	x.sent, x.left = nil, nil
 	for i, m := range x.run.tx.messages {
 		m.Revision = storage.NameOf[storage.Revision](w.Rec.Revision)
 		if w.Msg.State == protocol.Claimed {
@@ -22,6 +22,9 @@ func (x *execution) outgoing(w protocol.Write) ([]storage.Message, error) {
 				return nil, err
 			}
 			x.sent = &messages[i]
+		}
+		if x.machine.Result.Left {
+			x.left = &messages[i]
 		}
 		if w.MsgAs != protocol.Leave {
 			m.Revision = storage.NameOf[storage.Revision](w.Msg.Revision)
@@ -51,10 +54,14 @@ func (x *execution) carryOn(ctx context.Context, say protocol.Say, accepted *Res
 	var end *storage.RecordEnd
 	var err error
 	outlives := !x.engine.cfg.KillsAtDeadline
-	if m := x.carried(say); m != nil {
+	switch m := x.carried(say); {
+	case m != nil:
 		end, err = x.op.Inline.Deliver(ctx, *m, outlives)
-	} else if accepted.Outcome != OutcomeExecuted {
+	case accepted.Outcome != OutcomeExecuted:
 		end, err = x.op.Inline.Resume(ctx, accepted.OperationID, outlives)
+	case x.left != nil:
+		x.op.Inline.Left(ctx, *x.left)
+		return accepted
 	}
 	if err != nil {
 		x.engine.cfg.Logger.WarnContext(ctx, "inline delivery failed", "operation", x.op.Name, "operation_id", accepted.OperationID, "error", err)

@@ -14,6 +14,11 @@ import (
 // Resume return by the context's deadline all the same, and may go on with what nobody else can finish: keeping a
 // provider's answer.
 type InlineDelivery interface {
+	// Leaves says that a new message is left to a worker, because a call could hold its request for long. The message is then
+	// inserted as pending, and the request is answered with its 202.
+	Leaves(m storage.Message) bool
+	// Left is told of a message that Leaves was true of, once it is committed.
+	Left(ctx context.Context, m storage.Message)
 	// Claimed returns the message as it is inserted: claimed already, by the execution that will call.
 	Claimed(m storage.Message, owner storage.Owner, now time.Time) (storage.Message, error)
 	// Deliver makes the call of a message that the caller has inserted as claimed, settles it, and continues the chain

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/idem-go/idem-aws/functions/internal/lambdatest"
 	"github.com/idem-go/idem-aws/idem/awslambda"
+	"github.com/idem-go/idem-aws/idem/dynamo/schema"
 	"github.com/idem-go/idem-aws/localstack/provider"
 )
 
@@ -80,7 +82,8 @@ func TestWaitsThatHangAreTheirTenantsAlone(t *testing.T) {
 	t.Setenv("PROVIDER_TIMEOUT", hang.String())
 	t.Setenv("CLAIM_LEASE", "4s")
 	t.Setenv("WAIT_MAX", "2s")
-	t.Setenv("BACKOFF_MIN", "10m") // none of them is called again within the test
+	t.Setenv("INLINE_PAUSE", "1ms") // every one of them calls, as the first one of each process does
+	t.Setenv("BACKOFF_MIN", "10m")  // none of them is called again within the test
 	t.Setenv("BACKOFF_MAX", "10m")
 	for _, tenant := range []string{lambdatest.Tenant, neighbour} {
 		s.Account(t, tenant, "acct_1", 10_000_000)
@@ -145,4 +148,54 @@ func underway(t *testing.T, s *lambdatest.Stage) int {
 		t.Fatal(err)
 	}
 	return rules[0].Applied
+}
+
+// A provider that hangs holds one request of an execution: the payouts that follow are left to the worker, and get their 202 at once.
+// Other tenants' are made within their requests meanwhile, and the tenant's are again once the provider answers.
+func TestAProviderThatHangsHoldsOneRequestOfAnExecution(t *testing.T) {
+	s := lambdatest.New(t)
+	t.Setenv("PROVIDER_TIMEOUT", hang.String())
+	t.Setenv("CLAIM_LEASE", "4s")
+	t.Setenv("INLINE_PAUSE", "2s")
+	for _, tenant := range []string{lambdatest.Tenant, neighbour} {
+		s.Account(t, tenant, "acct_1", 10_000_000)
+	}
+	if err := s.Provider.Faults(t.Context(), provider.Rule{On: provider.Screening, Destination: "iban_hang", Fault: provider.HangBefore}); err != nil {
+		t.Fatal(err)
+	}
+	h := started(t)
+	wants := func(tenant, key, destination string, status int) (took time.Duration) {
+		t.Helper()
+		began := time.Now()
+		if got := invoke(t, h, payout(t, tenant, key, destination, "")); got.StatusCode != status {
+			t.Errorf("%s: %d, want %d", key, got.StatusCode, status)
+		}
+		return time.Since(began)
+	}
+	if took := wants(lambdatest.Tenant, "first", "iban_hang", http.StatusAccepted); took < hang {
+		t.Errorf("the first one took %v, want %v at least", took, hang)
+	}
+	paused := time.Now()
+	if took := wants(lambdatest.Tenant, "second", "iban_hang", http.StatusAccepted); took >= hang/2 || underway(t, s) != 1 {
+		t.Errorf("the second one took %v and called %d times altogether, want its answer at once, and one call", took, underway(t, s))
+	}
+	if n := unclaimed(t, s); n != 1 {
+		t.Errorf("%d messages were inserted for the stream to wake a worker, want one", n)
+	}
+	wants(neighbour, "other", "iban_ok", http.StatusCreated)
+	time.Sleep(3*time.Second - time.Since(paused))
+	wants(lambdatest.Tenant, "third", "iban_ok", http.StatusCreated)
+}
+
+// unclaimed is how many messages are as they were inserted, for the worker: what the stream's mapping filters for, and claimed by nobody.
+func unclaimed(t *testing.T, s *lambdatest.Stage) (n int) {
+	t.Helper()
+	for _, item := range s.Items(t, s.Outbox) {
+		state, _ := item[schema.State].(*types.AttributeValueMemberS)
+		epoch, _ := item[schema.Epoch].(*types.AttributeValueMemberN)
+		if state != nil && state.Value == schema.MessageStatePending && (epoch == nil || epoch.Value == "0") {
+			n++
+		}
+	}
+	return n
 }

@@ -218,7 +218,7 @@ func TestStoreIsDown(t *testing.T) {
 // What the configuration contradicts is found at the start, before anything is taken.
 func TestHandlerRefusesItsConfiguration(t *testing.T) {
 	for name, value := range map[string]string{
-		"FUNCTION_TIMEOUT": "10s", "CLAIM_LEASE": "6s", "PROVIDER_URL": "provider:4580", "RETENTION": "1m", "BODY_BYTES_MAX": "-1", "RESPONSE_BYTES_MAX": "104857600", "OUTBOX_TABLE": "x", "IDEMPOTENCY_TABLE": "not a name",
+		"FUNCTION_TIMEOUT": "10s", "CLAIM_LEASE": "6s", "INLINE_PAUSE": "-1s", "PROVIDER_URL": "provider:4580", "RETENTION": "1m", "BODY_BYTES_MAX": "-1", "RESPONSE_BYTES_MAX": "104857600", "OUTBOX_TABLE": "x", "IDEMPOTENCY_TABLE": "not a name",
 	} {
 		t.Run(name, func(t *testing.T) {
 			lambdatest.New(t)

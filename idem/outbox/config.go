@@ -85,6 +85,19 @@ type Config struct {
 	// this is set: the doubled ones would live on as long as the message. So whoever delivers must have the same value here as
 	// the sweep. Default 0: the sweep reads each message, and offers it alone.
 	WakeUpsMax int
+	// InlinePause is how long an [Inline] leaves messages of a tenant and a topic to the worker after one of their calls was slow.
+	// Each pause is drawn from half of it to one and a half times as much, so that processes do not probe at the same time.
+	// When it is over, one call is made within its request: if that is slow too, the next pause begins. Default 30 s.
+	InlinePause time.Duration
+	// InlineSlowAfter is from when on a call counts as slow. One that times out always does. Default half of CallTimeout.
+	InlineSlowAfter time.Duration
+	// InlineSlowMax is after how many slow calls of a topic, with no quick one between them, the pause is for all tenants.
+	// Default 3.
+	InlineSlowMax int
+	// InlineWakes has an [Inline] ask the queue for a wake-up of each message that it leaves to the worker. Set it where no relay of
+	// the table's stream does that, as in a container with package memqueue: otherwise such a message waits for the sweep.
+	// Default false.
+	InlineWakes bool
 	// StoreTimeout bounds one call to the store. A call that takes longer counts as one without a reply. Default 3 s.
 	StoreTimeout time.Duration
 	// ContentionTries bounds how often a write is tried that fails because of another transaction or a throttle. Evidence
@@ -130,6 +143,9 @@ func (c Config) withDefaults() Config {
 	c.SweepPage = cmp.Or(c.SweepPage, 100)
 	c.SweepMax = cmp.Or(c.SweepMax, 10_000)
 	c.SweepConcurrency = cmp.Or(c.SweepConcurrency, 8)
+	c.InlinePause = cmp.Or(c.InlinePause, 30*time.Second)
+	c.InlineSlowAfter = cmp.Or(c.InlineSlowAfter, c.CallTimeout/2)
+	c.InlineSlowMax = cmp.Or(c.InlineSlowMax, 3)
 	c.StoreTimeout = cmp.Or(c.StoreTimeout, 3*time.Second)
 	c.ContentionTries = cmp.Or(c.ContentionTries, 6)
 	c.ResponseBytesMax = cmp.Or(c.ResponseBytesMax, 3<<20)
@@ -155,6 +171,7 @@ func (c Config) validate() error {
 	}{
 		{"ClaimLease", c.ClaimLease}, {"CallTimeout", c.CallTimeout}, {"SettleMargin", c.SettleMargin}, {"SettleMax", c.SettleMax},
 		{"KeepMax", c.KeepMax}, {"LongestRequest", c.LongestRequest}, {"ClockSkew", c.ClockSkew}, {"BackoffMin", c.BackoffMin}, {"ProbeBackoffMin", c.ProbeBackoffMin}, {"SweepGrace", c.SweepGrace}, {"StoreTimeout", c.StoreTimeout},
+		{"InlinePause", c.InlinePause},
 	} {
 		if d.value < time.Millisecond {
 			return &idem.ConfigError{Field: "Config." + d.field, Value: d.value, Rule: "must be at least 1 ms, the resolution that is stored"}
@@ -178,6 +195,10 @@ func (c Config) validate() error {
 		return broken("SweepPage, SweepMax", fmt.Sprintf("%d, %d", c.SweepPage, c.SweepMax), "must be at least 1")
 	case c.SweepConcurrency < 1:
 		return broken("SweepConcurrency", c.SweepConcurrency, "must be at least 1")
+	case c.InlineSlowAfter < 0:
+		return broken("InlineSlowAfter", c.InlineSlowAfter, "must not be negative")
+	case c.InlineSlowMax < 1:
+		return broken("InlineSlowMax", c.InlineSlowMax, "must be at least 1")
 	case c.WakeUpsMax < 0:
 		return broken("WakeUpsMax", c.WakeUpsMax, "must not be negative")
 	case c.ContentionTries < 1 || c.ContentionTries > attemptsBound:

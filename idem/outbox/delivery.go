@@ -46,6 +46,8 @@ type delivery struct {
 	send       func(context.Context) error
 	end, ended *storage.RecordEnd
 	next       storage.Message
+	// pauses, where set, is what the [Inline] has learnt that the delivery belongs to.
+	pauses *pauses
 	// closing, where set, ends when the process takes up no more: then nothing is claimed.
 	closing <-chan struct{}
 	// cause is why the last call to the store, or the topic's Settle, failed; called that the provider was called.

@@ -19,14 +19,34 @@ import (
 // would bring again, is nowhere but in this process. Unless [idem.Config].KillsAtDeadline is set the client gets its 202 at the
 // deadline, and the answer is sent to the store for as long as the process lives. So a process that ends must call [Inline.Wait]
 // after its server has served its last request.
-type Inline struct{ worker *Worker }
+//
+// A provider that hangs holds the requests that call it. An Inline learns from that: after a call that timed out, or took longer
+// than [Config].InlineSlowAfter, it leaves messages of the same tenant and topic to a worker for about [Config].InlinePause, and
+// after [Config].InlineSlowMax such calls in a row those of everybody. Their requests get the 202 at once. It knows what this
+// process has seen, and of 1,000 tenants at most.
+type Inline struct {
+	worker *Worker
+	pauses *pauses
+}
 
 // NewInline returns an inline delivery that works as the worker does, or an [*idem.ConfigError] without one.
 func NewInline(worker *Worker) (*Inline, error) {
 	if worker == nil {
 		return nil, &idem.ConfigError{Field: "worker", Value: nil, Rule: "must be given"}
 	}
-	return &Inline{worker}, nil
+	return &Inline{worker, newPauses(worker.desk)}, nil
+}
+
+// Leaves implements [idem.InlineDelivery]: nothing is read or written.
+func (i *Inline) Leaves(m storage.Message) bool {
+	return !i.pauses.admits(m.Tenant, m.Topic, i.worker.now())
+}
+
+// Left implements [idem.InlineDelivery]. Where no relay wakes a worker ([Config].InlineWakes) it asks for the wake-up.
+func (i *Inline) Left(ctx context.Context, m storage.Message) {
+	if i.worker.cfg.InlineWakes {
+		_ = i.worker.schedule(ctx, m, Due(m)) // logged; the sweep does the rest
+	}
 }
 
 var errUnclaimable = errors.New("outbox: a new message can't be claimed")
@@ -65,7 +85,7 @@ func (i *Inline) Deliver(ctx context.Context, m storage.Message, outlives bool) 
 func (i *Inline) Resume(ctx context.Context, id idem.OperationID, outlives bool) (*storage.RecordEnd, error) {
 	w := i.worker
 	open, err := Open(ctx, readOnly{w.desk}, id)
-	if err != nil || open == nil || w.now().Before(Due(*open)) {
+	if err != nil || open == nil || w.now().Before(Due(*open)) || i.Leaves(*open) {
 		return nil, err
 	}
 	x, err := w.deliveryOf(protocol.Wake, *open)
@@ -84,12 +104,15 @@ func (i *Inline) onward(ctx context.Context, x *delivery, outlives bool) (*stora
 	i.worker.inline.begin()
 	defer i.worker.inline.end()
 	for {
-		x.machine.Onward, x.machine.Outlives = true, outlives
+		x.machine.Onward, x.machine.Outlives, x.pauses = true, outlives, i.pauses
 		say, err := x.run(ctx)
 		if err != nil { // the delivery may go on
 			return nil, err
 		}
 		if say.Carry.State == protocol.NoMessage {
+			if x.next.State == storage.MessagePending {
+				i.Left(ctx, x.next)
+			}
 			return x.ended, nil
 		}
 		if x, err = i.worker.deliveryOf(protocol.Carry, x.next); err != nil {

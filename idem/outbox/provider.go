@@ -45,9 +45,11 @@ func (x *delivery) call(ctx context.Context, a protocol.Action) protocol.Input {
 	return in
 }
 
-func (x *delivery) callTopic(ctx context.Context, timeout time.Duration) (outcome Outcome) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (x *delivery) callTopic(caller context.Context, timeout time.Duration) (outcome Outcome) {
+	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
+	began := x.desk.now()
+	defer func() { x.learn(caller, began, errors.Is(ctx.Err(), context.DeadlineExceeded)) }()
 	ctx, span := trace.Begin(ctx, nil, spanCall, trace.Options{Kind: trace.Client})
 	defer func() { x.endCall(span, outcome) }()
 	defer func() {
@@ -113,7 +115,9 @@ func (x *delivery) ask(ctx context.Context, asked protocol.Asked) protocol.Meant
 		return protocol.Meant{Fails: true}
 	}
 	x.said = said
-	return protocol.Meant{Continues: said.Next != nil, Undoes: said.Next != nil && said.Next.Undoes, Writes: len(said.Writes) > 0}
+	meant := protocol.Meant{Continues: said.Next != nil, Undoes: said.Next != nil && said.Next.Undoes, Writes: len(said.Writes) > 0}
+	meant.Left = meant.Continues && x.pauses != nil && !x.pauses.admits(x.row.Tenant, said.Next.Topic, x.desk.now())
+	return meant
 }
 
 // meaning is the outcome that a question is about.

@@ -76,7 +76,8 @@ var ErrUndrained = errors.New("outbox: what was under way has not ended in time"
 // Run does all that brings messages and wrapped records to an end, in a process that lives until ctx ends: it delivers the
 // messages that wake-ups name, sweeps, and reconciles. Any number of processes may run beside each other.
 //
-// A new message gets no wake-up from the process that commits it. The relay of the table's stream asks for one, an
+// A new message gets no wake-up from the process that commits it, except what an [Inline] leaves to a worker where
+// Config.InlineWakes is set. The relay of the table's stream asks for one, an
 // [idem.InlineDelivery] delivers it within its request, or the sweep offers it: by default 10 s later at the earliest, which is
 // the shorter of Config.SweepGrace and Config.ClaimLease.
 //

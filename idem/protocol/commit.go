@@ -37,7 +37,7 @@ func (x Execution) freeze(now Instant, c *Config) Write {
 	w.Rec = accepted(x.Held, x.Result.Answer)
 	w.MsgAs, w.MsgIf = Put, Fence{Absent: true}
 	w.Msg = following(x.Held.Op, 1, false, now, c)
-	if c.Inline {
+	if c.Inline && !x.Result.Left {
 		w.Msg = claim(w.Msg, x.Owner, now, c)
 	}
 	w.Msg.Revision = x.Request.Seed.Plus(uint64(x.Writes) + 1)

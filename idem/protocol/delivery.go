@@ -83,6 +83,8 @@ type Meant struct {
 	Undoes bool
 	// Writes says that business writes ride along.
 	Writes bool
+	// Left says that the message that follows is a worker's, although this delivery might claim it for its request.
+	Left bool
 }
 
 // Alarm is what an operator must hear of, as bits.

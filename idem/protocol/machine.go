@@ -96,8 +96,9 @@ type Result struct {
 	Slot uint8
 	// Alone says that it collected neither writes nor messages.
 	Alone bool
-	// Chain says that it collected the first message of a deferred operation, and answered 202.
-	Chain bool
+	// Chain says that it collected the first message of a deferred operation, and answered 202; Left that this message is a
+	// worker's from the start, although the operation delivers inline.
+	Chain, Left bool
 }
 
 // SayCode is an answer to a request, or the end of a delivery.

@@ -89,7 +89,7 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	case d.Meant.Continues:
 		w.Next = m.next(m.Undoes || d.Meant.Undoes && !c.off(NoUndoing), now, c)
 		w.Next.Revision = d.Seed.Plus(uint64(d.Writes) + 1)
-		if (d.Onward || d.Errand == Carry) && !w.Next.restored(c) && (d.Deadline == 0 || now+c.Topic.CallFor+c.Topic.SettleMargin <= d.Deadline) {
+		if d.continues() && !w.Next.restored(c) && (d.Deadline == 0 || now+c.Topic.CallFor+c.Topic.SettleMargin <= d.Deadline) {
 			w.Next = claim(w.Next, d.Seed, now, c)
 		}
 		if w.MsgIf.NotDead = true; d.Checked { // only of a dead message the record may be at its end
@@ -122,6 +122,9 @@ func (d Delivery) settleNow(now Instant, c *Config) (Delivery, Action) {
 	}
 	return d.send(Settling, w, until)
 }
+
+// continues says that the request that is served delivers the next message too.
+func (d Delivery) continues() bool { return (d.Onward || d.Errand == Carry) && !d.Meant.Left }
 
 // evidenceFence: delivered settles whatever is not final. Declined settles only what was seen, because the message may have
 // come to keep that it was delivered. A person's is about what they saw.

@@ -121,7 +121,7 @@ var every = []string{
 	"sweep.run", "reconcile.run", "drift.run",
 	"idempotency.run_max", "seal.not_authentic", "function.timeout_short", "webhook.contradicts",
 	"outbox.settle_failed", "outbox.dead_letter_lost", "outbox.message_gone", "outbox.evidence_late", "outbox.evidence_differs",
-	"outbox.evidence_weak", "outbox.redriven", "outbox.closed",
+	"outbox.evidence_weak", "outbox.redriven", "outbox.closed", "outbox.inline_paused",
 }
 
 // aged are the metrics of ages, by the line that carries them.

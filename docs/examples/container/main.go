@@ -103,7 +103,7 @@ func newProcess(ctx context.Context, s settings) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	topics, err := outbox.NewTopics(outbox.Config{ClaimLease: s.claimLease, CallTimeout: s.call}, charge)
+	topics, err := outbox.NewTopics(outbox.Config{ClaimLease: s.claimLease, CallTimeout: s.call, InlineWakes: true}, charge)
 	if err != nil {
 		return nil, err
 	}

@@ -237,6 +237,9 @@ type Worker struct {
 	BackoffMin         time.Duration `env:"BACKOFF_MIN" envDefault:"1s"`
 	BackoffMax         time.Duration `env:"BACKOFF_MAX" envDefault:"30s"`
 	AttemptsMax        int           `env:"ATTEMPTS_MAX" envDefault:"10"`
+	// InlinePause is for about how long the API function leaves a tenant's payouts to the worker, and answers 202, after a call of
+	// one timed out or took half of PROVIDER_TIMEOUT.
+	InlinePause time.Duration `env:"INLINE_PAUSE" envDefault:"30s"`
 	// OutboxShards is the number of partitions that each queue of the tables' indexes is spread over, 1 to 256; 500 messages
 	// per second fill one. It may be raised, and never lowered.
 	OutboxShards int `env:"OUTBOX_SHARDS" envDefault:"8"`

@@ -26,7 +26,7 @@ var optional = []string{
 	"LOG_LEVEL", "RESPONSE_BYTES_MAX", "RETENTION", "PROVIDER_TIMEOUT", "BODY_BYTES_MAX", "WAIT_MAX", "CLAIM_LEASE", "BACKOFF_MIN", "BACKOFF_MAX", "ATTEMPTS_MAX",
 	"METRICS_NAMESPACE", "METRICS_SERVICE", "CORS_ORIGINS", "RECORD_CACHE", "FINGERPRINT_SECRETS", "FINGERPRINT_SECRET_ID", "SCOPE_SECRET", "SCOPE_SECRET_ID",
 	"KEYS_TABLE", "KMS_KEY_ID", "SEAL_OPEN_ONLY", "KEY_AGE_MAX", "KEY_TIMEOUT", "BREAKER_FAILURES_MAX",
-	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "OUTBOX_SHARDS", "LEDGER_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX", "PROBES_MAX",
+	"LONGEST_REQUEST", "LISTING_DELAY", "FUNCTION_TIMEOUT", "INLINE_PAUSE", "OUTBOX_SHARDS", "LEDGER_SHARDS", "LOST_RECORDS", "IMPORTED_TABLES", "WAKE_UPS_MAX", "PROBES_MAX",
 	"WEBHOOK_SECRET", "WEBHOOK_SECRET_ID",
 	"API_KEY_CACHE_AGE", "PROVIDER_CREDENTIAL_ID", "PROVIDER_CREDENTIAL_AGE",
 	"QUOTA_TABLE", "QUOTA_NEW_KEYS_PER_SECOND", "QUOTA_ACTIVE_KEYS", "QUOTA_LOOK_UPS_PER_SECOND", "QUOTA_WAITS_PER_SECOND",
@@ -75,7 +75,7 @@ func TestReadFillsDefaults(t *testing.T) {
 		Tables: tables, Provider: provider, WakeUpQueueURL: "https://sqs.example/wake-ups", DeadLetterQueueURL: "https://sqs.example/dead",
 		Sealing:    config.Sealing{KeyAgeMax: 5 * time.Minute, KeyTimeout: time.Second},
 		Tracing:    config.Tracing{TracesFlushMax: 100 * time.Millisecond, FunctionName: "idem"},
-		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
+		ClaimLease: 10 * time.Second, BackoffMin: time.Second, BackoffMax: 30 * time.Second, InlinePause: 30 * time.Second, AttemptsMax: 10, OutboxShards: 8,
 	}
 	keys := config.APIKeys{APIKeysTable: "keys", APIKeyCacheAge: time.Minute}
 	if want := (config.API{Worker: delivery, APIKeys: keys, Auth: config.AuthGateway, BodyBytesMax: 256 << 10, WaitMax: 20 * time.Second}); !reflect.DeepEqual(api, want) {
@@ -120,6 +120,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		{"LISTING_DELAY=none", []func() error{api, worker}},
 		{"FUNCTION_TIMEOUT=28", []func() error{api, worker}},
 		{"CLAIM_LEASE=ten", []func() error{api, worker}},
+		{"INLINE_PAUSE=30", []func() error{api, worker}},
 		{"BACKOFF_MIN=1", []func() error{api, worker}},
 		{"BACKOFF_MAX=-", []func() error{api, worker}},
 		{"ATTEMPTS_MAX=1.5", []func() error{api, worker}},

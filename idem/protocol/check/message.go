@@ -228,6 +228,7 @@ func (w *world) asks(s *state, i int, out emit) {
 		meant.Continues = d.Held.Index > 1
 		meant.Undoes = meant.Continues && d.Asked == p.AskDeclined
 	}
+	meant.Left = w.sc.Actors[i].Leaves != 0 && meant.Continues
 	meant.Writes = w.sc.Writes && d.Asked == p.AskNotExecuted
 	w.tell(s, i, free, p.Input{What: p.Answered, Meant: meant}, "asks the topic", out)
 	w.tell(s, i, Settle, p.Input{What: p.Answered, Meant: p.Meant{Fails: true}}, "asks the topic, which has no answer", out)

@@ -114,6 +114,7 @@ func holderMutations() []Mutation {
 func messageMutations() []Mutation {
 	return []Mutation{
 		{Name: "inline delivery acts on what was sent", Keeps: lostReply, Scenario: "inline, lock lost", Off: p.Without(p.NoConfirmedClaim)},
+		{Name: "inline delivery acts on what was sent, and a worker has what is stored", Keeps: lostReply, Scenario: "inline, first left, then lock lost", Off: p.Without(p.NoConfirmedClaim)},
 		{Name: "a message's fences see state, owner and epoch only", Keeps: whoWrites, Scenario: "message, dead", Off: p.Without(p.NoRevision)},
 		{Name: "an open call is offered again", Keeps: messageStory, Scenario: "message, keyless", Off: p.Without(p.NoOpenSince)},
 		{Name: "an open call is repeated beyond what the provider remembers", Keeps: messageStory, Scenario: "message, keys honoured", Off: p.Without(p.NoKeyMargin)},

@@ -211,7 +211,7 @@ func (w *world) waits(s *state, i int, out emit) {
 // handlers emits the ends of a handler. One whose call has no reply may fail without that being a fault.
 func (w *world) handlers(s *state, i int, out emit) {
 	q, a := &s.procs[i], &w.sc.Actors[i]
-	r := p.Result{Code: p.Responded, Answer: handlers + p.Answer(i)*32 + p.Answer(q.run)*8 + p.Answer(q.x.Runs), Alone: a.Alone, Chain: a.Chain}
+	r := p.Result{Code: p.Responded, Answer: handlers + p.Answer(i)*32 + p.Answer(q.run)*8 + p.Answer(q.x.Runs), Alone: a.Alone, Chain: a.Chain, Left: a.Leaves != 0 && a.Leaves == q.x.Runs}
 	ends := func(f Fault, code p.ResultCode, what string) {
 		r.Code = code
 		w.tell(s, i, f, p.Input{What: p.HandlerEnded, Result: r}, what, out)

@@ -45,6 +45,9 @@ type Actor struct {
 	Blind bool
 	// Alone says that the handler collects nothing besides its answer, Chain that it begins a chain.
 	Alone, Chain bool
+	// Leaves is the run of its handler that leaves the chain's first message to a worker; where it is not 0, its deliveries leave
+	// the message that follows.
+	Leaves uint8
 	// Foreign says that its release does not know the topics of messages.
 	Foreign bool
 	// Config is how this process differs from the scenario, as releases differ during a deploy.

@@ -31,16 +31,24 @@ func courier(e p.MessageErrand, runs uint8) Actor {
 	return Actor{Role: Courier, Purpose: e, Runs: runs}
 }
 
+// leaving is a client whose run of that number leaves the message to a worker.
+func leaving(run uint8) Actor { return Actor{Role: Client, Chain: true, Leaves: run} }
+
 func messageScenarios() []Scenario {
 	worker, late := courier(p.Wake, 2), Actor{Role: Courier, Purpose: p.Wake, Skew: 1}
 	webhook, question := courier(p.Tidings, 1), Actor{Role: Courier, Purpose: p.Question, Skew: 1, Runs: 2}
 	begins := Actor{Role: Client, Chain: true}
+	lockLost := with(probed(), func(c *p.Config) {
+		c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.ClaimLease, c.Topic.AbsentAfter = true, 8, 2, 2, 1
+	})
 	return []Scenario{
 		{Name: "inline", Config: with(probed(), func(c *p.Config) { c.Inline, c.ExecutionMax, c.HandlerMargin = true, 4, 2 }), Actors: [4]Actor{begins, worker}, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Lock: 1, Ticks: 4}},
-		{Name: "inline, lock lost", Config: with(probed(), func(c *p.Config) {
-			c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.ClaimLease, c.Topic.AbsentAfter = true, 8, 2, 2, 1
-		}), Actors: [4]Actor{begins, worker, courier(p.Question, 1)}, Wire: 1,
+		{Name: "inline, lock lost", Config: lockLost, Actors: [4]Actor{begins, worker, courier(p.Question, 1)}, Wire: 1,
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, Lock: 2, Ticks: 7}},
+		{Name: "inline, first left, then lock lost", Config: lockLost, Actors: [4]Actor{leaving(1), worker, courier(p.Question, 1)}, Wire: 1,
+			Budget: Budget{Total: 1, Lost: 1, Late: 1, Lock: 2, Ticks: 7}},
+		{Name: "inline, lock lost, then left", Config: lockLost, Actors: [4]Actor{leaving(2), worker, courier(p.Question, 1)}, Wire: 1,
 			Budget: Budget{Total: 1, Lost: 1, Late: 1, Lock: 2, Ticks: 7}},
 		{Name: "message, keyless", Config: keyless(), Actors: [4]Actor{worker, webhook, courier(p.Redrive, 1)}, Pending: true, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Contend: 1, Ambiguous: 1, LateCall: 1, NotExecuted: 1, Poor: 1, Die: 1, Ticks: 3}},
@@ -113,6 +121,9 @@ func weakDeclineScenarios() []Scenario {
 // deadlineScenarios are about deliveries whose caller has a deadline, and about inline ones.
 func deadlineScenarios() []Scenario {
 	webhook, worker, begins := courier(p.Tidings, 1), courier(p.Wake, 2), Actor{Role: Client, Chain: true}
+	inlineChain := with(probed(), func(c *p.Config) {
+		c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.CallFor, c.Life.Retention = true, 5, 2, 1, 100
+	})
 	return []Scenario{
 		{Name: "message, deadline", Config: with(keyless(), func(c *p.Config) { c.Topic.ClaimLease, c.Topic.SettleMargin, c.Topic.SettleFor = 6, 2, 9 }), Wire: 1, Pending: true, NoDrop: true,
 			Actors: [4]Actor{{Role: Courier, Purpose: p.Wake, Deadline: 6}, {Role: Courier, Purpose: p.Wake, Deadline: 6, Skew: 1}, webhook},
@@ -123,9 +134,9 @@ func deadlineScenarios() []Scenario {
 		{Name: "inline, store trouble past the deadline", Config: with(keyless(), func(c *p.Config) { c.Inline, c.ExecutionMax, c.HandlerMargin = true, 4, 2 }), Wire: 1, NoDrop: true,
 			Actors: [4]Actor{{Role: Client, Chain: true, Outlives: true}, courier(p.Wake, 1)},
 			Budget: Budget{Total: 4, Throttle: 4, Down: 1, Lost: 1, Stall: 1, Ticks: 7}},
-		{Name: "inline, chain", Config: with(probed(), func(c *p.Config) {
-			c.Inline, c.ExecutionMax, c.HandlerMargin, c.Topic.CallFor, c.Life.Retention = true, 5, 2, 1, 100
-		}), Chain: 2, Actors: [4]Actor{begins, worker}, Wire: 1,
+		{Name: "inline, chain", Config: inlineChain, Chain: 2, Actors: [4]Actor{begins, worker}, Wire: 1,
+			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Ambiguous: 1, Settle: 1, Ticks: 5}},
+		{Name: "inline, chain, its second message left", Config: inlineChain, Chain: 2, Actors: [4]Actor{leaving(2), worker}, Wire: 1,
 			Budget: Budget{Total: 2, Lost: 1, Late: 1, Contend: 1, Stall: 1, Ambiguous: 1, Settle: 1, Ticks: 5}},
 	}
 }

@@ -148,7 +148,7 @@ func (w *world) alike(i, j int) bool {
 	}
 	a.Config, b.Config = nil, nil
 	return a.Role == b.Role && a.Errand == b.Errand && a.Runs == b.Runs && a.Skew == b.Skew && a.Deadline == b.Deadline && a.Outlives == b.Outlives && a.Payload == b.Payload &&
-		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Obeys == b.Obeys && a.Purpose == b.Purpose && a.Blind == b.Blind && a.Foreign == b.Foreign && a.Alone == b.Alone && a.Chain == b.Chain
+		a.LookOnly == b.LookOnly && a.Barred == b.Barred && a.Waits == b.Waits && a.Heeds == b.Heeds && a.Obeys == b.Obeys && a.Purpose == b.Purpose && a.Blind == b.Blind && a.Foreign == b.Foreign && a.Alone == b.Alone && a.Chain == b.Chain && a.Leaves == b.Leaves
 }
 
 // arrivals emits that what is late takes effect. What a store refuses changes nothing, and nobody hears of it.

@@ -93,7 +93,7 @@ const (
 	DriftRun = "drift.run"
 )
 
-// What became of a message. Each but Age counts messages.
+// What became of a message. Each but Age and InlinePaused counts messages.
 const (
 	// OutboxDelivered: the effect happened.
 	OutboxDelivered = "outbox.delivered"
@@ -127,6 +127,9 @@ const (
 	OutboxRedriven = "outbox.redriven"
 	// OutboxClosed: an operator closed a message of which nothing happened.
 	OutboxClosed = "outbox.closed"
+	// OutboxInlinePaused: a pause of inline delivery began, for one tenant and topic or for a topic, because a call was slow. It
+	// counts pauses of each process, not messages.
+	OutboxInlinePaused = "outbox.inline_paused"
 	// OutboxAge is the time from a message's creation to its delivered or declined, in milliseconds.
 	OutboxAge = "outbox.age"
 )

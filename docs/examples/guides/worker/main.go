@@ -62,7 +62,7 @@ func newProcess(call func(context.Context, storage.Message) outbox.Outcome) (*pr
 	if err != nil {
 		return nil, err
 	}
-	topics, err := outbox.NewTopics(outbox.Config{}, outbox.Topic{
+	topics, err := outbox.NewTopics(outbox.Config{InlineWakes: true}, outbox.Topic{
 		Name: "mails.send", Call: call, Keys: outbox.Keys{Honoured: true, Retention: 24 * time.Hour},
 		Settle: func(m storage.Message, _ outbox.Outcome) (outbox.Settlement, error) {
 			response, err := idem.JSON(http.StatusCreated, map[string]string{"mail": string(m.OperationID)})
