@@ -17,8 +17,12 @@ import (
 // minutes for it.
 const crashes = "^TestCrashAtEveryCall$"
 
-// secondsPlayed: a check cuts off every call, and of the cuts that may follow one of them it plays every n-th.
-const secondsPlayed = 4
+// A check cuts off every call, and of the cuts that may follow one of them it plays every n-th: of the application's, and of the
+// library's in simulated time.
+const (
+	crashesPlayed = 4
+	cutsPlayed    = 8
+)
 
 // stories are simulated, and stepsLeast is how many calls to the store and the provider a check simulates in them. planted are those
 // that find a rule which was removed. simulated are stories of the payments application.
@@ -101,11 +105,11 @@ func (c *Check) unit(ctx context.Context) error {
 func (c *Check) simulate(ctx context.Context) error {
 	return errors.Join(
 		c.test(ctx, "the application, crashing at every call", testRun{
-			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.secondCuts(ctx, "crash")...),
+			environment: calm, arguments: append([]string{"-run", crashes, "./functions/internal/payments"}, c.secondCuts(ctx, "crash", crashesPlayed)...),
 		}),
 		c.test(ctx, "stories of a million simulated calls, and cuts at every call", testRun{
 			environment: calm,
-			arguments:   append([]string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"}, c.secondCuts(ctx, "sim")...),
+			arguments:   append([]string{"-run", stories, "./idem/sim", "-sim.steps", stepsLeast, "-sim.deep", "2"}, c.secondCuts(ctx, "sim", cutsPlayed)...),
 		}),
 		c.test(ctx, "stories of the application in 200,000 simulated calls", testRun{
 			environment: calm, arguments: []string{"-run", simulated, "./functions/internal/payments", "-sim.steps", "200000"},
@@ -123,12 +127,12 @@ func (c *Check) withoutDetector(ctx context.Context) []string {
 	return slices.Concat(fullSize, sequential, []string{"./internal/..."}, packages(others...))
 }
 
-// secondCuts says which second cuts a check plays, after every first one: all, or other ones for each commit.
-func (c *Check) secondCuts(ctx context.Context, of string) []string {
+// secondCuts says which second cuts a check plays, after every first one: all, or every n-th, and other ones for each commit.
+func (c *Check) secondCuts(ctx context.Context, of string, n int) []string {
 	if c.Whole {
 		return nil
 	}
-	return []string{"-" + of + ".every", strconv.Itoa(secondsPlayed), "-" + of + ".skipped", strconv.Itoa(commits(ctx, c.Root) % secondsPlayed)}
+	return []string{"-" + of + ".every", strconv.Itoa(n), "-" + of + ".skipped", strconv.Itoa(commits(ctx, c.Root) % n)}
 }
 
 // commits is how many lead to the checkout; 0 where it has no history.
