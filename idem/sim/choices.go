@@ -15,7 +15,7 @@ type choices struct {
 	seed uint64
 	// only, where it is not nil, are the names whose faults happen; every other decision is the harmless one.
 	only map[string]bool
-	// forced are faults that happen whatever chance says, by name, each in one of its ways.
+	// forced are decisions that fall so whatever chance says, by name, each in one of its ways.
 	forced map[string]int
 
 	mu    sync.Mutex
@@ -70,7 +70,20 @@ func (c *choices) fault(name string, permille, n int) int {
 }
 
 // oneOf is a decision none of whose ways is wrong.
-func (c *choices) oneOf(name string, n int) int { return int(c.draw(name) % uint64(n)) }
+func (c *choices) oneOf(name string, n int) int {
+	if way, ok := c.forced[name]; ok {
+		return way
+	}
+	return int(c.draw(name) % uint64(n))
+}
+
+// oneOfAll is a decision that a plan takes for all of a kind: it does not know the numbers in their names.
+func (c *choices) oneOfAll(kind, name string, n int) int {
+	if way, ok := c.forced[kind]; ok {
+		return way
+	}
+	return c.oneOf(name, n)
+}
 
 // between is a time. No two names get the same, by nanoseconds: so no two things happen at once, and a story is the same each
 // time that it is told.

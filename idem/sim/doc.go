@@ -40,10 +40,12 @@
 // # Every cut
 //
 // Beside the stories of seeds there are planned ones (plan.go). There is one client and one key, and nothing goes wrong but that
-// one call is cut off, or one and then a later one: every call in every way. An integer says which way, as in network.go.
+// one call is cut off, or one and then a later one: every call in every way. An integer says which way, as in network.go. In each an
+// operator looks in the end at what is left. Some are made so that people must act, or a webhook (circumstances_test.go): a settlement,
+// a redrive, a close, a resolution, an extension and a cache-bust are cut off as well.
 //
 //	go test ./idem/sim -run TestEveryKind -v -sim.deep 2
-//	go test ./idem/sim -run TestReplayPlan -v -sim.plan 'sim.chain;client 1 of k1, try 1 in api 1 Commit 1=9'
+//	go test ./idem/sim -run TestReplayPlan -v -sim.plan 'sim.chain;client 1 of k1, try 1 in api 1 Commit of k1 1=9'
 //
 // # What it is known to find
 //

@@ -102,22 +102,24 @@ func (w *world) judgeReturned(m storage.Message) {
 // with the lock held.
 func (w *world) look(a *act) (changes []string) {
 	records, messages := w.memory.Records(), w.memory.Messages()
-	earlier := w.judge.records
+	earlier, before := w.judge.records, w.judge.messages
 	w.judge.records = make(map[storage.RecordKey]storage.Record, len(records))
 	for _, r := range records {
 		w.judge.records[r.Key] = r
 	}
 	for _, r := range records {
-		before, had := earlier[r.Key]
-		if had && before.Revision == r.Revision && before.State == r.State {
+		was, had := earlier[r.Key]
+		if had && was.Revision == r.Revision && was.State == r.State {
 			continue
 		}
 		if w.tell {
 			changes = append(changes, fmt.Sprintf("the record of %s is %s %d (%s, epoch %d)", w.nameOf(r.Key), r.State, r.Response.Status, short(string(r.OperationID)), r.Epoch))
 		}
-		w.judgeRecord(a, before, r)
+		w.judgeRecord(a, was, r)
 	}
-	return append(changes, w.lookAtMessages(a, messages, earlier)...)
+	changes = append(changes, w.lookAtMessages(a, messages, earlier)...)
+	w.judgeVanished(a, earlier, before)
+	return changes
 }
 
 // lookAtMessages is the part of look about messages.

@@ -42,6 +42,8 @@ type mood struct {
 	// they are goroutines of a container, which have no deadline.
 	kills   bool
 	invoked time.Duration
+	// rounds is how many the platform's schedule has at least, although nothing is left to do.
+	rounds int
 	// people decide now and then while clients are there, amenders change how long answers last, and some processes are of a
 	// release that does not know the topics, or that only observes.
 	people, amenders, older, observers bool

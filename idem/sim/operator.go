@@ -132,6 +132,13 @@ func (w *world) thinks(who string) time.Duration {
 	return w.between(who+" thinks", time.Millisecond, longest)
 }
 
+// operatorsDo is what operators do about a message that was not made: they close it, or start it anew.
+const (
+	operatorsDo      = "what operators do"
+	operatorsClose   = 0
+	operatorsRedrive = 1
+)
+
 // judgeMessageFor is one decision about a message. What undoes something is never given up.
 func (w *world) judgeMessageFor(m storage.Message, who string) {
 	times, evidence := w.app.Made(string(m.ID))
@@ -143,7 +150,7 @@ func (w *world) judgeMessageFor(m storage.Message, who string) {
 			case evidence != nil:
 				_, err := p.operator.Settle(ctx, m.ID, m.Revision, evidence)
 				return err
-			case m.Undoes || w.oneOf(who, 3) != 0:
+			case m.Undoes || w.oneOfAll(operatorsDo, who, 3) != operatorsClose:
 				_, err := p.operator.Redrive(ctx, m.ID, m.Revision)
 				return err
 			default:
@@ -170,6 +177,9 @@ func (w *world) judgeRecordFor(r storage.Record, who string) {
 	})
 }
 
+// amenderBusts is that people take an answer out of use where they could extend it.
+const amenderBusts = 0
+
 // amend changes how long answers last: two people at once extend one, or take it out of use.
 func (w *world) amend(round int) {
 	for _, r := range w.memory.Records() {
@@ -181,7 +191,7 @@ func (w *world) amend(round int) {
 			w.spawn(func() {
 				time.Sleep(w.between(who, time.Millisecond, 300*time.Millisecond))
 				_ = w.invoke("amender", who, func(ctx context.Context, p *process) error {
-					if r.Operation == string(pure) && w.oneOf("amender of "+w.nameOf(r.Key)+" busts", 2) == 0 {
+					if r.Operation == string(pure) && w.oneOf("amender of "+w.nameOf(r.Key)+" busts", 2) == amenderBusts {
 						return p.engine.CacheBust(ctx, r.Tenant, r.OperationID, "it is wrong")
 					}
 					_, err := p.engine.Extend(ctx, r.Tenant, r.OperationID, r.ExpiresAt.Add(w.between(who+" extends", time.Second, 20*time.Minute)))

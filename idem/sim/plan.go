@@ -43,8 +43,14 @@ func (w *world) noteCall(name string, ways []int) {
 	w.noted = append(w.noted, plannedCall{name, ways})
 }
 
+// What a plan may force of its mood: that people change how long answers last, and that a message has one attempt only.
+const (
+	thereAreAmenders = "there are amenders"
+	oneAttempt       = "messages have one attempt"
+)
+
 // calm is the mood in which nothing goes wrong by chance.
-func calm(k kind) mood {
+func calm(k kind, c *choices) mood {
 	m := mood{
 		tenants: 1, keys: 1, clients: 1, bodies: 1, most: 1, kinds: []kind{k}, period: 20 * time.Second, hurry: time.Second, handler: 50 * time.Millisecond,
 		after: 50 * time.Millisecond, limit: 30 * time.Second, invoked: time.Minute, remembers: 24 * time.Hour, longest: time.Minute, freeze: time.Minute,
@@ -55,6 +61,12 @@ func calm(k kind) mood {
 	}
 	for way := 1; way <= providerFaults; way++ {
 		m.callFaults = append(m.callFaults, way)
+	}
+	if c.forced[thereAreAmenders] != 0 {
+		m.amenders, m.rounds = true, amendersCome+1
+	}
+	if c.forced[oneAttempt] != 0 {
+		m.topic.AttemptsMax = 1
 	}
 	m.engine = idem.Config{FreezeAllowance: m.freeze, Logger: silent}
 	m.outbox = outbox.Config{SweepConcurrency: 1, Logger: silent, LongestRequest: m.longest}
@@ -67,7 +79,7 @@ func (p plan) tell(t *testing.T, lines bool) (story Story, calls []plannedCall) 
 		time.Sleep(time.Until(beginning))
 		c := newChoices(0, []string{})
 		c.forced = p.faults
-		w := newWorldIn(t, Begin{}, calm(p.kind), c, lines)
+		w := newWorldIn(t, Begin{}, calm(p.kind, c), c, lines)
 		w.planned = true
 		w.play()
 		story, calls = Story{Steps: int(w.steps.Load()), Broken: w.wrong, Lines: w.lines}, w.noted

@@ -167,8 +167,14 @@ const storyLasts = 60 * time.Hour
 // busyFor is for how long what is scheduled runs in its first period.
 const busyFor = 3 * time.Minute
 
+// amendersCome in each third round.
+const amendersCome = 3
+
 // operatorsLooks is how often the operator looks in the end at what waits for him.
 const operatorsLooks = 2
+
+// thereIsAnOperator decides whether somebody looks in the end at what waits for a person.
+const thereIsAnOperator = "there is an operator"
 
 // scheduled runs what the platform runs by a schedule, and the native TTL; and people, who look now and then, and in the end.
 func (w *world) scheduled() {
@@ -190,7 +196,7 @@ func (w *world) scheduled() {
 			w.spawn(func() { w.schedule(name) })
 		}
 		w.expire()
-		if w.mood.amenders && round%3 == 0 && round < 20 {
+		if w.mood.amenders && round%amendersCome == 0 && round < 20 {
 			w.amend(round)
 		}
 		switch {
@@ -198,7 +204,8 @@ func (w *world) scheduled() {
 			if w.mood.people && round%4 == 0 && round < 60 {
 				w.operators(round, 2, false)
 			}
-		case looks == operatorsLooks || w.oneOf("there is an operator", 2) == 0:
+		case round < w.mood.rounds: // somebody has yet to come
+		case looks == operatorsLooks || w.oneOf(thereIsAnOperator, 2) == 0:
 			return
 		default:
 			looks++

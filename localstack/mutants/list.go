@@ -36,6 +36,7 @@ var (
 	ofMiddleware  = []Tests{{Packages: "./idem/middleware"}}
 	ofFunction    = []Tests{{Packages: "./idem/function"}}
 	ofEngine      = []Tests{{Packages: "./idem", Skip: diagrams}, {Packages: "./idem/sim"}}
+	ofSimulator   = []Tests{{Packages: "./idem/sim"}}
 	ofApplication = []Tests{{Packages: "./functions/internal/payments", Run: "^TestSimulatedStories$"}}
 	ofSeal        = []Tests{{Packages: "./idem/seal ./idem/seal/tablekeys"}}
 	ofCache       = []Tests{{Packages: "./idem/cache"}}
@@ -53,6 +54,7 @@ func Listed() []Mutant {
 		of(ofFingerprint, fingerprints), of(ofScope, scopes), of(ofWebhook, webhooks), of(ofQuota, quotas),
 		of(ofCall, calls), of(ofOutbox, outcomes), of(ofMiddleware, replays), of(ofFunction, functions), of(ofEngine, executions), of(ofSeal, seals), of(ofCache, caches), of(ofClient, journals),
 		of(ofMiddleware, comparisons), of(ofScope, bounds), of(ofOperator, stories), of(ofStore, wires), of(ofQueue, holds), of(ofPayments, acknowledgements), of(ofApplication, applications),
+		of(ofSimulator, removals),
 	)
 }
 

@@ -8,6 +8,8 @@ const (
 	errorsFile      = "idem/dynamo/errors.go"
 	settleFile      = "idem/dynamo/settle.go"
 	storeFile       = "idem/dynamo/store.go"
+	recordFile      = "idem/storage/record.go"
+	rowFile         = "idem/storage/message.go"
 )
 
 // fences: each clause of a condition keeps somebody's late write out.
@@ -85,4 +87,14 @@ var settlements = []Mutant{
 	{Name: "a settled record is kept by its old time", File: settleFile, Old: "schema.LastError, schema.TTL}, response", New: "schema.LastError}, response"},
 	{Name: "a settled record's key is free by its old time", File: settleFile, Old: "schema.DoneAt, schema.FreeAt, schema.AnswersUntil", New: "schema.DoneAt, schema.AnswersUntil"},
 	{Name: "evidence that is kept is not written", File: settleFile, Old: "{schema.KeptDelivered, schema.KeptDeclined, schema.TTL}", New: "{schema.TTL}"},
+}
+
+// removals: what the native TTL may remove. A story misses a row that is gone too early.
+var removals = []Mutant{
+	{Name: "the TTL removes a wrapped handler's lease", File: recordFile, Old: "r.State == StateFailedRetryable, r.State == StateInProgress && r.mayRunAgain():", New: "r.State == StateFailedRetryable, r.State == StateInProgress:"},
+	{Name: "the TTL removes what is unknown", File: recordFile, Old: "r.State == StateFailedRetryable, r.State == StateInProgress && r.mayRunAgain():", New: "r.State == StateFailedRetryable, r.State == StateUnknown, r.State == StateInProgress && r.mayRunAgain():"},
+	{Name: "the TTL removes an answer that is still promised", File: recordFile, Old: "		return r.keptUntil().Add(recordOutlives), !r", New: "		return r.DoneAt, !r"},
+	{Name: "the TTL removes a key on the instant at which it is free", File: recordFile, Old: "		return r.keptUntil().Add(recordOutlives), !r", New: "		return r.keptUntil(), !r"},
+	{Name: "the TTL removes a lease as soon as it is over", File: recordFile, Old: "		return r.LeaseUntil.Add(r.Retention + recordOutlives), true", New: "		return r.LeaseUntil, true"},
+	{Name: "the TTL removes messages with their record", File: rowFile, Old: "const messageOutlives = 24 * time.Hour", New: "const messageOutlives = 0"},
 }

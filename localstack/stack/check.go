@@ -154,7 +154,7 @@ func (c *Check) prove(ctx context.Context) error {
 	return errors.Join(
 		c.test(ctx, "the machines of the protocol", testRun{environment: calm, arguments: []string{"-tags", "prove", "./idem/protocol"}}),
 		c.test(ctx, "the protocol, explored", testRun{
-			environment: calm, arguments: append([]string{"-tags", "prove", "./idem/protocol/check"}, c.part(ctx, "prove")...),
+			environment: calm, arguments: append([]string{"-tags", "prove", "./idem/protocol/check"}, c.part(ctx, "prove", exploredAgain)...),
 		}),
 		c.test(ctx, "stories that find planted rules", testRun{
 			environment: calm, arguments: []string{"-tags", "prove", "-run", planted, "./idem/sim"},

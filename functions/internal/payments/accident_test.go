@@ -58,9 +58,10 @@ type life struct {
 	calls int
 	dead  bool
 
-	api    http.Handler
-	worker *outbox.Worker
-	runner *outbox.Runner
+	api      http.Handler
+	worker   *outbox.Worker
+	runner   *outbox.Runner
+	operator *outbox.Operator
 }
 
 // accident is one run: a fresh store and provider, and the processes one after the other.
@@ -71,8 +72,9 @@ type accident struct {
 	rows   payments.Rows
 	queue  *memqueue.Queue
 	till   *till
-	// wire are requests that land when the next process makes its call with the number, or at the end.
-	wire   []func()
+	// wire are requests that land when the next process makes its call with the number, or when they have been under way for as
+	// long as any may be, or at the end.
+	wire   []sent
 	landAt int
 	request
 	answers []string
@@ -86,7 +88,18 @@ type request struct {
 	paidOut outbox.Outcome
 	// partitions are those of the account that is transferred to, where it collects.
 	partitions int
+	// blind says that the provider answers no look-up: a person reads its books.
+	blind bool
 }
+
+// sent is a request on the wire.
+type sent struct {
+	at     time.Time
+	arrive func()
+}
+
+// longestRequest is how long a request is under way at most (outbox.Topic).
+const longestRequest = time.Minute
 
 // finisher is who goes on after the first process: the client with its retries, the platform with its wake-ups and sweep
 // while the client is gone, or both.
@@ -141,7 +154,7 @@ func (a *accident) begin(c cut) *life {
 	}
 	all := client.Topics(payments.Bounds{AttemptsMax: 10})
 	for i := range all {
-		all[i].Call = l.call
+		all[i].Call, all[i].Probe, all[i].LongestRequest = l.call, l.probe, longestRequest
 	}
 	topics, err := outbox.NewTopics(outbox.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random, SweepConcurrency: 1, Logger: silent}, all...)
 	if err != nil {
@@ -151,6 +164,9 @@ func (a *accident) begin(c cut) *life {
 		panic(err)
 	}
 	if l.runner, err = outbox.NewRunner(l.worker, nil, nil); err != nil {
+		panic(err)
+	}
+	if l.operator, err = outbox.NewOperator(store, topics, a.queue, a.queue); err != nil {
 		panic(err)
 	}
 	if l.api, err = newApp(store, cutLedger{l}, l.worker, idem.Config{Now: a.clock.Now, Pause: a.clock.Pause, Random: a.random, Logger: silent}); err != nil {
@@ -178,7 +194,7 @@ func (l *life) through(ctx context.Context, run func(context.Context) error) err
 	case loseReply, dieAfter:
 		_ = run(ctx) // nobody hears of it
 	case late, dieLate, outage:
-		l.wire = append(l.wire, func() { _ = run(context.WithoutCancel(ctx)) })
+		l.wire = append(l.wire, sent{l.clock.Now(), func() { _ = run(context.WithoutCancel(ctx)) }})
 	}
 	switch l.cut.mode {
 	case dieBefore, dieAfter, dieLate:
@@ -191,8 +207,15 @@ func (l *life) through(ctx context.Context, run func(context.Context) error) err
 func (a *accident) land() {
 	wire := a.wire
 	a.wire = nil
-	for _, arrive := range wire {
-		arrive()
+	for _, w := range wire {
+		w.arrive()
+	}
+}
+
+// overdue lands what has been under way for as long as any request may be: from then on absence may be proof.
+func (a *accident) overdue() {
+	if len(a.wire) > 0 && !a.clock.Now().Before(a.wire[0].at.Add(longestRequest)) {
+		a.land()
 	}
 }
 
@@ -287,6 +310,28 @@ func (l *life) call(ctx context.Context, m storage.Message) outbox.Outcome {
 	return outcome
 }
 
+// probe is the process's look into the provider's books.
+func (l *life) probe(ctx context.Context, m storage.Message) (finding outbox.Finding) {
+	err := l.through(ctx, func(context.Context) error {
+		evidence := l.till.evidence(m)
+		switch {
+		case l.blind:
+			return errBlind
+		case evidence == nil:
+			finding = outbox.Absent{}
+		default:
+			finding = outbox.Found{Outcome: evidence}
+		}
+		return nil
+	})
+	if err != nil {
+		return outbox.Unclear{Cause: err}
+	}
+	return finding
+}
+
+var errBlind = errors.New("the provider answers no look-up")
+
 // till is the provider.
 type till struct {
 	// made are the keys of its objects, also of a payout that it declined.
@@ -304,6 +349,18 @@ func (t *till) serve(m storage.Message) outbox.Outcome {
 		t.made = append(t.made, m.ID)
 	}
 	if payout && t.paidOut != nil {
+		return t.paidOut
+	}
+	return outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
+}
+
+// evidence is what the books say of a message; nil where they have nothing.
+func (t *till) evidence(m storage.Message) outbox.Outcome {
+	payout := m.Topic == payments.TopicPayouts || m.Topic == payments.TopicLegacyPayouts
+	switch {
+	case !slices.Contains(t.made, m.ID):
+		return nil
+	case payout && t.paidOut != nil:
 		return t.paidOut
 	}
 	return outbox.Delivered{Reference: "ch_1", Evidence: []byte(`{"id":"ch_1"}`)}
@@ -344,7 +401,8 @@ func (l *life) live() {
 	}
 }
 
-// serve does what the platform does: stream records of new messages, due wake-ups, and the scheduled sweep.
+// serve does what the platform does: stream records of new messages, due wake-ups, and what is scheduled. An operator looks at what
+// it leaves in doubt.
 func (l *life) serve() {
 	ctx := context.Background()
 	for _, m := range l.inner.Messages() {
@@ -356,7 +414,28 @@ func (l *life) serve() {
 	for _, id := range l.queue.Take() {
 		mortal(func() { _ = l.worker.Deliver(ctx, id) })
 	}
+	if l.overdue(); l.doubtful() != "" {
+		mortal(func() { _, _ = l.runner.Reconcile(ctx) })
+		l.judge(ctx)
+	}
 	l.fold()
+}
+
+// judge is what an operator does about what is left to them: they settle by the provider's books, and close what those have nothing
+// of, which is refused while a call may be under way.
+func (l *life) judge(ctx context.Context) {
+	for _, m := range l.inner.Messages() {
+		if m.State != storage.MessageDead && (m.State != storage.MessageUnknown || !l.blind) {
+			continue
+		}
+		mortal(func() {
+			if evidence := l.till.evidence(m); evidence != nil {
+				_, _ = l.operator.Settle(ctx, m.ID, m.Revision, evidence)
+			} else {
+				_ = l.operator.Close(ctx, m.ID, m.Revision)
+			}
+		})
+	}
 }
 
 // fold does what the scheduled sweep does beside sweeping.
